@@ -31,7 +31,11 @@ function acceptanceProblems({ all, isKnown, place }: InForce): readonly ConfigPr
   }
   if (isKnown("on_store_failure") && all.on_store_failure === "open") {
     const message = `must not be "open" with async = "${all.async}", because a request that cannot be stored cannot be accepted: write "closed"`;
-    problems.push({ path: `${place("on_store_failure", "async")}.on_store_failure`, code: "settings-contradict", message });
+    problems.push({
+      path: `${place("on_store_failure", "async")}.on_store_failure`,
+      code: "settings-contradict",
+      message,
+    });
   }
   return problems;
 }

@@ -108,7 +108,8 @@ function newKeysProblems({ all, isKnown, place }: InForce, hasBinding: HasBindin
   if (!isKnown("new_keys") || Object.keys(all.new_keys).length === 0) return [];
   const path = `${place("new_keys")}.new_keys.binding`;
   const { binding } = all.new_keys;
-  if (binding === undefined) return [{ path, code: "setting-missing", message: 'is missing: write { binding = "NEW_KEYS" }' }];
+  if (binding === undefined)
+    return [{ path, code: "setting-missing", message: 'is missing: write { binding = "NEW_KEYS" }' }];
   if (hasBinding(binding, "limiter")) return [];
   const write = `write [[ratelimits]] with name = "${binding}", namespace_id = "1001" and simple = { limit = 100, period = 60 }`;
   const message = `there is no rate limit binding "${binding}": ${write}, or the name of one that exists`;

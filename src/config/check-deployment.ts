@@ -96,11 +96,12 @@ function flagProblems(prefix: string, own: Table, top: Table): readonly ConfigPr
 export function flagWarnings(own: Table, top: Table): readonly ConfigProblem[] {
   const flags = own["compatibility_flags"] ?? top["compatibility_flags"];
   if (Array.isArray(flags) && flags.includes(WANTED_FLAG)) return [];
-  const list = [...(Array.isArray(flags) ? flags.filter((one) => typeof one === "string") : []), WANTED_FLAG];
+  const others = Array.isArray(flags) ? flags.filter((one) => typeof one === "string" && one !== FORBIDDEN_FLAG) : [];
+  const list = `[${[...others, WANTED_FLAG].map((flag) => JSON.stringify(flag)).join(", ")}]`;
   const message =
     `lacks "${WANTED_FLAG}", so an object does not notice when a client has gone: ` +
-    `write compatibility_flags = ${JSON.stringify(list)}`;
-  const fix = { replace: "value", text: JSON.stringify(list) } as const;
+    `write compatibility_flags = ${list}`;
+  const fix = { replace: "value", text: list } as const;
   return [{ path: "compatibility_flags", code: "compatibility-invalid", message, fix }];
 }
 

@@ -8,7 +8,7 @@ import { nameProblems, nameWarnings } from "./check-names.ts";
 import { consumerProblems } from "./check-queues.ts";
 import { originNotes, reachProblems, reachWarnings } from "./check-reach.ts";
 import { secretProblems, secretWarnings } from "./check-secrets.ts";
-import { below, type ConfigProblem } from "./config-problem.ts";
+import { below, type ConfigProblem, type ProblemCode } from "./config-problem.ts";
 import { hasRules, lackingBindings, notInherited } from "./check-inherited.ts";
 import type { BindingKind } from "./in-force.ts";
 import { unusedDestinations } from "./publish-checks.ts";
@@ -75,29 +75,44 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
     if (reading.ok) config = reading.config;
     else problems.push(...reading.problems.map(below(prefix)));
   }
+  const names = nameProblems(own);
   const secrets = secretProblems(prefix, vars, config === null ? [] : secretsOf(config));
   problems.push(
     ...sizeProblems(prefix, vars),
     ...secrets,
-    ...nameProblems(own).map(below(prefix)),
+    ...names.map(below(prefix)),
     ...deploymentProblems(prefix, own, top),
     ...(config === null ? [] : reachProblems(config, own, top).map(below(prefix))),
     ...(config === null ? [] : consumerProblems(prefix, own, config.queues)),
     ...(config === null ? [] : destinationProblems(prefix, own, config)),
   );
+  const found = withoutEchoes(problems, names.length > 0);
   const usable = problems.length === 0 ? config : null;
   const warnings = usable === null ? [] : [...configWarnings(usable), ...reachWarnings(usable, own, top)];
   const notes = usable === null ? [] : originNotes(usable);
   return {
     name,
     config: usable,
-    problems,
+    problems: found,
     warnings: [
-      ...[...warnings, ...flagWarnings(own, top), ...nameWarnings(own), ...lackingBindings(name, own, top)].map(below(prefix)),
+      ...[...warnings, ...flagWarnings(own, top), ...nameWarnings(own), ...lackingBindings(name, own, top)].map(
+        below(prefix),
+      ),
       ...secretWarnings(prefix, vars, secrets),
     ],
     notes: notes.map(below(prefix)),
   };
+}
+
+/** What a table under a wrong name seems to lack. */
+const OF_MISNAMED: ReadonlySet<ProblemCode | undefined> = new Set(["routes-missing", "origin-missing"] as const);
+
+/** Without what another problem explains: of a secret in the file its form, and of a table under a wrong name that it is missing. */
+function withoutEchoes(problems: readonly ConfigProblem[], isMisnamed: boolean): readonly ConfigProblem[] {
+  const secrets = new Set(problems.filter(({ code }) => code === "secret-in-file").map(({ path }) => path));
+  return problems.filter(
+    ({ code, path }) => (code === "secret-in-file" || !secrets.has(path)) && !(isMisnamed && OF_MISNAMED.has(code)),
+  );
 }
 
 /** The secrets that a configuration names. */

@@ -32,11 +32,7 @@ const OPTIONAL_BINDINGS = [
 
 export function lackingBindings(name: string | null, own: Table, top: Table): readonly ConfigProblem[] {
   if (name === null) return [];
-  const has = (table: Table, list: string, binding: string): boolean => {
-    const entries = table[list];
-    return Array.isArray(entries) && entries.some((entry) => isTable(entry) && entry["binding"] === binding);
-  };
-  return OPTIONAL_BINDINGS.filter(([list, binding]) => has(top, list, binding) && !has(own, list, binding)).map(
+  return OPTIONAL_BINDINGS.filter(([list, binding]) => binds(top, list, binding) && !binds(own, list, binding)).map(
     ([list, binding, consequence]) => ({
       path: list,
       code: "environment-incomplete",
@@ -52,4 +48,9 @@ function namesIdentities(vars: Table): boolean {
 /** Whether there is anything to protect. */
 export function hasRules(vars: Table): boolean {
   return [routeVariables(vars), queueVariables(vars), consumerVariables(vars)].some((names) => names.length > 0);
+}
+
+function binds(table: Table, list: string, binding: string): boolean {
+  const entries = table[list];
+  return Array.isArray(entries) && entries.some((entry) => isTable(entry) && entry["binding"] === binding);
 }

@@ -10,8 +10,21 @@ const VARIABLES = ["IDEMPOTENCY", "IDENTITIES", "ROUTES", "QUEUES", "CONSUMERS",
 
 /** What a gateway needs of wrangler's own. */
 const WRANGLER = [
-  ...["name", "main", "compatibility_date", "compatibility_flags", "vars", "env", "routes", "durable_objects"],
-  ...["migrations", "queues", "r2_buckets", "services", "ratelimits", "mtls_certificates", "observability"],
+  "name",
+  "main",
+  "compatibility_date",
+  "compatibility_flags",
+  "vars",
+  "env",
+  "routes",
+  "durable_objects",
+  "migrations",
+  "queues",
+  "r2_buckets",
+  "services",
+  "ratelimits",
+  "mtls_certificates",
+  "observability",
 ];
 
 /** Names of wrangler's that only look like others. */
@@ -20,7 +33,9 @@ const OTHERS: ReadonlySet<string> = new Set(["route", "rules", "exports", "defin
 export function nameProblems(own: Table): readonly ConfigProblem[] {
   const vars = isTable(own["vars"]) ? own["vars"] : {};
   return [
-    ...Object.entries(own).flatMap(([name, value]) => (isOurs(name, value) ? [misplaced(name)] : [])),
+    ...Object.entries(own).flatMap(([name, value]) =>
+      isOurs(name, value) ? [misplaced(name)] : otherVars(name, value),
+    ),
     ...zoneRoutes(own["routes"]),
     ...Object.entries(vars).flatMap(([name, value]) => misspelt(name, value)),
   ];
@@ -30,12 +45,20 @@ function isOurs(name: string, value: unknown): boolean {
   return isConfiguration(name) && isStructure(value);
 }
 
+/** `[[var.ROUTES]]`. */
+function otherVars(name: string, value: unknown): readonly ConfigProblem[] {
+  const ours = name === "vars" || !isTable(value) ? undefined : Object.keys(value).find(isConfiguration);
+  if (ours === undefined) return [];
+  const message = `holds ${ours}, which is a variable; did you mean "vars"?`;
+  return [{ path: name, code: "setting-misplaced", message, fix: { replace: "key", text: "vars" } }];
+}
+
 function misplaced(name: string): ConfigProblem {
-  const brackets = name.startsWith("ID") ? [`[vars.${name}]`] : [`[[vars.${name}]]`];
+  const header = name.startsWith("ID") ? `[vars.${name}]` : `[[vars.${name}]]`;
   return {
     path: name,
     code: "setting-misplaced",
-    message: `is a variable, and stands outside of [vars], where nothing reads it: write ${brackets[0]}`,
+    message: `is a variable, and stands outside of [vars], where nothing reads it: write ${header}`,
   };
 }
 
@@ -53,13 +76,14 @@ function misspelt(name: string, value: unknown): readonly ConfigProblem[] {
   const nearest = nearestName(name, VARIABLES);
   if (nearest === null) return [];
   const message = `is a variable that the gateway does not read; did you mean "${nearest}"?`;
-  return [{ path: name, code: "setting-unknown", message, fix: { replace: "key", text: nearest } }];
+  return [{ path: `vars.${name}`, code: "setting-unknown", message, fix: { replace: "key", text: nearest } }];
 }
 
 /** wrangler only warns of these too. */
 export function nameWarnings(own: Table): readonly ConfigProblem[] {
-  return Object.keys(own).flatMap((name) => {
-    const nearest = WRANGLER.includes(name) || OTHERS.has(name) || isConfiguration(name) ? null : nearestName(name, WRANGLER);
+  return Object.entries(own).flatMap(([name, value]) => {
+    const isKnown = WRANGLER.includes(name) || OTHERS.has(name) || isConfiguration(name);
+    const nearest = isKnown || otherVars(name, value).length > 0 ? null : nearestName(name, WRANGLER);
     if (nearest === null) return [];
     const message = `is unknown to wrangler, which ignores it; did you mean "${nearest}"?`;
     return [{ path: name, code: "setting-unknown" as const, message, fix: { replace: "key" as const, text: nearest } }];

@@ -67,7 +67,11 @@ function settingsOf(consumer: Table, path: string, queue: string): readonly Conf
     const message = `is missing, so the platform deletes messages that the gateway could not decide about: write dead_letter_queue = "${queue}-lost"`;
     problems.push({ path: `${path}.dead_letter_queue`, code: "queue-invalid", message });
   } else if (lost === queue) {
-    problems.push({ path: `${path}.dead_letter_queue`, code: "queue-invalid", message: `must be another queue: write "${queue}-lost"` });
+    problems.push({
+      path: `${path}.dead_letter_queue`,
+      code: "queue-invalid",
+      message: `must be another queue: write "${queue}-lost"`,
+    });
   }
   return problems;
 }

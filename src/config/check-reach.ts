@@ -13,7 +13,8 @@ export function reachProblems(config: Config, own: Table, top: Table): readonly 
 /** The Worker without an origin passes requests on to their own URL, which is another server only where a zone's route leads to it. */
 function missingOrigin(config: Config, own: Table, top: Table): readonly ConfigProblem[] {
   const routes = routesOf(own, top);
-  if (config.origin.kind !== "zone" || config.routes.length === 0 || routes.some((route) => !isCustomDomain(route))) return [];
+  if (config.origin.kind !== "zone" || config.routes.length === 0 || routes.some((route) => !isCustomDomain(route)))
+    return [];
   if (config.routes.every(({ origin }) => origin.kind !== "zone")) return [];
   const why =
     routes.length === 0
@@ -36,7 +37,8 @@ function itself(config: Config, own: Table, top: Table): readonly ConfigProblem[
   const name = own["name"] ?? top["name"];
   return originsOf(config).flatMap(({ path, url }) => {
     const isDomain = hosts.has(url.host);
-    const isDevelopment = typeof name === "string" && url.host.endsWith(".workers.dev") && url.host.startsWith(`${name}.`);
+    const isDevelopment =
+      typeof name === "string" && url.host.endsWith(".workers.dev") && url.host.startsWith(`${name}.`);
     if (!isDomain && !isDevelopment) return [];
     const message = `is the address of this Worker itself, so requests would go round in circles: write the address of your API`;
     return [{ path, code: "origin-missing" as const, message }];

@@ -21,7 +21,7 @@ const FORMS: readonly (readonly [what: string, form: RegExp])[] = [
   ["a credential", /^(?:Bearer|Basic) +[A-Za-z0-9+/=._~-]{8,}$/i],
 ];
 
-/** Of a database, for example. A URL in the gateway's own settings has a check of its own. */
+/** Of a database, or of the origin. */
 const URL_WITH_PASSWORD = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#:@]*:[^\s/?#@]+@/i;
 
 const SECRET_NAME =
@@ -36,31 +36,48 @@ export function secretProblems(prefix: string, vars: Table, named: readonly stri
   return Object.entries(vars).flatMap(([name, value]) => {
     if (names.has(name)) return [secretProblem(prefix, name, "is a secret")];
     return textsIn(value, name).flatMap(({ path, text }) => {
-      const what = formOf(text) ?? (path === name && URL_WITH_PASSWORD.test(text) ? "a password" : null);
-      if (what === null) return [];
-      return [secretProblem(prefix, path, `${path === name ? "is" : "contains"} ${what}`)];
+      if (URL_WITH_PASSWORD.test(text)) return [secretProblem(prefix, path, "contains a password")];
+      const what = formOf(text);
+      return what === null ? [] : [secretProblem(prefix, path, `${path === name ? "is" : "contains"} ${what}`)];
     });
   });
 }
 
 /** Values of which only the name says that they may be secrets. */
-export function secretWarnings(prefix: string, vars: Table, problems: readonly ConfigProblem[]): readonly ConfigProblem[] {
+export function secretWarnings(
+  prefix: string,
+  vars: Table,
+  problems: readonly ConfigProblem[],
+): readonly ConfigProblem[] {
   return Object.entries(vars)
     .filter(([name, value]) => SECRET_NAME.test(name) && typeof value === "string" && mayBeSecret(value))
     .filter(([name]) => !problems.some(({ path }) => path === prefix + name))
-    .map(([name]) => secretProblem(prefix, name, "has the name of a secret"));
+    .map(([name]) => secretProblem(prefix, name, "has the name of a secret", "make a new one if it is a secret"));
 }
 
-function secretProblem(prefix: string, path: string, what: string): ConfigProblem {
+function secretProblem(
+  prefix: string,
+  path: string,
+  what: string,
+  advice = "make a new one, revoke this one",
+): ConfigProblem {
   const [name = path] = path.split(/[.[]/);
   const environment = /^env\.(.*)\.$/.exec(prefix)?.[1];
   const option = environment === undefined ? "" : ` --env ${environment}`;
-  const store = path === name ? `, and run npx wrangler secret put ${name}${option}` : "";
+  const remove =
+    path === name ? `leave it out here, and run npx wrangler secret put ${name}${option}` : "and leave it out here";
   return {
     path: prefix + path,
     code: "secret-in-file",
-    message: `${what}, and whoever has this file or an older version of it can read it: make a new one and revoke this one, leave it out here${store}`,
+    message: `${what}, and whoever has this file or an older version of it can read it: ${advice}, ${remove}`,
   };
+}
+
+/** Where the value of a secret begins in a line of TOML, from 0; null if nothing in it looks like one. */
+export function secretStart(line: string): number | null {
+  const [before = "", name = ""] = /^\s*"?([A-Z][A-Z0-9_]*)"?\s*=\s*/.exec(line) ?? [];
+  if (SECRET_NAME.test(name)) return before.length;
+  return formOf(line) === null ? null : line.indexOf("=") + 1;
 }
 
 /** Whose secret a text contains; null if it has no known form. */

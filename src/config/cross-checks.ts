@@ -79,7 +79,7 @@ function timeProblems({ all, source, isKnown, place }: InForce): readonly Config
     const text = inForce === null ? "none" : formatDuration(inForce);
     const value = source(member) === where ? "" : `, but ${text} (${from}) is in force`;
     const message = `${relation}${value}: write ${member} = "${formatDuration(advisedMs)}"`;
-    const others = source(other) === null ? [] : [{ path: `${source(other)}.${other}`, label: other }];
+    const others = source(other) === null ? [] : [{ path: `${source(other)}.${other}`, label: `the ${other}` }];
     problems.push({
       path: `${where}.${member}`,
       code: "settings-contradict",

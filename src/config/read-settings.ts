@@ -83,36 +83,34 @@ export function readSettings(table: Table, path: string, others: readonly string
 export function unknownMembers(table: Table, path: string, known: readonly string[]): readonly ConfigProblem[] {
   return Object.keys(table)
     .filter((name) => !known.includes(name))
-    .map((name) => ({ path: path + dotted([name]), ...unknownMember(name, table[name], known) }));
+    .map((name) => unknownMember(path + dotted([name]), name, table[name], known));
 }
 
-type Found = Omit<ConfigProblem, "path">;
+function unknownMember(path: string, name: string, value: unknown, known: readonly string[]): ConfigProblem {
+  const where = placeOf(name, value);
+  return where === null ? unknownName(path, name, known) : { path, code: "setting-misplaced", message: where };
+}
 
-function unknownMember(name: string, value: unknown, known: readonly string[]): Found {
-  const misplaced = (message: string): Found => ({ code: "setting-misplaced", message });
+/** Where a setting belongs that other tables have; null if there is none of that name. */
+function placeOf(name: string, value: unknown): string | null {
   if (name === "headers") {
     const headers = Array.isArray(value) ? value.filter((one) => typeof one === "string") : ["Idempotency-Key"];
-    const list = headers.map((header) => `"header:${header}"`).join(", ");
-    return misplaced(`is a part of key_from: write key_from = [${list}]`);
+    return `is a part of key_from: write key_from = [${headers.map((header) => `"header:${header}"`).join(", ")}]`;
   }
-  if (name === "path") return misplaced("is a setting of routes only: write it in [[vars.ROUTES]]");
-  if (Object.hasOwn(gatewayEntries, name)) {
-    return misplaced("is a setting of the whole gateway: write it in [vars.IDEMPOTENCY]");
-  }
-  return unknownName(name, known);
+  if (name === "path") return "is a setting of routes only: write it in [[vars.ROUTES]]";
+  return Object.hasOwn(gatewayEntries, name)
+    ? "is a setting of the whole gateway: write it in [vars.IDEMPOTENCY]"
+    : null;
 }
 
 /** A name that no table of this kind has. */
-export function unknownName(name: string, known: readonly string[]): Found {
+export function unknownName(path: string, name: string, known: readonly string[]): ConfigProblem {
   const nearest = nearestName(name, known);
-  if (nearest === null) {
-    return { code: "setting-unknown", message: `unknown setting: remove it, or write one of ${known.join(", ")}` };
-  }
-  return {
-    code: "setting-unknown",
-    message: `unknown setting; did you mean "${nearest}"?`,
-    fix: { replace: "key", text: nearest },
-  };
+  const code = "setting-unknown";
+  if (nearest === null)
+    return { path, code, message: `unknown setting: remove it, or write one of ${known.join(", ")}` };
+  const message = `unknown setting; did you mean "${nearest}"?`;
+  return { path, code, message, fix: { replace: "key", text: nearest } };
 }
 
 /** What valibot found, with the value that was meant if a parser of ours knew it (`parsed`). */

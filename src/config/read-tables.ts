@@ -121,7 +121,7 @@ function unknownMembers(
     .filter((name) => !members.includes(name))
     .map((name) => {
       const at = path + dotted([name]);
-      if (!Object.hasOwn(settingsEntries, name)) return { path: at, ...unknownName(name, members) };
+      if (!Object.hasOwn(settingsEntries, name)) return unknownName(at, name, members);
       return {
         path: at,
         code: "setting-unused",

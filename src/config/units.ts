@@ -65,9 +65,9 @@ export function parseDuration(value: unknown): Parsed<number> {
 export function parseSize(value: unknown): Parsed<number> {
   const amount = typeof value === "number" ? value : quantity(value, SIZE_UNITS);
   if (amount === null) {
-    return refuse(
-      'must be whole bytes or a number with a unit (B, kB, MB, GB, KiB, MiB, GiB): write 1000000 or "10MB"',
-    );
+    const meant = meantSize(value);
+    const units = "must be whole bytes or a number with a unit (B, kB, MB, GB, KiB, MiB, GiB)";
+    return meant === null ? refuse(`${units}: write 1000000 or "10MB"`) : refuse(`${units}: write "${meant}"`, meant);
   }
   if (!Number.isSafeInteger(amount) || amount < 1) {
     return refuse('must be a whole number of bytes, 1 or more: write 1000000 or "10MB"');
@@ -105,8 +105,17 @@ const SPELLINGS: readonly (readonly [RegExp, string])[] = [
 
 /** The duration that a text probably means; null if it means none. */
 function meantDuration(value: unknown): string | null {
-  const [, amount = "", written = ""] = typeof value === "string" ? (/^(\d+(?:\.\d+)?) *([a-z]+)$/i.exec(value.trim()) ?? []) : [];
+  const [, amount = "", written = ""] =
+    typeof value === "string" ? (/^(\d+(?:\.\d+)?) *([a-z]+)$/i.exec(value.trim()) ?? []) : [];
   const unit = SPELLINGS.find(([spelling]) => spelling.test(written))?.[1];
+  return unit === undefined ? null : amount + unit;
+}
+
+/** The size that a text means but for a space or the case of its unit. */
+function meantSize(value: unknown): string | null {
+  const [, amount = "", written = ""] =
+    typeof value === "string" ? (/^(\d+(?:\.\d+)?) *([a-z]+)$/i.exec(value.trim()) ?? []) : [];
+  const unit = [...SIZE_UNITS.keys()].find((one) => one.toLowerCase() === written.toLowerCase());
   return unit === undefined ? null : amount + unit;
 }
 

@@ -81,7 +81,9 @@ describe("variables", () => {
   it.each([[{}], [{ ROUTES: [] }], [{ ROUTES: "[]", IDEMPOTENCY: {} }]])(
     "without any route are a problem: %j",
     (env) => {
-      expect(problemsOf(env)).toMatchObject([{ path: "ROUTES", message: expect.stringContaining("no route is protected") }]);
+      expect(problemsOf(env)).toMatchObject([
+        { path: "ROUTES", message: expect.stringContaining("no route is protected") },
+      ]);
     },
   );
 });
