@@ -9,15 +9,15 @@ import { describeConfig, flatConsumer, flatQueue, flatRoute } from "../config/de
 import { nearestName } from "../config/nearest-name.ts";
 import { isTable, type Table } from "../config/read-settings.ts";
 import { compareLayouts } from "./check-against.ts";
-import { checkMain } from "./check-main.ts";
+import { checkMain } from "./findings/check-main.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
-import { findingJson, githubAnnotation } from "./finding-formats.ts";
-import { findingsText, type Source } from "./finding-text.ts";
-import { type Finding, findingsOf, type Severity } from "./findings.ts";
+import { findingJson, githubAnnotation } from "./findings/formats.ts";
+import { findingsText, type Source } from "./findings/text.ts";
+import { type Finding, findingsOf, type Severity } from "./findings/findings.ts";
 import { jsonLine, type Look, lookOf, paintedLook, plainLook } from "./look.ts";
 import { connect, readGateway, TOKEN_FILE } from "./operator-options.ts";
-import { TomlPlaces } from "./toml-places.ts";
-import { syntaxFinding } from "./toml-syntax.ts";
+import { TomlPlaces } from "./findings/toml-places.ts";
+import { syntaxFinding } from "./findings/toml-syntax.ts";
 import { problemCount, readWranglerFile } from "./wrangler-file.ts";
 
 export function defineCheck(command: Command): Command {
@@ -34,7 +34,10 @@ export function defineCheck(command: Command): Command {
     )
     .option(...TOKEN_FILE)
     .option("--deny-warnings", "exit with 1 for warnings too")
-    .option("--json", "print one JSON object: {file, ok, problems, environments}; src/cli/README.md describes it")
+    .option(
+      "--json",
+      "print one JSON object: {file, ok, problems, environments}; src/cli/findings/README.md describes it",
+    )
     .option("--github", "print an annotation for each problem, as GitHub's workflows read them")
     .addOption(
       new Option("--color <WHEN>", "colours in what people read: auto is on a terminal, without NO_COLOR")

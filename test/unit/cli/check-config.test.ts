@@ -8,7 +8,9 @@ import { fileURLToPath } from "node:url";
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { SOUND_FILE } from "./wrong-files.ts";
+import { PROBLEM_CODES } from "../../../src/config/config-problem.ts";
+import { blockWith, readPage } from "../../support/docs.ts";
+import { EXAMPLE_FILE, SOUND_FILE } from "./wrong-files.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const NODE = join(ROOT, "node_modules/.bin/node");
@@ -91,6 +93,21 @@ help: did you mean "key"?
 
 2 errors
 `);
+  });
+
+  it("prints what its page shows", async () => {
+    write("worker.ts", 'export { default, KeyShard } from "onceway/worker";\n');
+    const file = write("wrangler.toml", `main = "worker.ts"\n${EXAMPLE_FILE}`);
+    const { code, stderr } = await run("onceway.ts", "check", file);
+    expect({ code, stderr: stderr.replaceAll(file, "wrangler.toml") }).toEqual({
+      code: 1,
+      stderr: blockWith("src/cli/findings/README.md", "error[route-unreachable]"),
+    });
+  });
+
+  it("has the codes that its page explains", () => {
+    const rows = [...readPage("src/cli/findings/README.md").text.matchAll(/^\| `([a-z]+-[a-z-]+)` \| (.*) \|$/gm)];
+    expect(Object.fromEntries(rows.map(([, code, meaning]) => [code, meaning]))).toMatchObject(PROBLEM_CODES);
   });
 
   describe("with a warning", () => {

@@ -5,11 +5,11 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { describe, expect, it } from "vitest";
-import { findingsText } from "../../../src/cli/finding-text.ts";
-import { type Finding, findingsOf } from "../../../src/cli/findings.ts";
+import { findingsText } from "../../../src/cli/findings/text.ts";
+import { type Finding, findingsOf } from "../../../src/cli/findings/findings.ts";
 import { plainLook } from "../../../src/cli/look.ts";
-import { TomlPlaces } from "../../../src/cli/toml-places.ts";
-import { syntaxFinding } from "../../../src/cli/toml-syntax.ts";
+import { TomlPlaces } from "../../../src/cli/findings/toml-places.ts";
+import { syntaxFinding } from "../../../src/cli/findings/toml-syntax.ts";
 import { checkWranglerConfig } from "../../../src/config/check-file.ts";
 import { WRONG_FILES } from "./wrong-files.ts";
 
@@ -42,7 +42,7 @@ describe("each problem", () => {
   it.each(Object.entries(WRONG_FILES))("says what to do, and where it is: %s", (_name, text) => {
     const lines = text.split("\n");
     for (const { help, range, related, code } of findings(text)) {
-      expect(help, code).not.toBeNull();
+      expect({ code, help }).not.toEqual({ code, help: null });
       for (const { line, column, endLine, endColumn } of [
         ...(range === null ? [] : [range]),
         ...related.map((one) => one.range),

@@ -43,6 +43,11 @@ STRIPE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
 DB_PASSWORD = "hunter2hunter2"
 `;
 
+/** The example of src/cli/findings/README.md. */
+export const EXAMPLE_FILE = withMore(
+  'timeout = "2m"\nlock = "50s"\n\n[[vars.ROUTES]]\npath = "/v1/payments/"\n',
+).replace("[vars.IDEMPOTENCY]", '[vars]\nADMIN_TOKEN = "hunter2hunter2"\n\n[vars.IDEMPOTENCY]');
+
 /** By what is wrong with them. */
 export const WRONG_FILES: Readonly<Record<string, string>> = {
   nothing: "",

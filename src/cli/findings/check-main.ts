@@ -4,8 +4,8 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
-import type { ConfigProblem } from "../config/config-problem.ts";
-import { isTable, type Table } from "../config/read-settings.ts";
+import type { ConfigProblem } from "../../config/config-problem.ts";
+import { isTable, type Table } from "../../config/read-settings.ts";
 
 interface MainFindings {
   readonly problems: readonly ConfigProblem[];

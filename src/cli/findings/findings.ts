@@ -1,8 +1,8 @@
 // What a check found in one file, with its place in the text: the problems of src/config, which know only paths, and the lines and
-// columns of toml-places.ts. Pure; finding-text.ts and finding-formats.ts print it.
+// columns of toml-places.ts. Pure; text.ts and formats.ts print it.
 
-import type { CheckedEnvironment } from "../config/check-file.ts";
-import type { ConfigProblem, ProblemCode } from "../config/config-problem.ts";
+import type { CheckedEnvironment } from "../../config/check-file.ts";
+import type { ConfigProblem, ProblemCode } from "../../config/config-problem.ts";
 import { type Range, stepsOf, type TomlPlaces } from "./toml-places.ts";
 
 /** An error fails the check. A note is right as it is. */

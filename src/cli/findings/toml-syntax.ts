@@ -3,7 +3,7 @@
 
 import type { TomlError } from "smol-toml";
 
-import { secretStart } from "../config/check-secrets.ts";
+import { secretStart } from "../../config/check-secrets.ts";
 import type { Finding } from "./findings.ts";
 import type { Range } from "./toml-places.ts";
 
