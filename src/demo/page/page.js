@@ -67,8 +67,7 @@ function show({ gateway, console: operators, origin, sent, calls, steps, running
   link("gateway", gateway);
   link("console", operators);
   const deaths = origin.kills === 0 ? "" : `, killed ${origin.kills === 1 ? "once" : `${origin.kills} times`} so far`;
-  part("origin").textContent =
-    origin.pid === null ? `is dead, and starts again${deaths}` : `runs as process ${origin.pid}${deaths}`;
+  part("origin").textContent = origin.pid === null ? `starts again${deaths}` : `runs as process ${origin.pid}${deaths}`;
   part("sent").textContent = String(sent);
   part("calls").textContent = String(calls.requests);
   part("effects").textContent = String(calls.effects);
@@ -77,7 +76,8 @@ function show({ gateway, console: operators, origin, sent, calls, steps, running
   part("by-key").replaceChildren(...countRows(requests.byKey, effects.byKey));
   for (const button of document.querySelectorAll("[data-run]")) {
     const isLast = button.getAttribute("data-run") === "repeat";
-    button.toggleAttribute("disabled", running !== null || (isLast && canRepeat === false));
+    // A button that is really disabled would lose the focus of the keyboard.
+    button.setAttribute("aria-disabled", String(running !== null || (isLast && canRepeat === false)));
   }
   const last = steps.at(-1);
   if (running === null) part("state").textContent = last === undefined ? "" : `${last.what}: ${last.meaning}`;
@@ -95,7 +95,9 @@ async function start(run) {
 }
 
 for (const button of document.querySelectorAll("[data-run]")) {
-  button.addEventListener("click", () => void start(button.getAttribute("data-run") ?? ""));
+  button.addEventListener("click", () => {
+    if (button.getAttribute("aria-disabled") !== "true") void start(button.getAttribute("data-run") ?? "");
+  });
 }
 
 // The browser opens it again by itself.
