@@ -1,6 +1,9 @@
 // `onceway check [FILE]`, and `npm run check-config`: shows whether a wrangler.toml can be deployed, and what it would
 // protect. Decides only what is read and printed; the rules are the Worker's own (`src/config`). Must never change a file.
 
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+
 import { type Command, Option } from "commander";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
@@ -63,7 +66,7 @@ interface CheckOptions {
 
 async function check(file: string, options: CheckOptions): Promise<void> {
   const read = readWranglerFile(file);
-  if (read.kind === "unreadable") throw new Failure(UNUSABLE, `${read.message}; "npx onceway init" writes one`);
+  if (read.kind === "unreadable") throw new Failure(UNUSABLE, `${read.message}; ${adviceFor(file)}`);
   const source = { file, text: read.text };
   if (read.kind === "invalid") {
     report(source, [syntaxFinding(read.text, read.error)], [], options);
@@ -75,6 +78,13 @@ async function check(file: string, options: CheckOptions): Promise<void> {
   if (chosen.length === 0) throw new Failure(UNUSABLE, `${file}: ${noEnvironment(options.env ?? "", all)}`);
   const checked = options.against === undefined ? chosen : await compare(chosen, options.against, options);
   report(source, findingsOf(checked, new TomlPlaces(read.text)), checked, options);
+}
+
+/** New projects of Cloudflare have a wrangler.jsonc. */
+function adviceFor(file: string): string {
+  const json = ["wrangler.jsonc", "wrangler.json"].find((name) => existsSync(join(dirname(file), name)));
+  if (json === undefined) return '"npx onceway init" writes one';
+  return `there is a ${json}, but the gateway's configuration is read from TOML: "npx onceway init" writes a wrangler.toml`;
 }
 
 function noEnvironment(name: string, all: readonly CheckedEnvironment[]): string {

@@ -2,6 +2,7 @@
 // variables with the name of one. No message may ever show a value: problems are printed where others read them.
 
 import type { ConfigProblem } from "./config-problem.ts";
+import { isConfiguration } from "./read.ts";
 import { dotted, isTable, type Table } from "./read-settings.ts";
 import { sealSecretNames } from "./seal-secrets.ts";
 
@@ -21,8 +22,8 @@ const FORMS: readonly (readonly [what: string, form: RegExp])[] = [
   ["a credential", /^(?:Bearer|Basic) +[A-Za-z0-9+/=._~-]{8,}$/i],
 ];
 
-/** Of a database, or of the origin. */
-const URL_WITH_PASSWORD = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#:@]*:[^\s/?#@]+@/i;
+/** Of a database, or of the origin; also within JSON text. */
+const URL_WITH_PASSWORD = /\b[a-z][a-z0-9+.-]*:\/\/[^\s/?#:@"']*:[^\s/?#@"']+@/i;
 
 const SECRET_NAME =
   /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PRIVATE_KEY|SECRET_KEY|ACCESS_KEY|API_?KEY|CREDENTIALS?)(?:_\d+)?$/i;
@@ -65,7 +66,9 @@ function secretProblem(
   const environment = /^env\.(.*)\.$/.exec(prefix)?.[1];
   const option = environment === undefined ? "" : ` --env ${environment}`;
   const remove =
-    path === name ? `leave it out here, and run npx wrangler secret put ${name}${option}` : "and leave it out here";
+    path === name && !isConfiguration(name)
+      ? `leave it out here, and run npx wrangler secret put ${name}${option}`
+      : "and leave it out here";
   return {
     path: prefix + path,
     code: "secret-in-file",
@@ -77,7 +80,8 @@ function secretProblem(
 export function secretStart(line: string): number | null {
   const [before = "", name = ""] = /^\s*"?([A-Z][A-Z0-9_]*)"?\s*=\s*/.exec(line) ?? [];
   if (SECRET_NAME.test(name)) return before.length;
-  return formOf(line) === null ? null : line.indexOf("=") + 1;
+  if (formOf(line) === null && !URL_WITH_PASSWORD.test(line)) return null;
+  return /^[^=]*=?\s*/.exec(line)?.[0].length ?? 0;
 }
 
 /** Whose secret a text contains; null if it has no known form. */

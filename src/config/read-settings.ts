@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import { nearestName } from "./nearest-name.ts";
-import type { ConfigProblem } from "./config-problem.ts";
+import { type ConfigProblem, valueFix } from "./config-problem.ts";
 import { type Parsed, refuse } from "./units.ts";
 import { settingsEntries, settingsSchema, type Settings } from "./settings.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
@@ -114,7 +114,18 @@ export function unknownName(path: string, name: string, known: readonly string[]
 }
 
 /** What valibot found, with the value that was meant if a parser of ours knew it (`parsed`). */
-export function problemOfIssue(path: string, { kind, expected, message }: v.BaseIssue<unknown>): ConfigProblem {
+export function problemOfIssue(path: string, issue: v.BaseIssue<unknown>): ConfigProblem {
+  const { kind, type, expected, input, message } = issue;
+  // The words that a choice takes, as valibot writes them: `"hold" | "verify"`.
+  const words = type === "picklist" ? [...(expected ?? "").matchAll(/"([^"]*)"/g)].map(([, word = ""]) => word) : [];
+  const nearest = typeof input === "string" ? nearestName(input, words) : null;
+  if (nearest !== null) {
+    return {
+      path,
+      message: `"${String(input)}" is none of its values; did you mean "${nearest}"?`,
+      fix: valueFix(nearest),
+    };
+  }
   const isMeant = kind === "transformation" && expected !== null;
   return { path, message, ...(isMeant ? { fix: { replace: "value", text: expected } } : {}) };
 }

@@ -233,6 +233,13 @@ help: write [vars]
     },
   );
 
+  it("says what it reads where there is only a wrangler.jsonc", async () => {
+    const other = mkdtempSync(join(folder, "jsonc-"));
+    writeFileSync(join(other, "wrangler.jsonc"), "{}");
+    const { code, stderr } = await run("check-config.ts", join(other, "wrangler.toml"));
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("there is a wrangler.jsonc, but") });
+  });
+
   it("explains itself with --help", async () => {
     const { code, stdout } = await run("check-config.ts", "--help");
     expect(code).toBe(0);

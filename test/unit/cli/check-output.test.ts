@@ -11,7 +11,7 @@ import { plainLook } from "../../../src/cli/look.ts";
 import { TomlPlaces } from "../../../src/cli/findings/toml-places.ts";
 import { syntaxFinding } from "../../../src/cli/findings/toml-syntax.ts";
 import { checkWranglerConfig } from "../../../src/config/check-file.ts";
-import { WRONG_FILES } from "./wrong-files.ts";
+import { KEY_OF_STRIPE, WRONG_FILES } from "./wrong-files.ts";
 
 const FOLDER = join(import.meta.dirname, "check-output");
 
@@ -74,7 +74,7 @@ describe("each problem", () => {
 });
 
 describe("a secret", () => {
-  const secrets = ["sk_live_4eC39HqLyjWDarjtT1zdp7dc", "hunter2hunter2", "correct horse battery staple"];
+  const secrets = [KEY_OF_STRIPE, "hunter2hunter2", "correct horse battery staple"];
 
   it("is printed by no format", () => {
     const files = Object.values(WRONG_FILES).filter((text) => secrets.some((secret) => text.includes(secret)));

