@@ -1,21 +1,33 @@
 // `onceway check [FILE]`, and `npm run check-config`: shows whether a wrangler.toml can be deployed, and what it would
-// protect. Decides only how results are printed; the rules are the Worker's own (`src/config`). Must never change a file.
+// protect. Decides only what is read and printed; the rules are the Worker's own (`src/config`). Must never change a file.
 
-import type { Command } from "commander";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { type Command, Option } from "commander";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
+import { below, type ConfigProblem } from "../config/config-problem.ts";
 import { describeConfig, flatConsumer, flatQueue, flatRoute } from "../config/describe.ts";
-import type { ConfigProblem } from "../config/resolved.ts";
+import { nearestName } from "../config/nearest-name.ts";
+import { isTable, type Table } from "../config/read-settings.ts";
 import { compareLayouts } from "./check-against.ts";
+import { checkMain } from "./findings/check-main.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { findingJson, githubAnnotation } from "./findings/formats.ts";
+import { findingsText, type Source } from "./findings/text.ts";
+import { type Finding, findingsOf, type Severity } from "./findings/findings.ts";
+import { jsonLine, type Look, lookOf, paintedLook, plainLook } from "./look.ts";
 import { connect, readGateway, TOKEN_FILE } from "./operator-options.ts";
+import { TomlPlaces } from "./findings/toml-places.ts";
+import { syntaxFinding } from "./findings/toml-syntax.ts";
 import { problemCount, readWranglerFile } from "./wrangler-file.ts";
 
 export function defineCheck(command: Command): Command {
   return command
     .summary("check the gateway's configuration in a wrangler.toml")
     .description("Checks the gateway's configuration in FILE, every [env.NAME] included. Changes nothing.")
-    .usage("[FILE] [--env NAME] [--against URL] [--json]")
+    .usage("[FILE] [--env NAME] [--against URL] [--deny-warnings] [--json | --github] [--color WHEN]")
     .argument("[FILE]", "what to check", "wrangler.toml")
     .option("--env <NAME>", "check only this environment")
     .option(
@@ -24,13 +36,20 @@ export function defineCheck(command: Command): Command {
       readGateway,
     )
     .option(...TOKEN_FILE)
+    .option("--deny-warnings", "exit with 1 for warnings too")
     .option(
       "--json",
-      "print one JSON object: {file, ok, problems: [{path, message}], warnings: [{path, message}], environments: [{name, routes, queues, consumers}]}",
+      "print one JSON object: {file, ok, problems, environments}; src/cli/findings/README.md describes it",
+    )
+    .option("--github", "print an annotation for each problem, as GitHub's workflows read them")
+    .addOption(
+      new Option("--color <WHEN>", "colours in what people read: auto is on a terminal, without NO_COLOR")
+        .choices(["auto", "always", "never"])
+        .default("auto"),
     )
     .addHelpText(
       "after",
-      "\nExit codes: 0 fine, 1 problems, 2 FILE cannot be read, the arguments are wrong, or the gateway cannot be reached.",
+      "\nExit codes: 0 no errors, 1 errors, 2 FILE cannot be read, the arguments are wrong, or the gateway cannot be reached.",
     )
     .action(check);
 }
@@ -39,23 +58,53 @@ interface CheckOptions {
   readonly env?: string;
   readonly against?: URL;
   readonly tokenFile?: string;
+  readonly denyWarnings?: boolean;
   readonly json?: boolean;
+  readonly github?: boolean;
+  readonly color: "auto" | "always" | "never";
 }
 
 async function check(file: string, options: CheckOptions): Promise<void> {
   const read = readWranglerFile(file);
-  if (read.kind !== "read") {
-    const { kind, message } = read;
-    if (kind === "unreadable") throw new Failure(UNUSABLE, `${message}; "npx onceway init" writes one`);
-    if (options.json !== true) throw new Failure(REFUSED, `${message}\n${problemCount(1)}`);
-    printJson(file, [{ path: "", message }], []);
+  if (read.kind === "unreadable") throw new Failure(UNUSABLE, `${read.message}; ${adviceFor(file)}`);
+  const source = { file, text: read.text };
+  if (read.kind === "invalid") {
+    report(source, [syntaxFinding(read.text, read.error)], [], options);
     return;
   }
-  const chosen = checkWranglerConfig(read.toml).filter(({ name }) => options.env === undefined || name === options.env);
+  const { toml } = read;
+  const all = checkWranglerConfig(toml).map((environment) => withMain(file, environment, toml));
+  const chosen = all.filter(({ name }) => options.env === undefined || name === options.env);
+  if (chosen.length === 0) throw new Failure(UNUSABLE, `${file}: ${noEnvironment(options.env ?? "", all)}`);
   const checked = options.against === undefined ? chosen : await compare(chosen, options.against, options);
-  if (checked.length === 0) throw new Failure(UNUSABLE, `${file}: there is no [env.${options.env}]`);
-  if (options.json === true) printJson(file, problemsOf(checked), checked);
-  else report(file, checked);
+  report(source, findingsOf(checked, new TomlPlaces(read.text)), checked, options);
+}
+
+/** New projects of Cloudflare have a wrangler.jsonc. */
+function adviceFor(file: string): string {
+  const json = ["wrangler.jsonc", "wrangler.json"].find((name) => existsSync(join(dirname(file), name)));
+  if (json === undefined) return '"npx onceway init" writes one';
+  return `there is a ${json}, but the gateway's configuration is read from TOML: "npx onceway init" writes a wrangler.toml`;
+}
+
+function noEnvironment(name: string, all: readonly CheckedEnvironment[]): string {
+  const names = all.flatMap((environment) => environment.name ?? []);
+  const nearest = nearestName(name, names);
+  if (nearest !== null) return `there is no [env.${name}]; did you mean --env ${nearest}?`;
+  return `there is no [env.${name}]${names.length === 0 ? "" : `, only ${names.join(", ")}`}`;
+}
+
+function withMain(file: string, environment: CheckedEnvironment, toml: Table): CheckedEnvironment {
+  const { name } = environment;
+  const environments = isTable(toml["env"]) ? toml["env"] : {};
+  const table = name === null ? toml : environments[name];
+  const { problems, warnings } = checkMain(file, isTable(table) ? table : {}, toml);
+  const placed = below(name === null ? "" : `env.${name}.`);
+  return {
+    ...environment,
+    problems: [...environment.problems, ...problems.map(placed)],
+    warnings: [...environment.warnings, ...warnings.map(placed)],
+  };
 }
 
 /** Only an environment that is fine by itself is compared. */
@@ -71,31 +120,57 @@ async function compare(
     if (name !== env || config === null) return environment;
     const own = [...config.routes, ...[...config.queues, ...config.consumers].map(({ route }) => route)];
     const { problems, warnings } = compareLayouts(own, layouts, routes);
-    const placed = ({ path, message }: ConfigProblem): ConfigProblem => ({
-      path: `${name === null ? "" : `env.${name}.`}${path}`,
-      message,
-    });
+    const placed = (problem: ConfigProblem): ConfigProblem =>
+      below(name === null ? "" : `env.${name}.`)({ code: "records-forgotten", ...problem });
     return {
       ...environment,
-      problems: problems.map(placed),
+      problems: [...environment.problems, ...problems.map(placed)],
       warnings: [...environment.warnings, ...warnings.map(placed)],
     };
   });
 }
 
-export function problemsOf(checked: readonly CheckedEnvironment[]): readonly ConfigProblem[] {
-  return checked.flatMap((environment) => environment.problems);
+/** Findings on standard error, what is protected on standard output; with --json and --github all on standard output. */
+function report(
+  source: Source,
+  findings: readonly Finding[],
+  checked: readonly CheckedEnvironment[],
+  options: CheckOptions,
+): void {
+  const { file } = source;
+  const errors = count(findings, "error");
+  const isRefused = errors > 0 || (options.denyWarnings === true && count(findings, "warning") > 0);
+  if (isRefused) process.exitCode = REFUSED;
+  if (options.json === true) {
+    console.log(jsonLine(jsonOf(file, errors === 0, findings, checked)));
+  } else if (options.github === true) {
+    for (const finding of findings) console.log(githubAnnotation(file, finding));
+  } else {
+    if (findings.length > 0) {
+      const look = lookFor(options.color);
+      console.error(`${findingsText(findings, source, look)}\n\n${summary(findings)}`);
+    }
+    if (errors === 0) describe(file, checked);
+  }
 }
 
-function warningsOf(checked: readonly CheckedEnvironment[]): readonly ConfigProblem[] {
-  return checked.flatMap((environment) => environment.warnings);
+function lookFor(color: CheckOptions["color"]): Look {
+  if (color === "auto") return lookOf(process.stderr);
+  return color === "always" ? paintedLook : plainLook;
 }
 
-function report(file: string, checked: readonly CheckedEnvironment[]): void {
-  const problems = problemsOf(checked);
-  if (problems.length > 0) throw new Failure(REFUSED, problemLines(file, problems).join("\n"));
-  // On standard error, apart from the table. A warning does not fail the check, because the file can be deployed.
-  for (const { path, message } of warningsOf(checked)) console.error(`${file}: warning: ${path}: ${message}`);
+function count(findings: readonly Finding[], severity: Severity): number {
+  return findings.filter((finding) => finding.severity === severity).length;
+}
+
+/** `2 errors, 1 warning`. */
+function summary(findings: readonly Finding[]): string {
+  const severities = ["error", "warning", "note"] as const;
+  const parts = severities.map((severity) => counted(count(findings, severity), severity));
+  return parts.filter((part) => !part.startsWith("0 ")).join(", ");
+}
+
+function describe(file: string, checked: readonly CheckedEnvironment[]): void {
   let routes = 0;
   let queues = 0;
   let groups = 0;
@@ -111,23 +186,30 @@ function report(file: string, checked: readonly CheckedEnvironment[]): void {
   console.log(`${file}: fine, ${[counted(routes, "protected route"), ...others].join(" and ")} in ${places}`);
 }
 
-function counted(count: number, what: string): string {
-  return count === 1 ? `1 ${what}` : `${count} ${what}s`;
+function counted(number: number, what: string): string {
+  return number === 1 ? `1 ${what}` : `${number} ${what}s`;
 }
 
-/** One line for each problem, and how many there are. */
-export function problemLines(file: string, problems: readonly ConfigProblem[]): readonly string[] {
-  return [...problems.map(({ path, message }) => `${file}: ${path}: ${message}`), problemCount(problems.length)];
-}
-
-function printJson(file: string, problems: readonly ConfigProblem[], checked: readonly CheckedEnvironment[]): void {
-  const warnings = warningsOf(checked);
+function jsonOf(
+  file: string,
+  ok: boolean,
+  findings: readonly Finding[],
+  checked: readonly CheckedEnvironment[],
+): object {
   const environments = checked.map(({ name, config }) => ({
     name,
     routes: config?.routes.map(flatRoute) ?? null,
     queues: config?.queues.map(flatQueue) ?? null,
     consumers: config?.consumers.map(flatConsumer) ?? null,
   }));
-  console.log(JSON.stringify({ file, ok: problems.length === 0, problems, warnings, environments }));
-  if (problems.length > 0) process.exitCode = REFUSED;
+  return { file, ok, problems: findings.map((finding) => findingJson(file, finding)), environments };
+}
+
+export function problemsOf(checked: readonly CheckedEnvironment[]): readonly ConfigProblem[] {
+  return checked.flatMap((environment) => environment.problems);
+}
+
+/** One line for each problem, and how many there are: for a file that does not exist yet. */
+export function problemLines(file: string, problems: readonly ConfigProblem[]): readonly string[] {
+  return [...problems.map(({ path, message }) => `${file}: ${path}: ${message}`), problemCount(problems.length)];
 }

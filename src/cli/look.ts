@@ -13,6 +13,12 @@ export interface Look {
 /** For output that is not a terminal: no colours, nothing shortened. */
 export const plainLook: Look = { width: Number.POSITIVE_INFINITY, paint: (_, text) => text };
 
+/** Colours in any case: `--color always`. */
+export const paintedLook: Look = {
+  width: Number.POSITIVE_INFINITY,
+  paint: (style, text) => styleText(style, text, { validateStream: false }),
+};
+
 /** Colours only on a terminal, and not where NO_COLOR is set: Node's own rules. */
 export function lookOf(stream: NodeJS.WriteStream): Look {
   return {

@@ -6,8 +6,9 @@ import { parse, TomlError, type TomlTable } from "smol-toml";
 
 /** `unreadable`: the file does not exist or may not be read. `invalid`: it is not TOML. Messages name the file. */
 export type WranglerFile =
-  | { readonly kind: "read"; readonly toml: TomlTable }
-  | { readonly kind: "unreadable" | "invalid"; readonly message: string };
+  | { readonly kind: "read"; readonly toml: TomlTable; readonly text: string }
+  | { readonly kind: "unreadable"; readonly message: string }
+  | { readonly kind: "invalid"; readonly message: string; readonly text: string; readonly error: TomlError };
 
 export function readWranglerFile(file: string): WranglerFile {
   let text: string;
@@ -18,11 +19,16 @@ export function readWranglerFile(file: string): WranglerFile {
     return { kind: "unreadable", message: `${file}: cannot be read (${reason})` };
   }
   try {
-    return { kind: "read", toml: parse(text) };
+    return { kind: "read", toml: parse(text), text };
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const reason = error.message.split("\n")[0]?.replace("Invalid TOML document: ", "");
-    return { kind: "invalid", message: `${file}:${error.line}:${error.column}: not valid TOML: ${reason}` };
+    return {
+      kind: "invalid",
+      message: `${file}:${error.line}:${error.column}: not valid TOML: ${reason}`,
+      text,
+      error,
+    };
   }
 }
 

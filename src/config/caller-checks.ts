@@ -67,7 +67,7 @@ export function sharedIdentityProblems(
       const message =
         `names the identity "${name}", which asks ${origin} here and ${first.origin} in ${first.place}, so that equal ids of both ` +
         `would be one caller: describe an identity for each, [vars.IDENTITIES.${name}_2], and write "identity:${name}_2" here`;
-      return [{ path, message }];
+      return [{ path, code: "settings-contradict", message }];
     });
   });
 }
@@ -91,13 +91,14 @@ function sealedProblems({ all, isKnown, place }: InForce): readonly ConfigProble
     const message =
       'must not be "verify" with sealed = true, because the origin is asked without the caller, so the caller\'s ' +
       'headers would be stored in the open: write unknown = "hold"';
-    problems.push({ path: `${place("sealed", "unknown")}.unknown`, message });
+    problems.push({ path: `${place("sealed", "unknown")}.unknown`, code: "settings-contradict", message });
   }
   if (isKnown("sealed", "previous_scope") && all.sealed !== false && all.previous_scope.length > 0) {
     const message =
       "must be empty with sealed, because a response opens only with the scope values with which it was sealed: change " +
       'the scope after sealed = "past" has been in force for a retention, and write sealed = true after that';
-    problems.push({ path: `${place("sealed", "previous_scope")}.previous_scope`, message });
+    const path = `${place("sealed", "previous_scope")}.previous_scope`;
+    problems.push({ path, code: "settings-contradict", message });
   }
   for (const setting of ["label", "excerpt"] as const) {
     if (!isKnown("sealed", setting) || all.sealed !== true || all[setting] === undefined) continue;
@@ -113,10 +114,12 @@ function newKeysProblems({ all, isKnown, place }: InForce, hasBinding: HasBindin
   if (!isKnown("new_keys") || Object.keys(all.new_keys).length === 0) return [];
   const path = `${place("new_keys")}.new_keys.binding`;
   const { binding } = all.new_keys;
-  if (binding === undefined) return [{ path, message: 'is missing: write { binding = "NEW_KEYS" }' }];
+  if (binding === undefined)
+    return [{ path, code: "setting-missing", message: 'is missing: write { binding = "NEW_KEYS" }' }];
   if (hasBinding(binding, "limiter")) return [];
   const write = `write [[ratelimits]] with name = "${binding}", namespace_id = "1001" and simple = { limit = 100, period = 60 }`;
-  return [{ path, message: `there is no rate limit binding "${binding}": ${write}, or the name of one that exists` }];
+  const message = `there is no rate limit binding "${binding}": ${write}, or the name of one that exists`;
+  return [{ path, code: "binding-missing", message }];
 }
 
 /** Browsers refuse an answer for every page to a request with credentials (Fetch standard, "CORS check"). */
@@ -125,11 +128,11 @@ function corsProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[
   const path = `${place("cors")}.cors`;
   const { origins, credentials } = all.cors;
   if (origins === undefined) {
-    return [{ path: `${path}.origins`, message: 'is missing: write origins = ["https://shop.example.com"]' }];
+    const missing = 'is missing: write origins = ["https://shop.example.com"]';
+    return [{ path: `${path}.origins`, code: "setting-missing", message: missing }];
   }
   if (origins !== null || credentials !== true) return [];
   const message = 'must list the origins with credentials = true, because "*" would let every page act as its visitor';
-  return [
-    { path: `${path}.origins`, message: `${message}: write ["https://shop.example.com"], or credentials = false` },
-  ];
+  const advice = 'write ["https://shop.example.com"], or credentials = false';
+  return [{ path: `${path}.origins`, code: "settings-contradict", message: `${message}: ${advice}` }];
 }

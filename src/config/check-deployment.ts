@@ -2,13 +2,16 @@
 // compatibility date and flags; and that its rate limit bindings are whole. Knows what each environment inherits, and nothing about routes.
 
 import { isTable, type Table } from "./read-settings.ts";
-import type { ConfigProblem } from "./resolved.ts";
+import { type ConfigProblem, valueFix } from "./config-problem.ts";
 
 /** From this date on, pending work keeps an object alive without a client, and errors keep their flags over RPC. */
 export const MIN_COMPATIBILITY_DATE = "2026-10-01";
 
 const SHARD_BINDING = "KEY_SHARD";
 const SHARD_CLASS = "KeyShard";
+
+/** With this flag an object sees the signal of the request that it serves, and nothing is passed on to the origin. */
+const WANTED_FLAG = "enable_request_signal";
 
 /** This flag would abort the call to the origin as soon as the client disconnects. */
 const FORBIDDEN_FLAG = "request_signal_passthrough";
@@ -34,12 +37,13 @@ function shardProblems(prefix: string, own: Table): readonly ConfigProblem[] {
   const write = `write [[${path}]] with name = "${SHARD_BINDING}" and class_name = "${SHARD_CLASS}"`;
   if (binding === undefined) {
     const inherited = prefix === "" ? "" : " (environments do not inherit bindings)";
-    return [
-      { path, message: `there is no binding "${SHARD_BINDING}"${inherited}, so no record can be kept: ${write}` },
-    ];
+    const message = `there is no binding "${SHARD_BINDING}"${inherited}, so no record can be kept: ${write}`;
+    return [{ path, code: prefix === "" ? "binding-missing" : "environment-incomplete", message }];
   }
   if (binding["class_name"] === SHARD_CLASS) return [];
-  return [{ path, message: `"${SHARD_BINDING}" must be bound to the class "${SHARD_CLASS}": ${write}` }];
+  const message = `"${SHARD_BINDING}" must be bound to the class "${SHARD_CLASS}": ${write}`;
+  const at = `${path}[${bindings.indexOf(binding)}].class_name`;
+  return [{ path: at, code: "binding-missing", message, fix: valueFix(SHARD_CLASS) }];
 }
 
 function storageProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
@@ -54,7 +58,17 @@ function storageProblems(prefix: string, own: Table, top: Table): readonly Confi
   if (created || (prefix !== "" && !isOwn)) return [];
   const path = `${prefix}migrations`;
   const write = `write [[${path}]] with tag = "v1" and new_sqlite_classes = ["${SHARD_CLASS}"]`;
-  return [{ path, message: `no migration creates "${SHARD_CLASS}" with SQLite storage: ${write}` }];
+  const old = migrations.findIndex(({ new_classes: names }) => Array.isArray(names) && names.includes(SHARD_CLASS));
+  const message = `no migration creates "${SHARD_CLASS}" with SQLite storage: ${write}`;
+  if (old < 0) return [{ path, code: "storage-missing", message }];
+  return [
+    {
+      path: `${path}[${old}].new_classes`,
+      code: "storage-missing",
+      message: `creates "${SHARD_CLASS}" without SQLite, and the gateway's records are rows of SQLite: write new_sqlite_classes = ["${SHARD_CLASS}"]`,
+      fix: { replace: "key", text: "new_sqlite_classes" },
+    },
+  ];
 }
 
 function dateProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
@@ -65,7 +79,8 @@ function dateProblems(prefix: string, own: Table, top: Table): readonly ConfigPr
   const message =
     `must be ${MIN_COMPATIBILITY_DATE} or later, because attempts outlive their clients only from then on: ` +
     `write compatibility_date = "${MIN_COMPATIBILITY_DATE}"`;
-  return [{ path: `${prefix}compatibility_date`, message }];
+  const fix = valueFix(MIN_COMPATIBILITY_DATE);
+  return [{ path: `${prefix}compatibility_date`, code: "compatibility-invalid", message, fix }];
 }
 
 function flagProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
@@ -73,7 +88,21 @@ function flagProblems(prefix: string, own: Table, top: Table): readonly ConfigPr
   const flags = own["compatibility_flags"] ?? top["compatibility_flags"];
   if (!Array.isArray(flags) || !flags.includes(FORBIDDEN_FLAG)) return [];
   const message = `"${FORBIDDEN_FLAG}" aborts the origin call when the client leaves: write the flags without it`;
-  return [{ path: `${prefix}compatibility_flags`, message }];
+  const path = `${prefix}compatibility_flags[${flags.indexOf(FORBIDDEN_FLAG)}]`;
+  return [{ path, code: "compatibility-invalid", message }];
+}
+
+/** Without it, an object works for clients that have gone. */
+export function flagWarnings(own: Table, top: Table): readonly ConfigProblem[] {
+  const flags = own["compatibility_flags"] ?? top["compatibility_flags"];
+  if (Array.isArray(flags) && flags.includes(WANTED_FLAG)) return [];
+  const others = Array.isArray(flags) ? flags.filter((one) => typeof one === "string" && one !== FORBIDDEN_FLAG) : [];
+  const list = `[${[...others, WANTED_FLAG].map((flag) => JSON.stringify(flag)).join(", ")}]`;
+  const message =
+    `lacks "${WANTED_FLAG}", so an object does not notice when a client has gone: ` +
+    `write compatibility_flags = ${list}`;
+  const fix = { replace: "value", text: list } as const;
+  return [{ path: "compatibility_flags", code: "compatibility-invalid", message, fix }];
 }
 
 /** The periods that the platform counts in, in seconds (Workers documentation, "Rate Limiting"). */

@@ -1,5 +1,5 @@
-// Checks the destinations of a wrangler.toml against the rest of the file: queues that do not exist, events that come back as
-// messages of the queue that they are about, and secrets that everybody who has the file could read. Of one environment.
+// Checks the destinations of a wrangler.toml against the rest of the file: queues that do not exist, and events that come back as
+// messages of the queue that they are about. Of one environment.
 
 import { isTable, type Table } from "./read-settings.ts";
 import type { Config, ConfigProblem, Queue } from "./resolved.ts";
@@ -7,19 +7,15 @@ import type { Config, ConfigProblem, Queue } from "./resolved.ts";
 export function destinationProblems(prefix: string, own: Table, config: Config): readonly ConfigProblem[] {
   const queues = isTable(own["queues"]) ? own["queues"]["producers"] : undefined;
   const producers = Array.isArray(queues) ? queues.filter(isTable) : [];
-  const vars = isTable(own["vars"]) ? own["vars"] : {};
   /** What each queue that gets events is called, by its destination. */
   const led = new Map<string, unknown>();
   const problems: ConfigProblem[] = [];
   for (const { name, target } of config.destinations) {
-    if (target.kind === "webhook") {
-      problems.push(...target.secrets.filter((secret) => Object.hasOwn(vars, secret)).map(secretProblem(prefix)));
-      continue;
-    }
+    if (target.kind === "webhook") continue;
     const producer = producers.find(({ binding }) => binding === target.binding);
     if (producer === undefined) {
       const message = `the binding "${target.binding}" of "${name}" is no queue: write [[${prefix}queues.producers]] with binding = "${target.binding}"`;
-      problems.push({ path: `${prefix}DESTINATIONS`, message });
+      problems.push({ path: `${prefix}DESTINATIONS`, code: "binding-missing", message });
     } else led.set(name, producer["queue"]);
   }
   return [...problems, ...config.queues.flatMap((queue) => leadsBack(prefix, queue, led))];
@@ -35,13 +31,7 @@ function leadsBack(
     .filter(({ to }) => led.get(to) === queue)
     .map(({ to }) => ({
       path: `${prefix}${name}.publish`,
+      code: "settings-contradict",
       message: `"${to}" leads back to "${queue}", so that each event would make the next one: write a destination with another queue`,
     }));
-}
-
-function secretProblem(prefix: string): (secret: string) => ConfigProblem {
-  return (secret) => ({
-    path: `${prefix}${secret}`,
-    message: `is a secret and does not belong in a file: leave it out, and write it with npx wrangler secret put ${secret}`,
-  });
 }

@@ -2,9 +2,14 @@
 // would run it (environments do not inherit variables or bindings). Pure: it reads no file and prints nothing.
 
 import type { Identity } from "./identity.ts";
-import { deploymentProblems } from "./check-deployment.ts";
+import { deploymentProblems, flagWarnings } from "./check-deployment.ts";
 import { destinationProblems } from "./check-destinations.ts";
+import { nameProblems, nameWarnings } from "./check-names.ts";
 import { consumerProblems } from "./check-queues.ts";
+import { originNotes, reachProblems, reachWarnings } from "./check-reach.ts";
+import { secretProblems, secretWarnings } from "./check-secrets.ts";
+import { below, type ConfigProblem, type ProblemCode } from "./config-problem.ts";
+import { hasRules, lackingBindings, notInherited } from "./check-inherited.ts";
 import type { BindingKind } from "./in-force.ts";
 import { unusedDestinations } from "./publish-checks.ts";
 import { consumerVariables } from "./read-consumers.ts";
@@ -13,9 +18,8 @@ import { readConfig, routeVariables } from "./read.ts";
 import { destinationVariables } from "./read-destinations.ts";
 import { queueVariables } from "./read-queues.ts";
 import { isTable, type Table } from "./read-settings.ts";
-import { type Config, type ConfigProblem, type Route } from "./resolved.ts";
+import type { Config, Route } from "./resolved.ts";
 import { isCredential, scopePartName } from "./scope-part.ts";
-import { sealSecretNames } from "./seal-secrets.ts";
 
 /** The platform's limit for one variable. */
 export const MAX_VARIABLE_BYTES = 5_120;
@@ -28,6 +32,8 @@ export interface CheckedEnvironment {
   readonly problems: readonly ConfigProblem[];
   /** What can be deployed but is probably a mistake. */
   readonly warnings: readonly ConfigProblem[];
+  /** What is right as it is, and worth knowing before a deployment. */
+  readonly notes: readonly ConfigProblem[];
 }
 
 type FileBinding = Exclude<BindingKind, "queue" | "secret">;
@@ -67,49 +73,54 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
       hasSecrets: false,
     });
     if (reading.ok) config = reading.config;
-    else problems.push(...reading.problems.map(({ path, message }) => ({ path: prefix + path, message })));
+    else problems.push(...reading.problems.map(below(prefix)));
   }
+  const names = nameProblems(own);
+  const secrets = secretProblems(prefix, vars, config === null ? [] : secretsOf(config));
   problems.push(
     ...sizeProblems(prefix, vars),
-    ...secretProblems(prefix, vars, config),
+    ...secrets,
+    ...names.map(below(prefix)),
     ...deploymentProblems(prefix, own, top),
+    ...(config === null ? [] : reachProblems(config, own, top).map(below(prefix))),
     ...(config === null ? [] : consumerProblems(prefix, own, config.queues)),
     ...(config === null ? [] : destinationProblems(prefix, own, config)),
   );
+  const found = withoutEchoes(problems, names.length > 0);
   const usable = problems.length === 0 ? config : null;
-  const warnings = usable === null ? [] : configWarnings(usable);
+  const warnings = usable === null ? [] : [...configWarnings(usable), ...reachWarnings(usable, own, top)];
+  const notes = usable === null ? [] : originNotes(usable);
   return {
     name,
     config: usable,
-    problems,
-    warnings: warnings.map(({ path, message }) => ({ path: prefix + path, message })),
+    problems: found,
+    warnings: [
+      ...[...warnings, ...flagWarnings(own, top), ...nameWarnings(own), ...lackingBindings(name, own, top)].map(
+        below(prefix),
+      ),
+      ...secretWarnings(prefix, vars, secrets),
+    ],
+    notes: notes.map(below(prefix)),
   };
 }
 
-/** Variables that the top level has, and that the environment needs but does not inherit. */
-function notInherited(name: string, vars: Table, topVars: Table): readonly ConfigProblem[] {
-  const why = "environments do not inherit variables";
-  if (!hasRules(vars)) {
-    const message = `${why}, so this one has no routes: write [[env.${name}.vars.ROUTES]] with path = "/v1/payments"`;
-    return [{ path: `env.${name}.ROUTES`, message }];
-  }
-  if (topVars["IDENTITIES"] !== undefined && vars["IDENTITIES"] === undefined && namesIdentities(vars)) {
-    const message = `${why}, so this one knows none of the identities that its scopes name: write [env.${name}.vars.IDENTITIES.NAME] for each`;
-    return [{ path: `env.${name}.IDENTITIES`, message }];
-  }
-  if (topVars["IDEMPOTENCY"] === undefined || vars["IDEMPOTENCY"] !== undefined) return [];
-  const message =
-    `${why}, so this one runs on the built-in defaults: write [env.${name}.vars.IDEMPOTENCY], ` +
-    "and leave it empty to keep the built-in defaults";
-  return [{ path: `env.${name}.IDEMPOTENCY`, message }];
+/** What a table under a wrong name seems to lack. */
+const OF_MISNAMED: ReadonlySet<ProblemCode | undefined> = new Set(["routes-missing", "origin-missing"] as const);
+
+/** Without what another problem explains: of a secret in the file its form, and of a table under a wrong name that it is missing. */
+function withoutEchoes(problems: readonly ConfigProblem[], isMisnamed: boolean): readonly ConfigProblem[] {
+  const secrets = new Set(problems.filter(({ code }) => code === "secret-in-file").map(({ path }) => path));
+  return problems.filter(
+    ({ code, path }) => (code === "secret-in-file" || !secrets.has(path)) && !(isMisnamed && OF_MISNAMED.has(code)),
+  );
 }
 
-function namesIdentities(vars: Table): boolean {
-  return JSON.stringify([vars["IDEMPOTENCY"], ...routeVariables(vars).map((name) => vars[name])]).includes("identity:");
-}
-
-function hasRules(vars: Table): boolean {
-  return [routeVariables(vars), queueVariables(vars), consumerVariables(vars)].some((names) => names.length > 0);
+/** The secrets that a configuration names. */
+function secretsOf({ consumers, destinations }: Config): readonly string[] {
+  return [
+    ...consumers.flatMap(({ tokens }) => tokens),
+    ...destinations.flatMap(({ target }) => (target.kind === "webhook" ? target.secrets : [])),
+  ];
 }
 
 function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
@@ -126,7 +137,7 @@ function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
     const bytes = new TextEncoder().encode(text).length;
     if (bytes <= MAX_VARIABLE_BYTES) return [];
     const message = `is ${bytes} bytes as JSON, more than the platform's ${MAX_VARIABLE_BYTES}: ${sizeAdvice(name, prefix)}`;
-    return [{ path: prefix + name, message }];
+    return [{ path: prefix + name, code: "variable-too-large", message }];
   });
 }
 
@@ -148,17 +159,6 @@ function sizeAdvice(name: string, prefix: string): string {
       return `write some of its ${entries} as [[${prefix}vars.${begin}_2]]`;
     }
   }
-}
-
-/** Everybody who has the file could read these. */
-function secretProblems(prefix: string, vars: Table, config: Config | null): readonly ConfigProblem[] {
-  const ofConsumers = config?.consumers.flatMap(({ tokens }) => tokens) ?? [];
-  return ["ADMIN_TOKEN", "READ_TOKEN", ...sealSecretNames(vars), ...ofConsumers]
-    .filter((name) => vars[name] !== undefined)
-    .map((name) => ({
-      path: `${prefix}${name}`,
-      message: `is a secret and does not belong in a file: leave it out, and run npx wrangler secret put ${name}`,
-    }));
 }
 
 /** What can be deployed but is probably a mistake: the configuration applies as it is written. */
@@ -187,6 +187,7 @@ function unusedIdentities(identities: readonly Identity[], routes: readonly Rout
     .filter((identity) => !routes.some((route) => route.identities.includes(identity)))
     .map(({ name }) => ({
       path: `IDENTITIES.${name}`,
+      code: "setting-unused",
       message: `is named by no scope, so it has no effect: write scope = ["identity:${name}"], or leave it out`,
     }));
 }
@@ -209,7 +210,7 @@ function failingOpen({ name, rules, onStoreFailure }: Route): readonly ConfigPro
   const message =
     'is "open", so a request whose record cannot be reached is forwarded unprotected and may take effect twice, ' +
     `although unknown = "${unknown}" (the default) repeats nothing in doubt: write unknown = "retry" if that is meant, or "closed" here`;
-  return [{ path: `${name}.on_store_failure`, message }];
+  return [{ path: `${name}.on_store_failure`, code: "protection-weakened", message }];
 }
 
 /** Names that usually decide what an operation does. */
@@ -222,6 +223,7 @@ function leavingOut({ name, fingerprint: { selection, queryExcept } }: Route): r
   const inQuery = queryExcept.filter((one) => DECISIVE.test(one)).map((one) => ({ one, member: "query_except" }));
   return [...decisive, ...inQuery].map(({ one, member }) => ({
     path: `${name}.fingerprint.${member}`,
+    code: "protection-weakened",
     message:
       `leaves out "${one}", which probably decides the effect: with the same key, another value there gets the first answer ` +
       "instead of 422: leave it out of this list, unless clients may change it between two tries",
@@ -239,7 +241,7 @@ function sharedVerification({ name, rules, scope }: Route): readonly ConfigProbl
     `(${named}) names no credential, so callers with different credentials share a record, and the origin is asked about ` +
     "a lost attempt with the credential of that attempt's client only: " +
     'add "header:authorization", unless every caller may see every operation';
-  return [{ path: `${name}.scope`, message }];
+  return [{ path: `${name}.scope`, code: "protection-weakened", message }];
 }
 
 /** Without credentials browsers send no cookies to another origin, so all visitors of its pages would be one caller. */
@@ -250,7 +252,7 @@ function withoutCookies({ name, scope, cors }: Route): readonly ConfigProblem[] 
   const message =
     "is false, but the scope names a cookie, which browsers then do not send from other origins, so that all their visitors " +
     "share one scope: write credentials = true";
-  return [{ path: `${name}.cors.credentials`, message }];
+  return [{ path: `${name}.cors.credentials`, code: "protection-weakened", message }];
 }
 
 function hasBinding(own: Table, name: string, kind: BindingKind): boolean {

@@ -30,17 +30,18 @@ function problemsOf(
     const message =
       `has no consumer, so its messages are not processed: write [[${prefix}queues.consumers]] with queue = "${queue}", ` +
       `max_retries = 100 and dead_letter_queue = "${queue}-lost"`;
-    problems.push({ path: `${prefix}${name}.queue`, message });
+    problems.push({ path: `${prefix}${name}.queue`, code: "queue-invalid", message });
   } else problems.push(...settingsOf(consumer, `${prefix}queues.consumers[${index}]`, queue));
   const producer = producers.find((one) => one["binding"] === deadLetter);
   const at = `${prefix}${name}.dead_letter.binding`;
   if (producer === undefined) {
     // A binding of another kind: it exists, but takes no messages.
     const message = `"${deadLetter}" is no queue: write [[${prefix}queues.producers]] with binding = "${deadLetter}"`;
-    problems.push({ path: at, message });
+    problems.push({ path: at, code: "queue-invalid", message });
   } else if (producer["queue"] === queue) {
     problems.push({
       path: at,
+      code: "queue-invalid",
       message: `leads back to "${queue}", so that dead letters would be processed: write another queue`,
     });
   }
@@ -54,14 +55,23 @@ function settingsOf(consumer: Table, path: string, queue: string): readonly Conf
   const retries = consumer["max_retries"] ?? 3;
   if (typeof retries !== "number" || retries < MIN_MAX_RETRIES) {
     const message = `must be ${MIN_MAX_RETRIES} or more, because the gateway decides when to give up, and the platform may not do so before: write max_retries = 100`;
-    problems.push({ path: `${path}.max_retries`, message });
+    problems.push({
+      path: `${path}.max_retries`,
+      code: "queue-invalid",
+      message,
+      fix: { replace: "value", text: "100" },
+    });
   }
   const lost = consumer["dead_letter_queue"];
   if (lost === undefined) {
     const message = `is missing, so the platform deletes messages that the gateway could not decide about: write dead_letter_queue = "${queue}-lost"`;
-    problems.push({ path: `${path}.dead_letter_queue`, message });
+    problems.push({ path: `${path}.dead_letter_queue`, code: "queue-invalid", message });
   } else if (lost === queue) {
-    problems.push({ path: `${path}.dead_letter_queue`, message: `must be another queue: write "${queue}-lost"` });
+    problems.push({
+      path: `${path}.dead_letter_queue`,
+      code: "queue-invalid",
+      message: `must be another queue: write "${queue}-lost"`,
+    });
   }
   return problems;
 }
@@ -75,7 +85,7 @@ function unknownQueue(
   if (queues.some((one) => one.queue === queue)) return [];
   const name = typeof queue === "string" ? queue : "";
   const message = `"${name}" has no entry in QUEUES, so its messages are delivered and never processed: write [[${prefix}vars.QUEUES]] with queue = "${name}"`;
-  return [{ path: `${path}.queue`, message }];
+  return [{ path: `${path}.queue`, code: "queue-invalid", message }];
 }
 
 function tablesOf(value: unknown): readonly Table[] {

@@ -11,13 +11,13 @@ import type { PathPattern } from "./path-pattern.ts";
 import { type PlacedLayouts, previousShardsProblem, sharedLayoutProblems } from "./layout-checks.ts";
 import type { IdentitiesReading } from "./read-identities.ts";
 import { layoutsOf } from "./resolve.ts";
-import type { ConfigProblem } from "./resolved.ts";
+import { type ConfigProblem, valueFix } from "./config-problem.ts";
 import type { Settings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { MAX_LOCK_MS, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, longestStep } from "./settings-key.ts";
 import { publishProblems } from "./publish-checks.ts";
-import { findShadows } from "./shadowing.ts";
+import { unreachableRoutes } from "./unreachable-routes.ts";
 import { DAY_MS, formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 
 /** A route: as much of it as could be read. */
@@ -64,7 +64,7 @@ export function crossCheck(
     ...problems,
     ...sharedLayoutProblems(placed),
     ...sharedIdentityProblems(scoped, identities),
-    ...shadowProblems(defaults, routes),
+    ...unreachableRoutes(defaults, routes),
   ];
 }
 
@@ -79,7 +79,14 @@ function timeProblems({ all, source, isKnown, place }: InForce): readonly Config
     const text = inForce === null ? "none" : formatDuration(inForce);
     const value = source(member) === where ? "" : `, but ${text} (${from}) is in force`;
     const message = `${relation}${value}: write ${member} = "${formatDuration(advisedMs)}"`;
-    problems.push({ path: `${where}.${member}`, message });
+    const others = source(other) === null ? [] : [{ path: `${source(other)}.${other}`, label: `the ${other}` }];
+    problems.push({
+      path: `${where}.${member}`,
+      code: "settings-contradict",
+      message,
+      fix: { replace: "value", text: JSON.stringify(formatDuration(advisedMs)) },
+      related: others,
+    });
   };
   if (isKnown("lock", "timeout") && all.lock <= all.timeout) {
     const advisedMs = Math.min(all.timeout + 10 * SECOND_MS, MAX_LOCK_MS);
@@ -117,7 +124,7 @@ function statusProblems({ all, source, isKnown, place }: InForce): readonly Conf
   const message =
     `${both.join(", ")} ${both.length === 1 ? "is" : "are"} in ${other}${from} too: ` +
     `write ${other} = [${rest.join(", ")}], or leave ${both.length === 1 ? "it" : "them"} out here`;
-  return [{ path: `${where}.${written}`, message }];
+  return [{ path: `${where}.${written}`, code: "settings-contradict", message }];
 }
 
 function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
@@ -131,11 +138,12 @@ function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigPro
     const message =
       `must not exceed ${longest}, because ${who} gets <key>:${step}, ` +
       `and a key has at most ${MAX_KEY_LENGTH} characters: write ${member} = ${longest} or less`;
-    return [{ path: `${place("key_format", "forward_key", "publish")}.key_format.${member}`, message }];
+    const path = `${place("key_format", "forward_key", "publish")}.key_format.${member}`;
+    return [{ path, code: "settings-contradict", message }];
   }
   if (min <= max) return [];
   const message = `must not exceed max (${max}): write min = ${max} or less, or max = ${min} or more`;
-  return [{ path: `${place("key_format")}.key_format.min`, message }];
+  return [{ path: `${place("key_format")}.key_format.min`, code: "settings-contradict", message }];
 }
 
 /** Asking the origin needs an address, and an origin that has received the key. */
@@ -145,16 +153,18 @@ function verifyProblems({ all, source, isKnown, place }: InForce): readonly Conf
     // In `IDEMPOTENCY` it may be for other routes.
     if (all.verify === undefined || source("verify") === "IDEMPOTENCY") return [];
     const message = `has no effect with unknown = "${all.unknown}": write unknown = "verify", or leave it out`;
-    return [{ path: `${place("verify")}.verify`, message }];
+    return [{ path: `${place("verify")}.verify`, code: "setting-unused", message }];
   }
   if (all.verify === undefined) {
     const message = 'is needed with unknown = "verify": write verify = "/v1/payments/by-key/{key}"';
-    return [{ path: `${place("unknown")}.verify`, message }];
+    const related = [{ path: `${source("unknown") ?? place("unknown")}.unknown`, label: "needs it" }];
+    return [{ path: `${place("unknown")}.verify`, code: "setting-missing", message, related }];
   }
   if (all.forward_key.kind !== "none") return [];
   const message =
     'must not be "none" with unknown = "verify", because the origin would be asked for a key that it never received';
-  return [{ path: `${place("forward_key", "unknown")}.forward_key`, message: `${message}: write "client"` }];
+  const path = `${place("forward_key", "unknown")}.forward_key`;
+  return [{ path, code: "settings-contradict", message: `${message}: write "client"`, fix: valueFix("client") }];
 }
 
 /**
@@ -165,7 +175,8 @@ function openProblems({ all, source, isKnown, place }: InForce): readonly Config
   if (!isKnown("unknown", "on_store_failure")) return [];
   if (all.on_store_failure !== "open" || all.unknown === "retry" || source("unknown") === null) return [];
   const message = `must not be "open" with unknown = "${all.unknown}", because a request that is forwarded unprotected may take effect twice`;
-  return [{ path: `${place("on_store_failure", "unknown")}.on_store_failure`, message: `${message}: write "closed"` }];
+  const path = `${place("on_store_failure", "unknown")}.on_store_failure`;
+  return [{ path, code: "settings-contradict", message: `${message}: write "closed"` }];
 }
 
 /** The settings that make a route's layouts. */
@@ -174,7 +185,8 @@ const LAYOUT_SETTINGS = ["shards", "jurisdiction", "previous_shards"] as const;
 function layoutProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
   if (!isKnown(...LAYOUT_SETTINGS)) return [];
   const message = previousShardsProblem(layoutsOf(all), all.previous_shards);
-  return message === null ? [] : [{ path: `${place(...LAYOUT_SETTINGS)}.previous_shards`, message }];
+  const path = `${place(...LAYOUT_SETTINGS)}.previous_shards`;
+  return message === null ? [] : [{ path, code: "settings-contradict", message }];
 }
 
 function bindingProblems({ origin }: Settings, path: string, hasBinding: HasBinding): readonly ConfigProblem[] {
@@ -182,24 +194,5 @@ function bindingProblems({ origin }: Settings, path: string, hasBinding: HasBind
   const message =
     `there is no service, mTLS certificate or VPC service binding "${origin.binding}": ` +
     `write [[services]] with binding = "${origin.binding}", or the name of one that exists`;
-  return [{ path: `${path}.origin.binding`, message }];
-}
-
-function shadowProblems(defaults: Layer, routes: readonly RouteDraft[]): readonly ConfigProblem[] {
-  const matchers = routes.flatMap((draft) => {
-    const { all, isKnown } = settingsInForce(defaults, draft);
-    return draft.route === null || !isKnown("methods")
-      ? []
-      : [{ name: draft.name, methods: all.methods, path: draft.route.path, patterns: draft.route.patterns }];
-  });
-  return findShadows(matchers).map(({ later, methods, earlier }) => {
-    const first = earlier.map(({ name, path }) => `${name} ("${path}")`).join(" and ");
-    const [catches, above] = earlier.length === 1 ? ["catches", "that one"] : ["catch", "those"];
-    const less =
-      methods.length < later.methods.length
-        ? `, or leave ${methods.join(" and ")} out of its methods`
-        : ", or remove it";
-    const message = `never gets a ${methods.join(" or ")}, because ${first} ${catches} it first: write this route above ${above}${less}`;
-    return { path: `${later.name}.path`, message };
-  });
+  return [{ path: `${path}.origin.binding`, code: "binding-missing", message }];
 }

@@ -36,7 +36,7 @@ export function parsePageOrigin(value: string): Parsed<PageOrigin | null> {
   }
   return canonical === value
     ? { ok: true, value: { kind: "exact", origin: value } }
-    : refuse(`browsers send this origin in another form: write "${canonical}"`);
+    : refuse(`browsers send this origin in another form: write "${canonical}"`, canonical);
 }
 
 function parseBelow(value: string): Parsed<PageOrigin> {

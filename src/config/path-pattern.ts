@@ -30,7 +30,17 @@ const PLAIN = /^(?:[A-Za-z0-9_\-+?*(){},|]|\?:|\\[dw.\-+]|\[(?:\^\/)?(?:[A-Za-z0
  * Refuses patterns that Hono would accept, but read in two ways.
  */
 export function parsePathPattern(path: string): Parsed<readonly PathPattern[]> {
-  if (!path.startsWith("/")) return refuse(`must start with "/": write "/${path}"`);
+  const meant = meantPath(path);
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) {
+    return refuse(`is a URL, and routes are paths: write "${meant}", and the host in origin`, meant);
+  }
+  if (/[?#]/.test(path) && !/[{*]|\/:/.test(path)) {
+    return refuse(`is compared with the path alone, without query and fragment: write "${meant}"`, meant);
+  }
+  if (IN_BRACES.test(path)) {
+    return refuse(`parameters have a colon here, and no braces: write "${meant}"`, meant);
+  }
+  if (!path.startsWith("/")) return refuse(`must start with "/": write "${meant}"`, meant);
   // Hono's regular-expression router keeps its own marks in this form.
   if (/[@#][0-9]/.test(path))
     return refuse('must not contain "@" or "#" before a digit: write a parameter, ":name", there');
@@ -54,6 +64,18 @@ export function parsePathPattern(path: string): Parsed<readonly PathPattern[]> {
   if (!optional) return { ok: true, value: [whole] };
   const shorter: readonly Segment[] = segments.length === 1 ? [{ kind: "literal", text: "" }] : segments.slice(0, -1);
   return { ok: true, value: [{ segments: shorter, tail: false }, whole] };
+}
+
+/** A parameter of OpenAPI. */
+const IN_BRACES = /\/\{(\w+)\}(?=\/|$)/;
+
+/** The path that a URL, a path without its first slash, or one of OpenAPI (`/orders/{id}`) means. */
+function meantPath(written: string): string {
+  const path = written
+    .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, "")
+    .replace(/[?#].*$/s, "")
+    .replaceAll(new RegExp(IN_BRACES, "g"), "/:$1");
+  return path.startsWith("/") ? path : `/${path}`;
 }
 
 function parseSegment(text: string, last: boolean, isText: boolean): Parsed<Segment> {

@@ -138,7 +138,8 @@ function readMembers<const S extends v.StrictObjectSchema<v.ObjectEntries, undef
   const known = Object.keys(schema.entries);
   const problems = Object.keys(needs).length === 0 ? [] : [...unknownMembers(table, path, known)];
   for (const [name, advice] of Object.entries(needs)) {
-    if (table[name] === undefined) problems.push({ path: `${path}.${name}`, message: `is missing: ${advice}` });
+    if (table[name] === undefined)
+      problems.push({ path: `${path}.${name}`, code: "setting-missing", message: `is missing: ${advice}` });
   }
   const written = Object.entries(table).filter(([name, value]) => known.includes(name) && value !== undefined);
   const read = v.safeParse(schema, Object.fromEntries(written));

@@ -4,8 +4,8 @@
 import * as v from "valibot";
 
 import { nearestName } from "./nearest-name.ts";
-import type { ConfigProblem } from "./resolved.ts";
-import type { Parsed } from "./units.ts";
+import { type ConfigProblem, valueFix } from "./config-problem.ts";
+import { type Parsed, refuse } from "./units.ts";
 import { settingsEntries, settingsSchema, type Settings } from "./settings.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
 import { driveEntries } from "./settings-async.ts";
@@ -48,10 +48,7 @@ export function readJson(variable: unknown): Parsed<unknown> {
     return { ok: true, value };
   } catch (error) {
     const reason = error instanceof Error ? error.message : "syntax";
-    return {
-      ok: false,
-      message: `is text that is not JSON (${reason}): write valid JSON, or a table in wrangler.toml`,
-    };
+    return refuse(`is text that is not JSON (${reason}): write valid JSON, or a table in wrangler.toml`);
   }
 }
 
@@ -75,7 +72,7 @@ export function readSettings(table: Table, path: string, others: readonly string
     const keys = issue.path?.map((item) => item.key) ?? [];
     faulty.add(String(keys[0]));
     // The schema names only the first unknown setting of a table; `unknownMembers` has named them all.
-    if (issue.expected !== "never") problems.push({ path: path + dotted(keys), message: issue.message });
+    if (issue.expected !== "never") problems.push(problemOfIssue(path + dotted(keys), issue));
   }
   const valid = v.safeParse(
     settingsSchema,
@@ -88,19 +85,51 @@ export function readSettings(table: Table, path: string, others: readonly string
 export function unknownMembers(table: Table, path: string, known: readonly string[]): readonly ConfigProblem[] {
   return Object.keys(table)
     .filter((name) => !known.includes(name))
-    .map((name) => ({ path: path + dotted([name]), message: unknownMessage(name, table[name], known) }));
+    .map((name) => unknownMember(path + dotted([name]), name, table[name], known));
 }
 
-function unknownMessage(name: string, value: unknown, known: readonly string[]): string {
+function unknownMember(path: string, name: string, value: unknown, known: readonly string[]): ConfigProblem {
+  const where = placeOf(name, value);
+  return where === null ? unknownName(path, name, known) : { path, code: "setting-misplaced", message: where };
+}
+
+/** Where a setting belongs that other tables have; null if there is none of that name. */
+function placeOf(name: string, value: unknown): string | null {
   if (name === "headers") {
     const headers = Array.isArray(value) ? value.filter((one) => typeof one === "string") : ["Idempotency-Key"];
     return `is a part of key_from: write key_from = [${headers.map((header) => `"header:${header}"`).join(", ")}]`;
   }
   if (name === "path") return "is a setting of routes only: write it in [[vars.ROUTES]]";
-  if (Object.hasOwn(gatewayEntries, name)) return "is a setting of the whole gateway: write it in [vars.IDEMPOTENCY]";
+  return Object.hasOwn(gatewayEntries, name)
+    ? "is a setting of the whole gateway: write it in [vars.IDEMPOTENCY]"
+    : null;
+}
+
+/** A name that no table of this kind has. */
+export function unknownName(path: string, name: string, known: readonly string[]): ConfigProblem {
   const nearest = nearestName(name, known);
-  if (nearest !== null) return `unknown setting; did you mean "${nearest}"?`;
-  return `unknown setting: remove it, or write one of ${known.join(", ")}`;
+  const code = "setting-unknown";
+  if (nearest === null)
+    return { path, code, message: `unknown setting: remove it, or write one of ${known.join(", ")}` };
+  const message = `unknown setting; did you mean "${nearest}"?`;
+  return { path, code, message, fix: { replace: "key", text: nearest } };
+}
+
+/** What valibot found, with the value that was meant if a parser of ours knew it (`parsed`). */
+export function problemOfIssue(path: string, issue: v.BaseIssue<unknown>): ConfigProblem {
+  const { kind, type, expected, input, message } = issue;
+  // The words that a choice takes, as valibot writes them: `"hold" | "verify"`.
+  const words = type === "picklist" ? [...(expected ?? "").matchAll(/"([^"]*)"/g)].map(([, word = ""]) => word) : [];
+  const nearest = typeof input === "string" ? nearestName(input, words) : null;
+  if (nearest !== null) {
+    return {
+      path,
+      message: `"${String(input)}" is none of its values; did you mean "${nearest}"?`,
+      fix: valueFix(nearest),
+    };
+  }
+  const isMeant = kind === "transformation" && expected !== null;
+  return { path, message, ...(isMeant ? { fix: { replace: "value", text: expected } } : {}) };
 }
 
 function pick(table: Table, keep: (name: string) => boolean): Table {

@@ -3,9 +3,8 @@
 
 import * as v from "valibot";
 
-import { nearestName } from "./nearest-name.ts";
-import { dotted, isTable, readJson, type Table } from "./read-settings.ts";
-import type { ConfigProblem } from "./resolved.ts";
+import type { ConfigProblem } from "./config-problem.ts";
+import { dotted, isTable, problemOfIssue, readJson, type Table, unknownName } from "./read-settings.ts";
 import { settingsEntries } from "./settings.ts";
 
 /** What tables of one kind are. */
@@ -97,15 +96,20 @@ function readTable<Schema extends v.GenericSchema>(
   const wrong = issues.flatMap((issue) => {
     const keys = issue.path?.map((item) => item.key) ?? [];
     const isMissing = keys.length === 1 && missing.includes(String(keys[0]));
-    return isMissing ? [] : [{ path: name + dotted(keys), message: memberMessage(issue) }];
+    return isMissing ? [] : [memberProblem(name + dotted(keys), issue)];
   });
-  const absent = missing.map((member) => ({ path: `${name}.${member}`, message: kind.missing[member] ?? kind.advice }));
+  const absent = missing.map((member) => ({
+    path: `${name}.${member}`,
+    code: "setting-missing" as const,
+    message: kind.missing[member] ?? kind.advice,
+  }));
   return { problems: [...absent, ...unknown, ...wrong] };
 }
 
 /** A table within the settings says itself which members it has. */
-function memberMessage({ message, expected }: v.BaseIssue<unknown>): string {
-  return expected === "never" ? "unknown setting: leave it out" : message;
+function memberProblem(path: string, issue: v.BaseIssue<unknown>): ConfigProblem {
+  if (issue.expected !== "never") return problemOfIssue(path, issue);
+  return { path, code: "setting-unknown", message: "unknown setting: leave it out" };
 }
 
 function unknownMembers(
@@ -116,11 +120,12 @@ function unknownMembers(
   return Object.keys(table)
     .filter((name) => !members.includes(name))
     .map((name) => {
-      const nearest = nearestName(name, members);
-      const other = `unknown setting: remove it, or write one of ${members.join(", ")}`;
-      const guess = nearest === null ? other : `unknown setting; did you mean "${nearest}"?`;
-      const isRoutes = Object.hasOwn(settingsEntries, name);
-      const message = isRoutes ? `is a setting of routes, and means nothing ${nothingFor}: leave it out` : guess;
-      return { path: path + dotted([name]), message };
+      const at = path + dotted([name]);
+      if (!Object.hasOwn(settingsEntries, name)) return unknownName(at, name, members);
+      return {
+        path: at,
+        code: "setting-unused",
+        message: `is a setting of routes, and means nothing ${nothingFor}: leave it out`,
+      };
     });
 }

@@ -11,14 +11,15 @@ import { readDestinations } from "./read-destinations.ts";
 import { readConsumers, resolveConsumer } from "./read-consumers.ts";
 import { readIdentities } from "./read-identities.ts";
 import { readQueues, resolveQueue } from "./read-queues.ts";
-import { isTable, readJson, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
+import { isTable, problemOfIssue, readJson, readSettings, type SettingsReading } from "./read-settings.ts";
 import { readTokens, type Tokens } from "./read-tokens.ts";
 import { missingSecret, readSealSecrets } from "./seal-secrets.ts";
 import { resolveConfig, type WrittenRoute } from "./resolve.ts";
-import type { Config, ConfigProblem } from "./resolved.ts";
+import type { ConfigProblem } from "./config-problem.ts";
+import type { Config } from "./resolved.ts";
 import { pathSchema, settingsEntries } from "./settings.ts";
 import { GATEWAY_DEFAULTS, gatewayEntries, gatewaySchema, type GatewaySettings } from "./settings-gateway.ts";
-import type { Parsed } from "./units.ts";
+import { type Parsed, refuse } from "./units.ts";
 
 /** A configuration that can be used, or everything that is wrong with it. */
 export type ConfigReading =
@@ -86,6 +87,7 @@ export function readConfig(
   if (isComplete && routes.length === 0 && isEmpty) {
     problems.push({
       path: "ROUTES",
+      code: "routes-missing",
       message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}`,
     });
   }
@@ -148,10 +150,7 @@ function readDefaults(variable: unknown): DefaultsReading {
   const own = Object.entries(value.value).filter(([name]) => Object.hasOwn(gatewayEntries, name));
   const gateway = v.safeParse(gatewaySchema, Object.fromEntries(own));
   if (gateway.success) return { ...reading, gateway: gateway.output };
-  const problems = gateway.issues.map((issue) => ({
-    path: `IDEMPOTENCY.${v.getDotPath(issue) ?? ""}`,
-    message: issue.message,
-  }));
+  const problems = gateway.issues.map((issue) => problemOfIssue(`IDEMPOTENCY.${v.getDotPath(issue) ?? ""}`, issue));
   return { ...reading, gateway: {}, problems: [...reading.problems, ...problems] };
 }
 
@@ -165,7 +164,7 @@ function ownPathProblems(
   if (!hasConsumers) return problems;
   if (isBelow(operators, consumers) || isBelow(consumers, operators)) {
     const message = `must lie apart from operator_path ("${operators}"), because their tokens differ: write consumer_path = "/_claims"`;
-    return [...problems, { path: "IDEMPOTENCY.consumer_path", message }];
+    return [...problems, { path: "IDEMPOTENCY.consumer_path", code: "settings-contradict", message }];
   }
   return [...problems, ...unreachable(routes, "consumer_path", consumers, "consumers")];
 }
@@ -180,7 +179,7 @@ function unreachable(
   return routes.flatMap(({ name, route }) => {
     if (route === null || !isBelow(route.path, own)) return [];
     const message = `gets no requests, because ${setting} ("${own}") is for ${whom}: write another ${setting} in [vars.IDEMPOTENCY]`;
-    return [{ path: `${name}.path`, message }];
+    return [{ path: `${name}.path`, code: "route-unreachable", message }];
   });
 }
 
@@ -198,10 +197,7 @@ function readRouteList(variable: unknown): Parsed<readonly unknown[]> {
   if (!value.ok) return value;
   return Array.isArray(value.value)
     ? { ok: true, value: value.value }
-    : {
-        ok: false,
-        message: `must be a list of routes, like every variable whose name starts with ROUTES: ${ROUTES_ADVICE}`,
-      };
+    : refuse(`must be a list of routes, like every variable whose name starts with ROUTES: ${ROUTES_ADVICE}`);
 }
 
 function readRoute(value: unknown, name: string): RouteDraft & SettingsReading {
@@ -210,9 +206,17 @@ function readRoute(value: unknown, name: string): RouteDraft & SettingsReading {
     return { name, route: null, settings: {}, faulty: EVERY_SETTING, problems: [problem] };
   }
   const reading = readSettings(value, name, ["path"]);
-  const path = readPath(value, reading.faulty);
-  if (path.ok) return { name, route: path.value, ...reading };
-  const problem = { path: `${name}.path`, message: path.message };
+  const path = `${name}.path`;
+  if (!Object.hasOwn(value, "path")) {
+    // A misspelt one is reported already.
+    if (reading.faulty.has("path")) return { name, route: null, ...reading };
+    const message = 'is missing: write path = "/v1/payments" or path = "/v1/payments/*"';
+    const problem: ConfigProblem = { path, code: "setting-missing", message };
+    return { name, route: null, ...reading, problems: [problem, ...reading.problems] };
+  }
+  const parsed = v.safeParse(pathSchema, value["path"]);
+  if (parsed.success) return { name, route: parsed.output, ...reading };
+  const problem = problemOfIssue(path, parsed.issues[0]);
   return { name, route: null, ...reading, problems: [problem, ...reading.problems] };
 }
 
@@ -225,17 +229,6 @@ function inOrder(problems: readonly ConfigProblem[], names: readonly string[]): 
   const isFirst = ({ path, message }: ConfigProblem, index: number) =>
     problems.findIndex((one) => one.path === path && one.message === message) === index;
   return problems.filter(isFirst).toSorted((one, other) => rank(one) - rank(other));
-}
-
-/** The path with its patterns; null where the problem is reported already (a misspelt `path`). */
-function readPath(table: Table, faulty: ReadonlySet<string>): Parsed<RouteDraft["route"]> {
-  if (!Object.hasOwn(table, "path")) {
-    return faulty.has("path")
-      ? { ok: true, value: null }
-      : { ok: false, message: 'is missing: write path = "/v1/payments" or path = "/v1/payments/*"' };
-  }
-  const path = v.safeParse(pathSchema, table["path"]);
-  return path.success ? { ok: true, value: path.output } : { ok: false, message: path.issues[0].message };
 }
 
 /** Whether this is a variable of the gateway's configuration, which may not come as anything else. */

@@ -217,10 +217,4 @@ export interface Config {
   readonly trustForwarded: boolean;
 }
 
-/** One thing that is wrong with a configuration. */
-export interface ConfigProblem {
-  /** `ROUTES[2].lock`; in a file with environments `env.staging.ROUTES[2].lock`. */
-  readonly path: string;
-  /** What is wrong, and what to write instead. */
-  readonly message: string;
-}
+export type { ConfigProblem } from "./config-problem.ts";

@@ -47,7 +47,7 @@ export function parsed<I, O>(parse: (value: I) => Parsed<O>) {
   return v.rawTransform<I, O>(({ dataset, addIssue, NEVER }) => {
     const result = parse(dataset.value);
     if (result.ok) return result.value;
-    addIssue({ message: result.message });
+    addIssue({ message: result.message, ...(result.meant === null ? {} : { expected: JSON.stringify(result.meant) }) });
     return NEVER;
   });
 }

@@ -36,6 +36,25 @@ export function findShadows(matchers: readonly Matcher[]): readonly Shadow[] {
   });
 }
 
+/** Later routes that differ from an earlier one of the same method only in the slash at the end of their path. */
+export function findSlashTwins(matchers: readonly Matcher[]): readonly Shadow[] {
+  return matchers.flatMap((later, index) =>
+    matchers
+      .slice(0, index)
+      .filter((earlier) => earlier.path !== later.path && withoutSlash(earlier.path) === withoutSlash(later.path))
+      .map((earlier) => ({
+        later,
+        methods: later.methods.filter((method) => earlier.methods.includes(method)),
+        earlier: [earlier],
+      }))
+      .filter(({ methods }) => methods.length > 0),
+  );
+}
+
+function withoutSlash(path: string): string {
+  return path.replace(/(?<=.)\/$/, "");
+}
+
 /** Whether every path that `narrow` matches is certainly matched by `wide`. */
 export function coversPattern(wide: PathPattern, narrow: PathPattern): boolean {
   if (!wide.tail && (narrow.tail || wide.segments.length !== narrow.segments.length)) return false;

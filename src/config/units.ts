@@ -2,7 +2,14 @@
 // text means, and what to write instead of an invalid one; knows no setting, no bound and no default.
 
 /** The value of a text, or what is wrong with it and what to write instead. */
-export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly message: string };
+export type Parsed<T> =
+  | { readonly ok: true; readonly value: T }
+  | {
+      readonly ok: false;
+      readonly message: string;
+      /** The value that was meant; null if another one could be. */
+      readonly meant: string | null;
+    };
 
 export const SECOND_MS = 1_000;
 export const MINUTE_MS = 60_000;
@@ -42,7 +49,13 @@ export function parseDuration(value: unknown): Parsed<number> {
     return refuse(`a bare number has no unit: write "${value}s" for seconds or "${value}ms" for milliseconds`);
   }
   const amount = quantity(value, DURATION_UNITS);
-  if (amount === null) return refuse('must be a number with a unit (ms, s, m, h, d): write "30s", "5m" or "24h"');
+  if (amount === null) {
+    const meant = meantDuration(value);
+    const units = "must be a number with a unit (ms, s, m, h, d)";
+    return meant === null
+      ? refuse(`${units}: write "30s", "5m" or "24h"`)
+      : refuse(`${units}: write "${meant}"`, meant);
+  }
   const durationMs = Math.round(amount);
   if (durationMs < 1) return refuse('must be longer than zero: write "1ms" or more');
   return { ok: true, value: durationMs };
@@ -52,9 +65,9 @@ export function parseDuration(value: unknown): Parsed<number> {
 export function parseSize(value: unknown): Parsed<number> {
   const amount = typeof value === "number" ? value : quantity(value, SIZE_UNITS);
   if (amount === null) {
-    return refuse(
-      'must be whole bytes or a number with a unit (B, kB, MB, GB, KiB, MiB, GiB): write 1000000 or "10MB"',
-    );
+    const meant = meantSize(value);
+    const units = "must be whole bytes or a number with a unit (B, kB, MB, GB, KiB, MiB, GiB)";
+    return meant === null ? refuse(`${units}: write 1000000 or "10MB"`) : refuse(`${units}: write "${meant}"`, meant);
   }
   if (!Number.isSafeInteger(amount) || amount < 1) {
     return refuse('must be a whole number of bytes, 1 or more: write 1000000 or "10MB"');
@@ -81,6 +94,31 @@ export function formatSize(bytes: number): string {
   return `${bytes}B`;
 }
 
+/** Units as people write them: "10 minutes", "30sec", "1H". */
+const SPELLINGS: readonly (readonly [RegExp, string])[] = [
+  [/^(?:ms|msecs?|millis|milliseconds?)$/i, "ms"],
+  [/^(?:s|secs?|seconds?)$/i, "s"],
+  [/^(?:m|mins?|minutes?)$/i, "m"],
+  [/^(?:h|hrs?|hours?)$/i, "h"],
+  [/^(?:d|days?)$/i, "d"],
+];
+
+/** The duration that a text probably means; null if it means none. */
+function meantDuration(value: unknown): string | null {
+  const [, amount = "", written = ""] =
+    typeof value === "string" ? (/^(\d+(?:\.\d+)?) *([a-z]+)$/i.exec(value.trim()) ?? []) : [];
+  const unit = SPELLINGS.find(([spelling]) => spelling.test(written))?.[1];
+  return unit === undefined ? null : amount + unit;
+}
+
+/** The size that a text means but for a space or the case of its unit. */
+function meantSize(value: unknown): string | null {
+  const [, amount = "", written = ""] =
+    typeof value === "string" ? (/^(\d+(?:\.\d+)?) *([a-z]+)$/i.exec(value.trim()) ?? []) : [];
+  const unit = [...SIZE_UNITS.keys()].find((one) => one.toLowerCase() === written.toLowerCase());
+  return unit === undefined ? null : amount + unit;
+}
+
 function quantity(value: unknown, units: ReadonlyMap<string, number>): number | null {
   const match = typeof value === "string" ? QUANTITY.exec(value) : null;
   const unit = units.get(match?.[2] ?? "");
@@ -89,6 +127,6 @@ function quantity(value: unknown, units: ReadonlyMap<string, number>): number | 
 }
 
 /** A value that is not accepted; `message` says what to write instead. */
-export function refuse(message: string): Parsed<never> {
-  return { ok: false, message };
+export function refuse(message: string, meant: string | null = null): Parsed<never> {
+  return { ok: false, message, meant };
 }

@@ -36,19 +36,31 @@ export function parseOrigin(
       : refuse('binding must be a name of letters, digits and "_": write { binding = "API" }');
   }
   if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) {
-    return refuse(`must be an absolute http or https URL: ${ORIGIN_ADVICE}`);
+    return refuseOrigin(value);
   }
   const url = new URL(value);
   const base = `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
   if (url.username !== "" || url.password !== "") {
     return refuse(
       `must not carry credentials, because variables are readable: write "${base}" and let clients send theirs`,
+      base,
     );
   }
   if (value.includes("?") || value.includes("#")) {
-    return refuse(`must not carry a query or a fragment: write "${base}"`);
+    return refuse(`must not carry a query or a fragment: write "${base}"`, base);
   }
   return { ok: true, value: { kind: "url", url: base } };
+}
+
+/** A host alone is a URL that lacks its scheme. */
+function refuseOrigin(value: string): Parsed<never> {
+  const wrong = "must be an absolute http or https URL";
+  if (!/^[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::\d+)?(?:\/[^\s?#]*)?$/i.test(value) || value.startsWith("http")) {
+    return refuse(`${wrong}: ${ORIGIN_ADVICE}`);
+  }
+  const host = value.split("/")[0]?.replace(/:\d+$/, "") ?? "";
+  const url = `${isLoopback(host) ? "http" : "https"}://${value}`;
+  return refuse(`${wrong}: write "${url}"${host.includes(".") ? "" : `, or { binding = "NAME" }`}`);
 }
 
 /** The name of a binding that is no origin. */
@@ -98,7 +110,7 @@ export function parseMethod(value: string): Parsed<string> {
   if (REPEATABLE_METHODS.has(upper)) {
     return refuse(`${upper} is safe to repeat without a key: leave it out (write ["POST", "PATCH"])`);
   }
-  return value === upper ? { ok: true, value } : refuse(`methods are upper case: write "${upper}"`);
+  return value === upper ? { ok: true, value } : refuse(`methods are upper case: write "${upper}"`, upper);
 }
 
 /** A pattern for keys; it has to compile as `new RegExp(pattern, "u")`. */

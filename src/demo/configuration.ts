@@ -14,6 +14,12 @@ duplicate = "wait"        # a duplicate gets the first answer, not a 409
 wait = "10s"
 
 [[vars.ROUTES]]
+path = "/v1/transfers"
+methods = ["POST"]
+unknown = "verify"        # a lost call: the gateway asks what became of it
+verify = "/v1/transfers/by-key/{key}"
+
+[[vars.ROUTES]]
 path = "/v1/orders"
 fingerprint = { body = "json" }
 
@@ -47,6 +53,7 @@ export function demoConfiguration({ projectDir, originUrl, isOwnOrigin }: DemoCo
   return `name = "onceway-demo"
 main = ${quote(join(projectDir, "src/index.ts"))}
 compatibility_date = ${quote(compatibilityDate(projectDir))}
+compatibility_flags = ["enable_request_signal"]
 durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
 migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
 

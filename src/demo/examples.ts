@@ -49,7 +49,7 @@ ${post("/v1/lost", "lost", '{"amount":700}')}
 ${post("/v1/lost", "lost", '{"amount":700}')}
 # ... until you resolve the key in the console (see its address and token above) and send the request again.
 
-# All counters of the origin; they are also on its page, ${origin}/
+# All counters of the origin; they are also on the demo's page.
 curl -s ${origin}/v1/counters`;
 }
 

@@ -1,15 +1,18 @@
-// The demo's origin: a small payments API without idempotency. Every request that reaches it takes effect and is counted. It
-// reads the key only to count effects by key, and to let `/v1/flaky` fail once per key.
+// The demo's API: payments and the like, without idempotency. Every request that reaches it takes effect and is counted. It reads
+// the key only to count by key, to let `/v1/flaky` fail once per key, and to answer what became of a transfer.
 
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
-import { originPage } from "./page.ts";
+import { OriginDatabase } from "./origin-database.ts";
 
 /** A payment takes a moment, so that parallel duplicates overlap. */
 const PAYMENT_MS = 200;
 const SLOW_MS = 3_000;
+
+/** Where the gateway asks what became of a transfer (`unknown = "verify"`). */
+const TRANSFER_BY_KEY = "/v1/transfers/by-key/";
 
 export interface DemoOrigin {
   readonly url: string;
@@ -18,13 +21,10 @@ export interface DemoOrigin {
 
 export interface DemoOriginOptions {
   readonly port: number;
-  /** The commands to try, shown on the page. */
-  readonly examples?: string;
-}
-
-interface Counter {
-  readonly byRoute: Map<string, number>;
-  readonly byKey: Map<string, number>;
+  /** The database's file; in memory by default. */
+  readonly database?: string;
+  /** Called when a request with this key has taken effect and is not yet answered. The answer waits for the promise. */
+  readonly onEffect?: (key: string) => Promise<void>;
 }
 
 interface Answer {
@@ -36,24 +36,24 @@ interface Answer {
 }
 
 interface Demo {
-  /** What arrived. */
-  readonly requests: Counter;
-  /** What took effect. */
-  readonly effects: Counter;
-  readonly payments: object[];
-  readonly failedOnce: Set<string>;
+  readonly database: OriginDatabase;
+  readonly onEffect: (key: string) => Promise<void>;
 }
 
 interface Call {
+  readonly number: number;
   readonly path: string;
   readonly key: string;
   readonly body: unknown;
 }
 
-export async function startDemoOrigin({ port, examples = "" }: DemoOriginOptions): Promise<DemoOrigin> {
-  const demo: Demo = { requests: newCounter(), effects: newCounter(), payments: [], failedOnce: new Set() };
+export async function startDemoOrigin({
+  port,
+  database = ":memory:",
+  onEffect = () => Promise.resolve(),
+}: DemoOriginOptions): Promise<DemoOrigin> {
+  const demo: Demo = { database: new OriginDatabase(database), onEffect };
   const server = createServer((request, response) => {
-    if (request.method === "GET" && request.url === "/") return sendPage(response, examples);
     answer(demo, request).then(
       (result) => send(response, result),
       (error: unknown) => send(response, { status: 500, body: { error: String(error) } }),
@@ -67,7 +67,10 @@ export async function startDemoOrigin({ port, examples = "" }: DemoOriginOptions
     url: `http://127.0.0.1:${port}`,
     close: () =>
       new Promise((resolve) => {
-        server.close(() => resolve());
+        server.close(() => {
+          demo.database.close();
+          resolve();
+        });
         server.closeAllConnections();
       }),
   };
@@ -75,24 +78,38 @@ export async function startDemoOrigin({ port, examples = "" }: DemoOriginOptions
 
 async function answer(demo: Demo, request: IncomingMessage): Promise<Answer> {
   const { pathname: path, searchParams } = new URL(request.url ?? "/", "http://demo");
-  if (request.method === "GET" && path === "/v1/payments") return { status: 200, body: demo.payments };
-  if (request.method === "GET" && path === "/v1/counters") {
-    return { status: 200, body: shownCounters(demo, searchParams.get("key")) };
-  }
+  if (request.method === "GET") return read(demo, path, searchParams.get("key"));
   const act = request.method === "POST" ? ACTIONS.get(path) : undefined;
-  if (act === undefined) return { status: 404, body: { error: "no such route" } };
+  if (act === undefined) return NO_ROUTE;
 
   const key = String(request.headers["idempotency-key"] ?? "").replace(/^"(.*)"$/, "$1");
-  count(demo.requests, path, key);
+  const number = demo.database.arrived(path, key);
   const body = parseJson(await text(request));
   if (body === undefined) return { status: 400, body: { error: "the body is not JSON" } };
-  return act(demo, { path, key, body });
+  return act(demo, { number, path, key, body });
+}
+
+const NO_ROUTE: Answer = { status: 404, body: { error: "no such route" } };
+
+function read({ database }: Demo, path: string, key: string | null): Answer {
+  if (path === "/v1/payments") return { status: 200, body: database.created(path) };
+  if (path.startsWith(TRANSFER_BY_KEY)) {
+    const created = database.createdBy("/v1/transfers", decodeURIComponent(path.slice(TRANSFER_BY_KEY.length)));
+    return created === undefined
+      ? { status: 404, body: { error: "no such transfer" } }
+      : { status: 200, body: created };
+  }
+  if (path !== "/v1/counters") return NO_ROUTE;
+  const { requests, effects } = database;
+  const ofKey = { key, requests: requests.byKey[key ?? ""] ?? 0, effects: effects.byKey[key ?? ""] ?? 0 };
+  return { status: 200, body: key === null ? { requests, effects } : ofKey };
 }
 
 type Action = (demo: Demo, call: Call) => Answer | Promise<Answer>;
 
 const ACTIONS: ReadonlyMap<string, Action> = new Map<string, Action>([
   ["/v1/payments", pay],
+  ["/v1/transfers", pay],
   ["/v1/orders", (demo, call) => create(demo, call)],
   ["/v1/slow", answerSlowly],
   ["/v1/flaky", failFirst],
@@ -101,8 +118,7 @@ const ACTIONS: ReadonlyMap<string, Action> = new Map<string, Action>([
 
 async function pay(demo: Demo, call: Call): Promise<Answer> {
   const created = create(demo, call);
-  demo.payments.push(created.body);
-  await pause(PAYMENT_MS);
+  await Promise.all([demo.onEffect(call.key), pause(PAYMENT_MS)]);
   return created;
 }
 
@@ -114,39 +130,20 @@ async function answerSlowly(demo: Demo, call: Call): Promise<Answer> {
 
 /** 503 means that nothing happened, so the gateway allows another attempt with the same key. */
 function failFirst(demo: Demo, call: Call): Answer {
-  if (demo.failedOnce.has(call.key)) return create(demo, call);
-  demo.failedOnce.add(call.key);
+  if (demo.database.isRepeated(call.number, call.path, call.key)) return create(demo, call);
   return { status: 503, body: { error: "try again" }, headers: { "Retry-After": "1" } };
 }
 
 /** Takes effect: counts it and creates what the request describes. */
-function create(demo: Demo, { path, key, body }: Call): Answer & { readonly body: object } {
-  const number = count(demo.effects, path, key);
+function create({ database }: Demo, { number, path, body }: Call): Answer {
   const kind = path.slice("/v1/".length).replace(/s$/, "");
-  const id = `${kind}_${number}`;
-  const created = { id, ...(typeof body === "object" ? body : { value: body }), createdAt: new Date().toISOString() };
+  let id = "";
+  const created = database.act(number, path, (effect) => {
+    id = `${kind}_${effect}`;
+    const described = typeof body === "object" ? body : { value: body };
+    return { id, ...described, createdAt: new Date().toISOString() };
+  });
   return { status: 201, body: created, headers: { Location: `${path}/${id}` } };
-}
-
-function newCounter(): Counter {
-  return { byRoute: new Map(), byKey: new Map() };
-}
-
-/** Returns the route's new count. */
-function count({ byRoute, byKey }: Counter, path: string, key: string): number {
-  const next = (byRoute.get(path) ?? 0) + 1;
-  byRoute.set(path, next);
-  if (key !== "") byKey.set(key, (byKey.get(key) ?? 0) + 1);
-  return next;
-}
-
-function shownCounters({ requests, effects }: Demo, key: string | null): object {
-  if (key !== null) return { key, requests: requests.byKey.get(key) ?? 0, effects: effects.byKey.get(key) ?? 0 };
-  return { requests: plain(requests), effects: plain(effects) };
-}
-
-function plain({ byRoute, byKey }: Counter): object {
-  return { byRoute: Object.fromEntries(byRoute), byKey: Object.fromEntries(byKey) };
 }
 
 /** `undefined` if the text is not JSON; no JSON text has that value. */
@@ -162,9 +159,4 @@ function send(response: ServerResponse, { status, body, headers, isLost = false 
   if (isLost) return void response.destroy();
   response.writeHead(status, { "Content-Type": "application/json", ...headers });
   response.end(`${JSON.stringify(body)}\n`);
-}
-
-function sendPage(response: ServerResponse, examples: string): void {
-  response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" });
-  response.end(originPage(examples));
 }

@@ -9,12 +9,12 @@ import { fileURLToPath } from "node:url";
 import { lockState, NoFlock, type StateLock } from "../serve/state-lock.ts";
 import { demoConfiguration, demoSecrets } from "./configuration.ts";
 import { demoExamples, ownOriginExamples } from "./examples.ts";
-import { startDemoOrigin } from "./origin.ts";
-import type { DemoOrigin } from "./origin.ts";
+import { type Demo, startDemo } from "./demo.ts";
 import { startWranglerDev } from "./wrangler-dev.ts";
 
 const GATEWAY_PORT = 8787;
 const ORIGIN_PORT = 8788;
+const PAGE_PORT = 8789;
 const CONNECT_TIMEOUT_MS = 2_000;
 
 const projectDir = fileURLToPath(new URL("../../", import.meta.url));
@@ -111,18 +111,26 @@ await mkdir(stateDir, { recursive: true });
 const lock = lockOrExit(stateDir);
 lock?.note(`the npm start at ${urls.gateway}, process ${process.pid}`);
 
-let demoOrigin: DemoOrigin | null = null;
-if (ownOrigin === null) {
-  demoOrigin = await startDemoOrigin({ port: originPort, examples }).catch((error) =>
-    fail(`The demo API cannot listen on port ${originPort}: ${String(error)}. Start again to use another port.`),
-  );
-} else if (!(await isReachable(ownOrigin.hostname.replace(/^\[|\]$/g, ""), originPort))) {
+if (ownOrigin !== null && !(await isReachable(ownOrigin.hostname.replace(/^\[|\]$/g, ""), originPort))) {
   process.stderr.write(`Warning: nothing listens at ${originUrl} yet. The gateway starts anyway.\n`);
 }
 
 await mkdir(wranglerDir, { recursive: true });
 const workDir = await mkdtemp(join(wranglerDir, "demo-"));
 const configPath = join(workDir, "wrangler.toml");
+let demo: Demo | null = null;
+if (ownOrigin === null) {
+  const pagePort = await findPort(PAGE_PORT, [port, originPort]);
+  const database = join(workDir, "origin.sqlite");
+  demo = await startDemo({
+    ports: { origin: originPort, page: pagePort },
+    database,
+    gateway: urls.gateway,
+    examples,
+  }).catch((error: unknown) =>
+    fail(`The demo API or its page cannot start: ${String(error)}. Start again to use other ports.`),
+  );
+}
 await writeFile(configPath, demoConfiguration({ projectDir, originUrl, isOwnOrigin: ownOrigin !== null }));
 process.stdout.write(
   port === wantedPort
@@ -149,7 +157,7 @@ process.stdout.on("error", stop);
 if (await wrangler.ready()) {
   process.stdout.write(`
 Onceway   ${urls.gateway}
-in front of ${originUrl}
+in front of ${originUrl}${demo === null ? "" : `\ndemo page ${demo.pageUrl}`}
 console   ${urls.gateway}/_onceway
 token     ${given === "" ? adminToken : "the value of ADMIN_TOKEN"}
 
@@ -163,6 +171,6 @@ Press Ctrl-C to stop. Requests:
 }
 
 const code = await wrangler.exited;
-await demoOrigin?.close();
+await demo?.close();
 await rm(workDir, { recursive: true, force: true });
 process.exit(stopping.signal.aborted ? 0 : code);

@@ -28,7 +28,10 @@ describe("the written file", () => {
     expect(written.stdout).toContain(`npx wrangler deploy --config ${file}`);
 
     const checked = await runOnceway(["check", file]);
-    expect(checked).toMatchObject({ code: 0, stderr: "" });
+    expect(checked).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^note\[origin-placeholder\][^]*\n1 note\n$/),
+    });
     expect(checked.stdout).toMatch(
       /\/v1\/payments\/\* +POST,PATCH +https:\/\/api\.example\.com\/base +required .* hold /,
     );

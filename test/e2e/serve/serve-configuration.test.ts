@@ -31,7 +31,9 @@ it("refuses bindings that exist only on Cloudflare", async () => {
       { path: "/b", origin: { binding: "API" }, jurisdiction: "eu" },
     ],
   };
-  const gateway = serve((await writeDeployment({ vars, services: [{ binding: "API", service: "api" }] })).args);
+  const routes = ["api.example.com/*"];
+  const services = [{ binding: "API", service: "api" }];
+  const gateway = serve((await writeDeployment({ routes, vars, services })).args);
   expect(await gateway.exited).toBe(1);
   for (const path of ["IDEMPOTENCY.origin", "ROUTES[0].scope", "ROUTES[1].origin", "ROUTES[1].jurisdiction"]) {
     expect(gateway.output()).toContain(`wrangler.toml: ${path}: `);

@@ -133,6 +133,8 @@ describe("cors", () => {
 describe("new_keys", () => {
   const SOUND = `
 compatibility_date = "2026-10-01"
+compatibility_flags = ["enable_request_signal"]
+routes = ["api.example.com/*"]
 migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
 durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
 vars.ROUTES = [{ path = "/v1/payments", new_keys = { binding = "NEW_KEYS" } }]

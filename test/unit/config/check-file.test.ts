@@ -6,6 +6,8 @@ import { checkWranglerConfig } from "../../../src/config/check-file.ts";
 const SOUND = `
 name = "gateway"
 compatibility_date = "2026-10-01"
+compatibility_flags = ["enable_request_signal"]
+routes = ["api.example.com/*"]
 migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
 durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
 `;
@@ -82,7 +84,7 @@ describe("an environment", () => {
     expect(problems(`${SOUND}${ROUTES}${own}`).map((line) => line.split(":")[0])).toEqual([
       "env.staging.migrations",
       "env.staging.compatibility_date",
-      "env.staging.compatibility_flags",
+      "env.staging.compatibility_flags[0]",
     ]);
   });
 });
@@ -113,6 +115,9 @@ describe("what else a gateway needs", () => {
         'write [[migrations]] with tag = "v1" and new_sqlite_classes = ["KeyShard"]',
       "compatibility_date: must be 2026-10-01 or later, because attempts outlive their clients only from then on: " +
         'write compatibility_date = "2026-10-01"',
+      "IDEMPOTENCY.origin: is missing, and no route of a zone leads to this Worker, so requests have nowhere to go: " +
+        'write origin = "https://api.example.com" in [vars.IDEMPOTENCY], or, in front of a zone\'s own server, ' +
+        'routes = [{ pattern = "api.example.com/*", zone_name = "example.com" }] at the top',
     ]);
   });
 
@@ -124,7 +129,7 @@ describe("what else a gateway needs", () => {
 
   it("is SQLite storage, not the older kind", () => {
     expect(problems(`${SOUND.replace("new_sqlite_classes", "new_classes")}${ROUTES}`)).toEqual([
-      expect.stringContaining("with SQLite storage"),
+      expect.stringMatching(/^migrations\[0\]\.new_classes: creates "KeyShard" without SQLite/),
     ]);
     const declared = SOUND.replace(
       /migrations.*/,
@@ -145,8 +150,9 @@ describe("what else a gateway needs", () => {
   });
 
   it("is the absence of request_signal_passthrough", () => {
-    expect(problems(`compatibility_flags = ["x", "request_signal_passthrough"]\n${SOUND}${ROUTES}`)).toEqual([
-      'compatibility_flags: "request_signal_passthrough" aborts the origin call when the client leaves: write the flags without it',
+    const file = SOUND.replace('["enable_request_signal"]', '["enable_request_signal", "request_signal_passthrough"]');
+    expect(problems(`${file}${ROUTES}`)).toEqual([
+      'compatibility_flags[1]: "request_signal_passthrough" aborts the origin call when the client leaves: write the flags without it',
     ]);
   });
 });

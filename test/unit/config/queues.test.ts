@@ -154,6 +154,8 @@ describe("a queue", () => {
 const FILE = `
 name = "gateway"
 compatibility_date = "2026-10-01"
+compatibility_flags = ["enable_request_signal"]
+routes = ["api.example.com/*"]
 migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
 durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
 vars.IDEMPOTENCY = { origin = "https://api.example" }

@@ -56,7 +56,7 @@ describe("the secrets of sealed routes", () => {
         ({ path }) => path.startsWith("SEAL") || path.startsWith("ROUTES"),
       );
     expect(problems(vars)).toEqual([]);
-    expect(problems({ ...vars, SEAL_SECRET_2: FIRST })).toEqual([
+    expect(problems({ ...vars, SEAL_SECRET_2: FIRST })).toMatchObject([
       { path: "SEAL_SECRET_2", message: expect.stringContaining("npx wrangler secret put SEAL_SECRET_2") },
     ]);
   });

@@ -20,6 +20,8 @@ function hosted(text: string, env: string | null = null): SelfHosting {
 }
 
 const ORIGIN = `vars.IDEMPOTENCY.origin = "http://127.0.0.1:3000"\n`;
+/** In front of a zone's own server. */
+const ZONE = 'routes = ["api.example.com/*"]\n';
 const ROUTE = `[[vars.ROUTES]]\npath = "/v1/pay"\n`;
 
 describe("a wrangler.toml off Cloudflare", () => {
@@ -36,7 +38,7 @@ describe("a wrangler.toml off Cloudflare", () => {
   });
 
   it("names an origin that is wrong for every route once", () => {
-    expect(hosted(`${ROUTE}[[vars.ROUTES]]\npath = "/v1/orders"\n`).problems.map(({ path }) => path)).toEqual([
+    expect(hosted(`${ZONE}${ROUTE}[[vars.ROUTES]]\npath = "/v1/orders"\n`).problems.map(({ path }) => path)).toEqual([
       "IDEMPOTENCY.origin",
     ]);
   });
@@ -78,7 +80,7 @@ describe("a wrangler.toml off Cloudflare", () => {
 
   it("warns of bindings that do not exist here, but not of those that an environment does not inherit", () => {
     const lists = `r2_buckets = [{ binding = "BODIES", bucket_name = "b" }]\nqueues.producers = [{ binding = "Q", queue = "q" }]\n`;
-    const text = `${lists}triggers.crons = ["* * * * *"]\n${ORIGIN}${ROUTE}
+    const text = `${lists}triggers.crons = ["* * * * *"]\n${ZONE}${ORIGIN}${ROUTE}
 [env.local]
 vars.IDEMPOTENCY = {}
 vars.ROUTES = [{ path = "/local" }]

@@ -1,0 +1,97 @@
+// What a check found in one file, with its place in the text: the problems of src/config, which know only paths, and the lines and
+// columns of toml-places.ts. Pure; text.ts and formats.ts print it.
+
+import type { CheckedEnvironment } from "../../config/check-file.ts";
+import type { ConfigProblem, ProblemCode } from "../../config/config-problem.ts";
+import { type Range, stepsOf, type TomlPlaces } from "./toml-places.ts";
+
+/** An error fails the check. A note is right as it is. */
+export type Severity = "error" | "warning" | "note";
+
+export interface Finding {
+  readonly severity: Severity;
+  readonly code: ProblemCode;
+  readonly path: string;
+  /** What is wrong. */
+  readonly message: string;
+  /** What to do; null if the message says it. */
+  readonly help: string | null;
+  /** Null for what is missing at the top of the file. */
+  readonly range: Range | null;
+  readonly related: readonly RelatedFinding[];
+  /** Text to write instead of a range; only where nothing else can be meant. */
+  readonly fix: { readonly range: Range; readonly text: string } | null;
+}
+
+interface RelatedFinding {
+  readonly path: string;
+  readonly label: string;
+  readonly range: Range;
+}
+
+export function findingsOf(checked: readonly CheckedEnvironment[], places: TomlPlaces): readonly Finding[] {
+  const all = ({ name, problems, warnings, notes }: CheckedEnvironment): readonly (readonly Finding[])[] => [
+    problems.map((problem) => findingOf("error", problem, name, places)),
+    warnings.map((problem) => findingOf("warning", problem, name, places)),
+    notes.map((problem) => findingOf("note", problem, name, places)),
+  ];
+  return checked.flatMap((environment) => all(environment).flatMap((findings) => findings.toSorted(byPlace)));
+}
+
+/** In the order of the file; what is missing first. */
+function byPlace({ range: one }: Finding, { range: other }: Finding): number {
+  if (one === null || other === null) return (one === null ? 0 : 1) - (other === null ? 0 : 1);
+  return one.line - other.line || one.column - other.column;
+}
+
+/** The names of keys that are wrong themselves. */
+const KEY_CODES: ReadonlySet<ProblemCode> = new Set(["setting-unknown", "setting-misplaced", "setting-unused"]);
+
+/** `environment`: null for the top level. */
+export function findingOf(
+  severity: Severity,
+  { path, message, code = "setting-invalid", fix, related = [] }: ConfigProblem,
+  environment: string | null,
+  places: TomlPlaces,
+): Finding {
+  const found = placeOf(path, environment, places);
+  const part = found?.isWhole === false ? "head" : KEY_CODES.has(code) ? "key" : "value";
+  return {
+    severity,
+    code,
+    path,
+    ...splitMessage(message),
+    range: found === null ? null : found[part],
+    related: related.flatMap(({ path: other, label }) => {
+      const place = placeOf(other, environment, places);
+      return place?.isWhole === true ? [{ path: other, label, range: place.value }] : [];
+    }),
+    // What is missing cannot be replaced.
+    fix: fix === undefined || found?.isWhole !== true ? null : { range: found[fix.replace], text: fix.text },
+  };
+}
+
+/** Problems name variables without `vars`, as the gateway sees them, and everything else from the top of the environment. */
+function placeOf(path: string, environment: string | null, places: TomlPlaces): ReturnType<TomlPlaces["find"]> {
+  const prefix = environment === null ? "" : `env.${environment}.`;
+  const steps = stepsOf(path.startsWith(prefix) ? path.slice(prefix.length) : path);
+  const base = environment === null ? [] : ["env", environment];
+  const inVars = places.find([...base, "vars", ...steps]);
+  const atTop = places.find([...base, ...steps]);
+  if (inVars?.isWhole === true) return inVars;
+  const [name = ""] = steps;
+  if (atTop?.isWhole === true || !/^[A-Z]/.test(String(name))) return atTop;
+  // Of a variable that is missing altogether, the header of another one would mislead.
+  return places.find([...base, "vars", name])?.isWhole === true ? inVars : places.find(base);
+}
+
+/** Where a message turns from what is wrong to what to do. */
+const ADVICE =
+  /(?:: |; )(?=(?:write|leave|remove|name|make|did you mean|run|let|append|change|describe|start|put|close|quote|resolve)\b)/;
+
+/** Messages of src/config are "what is wrong: what to do". */
+export function splitMessage(text: string): Pick<Finding, "message" | "help"> {
+  const at = ADVICE.exec(text);
+  if (at === null) return { message: text, help: null };
+  return { message: text.slice(0, at.index), help: text.slice(at.index + at[0].length) };
+}

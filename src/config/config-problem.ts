@@ -1,0 +1,71 @@
+// What a check of the configuration finds: where, what, and, where that is certain, what to write instead. Says nothing about
+// lines and columns: whoever has the file finds them from the path (cli/findings/toml-places.ts).
+
+/** Each kind of problem with what it means. The codes are an interface: `check --json` gives them to scripts. */
+export const PROBLEM_CODES = {
+  "toml-invalid": "the file is not TOML",
+  "setting-invalid": "the value is not one that the setting takes",
+  "setting-unknown": "there is no setting of that name",
+  "setting-misplaced": "the setting or table belongs elsewhere in the file",
+  "setting-missing": "the table needs this setting",
+  "setting-unused": "it has no effect",
+  "settings-contradict": "two settings that cannot both apply",
+  "protection-weakened": "it applies, and lets through what the gateway is for",
+  "routes-missing": "nothing is protected",
+  "route-unreachable": "no request reaches the route",
+  "origin-missing": "requests have nowhere to go",
+  "worker-unreachable": "no request reaches the Worker",
+  "binding-missing": "a binding that is used and not declared",
+  "storage-missing": "the objects have no storage",
+  "compatibility-invalid": "the platform's date or flags",
+  "main-invalid": "the Worker's program does not export what the file names",
+  "queue-invalid": "messages would be lost, or never processed",
+  "environment-incomplete": "an environment does not inherit it",
+  "variable-too-large": "more than the platform takes",
+  "secret-in-file": "a secret that everybody who has the file can read",
+  "records-forgotten": "records of the gateway that runs would be forgotten (`--against`)",
+  "origin-placeholder": "an address from an example",
+} as const;
+
+export type ProblemCode = keyof typeof PROBLEM_CODES;
+
+/** One thing that is wrong with a configuration. */
+export interface ConfigProblem {
+  /** `ROUTES[2].lock`; in a file with environments `env.staging.ROUTES[2].lock`. */
+  readonly path: string;
+  /** What is wrong, a colon, and what to do: `must exceed timeout (30s): write lock = "40s"`. */
+  readonly message: string;
+  /** @default "setting-invalid" */
+  readonly code?: ProblemCode;
+  /** Only where nothing else can be meant. */
+  readonly fix?: Replacement;
+  /** Other paths that one has to see to understand the problem, each with what it is. */
+  readonly related?: readonly RelatedPlace[];
+}
+
+/** What to write instead of what `path` names. */
+export interface Replacement {
+  readonly replace: "key" | "value";
+  /** As it stands in TOML: text has quotes. */
+  readonly text: string;
+}
+
+export interface RelatedPlace {
+  readonly path: string;
+  readonly label: string;
+}
+
+/** Text as a value of TOML: a JSON string is a basic string. */
+export function valueFix(text: string): Replacement {
+  return { replace: "value", text: JSON.stringify(text) };
+}
+
+/** For a function that finds problems: each below this path, as in `env.staging.`. */
+export function below(prefix: string): (problem: ConfigProblem) => ConfigProblem {
+  if (prefix === "") return (problem) => problem;
+  return ({ related, ...problem }) => ({
+    ...problem,
+    path: prefix + problem.path,
+    ...(related === undefined ? {} : { related: related.map((one) => ({ ...one, path: prefix + one.path })) }),
+  });
+}
