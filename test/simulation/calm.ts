@@ -1,6 +1,7 @@
 // After the faults: everything pending is carried out in order, all time passes, and then nothing may be left (G8).
 
 import { leftovers } from "./durable.ts";
+import { ACCEPTED, BROKEN } from "./events/destinations.ts";
 import { complete } from "./origin.ts";
 import type { World } from "./world.ts";
 
@@ -26,6 +27,7 @@ export async function calm(world: World, trace: (what: string) => void): Promise
   }
   await driveOut(world, trace);
   await passTime(world, trace);
+  world.endEvents();
   const waiting = world.clients.unanswered().map(({ name }) => name);
   world.rules.ends([...leftovers(world.disk), ...(world.bucket?.names ?? [])], waiting);
 }
@@ -88,7 +90,7 @@ async function settle(world: World, trace: (what: string) => void): Promise<void
       limit(true);
       continue;
     }
-    if (settleDelivery(world, trace)) continue;
+    if (settleDelivery(world, trace) || settleEvent(world, trace)) continue;
     const call = world.origin.calls.find(({ isOpen }) => isOpen);
     if (call !== undefined) {
       trace(`the origin ends the call of ${call.attempt.id}`);
@@ -138,6 +140,17 @@ function settleDelivery({ broker }: World, trace: (what: string) => void): boole
     broker?.report(batch, false);
   }
   return letter !== undefined || batch !== undefined;
+}
+
+/** Every destination takes what it is sent, but one that is dead. */
+function settleEvent({ destinations }: World, trace: (what: string) => void): boolean {
+  const call = destinations?.answerable[0];
+  if (destinations === null || call === undefined) return false;
+  const isTaken = !destinations.isDead(call);
+  trace(`${call.destination} ${isTaken ? "takes" : "refuses"} ${call.events.map(({ id }) => id).join(", ")}`);
+  if (isTaken) destinations.take(call);
+  destinations.end(call, isTaken ? ACCEPTED : BROKEN);
+  return true;
 }
 
 async function passTime(world: World, trace: (what: string) => void): Promise<void> {

@@ -8,6 +8,7 @@ import type { Caller, ExchangePorts } from "../../src/shard/exchange-ports.ts";
 import type { Homing } from "../../src/shard/elders.ts";
 import { Exchanges } from "../../src/shard/exchanges.ts";
 import type { RequestBody } from "../../src/shard/body/request-body.ts";
+import { OutboxCalls } from "../../src/shard/outbox-calls.ts";
 import { Heartbeat } from "../../src/shard/heartbeat.ts";
 import type { ExchangeHead, MonitorQuestion } from "../../src/http/message.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
@@ -19,7 +20,6 @@ import { ExchangeReporter } from "../../src/traffic/exchange-reporter.ts";
 import type { Bucket } from "./bucket.ts";
 import { Disk } from "./disk.ts";
 import { bucketOf, REACHABILITY, storageOn } from "./stand-ins.ts";
-import { NOWHERE } from "../../src/shard/event-target.ts";
 
 /** What the rest of the world is to a shard. */
 export interface ShardWorld {
@@ -29,6 +29,7 @@ export interface ShardWorld {
   readonly sync: () => Promise<void>;
   readonly askElder: ExchangePorts["askElder"];
   readonly limiter: ExchangePorts["limiter"];
+  readonly destination: ExchangePorts["destination"];
 }
 
 /** How long the alarm waits after its work failed. */
@@ -41,6 +42,7 @@ function crowdedHome(id: string): number {
 
 export class Shard {
   readonly exchanges: Exchanges;
+  readonly outbox: OutboxCalls;
   readonly #disk: Disk;
   readonly #ledger: Ledger;
   readonly #alarm: Alarm;
@@ -48,7 +50,7 @@ export class Shard {
   /** For when the alarm stands whose handler runs; `null` when none does. */
   #handledMs: number | null = null;
 
-  constructor({ disk, bucket, target, sync, askElder, limiter }: ShardWorld) {
+  constructor({ disk, bucket, target, sync, askElder, limiter, destination }: ShardWorld) {
     this.#disk = disk;
     const setAlarm = (ms: number): void => {
       // Within its own handler the platform drops an alarm for no later time than the one that runs.
@@ -71,8 +73,9 @@ export class Shard {
       reporter: new ExchangeReporter("shard", new Traffic(), null),
       askElder,
       limiter,
-      destination: () => NOWHERE,
+      destination,
     });
+    this.outbox = new OutboxCalls(this.#ledger, this.exchanges.outbox);
   }
 
   run(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<Response> {

@@ -147,7 +147,8 @@ export class Promises {
     const attempts = this.#facts.of(record);
     for (const attempt of attempts) {
       const isOver = attempt.isRefused || this.#clock.latestMs >= attempt.lockedUntilMs;
-      const isItsOwn = attempt.id === before.attemptId && before.number > 0;
+      // One that was forgotten had the same id, if the same request was delivered again.
+      const isItsOwn = attempt.id === before.attemptId && before.number > 0 && !attempt.isForgotten;
       if (isItsOwn && (attempt.isLiving || !isOver)) {
         this.#rules.broken("G10", `${record} is cancelled, but ${attempt.id} may be at work`);
       }
