@@ -1,5 +1,6 @@
 // After the faults: everything pending is carried out in order, all time passes, and then nothing may be left (G8).
 
+import { claimOf } from "./claims/consumers.ts";
 import { leftovers } from "./durable.ts";
 import { ACCEPTED, BROKEN } from "./events/destinations.ts";
 import { complete } from "./origin.ts";
@@ -17,12 +18,13 @@ export async function calm(world: World, trace: (what: string) => void): Promise
   world.isUnreachable = false;
   await settle(world, trace);
   // A request now gets what the record holds.
-  if (!world.plan.consumes) for (const record of world.facts.rows.keys()) world.send(record, "same", "wait");
+  if (sendsRequests(world)) for (const record of world.facts.rows.keys()) world.send(record, "same", "wait");
   await settle(world, trace);
   await deliverAll(world, trace);
   if (world.rules.isAlarmDropped) {
     // The next claim sets the alarm again.
-    world.send("another record", "same", "reject");
+    if (world.consumers === null) world.send("another record", "same", "reject");
+    else world.consumers.send([world.consumers.begin("r9", "same", 1)], claimOf);
     await settle(world, trace);
   }
   await driveOut(world, trace);
@@ -30,6 +32,11 @@ export async function calm(world: World, trace: (what: string) => void): Promise
   world.endEvents();
   const waiting = world.clients.unanswered().map(({ name }) => name);
   world.rules.ends([...leftovers(world.disk), ...(world.bucket?.names ?? [])], waiting);
+}
+
+/** Otherwise messages come, or consumers claim. */
+function sendsRequests({ plan }: World): boolean {
+  return !plan.consumes && !plan.claims;
 }
 
 /** Each message comes again and again until it is settled. */
@@ -160,7 +167,7 @@ async function passTime(world: World, trace: (what: string) => void): Promise<vo
       return;
     }
     await alarm(world, trace, world.disk.durableAlarmMs);
-    if (steps > 0 || !world.plan.remembers || world.plan.consumes) continue;
+    if (steps > 0 || !world.plan.remembers || !sendsRequests(world)) continue;
     for (const record of world.facts.rows.keys()) world.send(record, "same", "reject");
     await settle(world, trace);
   }

@@ -3,6 +3,7 @@
 
 import type { Publication } from "../../src/core/outbox.ts";
 import type { Policy } from "../../src/core/record.ts";
+import { KINDS as CLAIM_KINDS } from "./claims/kinds.ts";
 import { FAULTS as DELIVERY_FAULTS, KINDS as DELIVERY_KINDS } from "./deliveries/steps.ts";
 import { PUBLICATIONS } from "./events/destinations.ts";
 import { FAULTS as EVENT_FAULTS, KINDS as EVENT_KINDS } from "./events/steps.ts";
@@ -41,6 +42,7 @@ export const KINDS = [
   "cancel",
   ...DELIVERY_KINDS,
   ...EVENT_KINDS,
+  ...CLAIM_KINDS,
   // From here on: faults.
   "commit fails",
   "crash",
@@ -89,6 +91,8 @@ export const EXTRAS = [
   "deliveries",
   /** Results that publish events, and destinations that take and refuse them. */
   "events",
+  /** Consumers that claim, instead of requests. */
+  "claims",
 ] as const;
 export type Extra = (typeof EXTRAS)[number];
 export type Extras = ReadonlySet<Extra>;
@@ -117,6 +121,10 @@ export interface Plan {
   readonly accepts: boolean;
   /** Whether messages of a queue come instead of requests. */
   readonly consumes: boolean;
+  /** Whether consumers claim, instead of requests. */
+  readonly claims: boolean;
+  /** Whether their messages have offsets. */
+  readonly hasPositions: boolean;
   /** The events that results have. */
   readonly publishes: readonly Publication[];
   /** A destination that takes nothing, ever; `null`: all take events sooner or later. */
@@ -192,6 +200,12 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       "report lost": 2,
       "delivered early": 2,
       "letter lost": 2,
+      claim: 10,
+      "claim again": 4,
+      extend: 4,
+      complete: 10,
+      "claim released": 4,
+      position: 3,
       event: 12,
       outbox: 2,
       "event lost": 3,
@@ -204,6 +218,8 @@ export function drawPlan(random: Random, extras: Extras): Plan {
   const accepts = plan.steps % 5 < 2 && extras.has("accepted");
   const consumes = plan.steps % 5 === 2 && extras.has("deliveries");
   const publishes = extras.has("events") ? publicationsOf(plan.steps) : [];
+  const claims = plan.steps % 5 === 3 && extras.has("claims");
+  const hasPositions = plan.requests > 2;
   const whole = {
     ...plan,
     limitsKeys,
@@ -211,9 +227,12 @@ export function drawPlan(random: Random, extras: Extras): Plan {
     accepts,
     consumes,
     publishes,
+    claims,
+    hasPositions,
     deadDestination: plan.steps % 4 === 1 ? "hook" : null,
   };
   if (consumes) return { ...whole, steps: 2 * plan.steps, streams: false, limitsKeys: false };
+  if (claims) return { ...whole, records: 4, requests: 9, steps: 2 * plan.steps, streams: false, limitsKeys: false };
   return accepts ? { ...whole, ...roomFor(plan.requests), steps: 2 * plan.steps, streams: false } : whole;
 }
 

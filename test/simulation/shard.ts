@@ -3,6 +3,7 @@
 
 import { epochMs } from "../../src/core/units.ts";
 import { Alarm } from "../../src/shard/alarm.ts";
+import { Claims } from "../../src/shard/claims.ts";
 import { doDueWork } from "../../src/shard/due-work.ts";
 import type { Caller, ExchangePorts } from "../../src/shard/exchange-ports.ts";
 import type { Homing } from "../../src/shard/elders.ts";
@@ -43,6 +44,7 @@ function crowdedHome(id: string): number {
 export class Shard {
   readonly exchanges: Exchanges;
   readonly outbox: OutboxCalls;
+  readonly claims: Claims;
   readonly #disk: Disk;
   readonly #ledger: Ledger;
   readonly #alarm: Alarm;
@@ -75,6 +77,8 @@ export class Shard {
       limiter,
       destination,
     });
+    const { steps, elders } = this.exchanges;
+    this.claims = new Claims({ ledger: this.#ledger, steps, elders, timers });
     this.outbox = new OutboxCalls(this.#ledger, this.exchanges.outbox);
   }
 

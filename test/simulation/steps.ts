@@ -8,6 +8,8 @@ import { act, type OriginCall } from "./origin.ts";
 import type { ClientRequest } from "./clients.ts";
 import type { Question } from "./question.ts";
 import { ACCEPTANCES } from "./accepted/acceptance.ts";
+import { isClaim } from "./claims/kinds.ts";
+import { ClaimSteps } from "./claims/steps.ts";
 import { DeliverySteps, isDelivery } from "./deliveries/steps.ts";
 import { EventSteps, isEvent } from "./events/steps.ts";
 import type { World } from "./world.ts";
@@ -19,6 +21,7 @@ export class Steps {
   readonly #choices: Choices;
   readonly #deliveries: DeliverySteps | null;
   readonly #events: EventSteps | null;
+  readonly #claims: ClaimSteps | null;
   #requests = 0;
   #faults = 0;
   #decisions = 0;
@@ -27,6 +30,7 @@ export class Steps {
     this.#world = world;
     this.#choices = choices;
     this.#deliveries = world.broker === null ? null : new DeliverySteps(world.broker, choices, world);
+    this.#claims = world.consumers === null ? null : new ClaimSteps(world.consumers, choices, world.plan);
     this.#events = world.destinations === null ? null : new EventSteps(world.destinations, choices, world);
   }
 
@@ -47,10 +51,11 @@ export class Steps {
     const { plan, disk, clock, clients } = this.#world;
     if (IS_FAULT.has(kind) && this.#faults >= plan.faults) return false;
     if (isDelivery(kind)) return this.#deliveries?.isPossible(kind) ?? false;
+    if (isClaim(kind)) return this.#claims?.isPossible(kind) ?? false;
     if (isEvent(kind)) return this.#events?.isPossible(kind) ?? false;
     switch (kind) {
       case "request":
-        return this.#requests < plan.requests && !plan.consumes;
+        return this.#requests < plan.requests && !plan.consumes && !plan.claims;
       case "look":
       case "cancel":
         return plan.accepts && this.#requests > 0;
@@ -106,6 +111,10 @@ export class Steps {
     const world = this.#world;
     if (isDelivery(kind)) {
       this.#deliveries?.do(kind);
+      return;
+    }
+    if (isClaim(kind)) {
+      this.#claims?.do(kind);
       return;
     }
     if (isEvent(kind)) {

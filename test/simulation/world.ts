@@ -7,6 +7,8 @@ import { recordId } from "../../src/core/units.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { type Acceptance, accepting, contentOf, type Look, questionFor } from "./accepted/acceptance.ts";
 import { Promises } from "./accepted/promises.ts";
+import { Consumers } from "./claims/consumers.ts";
+import { ClaimRules } from "./claims/rules.ts";
 import { AnswerRules } from "./answers.ts";
 import { Bucket } from "./bucket.ts";
 import type { Origin as OriginOf } from "../../src/config/resolved.ts";
@@ -56,6 +58,8 @@ export class World {
   readonly clients: Clients;
   readonly broker: Broker | null;
   readonly #deliveryRules: DeliveryRules;
+  readonly consumers: Consumers | null;
+  readonly #claimRules: ClaimRules;
   readonly destinations: Destinations | null;
   readonly #eventRules: EventRules;
   readonly bucket: Bucket | null;
@@ -90,6 +94,8 @@ export class World {
       plan.publishes.length > 0 ? new Destinations(plan.deadDestination, this.#eventRules, () => disk.written) : null;
     this.bucket = plan.hasBucket ? new Bucket(() => disk.written) : null;
     this.#host = new Host(OBJECT, disk, (host) => this.#instance(host));
+    this.#claimRules = new ClaimRules(plan, this.clock, this.facts, this.rules);
+    this.consumers = plan.claims ? new Consumers(this, this.#host, this.#claimRules, trace) : null;
     disk.clear();
   }
 
@@ -364,6 +370,7 @@ export class World {
 
   /** An operator decides about a record. Returns a short description of the result. */
   decide(record: string, action: Change): string {
+    if (this.consumers !== null) return this.consumers.decide(record, action);
     const erased = (): (() => void) => this.promises.erased(record, this.#delivered);
     return decide(this, this.#host, { key: record, id: recordId(record), erased }, action);
   }
@@ -410,7 +417,11 @@ export class World {
       this.facts.commit(OBJECT, this.disk.durable);
       this.bucket?.note(notedUploads(this.disk));
       this.facts.learnBytes(durableBytes(this.disk));
-      this.rules.commits(this.disk, this.facts.rows.values());
+      if (this.consumers === null) this.rules.commits(this.disk, this.facts.rows.values());
+      else {
+        this.rules.judgeAlarm(this.disk, [...this.facts.rows.values()]);
+        this.#claimRules.commits(this.disk, this.facts.rows);
+      }
       this.promises.commits(this.facts.rows);
       this.#deliveryRules.commits(this.facts.rows.values());
       if (this.destinations !== null) this.#eventRules.commits(this.disk, this.facts.rows.values());
