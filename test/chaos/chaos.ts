@@ -20,6 +20,8 @@ import { watchLag, watchPulse } from "./lag.ts";
 import { lookAtLedger } from "./ledger.ts";
 import { ADMIN_TOKEN, runOperator } from "./operators.ts";
 import { startChaosOrigin } from "./origin-client.ts";
+import { relayAll, runOutboxOperator } from "./outbox.ts";
+import { HOOK_SECRET, startReceiver } from "./receiver-client.ts";
 import { createRandom } from "./random.ts";
 import { AMBIGUOUS, gatewayVars, policiesOf, REFUSED } from "./routes.ts";
 
@@ -72,7 +74,14 @@ export async function runChaos({
     ? await startBucket(await quietPort(), createRandom(seed, "bucket"), report)
     : null;
   const issuer = dimensions.has("tokens") ? await startIssuer("https://login.example.com") : null;
-  const vars = { ...gatewayVars(origin.url, shards, dimensions, issuer), ADMIN_TOKEN };
+  // Operators cannot end the rest of a destination in objects that are not listed.
+  const isListed = shards !== "per-key";
+  const receiver = dimensions.has("events") ? await startReceiver(await quietPort(), seed, !isListed, report) : null;
+  const vars = {
+    ...gatewayVars(origin.url, shards, dimensions, issuer, receiver?.destinations),
+    ADMIN_TOKEN,
+    HOOK_SECRET,
+  };
   const bound = bucket === null ? {} : bucketAt(bucket.port);
   const gateway = await startGatewayBox({ vars, stateDir, ...bound }, report);
   const stopWatching = watchLag(report);
@@ -87,14 +96,18 @@ export async function runChaos({
         ...Array.from({ length: clients }, (_, n) => runClient(run, createRandom(seed, `client ${n}`))),
         ...Array.from({ length: operators }, (_, n) => runOperator(run, createRandom(seed, `operator ${n}`))),
         strike({ gateway, origin, report, isOver }, createRandom(seed, "faults")),
+        receiver === null || !isListed ? null : runOutboxOperator(run, createRandom(seed, "outbox")),
         bucket === null ? null : strikeBucket(bucket, isOver, createRandom(seed, "bucket faults")),
         watchLedger(stateDir, report, isOver),
       ]),
     );
     await origin.tell("calm");
+    await receiver?.calm();
     bucket?.calm();
     const calm = `no faults: each of ${run.tasks.length} operations is asked about until it is settled`;
     await showPhase(calm, null, () => settleAll(run, createRandom(seed, "calm")));
+    if (receiver !== null)
+      await showPhase("all events are taken", null, () => relayAll(run.port, gateway.stateDir, report));
     await showPhase(`alarms erase what is due, ${ALARMS_MS / 1000} s at most`, null, () =>
       awaitAlarms(gateway.stateDir, bucket, report),
     );
@@ -103,6 +116,7 @@ export async function runChaos({
     await stopPulse();
     await gateway.close();
     await origin.close();
+    await receiver?.close();
     await bucket?.close();
     await issuer?.close();
     await rm(stateDir, { recursive: true, force: true });
