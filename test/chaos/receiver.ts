@@ -41,7 +41,9 @@ const cloudEvent = v.object({
 async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const at = Date.now();
   const { headers, url = "" } = request;
-  const body = await text(request);
+  // A request breaks off when its gateway is killed.
+  const body = await text(request).catch(() => null);
+  if (body === null) return;
   const { id, type, subject, attempt, idempotencykey, data } = v.parse(cloudEvent, JSON.parse(body));
   const answer = calm ? "taken" : drawAnswer();
   const event: EventTry = {
@@ -122,7 +124,6 @@ function arrivalIn(base64: string | null, plain: string | null): number | null {
 
 const server = createServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, (request, response) => {
   receive(request, response).catch((error: unknown) => {
-    // A request that broke off, because its gateway was killed.
     process.stderr.write(`chaos receiver: ${String(error)}\n`);
     response.destroy();
   });
