@@ -14,6 +14,7 @@ import { startBucket } from "./bucket.ts";
 import type { ChaosBucket } from "./bucket.ts";
 import type { Dimensions } from "./dimensions.ts";
 import { strike, strikeBucket } from "./faults.ts";
+import { CONSUMER_TOKENS, GROUPS, Partition, runConsumer, settleClaims } from "./consumers.ts";
 import { bucketAt, quietPort, startGatewayBox } from "./gateway-box.ts";
 import type { HistoryEvent } from "./history.ts";
 import { watchLag, watchPulse } from "./lag.ts";
@@ -33,6 +34,7 @@ const LOOK_EVERY_MS = 3_000;
 /** How long the alarms may take at the end to erase what is due. */
 const ALARMS_MS = 10_000;
 const OPERATORS = 2;
+const CONSUMERS_OF_GROUP = 3;
 
 export interface RunOptions {
   readonly seed: string;
@@ -81,6 +83,7 @@ export async function runChaos({
     ...gatewayVars(origin.url, shards, dimensions, issuer, receiver?.destinations),
     ADMIN_TOKEN,
     HOOK_SECRET,
+    ...CONSUMER_TOKENS,
   };
   const bound = bucket === null ? {} : bucketAt(bucket.port);
   const gateway = await startGatewayBox({ vars, stateDir, ...bound }, report);
@@ -91,11 +94,18 @@ export async function runChaos({
     const isOver = (): boolean => Date.now() >= endAt;
     const run: Run = { port: () => gateway.port, dimensions, tasks: [], issuer, monitors: new Map(), report, isOver };
     const operators = dimensions.has("operators") ? OPERATORS : 0;
+    const partitions = dimensions.has("claims") ? GROUPS.map((group) => new Partition(group)) : [];
+    const claims = { port: run.port, report, isOver };
     await showPhase("faults strike", seconds, () =>
       Promise.all([
         ...Array.from({ length: clients }, (_, n) => runClient(run, createRandom(seed, `client ${n}`))),
         ...Array.from({ length: operators }, (_, n) => runOperator(run, createRandom(seed, `operator ${n}`))),
         strike({ gateway, origin, report, isOver }, createRandom(seed, "faults")),
+        ...partitions.flatMap((one) =>
+          Array.from({ length: CONSUMERS_OF_GROUP }, (_, n) =>
+            runConsumer(claims, one, createRandom(seed, `consumer ${one.group} ${n}`)),
+          ),
+        ),
         receiver === null || !isListed ? null : runOutboxOperator(run, createRandom(seed, "outbox")),
         bucket === null ? null : strikeBucket(bucket, isOver, createRandom(seed, "bucket faults")),
         watchLedger(stateDir, report, isOver),
@@ -106,6 +116,7 @@ export async function runChaos({
     bucket?.calm();
     const calm = `no faults: each of ${run.tasks.length} operations is asked about until it is settled`;
     await showPhase(calm, null, () => settleAll(run, createRandom(seed, "calm")));
+    for (const partition of partitions) await settleClaims(claims, partition);
     if (receiver !== null)
       await showPhase("all events are taken", null, () => relayAll(run.port, gateway.stateDir, report));
     await showPhase(`alarms erase what is due, ${ALARMS_MS / 1000} s at most`, null, () =>

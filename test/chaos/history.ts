@@ -206,6 +206,46 @@ export interface OutboxLook {
   readonly left: readonly string[];
 }
 
+/** What a consumer asks about one message. */
+export interface ClaimEntry {
+  readonly key: string;
+  readonly attemptId: string;
+  readonly offset: number;
+  /** Of a release. */
+  readonly effect?: "none" | "unknown";
+  /** Of a completion: the attempt's own id. */
+  readonly result?: string;
+}
+
+/** What it is told. */
+export interface ClaimTold {
+  readonly state: string;
+  readonly attempt?: number;
+  readonly lockedForMs?: number;
+  readonly result?: unknown;
+}
+
+/** One call of a consumer. */
+export interface ClaimCall {
+  readonly type: "claim-call";
+  readonly group: "retry" | "hold";
+  readonly verb: "claim" | "extend" | "complete" | "release";
+  readonly sentAt: number;
+  readonly endAt: number;
+  readonly entries: readonly ClaimEntry[];
+  /** One for each entry; `null`: no answer came. */
+  readonly answers: readonly ClaimTold[] | null;
+}
+
+/** Where a group was told to go on reading its partition. */
+export interface PositionLook {
+  readonly type: "position";
+  readonly group: "retry" | "hold";
+  readonly sentAt: number;
+  readonly endAt: number;
+  readonly next: number | null;
+}
+
 /**
  * Something was broken for a time. `lag` and `slow-disk`: the machine was so busy that operations of a few milliseconds
  * were late; both are also reported while the gateway is killed or stopped.
@@ -256,6 +296,8 @@ export type HistoryEvent =
   | Look
   | EventTry
   | OutboxLook
+  | ClaimCall
+  | PositionLook
   | Outage
   | LedgerLook
   | Died

@@ -5,6 +5,7 @@ import { BUILT_IN } from "../../src/config/settings.ts";
 import type { Json } from "../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../support/gateway.ts";
 import { AUDIENCE, type Issuer } from "../support/issuer.ts";
+import { CONSUMERS } from "./consumers.ts";
 import { ALL, type Dimension, type Dimensions } from "./dimensions.ts";
 import type { RoutePolicy } from "./history.ts";
 import { type ChaosReceiver, PUBLISH } from "./receiver-client.ts";
@@ -212,6 +213,7 @@ export function gatewayVars(
         ? { ...routeSettings(route), publish: PUBLISH }
         : routeSettings(route),
     ),
+    ...(dimensions.has("claims") ? { CONSUMERS } : {}),
     ...(destinations.length > 0 ? { DESTINATIONS: destinations } : {}),
     SEAL_SECRET,
   };

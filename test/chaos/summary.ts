@@ -54,6 +54,9 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
   const decisions = events.filter((event) => event.type === "decision");
   const looks = events.filter((event) => event.type === "look");
   const tries = events.filter((event) => event.type === "event-try");
+  const claims = events
+    .filter((event) => event.type === "claim-call")
+    .flatMap(({ verb, answers, entries }) => entries.map((_, at) => `${verb}: ${answers?.[at]?.state ?? "none"}`));
   const erased = events.filter((event) => event.type === "erased");
   const struck = [
     ...outages.map(({ kind }) => OUTAGES[kind]),
@@ -65,7 +68,7 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
   ];
   return {
     faults: countBy(struck, (name) => name),
-    answers: countBy([...exchanges.map(answerOf), ...looks.map(toldBy)], (name) => name),
+    answers: countBy([...claims, ...exchanges.map(answerOf), ...looks.map(toldBy)], (name) => name),
     requests: exchanges.length,
     keys: new Set(exchanges.map(({ key }) => key)).size,
     records: new Set(exchanges.map(({ key, scope }) => `${scope} ${key}`)).size,

@@ -29,6 +29,7 @@ import {
   questionsEnd,
 } from "./given.ts";
 import { honestProblems, nobodyElsesAnswer } from "./others.ts";
+import { checkClaims } from "./claims.ts";
 import { cancelledStays, promisesAreKept, strangersLearnNothing, triedOnce, trueMonitors } from "./accepted.ts";
 import { eventsArrive, eventsHaveResults, eventsStayTheSame, oneResultIsTold, resultsHaveEvents } from "./events.ts";
 import { sortHistory } from "./records.ts";
@@ -85,5 +86,5 @@ export function checkHistory(events: readonly HistoryEvent[]): readonly Violatio
       }
     }
   }
-  return [...gatewayLives(world), ...found, ...alarmsFire(world), ...eventsArrive(world)];
+  return [...gatewayLives(world), ...found, ...alarmsFire(world), ...eventsArrive(world), ...checkClaims(events)];
 }

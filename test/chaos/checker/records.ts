@@ -134,6 +134,8 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
       case "died":
         deaths.push(event);
         break;
+      case "claim-call":
+      case "position":
       case "erased":
         break;
     }
