@@ -3,25 +3,26 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import type { HistoryEvent } from "./history.ts";
 
 /** The channel keeps the order, so a `done` comes after every event that was reported before it. */
-export type FromChild<Command, Event> =
+export type FromChild<Command> =
   | { readonly type: "ready" }
   | { readonly type: "done"; readonly message: Command }
-  | { readonly type: "event"; readonly event: Event };
+  | { readonly type: "event"; readonly event: HistoryEvent };
 
 export interface Child<Command> {
   /** Resolves when the process has carried out the command. */
-  tell(message: Command): Promise<void>;
+  readonly tell: (message: Command) => Promise<void>;
   /** Resolves when the process has exited, after it has carried out this last command. */
-  close(last: Command): Promise<void>;
+  readonly close: (last: Command) => Promise<void>;
 }
 
 /** `file`: in this folder. */
-export async function startChild<Command extends string, Event>(
+export async function startChild<Command extends string>(
   file: string,
   values: readonly string[],
-  report: (event: Event) => void,
+  report: (event: HistoryEvent) => void,
 ): Promise<Child<Command>> {
   // No inherited flags: it must not load the test runner.
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), values, { execArgv: [] });
@@ -29,7 +30,7 @@ export async function startChild<Command extends string, Event>(
   const ready = Promise.withResolvers<void>();
   child.once("error", ready.reject);
   child.once("exit", (code) => ready.reject(new Error(`${file} ended with code ${code} before it was ready`)));
-  child.on("message", (message: FromChild<Command, Event>) => {
+  child.on("message", (message: FromChild<Command>) => {
     switch (message.type) {
       case "ready":
         ready.resolve();

@@ -66,9 +66,8 @@ export async function runConsumer(run: ConsumerRun, partition: Partition, random
     const offsets = Array.from({ length: random.int(1, 4) }, () => nextOffset(partition, random));
     const entries = [...new Set(offsets)].map((offset) => newTry(offset));
     const answers = (await call(run, partition, "claim", entries)) ?? (await call(run, partition, "claim", entries));
-    await Promise.all(
-      entries.map((entry, at) => (answers?.[at]?.state === "granted" ? work(run, partition, entry, random) : null)),
-    );
+    const granted = entries.filter((_, at) => answers?.[at]?.state === "granted");
+    await Promise.all(granted.map((entry) => work(run, partition, entry, random)));
     if (random.chance(0.3)) await readPosition(run, partition);
     await pause(random.int(0, 100));
   }
@@ -195,7 +194,7 @@ export async function settleClaims(run: ConsumerRun, partition: Partition): Prom
     const entries = [...left].slice(0, 50).map((offset) => newTry(offset));
     const answers = await call(run, partition, "claim", entries);
     const granted = entries.filter((_, at) => answers?.[at]?.state === "granted");
-    const completed = granted.map((entry) => ({ ...entry, result: entry.attemptId }));
+    const completed = granted.map((entry) => Object.assign(entry, { result: entry.attemptId }));
     if (completed.length > 0) await call(run, partition, "complete", completed);
     for (const [at, { offset }] of entries.entries()) {
       if (partition.done.has(offset) || answers?.[at]?.state === "unknown") left.delete(offset);

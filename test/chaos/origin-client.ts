@@ -1,13 +1,12 @@
 // The run's side of the origin.
 
 import { startChild, type FromChild } from "./child.ts";
-import type { Arrival, Effect, HistoryEvent, Outage, Question } from "./history.ts";
+import type { HistoryEvent } from "./history.ts";
 
 /** `refuse`: stop listening and reset what is open. `finish`: report whatever is still open. */
 export type ToOrigin = "refuse" | "listen" | "calm" | "finish";
 
-type Reported = Arrival | Effect | Outage | Question;
-export type FromOrigin = FromChild<ToOrigin, Reported>;
+export type FromOrigin = FromChild<ToOrigin>;
 
 export interface ChaosOrigin {
   readonly url: string;
@@ -18,6 +17,6 @@ export interface ChaosOrigin {
 }
 
 export async function startChaosOrigin(port: number, report: (event: HistoryEvent) => void): Promise<ChaosOrigin> {
-  const { tell, close } = await startChild<ToOrigin, Reported>("origin.ts", [String(port)], report);
+  const { tell, close } = await startChild<ToOrigin>("origin.ts", [String(port)], report);
   return { url: `http://127.0.0.1:${port}`, tell, close: () => close("finish") };
 }

@@ -2,7 +2,7 @@
 
 import type { Json } from "../../src/serve/workerd-config.ts";
 import { startChild, type FromChild } from "./child.ts";
-import type { EventTry, HistoryEvent } from "./history.ts";
+import type { HistoryEvent } from "./history.ts";
 
 /** Every result has an event for `every`; one for `origins` has what the origin says in its answer. */
 export const DESTINATIONS = ["every", "origins"] as const;
@@ -20,7 +20,7 @@ export const PUBLISH: readonly { readonly [setting: string]: Json }[] = [
 
 /** `calm`: take everything from now on. */
 export type ToReceiver = "calm" | "finish";
-export type FromReceiver = FromChild<ToReceiver, EventTry>;
+export type FromReceiver = FromChild<ToReceiver>;
 
 export interface ChaosReceiver {
   /** The configuration of the destinations. */
@@ -37,7 +37,7 @@ export async function startReceiver(
   report: (event: HistoryEvent) => void,
 ): Promise<ChaosReceiver> {
   const values = [String(port), seed, ...(takesAll ? ["takes-all"] : [])];
-  const { tell, close } = await startChild<ToReceiver, EventTry>("receiver.ts", values, report);
+  const { tell, close } = await startChild<ToReceiver>("receiver.ts", values, report);
   const url = `http://127.0.0.1:${port}`;
   return {
     destinations: DESTINATIONS.map((name) => ({ name, url: `${url}/${name}`, secret: "HOOK_SECRET" })),

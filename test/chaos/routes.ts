@@ -208,20 +208,16 @@ export function gatewayVars(
       caller: { ask: { path: CALLER_PATH, pointer: "/id", cache: "500ms", timeout: "2s" } },
       ...(issuer === null ? {} : { user: { jwt: { issuer: issuer.name, audience: AUDIENCE, jwks: issuer.jwks } } }),
     },
-    ROUTES: routesOf(dimensions).map((route) =>
-      destinations.length > 0 && route.publishes === true
-        ? { ...routeSettings(route), publish: PUBLISH }
-        : routeSettings(route),
-    ),
+    ROUTES: routesOf(dimensions).map((route) => routeSettings(route, destinations.length > 0)),
     ...(dimensions.has("claims") ? { CONSUMERS } : {}),
     ...(destinations.length > 0 ? { DESTINATIONS: destinations } : {}),
     SEAL_SECRET,
   };
 }
 
-function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
+function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: string]: Json } {
   const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared } = route;
-  const { bodyKey, identity, sealed, rememberMs, accepts, tokens } = route;
+  const { bodyKey, identity, sealed, rememberMs, accepts, tokens, publishes } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (rememberMs !== undefined) settings["remember"] = `${rememberMs}ms`;
   if (json === true) settings["fingerprint"] = { body: "json" };
@@ -230,6 +226,7 @@ function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
   if (bodyKey === true) settings["key_from"] = ["json:/key"];
   if (small === true) settings["max_response_body"] = SMALL_BYTES;
   if (accepts !== undefined) Object.assign(settings, { async: accepts, give_up: GIVE_UP });
+  if (hasEvents && publishes === true) settings["publish"] = PUBLISH;
   if (sealed === true) settings["sealed"] = true;
   if (unknown === "verify") settings["verify"] = `${QUESTION_PATH}{key}`;
   if (shared === true) settings["scope"] = [`header:${TENANT_HEADER.toLowerCase()}`];

@@ -30,18 +30,23 @@ interface Lease {
 export function checkClaims(events: readonly HistoryEvent[]): readonly Violation[] {
   const calls = events.filter((event) => event.type === "claim-call");
   const looks = events.filter((event) => event.type === "position");
-  return [...Map.groupBy(calls, ({ group }) => group)].flatMap(([group, all]) => {
-    const asked = all.flatMap(askedIn).toSorted((one, other) => one.sentAt - other.sentAt);
-    const byKey = Map.groupBy(asked, ({ entry }) => entry.key);
-    const ofKeys = [...byKey].flatMap(([key, about]) =>
-      checkKey(group, about).map((what) => ({ rule: RULE, what, evidence: [`${key} of ${group}`] })),
-    );
-    const ofPosition = checkPosition(
-      [...byKey.values()],
+  return [...Map.groupBy(calls, ({ group }) => group)].flatMap(([group, all]) =>
+    checkGroup(
+      group,
+      all,
       looks.filter((look) => look.group === group),
-    ).map((what) => ({ rule: RULE, what, evidence: [group] }));
-    return [...ofKeys, ...ofPosition];
-  });
+    ),
+  );
+}
+
+function checkGroup(group: string, calls: readonly ClaimCall[], looks: readonly PositionLook[]): readonly Violation[] {
+  const asked = calls.flatMap(askedIn).toSorted((one, other) => one.sentAt - other.sentAt);
+  const byKey = Map.groupBy(asked, ({ entry }) => entry.key);
+  const ofKeys = [...byKey].flatMap(([key, about]) =>
+    checkKey(group, about).map((what) => ({ rule: RULE, what, evidence: [`${key} of ${group}`] })),
+  );
+  const ofPosition = checkPosition([...byKey.values()], looks);
+  return ofKeys.concat(ofPosition.map((what) => ({ rule: RULE, what, evidence: [group] })));
 }
 
 function askedIn({ verb, entries, answers, sentAt, endAt }: ClaimCall): readonly Asked[] {

@@ -42,21 +42,21 @@ const completed = [first, done, acted(done), last] as const;
 const events = [published(done), publishedByOrigin(done)] as const;
 const NONE_LEFT = outboxWith();
 
-function with_(...more: readonly HistoryEvent[]) {
+function completedWith(...more: readonly HistoryEvent[]) {
   return story(...completed, ...more, NONE_LEFT);
 }
 
 describe("a result", () => {
   it("has an event at each destination, however often it is sent", () => {
-    expectGood(with_(...events));
-    expectGood(with_(published(done, { answer: "503" }), published(done, { answer: "reset" }), ...events));
+    expectGood(completedWith(...events));
+    expectGood(completedWith(published(done, { answer: "503" }), published(done, { answer: "reset" }), ...events));
   });
 
   it("that a client knows is not without its event", () => {
-    expectBad(with_(publishedByOrigin(done)), MISSING);
-    expectBad(with_(published(done)), MISSING);
-    expectBad(with_(published(done, { answer: "503" }), publishedByOrigin(done)), MISSING);
-    expectBad(with_(published(done, { arrival: 7 }), publishedByOrigin(done)), MISSING);
+    expectBad(completedWith(publishedByOrigin(done)), MISSING);
+    expectBad(completedWith(published(done)), MISSING);
+    expectBad(completedWith(published(done, { answer: "503" }), publishedByOrigin(done)), MISSING);
+    expectBad(completedWith(published(done, { arrival: 7 }), publishedByOrigin(done)), MISSING);
   });
 
   it("that nobody was told may have been lost before it was stored", () => {
@@ -101,7 +101,7 @@ describe("a result", () => {
 
 describe("an event", () => {
   it("of no result is a lie", () => {
-    expectBad(with_(...events, published(came(2, "q1", 40, HOLD))), FALSE);
+    expectBad(completedWith(...events, published(came(2, "q1", 40, HOLD))), FALSE);
     const refused = came(1, "q1", 10, { ...HOLD, step: "refuse", status: 503 });
     const again = came(2, "q9", 3_000, HOLD);
     const history = [
@@ -140,19 +140,22 @@ describe("an event", () => {
   });
 
   it("is signed, and named as it names itself", () => {
-    expectBad(with_(...events, published(done, { isSigned: false })), FALSE);
-    expectBad(with_(published(done, { webhookId: "another" }), publishedByOrigin(done)), FALSE);
+    expectBad(completedWith(...events, published(done, { isSigned: false })), FALSE);
+    expectBad(completedWith(published(done, { webhookId: "another" }), publishedByOrigin(done)), FALSE);
   });
 
   it("tells its result's status and attempt", () => {
-    expectBad(with_(published(done, { status: 200 }), publishedByOrigin(done)), FALSE);
-    expectBad(with_(published(done, { attempt: 2 }), publishedByOrigin(done)), FALSE);
-    expectBad(with_(...events, published(done, { arrival: null, status: 500, webhookId: "e", id: "e" })), FALSE);
+    expectBad(completedWith(published(done, { status: 200 }), publishedByOrigin(done)), FALSE);
+    expectBad(completedWith(published(done, { attempt: 2 }), publishedByOrigin(done)), FALSE);
+    expectBad(
+      completedWith(...events, published(done, { arrival: null, status: 500, webhookId: "e", id: "e" })),
+      FALSE,
+    );
   });
 
   it("is the same each time, and the only one of its result", () => {
-    expectBad(with_(...events, published(done, { sha256: "other" })), FALSE);
-    expectBad(with_(...events, published(done, { webhookId: "event-1-2", id: "event-1-2" })), FALSE);
+    expectBad(completedWith(...events, published(done, { sha256: "other" })), FALSE);
+    expectBad(completedWith(...events, published(done, { webhookId: "event-1-2", id: "event-1-2" })), FALSE);
   });
 
   it("tells of the one result that a record has while it lives", () => {
@@ -181,8 +184,8 @@ describe("an event", () => {
       acted(bobs),
       asked("q8", 3_000, 3_010, replayed(bobs), { ...HOLD, ...CALM, scope: BOB, credential: BOB }),
     ] as const;
-    expectGood(with_(...events, ...other, published(bobs), publishedByOrigin(bobs)));
-    expectBad(with_(...events, ...other, publishedByOrigin(bobs)), MISSING);
-    expectBad(with_(...other, published(bobs), publishedByOrigin(bobs), publishedByOrigin(done)), MISSING);
+    expectGood(completedWith(...events, ...other, published(bobs), publishedByOrigin(bobs)));
+    expectBad(completedWith(...events, ...other, publishedByOrigin(bobs)), MISSING);
+    expectBad(completedWith(...other, published(bobs), publishedByOrigin(bobs), publishedByOrigin(done)), MISSING);
   });
 });
