@@ -78,7 +78,7 @@ function claimNote(
   { attempt }: IdempotencyRecord,
   now: EpochMs,
 ): TimelineEvent | null {
-  if (event.type !== "claim" || attempt.id !== event.attemptId || before?.attempt.id === attempt.id) return null;
+  if (event.type !== "claim" || attempt.id !== event.attemptId || isSameAttempt(before, attempt)) return null;
   const { holder, position } = event.note;
   if (holder === null && position === null) return null;
   return { type: "claim", attempt: attempt.number, at: now, holder, position };
@@ -152,9 +152,14 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
 
 /** Attempt 1 begins a new record; every later attempt has the previous number plus one. */
 function isNewRecord(before: IdempotencyRecord, after: IdempotencyRecord | null): boolean {
-  if (after === null || after.attempt.id === before.attempt.id) return false;
+  if (after === null || isSameAttempt(before, after.attempt)) return false;
   // The first attempt of an accepted request continues what its acceptance began.
   return after.attempt.number === 0 || (after.attempt.number === 1 && before.attempt.number !== 0);
+}
+
+/** The same id may name another attempt after the record has expired. */
+function isSameAttempt(before: IdempotencyRecord | null, { id, startedAt }: Attempt): boolean {
+  return before?.attempt.id === id && before.attempt.startedAt === startedAt;
 }
 
 function eventOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs): TimelineEvent | null {

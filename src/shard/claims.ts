@@ -104,8 +104,10 @@ export class Claims {
     switch (act.verb) {
       case "extend": {
         if (!mayExtend(record, history, attemptId)) return SUPERSEDED;
-        const extended = this.#take(entry, { type: "renew", attemptId }, policy, now).record;
-        return extended?.state === "started" ? { answer: granted(extended, now) } : SUPERSEDED;
+        const { reply, record: extended } = this.#take(entry, { type: "renew", attemptId }, policy, now);
+        // What a record that has expired was before says nothing.
+        const isExtended = reply.type === "settled" && extended?.state === "started";
+        return isExtended ? { answer: granted(extended, now) } : SUPERSEDED;
       }
       case "complete": {
         if (isCompletedBy(record, history, attemptId)) return { answer: { state: "settled" } };

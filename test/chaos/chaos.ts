@@ -14,12 +14,15 @@ import { startBucket } from "./bucket.ts";
 import type { ChaosBucket } from "./bucket.ts";
 import type { Dimensions } from "./dimensions.ts";
 import { strike, strikeBucket } from "./faults.ts";
+import { CONSUMER_TOKENS, GROUPS, Partition, runConsumer, settleClaims } from "./consumers.ts";
 import { bucketAt, quietPort, startGatewayBox } from "./gateway-box.ts";
 import type { HistoryEvent } from "./history.ts";
 import { watchLag, watchPulse } from "./lag.ts";
 import { lookAtLedger } from "./ledger.ts";
 import { ADMIN_TOKEN, runOperator } from "./operators.ts";
 import { startChaosOrigin } from "./origin-client.ts";
+import { relayAll, runOutboxOperator } from "./outbox.ts";
+import { HOOK_SECRET, startReceiver } from "./receiver-client.ts";
 import { createRandom } from "./random.ts";
 import { AMBIGUOUS, gatewayVars, policiesOf, REFUSED } from "./routes.ts";
 
@@ -31,6 +34,7 @@ const LOOK_EVERY_MS = 3_000;
 /** How long the alarms may take at the end to erase what is due. */
 const ALARMS_MS = 10_000;
 const OPERATORS = 2;
+const CONSUMERS_OF_GROUP = 3;
 
 export interface RunOptions {
   readonly seed: string;
@@ -72,7 +76,15 @@ export async function runChaos({
     ? await startBucket(await quietPort(), createRandom(seed, "bucket"), report)
     : null;
   const issuer = dimensions.has("tokens") ? await startIssuer("https://login.example.com") : null;
-  const vars = { ...gatewayVars(origin.url, shards, dimensions, issuer), ADMIN_TOKEN };
+  // Operators cannot end the rest of a destination in objects that are not listed.
+  const isListed = shards !== "per-key";
+  const receiver = dimensions.has("events") ? await startReceiver(await quietPort(), seed, !isListed, report) : null;
+  const vars = {
+    ...gatewayVars(origin.url, shards, dimensions, issuer, receiver?.destinations),
+    ADMIN_TOKEN,
+    HOOK_SECRET,
+    ...CONSUMER_TOKENS,
+  };
   const bound = bucket === null ? {} : bucketAt(bucket.port);
   const gateway = await startGatewayBox({ vars, stateDir, ...bound }, report);
   const stopWatching = watchLag(report);
@@ -82,19 +94,31 @@ export async function runChaos({
     const isOver = (): boolean => Date.now() >= endAt;
     const run: Run = { port: () => gateway.port, dimensions, tasks: [], issuer, monitors: new Map(), report, isOver };
     const operators = dimensions.has("operators") ? OPERATORS : 0;
+    const partitions = dimensions.has("claims") ? GROUPS.map((group) => new Partition(group)) : [];
+    const claims = { port: run.port, report, isOver };
     await showPhase("faults strike", seconds, () =>
       Promise.all([
         ...Array.from({ length: clients }, (_, n) => runClient(run, createRandom(seed, `client ${n}`))),
         ...Array.from({ length: operators }, (_, n) => runOperator(run, createRandom(seed, `operator ${n}`))),
         strike({ gateway, origin, report, isOver }, createRandom(seed, "faults")),
+        ...partitions.flatMap((one) =>
+          Array.from({ length: CONSUMERS_OF_GROUP }, (_, n) =>
+            runConsumer(claims, one, createRandom(seed, `consumer ${one.group} ${n}`)),
+          ),
+        ),
+        receiver === null || !isListed ? null : runOutboxOperator(run, createRandom(seed, "outbox")),
         bucket === null ? null : strikeBucket(bucket, isOver, createRandom(seed, "bucket faults")),
         watchLedger(stateDir, report, isOver),
       ]),
     );
     await origin.tell("calm");
+    await receiver?.calm();
     bucket?.calm();
     const calm = `no faults: each of ${run.tasks.length} operations is asked about until it is settled`;
     await showPhase(calm, null, () => settleAll(run, createRandom(seed, "calm")));
+    for (const partition of partitions) await settleClaims(claims, partition);
+    if (receiver !== null)
+      await showPhase("all events are taken", null, () => relayAll(run.port, gateway.stateDir, report));
     await showPhase(`alarms erase what is due, ${ALARMS_MS / 1000} s at most`, null, () =>
       awaitAlarms(gateway.stateDir, bucket, report),
     );
@@ -103,6 +127,7 @@ export async function runChaos({
     await stopPulse();
     await gateway.close();
     await origin.close();
+    await receiver?.close();
     await bucket?.close();
     await issuer?.close();
     await rm(stateDir, { recursive: true, force: true });

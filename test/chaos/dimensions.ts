@@ -26,6 +26,10 @@ export const DIMENSIONS = [
   "accepted",
   /** A route that knows its callers by signed tokens; each request has another one. */
   "tokens",
+  /** Routes that publish events, and a receiver that takes, refuses and loses them. */
+  "events",
+  /** Consumers that claim messages of a partition, sleep past their locks, and are lost. */
+  "claims",
 ] as const;
 
 /** Known defects: with these dimensions the gateway breaks a rule. */

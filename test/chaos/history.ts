@@ -25,6 +25,8 @@ export interface RoutePolicy {
   readonly hasBucket: boolean;
   /** Whether request bodies are streamed through, neither compared nor kept. */
   readonly comparesNone: boolean;
+  /** Whether its results have events. */
+  readonly publishes?: boolean;
   /** How many attempts an accepted request gets; absent: the route accepts none. */
   readonly acceptedAttempts?: number;
 }
@@ -168,6 +170,82 @@ export interface Look {
   readonly ending: Ending;
 }
 
+/** What a receiver does with an event: `lost` takes it, and resets the connection instead of an answer. */
+export type EventAnswer = "taken" | "late" | "lost" | "reset" | "422" | "429" | "410" | "503" | "hang";
+
+/** An event that arrived at its destination: each time that it is sent. */
+export interface EventTry {
+  readonly type: "event-try";
+  readonly destination: string;
+  /** The header `webhook-id`, and the id that the event itself has. */
+  readonly webhookId: string;
+  readonly id: string;
+  /** Its signature is right. */
+  readonly isSigned: boolean;
+  readonly eventType: string;
+  /** The record's id. */
+  readonly subject: string;
+  /** The key of its record, taken from that of the next step. */
+  readonly key: string;
+  readonly attempt: number;
+  /** The result's status; `null`: the event says what the origin has made of it. */
+  readonly status: number | null;
+  /** Which arrival, question or decision the result is; `null`: the event does not carry the response. */
+  readonly arrival: number | null;
+  /** Digest of the whole event. */
+  readonly sha256: string;
+  readonly at: number;
+  readonly answer: EventAnswer;
+}
+
+/** The events that no destination has taken at the end of a run, by which time all should be taken. */
+export interface OutboxLook {
+  readonly type: "outbox";
+  readonly at: number;
+  /** Their ids. */
+  readonly left: readonly string[];
+}
+
+/** What a consumer asks about one message. */
+export interface ClaimEntry {
+  readonly key: string;
+  readonly attemptId: string;
+  readonly offset: number;
+  /** Of a release. */
+  readonly effect?: "none" | "unknown";
+  /** Of a completion: the attempt's own id. */
+  readonly result?: string;
+}
+
+/** What it is told. */
+export interface ClaimTold {
+  readonly state: string;
+  readonly attempt?: number;
+  readonly lockedForMs?: number;
+  readonly result?: unknown;
+}
+
+/** One call of a consumer. */
+export interface ClaimCall {
+  readonly type: "claim-call";
+  readonly group: "retry" | "hold";
+  readonly verb: "claim" | "extend" | "complete" | "release";
+  readonly sentAt: number;
+  readonly endAt: number;
+  readonly entries: readonly ClaimEntry[];
+  /** One for each entry; `null`: no answer came. */
+  readonly answers: readonly ClaimTold[] | null;
+}
+
+/** Where a group was told to go on reading its partition. */
+export interface PositionLook {
+  readonly type: "position";
+  readonly group: "retry" | "hold";
+  readonly sentAt: number;
+  readonly endAt: number;
+  readonly next: number | null;
+}
+
 /**
  * Something was broken for a time. `lag` and `slow-disk`: the machine was so busy that operations of a few milliseconds
  * were late; both are also reported while the gateway is killed or stopped.
@@ -216,6 +294,10 @@ export type HistoryEvent =
   | Question
   | Decision
   | Look
+  | EventTry
+  | OutboxLook
+  | ClaimCall
+  | PositionLook
   | Outage
   | LedgerLook
   | Died

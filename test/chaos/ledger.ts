@@ -13,6 +13,7 @@ const OVERDUE_MS = 2_000;
 
 const record = v.object({ name: v.string(), overdue: v.number() });
 const count = v.object({ n: v.number() });
+const event = v.object({ id: v.string() });
 const remote = v.object({ name: v.string() });
 
 const OVERDUE = `SELECT id AS name,
@@ -44,10 +45,7 @@ export async function lookAtLedger(
   inBucket: ReadonlySet<string>,
 ): Promise<LedgerState> {
   const at = Date.now();
-  const files = await readdir(stateDir, { recursive: true });
-  // The runtime keeps databases of its own beside those of the shards.
-  const shards = files.filter((name) => /KeyShard\/[0-9a-f]{64}\.sqlite$/.test(name));
-  for (const name of shards) if (seen.size < most) seen.add(name);
+  for (const name of await shardFiles(stateDir)) if (seen.size < most) seen.add(name);
   const copies = await mkdtemp(join(tmpdir(), "onceway-look-"));
   const looks: ShardLook[] = [];
   for (const name of seen) {
@@ -78,25 +76,55 @@ interface ShardLook {
 
 const NOTHING = { rows: [], orphans: 0, remote: [] };
 
-/** Reads a copy, because a reader of the original could hold a lock that the gateway needs. */
 async function lookAtShard(file: string, copy: string, at: number): Promise<ShardLook> {
+  const look = await readCopy(file, copy, (database) => {
+    // An object that has just started has no table yet.
+    if (!hasTable(database, "discarded")) return { ...NOTHING, isRead: true };
+    const rows = v.parse(v.array(record), database.prepare(OVERDUE).all(at - OVERDUE_MS));
+    const orphans = v.parse(count, database.prepare(ORPHANS).get()).n;
+    const bodies = v.parse(v.array(remote), database.prepare(REMOTE).all());
+    return { rows, orphans, remote: bodies.map(({ name }) => name), isRead: true };
+  });
+  return look ?? { ...NOTHING, isRead: false };
+}
+
+/** The ids of all events that no destination has taken; `null`: not every shard could be read. */
+export async function eventsLeft(stateDir: string): Promise<readonly string[] | null> {
+  const copies = await mkdtemp(join(tmpdir(), "onceway-look-"));
+  const left: string[] = [];
+  for (const name of await shardFiles(stateDir)) {
+    const ids = await readCopy(join(stateDir, name), join(copies, basename(name)), (database) =>
+      hasTable(database, "outbox") ? v.parse(v.array(event), database.prepare("SELECT id FROM outbox").all()) : [],
+    );
+    if (ids === null) return null;
+    left.push(...ids.map(({ id }) => id));
+  }
+  await rm(copies, { recursive: true, force: true });
+  return left;
+}
+
+/** The runtime keeps databases of its own beside those of the shards. */
+async function shardFiles(stateDir: string): Promise<readonly string[]> {
+  const files = await readdir(stateDir, { recursive: true });
+  return files.filter((name) => /KeyShard\/[0-9a-f]{64}\.sqlite$/.test(name));
+}
+
+function hasTable(database: DatabaseSync, name: string): boolean {
+  return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").all(name).length > 0;
+}
+
+/** Reads a copy, because a reader of the original could hold a lock that the gateway needs. `null`: it was copied in the middle of a write. */
+async function readCopy<T>(file: string, copy: string, read: (database: DatabaseSync) => T): Promise<T | null> {
   try {
     await copyFile(file, copy);
     await copyFile(`${file}-wal`, `${copy}-wal`).catch(() => undefined);
     const database = new DatabaseSync(copy);
     try {
-      // An object that has just started has no table yet.
-      const tables = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'discarded'").all();
-      if (tables.length === 0) return { ...NOTHING, isRead: true };
-      const rows = v.parse(v.array(record), database.prepare(OVERDUE).all(at - OVERDUE_MS));
-      const orphans = v.parse(count, database.prepare(ORPHANS).get()).n;
-      const bodies = v.parse(v.array(remote), database.prepare(REMOTE).all());
-      return { rows, orphans, remote: bodies.map(({ name }) => name), isRead: true };
+      return read(database);
     } finally {
       database.close();
     }
   } catch {
-    // Copied in the middle of a write. The next call tries again.
-    return { ...NOTHING, isRead: false };
+    return null;
   }
 }

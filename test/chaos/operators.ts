@@ -102,7 +102,7 @@ function changeBody(action: Decision["action"], { status, headers, body }: Given
 }
 
 /** Null: no answer, or an incomplete one. */
-async function ask(port: number, method: string, path: string, body?: string): Promise<RawResponse | null> {
+export async function ask(port: number, method: string, path: string, body?: string): Promise<RawResponse | null> {
   const request = rawRequest({
     host: "127.0.0.1",
     port,

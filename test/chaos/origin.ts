@@ -16,6 +16,9 @@ import { watchLag } from "./lag.ts";
 import { CALM, MARKS_HEADER } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
+/** What the origin makes itself of its result, for those who are told of it. */
+const EVENT_HEADER = "Onceway-Event";
+
 /** The origin ends a stalled arrival itself, long after the gateway should have given up. */
 const STALL_MS = 6_000;
 
@@ -112,10 +115,12 @@ async function answer(
     // Only the gateway may set these: it has to drop both.
     ["Idempotent-Replayed", "true"],
     ["Idempotency-Expires", "Thu, 01 Jan 1970 00:00:00 GMT"],
+    // No client may get it, on any route.
+    [EVENT_HEADER, JSON.stringify({ data: { arrival: marks.arrival } })],
   ];
   if (step.status === 503 || step.status === 429) headers.push(["Retry-After", "1"]);
   if (!step.chunked) headers.push(["Content-Length", String(body.length)]);
-  const own = headers.filter(([name]) => !name.startsWith("Idempot"));
+  const own = headers.filter(([name]) => name !== EVENT_HEADER && !name.startsWith("Idempot"));
   response.sendDate = false;
   response.writeHead(step.status, "Chaos", headers.flat());
   arrival.headWritten(step.status, digestHead(step.status, "Chaos", own), body.length);

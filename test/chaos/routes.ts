@@ -5,8 +5,10 @@ import { BUILT_IN } from "../../src/config/settings.ts";
 import type { Json } from "../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../support/gateway.ts";
 import { AUDIENCE, type Issuer } from "../support/issuer.ts";
+import { CONSUMERS } from "./consumers.ts";
 import { ALL, type Dimension, type Dimensions } from "./dimensions.ts";
 import type { RoutePolicy } from "./history.ts";
+import { type ChaosReceiver, PUBLISH } from "./receiver-client.ts";
 
 /** Few, so that some requests are given up. The pauses between them are about a second. */
 const ACCEPTED_ATTEMPTS = 4;
@@ -56,22 +58,40 @@ export interface ChaosRoute {
   /** How often it is chosen, relative to the others; 1 by default. */
   readonly weight?: number;
   readonly of?: Dimension;
+  /** Its results have events, if the run has any. */
+  readonly publishes?: boolean;
 }
 
 const ROUTES: readonly ChaosRoute[] = [
   { path: "/hold", unknown: "hold", duplicate: "reject", retentionMs: 20_000 },
-  { path: "/hold-wait", unknown: "hold", duplicate: "wait", retentionMs: 6_000 },
+  { path: "/hold-wait", unknown: "hold", duplicate: "wait", retentionMs: 6_000, publishes: true },
   { path: "/hold-json", unknown: "hold", duplicate: "reject", retentionMs: 9_000, json: true },
   { path: "/hold-selected", unknown: "hold", duplicate: "wait", retentionMs: 12_000, json: true, selected: true },
   { path: "/hold-body-key", unknown: "hold", duplicate: "wait", retentionMs: 10_000, bodyKey: true },
-  { path: "/hold-small", unknown: "hold", duplicate: "attach", retentionMs: 15_000, small: true },
-  { path: "/hold-late", unknown: "hold", duplicate: "wait", retentionMs: 3_000, rememberMs: 600_000, weight: 2 },
-  { path: "/retry", unknown: "retry", duplicate: "reject", retentionMs: 7_000 },
+  { path: "/hold-small", unknown: "hold", duplicate: "attach", retentionMs: 15_000, small: true, publishes: true },
+  {
+    path: "/hold-late",
+    unknown: "hold",
+    duplicate: "wait",
+    retentionMs: 3_000,
+    rememberMs: 600_000,
+    weight: 2,
+    publishes: true,
+  },
+  { path: "/retry", unknown: "retry", duplicate: "reject", retentionMs: 7_000, publishes: true },
   { path: "/retry-wait", unknown: "retry", duplicate: "wait", retentionMs: 20_000 },
-  { path: "/retry-attach", unknown: "retry", duplicate: "attach", retentionMs: 12_000 },
+  { path: "/retry-attach", unknown: "retry", duplicate: "attach", retentionMs: 12_000, publishes: true },
   { path: "/sealed", unknown: "retry", duplicate: "attach", retentionMs: 11_000, sealed: true },
   { path: "/sealed-hold", unknown: "hold", duplicate: "wait", retentionMs: 10_000, sealed: true },
-  { path: "/verify", unknown: "verify", duplicate: "reject", retentionMs: 15_000, weight: 2, of: "verify" },
+  {
+    path: "/verify",
+    unknown: "verify",
+    duplicate: "reject",
+    retentionMs: 15_000,
+    weight: 2,
+    of: "verify",
+    publishes: true,
+  },
   {
     path: "/verify-shared",
     unknown: "verify",
@@ -80,6 +100,7 @@ const ROUTES: readonly ChaosRoute[] = [
     shared: true,
     weight: 2,
     of: "foreign",
+    publishes: true,
   },
   { path: "/none", unknown: "hold", duplicate: "wait", retentionMs: 10_000, none: true, of: "none" },
   {
@@ -107,6 +128,7 @@ const ROUTES: readonly ChaosRoute[] = [
     accepts: "always",
     weight: 2,
     of: "accepted",
+    publishes: true,
   },
   {
     path: "/accepted-verify",
@@ -115,6 +137,7 @@ const ROUTES: readonly ChaosRoute[] = [
     retentionMs: 14_000,
     accepts: "prefer",
     of: "accepted",
+    publishes: true,
   },
   {
     path: "/accepted-token",
@@ -138,19 +161,22 @@ export function isKeyInBody(path: string): boolean {
 
 export function policiesOf(dimensions: Dimensions): Readonly<Record<string, RoutePolicy>> {
   return Object.fromEntries(
-    routesOf(dimensions).map(({ path, unknown, duplicate, retentionMs, rememberMs, small, none, accepts }) => {
-      const maxResponseBodyBytes = small === true ? SMALL_BYTES : BUILT_IN.max_response_body;
-      const comparesNone = none === true;
-      const hasBucket = dimensions.has("bucket");
-      const kept = {
-        retentionMs,
-        ...(rememberMs === undefined ? {} : { rememberMs }),
-        ...(accepts === undefined ? {} : { acceptedAttempts: ACCEPTED_ATTEMPTS }),
-        maxResponseBodyBytes,
-        hasBucket,
-      };
-      return [path, { unknown, duplicate, ...kept, comparesNone, ...TIMES }];
-    }),
+    routesOf(dimensions).map(
+      ({ path, unknown, duplicate, retentionMs, rememberMs, small, none, accepts, publishes }) => {
+        const maxResponseBodyBytes = small === true ? SMALL_BYTES : BUILT_IN.max_response_body;
+        const comparesNone = none === true;
+        const hasBucket = dimensions.has("bucket");
+        const kept = {
+          retentionMs,
+          ...(rememberMs === undefined ? {} : { rememberMs }),
+          ...(publishes === true && dimensions.has("events") ? { publishes } : {}),
+          ...(accepts === undefined ? {} : { acceptedAttempts: ACCEPTED_ATTEMPTS }),
+          maxResponseBodyBytes,
+          hasBucket,
+        };
+        return [path, { unknown, duplicate, ...kept, comparesNone, ...TIMES }];
+      },
+    ),
   );
 }
 
@@ -159,12 +185,13 @@ export const POLICIES = policiesOf(ALL);
 export const REFUSED = BUILT_IN.refused;
 export const AMBIGUOUS = BUILT_IN.ambiguous;
 
-/** `issuer`: signs the tokens of the routes that want some. */
+/** `issuer`: signs the tokens of the routes that want some. `destinations`: of the events; none if nothing is published. */
 export function gatewayVars(
   originUrl: string,
   shards: number | "per-key",
   dimensions: Dimensions,
   issuer: Pick<Issuer, "name" | "jwks"> | null = null,
+  destinations: ChaosReceiver["destinations"] = [],
 ): GatewayVars {
   const ms = (value: number): string => `${value}ms`;
   const { timeoutMs, idleTimeoutMs, lockMs, unknownRetentionMs, waitMs } = TIMES;
@@ -181,14 +208,16 @@ export function gatewayVars(
       caller: { ask: { path: CALLER_PATH, pointer: "/id", cache: "500ms", timeout: "2s" } },
       ...(issuer === null ? {} : { user: { jwt: { issuer: issuer.name, audience: AUDIENCE, jwks: issuer.jwks } } }),
     },
-    ROUTES: routesOf(dimensions).map(routeSettings),
+    ROUTES: routesOf(dimensions).map((route) => routeSettings(route, destinations.length > 0)),
+    ...(dimensions.has("claims") ? { CONSUMERS } : {}),
+    ...(destinations.length > 0 ? { DESTINATIONS: destinations } : {}),
     SEAL_SECRET,
   };
 }
 
-function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
+function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: string]: Json } {
   const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared } = route;
-  const { bodyKey, identity, sealed, rememberMs, accepts, tokens } = route;
+  const { bodyKey, identity, sealed, rememberMs, accepts, tokens, publishes } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (rememberMs !== undefined) settings["remember"] = `${rememberMs}ms`;
   if (json === true) settings["fingerprint"] = { body: "json" };
@@ -197,6 +226,7 @@ function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
   if (bodyKey === true) settings["key_from"] = ["json:/key"];
   if (small === true) settings["max_response_body"] = SMALL_BYTES;
   if (accepts !== undefined) Object.assign(settings, { async: accepts, give_up: GIVE_UP });
+  if (hasEvents && publishes === true) settings["publish"] = PUBLISH;
   if (sealed === true) settings["sealed"] = true;
   if (unknown === "verify") settings["verify"] = `${QUESTION_PATH}{key}`;
   if (shared === true) settings["scope"] = [`header:${TENANT_HEADER.toLowerCase()}`];

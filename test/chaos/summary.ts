@@ -25,7 +25,8 @@ export function summarize(events: readonly HistoryEvent[], violations: readonly 
     `  answers`,
     table(numbers.answers),
     `  ${numbers.requests} requests, ${numbers.keys} keys, ${numbers.records} records, ${numbers.arrivals} attempts at the origin, ` +
-      `${numbers.effects} effects, ${numbers.erased} records seen erased`,
+      `${numbers.effects} effects, ${numbers.erased} records seen erased, ` +
+      `${numbers.events} events in ${numbers.eventTries} tries`,
     `  ${violations.length} violations`,
     ...(violations.length > 0 ? [table(rules), ...shown] : []),
   ].join("\n");
@@ -40,6 +41,9 @@ export interface RunNumbers {
   readonly arrivals: number;
   readonly effects: number;
   readonly erased: number;
+  /** The events that the receiver has got, and how often they were sent. */
+  readonly events: number;
+  readonly eventTries: number;
 }
 
 export function countRun(events: readonly HistoryEvent[]): RunNumbers {
@@ -49,22 +53,29 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
   const questions = events.filter((event) => event.type === "question");
   const decisions = events.filter((event) => event.type === "decision");
   const looks = events.filter((event) => event.type === "look");
+  const tries = events.filter((event) => event.type === "event-try");
+  const claims = events
+    .filter((event) => event.type === "claim-call")
+    .flatMap(({ verb, answers, entries }) => entries.map((_, at) => `${verb}: ${answers?.[at]?.state ?? "none"}`));
   const erased = events.filter((event) => event.type === "erased");
   const struck = [
     ...outages.map(({ kind }) => OUTAGES[kind]),
     ...arrivals.flatMap((arrival) => faultAt(arrival) ?? []),
     ...exchanges.flatMap((exchange) => faultsOf(exchange)),
     ...questions.map(({ mode, effect }) => `question: ${mode === "truth" ? truthOf(effect) : mode}`),
+    ...tries.flatMap(({ answer }) => (answer === "taken" ? [] : [`receiver: ${answer}`])),
     ...decisions.map(({ action, outcome }) => `operator: ${action}, ${outcome}`),
   ];
   return {
     faults: countBy(struck, (name) => name),
-    answers: countBy([...exchanges.map(answerOf), ...looks.map(toldBy)], (name) => name),
+    answers: countBy([...claims, ...exchanges.map(answerOf), ...looks.map(toldBy)], (name) => name),
     requests: exchanges.length,
     keys: new Set(exchanges.map(({ key }) => key)).size,
     records: new Set(exchanges.map(({ key, scope }) => `${scope} ${key}`)).size,
     arrivals: arrivals.length,
     effects: events.filter((event) => event.type === "effect").length,
+    events: new Set(tries.map(({ webhookId }) => webhookId)).size,
+    eventTries: tries.length,
     erased: erased.reduce((sum, { count }) => sum + count, 0),
   };
 }

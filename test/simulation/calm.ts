@@ -1,6 +1,8 @@
 // After the faults: everything pending is carried out in order, all time passes, and then nothing may be left (G8).
 
+import { claimOf } from "./claims/consumers.ts";
 import { leftovers } from "./durable.ts";
+import { ACCEPTED, BROKEN } from "./events/destinations.ts";
 import { complete } from "./origin.ts";
 import type { World } from "./world.ts";
 
@@ -16,18 +18,25 @@ export async function calm(world: World, trace: (what: string) => void): Promise
   world.isUnreachable = false;
   await settle(world, trace);
   // A request now gets what the record holds.
-  if (!world.plan.consumes) for (const record of world.facts.rows.keys()) world.send(record, "same", "wait");
+  if (sendsRequests(world)) for (const record of world.facts.rows.keys()) world.send(record, "same", "wait");
   await settle(world, trace);
   await deliverAll(world, trace);
   if (world.rules.isAlarmDropped) {
     // The next claim sets the alarm again.
-    world.send("another record", "same", "reject");
+    if (world.consumers === null) world.send("another record", "same", "reject");
+    else world.consumers.send([world.consumers.begin("r9", "same", 1)], claimOf);
     await settle(world, trace);
   }
   await driveOut(world, trace);
   await passTime(world, trace);
+  world.endEvents();
   const waiting = world.clients.unanswered().map(({ name }) => name);
   world.rules.ends([...leftovers(world.disk), ...(world.bucket?.names ?? [])], waiting);
+}
+
+/** Otherwise messages come, or consumers claim. */
+function sendsRequests({ plan }: World): boolean {
+  return !plan.consumes && !plan.claims;
 }
 
 /** Each message comes again and again until it is settled. */
@@ -88,7 +97,7 @@ async function settle(world: World, trace: (what: string) => void): Promise<void
       limit(true);
       continue;
     }
-    if (settleDelivery(world, trace)) continue;
+    if (settleDelivery(world, trace) || settleEvent(world, trace)) continue;
     const call = world.origin.calls.find(({ isOpen }) => isOpen);
     if (call !== undefined) {
       trace(`the origin ends the call of ${call.attempt.id}`);
@@ -140,6 +149,17 @@ function settleDelivery({ broker }: World, trace: (what: string) => void): boole
   return letter !== undefined || batch !== undefined;
 }
 
+/** Every destination takes what it is sent, but one that is dead. */
+function settleEvent({ destinations }: World, trace: (what: string) => void): boolean {
+  const call = destinations?.answerable[0];
+  if (destinations === null || call === undefined) return false;
+  const isTaken = !destinations.isDead(call);
+  trace(`${call.destination} ${isTaken ? "takes" : "refuses"} ${call.events.map(({ id }) => id).join(", ")}`);
+  if (isTaken) destinations.take(call);
+  destinations.end(call, isTaken ? ACCEPTED : BROKEN);
+  return true;
+}
+
 async function passTime(world: World, trace: (what: string) => void): Promise<void> {
   for (let steps = 0; world.disk.durableAlarmMs !== null; steps++) {
     if (steps > MOST_STEPS) {
@@ -147,7 +167,7 @@ async function passTime(world: World, trace: (what: string) => void): Promise<vo
       return;
     }
     await alarm(world, trace, world.disk.durableAlarmMs);
-    if (steps > 0 || !world.plan.remembers || world.plan.consumes) continue;
+    if (steps > 0 || !world.plan.remembers || !sendsRequests(world)) continue;
     for (const record of world.facts.rows.keys()) world.send(record, "same", "reject");
     await settle(world, trace);
   }

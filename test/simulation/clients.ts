@@ -41,7 +41,7 @@ export type Duplicate = ExchangeHead["rules"]["duplicate"];
 const LISTS = { refused: [503], ambiguous: [502] };
 
 export function headFor(
-  plan: Pick<Plan, "unknown" | "remembers" | "keptBytes" | "streams">,
+  plan: Pick<Plan, "unknown" | "remembers" | "keptBytes" | "streams"> & Partial<Pick<Plan, "publishes">>,
   record: string,
   print: string,
   attempt: string,
@@ -67,6 +67,7 @@ export function headFor(
         retentionMs: durationMs(RETENTION_MS),
         unknownRetentionMs: durationMs(UNKNOWN_RETENTION_MS),
         ...(plan.remembers ? { rememberMs: durationMs(REMEMBER_MS) } : {}),
+        ...(plan.publishes === undefined || plan.publishes.length === 0 ? {} : { publish: plan.publishes }),
       },
       lists: LISTS,
       duplicate,

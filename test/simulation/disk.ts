@@ -6,6 +6,8 @@ import { bound, type Cursor, cursor, isQuery, Statements } from "../support/sqli
 
 type Value = ArrayBuffer | string | number | null;
 
+const LATER_TABLE = /^CREATE TABLE IF NOT EXISTS (outbox|resting|positions) /;
+
 export class Disk {
   readonly #database = new DatabaseSync(":memory:");
   readonly #statements = new Statements(this.#database);
@@ -26,6 +28,9 @@ export class Disk {
   /** Whether anything has been written about a change of the layout. */
   #hasTransition = false;
 
+  /** The tables that are made when they are needed. */
+  readonly #later = new Set<string>();
+
   /** Without triggers it takes no notice of them, so that what they forbid has to be avoided by those who write. */
   constructor(hasTriggers = true) {
     this.#hasTriggers = hasTriggers;
@@ -34,6 +39,8 @@ export class Disk {
 
   exec(query: string, values: readonly Value[]): Cursor {
     if (!this.#hasTriggers && query.startsWith("CREATE TRIGGER")) return cursor([], 0);
+    const made = LATER_TABLE.exec(query)?.[1];
+    if (made !== undefined) this.#later.add(made);
     if (query.startsWith("INSERT INTO seal") || query.startsWith("INSERT INTO elders")) this.#hasTransition = true;
     const statement = this.statement(query);
     if (isQuery(query)) return cursor(statement.all(...bound(values)), 0);
@@ -97,6 +104,8 @@ export class Disk {
     this.refusedAtMs = 0;
     for (const table of ["records", "chunks", "discarded", "remote"]) this.statement(`DELETE FROM ${table}`).run();
     this.#database.exec("DROP TABLE IF EXISTS reach");
+    for (const table of this.#later) this.#database.exec(`DROP TABLE IF EXISTS ${table}`);
+    this.#later.clear();
     this.#endTransition();
     this.setAlarm(null);
     this.commit();
@@ -114,6 +123,12 @@ export class Disk {
       this.#database.exec(this.#hasTriggers ? `DROP TABLE ${String(name)}` : `DELETE FROM ${String(name)}`);
     }
     if (this.#hasTriggers) this.#database.exec("DROP TRIGGER IF EXISTS sealed");
+  }
+
+  /** Whether a table that is made when it is needed exists. */
+  hasTable(name: string): boolean {
+    if (!this.#later.has(name)) return false;
+    return this.statement("SELECT 1 FROM sqlite_schema WHERE name = ?").all(name).length > 0;
   }
 
   /** A statement that the simulation itself runs. */

@@ -2,8 +2,7 @@
 
 import { expect } from "vitest";
 import { isLong } from "../support/long.ts";
-import { type Exploration, explore } from "./explore.ts";
-import type { Extra } from "./plan.ts";
+import type { Exploration } from "./explore.ts";
 
 /** Enough for every kind of step and fault to occur; `npm run simulate` runs a million. */
 export const INTERLEAVINGS = isLong ? 6_000 : 1_500;
@@ -27,19 +26,4 @@ export async function expectRepeatable(
   }
   expect(traces[0]?.length).toBeGreaterThan(1000);
   expect(traces[0]).toEqual(traces[1]);
-}
-
-/** As many as the slowest of the planted faults takes, and as many again. */
-const MOST = 6_000;
-const SEED = 1;
-
-/** The rule finds a planted fault within so many interleavings. */
-export async function expectFound(rule: RegExp, ...extras: readonly Extra[]): Promise<void> {
-  const { broken } = await explore(MOST, SEED, () => undefined, new Set(extras));
-  expect(broken.flatMap(({ violations }) => violations).join("\n")).toMatch(rule);
-}
-
-/** A method as it is, for one that stands in its place. */
-export function original<T extends object, Name extends keyof T>(prototype: T, name: Name): T[Name] {
-  return prototype[name];
 }

@@ -96,13 +96,13 @@ export function decide(
   }
 }
 
-function eventOf(action: Change): OperatorEvent {
+export function eventOf(action: Change): OperatorEvent {
   const who = { by: "operator", reason: "chance" };
   return action === "resolve" ? { type: action, status: STATUS, ...who } : { type: action, ...who };
 }
 
 /** Makes the change. Returns why it was refused, or `null`. */
-function changed(
+export function changed(
   { exchanges }: Shard,
   id: RecordId,
   event: OperatorEvent,

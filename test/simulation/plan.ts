@@ -1,8 +1,12 @@
 // What is fixed before an interleaving begins: the route's policy, its times, and the weight of each kind of step. The
 // weights vary from one interleaving to the next, so that some have many crashes, some none, and some hardly any time steps.
 
+import type { Publication } from "../../src/core/outbox.ts";
 import type { Policy } from "../../src/core/record.ts";
+import { KINDS as CLAIM_KINDS } from "./claims/kinds.ts";
 import { FAULTS as DELIVERY_FAULTS, KINDS as DELIVERY_KINDS } from "./deliveries/steps.ts";
+import { PUBLICATIONS } from "./events/destinations.ts";
+import { FAULTS as EVENT_FAULTS, KINDS as EVENT_KINDS } from "./events/steps.ts";
 import type { Random } from "./random.ts";
 
 /** Where virtual time begins: a multiple of every expiry bucket's width. */
@@ -37,6 +41,8 @@ export const KINDS = [
   "look",
   "cancel",
   ...DELIVERY_KINDS,
+  ...EVENT_KINDS,
+  ...CLAIM_KINDS,
   // From here on: faults.
   "commit fails",
   "crash",
@@ -52,6 +58,7 @@ export const KINDS = [
   "disk full",
   "unreachable",
   ...DELIVERY_FAULTS,
+  ...EVENT_FAULTS,
 ] as const;
 export type Kind = (typeof KINDS)[number];
 export const FAULTS: readonly Kind[] = KINDS.slice(KINDS.indexOf("commit fails"));
@@ -82,6 +89,10 @@ export const EXTRAS = [
   "accepted",
   /** Messages of a queue instead of requests. */
   "deliveries",
+  /** Results that publish events, and destinations that take and refuse them. */
+  "events",
+  /** Consumers that claim, instead of requests. */
+  "claims",
 ] as const;
 export type Extra = (typeof EXTRAS)[number];
 export type Extras = ReadonlySet<Extra>;
@@ -110,6 +121,14 @@ export interface Plan {
   readonly accepts: boolean;
   /** Whether messages of a queue come instead of requests. */
   readonly consumes: boolean;
+  /** Whether consumers claim, instead of requests. */
+  readonly claims: boolean;
+  /** Whether their messages have offsets. */
+  readonly hasPositions: boolean;
+  /** The events that results have. */
+  readonly publishes: readonly Publication[];
+  /** A destination that takes nothing, ever; `null`: all take events sooner or later. */
+  readonly deadDestination: string | null;
   /** Whether new keys are limited. */
   readonly limitsKeys: boolean;
   readonly records: number;
@@ -181,6 +200,16 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       "report lost": 2,
       "delivered early": 2,
       "letter lost": 2,
+      claim: 10,
+      "claim again": 4,
+      extend: 4,
+      complete: 10,
+      "claim released": 4,
+      position: 3,
+      event: 12,
+      outbox: 2,
+      "event lost": 3,
+      "event hangs": 1,
     },
   };
   // Not drawn, so that the other draws stay as they are.
@@ -188,9 +217,28 @@ export function drawPlan(random: Random, extras: Extras): Plan {
   const remembers = plan.steps % 3 === 0 && extras.has("remembered");
   const accepts = plan.steps % 5 < 2 && extras.has("accepted");
   const consumes = plan.steps % 5 === 2 && extras.has("deliveries");
-  const whole = { ...plan, limitsKeys, remembers, accepts, consumes };
+  const publishes = extras.has("events") ? publicationsOf(plan.steps) : [];
+  const claims = plan.steps % 5 === 3 && extras.has("claims");
+  const hasPositions = plan.requests > 2;
+  const whole = {
+    ...plan,
+    limitsKeys,
+    remembers,
+    accepts,
+    consumes,
+    publishes,
+    claims,
+    hasPositions,
+    deadDestination: plan.steps % 4 === 1 ? "hook" : null,
+  };
   if (consumes) return { ...whole, steps: 2 * plan.steps, streams: false, limitsKeys: false };
+  if (claims) return { ...whole, records: 4, requests: 9, steps: 2 * plan.steps, streams: false, limitsKeys: false };
   return accepts ? { ...whole, ...roomFor(plan.requests), steps: 2 * plan.steps, streams: false } : whole;
+}
+
+/** In three of seven interleavings. */
+function publicationsOf(steps: number): readonly Publication[] {
+  return steps % 7 < 3 ? (PUBLICATIONS[steps % PUBLICATIONS.length] ?? []) : [];
 }
 
 /** More requests than places, of more records than places, in every fourth interleaving with accepted requests. */

@@ -2,10 +2,9 @@
 // has to find that within so many interleavings.
 
 import { afterEach, describe, it, vi } from "vitest";
-import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
-import type * as LifeCycle from "../../src/core/life-cycle.ts";
+import { expectFound, original, plantAnyStep, plantStep } from "./plant.ts";
 import type { IdempotencyRecord } from "../../src/core/record.ts";
-import { durationMs, epochMs } from "../../src/core/units.ts";
+import { durationMs, epochMs, type EpochMs } from "../../src/core/units.ts";
 import { Bodies } from "../../src/shard/store/bodies.ts";
 import { Exchanges } from "../../src/shard/exchanges.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
@@ -14,23 +13,9 @@ import { Overflow } from "../../src/shard/body/overflow.ts";
 import { RecordSteps } from "../../src/shard/record-steps.ts";
 import { RemoteBodies } from "../../src/shard/store/remote-bodies.ts";
 import { Timers } from "../../src/shard/timers.ts";
-import { expectFound, original } from "./expected.ts";
 import { RETENTION_MS, TIMEOUT_MS } from "./plan.ts";
 
-type Steps = typeof LifeCycle.step;
-type Taken = Parameters<Steps>;
-
-const planted = vi.hoisted((): { step: ((actual: Steps, ...taken: Taken) => Step) | null; hidesLength: boolean } => ({
-  step: null,
-  hidesLength: false,
-}));
-
-vi.mock(import("../../src/core/life-cycle.ts"), async (importOriginal) => {
-  const actual = await importOriginal();
-  const step: Steps = (...taken) =>
-    planted.step === null ? actual.step(...taken) : planted.step(actual.step, ...taken);
-  return { ...actual, step };
-});
+const planted = vi.hoisted(() => ({ hidesLength: false }));
 
 vi.mock(import("../../src/shard/body/response-spool.ts"), async (importOriginal) => {
   const actual = await importOriginal();
@@ -40,21 +25,11 @@ vi.mock(import("../../src/shard/body/response-spool.ts"), async (importOriginal)
 });
 
 afterEach(() => {
-  planted.step = null;
   planted.hidesLength = false;
-  vi.restoreAllMocks();
 });
 
-/** Breaks one event of the life cycle; `null`: as ever. */
-function plantStep(
-  broken: (actual: Steps, record: IdempotencyRecord, event: LifeCycleEvent, now: Taken[3]) => Step | null,
-): void {
-  planted.step = (actual, record, event, policy, now) =>
-    (record === null ? null : broken(actual, record, event, now)) ?? actual(record, event, policy, now);
-}
-
 /** Whatever state it is in, it is taken for unknown. */
-function unknownOf(record: IdempotencyRecord, now: Taken[3]): IdempotencyRecord {
+function unknownOf(record: IdempotencyRecord, now: EpochMs): IdempotencyRecord {
   const { fingerprint, attempt, policy } = record;
   const expiresAt = epochMs(now + policy.retentionMs);
   return { state: "unknown", fingerprint, attempt, policy, verifyAt: null, verifications: 0, expiresAt };
@@ -192,20 +167,20 @@ describe("a remembered key", () => {
   }, 60_000);
 
   it("of which the next request starts an attempt breaks G2", async () => {
-    planted.step = (actual, record, event, policy, now) => {
+    plantAnyStep((actual, record, event, policy, now) => {
       const taken = actual(record, event, policy, now);
       return taken.reply.type === "key-expired" ? actual(null, event, policy, now) : taken;
-    };
+    });
     await expectFound(/G2: a\d+ starts after a\d+, whose result is durable/, "remembered");
   }, 60_000);
 
   it("that is told before the record has expired breaks G2", async () => {
-    planted.step = (actual, record, event, policy, now) => {
+    plantAnyStep((actual, record, event, policy, now) => {
       const taken = actual(record, event, policy, now);
       return taken.reply.type === "replay" && policy.rememberMs !== undefined
         ? actual(record, event, policy, epochMs(now + RETENTION_MS))
         : taken;
-    };
+    });
     await expectFound(/G2: request a\d+ hears key-expired, but a\d+ started only/, "remembered");
   }, 60_000);
 });

@@ -79,6 +79,10 @@ export class PlainResponse {
     this.headers = new PlainHeaders(headers);
     this.body = body;
   }
+
+  text(): Promise<string> {
+    return textOf(this.body);
+  }
 }
 
 export class PlainRequest {

@@ -166,10 +166,15 @@ export class Rules {
       this.broken("G8", `${timers} timers, and only ${waiting} requests wait; expected at most ${1 + waiting} timers`);
   }
 
-  /** Everything that an object has written so far is durable now: these rows. */
+  /** Everything that an object has written so far is durable now: these rows, of attempts that it makes. */
   commits(disk: Disk, rows: Iterable<DurableRow>): void {
     const all = [...rows];
     for (const row of all) this.#learn(row);
+    this.judgeAlarm(disk, all);
+  }
+
+  /** The alarm is set no later than the first deadline of these rows, which are durable. */
+  judgeAlarm(disk: Disk, all: readonly DurableRow[]): void {
     const alarm = disk.durableAlarmMs;
     if (alarm !== null) this.isAlarmDropped = false;
     if (this.isAlarmDropped) return;

@@ -3,11 +3,13 @@
 
 import { epochMs } from "../../src/core/units.ts";
 import { Alarm } from "../../src/shard/alarm.ts";
+import { Claims } from "../../src/shard/claims.ts";
 import { doDueWork } from "../../src/shard/due-work.ts";
 import type { Caller, ExchangePorts } from "../../src/shard/exchange-ports.ts";
 import type { Homing } from "../../src/shard/elders.ts";
 import { Exchanges } from "../../src/shard/exchanges.ts";
 import type { RequestBody } from "../../src/shard/body/request-body.ts";
+import { OutboxCalls } from "../../src/shard/outbox-calls.ts";
 import { Heartbeat } from "../../src/shard/heartbeat.ts";
 import type { ExchangeHead, MonitorQuestion } from "../../src/http/message.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
@@ -19,7 +21,6 @@ import { ExchangeReporter } from "../../src/traffic/exchange-reporter.ts";
 import type { Bucket } from "./bucket.ts";
 import { Disk } from "./disk.ts";
 import { bucketOf, REACHABILITY, storageOn } from "./stand-ins.ts";
-import { NOWHERE } from "../../src/shard/event-target.ts";
 
 /** What the rest of the world is to a shard. */
 export interface ShardWorld {
@@ -29,6 +30,7 @@ export interface ShardWorld {
   readonly sync: () => Promise<void>;
   readonly askElder: ExchangePorts["askElder"];
   readonly limiter: ExchangePorts["limiter"];
+  readonly destination: ExchangePorts["destination"];
 }
 
 /** How long the alarm waits after its work failed. */
@@ -41,6 +43,8 @@ function crowdedHome(id: string): number {
 
 export class Shard {
   readonly exchanges: Exchanges;
+  readonly outbox: OutboxCalls;
+  readonly claims: Claims;
   readonly #disk: Disk;
   readonly #ledger: Ledger;
   readonly #alarm: Alarm;
@@ -48,7 +52,7 @@ export class Shard {
   /** For when the alarm stands whose handler runs; `null` when none does. */
   #handledMs: number | null = null;
 
-  constructor({ disk, bucket, target, sync, askElder, limiter }: ShardWorld) {
+  constructor({ disk, bucket, target, sync, askElder, limiter, destination }: ShardWorld) {
     this.#disk = disk;
     const setAlarm = (ms: number): void => {
       // Within its own handler the platform drops an alarm for no later time than the one that runs.
@@ -71,8 +75,11 @@ export class Shard {
       reporter: new ExchangeReporter("shard", new Traffic(), null),
       askElder,
       limiter,
-      destination: () => NOWHERE,
+      destination,
     });
+    const { steps, elders } = this.exchanges;
+    this.claims = new Claims({ ledger: this.#ledger, steps, elders, timers });
+    this.outbox = new OutboxCalls(this.#ledger, this.exchanges.outbox);
   }
 
   run(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<Response> {

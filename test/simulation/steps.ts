@@ -8,7 +8,10 @@ import { act, type OriginCall } from "./origin.ts";
 import type { ClientRequest } from "./clients.ts";
 import type { Question } from "./question.ts";
 import { ACCEPTANCES } from "./accepted/acceptance.ts";
+import { isClaim } from "./claims/kinds.ts";
+import { ClaimSteps } from "./claims/steps.ts";
 import { DeliverySteps, isDelivery } from "./deliveries/steps.ts";
+import { EventSteps, isEvent } from "./events/steps.ts";
 import type { World } from "./world.ts";
 
 const IS_FAULT: ReadonlySet<Kind> = new Set(FAULTS);
@@ -17,6 +20,8 @@ export class Steps {
   readonly #world: World;
   readonly #choices: Choices;
   readonly #deliveries: DeliverySteps | null;
+  readonly #events: EventSteps | null;
+  readonly #claims: ClaimSteps | null;
   #requests = 0;
   #faults = 0;
   #decisions = 0;
@@ -25,6 +30,8 @@ export class Steps {
     this.#world = world;
     this.#choices = choices;
     this.#deliveries = world.broker === null ? null : new DeliverySteps(world.broker, choices, world);
+    this.#claims = world.consumers === null ? null : new ClaimSteps(world.consumers, choices, world.plan);
+    this.#events = world.destinations === null ? null : new EventSteps(world.destinations, choices, world);
   }
 
   /** Takes one step; `false` if none is possible. */
@@ -44,9 +51,11 @@ export class Steps {
     const { plan, disk, clock, clients } = this.#world;
     if (IS_FAULT.has(kind) && this.#faults >= plan.faults) return false;
     if (isDelivery(kind)) return this.#deliveries?.isPossible(kind) ?? false;
+    if (isClaim(kind)) return this.#claims?.isPossible(kind) ?? false;
+    if (isEvent(kind)) return this.#events?.isPossible(kind) ?? false;
     switch (kind) {
       case "request":
-        return this.#requests < plan.requests && !plan.consumes;
+        return this.#requests < plan.requests && !plan.consumes && !plan.claims;
       case "look":
       case "cancel":
         return plan.accepts && this.#requests > 0;
@@ -102,6 +111,14 @@ export class Steps {
     const world = this.#world;
     if (isDelivery(kind)) {
       this.#deliveries?.do(kind);
+      return;
+    }
+    if (isClaim(kind)) {
+      this.#claims?.do(kind);
+      return;
+    }
+    if (isEvent(kind)) {
+      this.#events?.do(kind);
       return;
     }
     switch (kind) {

@@ -2,10 +2,13 @@
 // Every method is one step. steps.ts and calm.ts decide their order.
 
 import { RequestBody } from "../../src/shard/body/request-body.ts";
+import { NOWHERE } from "../../src/shard/event-target.ts";
 import { recordId } from "../../src/core/units.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { type Acceptance, accepting, contentOf, type Look, questionFor } from "./accepted/acceptance.ts";
 import { Promises } from "./accepted/promises.ts";
+import { Consumers } from "./claims/consumers.ts";
+import { ClaimRules } from "./claims/rules.ts";
 import { AnswerRules } from "./answers.ts";
 import { Bucket } from "./bucket.ts";
 import type { Origin as OriginOf } from "../../src/config/resolved.ts";
@@ -13,6 +16,9 @@ import { type ClientRequest, Clients, type Duplicate, headFor } from "./clients.
 import { Clock } from "./clock.ts";
 import { Broker } from "./deliveries/broker.ts";
 import { DeliveryRules } from "./deliveries/rules.ts";
+import { Destinations } from "./events/destinations.ts";
+import { type EventRow, eventRows } from "./events/outbox-rows.ts";
+import { EventRules } from "./events/rules.ts";
 import type { Disk } from "./disk.ts";
 import type { Change } from "../../src/core/timeline.ts";
 import { decide } from "./operators.ts";
@@ -52,6 +58,10 @@ export class World {
   readonly clients: Clients;
   readonly broker: Broker | null;
   readonly #deliveryRules: DeliveryRules;
+  readonly consumers: Consumers | null;
+  readonly #claimRules: ClaimRules;
+  readonly destinations: Destinations | null;
+  readonly #eventRules: EventRules;
   readonly bucket: Bucket | null;
   readonly #trace: (what: string) => void;
   readonly #host: Host;
@@ -79,8 +89,13 @@ export class World {
     this.clients = new Clients(answers, plan.keptBytes, trace);
     this.#deliveryRules = new DeliveryRules(this.clock, this.facts, this.rules);
     this.broker = plan.consumes ? new Broker(this, this.#deliveryRules) : null;
+    this.#eventRules = new EventRules(plan.publishes, this.clock, this.facts, this.rules);
+    this.destinations =
+      plan.publishes.length > 0 ? new Destinations(plan.deadDestination, this.#eventRules, () => disk.written) : null;
     this.bucket = plan.hasBucket ? new Bucket(() => disk.written) : null;
     this.#host = new Host(OBJECT, disk, (host) => this.#instance(host));
+    this.#claimRules = new ClaimRules(plan, this.clock, this.facts, this.rules);
+    this.consumers = plan.claims ? new Consumers(this, this.#host, this.#claimRules, trace) : null;
     disk.clear();
   }
 
@@ -203,6 +218,7 @@ export class World {
       limiter: () => ({
         limit: () => new Promise((resolve) => this.limits.push((success) => resolve({ success }))),
       }),
+      destination: (name) => this.destinations?.target(name) ?? NOWHERE,
     });
   }
 
@@ -300,6 +316,7 @@ export class World {
   async rest(): Promise<void> {
     do await quiet();
     while (this.release());
+    if (this.destinations !== null) this.#eventRules.rests(this.disk, this.destinations.open);
     this.#judgeTimers();
     this.#judgeQuestions();
   }
@@ -316,7 +333,7 @@ export class World {
       ({ state, head, taker }) =>
         state === "waits" && (head.async !== undefined || taker !== null || !living.has(head.request.attemptId)),
     );
-    this.rules.rests(this.clock.count, waiting.length);
+    this.rules.rests(this.clock.count - (this.destinations?.timers ?? 0), waiting.length);
   }
 
   #judgeQuestions(): void {
@@ -353,8 +370,26 @@ export class World {
 
   /** An operator decides about a record. Returns a short description of the result. */
   decide(record: string, action: Change): string {
+    if (this.consumers !== null) return this.consumers.decide(record, action);
     const erased = (): (() => void) => this.promises.erased(record, this.#delivered);
     return decide(this, this.#host, { key: record, id: recordId(record), erased }, action);
+  }
+
+  /** An operator sends one event again or drops it, or all of its destination. */
+  changeEvents(action: "resend" | "drop", { id, destination }: EventRow, isOne: boolean): void {
+    const { outbox } = this.#host.shard;
+    const before = eventRows(this.disk);
+    const list = outbox.list({ destination, state: null, after: null, limit: 100 }).events;
+    const at = list.find((event) => event.id === id)?.at;
+    const event = isOne && at !== undefined ? { id, at } : null;
+    try {
+      outbox.change({ action, destination, state: null, event });
+    } catch (error) {
+      this.#trace(`        refused: ${String(error)}`);
+    }
+    const after = eventRows(this.disk);
+    const gone = [...before.values()].filter((row) => !after.has(row.event));
+    this.#eventRules.drops(gone, OBJECT, this.disk.written);
   }
 
   /** Opens the output gate for everything whose writes are durable. Returns whether a client got something. */
@@ -365,6 +400,7 @@ export class World {
       this.#trace(`        the call of ${call.attempt.id} leaves, as attempt ${call.attempt.number}`);
       this.rules.leaves(call.attempt);
     }
+    this.destinations?.release(this.disk.durable);
     return this.clients.release(this.disk.durable);
   }
 
@@ -381,9 +417,14 @@ export class World {
       this.facts.commit(OBJECT, this.disk.durable);
       this.bucket?.note(notedUploads(this.disk));
       this.facts.learnBytes(durableBytes(this.disk));
-      this.rules.commits(this.disk, this.facts.rows.values());
+      if (this.consumers === null) this.rules.commits(this.disk, this.facts.rows.values());
+      else {
+        this.rules.judgeAlarm(this.disk, [...this.facts.rows.values()]);
+        this.#claimRules.commits(this.disk, this.facts.rows);
+      }
       this.promises.commits(this.facts.rows);
       this.#deliveryRules.commits(this.facts.rows.values());
+      if (this.destinations !== null) this.#eventRules.commits(this.disk, this.facts.rows.values());
     });
     this.release();
   }
@@ -392,6 +433,8 @@ export class World {
   crash(): void {
     this.questions = [];
     this.limits = [];
+    this.destinations?.crash();
+    this.#eventRules.crash();
     this.bucket?.crash(this.disk.durable);
     this.#host.crash();
     this.clock.clearAll();
@@ -404,6 +447,11 @@ export class World {
   /** Nothing more is delivered. */
   endDeliveries(): void {
     this.#deliveryRules.ends(this.broker?.messages ?? []);
+  }
+
+  /** Everything that was published has been relayed. */
+  endEvents(): void {
+    if (this.destinations !== null) this.#eventRules.ends();
   }
 
   moveTo(ms: number): void {

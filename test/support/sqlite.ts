@@ -3,7 +3,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 
 /** The rows of a statement that has already run. */
-export interface Cursor {
+export interface Cursor extends Iterable<Record<string, unknown>> {
   toArray(): Record<string, unknown>[];
   one(): Record<string, unknown>;
   readonly rowsWritten: number;
@@ -11,6 +11,7 @@ export interface Cursor {
 
 export function cursor(rows: Record<string, unknown>[], rowsWritten: number): Cursor {
   return {
+    [Symbol.iterator]: () => rows[Symbol.iterator](),
     toArray: () => rows,
     one: () => {
       const [row] = rows;

@@ -162,8 +162,8 @@ export class OutboxList {
   ): readonly EventPlace[] {
     const { from, to } = rangeOf(state, action === "resend" ? now + 1 : 0);
     return this.#sql
-      .exec<{ destination: string; due: number; seq: number }>(
-        "SELECT destination, due, seq FROM outbox WHERE destination = ? AND due >= ? AND due < ? ORDER BY due, seq LIMIT ?",
+      .exec<{ destination: string; due: number; seq: number; id: string }>(
+        "SELECT destination, due, seq, id FROM outbox WHERE destination = ? AND due >= ? AND due < ? ORDER BY due, seq LIMIT ?",
         destination,
         from,
         to,
@@ -184,7 +184,7 @@ export class OutboxList {
         id,
       )
       .toArray();
-    return found.length === 0 ? [] : [place];
+    return found.length === 0 ? [] : [{ ...place, id }];
   }
 
   /** The events are due now, as if they had just been published. */
@@ -205,7 +205,7 @@ interface Row extends Record<string, SqlStorageValue> {
   readonly last: string | null;
 }
 
-function placeOf(at: string): EventPlace | null {
+function placeOf(at: string): Omit<EventPlace, "id"> | null {
   const [, destination, due, seq] = AT.exec(at) ?? [];
   return destination === undefined ? null : { destination, due: Number(due), seq: Number(seq) };
 }

@@ -8,16 +8,16 @@ import { makeOutboxTables, type Sql } from "./schema.ts";
 /** Dead events are due at this plus the time of their death, so that they lie behind the others, oldest first. No clock comes so far. */
 export const DEAD = 2 ** 52;
 
-/** Where an event lies. */
+/** Where an event lies. Another may lie there later, so the event is named too. */
 export interface EventPlace {
   readonly destination: string;
   readonly due: number;
   readonly seq: number;
+  readonly id: string;
 }
 
 /** An event as it is stored. */
 export interface StoredEvent extends EventPlace {
-  readonly id: string;
   readonly record: RecordId;
   /** How often it has been tried, without success. */
   readonly tries: number;
@@ -41,7 +41,7 @@ export interface Rest {
 type Changed = Partial<Pick<StoredEvent, "tries" | "since" | "last">>;
 
 const COLUMNS = "destination, due, seq, id, record, tries, since, last, event";
-const AT_PLACE = "destination = ?1 AND due = ?2 AND seq = ?3";
+const AT_PLACE = "destination = ?1 AND due = ?2 AND seq = ?3 AND id = ?4";
 
 /** A row as it is read: its numbers and texts have their types from the schema. */
 type Row = Record<keyof StoredEvent, SqlStorageValue> & {
@@ -161,7 +161,7 @@ export class OutboxRows {
   dueSince(destination: string, now: EpochMs, since: EpochMs, most: number): readonly EventPlace[] {
     return this.#sql
       .exec<Pick<Row, keyof EventPlace | "since">>(
-        "SELECT destination, due, seq, since FROM outbox WHERE destination = ?1 AND due <= ?2 ORDER BY due, seq LIMIT ?3",
+        "SELECT destination, due, seq, id, since FROM outbox WHERE destination = ?1 AND due <= ?2 ORDER BY due, seq LIMIT ?3",
         destination,
         now,
         most,
@@ -173,8 +173,8 @@ export class OutboxRows {
   /** These have been taken by their destination, or dropped. */
   delete(places: readonly EventPlace[]): void {
     this.#transaction(() => {
-      for (const { destination, due, seq } of places) {
-        this.#sql.exec(`DELETE FROM outbox WHERE ${AT_PLACE}`, destination, due, seq);
+      for (const { destination, due, seq, id } of places) {
+        this.#sql.exec(`DELETE FROM outbox WHERE ${AT_PLACE}`, destination, due, seq, id);
       }
     });
   }
@@ -192,13 +192,14 @@ export class OutboxRows {
   }
 
   /** Moves an event to another time, with what has changed about it. One that an operator has moved or dropped meanwhile is left. */
-  move({ destination, due: from, seq }: EventPlace, due: number, { tries, since, last }: Changed): void {
+  move({ destination, due: from, seq, id }: EventPlace, due: number, { tries, since, last }: Changed): void {
     // A row that moves costs one row written, as any update. Deleted and inserted, it would cost two.
     this.#sql.exec(
-      `UPDATE outbox SET due = ?4, seq = (SELECT ifnull(max(seq), 0) + 1 FROM outbox WHERE destination = ?1 AND due = ?4), tries = ifnull(?5, tries), since = ifnull(?6, since), last = ifnull(?7, last) WHERE ${AT_PLACE}`,
+      `UPDATE outbox SET due = ?5, seq = (SELECT ifnull(max(seq), 0) + 1 FROM outbox WHERE destination = ?1 AND due = ?5), tries = ifnull(?6, tries), since = ifnull(?7, since), last = ifnull(?8, last) WHERE ${AT_PLACE}`,
       destination,
       from,
       seq,
+      id,
       due,
       tries ?? null,
       since ?? null,

@@ -29,7 +29,9 @@ import {
   questionsEnd,
 } from "./given.ts";
 import { honestProblems, nobodyElsesAnswer } from "./others.ts";
+import { checkClaims } from "./claims.ts";
 import { cancelledStays, promisesAreKept, strangersLearnNothing, triedOnce, trueMonitors } from "./accepted.ts";
+import { eventsArrive, eventsHaveResults, eventsStayTheSame, oneResultIsTold, resultsHaveEvents } from "./events.ts";
 import { sortHistory } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
@@ -67,6 +69,10 @@ const RULES: readonly Rule[] = [
   strangersLearnNothing,
   triedOnce,
   cancelledStays,
+  resultsHaveEvents,
+  eventsHaveResults,
+  eventsStayTheSame,
+  oneResultIsTold,
 ];
 
 export function checkHistory(events: readonly HistoryEvent[]): readonly Violation[] {
@@ -80,5 +86,5 @@ export function checkHistory(events: readonly HistoryEvent[]): readonly Violatio
       }
     }
   }
-  return [...gatewayLives(world), ...found, ...alarmsFire(world)];
+  return [...gatewayLives(world), ...found, ...alarmsFire(world), ...eventsArrive(world), ...checkClaims(events)];
 }

@@ -1,7 +1,7 @@
 // G7 nobody else's answer, and honest problems: the gateway sends a problem only where it is true.
 
 import type { Answer, Exchange } from "../history.ts";
-import { isClean, mayBeUnkept, naming } from "./facts.ts";
+import { forgottenFrom, isClean, mayBeUnkept, naming } from "./facts.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
@@ -83,6 +83,9 @@ function untruth(world: World, record: RecordHistory, exchange: Exchange, answer
         ? null
         : "identity-unavailable, although no fault was active";
     case "store-unavailable":
+      // The request that its client waited for was erased meanwhile.
+      if (record.policy.acceptedAttempts !== undefined && forgottenFrom(record, exchange.sentAt) < exchange.endAt)
+        return null;
       return wasBroken(world, exchange.sentAt, exchange.endAt) ||
         bucketFailed(world, record, exchange.sentAt, exchange.endAt)
         ? null

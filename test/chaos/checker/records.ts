@@ -6,12 +6,14 @@ import type {
   Decision,
   Died,
   Effect,
+  EventTry,
   Exchange,
   HistoryEvent,
   LedgerLook,
   Look,
   Meta,
   Outage,
+  OutboxLook,
   Question,
   RoutePolicy,
 } from "../history.ts";
@@ -46,6 +48,12 @@ export interface World {
   readonly bucketOutages: readonly Outage[];
   readonly ledger: LedgerLook | null;
   readonly deaths: readonly Died[];
+  /** What no destination has taken at the end; `null`: nothing was published. */
+  readonly outbox: OutboxLook | null;
+  /** What the receiver was sent for records of this key, in the order of arrival. */
+  readonly eventsOf: (key: string) => readonly EventTry[];
+  /** How many callers have used the key. */
+  readonly scopesOf: (key: string) => number;
   readonly exchange: (id: string) => Exchange | undefined;
   /** When an earlier attempt for the same request arrived: the next one was claimed later. */
   readonly previousAt: (arrival: Arrival) => number;
@@ -72,6 +80,8 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
   let ledger: LedgerLook | null = null;
   const outages: Outage[] = [];
   const deaths: Died[] = [];
+  let outbox: OutboxLook | null = null;
+  const tries: EventTry[] = [];
   const exchanges = new Map<string, Exchange>();
   const arrivals = new Map<number, Arrival>();
   const given = new Map<number, Question | Decision>();
@@ -109,6 +119,12 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
       case "look":
         draftOf(event).looks.push(event);
         break;
+      case "event-try":
+        tries.push(event);
+        break;
+      case "outbox":
+        outbox = event;
+        break;
       case "outage":
         outages.push(event);
         break;
@@ -118,6 +134,8 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
       case "died":
         deaths.push(event);
         break;
+      case "claim-call":
+      case "position":
       case "erased":
         break;
     }
@@ -146,6 +164,8 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
       looks: draft.looks.toSorted((a, b) => a.sentAt - b.sentAt),
     };
   });
+  const triesOf = Map.groupBy(tries, ({ key }) => key);
+  const scopesOf = Map.groupBy(records, ({ key }) => key);
   return {
     meta,
     records,
@@ -153,6 +173,9 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
     bucketOutages: outages.filter(({ kind }) => kind === "bucket-fails"),
     ledger,
     deaths,
+    outbox,
+    eventsOf: (key) => triesOf.get(key) ?? [],
+    scopesOf: (key) => scopesOf.get(key)?.length ?? 0,
     exchange: (id) => exchanges.get(id),
     previousAt: (arrival) => previous.get(arrival) ?? 0,
     arrival: (seq) => arrivals.get(seq),

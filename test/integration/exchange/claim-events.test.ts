@@ -14,7 +14,7 @@ standStill(["error"]);
 const PUBLISH = [{ to: "one", type: "charged", when: ["2xx"], data: "response", step: "shipping" }] as const;
 
 function scene(unknown: "hold" | "retry" = "hold"): { readonly bench: ClaimBench; readonly hooks: Hooks } {
-  const bench = new ClaimBench(unknown, PUBLISH);
+  const bench = new ClaimBench(unknown, { publish: PUBLISH });
   return { bench, hooks: new Hooks(bench) };
 }
 

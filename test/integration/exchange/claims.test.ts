@@ -6,8 +6,9 @@ import type { KeyShard } from "../../../src/shard/key-shard.ts";
 import { CHANGE_URL, type ChangeAnswer } from "../../../src/shard/operator-calls.ts";
 import { encodeMessage } from "../../../src/http/message.ts";
 import { ASK_URL } from "../../../src/http/message.ts";
-import type { RecordId } from "../../../src/core/units.ts";
+import { durationMs, type RecordId } from "../../../src/core/units.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "../support/claim-bench.ts";
+import { HOUR_MS } from "../support/records.ts";
 import { standStill } from "../support/standing-clock.ts";
 
 standStill(["error"]);
@@ -139,6 +140,15 @@ describe("a lock that ends", () => {
     expect(await bench.complete(two, 2)).toEqual({ state: "settled" });
     expect(await bench.claim(tryOf(one.id))).toMatchObject({ state: "completed", attempt: 2, result: 2 });
     expect(await timeline(bench, one.id)).toEqual(["1 claimed by a", "1 lost", "2 claimed by b", "2 result"]);
+  });
+
+  it("cannot be extended when only the key is left of the record, though no alarm has come", async () => {
+    const bench = new ClaimBench("hold", { unknownRetentionMs: durationMs(1000), rememberMs: durationMs(HOUR_MS) });
+    const one = tryOf();
+    await bench.claim(one);
+    pass(CLAIM_LOCK_MS + 1000);
+    expect(await bench.extend(one)).toEqual({ state: "superseded" });
+    expect(await bench.claim(tryOf(one.id))).toEqual({ state: "unknown" });
   });
 
   it("never begins a second attempt for the id of the first", async () => {

@@ -70,6 +70,21 @@ describe("the outbox", () => {
       expect(take(100, 3 * 2 * (first?.event.length ?? 0))).toEqual(["1", "2"]);
     }));
 
+  it("leaves an event that lies where another lay that is gone", () =>
+    inLedger((ledger) => {
+      const { outbox } = ledger;
+      publish(ledger, ["1"]);
+      const taken = outbox.due("hook", FAR, ALL);
+      // An operator drops it while it is being sent, and the next result comes in the same millisecond.
+      outbox.delete(taken);
+      publish(ledger, ["2"]);
+      expect(outbox.due("hook", FAR, ALL)).toMatchObject([{ due: taken[0]?.due, seq: taken[0]?.seq }]);
+      outbox.delete(taken);
+      for (const one of taken) outbox.move(one, DEAD, {});
+      expect(due(outbox)).toEqual(["2"]);
+      expect(outbox.firstDeath("hook")).toBeNull();
+    }));
+
   it("remembers which destinations rest when the object is lost", () =>
     inLedger((ledger, storage) => {
       publish(ledger, ["1"]);

@@ -49,14 +49,14 @@ export function entryOf({ id, attempt }: Try, act: ClaimAct, more: Partial<Claim
 export class ClaimBench extends ShardBench {
   readonly #policy: Policy;
 
-  constructor(unknown: Policy["unknown"] = "hold", publish?: Policy["publish"]) {
+  constructor(unknown: Policy["unknown"] = "hold", more: Partial<Policy> = {}) {
     super();
     this.#policy = {
-      ...(publish === undefined ? null : { publish }),
       unknown,
       lockMs: durationMs(CLAIM_LOCK_MS),
       retentionMs: durationMs(7 * 24 * HOUR_MS),
       unknownRetentionMs: durationMs(365 * 24 * HOUR_MS),
+      ...more,
     };
   }
 

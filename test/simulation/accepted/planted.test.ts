@@ -1,37 +1,10 @@
 // Does the simulation see anything of accepted requests? As ../planted.test.ts.
 
-import { afterEach, describe, it, vi } from "vitest";
-import type { LifeCycleEvent, Step } from "../../../src/core/events.ts";
-import type * as LifeCycle from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
+import { describe, it, vi } from "vitest";
+import { expectFound, original, plantStep } from "../plant.ts";
 import { Drives } from "../../../src/shard/drives.ts";
 import { DueRequests } from "../../../src/shard/store/due-records.ts";
 import { type RecordContent, RecordRows } from "../../../src/shard/store/record-rows.ts";
-import { expectFound, original } from "../expected.ts";
-
-type Steps = typeof LifeCycle.step;
-type Broken = (
-  actual: Steps,
-  record: IdempotencyRecord,
-  event: LifeCycleEvent,
-  now: Parameters<Steps>[3],
-) => Step | null;
-
-const planted = vi.hoisted((): { step: Broken | null } => ({ step: null }));
-
-vi.mock(import("../../../src/core/life-cycle.ts"), async (importOriginal) => {
-  const actual = await importOriginal();
-  const step: Steps = (record, event, policy, now) => {
-    const broken = record === null ? null : planted.step?.(actual.step, record, event, now);
-    return broken ?? actual.step(record, event, policy, now);
-  };
-  return { ...actual, step };
-});
-
-afterEach(() => {
-  planted.step = null;
-  vi.restoreAllMocks();
-});
 
 /** Writes other contents than those that are to be written. */
 function plantRows(broken: (row: RecordContent) => RecordContent): void {
@@ -57,12 +30,12 @@ describe("an accepted request", () => {
     vi.spyOn(DueRequests.prototype, "first").mockImplementation(function twice(this: DueRequests, ...taken) {
       return first.apply(this, taken).flatMap((id) => [id, id]);
     });
-    planted.step = (actual, record, event, now) => {
+    plantStep((actual, record, event, now) => {
       if (event.type !== "due" || record.state !== "started" || record.driven === undefined) return null;
       const { fingerprint, attempt, policy, driven } = record;
       const waiting = { state: "waiting", fingerprint, attempt, policy, driven, startAt: now } as const;
       return actual(waiting, event, policy, now);
-    };
+    });
     await expectFound(/G1: id\d+ starts after id\d+, which is still in flight/, "accepted");
   }, 120_000);
 
@@ -80,43 +53,46 @@ describe("an accepted request", () => {
   }, 120_000);
 
   it("whose attempts are not counted breaks G10", async () => {
-    planted.step = (actual, record, event, now) => {
+    plantStep((actual, record, event, now) => {
       if (event.type !== "refused" || record.state !== "started" || record.driven === undefined) return null;
       const { driven } = record;
       const more = { ...record, driven: { ...driven, lastAttempt: record.attempt.number + 1 } };
       return actual(more, event, record.policy, now);
-    };
+    });
     await expectFound(/G10: r\d promises attempts up to \d+, and up to \d+ before/, "accepted");
   }, 120_000);
 
   it("that is given up after its first refusal breaks G10", async () => {
-    planted.step = (actual, record, event, now) => {
+    plantStep((actual, record, event, now) => {
       if (event.type !== "refused" || !("driven" in record)) return null;
       const { driven: _promise, ...alone } = record;
       return actual(alone.state === "started" ? alone : record, event, record.policy, now);
-    };
+    });
     await expectFound(/G10: r\d is given up after attempt 1 of 3/, "accepted");
   }, 120_000);
 });
 
 describe("a monitor", () => {
   it("that cancels an attempt at work breaks G10", async () => {
-    planted.step = (_actual, record, { type }) =>
+    plantStep((_actual, record, { type }) =>
       type === "cancel" && record.state === "started"
         ? { record: null, reply: { type: "changed" }, deadline: null }
-        : null;
+        : null,
+    );
     await expectFound(/G10: r\d is cancelled, but a\d+ may be at work/, "accepted");
   }, 120_000);
 
   it("that compares no fingerprint breaks G7", async () => {
-    planted.step = (actual, record, event, now) =>
-      event.type === "look" ? actual(record, { ...event, print: "" }, record.policy, now) : null;
+    plantStep((actual, record, event, now) =>
+      event.type === "look" ? actual(record, { ...event, print: "" }, record.policy, now) : null,
+    );
     await expectFound(/G7: monitor \d+ hears .*, which answers another request/, "accepted");
   }, 120_000);
 
   it("that has forgotten what was accepted breaks G10", async () => {
-    planted.step = (_actual, record, { type }) =>
-      type === "look" && record.state === "failed" ? { record, reply: { type: "unseen" }, deadline: null } : null;
+    plantStep((_actual, record, { type }) =>
+      type === "look" && record.state === "failed" ? { record, reply: { type: "unseen" }, deadline: null } : null,
+    );
     await expectFound(/G10: monitor \d+ hears that there is no such request, but it was accepted/, "accepted");
   }, 120_000);
 });

@@ -32,7 +32,7 @@ export class Promises {
   readonly #told = new Map<string, Told>();
   /** How often each record has been erased by people, and which requests had been delivered when it last was. */
   readonly #erasures = new Map<string, number>();
-  readonly #erasedAfter = new Map<string, number>();
+  readonly #erasedAfter = new Map<string, { readonly delivered: number; readonly atMs: number }>();
 
   constructor(clock: Clock, facts: Facts, rules: Rules, plan: Pick<Plan, "unknown">) {
     this.#clock = clock;
@@ -90,8 +90,10 @@ export class Promises {
     this.#told.set(record, { fingerprint, keptUntilMs: keptUntilMs(row), promise: row.driven });
   }
 
-  #unseen({ name, record, erasures, look }: Asked): void {
-    const untilMs = look?.promisedUntilMs ?? null;
+  #unseen({ name, record, fingerprint, erasures, look }: Asked): void {
+    // What it waited for may have come, and have expired since.
+    const leftMs = this.until(record, fingerprint) ?? 0;
+    const untilMs = look === null || look.promisedUntilMs === null ? null : Math.min(look.promisedUntilMs, leftMs);
     if (untilMs !== null && erasures === this.erasuresOf(record) && this.#clock.latestMs < untilMs) {
       this.#rules.broken("G10", `${name} hears that there is no such request, but it was accepted`);
     }
@@ -124,7 +126,10 @@ export class Promises {
     if (running.length >= PLACES) {
       this.#rules.broken("G8", `${attempt.id} starts beside ${running.length} others, and there are ${PLACES} places`);
     }
-    if (isDue && delivered <= (this.#erasedAfter.get(attempt.record) ?? -1)) {
+    const erased = this.#erasedAfter.get(attempt.record);
+    // One that waited meanwhile may have been accepted afterwards.
+    const isErased = erased !== undefined && delivered <= erased.delivered && driven.acceptedAt < erased.atMs;
+    if (isDue && isErased) {
       this.#rules.broken("G10", `${attempt.id} starts, although its request was cancelled or forgotten`);
     }
   }
@@ -147,7 +152,8 @@ export class Promises {
     const attempts = this.#facts.of(record);
     for (const attempt of attempts) {
       const isOver = attempt.isRefused || this.#clock.latestMs >= attempt.lockedUntilMs;
-      const isItsOwn = attempt.id === before.attemptId && before.number > 0;
+      // One that was forgotten had the same id, if the same request was delivered again.
+      const isItsOwn = attempt.id === before.attemptId && before.number > 0 && !attempt.isForgotten;
       if (isItsOwn && (attempt.isLiving || !isOver)) {
         this.#rules.broken("G10", `${record} is cancelled, but ${attempt.id} may be at work`);
       }
@@ -167,7 +173,7 @@ export class Promises {
     const told = this.#told.get(record);
     const before = this.#erasedAfter.get(record);
     this.#told.delete(record);
-    this.#erasedAfter.set(record, delivered);
+    this.#erasedAfter.set(record, { delivered, atMs: this.#clock.latestMs });
     this.#erasures.set(record, this.erasuresOf(record) + 1);
     return () => {
       if (told !== undefined) this.#told.set(record, told);

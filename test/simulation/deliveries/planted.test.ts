@@ -1,38 +1,18 @@
 // Does the simulation see anything of a queue's messages? As ../planted.test.ts.
 
 import { afterEach, describe, it, vi } from "vitest";
+import { expectFound, plantStep } from "../plant.ts";
 import type { decideDelivery } from "../../../src/core/delivery.ts";
-import type { LifeCycleEvent, Step } from "../../../src/core/events.ts";
-import type * as LifeCycle from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
-import { expectFound } from "../expected.ts";
 
-type Steps = typeof LifeCycle.step;
-type Broken = (
-  actual: Steps,
-  record: IdempotencyRecord,
-  event: LifeCycleEvent,
-  now: Parameters<Steps>[3],
-) => Step | null;
 type Decide = typeof decideDelivery;
 
 interface Planted {
-  step: Broken | null;
   decide: ((actual: Decide, ...given: Parameters<Decide>) => ReturnType<Decide>) | null;
   /** Whether the consumer takes the beginning of an answer for all of it. */
   isHasty: boolean;
 }
 
-const planted = vi.hoisted((): Planted => ({ step: null, decide: null, isHasty: false }));
-
-vi.mock(import("../../../src/core/life-cycle.ts"), async (importOriginal) => {
-  const actual = await importOriginal();
-  const step: Steps = (record, event, policy, now) => {
-    const broken = record === null ? null : planted.step?.(actual.step, record, event, now);
-    return broken ?? actual.step(record, event, policy, now);
-  };
-  return { ...actual, step };
-});
+const planted = vi.hoisted((): Planted => ({ decide: null, isHasty: false }));
 
 vi.mock(import("../../../src/core/delivery.ts"), async (importOriginal) => {
   const actual = await importOriginal();
@@ -49,7 +29,6 @@ vi.mock(import("../stand-ins.ts"), async (importOriginal) => {
 });
 
 afterEach(() => {
-  planted.step = null;
   planted.decide = null;
   planted.isHasty = false;
 });
@@ -75,16 +54,18 @@ describe("a message", () => {
   }, 120_000);
 
   it("whose content is not compared with that of its key breaks G9", async () => {
-    planted.step = (actual, record, event, now) =>
+    plantStep((actual, record, event, now) =>
       event.type === "request"
         ? actual(record, { ...event, fingerprint: record.fingerprint }, record.policy, now)
-        : null;
+        : null,
+    );
     await expectFound(ACKNOWLEDGED, "deliveries");
   }, 120_000);
 
   it("that is said to be kept and is not breaks G9", async () => {
-    planted.step = (_actual, record, { type }) =>
-      type === "park" && record.state === "unknown" ? { record, reply: { type: "parked" }, deadline: null } : null;
+    plantStep((_actual, record, { type }) =>
+      type === "park" && record.state === "unknown" ? { record, reply: { type: "parked" }, deadline: null } : null,
+    );
     await expectFound(ACKNOWLEDGED, "deliveries");
   }, 120_000);
 

@@ -1,10 +1,10 @@
 // Does the simulation see what can go wrong while the layout changes? Each of these breaks one part of the protocol on purpose, and
 // a rule has to find it within so many interleavings.
 
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, it, vi } from "vitest";
+import { expectViolation, MOST, original, plantAnyStep, SEED, type Steps } from "../plant.ts";
 import type { Step } from "../../../src/core/events.ts";
 import type * as Homes from "../../../src/core/home.ts";
-import type * as LifeCycle from "../../../src/core/life-cycle.ts";
 import { EXCHANGE_2_URL, EXCHANGE_URL } from "../../../src/http/message.ts";
 import { Elders, type Homing, type Words } from "../../../src/shard/elders.ts";
 import { Seal } from "../../../src/shard/store/seal.ts";
@@ -12,22 +12,13 @@ import { Disk } from "../disk.ts";
 import { findViolation } from "./interleaving.ts";
 import { Network } from "./network.ts";
 
-type Steps = typeof LifeCycle.step;
 type HomeOf = typeof Homes.homeOf;
 
 const planted = vi.hoisted(
   (): {
-    step: ((actual: Steps, ...taken: Parameters<Steps>) => Step) | null;
     homeOf: ((actual: HomeOf, ...facts: Parameters<HomeOf>) => Homes.Home) | null;
-  } => ({ step: null, homeOf: null }),
+  } => ({ homeOf: null }),
 );
-
-vi.mock(import("../../../src/core/life-cycle.ts"), async (importOriginal) => {
-  const actual = await importOriginal();
-  const step: Steps = (...taken) =>
-    planted.step === null ? actual.step(...taken) : planted.step(actual.step, ...taken);
-  return { ...actual, step };
-});
 
 vi.mock(import("../../../src/core/home.ts"), async (importOriginal) => {
   const actual = await importOriginal();
@@ -37,23 +28,11 @@ vi.mock(import("../../../src/core/home.ts"), async (importOriginal) => {
 });
 
 afterEach(() => {
-  planted.step = null;
   planted.homeOf = null;
-  vi.restoreAllMocks();
 });
 
-/** As many as the slowest of them takes, and as many again. */
-const MOST = 6_000;
-const SEED = 1;
-
 async function expectFound(rule: RegExp, olderCode: "every" | "some" = "some"): Promise<void> {
-  const { broken } = await findViolation(MOST, SEED, olderCode);
-  expect(broken.flatMap(({ violations }) => violations).join("\n")).toMatch(rule);
-}
-
-/** A method as it is, for one that stands in its place. */
-function original<T extends object, Name extends keyof T>(prototype: T, name: Name): T[Name] {
-  return prototype[name];
+  expectViolation(await findViolation(MOST, SEED, olderCode), rule);
 }
 
 /** An expired result stays, although its object says that it is absent. */
@@ -125,15 +104,16 @@ describe("an elder", () => {
   }, 120_000);
 
   it("that leaves an expired record where it is breaks G1", async () => {
-    planted.step = (actual, ...taken) => leftInPlace(taken[0], actual(...taken));
+    plantAnyStep((actual, ...taken) => leftInPlace(taken[0], actual(...taken)));
     await expectFound(TWO_OBJECTS);
   }, 120_000);
 
   it("that claims an expired record's key again, although it is sealed, breaks G1", async () => {
-    planted.step = (actual, record, event, ...rest) =>
+    plantAnyStep((actual, record, event, ...rest) =>
       event.type === "request" && event.home.kind === "moved" && record !== null
         ? actual(record, { ...event, home: { kind: "own" } }, ...rest)
-        : leftInPlace(record, actual(record, event, ...rest));
+        : leftInPlace(record, actual(record, event, ...rest)),
+    );
     await expectFound(TWO_OBJECTS);
   }, 120_000);
 

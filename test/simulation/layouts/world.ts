@@ -17,6 +17,7 @@ import {
 import { bytesBody } from "../../../src/shard/body/request-body.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
 import { AnswerRules } from "../answers.ts";
+import { NOWHERE } from "../../../src/shard/event-target.ts";
 import { type ClientRequest, Clients, type Duplicate, headFor } from "../clients.ts";
 import { Clock, owners } from "../clock.ts";
 import type { Disk } from "../disk.ts";
@@ -128,6 +129,7 @@ export class World {
       target: (origin) => this.#target(host, origin),
       askElder: ({ name }, question) => ask(name, question),
       limiter: () => null,
+      destination: () => NOWHERE,
     });
     if (this.#older.has(host)) shard.becomeOlder();
     return shard;

@@ -47,6 +47,13 @@ describe("an accepted request", () => {
     expectGood(story(...kept, looked("m1", 100, accepted()), told()));
   });
 
+  it("that is forgotten leaves who waits for it without an answer", () => {
+    const duplicate = asked("q2", 500, 1_100, problem("store-unavailable", 503), HOLD);
+    expectGood(story(...kept, duplicate, decided(-1, "forget", 700), told()));
+    expectBad(story(...kept, duplicate, told()), "honest problems");
+    expectBad(story(...kept, duplicate, decided(-1, "forget", 1_200), told()), "honest problems");
+  });
+
   it("is known to its monitor until it may have expired", () => {
     const gone = problem("monitor-not-found", 404);
     expectBad(story(...kept, looked("m1", 500, gone)), RULE);

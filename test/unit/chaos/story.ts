@@ -6,10 +6,12 @@ import type {
   Decision,
   Effect,
   Ending,
+  EventTry,
   Exchange,
   HistoryEvent,
   Look,
   Outage,
+  OutboxLook,
   Question,
 } from "../../chaos/history.ts";
 import { checkHistory } from "../../chaos/checker/check-history.ts";
@@ -168,6 +170,40 @@ export function decided(
 export function looked(id: string, sentAt: number, ending: Ending, more: Partial<Look> = {}): Look {
   const call = { key: KEY, scope: ANN, path: "/accepted-hold", method: "GET", isStranger: false } as const;
   return { type: "look", id, ...call, monitor: MONITOR, sentAt, endAt: sentAt + 10, ending, ...more };
+}
+
+/** The event of an answer, as `every` gets it. */
+export function published(of: Arrival | Question | Decision, more: Partial<EventTry> = {}): EventTry {
+  const { seq, key, scope, status } = of;
+  const id = `event-${seq}-0`;
+  return {
+    type: "event-try",
+    destination: "every",
+    webhookId: id,
+    id,
+    isSigned: true,
+    eventType: "chaos.ended",
+    subject: `record of ${scope}`,
+    key,
+    attempt: of.type === "arrival" ? (of.attempt ?? 0) : 1,
+    status,
+    arrival: seq,
+    sha256: `event ${seq}`,
+    at: 5_000,
+    answer: "taken",
+    ...more,
+  };
+}
+
+/** What the origin has made of its answer, as `origins` gets it. */
+export function publishedByOrigin(of: Arrival, more: Partial<EventTry> = {}): EventTry {
+  const id = `event-${of.seq}-1.0`;
+  return published(of, { destination: "origins", webhookId: id, id, status: null, sha256: `own ${of.seq}`, ...more });
+}
+
+/** At the end of a run, no event is left but these. */
+export function outboxWith(...left: readonly string[]): OutboxLook {
+  return { type: "outbox", at: 20_000, left };
 }
 
 const MONITOR = "/monitor?print=1";

@@ -145,6 +145,21 @@ describe("the timeline of a record", () => {
     ).toEqual(["1: 2000-2001 result 201"]);
   });
 
+  it("names the claim of each record, also if a consumer uses an id again after the record has expired", () => {
+    const [stream, partition] = ["orders", 0];
+    const claim = (offset: number): LifeCycleEvent => ({
+      type: "claim",
+      fingerprint: fingerprint("f"),
+      attemptId: attemptId("a"),
+      home: OWN,
+      note: { holder: null, position: { stream, partition, offset } },
+    });
+    const lines = tell("retry", 2001, [0, claim(5)], [5, refused("a")], [2000, claim(6)]);
+    expect(lines).toHaveLength(2);
+    expect(lines[0]).toMatch(/^1: claimed.*6 at 2000$/);
+    expect(lines[1]).toBe("1: 2000- runs");
+  });
+
   it("keeps the latest fifty events of a key that is retried endlessly", () => {
     const tries = Array.from({ length: 80 }, (_, n) => [
       [2 * n, request(`${n}`)] as const,

@@ -1,0 +1,177 @@
+// G12 a claim is a lease: at any time one attempt is granted per key, only its id ends it, a later one has a higher number, and a
+// group's position is never past what is open. Each answer was decided between its request and its arrival.
+
+import { CLAIM_RETENTION_MS } from "../consumers.ts";
+import type { ClaimCall, ClaimEntry, ClaimTold, HistoryEvent, PositionLook } from "../history.ts";
+import type { Violation } from "./records.ts";
+
+const RULE = "G12 a claim is a lease";
+
+/** What was asked about one key, and what came back; `null`: nothing. */
+interface Asked {
+  readonly verb: ClaimCall["verb"];
+  readonly entry: ClaimEntry;
+  readonly told: ClaimTold | null;
+  readonly sentAt: number;
+  readonly endAt: number;
+}
+
+/** An attempt that was granted. */
+interface Lease {
+  readonly attemptId: string;
+  readonly number: number;
+  /** The first answer that said so. */
+  readonly granted: Asked;
+  /** When it certainly had the lock. */
+  readonly spans: readonly { readonly from: number; readonly to: number }[];
+  readonly own: readonly Asked[];
+}
+
+export function checkClaims(events: readonly HistoryEvent[]): readonly Violation[] {
+  const calls = events.filter((event) => event.type === "claim-call");
+  const looks = events.filter((event) => event.type === "position");
+  return [...Map.groupBy(calls, ({ group }) => group)].flatMap(([group, all]) =>
+    checkGroup(
+      group,
+      all,
+      looks.filter((look) => look.group === group),
+    ),
+  );
+}
+
+function checkGroup(group: string, calls: readonly ClaimCall[], looks: readonly PositionLook[]): readonly Violation[] {
+  const asked = calls.flatMap(askedIn).toSorted((one, other) => one.sentAt - other.sentAt);
+  const byKey = Map.groupBy(asked, ({ entry }) => entry.key);
+  const ofKeys = [...byKey].flatMap(([key, about]) =>
+    checkKey(group, about).map((what) => ({ rule: RULE, what, evidence: [`${key} of ${group}`] })),
+  );
+  const ofPosition = checkPosition([...byKey.values()], looks);
+  return ofKeys.concat(ofPosition.map((what) => ({ rule: RULE, what, evidence: [group] })));
+}
+
+function askedIn({ verb, entries, answers, sentAt, endAt }: ClaimCall): readonly Asked[] {
+  return entries.map((entry, at) => ({ verb, entry, told: answers?.[at] ?? null, sentAt, endAt }));
+}
+
+/** All of this within the retention, counted from the first question: what has expired begins anew. */
+function checkKey(group: string, all: readonly Asked[]): readonly string[] {
+  const [first] = all;
+  if (first === undefined) return [];
+  const asked = all.filter(({ endAt }) => endAt < first.sentAt + CLAIM_RETENTION_MS);
+  const leases = leasesIn(asked);
+  const pairs = leases.flatMap((one) => leases.filter((other) => other !== one).map((other) => [one, other] as const));
+  return [
+    ...pairs.flatMap(([one, other]) => wrongPair(group, one, other)),
+    ...leases.flatMap(wrongEnds),
+    ...wrongResults(asked),
+  ];
+}
+
+function leasesIn(asked: readonly Asked[]): readonly Lease[] {
+  return [...Map.groupBy(asked, ({ entry }) => entry.attemptId)].flatMap(([attemptId, own]) => {
+    const grants = own.filter(({ told }) => told?.state === "granted");
+    const [granted] = grants;
+    if (granted === undefined) return [];
+    const endsAt = Math.min(Infinity, ...own.filter(isEnding).map(({ sentAt }) => sentAt));
+    const spans = grants.map(({ told, sentAt, endAt }) => ({
+      from: endAt,
+      to: Math.min(sentAt + (told?.lockedForMs ?? 0), endsAt),
+    }));
+    return [{ attemptId, number: granted.told?.attempt ?? 0, granted, spans, own }];
+  });
+}
+
+function isEnding({ verb }: Asked): boolean {
+  return verb === "complete" || verb === "release";
+}
+
+/** `later` was perhaps granted after `earlier`. */
+function wrongPair(group: string, earlier: Lease, later: Lease): readonly string[] {
+  const names = `${earlier.attemptId} (${earlier.number}) and ${later.attemptId} (${later.number})`;
+  const overlap = earlier.spans.some((one) =>
+    later.spans.some((other) => Math.max(one.from, other.from) < Math.min(one.to, other.to)),
+  );
+  const isLater = later.granted.sentAt > earlier.granted.endAt;
+  if (!isLater) return overlap && earlier.number <= later.number ? [`two attempts have the lock: ${names}`] : [];
+  const before = earlier.own.filter(({ sentAt }) => sentAt < later.granted.endAt);
+  const isFree = before.some(({ verb, entry }) => verb === "release" && entry.effect === "none");
+  const isStale = earlier.own.some(({ told }) => told?.state === "settled") && !before.some(isCompletion);
+  return [
+    ...(overlap ? [`two attempts have the lock: ${names}`] : []),
+    ...(later.number <= earlier.number ? [`the later attempt has no higher number: ${names}`] : []),
+    ...(group === "hold" && !isFree ? [`an attempt is granted while the outcome of another is unknown: ${names}`] : []),
+    ...(isStale ? [`an attempt is settled after another was granted: ${names}`] : []),
+  ];
+}
+
+function isCompletion({ verb }: Asked): boolean {
+  return verb === "complete";
+}
+
+/** As long as its lock lasts, an attempt is the record's own, and its claim is granted again. */
+function wrongEnds({ attemptId, number, own, granted }: Lease): readonly string[] {
+  const spans = own
+    .filter(({ told }) => told?.state === "granted")
+    .map(({ told, sentAt, endAt }) => ({ from: endAt, to: sentAt + (told?.lockedForMs ?? 0) }));
+  return own.flatMap((asked) => {
+    const { verb, told, sentAt, endAt } = asked;
+    if (told === null || told.state === "unavailable" || asked === granted) return [];
+    const isLive = spans.some(({ from, to }) => from <= sentAt && endAt < to);
+    const isEnded = own.some((other) => other !== asked && isEnding(other) && other.sentAt < endAt);
+    if (!isLive || isEnded) return [];
+    const expected = { claim: "granted", extend: "granted", complete: "settled", release: "released" }[verb];
+    if (told.state !== expected)
+      return [`${attemptId} has the lock, and its ${verb} gets ${told.state}, not ${expected}`];
+    const isOther = told.state === "granted" && told.attempt !== number;
+    return isOther ? [`${attemptId} is granted again with number ${told.attempt}, not ${number}`] : [];
+  });
+}
+
+/** One attempt completes the record; from then on every claim gets its result. */
+function wrongResults(asked: readonly Asked[]): readonly string[] {
+  const settled = asked.filter(({ told }) => told?.state === "settled");
+  const replays = asked.filter(({ told }) => told?.state === "completed");
+  const results = new Set([
+    ...settled.map(({ entry }) => entry.attemptId),
+    ...replays.map(({ told }) => String(told?.result)),
+  ]);
+  const known = Math.min(Infinity, ...[...settled, ...replays].map(({ endAt }) => endAt));
+  const started = asked.find(
+    ({ verb, told, sentAt }) => verb === "claim" && told?.state === "granted" && sentAt > known,
+  );
+  const sent = new Set(asked.filter(isCompletion).map(({ entry }) => entry.attemptId));
+  const invented = [...results].filter((result) => !sent.has(result));
+  return [
+    ...(results.size > 1 ? [`the key has ${results.size} results: ${[...results].join(", ")}`] : []),
+    ...(started === undefined ? [] : [`${started.entry.attemptId} is granted after the key was completed`]),
+    ...invented.map((result) => `nobody has sent the result ${result}`),
+  ];
+}
+
+/** The position is not past what is open, and never goes back. */
+function checkPosition(keys: readonly (readonly Asked[])[], looks: readonly PositionLook[]): readonly string[] {
+  const completions = keys
+    .flat()
+    .filter(isCompletion)
+    .map(({ entry, sentAt }) => ({ offset: entry.offset, sentAt }));
+  const open = keys.flatMap((asked) => {
+    const granted = asked.find(({ verb, told }) => verb === "claim" && told?.state === "granted");
+    if (granted === undefined) return [];
+    const { offset } = granted.entry;
+    // One that is claimed when those after it are completed already does not hold the position.
+    const isPassed = completions.some((one) => one.offset > offset && one.sentAt < granted.endAt);
+    const to = Math.min(granted.sentAt + CLAIM_RETENTION_MS, ...asked.filter(isCompletion).map(({ sentAt }) => sentAt));
+    return isPassed ? [] : [{ offset, from: granted.endAt, to }];
+  });
+  const past = looks.flatMap(({ next, sentAt, endAt }) =>
+    open
+      .filter(({ offset, from, to }) => from < sentAt && endAt < to && next !== null && next > offset)
+      .map(({ offset }) => `the position is ${next}, and ${offset} is claimed and not completed`),
+  );
+  const back = looks.flatMap((look) =>
+    looks
+      .filter((other) => other.endAt < look.sentAt && (other.next ?? 0) > (look.next ?? 0))
+      .map((other) => `the position goes back, from ${other.next} to ${look.next}`),
+  );
+  return [...past, ...back];
+}

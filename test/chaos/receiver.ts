@@ -1,0 +1,139 @@
+// The receiver of events, in its own process: `startReceiver` forks it. It verifies each event with the standard's own library, reports
+// it, and takes it, refuses it, hangs or resets, as its seed says.
+
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { setTimeout as pause } from "node:timers/promises";
+import { Webhook } from "standardwebhooks";
+import * as v from "valibot";
+import { listen } from "../support/origin-server.ts";
+import { sha256 } from "./body.ts";
+import type { EventAnswer, EventTry, OriginMarks } from "./history.ts";
+import { createRandom } from "./random.ts";
+import { type FromReceiver, HOOK_SECRET, STEP, type ToReceiver } from "./receiver-client.ts";
+import { SECRET } from "./steps.ts";
+
+const [port, seed, takesAll] = process.argv.slice(2);
+const random = createRandom(seed ?? "", "receiver");
+const webhook = new Webhook(HOOK_SECRET);
+const send = (message: FromReceiver): void => void process.send?.(message);
+let calm = takesAll !== undefined;
+
+/** Less than a second, so that a taken event comes again only if its answer was lost. */
+const LATE_MS = 600;
+
+const cloudEvent = v.object({
+  id: v.string(),
+  type: v.string(),
+  subject: v.string(),
+  attempt: v.number(),
+  idempotencykey: v.string(),
+  data: v.object({
+    status: v.optional(v.number()),
+    /** What the origin has made. */
+    arrival: v.optional(v.number()),
+    /** Text, or bytes. */
+    body: v.optional(v.string()),
+    bodyBase64: v.optional(v.string()),
+  }),
+});
+
+async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const at = Date.now();
+  const { headers, url = "" } = request;
+  // A request breaks off when its gateway is killed.
+  const body = await text(request).catch(() => null);
+  if (body === null) return;
+  const { id, type, subject, attempt, idempotencykey, data } = v.parse(cloudEvent, JSON.parse(body));
+  const answer = calm ? "taken" : drawAnswer();
+  const event: EventTry = {
+    type: "event-try",
+    destination: url.slice(1),
+    webhookId: String(headers["webhook-id"]),
+    id,
+    isSigned: isSigned(body, headers),
+    eventType: type,
+    subject,
+    key: idempotencykey.slice(0, -`:${STEP}`.length),
+    attempt,
+    status: data.status ?? null,
+    arrival: data.arrival ?? arrivalIn(data.bodyBase64 ?? null, data.body ?? null),
+    sha256: sha256(body),
+    at,
+    answer,
+  };
+  if (answer === "late") await pause(LATE_MS);
+  send({ type: "event", event });
+  give(answer, request, response);
+}
+
+function drawAnswer(): EventAnswer {
+  return random.weighted([
+    [60, "taken"],
+    [6, "late"],
+    [6, "lost"],
+    [6, "reset"],
+    [6, "422"],
+    [5, "503"],
+    [3, "429"],
+    [2, "410"],
+    [2, "hang"],
+  ] as const);
+}
+
+function give(answer: EventAnswer, request: IncomingMessage, response: ServerResponse): void {
+  switch (answer) {
+    case "taken":
+    case "late":
+      response.writeHead(204).end();
+      return;
+    case "lost":
+    case "reset":
+      request.socket.resetAndDestroy();
+      return;
+    case "422":
+    case "410":
+    case "503":
+      response.writeHead(Number(answer)).end();
+      return;
+    case "429":
+      response.writeHead(429, { "Retry-After": "6" }).end();
+      return;
+    case "hang":
+    // The gateway gives it up.
+  }
+}
+
+function isSigned(body: string, headers: IncomingHttpHeaders): boolean {
+  try {
+    webhook.verify(body, Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The number in the marks of the answer that the event carries; `null`: it carries none. */
+function arrivalIn(base64: string | null, plain: string | null): number | null {
+  const bytes = base64 === null ? plain : Buffer.from(base64, "base64").toString("latin1");
+  const [line = ""] = bytes?.split("\n", 1) ?? [];
+  if (!line.startsWith(SECRET)) return null;
+  const marks: OriginMarks = JSON.parse(line.slice(SECRET.length));
+  return marks.arrival;
+}
+
+const server = createServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, (request, response) => {
+  receive(request, response).catch((error: unknown) => {
+    process.stderr.write(`chaos receiver: ${String(error)}\n`);
+    response.destroy();
+  });
+});
+
+process.on("disconnect", () => process.exit(0));
+process.on("message", (message: ToReceiver) => {
+  if (message === "calm") calm = true;
+  else server.closeAllConnections();
+  send({ type: "done", message });
+});
+await listen(server, Number(port));
+send({ type: "ready" });

@@ -1,0 +1,103 @@
+// Consumers that run elsewhere: each makes tries, claims keys for them, extends, completes and releases them, in any order and as often
+// as it likes, also long after its lock has ended, as a process that was stopped does. Answers leave the object when the writes before
+// them are durable; whether a consumer hears them changes nothing of what it may send next.
+
+import { attemptId, durationMs, fingerprint, recordId } from "../../../src/core/units.ts";
+import type { Position } from "../../../src/core/events.ts";
+import type { Change } from "../../../src/core/timeline.ts";
+import type { ClaimAct, ClaimEntry, ClaimReply } from "../../../src/http/claim-message.ts";
+import { headFor } from "../clients.ts";
+import type { Host } from "../host.ts";
+import { changed, eventOf } from "../operators.ts";
+import type { Plan } from "../plan.ts";
+import type { World } from "../world.ts";
+import { type ClaimRules, ROUTE } from "./rules.ts";
+
+/** One try of a consumer: it names its attempt itself. */
+export interface Try {
+  readonly id: string;
+  readonly key: string;
+  readonly print: string;
+  readonly lockMs: number;
+  readonly position: Position | null;
+}
+
+/** The offset of a key's message is the key's number. All are in one partition. */
+const STREAM = { stream: "orders", partition: 0 };
+
+export class Consumers {
+  tries: Try[] = [];
+  readonly #world: Pick<World, "plan" | "disk" | "facts">;
+  readonly #host: Host;
+  readonly #rules: ClaimRules;
+  readonly #trace: (what: string) => void;
+
+  constructor(
+    world: Pick<World, "plan" | "disk" | "facts">,
+    host: Host,
+    rules: ClaimRules,
+    trace: (what: string) => void,
+  ) {
+    this.#world = world;
+    this.#host = host;
+    this.#rules = rules;
+    this.#trace = trace;
+  }
+
+  /** A consumer has a message, and will claim its key. */
+  begin(key: string, print: string, lockMs: number): Try {
+    const offset = Number(key.slice(1));
+    const position = this.#world.plan.hasPositions ? { ...STREAM, offset } : null;
+    const one = { id: `c${this.tries.length + 1}`, key, print, lockMs, position };
+    this.tries.push(one);
+    return one;
+  }
+
+  /** Sends one message about these. */
+  send(tries: readonly Try[], actOf: (one: Try) => ClaimAct): void {
+    const { life } = this.#host;
+    const entries = tries.map((one): ClaimEntry => {
+      const record = { id: recordId(one.key), key: one.key, route: ROUTE };
+      return { record, attemptId: attemptId(one.id), act: actOf(one), position: one.position };
+    });
+    const policy = policyOf(this.#world.plan);
+    const nextBefore = this.#rules.nextNow(this.#world.disk);
+    const answer = this.#host.shard.claims.answer({ policy, entries });
+    const decided = (replies: readonly ClaimReply[]): void => {
+      if (life !== this.#host.life) return;
+      for (const [at, reply] of replies.entries()) {
+        const [one, entry] = [tries[at], entries[at]];
+        if (one === undefined || entry === undefined || "hop" in reply) continue;
+        this.#trace(`        ${entry.act.verb} of ${one.id} for ${one.key}: ${reply.state}`);
+        this.#rules.decides(one, entry.act, reply, nextBefore, this.#world.disk);
+      }
+    };
+    // An object that is lost before it answers.
+    answer.then(decided, (error: unknown) => this.#trace(`        no answer: ${String(error)}`));
+  }
+
+  /** Where the group goes on. */
+  readPosition(): number | null {
+    const { next } = this.#host.shard.claims.position({ route: ROUTE, ...STREAM });
+    this.#rules.reads(next, this.#world.disk);
+    return next;
+  }
+
+  /** An operator's decision. Returns a short description of the result. */
+  decide(key: string, action: Change): string {
+    const body = { kind: "inline", bytes: new TextEncoder().encode('"by an operator"') } as const;
+    const response = action === "resolve" ? { status: 200, statusText: "", headers: [], body } : null;
+    const why = changed(this.#host.shard, recordId(key), eventOf(action), response);
+    if (why === null) this.#rules.operates(key, action, this.#world.disk);
+    return why ?? "done";
+  }
+}
+
+export function claimOf({ print, lockMs }: Try): ClaimAct {
+  return { verb: "claim", fingerprint: fingerprint(print), lockMs: durationMs(lockMs), holder: null };
+}
+
+function policyOf(plan: Plan): ReturnType<typeof headFor>["rules"]["policy"] {
+  const { policy } = headFor(plan, "", "", "", "reject", "").rules;
+  return policy.unknown === "verify" ? { ...policy, unknown: "hold" } : policy;
+}

@@ -1,0 +1,55 @@
+// Reads from the disk what the outbox holds.
+
+import type { Disk } from "../disk.ts";
+
+export interface EventRow {
+  readonly id: string;
+  readonly record: string;
+  readonly destination: string;
+  readonly due: number;
+  readonly since: number;
+  readonly event: string;
+}
+
+export interface RestRow {
+  readonly destination: string;
+  readonly until: number;
+  readonly failures: number;
+}
+
+/** By their whole texts: an attempt that starts anew after its record was erased has the same ids again. */
+export function eventRows(disk: Disk): ReadonlyMap<string, EventRow> {
+  if (!disk.hasTable("outbox")) return new Map();
+  const rows = disk.statement("SELECT id, record, destination, due, since, event FROM outbox").all();
+  return new Map(
+    rows.map(({ id, record, destination, due, since, event }) => [
+      String(event),
+      {
+        id: String(id),
+        record: String(record),
+        destination: String(destination),
+        due: Number(due),
+        since: Number(since),
+        event: String(event),
+      },
+    ]),
+  );
+}
+
+export function restsOn(disk: Disk): readonly RestRow[] {
+  if (!disk.hasTable("resting")) return [];
+  const rows = disk.statement("SELECT destination, until, failures FROM resting").all();
+  return rows.map(({ destination, until, failures }) => ({
+    destination: String(destination),
+    until: Number(until),
+    failures: Number(failures),
+  }));
+}
+
+/** The results as they stand now, durably or not, by their attempts. */
+export function completedNow(
+  disk: Disk,
+): readonly (readonly [string, { readonly record: string; readonly status: number }])[] {
+  const rows = disk.statement("SELECT id, attempt_id, status FROM records WHERE state = 'completed'").all();
+  return rows.map(({ id, attempt_id, status }) => [String(attempt_id), { record: String(id), status: Number(status) }]);
+}

@@ -1,0 +1,196 @@
+// What a result tells its destinations (README.md, G11): the events that were ever stored are those of the results, each once; one
+// that is stored stays until its destination has taken it, an operator drops it, or it has been dead for long; nothing is sent before
+// it is durable; and whatever waits has a time at which the alarm comes for it, whatever other destinations do.
+
+import { LONGEST_PAUSE_MS, matches, type Publication, type Sent } from "../../../src/core/outbox.ts";
+import { PAUSE_MS } from "../../../src/shard/next-turn.ts";
+import { DEAD } from "../../../src/shard/store/outbox.ts";
+import type { Clock } from "../clock.ts";
+import type { Disk } from "../disk.ts";
+import type { DurableRow } from "../durable.ts";
+import type { Facts } from "../facts.ts";
+import type { Rules } from "../rules.ts";
+import { type EventCall, GIVE_UP_MS, KEEP_DEAD_MS } from "./destinations.ts";
+import { completedNow, eventRows, type EventRow, restsOn } from "./outbox-rows.ts";
+
+/** How far the clock may have gone back. */
+const CLOCK_BACK_MS = 20;
+
+/** When the alarm looks for calls that a lost instance has made. */
+const CHECK_AFTER_MS = 30_000;
+
+/** Pauses are drawn longer by this much. */
+const JITTER = 1.25;
+
+/** A result, by its attempt: the same attempt has another one only after its record was erased. */
+type Results = Map<string, { readonly record: string; readonly status: number }>;
+
+export class EventRules {
+  readonly #publications: readonly Publication[];
+  readonly #clock: Clock;
+  readonly #facts: Facts;
+  readonly #rules: Rules;
+  /** All events that were ever durable, by their whole text, and their ids; what is durable now. */
+  readonly #ever = new Set<string>();
+  readonly #ids = new Set<string>();
+  #stored: ReadonlyMap<string, EventRow> = new Map();
+  readonly #taken = new Set<string>();
+  readonly #dropped = new Set<string>();
+  /** Results that were ever durable, and those that are not yet. */
+  readonly #results: Results = new Map();
+  readonly #fresh: Results = new Map();
+  /** How often each destination has failed, rather than refused an event. */
+  readonly #failures = new Map<string, number>();
+  /** Until when the alarm may stay away because of calls that an instance has made. */
+  #busyUntilMs = 0;
+
+  constructor(publications: readonly Publication[], clock: Clock, facts: Facts, rules: Rules) {
+    this.#publications = publications;
+    this.#clock = clock;
+    this.#facts = facts;
+    this.#rules = rules;
+  }
+
+  #broken(what: string): void {
+    this.#rules.broken("G11", what);
+  }
+
+  /** Everything has come to rest in the object. */
+  rests(disk: Disk, calls: readonly EventCall[]): void {
+    for (const [attempt, result] of completedNow(disk)) this.#fresh.set(attempt, result);
+    if (calls.length > 0) this.#busyUntilMs = this.#clock.latestMs + CHECK_AFTER_MS;
+  }
+
+  crash(): void {
+    this.#fresh.clear();
+  }
+
+  /** Everything that was written is durable now. */
+  commits(disk: Disk, rows: Iterable<DurableRow>): void {
+    for (const [attempt, result] of this.#fresh) this.#results.set(attempt, result);
+    this.#fresh.clear();
+    for (const { id, attemptId, state, status } of rows) {
+      if (state === "completed") this.#results.set(attemptId, { record: id, status });
+    }
+    const stored = eventRows(disk);
+    for (const row of stored.values()) {
+      if (!this.#ever.has(row.event)) this.#begins(row);
+      this.#judgeTimes(row);
+    }
+    for (const row of this.#stored.values()) if (!stored.has(row.event)) this.#isGone(row);
+    this.#stored = stored;
+    for (const [attempt, result] of this.#results) this.#judgeResult(attempt, result.status);
+    this.#judgeRests(disk);
+    this.#judgeAlarm(disk);
+  }
+
+  /** An event is stored: it is one that a result has. */
+  #begins({ id, record, event }: EventRow): void {
+    this.#ever.add(event);
+    this.#ids.add(id);
+    this.#busyUntilMs = this.#clock.latestMs + CHECK_AFTER_MS;
+    const result = this.#results.get(attemptOf(id));
+    if (result?.record !== record || !this.#idsOf(attemptOf(id), result.status).includes(id)) {
+      this.#broken(`event ${id} is stored, and ${record} has no result that publishes it`);
+    }
+    const said: { readonly id: string; readonly subject: string } = JSON.parse(event);
+    if (said.id !== id || said.subject !== record) this.#broken(`event ${id} of ${record} says ${event}`);
+  }
+
+  /** A result is durable: so are its events, or they were until they were taken or dropped. */
+  #judgeResult(attempt: string, status: number): void {
+    const missing = this.#idsOf(attempt, status).find((id) => !this.#ids.has(id));
+    if (missing !== undefined) this.#broken(`the result of ${attempt} is durable, and event ${missing} is not`);
+  }
+
+  #idsOf(attempt: string, status: number): readonly string[] {
+    return this.#publications.flatMap(({ when }, at) => (matches(status, when) ? [`${attempt}-${at}`] : []));
+  }
+
+  /** Nothing rests for more than the longest pause, and nothing is dead before its time is over. */
+  #judgeTimes({ id, due, since }: EventRow): void {
+    const isDead = due >= DEAD;
+    if (isDead && due - DEAD < since + GIVE_UP_MS - CLOCK_BACK_MS)
+      this.#broken(`event ${id} is dead after ${due - DEAD - since} ms, expected not before ${GIVE_UP_MS} ms`);
+    if (!isDead && due > this.#clock.latestMs + LONGEST_PAUSE_MS)
+      this.#broken(`event ${id} waits until ${due}, longer than the longest pause`);
+  }
+
+  #isGone({ id, event, due }: EventRow): void {
+    const isErasable = due >= DEAD && this.#clock.latestMs >= due - DEAD + KEEP_DEAD_MS - CLOCK_BACK_MS;
+    if (!isErasable && !this.#taken.has(event) && !this.#dropped.has(event))
+      this.#broken(`event ${id} is gone, and nobody has taken it`);
+  }
+
+  /** A destination rests only as often as it has failed itself: not because it refused an event, nor because another failed. */
+  #judgeRests(disk: Disk): void {
+    for (const { destination, until, failures } of restsOn(disk)) {
+      const most = this.#failures.get(destination) ?? 0;
+      if (failures > most)
+        this.#broken(`${destination} rests after ${failures} failures, and has failed ${most} times`);
+      if (until > this.#clock.latestMs + JITTER * LONGEST_PAUSE_MS)
+        this.#broken(`${destination} rests until ${until}, longer than the longest pause`);
+    }
+  }
+
+  #judgeAlarm(disk: Disk): void {
+    if (this.#rules.isAlarmDropped) return;
+    const rests = new Map(restsOn(disk).map(({ destination, until }) => [destination, until]));
+    const alarm = disk.durableAlarmMs;
+    const earliestMs = Math.max(
+      this.#busyUntilMs,
+      this.#rules.excusedUntilMs,
+      disk.refusedAtMs + PAUSE_MS,
+      this.#clock.latestMs,
+    );
+    for (const { id, destination, due } of this.#stored.values()) {
+      const dueMs = due >= DEAD ? due - DEAD + KEEP_DEAD_MS : Math.max(due, rests.get(destination) ?? 0);
+      const deadline = Math.max(dueMs, earliestMs);
+      if (alarm === null || alarm > deadline + 1)
+        this.#broken(`the alarm is set to ${alarm}, but event ${id} for ${destination} has its time at ${deadline}`);
+    }
+  }
+
+  /** A call leaves the object. */
+  leaves({ destination, events }: EventCall): void {
+    for (const { id, event } of events) {
+      const isDurable = this.#ever.has(event) && this.#results.has(attemptOf(id));
+      // One that was dropped in the turn of its result has never been in the store.
+      if (!isDurable && !this.#dropped.has(event))
+        this.#broken(`event ${id} is sent to ${destination}, and it is not durable, or its result is not`);
+    }
+  }
+
+  takes({ events }: EventCall): void {
+    for (const { event } of events) this.#taken.add(event);
+  }
+
+  /** The gateway hears how a call has ended. */
+  hears({ destination }: EventCall, sent: Sent): void {
+    if (sent.kind === "failed" && sent.scope !== "event")
+      this.#failures.set(destination, 1 + (this.#failures.get(destination) ?? 0));
+  }
+
+  /** An operator has dropped these, once that is durable. */
+  drops(rows: readonly EventRow[], object: string, gate: number): void {
+    const fresh = rows.filter(({ event }) => !this.#dropped.has(event));
+    for (const { id, event } of fresh) {
+      this.#dropped.add(event);
+      this.#ids.add(id);
+    }
+    const undo = (): void => {
+      for (const { event } of fresh) this.#dropped.delete(event);
+    };
+    this.#facts.change({ object, gate, done: () => undefined, undo });
+  }
+
+  /** All time has passed, and all destinations but a dead one have taken what they were sent. */
+  ends(): void {
+    for (const { id } of this.#stored.values()) this.#broken(`event ${id} is neither taken nor erased`);
+  }
+}
+
+/** An event's id begins with that of its attempt. */
+function attemptOf(id: string): string {
+  return id.slice(0, id.lastIndexOf("-"));
+}

@@ -1,0 +1,57 @@
+// Breaks the life cycle on purpose, so that the tests of the simulation can show that a rule finds it. To be imported before anything
+// that imports the life cycle; after each test everything is whole again.
+
+import { afterEach, expect, vi } from "vitest";
+import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
+import type * as LifeCycle from "../../src/core/life-cycle.ts";
+import type { IdempotencyRecord } from "../../src/core/record.ts";
+import type { EpochMs } from "../../src/core/units.ts";
+import { explore, type Exploration } from "./explore.ts";
+import type { Extra } from "./plan.ts";
+
+export type Steps = typeof LifeCycle.step;
+/** `null`: this step is as it would be. */
+type Broken = (actual: Steps, ...taken: Parameters<Steps>) => Step | null;
+
+const planted = vi.hoisted((): { step: Broken | null } => ({ step: null }));
+
+vi.mock(import("../../src/core/life-cycle.ts"), async (importOriginal) => {
+  const actual = await importOriginal();
+  const step: Steps = (...taken) => planted.step?.(actual.step, ...taken) ?? actual.step(...taken);
+  return { ...actual, step };
+});
+
+afterEach(() => {
+  planted.step = null;
+  vi.restoreAllMocks();
+});
+
+/** Breaks some steps of records that exist. */
+export function plantStep(
+  broken: (actual: Steps, record: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs) => Step | null,
+): void {
+  planted.step = (actual, record, event, _policy, now) => (record === null ? null : broken(actual, record, event, now));
+}
+
+/** Breaks some steps, also those of keys without a record. */
+export function plantAnyStep(broken: Broken): void {
+  planted.step = broken;
+}
+
+/** As many as the slowest of the planted faults takes, and as many again. */
+export const MOST = 6_000;
+export const SEED = 1;
+
+/** The rule finds a planted fault within so many interleavings. */
+export async function expectFound(rule: RegExp, ...extras: readonly Extra[]): Promise<void> {
+  expectViolation(await explore(MOST, SEED, () => undefined, new Set(extras)), rule);
+}
+
+export function expectViolation({ broken }: Exploration, rule: RegExp): void {
+  expect(broken.flatMap(({ violations }) => violations).join("\n")).toMatch(rule);
+}
+
+/** A method as it is, for one that stands in its place. */
+export function original<T extends object, Name extends keyof T>(prototype: T, name: Name): T[Name] {
+  return prototype[name];
+}
