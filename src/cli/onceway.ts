@@ -4,6 +4,7 @@
 
 import { defineForget, defineRelease, defineResolve } from "./change.ts";
 import { defineCheck } from "./check.ts";
+import { defineConformance } from "./conformance.ts";
 import { defineInit } from "./init.ts";
 import { defineLayouts } from "./layouts.ts";
 import { defineLs } from "./ls.ts";
@@ -27,6 +28,7 @@ defineInit(program.command("init"));
 defineCheck(program.command("check"));
 defineTry(program.command("try"));
 definePlan(program.command("plan"));
+defineConformance(program.command("conformance"));
 program.commandsGroup("Operate:");
 defineLs(program.command("ls"));
 defineShow(program.command("show"));

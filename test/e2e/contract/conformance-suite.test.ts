@@ -1,0 +1,109 @@
+// The public conformance suite, run whole against the real gateway as anybody would run it: by its command, with its own origin
+// behind the gateway, and with a command that kills the gateway's process (SIGKILL) and starts it again on the same state.
+
+import { createServer, type Server } from "node:http";
+import * as v from "valibot";
+import { readFile, rm, mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { CASES } from "../../../src/conformance/catalogue.ts";
+import { type CommandOutcome, startOnceway } from "../../support/command-line.ts";
+import type { Gateway } from "../../support/gateway.ts";
+import { listen } from "../../support/origin-server.ts";
+import { freePort } from "../../support/ports.ts";
+import { removeGateway, startGateway } from "../support/scene.ts";
+
+let gateway: Gateway;
+let originPort: number;
+let restarter: Server;
+let restartCommand: string;
+let restarts = 0;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "onceway-conformance-"));
+  originPort = await freePort();
+  const settings = { shards: 4, timeout: "4s", lock: "5s", retention: "8s" };
+  const routes = [
+    { path: "/v1/payments/*", methods: ["POST", "PATCH"] },
+    { path: "/waits/*", methods: ["POST", "PATCH"], duplicate: "wait", wait: "4s" },
+    { path: "/repeats/*", methods: ["POST"], unknown: "retry" },
+  ];
+  gateway = await startGateway(`http://127.0.0.1:${originPort}`, settings, routes);
+  restarter = createServer((_, response) => {
+    void (async () => {
+      await gateway.kill9();
+      gateway = await gateway.restart();
+      restarts += 1;
+      response.end();
+    })();
+  });
+  const { port } = await listen(restarter, 0);
+  restartCommand = `"${process.execPath}" -e "fetch('http://127.0.0.1:${port}')"`;
+});
+afterAll(async () => {
+  restarter.close();
+  await removeGateway(gateway);
+  await rm(folder, { recursive: true });
+});
+
+const reportSchema = v.object({
+  mode: v.string(),
+  totals: v.object({
+    passed: v.number(),
+    skipped: v.number(),
+    failed: v.object({ MUST: v.number(), SHOULD: v.number(), MAY: v.number() }),
+  }),
+  results: v.array(v.object({ id: v.string(), result: v.string(), why: v.optional(v.string()) })),
+});
+
+async function conform(path: string, ...args: readonly string[]): Promise<CommandOutcome> {
+  return startOnceway(["conformance", gateway.url, "--path", path, ...args]).outcome;
+}
+
+const notPassed = (stdout: string) =>
+  v
+    .parse(reportSchema, JSON.parse(stdout))
+    .results.filter(({ result }) => result !== "passed")
+    .map(({ id, result, why }) => `${id} ${result}: ${why}`);
+
+it("passes every case, crashes included", async () => {
+  const junit = join(folder, "junit.xml");
+  const whole = ["--restart-command", restartCommand, "--lock", "5s", "--retention", "8s", "--junit", junit, "--json"];
+  const { stdout, stderr, code } = await conform("/v1/payments", "--origin-port", String(originPort), ...whole);
+  expect(stderr).toBe("");
+  expect(notPassed(stdout)).toEqual([]);
+  expect(v.parse(reportSchema, JSON.parse(stdout)).results.map(({ id }) => id)).toEqual(CASES.map(({ id }) => id));
+  expect(code).toBe(0);
+  expect(restarts).toBe(5);
+  expect(await readFile(junit, "utf8")).toContain(`tests="${CASES.length}" failures="0" skipped="0"`);
+});
+
+it("passes where duplicates wait: then nobody is told when to come back", async () => {
+  const { stdout } = await conform(
+    "/waits",
+    "--origin-port",
+    String(originPort),
+    "--json",
+    ...["syntax", "replay", "mismatch", "concurrency", "streaming"].flatMap((group) => ["--only", group]),
+  );
+  expect(notPassed(stdout)).toEqual([
+    "concurrency.retry-after skipped: duplicates wait for the first answer",
+    "concurrency.form skipped: duplicates wait for the first answer",
+    "concurrency.lock skipped: needs --lock",
+  ]);
+});
+
+it("accepts a second attempt only of a server that publishes it", async () => {
+  const { stdout } = await conform(
+    "/repeats",
+    "--origin-port",
+    String(originPort),
+    "--json",
+    "--lock",
+    "5s",
+    ...["failures.dropped", "failures.server-error", "streaming.cut-retry"].flatMap((id) => ["--only", id]),
+  );
+  expect(notPassed(stdout)).toEqual([]);
+});
