@@ -16,7 +16,9 @@ export interface Stage {
   readonly policy: Policy | null;
 }
 
-/** How long the origin's call may take to come, and a retry to get an answer that does not ask for a later one. */
+/** How long the origin's call may take to come. */
+const CALL_MS = 10_000;
+/** For how long retries are sent until one is not told to come back, if the server's lock is not known. */
 const SETTLE_MS = 10_000;
 const POLL_MS = 200;
 /** After a deadline of the server: it may round, or look at its clock now and then. */
@@ -64,12 +66,12 @@ class Play {
         return this.#begin(step.as, step.with);
       case "burst": {
         const names = Array.from({ length: step.times }, (_, at) => `${step.as}.${at}`);
-        for (const name of names) this.#begin(name);
+        await this.#beginAtOnce(names);
         for (const name of names) await this.#end(name);
         return;
       }
       case "called":
-        await within(this.#expectation?.called ?? Promise.resolve(), SETTLE_MS);
+        await within(this.#expectation?.called ?? Promise.resolve(), CALL_MS);
         return;
       case "look":
         return this.#note(step.as, this.#open.get(step.as)?.reply);
@@ -120,6 +122,17 @@ class Play {
     this.#open.set(as, { request, reply: replyTo(request) });
   }
 
+  /** All requests are there but for their bodies, which are then sent in one turn: a server that looks before it locks sees none. */
+  async #beginAtOnce(names: readonly string[]): Promise<void> {
+    const { body, headers = [], ...head } = this.#request({});
+    const bytes = Buffer.from(body ?? "");
+    const announced = { ...head, headers: [...headers, ["Content-Length", String(bytes.length)] as const] };
+    const requests = names.map((name) => ({ name, request: openRequest(announced) }));
+    for (const { name, request } of requests) this.#open.set(name, { request, reply: replyTo(request) });
+    await Promise.allSettled(requests.map(({ request }) => request.sent));
+    for (const { request } of requests) request.write(bytes);
+  }
+
   async #end(as: string): Promise<void> {
     this.#replies[as] = (await this.#open.get(as)?.reply) ?? { lost: "it was not sent" };
   }
@@ -130,7 +143,7 @@ class Play {
 
   async #settle(as: string): Promise<void> {
     const { lockMs } = this.#stage.target;
-    const giveUpAt = Date.now() + SETTLE_MS + (lockMs ?? 0);
+    const giveUpAt = Date.now() + (lockMs === null ? SETTLE_MS : lockMs + MARGIN_MS);
     for (;;) {
       this.#begin(as);
       await this.#end(as);

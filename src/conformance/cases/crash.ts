@@ -59,7 +59,7 @@ export const CRASH: readonly Case[] = [
     profile: "P20",
     needs: ["restart", "origin", "lock"],
     origin: HELD,
-    script: [open("first"), isCalled, restart, end("first"), { do: "pause", until: "after the lock" }, settle("again")],
+    script: [open("first"), isCalled, restart, end("first"), { do: "pause", until: "after the lock" }, send("again")],
     judge: (seen) =>
       judged(() => {
         const again = answerOf(seen, "again");
