@@ -44,7 +44,8 @@ export function totalsText({ totals, results }: Report, look: Look): string {
     look.paint("dim", `${failed.MAY} MAY`),
     look.paint("dim", `${skipped} skipped`),
   ];
-  return `\n${results.length} cases: ${parts.join(", ")}`;
+  const count = results.length === 1 ? "1 case" : `${results.length} cases`;
+  return `\n${count}: ${parts.join(", ")}`;
 }
 
 export function caseLines(cases: readonly Case[], look: Look): readonly string[] {

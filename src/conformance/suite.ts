@@ -1,6 +1,7 @@
 // Runs cases against a server, one after the other, and collects their results.
 
 import { type Case, type Level, levelOf, type Need, type Policy, type Verdict } from "./case.ts";
+import { hasAnswerOf } from "./findings.ts";
 import { ask, play, type Stage } from "./player.ts";
 import type { Origin } from "./origin.ts";
 import { readPolicy } from "./policy.ts";
@@ -26,7 +27,7 @@ export interface SuiteOptions {
 /** The server cannot be tested at all: the message says what to change. */
 export class NotTestable extends Error {}
 
-/** Throws `NotTestable` if a plain first request does not succeed. */
+/** Throws `NotTestable` if plain first requests do not succeed, or cannot be told apart. */
 export async function runSuite({ target, origin, cases, by, onResult }: SuiteOptions): Promise<readonly Result[]> {
   const stage: Stage = { target, origin, policy: await fetchPolicy(target) };
   await greet(stage);
@@ -68,13 +69,17 @@ const GREETING: Case = {
   profile: "",
   draft: null,
   needs: [],
-  script: [{ do: "send", as: "first" }],
+  script: [
+    { do: "send", as: "first" },
+    { do: "send", as: "other", with: { key: "another" } },
+  ],
   judge: () => ({ is: "passed" }),
 };
 
 async function greet(stage: Stage): Promise<void> {
   const { target, origin } = stage;
-  const { replies, calls } = await play(GREETING, stage);
+  const seen = await play(GREETING, stage);
+  const { replies, calls } = seen;
   const reply = replies["first"] ?? { lost: "it was not sent" };
   const what = `${target.method} ${target.base.origin}${target.path}`;
   if ("lost" in reply) throw new NotTestable(`${what}: no answer (${reply.lost}).`);
@@ -82,6 +87,11 @@ async function greet(stage: Stage): Promise<void> {
     const text = reply.body.subarray(0, 300).toString();
     throw new NotTestable(
       `${what}: a first request got ${reply.status}, so nothing can be tested. Its path, body and credential must be valid: --path, --body, --header.\n${text}`,
+    );
+  }
+  if (calls === null && hasAnswerOf(seen, "other", "first")) {
+    throw new NotTestable(
+      `${what}: two operations got the same answer, so a replay cannot be told from a second run. Choose an operation whose answer names what it made, or let the suite count calls: --origin-port.`,
     );
   }
   if (calls?.length === 0) {

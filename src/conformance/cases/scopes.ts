@@ -1,8 +1,10 @@
 // Whose key it is.
 
 import type { Case } from "../case.ts";
-import { apart, hasAnswerOf, isSame, judged, succeeds, summary } from "../findings.ts";
+import { apart, hasAnswerOf, isRefused, isSame, judged, statusOf, succeeds, summary } from "../findings.ts";
 import { must, send, should } from "./define.ts";
+
+const UNAUTHORIZED: ReadonlySet<number | null> = new Set([401, 403, 404]);
 
 export const SCOPES: readonly Case[] = [
   must(
@@ -55,11 +57,9 @@ export const SCOPES: readonly Case[] = [
     script: [send("first"), send("theirs", { caller: "other", body: "other" })],
     judge: (seen) =>
       judged(succeeds(seen, "first", "the first caller"), () => {
-        const tells = seen.replies["theirs"];
-        const isRefusedAsReuse = tells !== undefined && !("lost" in tells) && [409, 422].includes(tells.status);
-        return isRefusedAsReuse
-          ? `the other caller got ${summary(seen, "theirs")}: it learns that the key is in use`
-          : null;
+        // It may be asked for a credential, as with any key.
+        const isKeyKnown = isRefused(seen, "theirs") && !UNAUTHORIZED.has(statusOf(seen, "theirs"));
+        return isKeyKnown ? `the other caller got ${summary(seen, "theirs")}: it learns that the key is in use` : null;
       }),
   }),
 ];

@@ -1,6 +1,7 @@
 // The public conformance suite, run whole against the real gateway as anybody would run it: by its command, with its own origin
 // behind the gateway, and with a command that kills the gateway's process (SIGKILL) and starts it again on the same state.
 
+import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import * as v from "valibot";
 import { readFile, rm, mkdtemp } from "node:fs/promises";
@@ -106,4 +107,81 @@ it("accepts a second attempt only of a server that publishes it", async () => {
     ...["failures.dropped", "failures.server-error", "streaming.cut-retry"].flatMap((id) => ["--only", id]),
   );
   expect(notPassed(stdout)).toEqual([]);
+});
+
+/** A server in the test's own process: an API, or none. */
+async function serving(
+  answer: (key: string | undefined) => string,
+  test: (url: string) => Promise<void>,
+): Promise<void> {
+  const server = createServer((request, response) => {
+    const { method, headers } = request;
+    request.resume().on("end", () => {
+      if (method === "GET") response.writeHead(404).end();
+      else response.writeHead(201).end(answer(String(headers["idempotency-key"])));
+    });
+  });
+  const { port } = await listen(server, 0);
+  try {
+    await test(`http://127.0.0.1:${port}/things`);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+it("judges an API by its answers alone, and passes nothing that it cannot see", async () => {
+  const kept = new Map<string | undefined, string>();
+  const keep = (key: string | undefined): string => {
+    const answer = kept.get(key) ?? `thing ${kept.size}`;
+    kept.set(key, answer);
+    return answer;
+  };
+  await serving(keep, async (url) => {
+    const { stdout, code } = await startOnceway(["conformance", url, "--json"]).outcome;
+    expect(code).toBe(1);
+    const found = notPassed(stdout);
+    expect(found).toContain("mismatch.body failed: the other request got 201, not a refusal");
+    expect(found).toContain("concurrency.in-flight skipped: needs --origin-port, to count calls");
+    expect(found).toContain("scopes.callers skipped: needs --caller and --other-caller");
+    expect(found).toContain("crash.finished skipped: needs --restart-command");
+    expect(found.filter((line) => line.startsWith("replay."))).toEqual([
+      "replay.request-unchanged skipped: needs --origin-port, to count calls",
+      "replay.headers skipped: needs --origin-port, to count calls",
+      "replay.cookies skipped: needs --origin-port, to count calls",
+      "replay.marked failed: no header marks the replay, such as Idempotent-Replayed: true",
+    ]);
+    // The draft asks for less.
+    const draft = await startOnceway(["conformance", url, "--by", "draft", "--only", "mismatch.body"]).outcome;
+    expect(draft).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("1 case: 0 passed, 0 MUST failed, 1 SHOULD"),
+    });
+  });
+});
+
+it.each([
+  ["whose answers are all the same", () => "done", [], "two operations got the same answer"],
+  ["that does not forward to the suite's origin", () => randomUUID(), ["--origin-port", "0"], "called nothing at port"],
+])("does not test a server %s", async (_what, answer, args, message) => {
+  await serving(answer, async (url) => {
+    const { code, stderr } = await startOnceway(["conformance", url, "--json", ...args]).outcome;
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+});
+
+it.each([
+  [["http://127.0.0.1:9/x", "--only", "none"], "No group or case is called none: --list shows them."],
+  [["http://127.0.0.1:9/x", "--origin-port", "70000"], "--origin-port 70000: must be a port"],
+  [["http://127.0.0.1:9/x", "--path", "x"], '--path x: must begin with "/"'],
+  [["http://127.0.0.1:9/x", "--lock", "5"], "--lock "],
+  [["http://127.0.0.1:9/x", "--other-caller", "a: b"], "--other-caller needs --caller"],
+  [["ftp://127.0.0.1/x"], "must be an http or https URL"],
+  [[], "Missing URL"],
+  [["http://127.0.0.1:9/x"], "no answer"],
+])("says what is wrong with %j", async (args, message) => {
+  const { code, stderr } = await startOnceway(["conformance", ...args]).outcome;
+  expect(code).toBe(2);
+  expect(stderr).toContain(message);
 });

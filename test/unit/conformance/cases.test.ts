@@ -255,8 +255,12 @@ const OBSERVATIONS: Readonly<
     ],
   },
   "scopes.payload": {
-    good: [seen({ first: ONE, theirs: TWO }, 2)],
-    bad: [seen({ first: ONE, theirs: REUSED }), seen({ first: ONE, theirs: CONFLICT })],
+    good: [seen({ first: ONE, theirs: TWO }, 2), seen({ first: ONE, theirs: reply(401) })],
+    bad: [
+      seen({ first: ONE, theirs: REUSED }),
+      seen({ first: ONE, theirs: CONFLICT }),
+      seen({ first: ONE, theirs: reply(417) }),
+    ],
   },
   "bytes.request": {
     good: [seen({ first: ONE }, [call(ALL_BYTES)])],
