@@ -59,7 +59,8 @@ export const isSame = (seen: Observation, name: string, first: string, what: str
   if (one.status !== other.status) return `${what} got ${summary(seen, name)}, the first request ${one.status}`;
   if (!other.complete) return `${what} got an answer that was cut short`;
   if (!one.body.equals(other.body)) {
-    return `${what} got another body than the first request (${one.body.length} and ${other.body.length} bytes)`;
+    const sizes = one.body.length === other.body.length ? "" : `: ${other.body.length} bytes, not ${one.body.length}`;
+    return `${what} got another body than the first request${sizes}`;
   }
   return null;
 };
@@ -80,7 +81,7 @@ export const called =
       : `${what} was processed ${timesText(seen.calls.length)}, not ${timesText(times)}`;
 
 function timesText(count: number): string {
-  return count === 1 ? "once" : `${count} times`;
+  return count === 1 ? "once" : count === 2 ? "twice" : `${count} times`;
 }
 
 /** Two requests were two operations: two calls or, without an origin, two different answers. */

@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import * as v from "valibot";
-import { readFile, rm, mkdtemp } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -158,6 +158,35 @@ it("judges an API by its answers alone, and passes nothing that it cannot see", 
       stdout: expect.stringContaining("1 case: 0 passed, 0 MUST failed, 1 SHOULD"),
     });
   });
+});
+
+it("sends an API the bodies and the callers that it is told, with a new token for each case", async () => {
+  const caller = join(folder, "caller.txt");
+  const otherCaller = join(folder, "other-caller.txt");
+  await writeFile(caller, "authorization: Bearer one\n");
+  await writeFile(otherCaller, "authorization: Bearer two\n");
+  const received: string[] = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (piece) => (body += String(piece)));
+    request.on("end", () => {
+      received.push(`${request.headers.authorization ?? "nobody"} ${body}`);
+      response.writeHead(request.method === "GET" ? 404 : 201).end(randomUUID());
+    });
+  });
+  const { port } = await listen(server, 0);
+  const bodies = ["--body", "a {token}", "--other-body", "b {token}", "--content-type", "text/plain"];
+  const callers = ["--caller", `@${caller}`, "--other-caller", `@${otherCaller}`, "--only", "scopes", "--json"];
+  const { stdout } = await startOnceway(["conformance", `http://127.0.0.1:${port}/`, ...bodies, ...callers]).outcome;
+  server.close();
+  expect(notPassed(stdout)).toEqual([
+    "scopes.separate failed: the first caller's retry got another body than the first request",
+  ]);
+  const seen = received.map((line) => line.replace(/case-[0-9a-f-]{36}/, "…"));
+  expect(new Set(seen)).toEqual(
+    new Set(["Bearer one ", "Bearer one a …", "Bearer two a …", "nobody a …", "Bearer two b …"]),
+  );
+  expect(new Set(received.flatMap((line) => /case-\S+/.exec(line) ?? [])).size).toBe(5);
 });
 
 it.each([

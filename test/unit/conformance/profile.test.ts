@@ -50,3 +50,37 @@ describe("the profile", () => {
     expect(policy).toMatchObject({ profile: PROFILE });
   });
 });
+
+describe("the table of how servers do", () => {
+  const rows = [
+    ...readPage("src/conformance/README.md").prose.matchAll(/^\| `([a-z]+\.[a-z-]+)` \| (\w+) \| (.*?) \| (.*) \|$/gm),
+  ].map(([, id = "", level = "", draft = "", marks = ""]) => ({
+    id,
+    level,
+    draft: draft.trim(),
+    marks: marks.split(" | "),
+  }));
+
+  it("has every case with its levels", () => {
+    expect(rows.map(({ id, level, draft }) => ({ id, level, draft }))).toEqual(
+      CASES.map(({ id, level, draft }) => ({
+        id,
+        level,
+        draft: draft === null ? "" : `§${draft.section} ${draft.level}`,
+      })),
+    );
+  });
+
+  it("adds up, and has the gateway pass everything, as the end-to-end test demands", () => {
+    const page = readPage("src/conformance/README.md").text;
+    for (const level of ["MUST", "SHOULD"]) {
+      const [, sums = ""] =
+        new RegExp(`\\*\\*${level} of the profile failed\\*\\* \\| \\| \\| (.*) \\|`).exec(page) ?? [];
+      const failed = sums
+        .split(" | ")
+        .map((_, column) => rows.filter((row) => row.level === level && row.marks[column] === "**✗**").length);
+      expect(sums).toBe(failed.join(" | "));
+    }
+    expect(new Set(rows.map(({ marks }) => marks[0]))).toEqual(new Set(["✓"]));
+  });
+});
