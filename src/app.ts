@@ -10,7 +10,7 @@ import { type ExchangeIntent, hostOf, type Intent, intentReader, type SearchInte
 import { operatorPathMatcher } from "./http/operator-path.ts";
 import { answerMonitor } from "./http/monitor.ts";
 import { passThrough } from "./http/pass-through.ts";
-import { problemResponse } from "./http/problem-response.ts";
+import { newInstance, problemResponse } from "./http/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "./http/protect.ts";
 import { ReplayCache } from "./http/replay-cache.ts";
 import { RotatingTokens } from "./http/rotating-tokens.ts";
@@ -113,8 +113,9 @@ function guarded(answer: (request: Request, url: URL, passOn?: Handle) => Respon
 
 /** A request with a key is safe to send again; one that no route protects was never more than passed on. */
 function refuseAfterBug(error: unknown): Response {
-  console.error({ message: "unexpected error", reason: String(error) });
-  return refuse({ code: "store-unavailable" });
+  const instance = newInstance();
+  console.error({ message: "unexpected error", reason: String(error), instance });
+  return problemResponse({ code: "store-unavailable" }, null, instance);
 }
 
 /** For a Host header that names no host, or a target that makes no URL (RFC 9112, section 3.2). */

@@ -28,6 +28,38 @@ export function readHeader(line: string): HeaderLine {
   return [name.value, value];
 }
 
+/**
+ * The values of `--header`: each a header, or `@FILE` with one on each line, so that a credential does not appear in the list of
+ * processes. Throws a Failure if one is invalid.
+ */
+export function readHeaders(values: readonly string[]): readonly HeaderLine[] {
+  return values.flatMap((value) => (value.startsWith("@") ? fileLines(value.slice(1)) : [value])).map(readHeader);
+}
+
+function fileLines(file: string): readonly string[] {
+  return readBytes(file)
+    .toString()
+    .split(/\r?\n/)
+    .filter((line) => line.trim() !== "");
+}
+
+/** The bytes of an argument that is a text, or `@FILE`. Throws a Failure if the file cannot be read. */
+export function readData(value: string): Buffer {
+  return value.startsWith("@") ? readBytes(value.slice(1)) : Buffer.from(value);
+}
+
+/** An http or https URL without credentials. Throws a Failure if it is none. */
+export function readTarget(target: string): URL {
+  const url = URL.canParse(target) ? new URL(target) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new Failure(UNUSABLE, `${target}: must be an http or https URL: write https://api.example.com/v1/payments`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new Failure(UNUSABLE, "URL must not carry credentials: send them with --header @FILE");
+  }
+  return url;
+}
+
 /** Throws a Failure if the file cannot be read. */
 export function readBytes(file: string): Buffer {
   try {

@@ -4,9 +4,11 @@
 
 import { defineForget, defineRelease, defineResolve } from "./change.ts";
 import { defineCheck } from "./check.ts";
+import { defineConformance } from "./conformance.ts";
 import { defineInit } from "./init.ts";
 import { defineLayouts } from "./layouts.ts";
 import { defineLs } from "./ls.ts";
+import { defineOpenapi } from "./openapi.ts";
 import { defineOutbox } from "./outbox.ts";
 import { definePlan } from "./plan.ts";
 import { definePositions } from "./positions.ts";
@@ -28,6 +30,8 @@ defineInit(program.command("init"));
 defineCheck(program.command("check"));
 defineTry(program.command("try"));
 definePlan(program.command("plan"));
+defineConformance(program.command("conformance"));
+defineOpenapi(program.command("openapi"));
 program.commandsGroup("Operate:");
 defineLs(program.command("ls"));
 defineShow(program.command("show"));

@@ -1,7 +1,7 @@
 // Builds the request of `onceway try` from its arguments and refuses invalid ones. Sends nothing.
 
 import { parseMethod } from "../config/values.ts";
-import { parseJson, readBytes, readHeader } from "./arguments.ts";
+import { parseJson, readData, readHeader, readHeaders, readTarget } from "./arguments.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
 import type { HeaderLine, OutgoingRequest } from "./send.ts";
 
@@ -19,13 +19,11 @@ export function buildRequest(target: string, { method, data, header, key, keyHea
   const parsedMethod = parseMethod(method.toUpperCase());
   if (!parsedMethod.ok)
     throw new Failure(UNUSABLE, `--method ${method} needs no protection: write POST, PATCH, PUT or DELETE`);
-  const headers = header
-    .flatMap((argument) => (argument.startsWith("@") ? fileLines(argument) : [argument]))
-    .map(readHeader);
+  const headers = [...readHeaders(header)];
   const isKeyHeader = ([name]: HeaderLine): boolean => name.toLowerCase() === keyHeader.toLowerCase();
   if (headers.some(isKeyHeader)) throw new Failure(UNUSABLE, "--header names the key: give it with --key");
   headers.push(readHeader(`${keyHeader}: ${key}`));
-  const body = data === undefined ? null : data.startsWith("@") ? readBytes(data.slice(1)) : Buffer.from(data);
+  const body = data === undefined ? null : readData(data);
   if (body !== null && !headers.some(([name]) => name.toLowerCase() === "content-type")) {
     const isJson = parseJson(body.toString()) !== undefined;
     headers.push(["Content-Type", isJson ? "application/json" : "text/plain"]);
@@ -39,23 +37,4 @@ export function withOtherBody(request: OutgoingRequest): OutgoingRequest {
   const value = parseJson(text);
   const body = value === undefined ? `${text} onceway-try` : JSON.stringify({ "onceway-try": value });
   return { ...request, body: Buffer.from(body) };
-}
-
-function readTarget(target: string): URL {
-  const url = URL.parse(target);
-  if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new Failure(UNUSABLE, `${target}: must be an http or https URL: write https://api.example.com/v1/payments`);
-  }
-  if (url.username !== "" || url.password !== "") {
-    throw new Failure(UNUSABLE, "URL must not carry credentials: send them with --header @FILE");
-  }
-  return url;
-}
-
-/** From a file, a credential does not appear in the list of processes. */
-function fileLines(argument: string): readonly string[] {
-  return readBytes(argument.slice(1))
-    .toString()
-    .split(/\r?\n/)
-    .filter((line) => line.trim() !== "");
 }

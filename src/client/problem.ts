@@ -31,6 +31,8 @@ export interface Problem {
   readonly detail: string;
   /** Whether a retry of the same request with the same key may help. */
   readonly retryable: boolean;
+  /** Names this occurrence, also in the gateway's log: worth quoting to its operators. `null` if the gateway gave none. */
+  readonly instance: string | null;
   /** The status of the origin's answer, in `response-not-kept` and `key-expired`; `null` if it is not known. */
   readonly originalStatus: number | null;
 }
@@ -46,7 +48,7 @@ export function parseProblem(text: string): Problem | null {
     return null;
   }
   if (!isMembers(read)) return null;
-  const { type, code, status, title, detail, retryable, originalStatus } = read;
+  const { type, code, status, title, detail, retryable, instance, originalStatus } = read;
   if (typeof code !== "string" || type !== TYPE_PREFIX + code || typeof status !== "number") return null;
   return {
     code,
@@ -54,6 +56,7 @@ export function parseProblem(text: string): Problem | null {
     title: typeof title === "string" ? title : code,
     detail: typeof detail === "string" ? detail : "",
     retryable: retryable === true,
+    instance: typeof instance === "string" ? instance : null,
     originalStatus: typeof originalStatus === "number" ? originalStatus : null,
   };
 }
@@ -65,6 +68,7 @@ interface Members {
   readonly title?: unknown;
   readonly detail?: unknown;
   readonly retryable?: unknown;
+  readonly instance?: unknown;
   readonly originalStatus?: unknown;
 }
 

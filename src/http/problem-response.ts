@@ -6,8 +6,16 @@ import { ECHO_HEADER, STATUS_HEADER } from "./headers.ts";
 /** The path of the published policy. Every problem links to it (draft, section 2.7). */
 export const WELL_KNOWN_PATH = "/.well-known/idempotency";
 
+/**
+ * Names one occurrence of a problem (RFC 9457, section 3.1.5). It is random, so it tells nothing about the record; the log line of
+ * the exchange has it too, so an operator finds the line of which a client complains.
+ */
+export function newInstance(): string {
+  return `urn:uuid:${crypto.randomUUID()}`;
+}
+
 /** `echo` is the key as the client sent it; `null` if the request has no valid key. */
-export function problemResponse(problem: Problem, echo: string | null): Response {
+export function problemResponse(problem: Problem, echo: string | null, instance = newInstance()): Response {
   const { status, title, detail, retryable, retryAfterSeconds, members } = describeProblem(problem);
   const headers = new Headers({
     "Content-Type": "application/problem+json",
@@ -26,6 +34,7 @@ export function problemResponse(problem: Problem, echo: string | null): Response
     title,
     status,
     detail,
+    instance,
     code: problem.code,
     retryable,
     ...members,

@@ -15,7 +15,7 @@ import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts"
 import type { ExchangeRequest } from "./message.ts";
 import type { MonitorPorts } from "./monitor.ts";
 import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
-import { problemResponse } from "./problem-response.ts";
+import { newInstance, problemResponse } from "./problem-response.ts";
 import type { ReplayCache } from "./replay-cache.ts";
 import { unreadOf } from "./request-body.ts";
 import type { PassOn } from "./search-key.ts";
@@ -142,5 +142,6 @@ function finishWith(
   span: ExchangeSpan,
   reporter: ExchangeReporter,
 ): Response {
-  return reporter.finish(span, problemResponse(problem, echo), outcomeOf(problem.code));
+  const instance = newInstance();
+  return reporter.finish(span, problemResponse(problem, echo, instance), outcomeOf(problem.code), instance);
 }

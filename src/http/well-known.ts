@@ -12,12 +12,16 @@ import { problemType } from "./problem-response.ts";
 import type { AsyncRule } from "../config/words.ts";
 import { scopeNames } from "../config/scope-part.ts";
 
+/** What the gateway promises where the draft is silent: a name, compared as text (conformance/profile/README.md, P24). */
+const PROFILE = "onceway-idempotency-1";
+
 export function wellKnownResponse(config: Config): Response {
   // Problems link to it. It depends on nobody, so every page may read it.
   const isForPages = config.routes.some(({ cors }) => cors !== null);
   return Response.json(
     {
       specification: "https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/07/",
+      profile: PROFILE,
       responseHeaders: {
         echo: ECHO_HEADER,
         expires: EXPIRES_HEADER,

@@ -174,6 +174,11 @@ export const problemSchema = v.pipe(
       "What is wrong, and what to do.",
       "There is no such record, or it keeps no body. It may have expired.",
     ),
+    instance: about(
+      v.string(),
+      "Names this occurrence. The gateway's log has it where it logs the request.",
+      "urn:uuid:6b3c8f0e-5d0f-4b57-9d4e-0f8a4c1d2e3f",
+    ),
     code: about(v.string(), "The kind of problem, for programs.", "record-not-found"),
     retryable: about(v.boolean(), "Whether the same request may succeed later.", false),
     error: about(

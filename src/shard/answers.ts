@@ -1,8 +1,7 @@
 // The answers of an exchange: the origin's response, a replay of it, or a problem, with the headers that the gateway adds. Bytes
 // are sent unchanged, in the content coding in which they came.
 
-import { type Outcome, outcomeOf } from "../core/outcome.ts";
-import type { ClientProblem } from "../core/problem.ts";
+import type { Outcome } from "../core/outcome.ts";
 import type { Completed } from "../core/record.ts";
 import type { NoResult } from "../core/verdict.ts";
 import type { EpochMs } from "../core/units.ts";
@@ -19,7 +18,6 @@ import {
   STATUS_HEADER,
 } from "../http/headers.ts";
 import type { ExchangeHead, ReplayHead } from "../http/message.ts";
-import { problemResponse } from "../http/problem-response.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-cache.ts";
 import type { Bodies } from "./store/bodies.ts";
 import { type BodyCipher, placeInChunk } from "./body/body-cipher.ts";
@@ -50,16 +48,14 @@ export interface ResponseHead {
 export interface ExchangeAnswer {
   readonly response: Response;
   readonly outcome: Outcome;
+  /** The `instance` of its problem; none if it is no problem. */
+  readonly instance?: string;
   /** Whether its body is a stream, which has to be cancelled if the client has disconnected. */
   readonly isStreamed: boolean;
 }
 
 /** Makes the answer for each request that shares it, with that request's own echo. */
 export type AnswerFor = (head: ExchangeHead) => ExchangeAnswer;
-
-export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
-  return { response: problemResponse(problem, request.echo), outcome: outcomeOf(problem.code), isStreamed: false };
-}
 
 /** How soon a client may ask again while an attempt is in flight; most calls are over by then. */
 export const POLL_MS = 1000;

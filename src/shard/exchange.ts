@@ -9,7 +9,8 @@ import type { Hop } from "../http/hops.ts";
 import { PRINT_DIGITS } from "../http/message.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { waited } from "../traffic/exchange-reporter.ts";
-import { type ExchangeAnswer, problemAnswer, replay, replayAtOnce } from "./answers.ts";
+import { type ExchangeAnswer, replay, replayAtOnce } from "./answers.ts";
+import { problemAnswer } from "./problem-answer.ts";
 import { runAttempt } from "./attempt-run.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
 import {

@@ -5,7 +5,8 @@ import { earliest, epochMs, type EpochMs, later } from "../core/units.ts";
 import type { ExchangeHead, MonitorQuestion } from "../http/message.ts";
 import { hopResponse } from "../http/hops.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
-import { type ExchangeAnswer, problemAnswer } from "./answers.ts";
+import type { ExchangeAnswer } from "./answers.ts";
+import { problemAnswer } from "./problem-answer.ts";
 import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "./body/event-offsets.ts";
 import type { RequestBody } from "./body/request-body.ts";
@@ -93,8 +94,8 @@ export class Exchanges {
     return this.#shared.reporter.begin({ route: record.route, recordId: record.id, telemetry });
   }
 
-  #finish(span: ExchangeSpan, { response, outcome }: ExchangeAnswer): Response {
-    return this.#shared.reporter.finish(span, response, outcome);
+  #finish(span: ExchangeSpan, { response, outcome, instance }: ExchangeAnswer): Response {
+    return this.#shared.reporter.finish(span, response, outcome, instance);
   }
 
   /**

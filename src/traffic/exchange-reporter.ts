@@ -62,14 +62,15 @@ export class ExchangeReporter {
 
   /**
    * Reports an answered exchange. Returns the response, which the gateway must have made, since its headers are changed. Never
-   * throws: an answer lost here would look as if the shard had failed, and the request would be sent again.
+   * throws: an answer lost here would look as if the shard had failed, and the request would be sent again. `instance` is that of the
+   * problem in the response, if it is one.
    */
-  finish(span: ExchangeSpan, response: Response, outcome: Outcome): Response {
-    bookkeep("reporting an exchange", () => this.#report(span, response, outcome));
+  finish(span: ExchangeSpan, response: Response, outcome: Outcome, instance: string | null = null): Response {
+    bookkeep("reporting an exchange", () => this.#report(span, response, outcome, instance));
     return response;
   }
 
-  #report(span: ExchangeSpan, response: Response, outcome: Outcome): void {
+  #report(span: ExchangeSpan, response: Response, outcome: Outcome, instance: string | null): void {
     const durationMs = performance.now() - span.begunMs;
     const { at, route, recordId, attempt, originMs, waitedMs } = span;
     const { status } = response;
@@ -77,7 +78,7 @@ export class ExchangeReporter {
     this.traffic.exchange(report, Date.now());
     this.#counted();
     if (span.serverTiming) addServerTiming(response, report);
-    if (span.log === "all" || (span.log === "errors" && isTrouble(outcome))) this.#log(span, report);
+    if (span.log === "all" || (span.log === "errors" && isTrouble(outcome))) this.#log(span, report, instance);
     this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
   }
 
@@ -110,7 +111,7 @@ export class ExchangeReporter {
     });
   }
 
-  #log({ trace, attemptId }: ExchangeSpan, report: ExchangeReport): void {
+  #log({ trace, attemptId }: ExchangeSpan, report: ExchangeReport, instance: string | null): void {
     const { route, recordId, outcome, status, attempt, durationMs, originMs } = report;
     const line = JSON.stringify({
       message: "exchange",
@@ -122,6 +123,7 @@ export class ExchangeReporter {
       durationMs: Math.round(durationMs),
       originMs: originMs === null ? null : Math.round(originMs),
       shard: this.#where,
+      instance,
       traceId: trace?.traceId ?? null,
       spanId: trace === null || attemptId === null ? null : spanIdOf(attemptId),
     });

@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Metric, parseExposition, sumOf } from "../../support/exposition.ts";
 import { freshKey, headerValue } from "../../support/http.ts";
+import { expectProblem } from "../support/problem.ts";
 import { clientOf, until } from "../support/scene.ts";
 import { askGateway, BASE, type OperatorScene, READ_TOKEN, startOperatorScene } from "../support/operator-scene.ts";
 
@@ -232,7 +233,8 @@ describe("the log", () => {
     await scene.send({ ...message, behave: { status: 503 } });
     await scene.send(message);
     await scene.send(message);
-    await scene.send({ ...message, key: "key,never-in-a-log" });
+    const refused = await scene.send({ ...message, key: "key,never-in-a-log" });
+    const { instance } = expectProblem(refused, { code: "key-invalid", status: 400, retryable: false, echo: null });
     await until(() => Promise.resolve(logged("/traced/*").length >= 4 ? true : null), "four lines");
     const lines = logged("/traced/*");
     expect(lines).toMatchObject([
@@ -244,8 +246,8 @@ describe("the log", () => {
         shard: expect.stringMatching(/^shard-\d-of-4$/),
       },
       { outcome: "first", status: 201, attempt: 2, traceId: TRACE_ID, originMs: expect.any(Number) },
-      { outcome: "replay", status: 201, attempt: 2, traceId: TRACE_ID, spanId: null, originMs: null },
-      { outcome: "key-invalid", status: 400, keyHash: null, shard: "worker" },
+      { outcome: "replay", status: 201, attempt: 2, traceId: TRACE_ID, spanId: null, originMs: null, instance: null },
+      { outcome: "key-invalid", status: 400, keyHash: null, shard: "worker", instance },
     ]);
     const output = scene.gateway.output();
     for (const secret of [key, "never-in-a-log", "never_in_a_log", "sk_live"]) expect(output).not.toContain(secret);

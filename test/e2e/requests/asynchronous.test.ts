@@ -108,6 +108,11 @@ describe("a request whose client prefers an early answer", () => {
   });
 });
 
+/** A problem without the name of its occurrence, which is new each time. */
+function anonymous(response: RawResponse): Omit<RawResponse, "body"> & { readonly body: string } {
+  return { ...response, body: response.body.toString().replace(/"urn:uuid:[0-9a-f-]{36}"/, '"urn:uuid:"') };
+}
+
 describe("a monitor", () => {
   it("says the same of no record, of another caller's, and of one with other content", async () => {
     const key = freshKey();
@@ -121,10 +126,10 @@ describe("a monitor", () => {
       await look(monitor.replace(/&print=.*/, "")),
     ];
     expect(status(unknown)).toBe("404 monitor-not-found");
-    for (const other of others) expect(other).toEqual(unknown);
+    for (const other of others) expect(anonymous(other)).toEqual(anonymous(unknown));
     const absent = await look(monitor.replace(key, freshKey()));
     expect(status(absent)).toBe("404 monitor-not-found");
-    expect(absent.body).toEqual(unknown.body);
+    expect(anonymous(absent).body).toEqual(anonymous(unknown).body);
   });
 
   it("lets its caller cancel what waits, and nothing that is at work", async () => {
@@ -141,7 +146,7 @@ describe("a monitor", () => {
     // Its 204 may be lost. Sent again it changes nothing, and is told what everybody is.
     const repeated = await look(monitor, "DELETE");
     expect(status(repeated)).toBe("404 monitor-not-found");
-    expect(repeated.body).toEqual((await look(monitor, "DELETE", BOB)).body);
+    expect(anonymous(repeated).body).toEqual(anonymous(await look(monitor, "DELETE", BOB)).body);
     expect(await scene.origin.effects(key)).toBe(0);
     // The key is free.
     expect(status(await scene.send(request))).toBe("200 first");

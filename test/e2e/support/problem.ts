@@ -9,6 +9,7 @@ const problemBody = v.looseObject({
   title: v.string(),
   status: v.number(),
   detail: v.string(),
+  instance: v.pipe(v.string(), v.regex(/^urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)),
   code: v.string(),
   retryable: v.boolean(),
   error: v.strictObject({ type: v.literal("idempotency_error"), code: v.string(), message: v.string() }),

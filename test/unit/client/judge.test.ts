@@ -93,7 +93,15 @@ describe("the gateway's own problems, as the gateway writes them", () => {
   });
 
   it("with an unknown code are retried as X-Should-Retry says, and leave the outcome open", () => {
-    const problem = { code: "new", status: 409, title: "", detail: "", retryable: false, originalStatus: null };
+    const problem = {
+      code: "new",
+      status: 409,
+      title: "",
+      detail: "",
+      retryable: false,
+      instance: null,
+      originalStatus: null,
+    };
     expect(judge({ ...ORIGINS, status: 409, problem, shouldRetry: true })).toEqual({
       kind: "unanswered",
       again: true,

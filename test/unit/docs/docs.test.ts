@@ -171,6 +171,13 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/e2e/callers/forget-scope.test.ts",
     '"--yes"',
   ],
+  "npx onceway conformance http://127.0.0.1:8787 --path /v1/payments --origin-port 3000": [
+    "test/e2e/contract/conformance-suite.test.ts",
+    '"--origin-port"',
+  ],
+  'npx onceway conformance https://api.example.com/v1/payments --body \'{"amount":100,"reference":"{token}"}\' --other-body \'{"amount":101,"reference":"{token}"}\' --caller @caller.txt --other-caller @other-caller.txt':
+    ["test/e2e/contract/conformance-suite.test.ts", '"--other-body"'],
+  "npx onceway openapi openapi.yaml --output public.yaml": ["test/unit/cli/openapi/openapi.test.ts", '"--output"'],
   "npx onceway outbox ls": ["test/e2e/outbox/operators.test.ts", '"outbox", "ls"'],
   'npx onceway outbox resend billing --state dead --preview --reason "the receiver works again"': [
     "test/e2e/outbox/operators.test.ts",

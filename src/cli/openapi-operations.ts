@@ -1,0 +1,87 @@
+// Finds the operations of an OpenAPI description that routes protect. Reads plain data, and changes nothing.
+
+import { parsePathPattern, type PathPattern, type Segment } from "../config/path-pattern.ts";
+import type { Route } from "../config/resolved.ts";
+
+/** Part of a description, as JSON or YAML gives it. */
+export type Members = Readonly<Record<string, unknown>>;
+
+/** One operation that a route protects. */
+export interface ProtectedOperation {
+  /** Its place: `["paths", "/v1/payments", "post"]`. */
+  readonly at: readonly [string, string, string];
+  readonly route: Route;
+  readonly operation: Members;
+  readonly pathItem: Members;
+}
+
+export interface Found {
+  readonly operations: readonly ProtectedOperation[];
+  /** The routes that protect no operation of the description. */
+  readonly idle: readonly Route[];
+}
+
+const METHODS: ReadonlySet<string> = new Set(["post", "put", "patch", "delete", "get", "head", "options", "trace"]);
+
+export function findOperations(description: Members, routes: readonly Route[]): Found {
+  const operations: ProtectedOperation[] = [];
+  for (const [path, item] of Object.entries(membersOf(description["paths"]))) {
+    const pathItem = membersOf(item);
+    for (const [method, value] of Object.entries(pathItem)) {
+      if (!METHODS.has(method)) continue;
+      const operation = membersOf(value);
+      const full = prefixOf(operation["servers"] ?? pathItem["servers"] ?? description["servers"]) + path;
+      const route = routes.find((one) => one.methods.includes(method.toUpperCase()) && covers(one.path, full));
+      if (route !== undefined) operations.push({ at: ["paths", path, method], route, operation, pathItem });
+    }
+  }
+  const busy = new Set(operations.map(({ route }) => route));
+  return { operations, idle: routes.filter((route) => !busy.has(route)) };
+}
+
+export function membersOf(value: unknown): Members {
+  return isMembers(value) ? value : {};
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The path of the first server, which comes before the paths; its variables have their defaults. */
+function prefixOf(servers: unknown): string {
+  const [first]: readonly unknown[] = Array.isArray(servers) ? servers : [];
+  const { url, variables } = membersOf(first);
+  if (typeof url !== "string") return "";
+  const filled = url.replaceAll(/\{([^}]+)\}/g, (_, name: string) => {
+    const value = membersOf(membersOf(variables)[name])["default"];
+    return typeof value === "string" ? value : "";
+  });
+  const path = filled.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, "");
+  return path.startsWith("/") ? path.replace(/\/+$/, "") : "";
+}
+
+/** Whether a route's pattern matches the requests of a path template (`/payments/{id}`). */
+export function covers(pattern: string, template: string): boolean {
+  const parsed = parsePathPattern(pattern);
+  const given = template.slice(1).split("/");
+  return parsed.ok && parsed.value.some((one) => coversAll(one, given));
+}
+
+function coversAll({ segments, tail }: PathPattern, given: readonly string[]): boolean {
+  if (tail ? given.length < segments.length : given.length !== segments.length) return false;
+  return segments.every((segment, at) => coversSegment(segment, given[at] ?? ""));
+}
+
+/** A variable fits wherever a route takes more than one text: an expression is meant for it. */
+function coversSegment(segment: Segment, given: string): boolean {
+  const isVariable = given.includes("{");
+  switch (segment.kind) {
+    case "literal":
+      return segment.text === given;
+    case "param":
+    case "wildcard":
+      return given !== "";
+    case "expression":
+      return isVariable || new RegExp(`^(?:${segment.source})$`).test(given);
+  }
+}

@@ -1,0 +1,67 @@
+// `onceway openapi SPEC`: adds what the gateway does to an existing OpenAPI description of the API behind it, from the configuration.
+// Must never change the file that it reads.
+
+import type { Command } from "commander";
+
+import { checkWranglerConfig } from "../config/check-file.ts";
+import type { Route } from "../config/resolved.ts";
+import { readBytes, writeBytes } from "./arguments.ts";
+import { problemLines } from "./check.ts";
+import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { printableLines } from "./look.ts";
+import { additionsTo } from "./openapi-additions.ts";
+import { mergedText, overlayText, readDescription } from "./openapi-document.ts";
+import { readWranglerFile } from "./wrangler-file.ts";
+
+export function defineOpenapi(command: Command): Command {
+  return command
+    .summary("add the keys, problems and statuses of protected operations to an OpenAPI description")
+    .description(
+      "Reads SPEC (OpenAPI 3, YAML or JSON) and the routes of a wrangler.toml, and prints SPEC with what clients of the\n" +
+        "protected operations need to know. What SPEC has already stays as it is, comments included. Changes no file.",
+    )
+    .argument("<SPEC>", "the description of the API behind the gateway")
+    .option("--config <FILE>", "the gateway's configuration", "wrangler.toml")
+    .option("--env <NAME>", "the routes of this environment, not those of the top level")
+    .option("--overlay", "print only the additions, as an OpenAPI Overlay 1.0.0")
+    .option("-o, --output <FILE>", "write there, not to standard output")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done, 1 no operation of SPEC is protected, or SPEC or the configuration is invalid,\n2 a file cannot be read or written, or wrong arguments.",
+    )
+    .action(addToSpec);
+}
+
+interface OpenapiOptions {
+  readonly config: string;
+  readonly env?: string;
+  readonly overlay?: boolean;
+  readonly output?: string;
+}
+
+function addToSpec(file: string, { config, env, overlay, output }: OpenapiOptions): void {
+  const description = readDescription(readBytes(file).toString());
+  if ("problem" in description) throw new Failure(REFUSED, `${file}${description.problem}`);
+  const { additions, notes, operationCount } = additionsTo(description.members, routesOf(config, env ?? null));
+  for (const note of notes) console.error(printableLines(`${file}: note: ${note}`));
+  if (operationCount === 0) {
+    throw new Failure(
+      REFUSED,
+      `${file}: no route of ${config} protects any operation: their paths include that of "servers"`,
+    );
+  }
+  const text = overlay === true ? overlayText(description, additions) : mergedText(description, additions);
+  if (output === undefined) process.stdout.write(text);
+  else writeBytes(output, Buffer.from(text));
+}
+
+/** Throws a Failure if the configuration cannot be used. */
+function routesOf(file: string, env: string | null): readonly Route[] {
+  const read = readWranglerFile(file);
+  if (read.kind !== "read") throw new Failure(read.kind === "unreadable" ? UNUSABLE : REFUSED, read.message);
+  const environment = checkWranglerConfig(read.toml).find(({ name }) => name === env);
+  if (environment === undefined) throw new Failure(UNUSABLE, `${file}: there is no [env.${env}]`);
+  const { config, problems } = environment;
+  if (config === null || problems.length > 0) throw new Failure(REFUSED, problemLines(file, problems).join("\n"));
+  return config.routes;
+}

@@ -1,0 +1,158 @@
+// The first request, and what a retry of it gets.
+
+import type { Case } from "../case.ts";
+import { answerOf, apart, called, isSame, judged, markOf, succeeds } from "../findings.ts";
+import { headerValue } from "../http-response.ts";
+import { must, send, should, twice } from "./define.ts";
+
+const DESCRIBED = [
+  ["Content-Type", "application/vnd.conformance+json"],
+  ["Location", "/things/7"],
+  ["ETag", '"v7"'],
+  ["Link", '</one>; rel="next"'],
+  ["Link", '</two>; rel="prev"'],
+] as const;
+
+export const REPLAY: readonly Case[] = [
+  must(
+    {
+      id: "replay.first",
+      says: "A first request is processed once.",
+      profile: "P6",
+      script: [send("first")],
+      judge: (seen) => judged(succeeds(seen, "first", "a first request"), called(seen, 1)),
+    },
+    "2.6 SHOULD",
+  ),
+  must({
+    id: "replay.request-unchanged",
+    says: "The request reaches the application with its method, query and payload, and the answer comes back with its status and bytes.",
+    profile: "P6",
+    needs: ["origin"],
+    origin: [{ status: 202, pieces: ['{"as":"it is"}'] }],
+    script: [send("first", { query: "currency=EUR&to=a%20b" })],
+    judge: (seen) =>
+      judged(
+        called(seen, 1),
+        () => {
+          const call = seen.calls?.[0];
+          if (call === undefined) return "it was not processed";
+          if (!call.target.endsWith("?currency=EUR&to=a%20b")) return `its target became ${call.target}`;
+          return call.body.equals(seen.sent) ? null : "its payload was changed on the way";
+        },
+        () => {
+          const answer = answerOf(seen, "first");
+          if (answer?.status !== 202) return `the application's 202 became ${answer?.status ?? "no answer"}`;
+          return answer.body.toString() === '{"as":"it is"}' ? null : "the answer's bytes were changed on the way";
+        },
+      ),
+  }),
+  must(
+    {
+      id: "replay.same",
+      says: "A retry after completion gets the first answer's status and bytes, and is not processed.",
+      profile: "P7",
+      script: twice,
+      judge: (seen) =>
+        judged(
+          succeeds(seen, "first", "the first request"),
+          isSame(seen, "again", "first", "the retry"),
+          called(seen, 1),
+        ),
+    },
+    "2.6 SHOULD",
+  ),
+  must({
+    id: "replay.headers",
+    says: "A replay has the headers that describe the answer: Content-Type, Location, ETag, and each Link line.",
+    profile: "P7",
+    needs: ["origin"],
+    origin: [{ headers: DESCRIBED }],
+    script: twice,
+    judge: (seen) =>
+      judged(isSame(seen, "again", "first", "the retry"), () => {
+        const again = answerOf(seen, "again");
+        const lost = DESCRIBED.filter(
+          ([name, value]) => headerValue(again ?? { headers: [] }, name)?.includes(value) !== true,
+        );
+        return lost.length === 0
+          ? null
+          : `the replay lacks ${lost.map(([name, value]) => `${name}: ${value}`).join(", ")}`;
+      }),
+  }),
+  should({
+    id: "replay.cookies",
+    says: "Set-Cookie goes to the first client, and is not in the replay.",
+    profile: "P8",
+    needs: ["origin"],
+    origin: [{ headers: [["Set-Cookie", "session=secret; HttpOnly"]] }],
+    script: twice,
+    judge: (seen) =>
+      judged(
+        isSame(seen, "again", "first", "the retry"),
+        () =>
+          headerValue(answerOf(seen, "first") ?? { headers: [] }, "set-cookie") === null
+            ? "the first client got no cookie"
+            : null,
+        () =>
+          headerValue(answerOf(seen, "again") ?? { headers: [] }, "set-cookie") === null
+            ? null
+            : "the cookie was replayed",
+      ),
+  }),
+  should({
+    id: "replay.marked",
+    says: "A replay says that it is one.",
+    profile: "P9",
+    script: twice,
+    judge: (seen) =>
+      judged(isSame(seen, "again", "first", "the retry"), () => {
+        const again = answerOf(seen, "again");
+        return again !== null && markOf(again) !== null
+          ? null
+          : "no header marks the replay, such as Idempotent-Replayed: true";
+      }),
+  }),
+  must({
+    id: "replay.first-unmarked",
+    says: "A first answer does not say that it is a replay.",
+    profile: "P9",
+    script: [send("first")],
+    judge: (seen) =>
+      judged(succeeds(seen, "first", "the first request"), () => {
+        const first = answerOf(seen, "first");
+        const mark = first === null ? null : markOf(first);
+        return mark === null ? null : `the first answer has ${mark}`;
+      }),
+  }),
+  must(
+    {
+      id: "replay.always",
+      says: "Each further retry gets that answer too.",
+      profile: "P7",
+      script: [send("first"), ...["a", "b", "c", "d"].map((name) => send(name))],
+      judge: (seen) =>
+        judged(
+          succeeds(seen, "first", "the first request"),
+          ...["a", "b", "c", "d"].map((name) => isSame(seen, name, "first", "a retry")),
+          called(seen, 1),
+        ),
+    },
+    "2.6 SHOULD",
+  ),
+  must(
+    {
+      id: "replay.new-key",
+      says: "Another key with the same payload is another operation.",
+      profile: "P6",
+      script: [send("first"), send("again", { key: "another" })],
+      judge: (seen) =>
+        judged(
+          succeeds(seen, "first", "the first key"),
+          succeeds(seen, "again", "the second key"),
+          apart(seen, "first", "again"),
+        ),
+    },
+    "2.6 SHOULD",
+  ),
+];

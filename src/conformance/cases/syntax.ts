@@ -1,0 +1,149 @@
+// What a key may look like, and what a server does with one that may not.
+
+import type { Case, Observation } from "../case.ts";
+import {
+  apart,
+  called,
+  hasAnswerOf,
+  isExplained,
+  isRefused,
+  isSame,
+  judged,
+  statusOf,
+  succeeds,
+  summary,
+} from "../findings.ts";
+import { must, send, should } from "./define.ts";
+
+/** Refused with 400, and not processed. */
+const isInvalid = (seen: Observation) =>
+  judged(
+    () => (statusOf(seen, "first") === 400 ? null : `got ${summary(seen, "first")}, not 400`),
+    called(seen, 0, "the request"),
+  );
+
+/** Two keys that a server may refuse, but must not take for one. */
+const areTwoOrRefused = (seen: Observation) =>
+  judged(() => {
+    if (isRefused(seen, "first") && isRefused(seen, "again")) return called(seen, 0, "a refused request")();
+    const isOne = hasAnswerOf(seen, "again", "first") || (seen.calls?.length ?? 2) < 2;
+    return isOne ? `the second key was taken for the first: it got ${summary(seen, "again")}` : null;
+  });
+
+const LONG = "x".repeat(260);
+
+export const SYNTAX: readonly Case[] = [
+  must(
+    {
+      id: "syntax.quoted",
+      says: "A structured-field string is accepted as the key.",
+      profile: "P1",
+      script: [send("first", { key: ['"{key}"'] })],
+      judge: (seen) => judged(succeeds(seen, "first", "a quoted key")),
+    },
+    "2.1 MUST",
+  ),
+  should({
+    id: "syntax.bare",
+    says: "The same value without quotes is accepted.",
+    profile: "P2",
+    script: [send("first", { key: ["{key}"] })],
+    judge: (seen) => judged(succeeds(seen, "first", "a bare key")),
+  }),
+  must({
+    id: "syntax.one-key",
+    says: "The quoted and the bare form of a key name one operation.",
+    profile: "P2",
+    script: [send("first", { key: ['"{key}"'] }), send("again", { key: ["{key}"] })],
+    judge: (seen) =>
+      judged(
+        succeeds(seen, "first", "the quoted key"),
+        () => (statusOf(seen, "again") === 400 ? { skip: "the server refuses bare keys" } : null),
+        isSame(seen, "again", "first", "the bare form"),
+        called(seen, 1),
+      ),
+  }),
+  must({
+    id: "syntax.escapes",
+    says: "Keys that differ only in an escaped character are two keys, or refused.",
+    profile: "P1",
+    script: [send("first", { key: [String.raw`"{key}\\x"`] }), send("again", { key: [String.raw`"{key}\"x"`] })],
+    judge: areTwoOrRefused,
+  }),
+  must({
+    id: "syntax.letter-case",
+    says: "Keys that differ only in the case of letters are two keys, or refused.",
+    profile: "P4",
+    script: [send("first", { key: ['"{key}-a"'] }), send("again", { key: ['"{key}-A"'] })],
+    judge: areTwoOrRefused,
+  }),
+  must({
+    id: "syntax.long",
+    says: "Long keys that differ only at their end are two keys, or refused.",
+    profile: "P4",
+    script: [send("first", { key: [`"{key}${LONG}a"`] }), send("again", { key: [`"{key}${LONG}b"`] })],
+    judge: areTwoOrRefused,
+  }),
+  should({
+    id: "syntax.length",
+    says: "A key of 64 characters is accepted.",
+    profile: "P4",
+    script: [send("first", { key: [`"{key}${"x".repeat(28)}"`] })],
+    judge: (seen) => judged(succeeds(seen, "first", "a key of 64 characters")),
+  }),
+  ...(
+    [
+      ["unfinished", "A string without its end", ['"{key}']],
+      ["trailing", "A string with something behind it", ['"{key}"x']],
+      ["list", "A list of two strings", ['"{key}", "{key}-2"']],
+      ["bad-escape", "A string with an escape that does not exist", [String.raw`"{key}\x"`]],
+      ["repeated", "A header that is repeated with another key", ["{key}", "{key}-2"]],
+    ] as const
+  ).map(([name, what, key]) =>
+    should({
+      id: `syntax.${name}`,
+      says: `${what} is refused with 400, and not processed.`,
+      profile: "P3",
+      script: [send("first", { key })],
+      judge: isInvalid,
+    }),
+  ),
+  must({
+    id: "syntax.empty",
+    says: "Requests with an empty key never get each other's answers.",
+    profile: "P3",
+    script: [send("first", { key: ['""'] }), send("again", { key: ['""'] })],
+    judge: (seen) =>
+      judged(() =>
+        isRefused(seen, "first") && isRefused(seen, "again")
+          ? called(seen, 0, "the request")()
+          : apart(seen, "first", "again")(),
+      ),
+  }),
+  should(
+    {
+      id: "syntax.missing",
+      says: "Where a key is required, a request without one gets 400, and is not processed.",
+      profile: "P5",
+      needs: ["requires-key"],
+      script: [send("first", { key: null })],
+      judge: isInvalid,
+    },
+    "2.7 SHOULD",
+  ),
+  should(
+    {
+      id: "syntax.missing-form",
+      says: "That 400 is a problem document, or links to the documentation.",
+      profile: "P22",
+      needs: ["requires-key"],
+      script: [send("first", { key: null })],
+      judge: (seen) =>
+        judged(
+          () => (isRefused(seen, "first") ? null : `got ${summary(seen, "first")}, no refusal`),
+          isExplained(seen, "first"),
+        ),
+    },
+    "2.7 SHOULD",
+  ),
+];

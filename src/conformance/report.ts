@@ -1,0 +1,78 @@
+// The results for programs: JSON, and JUnit's XML for continuous integration.
+
+import { type Case, GROUPS, groupOf } from "./case.ts";
+import type { Result, Totals } from "./suite.ts";
+
+export interface Report {
+  /** Method and URL. */
+  readonly target: string;
+  /** `gateway`: the suite's own origin was behind it. */
+  readonly mode: "gateway" | "api";
+  readonly by: "profile" | "draft";
+  readonly totals: Totals;
+  readonly results: readonly Result[];
+}
+
+/** As JSON: one member for each case, in the order of the run. */
+export function reportJson({ results, ...head }: Report): object {
+  return {
+    ...head,
+    results: results.map(({ case: one, level, verdict, durationMs }) => ({
+      ...caseJson(one),
+      level,
+      result: verdict.is,
+      ...(verdict.is === "passed" ? {} : { why: verdict.why }),
+      durationMs,
+    })),
+  };
+}
+
+export function caseJson(one: Case): object {
+  const { id, says, level, profile, draft, needs } = one;
+  return { id, group: groupOf(one), level, says, profile, draft, needs };
+}
+
+/**
+ * JUnit knows no warnings: only a MUST that failed is a failure. A SHOULD or MAY that failed is skipped, with what it lacks as its
+ * message.
+ */
+export function reportJunit({ target, results }: Report): string {
+  const suites = GROUPS.map((group) => ({ group, own: results.filter((one) => groupOf(one.case) === group) }))
+    .filter(({ own }) => own.length > 0)
+    .map(({ group, own }) => {
+      const cases = own.map(junitCase).join("");
+      return `  <testsuite name="${group}" ${junitCounts(own)}>\n${cases}  </testsuite>\n`;
+    });
+  const name = escapeXml(`idempotency conformance of ${target}`);
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="${name}" ${junitCounts(results)}>\n${suites.join("")}</testsuites>\n`;
+}
+
+function junitCounts(results: readonly Result[]): string {
+  const failures = results.filter(isFailure).length;
+  const skipped = results.filter((one) => one.verdict.is !== "passed" && !isFailure(one)).length;
+  const seconds = results.reduce((sum, { durationMs }) => sum + durationMs, 0) / 1000;
+  return `tests="${results.length}" failures="${failures}" skipped="${skipped}" time="${seconds}"`;
+}
+
+function isFailure({ level, verdict }: Result): boolean {
+  return verdict.is === "failed" && level === "MUST";
+}
+
+function junitCase(result: Result): string {
+  const { case: one, level, verdict, durationMs } = result;
+  const name = escapeXml(`${one.id}: ${one.says}`);
+  const open = `    <testcase classname="${groupOf(one)}" name="${name}" time="${durationMs / 1000}"`;
+  if (verdict.is === "passed") return `${open}/>\n`;
+  const tag = isFailure(result) ? "failure" : "skipped";
+  const why = verdict.is === "failed" ? `${level} (${one.profile}): ${verdict.why}` : verdict.why;
+  return `${open}>\n      <${tag} message="${escapeXml(why)}"/>\n    </testcase>\n`;
+}
+
+/** Characters that XML 1.0 forbids become question marks. */
+function escapeXml(text: string): string {
+  return text
+    .replaceAll(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "?")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll('"', "&quot;");
+}

@@ -1,0 +1,118 @@
+// Runs cases against a server, one after the other, and collects their results.
+
+import { type Case, type Level, levelOf, type Need, type Policy, type Verdict } from "./case.ts";
+import { hasAnswerOf } from "./findings.ts";
+import { ask, play, type Stage } from "./player.ts";
+import type { Origin } from "./origin.ts";
+import { readPolicy } from "./policy.ts";
+import { missing, type Target } from "./target.ts";
+
+export interface Result {
+  readonly case: Case;
+  /** By the profile or the draft, as the run was told. */
+  readonly level: Level;
+  readonly verdict: Verdict;
+  readonly durationMs: number;
+}
+
+export interface SuiteOptions {
+  readonly target: Target;
+  readonly origin: Origin | null;
+  readonly cases: readonly Case[];
+  /** Which levels count. With `draft`, cases about which the draft is silent are left out. */
+  readonly by: "profile" | "draft";
+  readonly onResult: (result: Result) => void;
+}
+
+/** The server cannot be tested at all: the message says what to change. */
+export class NotTestable extends Error {}
+
+/** Throws `NotTestable` if plain first requests do not succeed, or cannot be told apart. */
+export async function runSuite({ target, origin, cases, by, onResult }: SuiteOptions): Promise<readonly Result[]> {
+  const stage: Stage = { target, origin, policy: await fetchPolicy(target) };
+  await greet(stage);
+  const results: Result[] = [];
+  for (const one of cases) {
+    const level = levelOf(one, by);
+    if (level === null) continue;
+    const begunMs = performance.now();
+    const verdict = await verdictOf(one, stage);
+    const result: Result = { case: one, level, verdict, durationMs: Math.round(performance.now() - begunMs) };
+    results.push(result);
+    onResult(result);
+  }
+  return results;
+}
+
+async function verdictOf(one: Case, stage: Stage): Promise<Verdict> {
+  const { target, origin, policy } = stage;
+  const isKeyRequired = target.requiresKey || policy?.isKeyRequired === true;
+  const lacking = (need: Need): string | null => missing(need, target, origin !== null, isKeyRequired);
+  const why = one.needs.map(lacking).find((text) => text !== null);
+  if (typeof why === "string") return { is: "skipped", why };
+  try {
+    return one.judge(await play(one, stage));
+  } catch (error) {
+    return { is: "failed", why: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function fetchPolicy(target: Target): Promise<Policy | null> {
+  const reply = await ask(target, "GET", "/.well-known/idempotency", target.timeoutMs);
+  return "lost" in reply || reply.status !== 200 ? null : readPolicy(reply.body, target.method, target.path);
+}
+
+const GREETING: Case = {
+  id: "greeting",
+  says: "",
+  level: "MUST",
+  profile: "",
+  draft: null,
+  needs: [],
+  script: [
+    { do: "send", as: "first" },
+    { do: "send", as: "other", with: { key: "another" } },
+  ],
+  judge: () => ({ is: "passed" }),
+};
+
+async function greet(stage: Stage): Promise<void> {
+  const { target, origin } = stage;
+  const seen = await play(GREETING, stage);
+  const { replies, calls } = seen;
+  const reply = replies["first"] ?? { lost: "it was not sent" };
+  const what = `${target.method} ${target.base.origin}${target.path}`;
+  if ("lost" in reply) throw new NotTestable(`${what}: no answer (${reply.lost}).`);
+  if (reply.status < 200 || reply.status > 299) {
+    const text = reply.body.subarray(0, 300).toString();
+    throw new NotTestable(
+      `${what}: a first request got ${reply.status}, so nothing can be tested. Its path, body and credential must be valid: --path, --body, --header.\n${text}`,
+    );
+  }
+  if (calls === null && hasAnswerOf(seen, "other", "first")) {
+    throw new NotTestable(
+      `${what}: two operations got the same answer, so a replay cannot be told from a second run. Choose an operation whose answer names what it made, or let the suite count calls: --origin-port.`,
+    );
+  }
+  if (calls?.length === 0) {
+    throw new NotTestable(
+      `${what} answered ${reply.status}, but called nothing at port ${origin?.port ?? 0}: have it forward there, or leave out --origin-port.`,
+    );
+  }
+}
+
+export interface Totals {
+  readonly passed: number;
+  readonly skipped: number;
+  readonly failed: Readonly<Record<Level, number>>;
+}
+
+export function totalsOf(results: readonly Result[]): Totals {
+  const count = (is: Verdict["is"], level: Level | null = null): number =>
+    results.filter((one) => one.verdict.is === is && (level === null || one.level === level)).length;
+  return {
+    passed: count("passed"),
+    skipped: count("skipped"),
+    failed: { MUST: count("failed", "MUST"), SHOULD: count("failed", "SHOULD"), MAY: count("failed", "MAY") },
+  };
+}

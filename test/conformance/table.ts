@@ -1,0 +1,54 @@
+// The comparison as a table of Markdown: what each server passes, fails and was not asked.
+
+import * as v from "valibot";
+
+const rowSchema = v.object({
+  id: v.string(),
+  level: v.string(),
+  draft: v.nullable(v.object({ section: v.string(), level: v.string() })),
+  result: v.picklist(["passed", "failed", "skipped"]),
+  why: v.optional(v.string()),
+});
+
+export const reportSchema = v.object({ results: v.array(rowSchema) });
+
+export type Row = v.InferOutput<typeof rowSchema>;
+
+export interface Column {
+  readonly name: string;
+  readonly versions: readonly string[];
+  readonly rows: readonly Row[];
+}
+
+const MARKS = { passed: "✓", failed: "**✗**", skipped: "–" } as const;
+
+export function comparison(columns: readonly Column[]): string {
+  const [first] = columns;
+  const lines = (first?.rows ?? []).map(({ id, level, draft }) => {
+    const marks = columns.map(({ rows }) => markOf(rows.find((row) => row.id === id)));
+    return `| \`${id}\` | ${level} | ${draft === null ? "" : `§${draft.section} ${draft.level}`} | ${marks.join(" | ")} |`;
+  });
+  const count = (what: string, isCounted: (row: Row) => boolean): string =>
+    `| **${what}** | | | ${columns.map(({ rows }) => rows.filter(isCounted).length).join(" | ")} |`;
+  const head = [
+    `| case | level | draft | ${columns.map(({ name }) => name).join(" | ")} |`,
+    `| --- | --- | --- |${" --- |".repeat(columns.length)}`,
+    count("MUST of the profile failed", ({ level, result }) => level === "MUST" && result === "failed"),
+    count("SHOULD of the profile failed", ({ level, result }) => level === "SHOULD" && result === "failed"),
+    count(
+      "of these, what the draft asks for",
+      ({ draft, result, level }) => level !== "MAY" && draft !== null && result === "failed",
+    ),
+  ];
+  const versions = columns
+    .filter((one) => one.versions.length > 0)
+    .map((one) => `${one.name}: ${one.versions.join(", ")}`);
+  const reasons = columns.flatMap(({ name, rows }) =>
+    rows.filter(({ result }) => result === "failed").map(({ id, why = "" }) => `${name} ${id}: ${why}`),
+  );
+  return [...head, ...lines, "", ...versions, "", ...reasons].join("\n");
+}
+
+function markOf(row: Row | undefined): string {
+  return row === undefined ? "" : row.result === "failed" && row.level === "MAY" ? "·" : MARKS[row.result];
+}
