@@ -22,7 +22,7 @@ app.listen(Number(port), "127.0.0.1");
 
 async function answer(request, response) {
   const service = getSharedIdempotencyService();
-  if (service.isHit(request)) return;
+  if (service.isHit(request) === true) return;
   const { method, originalUrl: url, headers, bytes: body } = request;
   try {
     const given = await forward({ method, url, headers, body });
