@@ -39,7 +39,7 @@ export const CONSUMERS: readonly { readonly [setting: string]: Json }[] = GROUPS
 const STREAM = { stream: "orders", partition: 0 };
 const PATIENCE_MS = 5_000;
 /** Consumers return to one of so many recent messages. */
-const POOL = 30;
+const POOL = 10;
 const SETTLED_MS = 20_000;
 
 export interface ConsumerRun {
@@ -91,6 +91,7 @@ async function work(run: ConsumerRun, partition: Partition, entry: ClaimEntry, r
   const fate = random.weighted<() => Promise<void>>([
     [60, async () => (await pause(random.int(0, 400)), finish())],
     [10, async () => (await pause(LOCK_MS + random.int(-100, 1_500)), finish())],
+    [6, () => oversleep(run, partition, entry, finish)],
     [8, () => Promise.resolve()],
     [8, () => insist(run, partition, "release", entry, { effect: "none" })],
     [4, () => insist(run, partition, "release", entry, { effect: "unknown" })],
@@ -98,6 +99,20 @@ async function work(run: ConsumerRun, partition: Partition, entry: ClaimEntry, r
     [6, async () => (await call(run, partition, "claim", [entry]), finish())],
   ]);
   await fate();
+}
+
+/** Sleeps past the lock, and another consumer takes over before it wakes up. */
+async function oversleep(
+  run: ConsumerRun,
+  partition: Partition,
+  { offset }: ClaimEntry,
+  finish: () => Promise<void>,
+): Promise<void> {
+  await pause(LOCK_MS + 100);
+  const rival = newTry(offset);
+  await call(run, partition, "claim", [rival]);
+  await finish();
+  await insist(run, partition, "complete", rival, { result: rival.attemptId });
 }
 
 /** Keeps the lock for longer than one lasts. */
