@@ -424,7 +424,7 @@ export class World {
       }
       this.promises.commits(this.facts.rows);
       this.#deliveryRules.commits(this.facts.rows.values());
-      if (this.destinations !== null) this.#eventRules.commits(this.disk, this.facts.rows.values());
+      if (this.destinations !== null) this.#eventRules.commits(this.disk);
     });
     this.release();
   }

@@ -1,5 +1,6 @@
 // Reads from the disk what the outbox holds.
 
+import { CONSUMER_LABEL } from "../../../src/config/read-consumers.ts";
 import type { Disk } from "../disk.ts";
 
 export interface EventRow {
@@ -46,10 +47,13 @@ export function restsOn(disk: Disk): readonly RestRow[] {
   }));
 }
 
-/** The results as they stand now, durably or not, by their attempts. */
+/** The results as they stand now, durably or not, by what their events' ids begin with: consumers choose the ids of attempts. */
 export function completedNow(
   disk: Disk,
 ): readonly (readonly [string, { readonly record: string; readonly status: number }])[] {
-  const rows = disk.statement("SELECT id, attempt_id, status FROM records WHERE state = 'completed'").all();
-  return rows.map(({ id, attempt_id, status }) => [String(attempt_id), { record: String(id), status: Number(status) }]);
+  const rows = disk.statement("SELECT id, route, attempt_id, status FROM records WHERE state = 'completed'").all();
+  return rows.map(({ id, route, attempt_id, status }) => {
+    const own = String(route).startsWith(CONSUMER_LABEL) ? `${String(id)}-` : "";
+    return [own + String(attempt_id), { record: String(id), status: Number(status) }];
+  });
 }

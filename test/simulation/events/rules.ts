@@ -7,7 +7,6 @@ import { PAUSE_MS } from "../../../src/shard/next-turn.ts";
 import { DEAD } from "../../../src/shard/store/outbox.ts";
 import type { Clock } from "../clock.ts";
 import type { Disk } from "../disk.ts";
-import type { DurableRow } from "../durable.ts";
 import type { Facts } from "../facts.ts";
 import type { Rules } from "../rules.ts";
 import { type EventCall, GIVE_UP_MS, KEEP_DEAD_MS } from "./destinations.ts";
@@ -22,7 +21,7 @@ const CHECK_AFTER_MS = 30_000;
 /** Pauses are drawn longer by this much. */
 const JITTER = 1.25;
 
-/** A result, by its attempt: the same attempt has another one only after its record was erased. */
+/** A result, by its attempt, which its events' ids begin with: the same attempt has another one only after its record was erased. */
 type Results = Map<string, { readonly record: string; readonly status: number }>;
 
 export class EventRules {
@@ -66,12 +65,10 @@ export class EventRules {
   }
 
   /** Everything that was written is durable now. */
-  commits(disk: Disk, rows: Iterable<DurableRow>): void {
+  commits(disk: Disk): void {
     for (const [attempt, result] of this.#fresh) this.#results.set(attempt, result);
     this.#fresh.clear();
-    for (const { id, attemptId, state, status } of rows) {
-      if (state === "completed") this.#results.set(attemptId, { record: id, status });
-    }
+    for (const [attempt, result] of completedNow(disk)) this.#results.set(attempt, result);
     const stored = eventRows(disk);
     for (const row of stored.values()) {
       if (!this.#ever.has(row.event)) this.#begins(row);
