@@ -163,6 +163,8 @@ export class AnswerRules {
         `${name} hears ${status} ${text}, expected a replay of ${told.status} ${told.text}, which was told before`,
       );
     }
+    // Still the same: a request that was sent meanwhile has to learn, too, that an operator forgets it.
+    if (told?.text === text && told.status === status && told.fingerprint === fingerprint) return;
     this.#facts.told.set(record, { text, status, fingerprint, untilMs, isForgotten: false });
   }
 
