@@ -34,7 +34,7 @@ const LOOK_EVERY_MS = 3_000;
 /** How long the alarms may take at the end to erase what is due. */
 const ALARMS_MS = 10_000;
 const OPERATORS = 2;
-const CONSUMERS_OF_GROUP = 3;
+const CONSUMERS_OF_GROUP = 2;
 
 export interface RunOptions {
   readonly seed: string;

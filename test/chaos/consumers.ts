@@ -69,7 +69,8 @@ export async function runConsumer(run: ConsumerRun, partition: Partition, random
     const granted = entries.filter((_, at) => answers?.[at]?.state === "granted");
     await Promise.all(granted.map((entry) => work(run, partition, entry, random)));
     if (random.chance(0.3)) await readPosition(run, partition);
-    await pause(random.int(0, 100));
+    // Nobody is there.
+    await pause(answers === null ? 200 : random.int(0, 100));
   }
 }
 

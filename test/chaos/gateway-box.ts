@@ -9,6 +9,7 @@ import type { Gateway, WorkerdOptions } from "../support/gateway.ts";
 import type { Died, Outage } from "./history.ts";
 
 const RESTARTS = 5;
+const STOP_LOOKS = 40;
 const OUTPUT_CHARACTERS = 4_000;
 
 export interface GatewayBox {
@@ -47,7 +48,8 @@ export async function startGatewayBox(
       const from = Date.now();
       process.kill(pid, "SIGSTOP");
       try {
-        await pause(5);
+        // On a busy machine it takes a while.
+        for (let left = STOP_LOOKS; left > 0 && !(await isStopped(pid)); left -= 1) await pause(5);
         const struck = await isStopped(pid);
         await doing();
         if (struck) report({ type: "outage", kind: "stopped", from, to: Date.now() });

@@ -11,7 +11,7 @@ import { BROKEN_DIMENSIONS, dimensionsWithout } from "../../chaos/dimensions.ts"
 import { readHistory } from "../../chaos/history.ts";
 import { countRun, summarize } from "../../chaos/summary.ts";
 
-const SECONDS = 10;
+const SECONDS = 15;
 
 it("keeps every guarantee while everything fails", { timeout: 180_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "onceway-chaos-"));
