@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
+import { withoutInstance } from "../../support/instance.ts";
 import { type Scene, startScene } from "../support/scene.ts";
 
 let scene: Scene;
@@ -108,9 +109,8 @@ describe("a request whose client prefers an early answer", () => {
   });
 });
 
-/** A problem without the name of its occurrence, which is new each time. */
 function anonymous(response: RawResponse): Omit<RawResponse, "body"> & { readonly body: string } {
-  return { ...response, body: response.body.toString().replace(/"urn:uuid:[0-9a-f-]{36}"/, '"urn:uuid:"') };
+  return { ...response, body: withoutInstance(response.body.toString()) };
 }
 
 describe("a monitor", () => {
