@@ -10,6 +10,7 @@ import { type Consume, type ConsumerPorts, queueConsumer, retryLater } from "./e
 import { deadLetterQueueIn } from "./events/dead-letter.ts";
 import { queueTrials } from "./events/trial.ts";
 import { Encryptions } from "./http/encryption.ts";
+import { Audit } from "./operator/audit.ts";
 import { createOperate, operatorTokens } from "./operator/operate.ts";
 import { tokenSpotter } from "./http/token-auth.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
@@ -51,7 +52,7 @@ function refusing(handle: Handles["all"]): Handles {
 
 function handlesOf({
   config,
-  tokens,
+  operators: access,
   sealSecrets,
   consumerTokens,
 }: Extract<ConfigReading, { readonly ok: true }>): Handles {
@@ -93,9 +94,10 @@ function handlesOf({
   const consume = queueConsumer(config.queues, consumerPorts);
   const tryQueue = queueTrials(config.queues, consumerPorts);
   const operator = new ShardOperator(namespace, allRoutes, encryptions, config.destinations);
+  const audit = new Audit((call) => operator.askAudit(call));
   const operators = {
-    operate: createOperate(config, tokens, operator, reader, tryQueue),
-    isTheirs: tokenSpotter(operatorTokens(tokens)),
+    operate: createOperate(config, access, { operator, audit, reader, tryQueue, network: NETWORK, waitUntil }),
+    isTheirs: tokenSpotter(operatorTokens(access)),
   };
   const { consumers, consumerPath } = config;
   const claims = createClaims(consumerPath ?? "", consumers, consumerTokens, {

@@ -9,6 +9,7 @@ import type { BindingKind } from "./in-force.ts";
 import { unusedDestinations } from "./publish-checks.ts";
 import { consumerVariables } from "./read-consumers.ts";
 import { queueWarnings } from "./queue-checks.ts";
+import { operatorVariables } from "./read-operators.ts";
 import { readConfig, routeVariables } from "./read.ts";
 import { destinationVariables } from "./read-destinations.ts";
 import { queueVariables } from "./read-queues.ts";
@@ -118,8 +119,9 @@ function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
     ...queueVariables(vars),
     ...consumerVariables(vars),
     ...destinationVariables(vars),
+    ...operatorVariables(vars),
   ];
-  const names = ["IDEMPOTENCY", "IDENTITIES", ...lists].filter((name) => vars[name] !== undefined);
+  const names = ["IDEMPOTENCY", "IDENTITIES", "ACCESS", ...lists].filter((name) => vars[name] !== undefined);
   return names.flatMap((name) => {
     const value = vars[name];
     const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -135,12 +137,15 @@ const LISTS: readonly (readonly [string, string])[] = [
   ["ROUTES", "routes"],
   ["QUEUES", "queues"],
   ["CONSUMERS", "groups"],
+  ["OPERATORS", "operators"],
 ];
 
 function sizeAdvice(name: string, prefix: string): string {
   switch (name) {
     case "IDEMPOTENCY":
       return "write what only some routes need in those routes";
+    case "ACCESS":
+      return "write *@example.com for the people of one domain";
     case "IDENTITIES":
       return "leave out the identities that no scope names";
     default: {
@@ -153,7 +158,8 @@ function sizeAdvice(name: string, prefix: string): string {
 /** Everybody who has the file could read these. */
 function secretProblems(prefix: string, vars: Table, config: Config | null): readonly ConfigProblem[] {
   const ofConsumers = config?.consumers.flatMap(({ tokens }) => tokens) ?? [];
-  return ["ADMIN_TOKEN", "READ_TOKEN", ...sealSecretNames(vars), ...ofConsumers]
+  const ofOperators = config?.operators.flatMap(({ secrets }) => secrets) ?? [];
+  return ["ADMIN_TOKEN", "READ_TOKEN", ...sealSecretNames(vars), ...ofConsumers, ...ofOperators]
     .filter((name) => vars[name] !== undefined)
     .map((name) => ({
       path: `${prefix}${name}`,

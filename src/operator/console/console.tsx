@@ -7,6 +7,7 @@ import { csrf } from "hono/csrf";
 import { HTTPException } from "hono/http-exception";
 import { secureHeaders } from "hono/secure-headers";
 import { SCRIPT, STYLE } from "./assets.ts";
+import { auditRoutes } from "./audit.tsx";
 import { changeRoutes } from "./change.tsx";
 import { forgetScopeRoutes } from "./forget-scope.tsx";
 import { guard, type Signed } from "./guard.ts";
@@ -80,5 +81,6 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
   pageRoutes(app, paths, ports);
   changeRoutes(app, paths, ports);
   forgetScopeRoutes(app, paths, ports);
+  auditRoutes(app, paths, ports);
   return app;
 }
