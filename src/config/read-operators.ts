@@ -155,17 +155,18 @@ export function readOperatorTokens(
     ...named,
   ];
   const problems: ConfigProblem[] = [];
-  const taken = new Set<string>();
+  const holders = new Map<string, string>();
   const tokens = everybody.flatMap(({ name, role, secrets }): readonly OperatorTokens[] => {
     const values = secrets.flatMap((secret) => {
       const value = env[secret];
       const faults = tokenProblems(secret, value);
       problems.push(...faults);
       if (typeof value !== "string" || faults.length > 0) return [];
-      if (taken.has(value)) {
+      // One secret in two places is a problem of those places.
+      if ((holders.get(value) ?? secret) !== secret) {
         problems.push({ path: secret, message: `must differ from every other operator's token: ${MAKE_TOKEN}` });
       }
-      taken.add(value);
+      holders.set(value, secret);
       return [value];
     });
     const [first, ...others] = values;
