@@ -9,6 +9,7 @@ import { type ConsumerPorts, queueConsumer, retryLater } from "./events/consume.
 import { deadLetterQueueIn } from "./events/dead-letter.ts";
 import { queueTrials } from "./events/trial.ts";
 import { Encryptions } from "./http/encryption.ts";
+import { Audit } from "./operator/audit.ts";
 import { createOperate, operatorTokens } from "./operator/operate.ts";
 import { tokenSpotter } from "./http/token-auth.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
@@ -70,7 +71,7 @@ function textIn(value: unknown): string | null {
 }
 
 function gatewayOf(
-  { config, tokens, sealSecrets, consumerTokens }: Extract<ConfigReading, { readonly ok: true }>,
+  { config, operators: access, sealSecrets, consumerTokens }: Extract<ConfigReading, { readonly ok: true }>,
   bindings: Readonly<Record<string, unknown>>,
 ): Onceway {
   const namespace = bindingIn(bindings, "KEY_SHARD");
@@ -112,9 +113,10 @@ function gatewayOf(
   const consume = queueConsumer(config.queues, consumerPorts);
   const tryQueue = queueTrials(config.queues, consumerPorts);
   const operator = new ShardOperator(namespace, allRoutes, encryptions, config.destinations);
+  const audit = new Audit((call) => operator.askAudit(call));
   const operators = {
-    operate: createOperate(config, tokens, operator, reader, tryQueue),
-    isTheirs: tokenSpotter(operatorTokens(tokens)),
+    operate: createOperate(config, access, { operator, audit, reader, tryQueue, network: NETWORK, waitUntil }),
+    isTheirs: tokenSpotter(operatorTokens(access)),
   };
   const { consumers, consumerPath } = config;
   const claims = createClaims(consumerPath ?? "", consumers, consumerTokens, {

@@ -2,6 +2,7 @@
 // `npx onceway`: the gateway's command line. Lists the commands; each has its own file. Runs from the checkout with the Node
 // that `npm ci` installs: npx puts it first on the path.
 
+import { defineAudit } from "./audit.ts";
 import { defineForget, defineRelease, defineResolve } from "./change.ts";
 import { defineCheck } from "./check.ts";
 import { defineConformance } from "./conformance.ts";
@@ -22,7 +23,7 @@ const program = newCommand("onceway")
   .description("Makes, checks and operates an idempotency gateway.")
   .addHelpText(
     "after",
-    "\nls, show, release, resolve, forget, outbox, positions, tail, layouts, sign-out and try --queue talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
+    "\nls, show, release, resolve, forget, outbox, positions, tail, layouts, audit, sign-out and try --queue talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
   );
 
 program.commandsGroup("Set up and try:");
@@ -42,6 +43,7 @@ defineOutbox(program.command("outbox"));
 definePositions(program.command("positions"));
 defineTail(program.command("tail"));
 defineLayouts(program.command("layouts"));
+defineAudit(program.command("audit"));
 defineSignOut(program.command("sign-out"));
 
 await run(program, process.argv.slice(2));

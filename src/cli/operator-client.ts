@@ -8,6 +8,7 @@ import { endedSchema, layoutSchema, layoutsSchema, problemSchema, recentSchema }
 import { forgottenSchema, previewSchema, scopeErasedSchema } from "../operator/change-schema.ts";
 import { recordPageSchema, recordSchema } from "../operator/record-schema.ts";
 import { trialSchema } from "../operator/queue-schema.ts";
+import { auditPageSchema } from "../operator/audit-schema.ts";
 import { outboxChangedSchema, outboxPageSchema } from "../operator/outbox-schema.ts";
 import { positionPageSchema } from "../operator/positions-schema.ts";
 import { printable } from "./look.ts";
@@ -28,6 +29,10 @@ export type PositionPage = v.InferOutput<typeof positionPageSchema>;
 export type OutboxPage = v.InferOutput<typeof outboxPageSchema>;
 export type OutboxEvent = OutboxPage["events"][number];
 export type EventsChanged = v.InferOutput<typeof outboxChangedSchema>;
+export type AuditPage = v.InferOutput<typeof auditPageSchema>;
+export type AuditEntry = AuditPage["entries"][number];
+/** Which entries of the audit log. */
+export type AuditFilter = Readonly<Partial<Record<"by" | "action" | "since", string>>>;
 export type QueueTrial = v.InferOutput<typeof trialSchema>;
 
 /** All that the commands show of a refusal. */
@@ -36,6 +41,8 @@ const refusalSchema = v.object({ code: problemSchema.entries.code, detail: probl
 /** Below the gateway's URL, unless the URL has its own path (`operator_path`). */
 const DEFAULT_PATH = "/_onceway";
 const TIMEOUT_MS = 30_000;
+/** An export may be long. */
+const EXPORT_MS = 600_000;
 
 /** The gateway's own refusal. */
 export class Refusal extends Failure {
@@ -109,6 +116,10 @@ export interface OperatorClient {
   positions(group: string | null, limit: number, cursor: string | null): Promise<PositionPage>;
   /** Sends events again, or drops them: a part of them while the answer says that there may be more. */
   changeEvents(action: "resend" | "drop", change: EventsChange): Promise<EventsChanged>;
+  /** One page of the audit log; continue with its cursor until that is null. */
+  audit(filter: AuditFilter, limit: number, cursor: string | null): Promise<AuditPage>;
+  /** All of it, one entry on a line. */
+  exportAudit(filter: AuditFilter): Promise<Buffer>;
   layouts(): Promise<LayoutList>;
   /** Seals every object of an older layout. */
   closeLayout(layout: string): Promise<LayoutState>;
@@ -180,6 +191,14 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     positions: (group, limit, cursor) =>
       read(positionPageSchema, `/positions?${pageQuery(group === null ? {} : { group }, limit, cursor)}`),
     changeEvents: (action, asked) => read(outboxChangedSchema, `/outbox/${action}`, asked),
+    audit: (filter, limit, cursor) => {
+      const query = { ...filter, limit: String(limit), ...(cursor === null ? {} : { cursor }) };
+      return read(auditPageSchema, `/audit?${new URLSearchParams(query).toString()}`);
+    },
+    exportAudit: async (filter) => {
+      const query = new URLSearchParams(filter).toString();
+      return Buffer.from(await (await call(`/audit/export?${query}`, undefined, undefined, EXPORT_MS)).arrayBuffer());
+    },
     layouts: () => read(layoutsSchema, "/layouts"),
     closeLayout: (layout) => read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {}),
     tryQueue: (queue, message, timeoutMs) =>
@@ -233,7 +252,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   "operator-not-found":
     'Check --url: operators may have a port of their own (operator_listener = "own"), a host (operator_hostname), ' +
     "or another path (operator_path, which the URL then has to name).",
-  "operator-forbidden": "This needs the gateway's ADMIN_TOKEN.",
+  "operator-forbidden": "This needs an administrator's token, such as the gateway's ADMIN_TOKEN.",
 };
 
 function pageQuery(filter: Readonly<Record<string, string>>, limit: number, cursor: string | null): string {

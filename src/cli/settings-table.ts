@@ -19,6 +19,7 @@ import { excerptEntries } from "../config/settings-note.ts";
 import { askEntries, identityEntries, jwtEntries } from "../config/settings-identity.ts";
 import { keyFormatEntries, newKeysEntries } from "../config/settings-key.ts";
 import { consumerEntries, consumerInheritedEntries, consumerSchema } from "../config/settings-consumer.ts";
+import { accessEntries, operatorSchema } from "../config/settings-operator.ts";
 import {
   giveUpEntries,
   inheritedEntries,
@@ -105,6 +106,18 @@ export function destinationTexts(): readonly SettingText[] {
 export function ownConsumerTexts(): readonly SettingText[] {
   const { name, token } = consumerSchema.entries;
   return [textOf("name", name, null), textOf("token", token, null), ...textsOf(consumerEntries, "", null)];
+}
+
+/** Every member of an operator, in the order of its table. */
+export function operatorTexts(): readonly SettingText[] {
+  const { name, role, token, ...optional } = operatorSchema.entries;
+  const needed = [textOf("name", name, null), textOf("role", role, null), textOf("token", token, null)];
+  return [...needed, ...textsOf(optional, "", null)];
+}
+
+/** Every member of `[vars.ACCESS]`, in the order of its table. */
+export function accessTexts(): readonly SettingText[] {
+  return textsOf(accessEntries, "", null);
 }
 
 /** Every setting of a group. */

@@ -14,12 +14,15 @@ import { identitySchema } from "../config/settings-identity.ts";
 import { consumerSchema } from "../config/settings-consumer.ts";
 import { queueSchema } from "../config/settings-queue.ts";
 import { destinationSchema } from "../config/settings-destination.ts";
+import { accessSchema, operatorSchema } from "../config/settings-operator.ts";
 import {
+  accessTexts,
   destinationTexts,
   consumerTexts,
   editorText,
   identityTexts,
   markdownTable,
+  operatorTexts,
   ownConsumerTexts,
   ownQueueTexts,
   queueTexts,
@@ -31,6 +34,7 @@ const SCHEMA = new URL("../config/wrangler.schema.json", import.meta.url);
 const README = new URL("../config/README.md", import.meta.url);
 const QUEUES_README = new URL("../events/README.md", import.meta.url);
 const OUTBOX_README = new URL("../outbox/README.md", import.meta.url);
+const OPERATOR_README = new URL("../operator/README.md", import.meta.url);
 const CLAIMS_README = new URL("../claims/README.md", import.meta.url);
 
 /** Each table is between two lines with its name; everything around them is written by hand. */
@@ -43,6 +47,8 @@ const DESCRIPTIONS = descriptionsOf(settingTexts());
 const IDENTITY_DESCRIPTIONS = descriptionsOf(identityTexts());
 const QUEUE_DESCRIPTIONS = descriptionsOf(queueTexts());
 const DESTINATION_DESCRIPTIONS = descriptionsOf(destinationTexts());
+const OPERATOR_DESCRIPTIONS = descriptionsOf(operatorTexts());
+const ACCESS_DESCRIPTIONS = descriptionsOf(accessTexts());
 const CONSUMER_DESCRIPTIONS = descriptionsOf(consumerTexts());
 
 function descriptionsOf(texts: readonly SettingText[]): Descriptions {
@@ -72,12 +78,14 @@ function wranglerSchema(): object {
         properties: {
           IDEMPOTENCY: { $ref: "#/definitions/settings" },
           IDENTITIES: { type: "object", additionalProperties: { $ref: "#/definitions/identity" } },
+          ACCESS: { $ref: "#/definitions/access" },
         },
         patternProperties: {
           "^ROUTES": { type: "array", items: { $ref: "#/definitions/route" } },
           "^QUEUES": { type: "array", items: { $ref: "#/definitions/queue" } },
           "^DESTINATIONS": { type: "array", items: { $ref: "#/definitions/destination" } },
           "^CONSUMERS": { type: "array", items: { $ref: "#/definitions/consumer" } },
+          "^OPERATORS": { type: "array", items: { $ref: "#/definitions/operator" } },
         },
       },
       settings: { description: "Defaults for every protected route.", ...converted(defaultsSchema, DESCRIPTIONS) },
@@ -95,6 +103,14 @@ function wranglerSchema(): object {
         description: "A group of consumers, which claims records and makes the attempts itself.",
         ...converted(consumerSchema, CONSUMER_DESCRIPTIONS),
       },
+      operator: {
+        description: "An operator with a token.",
+        ...converted(operatorSchema, OPERATOR_DESCRIPTIONS),
+      },
+      access: {
+        description: "Operators whom Cloudflare Access proves.",
+        ...converted(accessSchema, ACCESS_DESCRIPTIONS),
+      },
     },
   };
 }
@@ -107,7 +123,9 @@ function converted(
     | typeof identitySchema
     | typeof queueSchema
     | typeof destinationSchema
-    | typeof consumerSchema,
+    | typeof consumerSchema
+    | typeof operatorSchema
+    | typeof accessSchema,
   descriptions: Descriptions,
 ): object {
   const { $schema: _, ...definition } = toJsonSchema(schema, {
@@ -161,6 +179,7 @@ function main(): number {
     [README, withTables(README, { settings: settingTexts, identities: identityTexts })],
     [QUEUES_README, withTables(QUEUES_README, { settings: ownQueueTexts })],
     [OUTBOX_README, withTables(OUTBOX_README, { settings: destinationTexts })],
+    [OPERATOR_README, withTables(OPERATOR_README, { operators: operatorTexts, access: accessTexts })],
     [CLAIMS_README, withTables(CLAIMS_README, { settings: ownConsumerTexts })],
   ];
   if (values.check !== true) {

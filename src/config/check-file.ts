@@ -14,6 +14,7 @@ import type { BindingKind } from "./in-force.ts";
 import { unusedDestinations } from "./publish-checks.ts";
 import { consumerVariables } from "./read-consumers.ts";
 import { queueWarnings } from "./queue-checks.ts";
+import { operatorVariables } from "./read-operators.ts";
 import { readConfig, routeVariables } from "./read.ts";
 import { destinationVariables } from "./read-destinations.ts";
 import { queueVariables } from "./read-queues.ts";
@@ -116,9 +117,10 @@ function withoutEchoes(problems: readonly ConfigProblem[], isMisnamed: boolean):
 }
 
 /** The secrets that a configuration names. */
-function secretsOf({ consumers, destinations }: Config): readonly string[] {
+function secretsOf({ consumers, destinations, operators }: Config): readonly string[] {
   return [
     ...consumers.flatMap(({ tokens }) => tokens),
+    ...operators.flatMap(({ secrets }) => secrets),
     ...destinations.flatMap(({ target }) => (target.kind === "webhook" ? target.secrets : [])),
   ];
 }
@@ -129,8 +131,9 @@ function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
     ...queueVariables(vars),
     ...consumerVariables(vars),
     ...destinationVariables(vars),
+    ...operatorVariables(vars),
   ];
-  const names = ["IDEMPOTENCY", "IDENTITIES", ...lists].filter((name) => vars[name] !== undefined);
+  const names = ["IDEMPOTENCY", "IDENTITIES", "ACCESS", ...lists].filter((name) => vars[name] !== undefined);
   return names.flatMap((name) => {
     const value = vars[name];
     const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -146,12 +149,15 @@ const LISTS: readonly (readonly [string, string])[] = [
   ["ROUTES", "routes"],
   ["QUEUES", "queues"],
   ["CONSUMERS", "groups"],
+  ["OPERATORS", "operators"],
 ];
 
 function sizeAdvice(name: string, prefix: string): string {
   switch (name) {
     case "IDEMPOTENCY":
       return "write what only some routes need in those routes";
+    case "ACCESS":
+      return "write *@example.com for the people of one domain";
     case "IDENTITIES":
       return "leave out the identities that no scope names";
     default: {

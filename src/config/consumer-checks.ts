@@ -3,7 +3,8 @@
 
 import type { HasBinding } from "./in-force.ts";
 import type { ConsumerDraft } from "./read-consumers.ts";
-import { MAKE_TOKEN, tokenProblems, type Tokens } from "./read-tokens.ts";
+import type { NamedOperator, OperatorTokens } from "./operators.ts";
+import { MAKE_TOKEN, tokenProblems } from "./read-tokens.ts";
 import type { ConfigProblem, Consumer } from "./resolved.ts";
 import { CONSUMER_DEFAULTS, type ConsumerSettings } from "./settings-consumer.ts";
 import { formatDuration } from "./units.ts";
@@ -13,9 +14,12 @@ function secretsOf({ token, token_previous: previous }: ConsumerSettings): reado
   return [["token", token], ...(previous === undefined ? [] : [["token_previous", previous] as const])];
 }
 
-const OPERATORS: ReadonlySet<string> = new Set(["ADMIN_TOKEN", "READ_TOKEN"]);
-
-export function consumerProblems(drafts: readonly ConsumerDraft[], hasBinding: HasBinding): readonly ConfigProblem[] {
+export function consumerProblems(
+  drafts: readonly ConsumerDraft[],
+  hasBinding: HasBinding,
+  operators: readonly NamedOperator[],
+): readonly ConfigProblem[] {
+  const ofOperators = new Set(["ADMIN_TOKEN", "READ_TOKEN", ...operators.flatMap(({ secrets }) => secrets)]);
   const users = new Map<string, string>();
   return drafts.flatMap(({ name, written }) => {
     const problems: ConfigProblem[] = [];
@@ -38,7 +42,7 @@ export function consumerProblems(drafts: readonly ConsumerDraft[], hasBinding: H
       const path = `${name}.${member}`;
       const user = users.get(secret);
       users.set(secret, path);
-      if (OPERATORS.has(secret)) {
+      if (ofOperators.has(secret)) {
         problems.push({ path, message: `is the operators' ${secret}: write a secret of this group's own` });
       } else if (user !== undefined) {
         problems.push({ path, message: `is ${secret}, which ${user} has already: write a secret of its own` });
@@ -66,11 +70,11 @@ export interface ConsumerTokensReading {
 export function readConsumerTokens(
   env: Readonly<Record<string, unknown>>,
   consumers: readonly Consumer[],
-  operators: Tokens | null,
+  operators: readonly OperatorTokens[],
 ): ConsumerTokensReading {
   const tokens: ConsumerToken[] = [];
   const problems: ConfigProblem[] = [];
-  const taken = new Set([operators?.admin, operators?.read]);
+  const taken = new Set(operators.flatMap(({ values }) => values));
   for (const { group, tokens: names } of consumers) {
     for (const name of names) {
       const value = env[name];

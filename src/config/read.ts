@@ -6,13 +6,14 @@ import * as v from "valibot";
 import { consumerProblems, type ConsumerToken, readConsumerTokens } from "./consumer-checks.ts";
 import { crossCheck, type RouteDraft } from "./cross-checks.ts";
 import type { HasBinding } from "./in-force.ts";
+import type { OperatorAccess } from "./operators.ts";
 import { queueProblems } from "./queue-checks.ts";
 import { readDestinations } from "./read-destinations.ts";
 import { readConsumers, resolveConsumer } from "./read-consumers.ts";
 import { readIdentities } from "./read-identities.ts";
+import { readAccess, readOperators, readOperatorTokens } from "./read-operators.ts";
 import { readQueues, resolveQueue } from "./read-queues.ts";
 import { isTable, problemOfIssue, readJson, readSettings, type SettingsReading } from "./read-settings.ts";
-import { readTokens, type Tokens } from "./read-tokens.ts";
 import { missingSecret, readSealSecrets } from "./seal-secrets.ts";
 import { resolveConfig, type WrittenRoute } from "./resolve.ts";
 import type { ConfigProblem } from "./config-problem.ts";
@@ -26,7 +27,8 @@ export type ConfigReading =
   | {
       readonly ok: true;
       readonly config: Config;
-      readonly tokens: Tokens | null;
+      /** `null`: operators have no access. */
+      readonly operators: OperatorAccess | null;
       /** For `sealed` routes: see `readSealSecrets`. */
       readonly sealSecrets: readonly string[];
       readonly consumerTokens: readonly ConsumerToken[];
@@ -45,7 +47,7 @@ interface Surroundings {
 const ROUTES_ADVICE = 'write [[vars.ROUTES]] with path = "/v1/payments"';
 
 /**
- * Reads `IDEMPOTENCY` and every variable whose name starts with `ROUTES`, `QUEUES`, `CONSUMERS` or `DESTINATIONS`, in the order of their names' code units
+ * Reads `IDEMPOTENCY` and every variable whose name starts with `ROUTES`, `QUEUES`, `CONSUMERS`, `OPERATORS` or `DESTINATIONS`, in the order of their names' code units
  * (`ROUTES`, `ROUTES_10`, `ROUTES_2`: number them with as many digits throughout). A variable may be JSON or JSON text.
  */
 export function readConfig(
@@ -58,10 +60,12 @@ export function readConfig(
   const problems: ConfigProblem[] = [];
   const defaults = readDefaults(env["IDEMPOTENCY"]);
   problems.push(...defaults.problems);
-  const { tokens, problems: tokenProblems } = readTokens(env);
+  const { named, problems: operatorProblems } = readOperators(env, hasBinding);
+  const { access, problems: accessProblems } = readAccess(env);
+  const { tokens, problems: tokenProblems } = readOperatorTokens(env, named, access !== null);
   const identities = readIdentities(readJson(env["IDENTITIES"] ?? {}));
   const seal = readSealSecrets(env);
-  problems.push(...tokenProblems, ...identities.problems, ...seal.problems);
+  problems.push(...operatorProblems, ...accessProblems, ...tokenProblems, ...identities.problems, ...seal.problems);
 
   const names = routeVariables(env);
   const routes: RouteDraft[] = [];
@@ -94,7 +98,7 @@ export function readConfig(
   const drafts = [...routes, ...queues.drafts, ...consumers.drafts];
   problems.push(...ownPathProblems(routes, consumers.drafts.length > 0, { ...GATEWAY_DEFAULTS, ...defaults.gateway }));
   problems.push(...crossCheck(defaults, drafts, identities, destinations.names, hasBinding));
-  problems.push(...consumerProblems(consumers.drafts, hasBinding));
+  problems.push(...consumerProblems(consumers.drafts, hasBinding, named));
   if (defaults.faulty.size === 0) {
     problems.push(...queues.drafts.flatMap((draft) => queueProblems(draft, defaults.settings, hasBinding)));
   }
@@ -115,6 +119,7 @@ export function readConfig(
     queues: queues.drafts.map((draft) => resolveQueue(draft, defaults.settings)),
     destinations: destinations.destinations,
     consumers: consumers.drafts.map(resolveConsumer),
+    operators: named,
   });
   const unsealable = config.routes.find(({ sealed }) => sealed !== false);
   if (unsealable !== undefined && hasSecrets && seal.values.length === 0) {
@@ -122,7 +127,8 @@ export function readConfig(
   }
   const opened = readConsumerTokens(env, hasSecrets ? config.consumers : [], tokens);
   if (opened.problems.length > 0) return { ok: false, problems: opened.problems };
-  return { ok: true, config, tokens, sealSecrets: seal.values, consumerTokens: opened.tokens };
+  const operators = tokens.length === 0 && access === null ? null : { tokens, access };
+  return { ok: true, config, operators, sealSecrets: seal.values, consumerTokens: opened.tokens };
 }
 
 function writtenRoutes(routes: readonly RouteDraft[]): readonly WrittenRoute[] {
@@ -233,7 +239,7 @@ function inOrder(problems: readonly ConfigProblem[], names: readonly string[]): 
 
 /** Whether this is a variable of the gateway's configuration, which may not come as anything else. */
 export function isConfiguration(name: string): boolean {
-  return name === "IDEMPOTENCY" || name === "IDENTITIES" || /^(?:ROUTES|QUEUES|CONSUMERS|DESTINATIONS)/.test(name);
+  return /^(?:(?:IDEMPOTENCY|IDENTITIES|ACCESS)$|ROUTES|QUEUES|CONSUMERS|DESTINATIONS|OPERATORS)/.test(name);
 }
 
 /** Every binding is an object. Its methods do not show its kind: an RPC stub has a method of every name. */

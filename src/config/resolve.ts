@@ -19,6 +19,7 @@ import type {
 import type { Identity } from "./identity.ts";
 import { DIRECTIVE, keyHeaders } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
+import type { NamedOperator } from "./operators.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
 import { driveOf } from "./settings-async.ts";
 import { PUBLICATION_DEFAULTS } from "./settings-destination.ts";
@@ -50,6 +51,7 @@ export interface WrittenConfig {
   readonly queues: readonly Queue[];
   readonly destinations: readonly Destination[];
   readonly consumers: readonly Consumer[];
+  readonly operators: readonly NamedOperator[];
 }
 
 /** The configuration as the rest of the code uses it. */
@@ -61,6 +63,7 @@ export function resolveConfig({
   queues,
   consumers,
   destinations,
+  operators,
 }: WrittenConfig): Config {
   const gateway = { ...GATEWAY_DEFAULTS, ...written };
   const trustForwarded = gateway.trust_forwarded;
@@ -78,6 +81,7 @@ export function resolveConfig({
     queues,
     destinations,
     consumers,
+    operators,
     consumerPath: consumers.length === 0 ? null : gateway.consumer_path,
   };
 }

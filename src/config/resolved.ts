@@ -20,6 +20,7 @@ import type {
 import type { Identity } from "./identity.ts";
 import type { KeyPart, KeySource } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
+import type { NamedOperator } from "./operators.ts";
 import type { PageOrigin } from "./page-origin.ts";
 import type { MessageHeader } from "./queue-values.ts";
 import type { ScopePart } from "./scope-part.ts";
@@ -206,6 +207,8 @@ export interface Config {
   /** Where events go. */
   readonly destinations: readonly Destination[];
   readonly consumers: readonly Consumer[];
+  /** Those who have a token and a name of their own. */
+  readonly operators: readonly NamedOperator[];
   /** The path of the claims API; `null`: there are no groups, and nothing is there. */
   readonly consumerPath: string | null;
   /** The path of the operator API and the console: `/_onceway`. */

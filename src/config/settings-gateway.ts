@@ -27,7 +27,7 @@ export const gatewayEntries = {
     ),
     {
       description:
-        "The path of the operator API and the console. Without the secret `ADMIN_TOKEN`, nothing is there (404).",
+        "The path of the operator API and the console. Without operators (the secret `ADMIN_TOKEN`, `OPERATORS` or `ACCESS`), nothing is there (404).",
       takes: "a path of plain segments",
       default: "/_onceway",
       onChange: "applies at once",

@@ -4,8 +4,8 @@
 export type OperatorProblem =
   /** No token, or a wrong one. */
   | { readonly code: "operator-unauthorized" }
-  /** A read-only token. */
-  | { readonly code: "operator-forbidden" }
+  /** A reader, or an operator whose browser was made to send the request by another site. */
+  | { readonly code: "operator-forbidden"; readonly why: "reader" | "cross-site" }
   /** Too many wrong tokens from one address. */
   | { readonly code: "operator-throttled"; readonly retryAfterMs: number }
   | { readonly code: "operator-request-invalid"; readonly reason: string }
@@ -35,11 +35,17 @@ export function describeOperatorProblem(problem: OperatorProblem): Description {
     case "operator-unauthorized":
       return final(401, "Operator token required", "Send an operator token in the header Authorization: Bearer TOKEN.");
     case "operator-forbidden":
-      return final(
-        403,
-        "Read-only token",
-        "This token can only read records. Changes and stored bodies need ADMIN_TOKEN.",
-      );
+      return problem.why === "reader"
+        ? final(
+            403,
+            "Read only",
+            "This operator can only read records. Changes and stored bodies need an administrator, such as the holder of ADMIN_TOKEN.",
+          )
+        : final(
+            403,
+            "Request of another site",
+            "Who is let in by Access changes nothing by a request that another site may have made the browser send. Send it from this site, or without a browser as application/json.",
+          );
     case "operator-throttled":
       return {
         status: 429,

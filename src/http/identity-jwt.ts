@@ -22,7 +22,7 @@ const PROVED_MS = 60_000;
 /** A token that names no key is tried with each key of its kind, up to this many. */
 const MAX_TRIES = 4;
 
-interface JwtPorts {
+export interface JwtPorts {
   readonly network: Fetcher;
   readonly waitUntil: WaitUntil;
 }

@@ -7,10 +7,10 @@ import { ByteReader } from "../http/body-reader.ts";
 import { ByteBudget } from "../http/byte-budget.ts";
 import { drain, endAfter } from "../http/drain.ts";
 import { problemResponse } from "../http/problem-response.ts";
-import type { OperatorAuth, Role } from "./auth.ts";
+import type { Actor, OperatorAuth } from "./auth.ts";
 
 export interface Variables {
-  readonly Variables: { role: Role };
+  readonly Variables: { actor: Actor };
 }
 
 /** The limit for a change request: a body of 1 MiB in base64, its headers, and room for escapes. */
@@ -26,8 +26,9 @@ export async function readAdminRequest<T>(
   parse: (bytes: Uint8Array) => T,
 ): Promise<T | Response> {
   const stream = context.req.raw.body;
-  if (context.get("role") !== "admin") {
-    const refusal = refuse(auth.forbid());
+  const forbidden = auth.forbids(context.get("actor"), context.req.raw);
+  if (forbidden !== null) {
+    const refusal = refuse(forbidden);
     return stream === null ? refusal : endAfter(refusal, drain(new ByteReader(stream)));
   }
   const body = await readBounded(stream, MAX_REQUEST_BYTES, changeMemory).catch(() => null);

@@ -8,6 +8,8 @@ import type { Change } from "../core/timeline.ts";
 import { epochMs, KEY_HASH_DIGITS, type RecordId, recordId } from "../core/units.ts";
 import { firstOf } from "../http/first-of.ts";
 import { invalid, readAdminRequest, refuse, type Variables } from "./admin-request.ts";
+import type { Audit } from "./audit.ts";
+import { addAudit } from "./audit-api.ts";
 import type { OperatorAuth } from "./auth.ts";
 import { parseChange, parseJson } from "./change-request.ts";
 import { parseListRequest } from "./list-request.ts";
@@ -23,23 +25,24 @@ import { noScopeText, parseScopeRequest } from "./scope-request.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
 import { addOutbox } from "./outbox-api.ts";
 import { addPositions } from "./positions-api.ts";
-import { addQueueTrial } from "./queue-trial.ts";
-import type { TryQueue } from "../events/trial.ts";
+import { addQueueTrial, type OperatorTryQueue } from "./queue-trial.ts";
 import { viewDetail, viewExchange, viewLayout, viewSummary } from "./views.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
 /** Whether the Worker answers must not depend on a shard. */
 const WARNINGS_MS = 1000;
 
+export interface ApiPorts {
+  /** Audited: see audit.ts. */
+  readonly operator: Operator;
+  readonly tryQueue: OperatorTryQueue;
+  readonly audit: Pick<Audit, "page">;
+  readonly reader: TrafficReader;
+}
+
 /** `auth` is `null` when operators have no access: then every path is 404. */
-export function createOperatorApi(
-  path: string,
-  auth: OperatorAuth | null,
-  operator: Operator,
-  reader: TrafficReader,
-  tryQueue: TryQueue,
-): Handle {
-  const app = auth === null ? new Hono<Variables>() : operatorApp(path, auth, operator, reader, tryQueue);
+export function createOperatorApi(path: string, auth: OperatorAuth | null, ports: ApiPorts): Handle {
+  const app = auth === null ? new Hono<Variables>() : operatorApp(path, auth, ports);
   app.notFound(() => refuse({ code: "operator-not-found" }));
   return async (request) => guarded(await app.fetch(request));
 }
@@ -48,18 +51,14 @@ export function createOperatorApi(
 export function operatorApp(
   path: string,
   auth: OperatorAuth,
-  operator: Operator,
-  reader: TrafficReader,
-  tryQueue: TryQueue,
+  { operator, audit, reader, tryQueue }: ApiPorts,
 ): Hono<Variables> {
   const app = new Hono<Variables>({ getPath: ({ url }) => new URL(url).pathname.slice(path.length) || "/" });
-  // Every route below needs a token.
+  // Every route below needs a token, or an assertion of Access.
   app.use(async (context, next) => {
-    const { headers } = context.req.raw;
-    const address = headers.get("cf-connecting-ip") ?? "local";
-    const admission = await auth.admit(headers.get("authorization"), address, Date.now());
+    const admission = await auth.admit(context.req.raw.headers, Date.now());
     if (admission.kind === "refused") return refuse(admission.problem);
-    context.set("role", admission.role);
+    context.set("actor", admission.actor);
     return next();
   });
   app.get("/health", async (context) => {
@@ -77,9 +76,10 @@ export function operatorApp(
     return context.json<LayoutsView>({ layouts: layouts.map(viewLayout), routes: operator.routes });
   });
   app.post("/layouts/:layout/close", async (context) => {
-    if (context.get("role") !== "admin") return refuse(auth.forbid());
+    const forbidden = auth.forbids(context.get("actor"), context.req.raw);
+    if (forbidden !== null) return refuse(forbidden);
     const layout = context.req.param("layout");
-    const result = await operator.close(layout, "admin");
+    const result = await operator.close(layout, context.get("actor"));
     return result.kind === "closed"
       ? context.json<LayoutView>(viewLayout(result.layout))
       : invalid(whyNotClosed(result.why));
@@ -118,16 +118,18 @@ export function operatorApp(
       : context.json<RecordView>(viewDetail(record, epochMs(Date.now())));
   });
   app.get("/records/:id/body", async (context) => {
-    if (context.get("role") !== "admin") return refuse(auth.forbid());
-    const body = isRecordId(context) ? await operator.body(idOf(context)) : null;
+    const forbidden = auth.forbids(context.get("actor"), context.req.raw);
+    if (forbidden !== null) return refuse(forbidden);
+    const body = isRecordId(context) ? await operator.body(idOf(context), context.get("actor")) : null;
     if (body === null) return refuse({ code: "record-not-found" });
     // Whatever its type: no browser may show or run it.
     const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": "attachment" };
     return new Response(body, { headers, encodeBody: "manual" });
   });
   app.post("/sessions/end", async (context) => {
-    if (context.get("role") !== "admin") return refuse(auth.forbid());
-    await operator.endSessions("admin");
+    const forbidden = auth.forbids(context.get("actor"), context.req.raw);
+    if (forbidden !== null) return refuse(forbidden);
+    await operator.endSessions(context.get("actor"));
     return context.json<EndedView>({ ended: true });
   });
   app.post("/scopes/forget", (context) => forgetScope(context, auth, operator));
@@ -137,6 +139,7 @@ export function operatorApp(
   addQueueTrial(app, auth, operator, tryQueue);
   addOutbox(app, auth, operator.outbox);
   addPositions(app, operator.positions);
+  addAudit(app, audit);
   app.onError((error) => {
     console.error({ message: "operator request failed", reason: String(error) });
     return refuse({ code: "store-unavailable" });
@@ -156,7 +159,7 @@ async function change(
   if (!isRecordId(context)) return refuse({ code: "record-not-found" });
   const { isPreview, ...asked } = parsed.value;
   if (isPreview && asked.response !== null) return preview(idOf(context), asked.response, context, operator);
-  const result = await operator.change(idOf(context), { ...asked, by: "admin" });
+  const result = await operator.change(idOf(context), { ...asked, by: context.get("actor") });
   switch (result.kind) {
     case "changed":
       return context.json<RecordView>(viewDetail(result.record, epochMs(Date.now())));
@@ -171,7 +174,7 @@ async function forgetScope(context: Context<Variables>, auth: OperatorAuth, oper
   const parsed = await readAdminRequest(context, auth, (bytes) => parseScopeRequest(parseJson(bytes)));
   if (parsed instanceof Response) return parsed;
   if (!parsed.ok) return invalid(parsed.reason);
-  const result = await operator.forgetScope({ ...parsed.value, by: "admin" });
+  const result = await operator.forgetScope({ ...parsed.value, by: context.get("actor") });
   switch (result.kind) {
     case "done": {
       const { kind: _, ...view } = result;

@@ -1,29 +1,54 @@
-// An operator is the holder of a token (http/token-auth.ts). What is refused is counted, for metrics.
+// Who an operator is: the holder of a token (http/token-auth.ts), or somebody whom Cloudflare Access has proved. What is refused is
+// counted, for metrics.
 
-import type { Tokens } from "../config/read-tokens.ts";
+import { type AccessRules, type OperatorAccess, roleOf } from "../config/operators.ts";
+import type { OperatorProof, Role } from "../core/audit.ts";
 import type { OperatorProblem } from "../core/operator-problem.ts";
+import type { Problem } from "../core/problem.ts";
+import type { JwtProver } from "../http/identity-jwt.ts";
 import { bearerToken, type Key, TokenAuth } from "../http/token-auth.ts";
 
-/** `admin` may read and change, `reader` may read. */
-export type Role = "admin" | "reader";
+/** An operator who asks for something. */
+export interface Actor {
+  /** `admin` and `reader` are the holders of ADMIN_TOKEN and READ_TOKEN; with Access an e-mail address. */
+  readonly name: string;
+  readonly role: Role;
+  readonly via: OperatorProof;
+  /** From where. */
+  readonly address: string;
+}
 
 export type Admission =
-  | { readonly kind: "admitted"; readonly role: Role }
-  | { readonly kind: "refused"; readonly problem: OperatorProblem };
+  | { readonly kind: "admitted"; readonly actor: Actor }
+  | { readonly kind: "refused"; readonly problem: Problem };
+
+/** Verifies an assertion of Access. */
+export type AccessProver = Pick<JwtProver, "prove">;
+
+/** Which header Access puts its assertion into. Anybody may send it, so it counts only once it is verified. */
+const ASSERTION = "cf-access-jwt-assertion";
 
 export class OperatorAuth {
-  readonly #auth: TokenAuth<Role>;
+  readonly #auth: TokenAuth<Pick<Actor, "name" | "role">>;
+  readonly #rules: AccessRules | null;
+  readonly #prover: AccessProver;
   /** Requests that this isolate has refused, for metrics. */
   readonly refused = { unauthorized: 0, throttled: 0, forbidden: 0 };
 
-  constructor({ admin, read }: Tokens) {
-    const readers: readonly Key<Role>[] = read === null ? [] : [{ token: read, opens: "reader" }];
-    this.#auth = new TokenAuth<Role>([{ token: admin, opens: "admin" }, ...readers]);
+  constructor({ tokens, access }: OperatorAccess, prover: AccessProver) {
+    const keys = tokens.flatMap(({ name, role, values }) =>
+      values.map((token): Key<Pick<Actor, "name" | "role">> => ({ token, opens: { name, role } })),
+    );
+    this.#auth = new TokenAuth(keys);
+    this.#rules = access;
+    this.#prover = prover;
   }
 
-  /** For the `Authorization` header of a request; `null` when it has none. */
-  admit(authorization: string | null, address: string, now: number): Promise<Admission> {
-    return this.admitToken(bearerToken(authorization), address, now);
+  /** For a request to the API. A token that is given decides, whatever Access says. */
+  async admit(headers: Headers, now: number): Promise<Admission> {
+    const authorization = headers.get("authorization");
+    const byAccess = authorization === null ? await this.admitByAccess(headers) : null;
+    return byAccess ?? this.admitToken(bearerToken(authorization), addressOf(headers), now);
   }
 
   /** For a token from any source. */
@@ -31,7 +56,7 @@ export class OperatorAuth {
     const answer = await this.#auth.admit(token, address, now);
     switch (answer.kind) {
       case "admitted":
-        return { kind: "admitted", role: answer.opened };
+        return { kind: "admitted", actor: { ...answer.opened, via: "token", address } };
       case "unauthorized":
         this.refused.unauthorized += 1;
         return { kind: "refused", problem: { code: "operator-unauthorized" } };
@@ -43,9 +68,57 @@ export class OperatorAuth {
     }
   }
 
-  /** For a reader who asks for more. */
-  forbid(): OperatorProblem {
-    this.refused.forbidden += 1;
-    return { code: "operator-forbidden" };
+  /** `null`: the request has no assertion that proves an operator. */
+  async admitByAccess(headers: Headers): Promise<Admission | null> {
+    const assertion = headers.get(ASSERTION);
+    if (this.#rules === null || assertion === null) return null;
+    const proof = await this.#prover.prove(assertion);
+    if ("problem" in proof) {
+      // Whoever could not be proved for want of keys may be an operator.
+      const isUnknown = proof.problem.code === "identity-unavailable";
+      return isUnknown ? { kind: "refused", problem: { code: "store-unavailable" } } : null;
+    }
+    // A proof's value is the issuer and the claim.
+    const email = emailOf((proof.value ?? "").slice(this.#rules.issuer.issuer.length + 1));
+    const role = email === null ? null : roleOf(email, this.#rules);
+    if (email === null || role === null) return null;
+    return { kind: "admitted", actor: { name: email, role, via: "access", address: addressOf(headers) } };
   }
+
+  /** Why this operator may not change anything with this request, nor read a body; `null`: he may. */
+  forbids({ role, via }: Actor, request: Request): OperatorProblem | null {
+    const isAdmin = role === "admin";
+    if (isAdmin && (via === "token" || isOfThisSite(request))) return null;
+    this.refused.forbidden += 1;
+    return { code: "operator-forbidden", why: isAdmin ? "cross-site" : "reader" };
+  }
+}
+
+/** The assertion of a request, for what is to be bound to it. */
+export function assertionOf(headers: Headers): string {
+  return headers.get(ASSERTION) ?? "";
+}
+
+export function addressOf(headers: Headers): string {
+  return headers.get("cf-connecting-ip") ?? "local";
+}
+
+/**
+ * Whether a page of this site has sent the request, or no browser at all. A browser sends an operator's assertion along with requests of
+ * any site, so a change by it needs this. Browsers say where a request comes from (Fetch Metadata), older ones send `Origin` with a
+ * POST; and to send JSON to another site they ask it first, which nothing here allows.
+ */
+export function isOfThisSite(request: Request): boolean {
+  const { headers, method } = request;
+  const isRead = method === "GET" || method === "HEAD";
+  const site = headers.get("sec-fetch-site");
+  if (site !== null) return site === "same-origin" || (isRead && site === "none");
+  const origin = headers.get("origin");
+  if (origin !== null) return URL.parse(origin)?.host === new URL(request.url).host;
+  return isRead || /^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "");
+}
+
+/** In lower case; only ASCII, because other alphabets have letters that become ASCII ones. */
+function emailOf(claim: string): string | null {
+  return claim.length <= 254 && /^[!-)+-?A-~]+@[A-Za-z0-9.-]+$/.test(claim) ? claim.toLowerCase() : null;
 }

@@ -1,5 +1,6 @@
 // The components of the OpenAPI document: the schemas by name, the refusals, parameters, headers and tokens that its operations share.
 
+import { auditEntrySchema, auditPageSchema } from "./audit-schema.ts";
 import { hoursSchema } from "./hours-schema.ts";
 import { EVENT_STATES } from "../core/outbox.ts";
 import {
@@ -58,6 +59,8 @@ export const SCHEMAS = {
   ScopeErased: scopeErasedSchema,
   QueueTrial: queueTrialRequestSchema,
   Trial: trialSchema,
+  AuditPage: auditPageSchema,
+  AuditEntry: auditEntrySchema,
   OutboxPage: outboxPageSchema,
   OutboxDestination: outboxDestinationSchema,
   OutboxEvent: outboxEventSchema,
@@ -88,7 +91,12 @@ export const PROBLEMS = {
     description: "Too many wrong tokens from this address.",
     headers: { "Retry-After": "RetryAfter" },
   },
-  Forbidden: { status: 403, code: "operator-forbidden", description: "This token may only read.", headers: {} },
+  Forbidden: {
+    status: 403,
+    code: "operator-forbidden",
+    description: "This operator may only read, or another site has made the browser send it.",
+    headers: {},
+  },
   Invalid: {
     status: 400,
     code: "operator-request-invalid",
@@ -107,7 +115,7 @@ export const PROBLEMS = {
   Unavailable: {
     status: 503,
     code: "store-unavailable",
-    description: "A shard cannot be reached.",
+    description: "A shard, or Access's keys, cannot be reached.",
     headers: { "Retry-After": "RetryAfter" },
   },
 } as const;
@@ -118,8 +126,16 @@ export type ProblemName = keyof typeof PROBLEMS;
 export function components(schemas: Json): Json {
   return {
     securitySchemes: {
-      admin: { type: "http", scheme: "bearer", description: "The secret ADMIN_TOKEN: reads and changes." },
-      reader: { type: "http", scheme: "bearer", description: "The secret READ_TOKEN: reads, but no stored bodies." },
+      admin: {
+        type: "http",
+        scheme: "bearer",
+        description: "The secret ADMIN_TOKEN, or an administrator's of OPERATORS: reads and changes.",
+      },
+      reader: {
+        type: "http",
+        scheme: "bearer",
+        description: "The secret READ_TOKEN, or a reader's of OPERATORS: reads, but no stored bodies.",
+      },
     },
     parameters: {
       Layout: {

@@ -2,6 +2,7 @@
 // and writes the whole to openapi.json; tests hold the routes of api.ts and real answers against that file. Must never be
 // imported by the Worker.
 
+import { auditPaths } from "./openapi-audit.ts";
 import { components, type Json, listParameters, queryParameter } from "./openapi-components.ts";
 import { answer, operation, type Operation } from "./openapi-operation.ts";
 import { outboxPaths } from "./openapi-outbox.ts";
@@ -15,7 +16,7 @@ export function openApiDocument(version: string, schemas: Json): object {
       title: "Onceway operator API",
       version,
       description:
-        "The records that the gateway keeps, and the changes that an operator may make to them. Off (404) unless the secret ADMIN_TOKEN is set. Without a valid token every request gets the same 401, whatever it asks for. All times are ISO 8601, UTC.",
+        "The records that the gateway keeps, and the changes that an operator may make to them. Off (404) unless there are operators: the secret ADMIN_TOKEN, OPERATORS or ACCESS. Without a valid token, or an assertion of Cloudflare Access, every request gets the same 401, whatever it asks for. All times are ISO 8601, UTC.",
     },
     servers: [{ url: "/_onceway" }],
     security: [{ admin: [] }, { reader: [] }],
@@ -31,6 +32,7 @@ function paths(): Json {
         id: "health",
         summary: "Whether the Worker answers, its version, and what operators should change.",
         answer: answer("The Worker answers.", "Health"),
+        problems: ["Unavailable"],
       }),
     },
     "/drain": {
@@ -117,6 +119,7 @@ function paths(): Json {
         problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
       }),
     },
+    ...auditPaths(),
     ...outboxPaths(),
     ...positionsPaths(),
     "/queues/{queue}/try": {

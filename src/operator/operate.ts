@@ -1,35 +1,47 @@
-// The entry for operators: the API and the console. Both share one count of wrong tokens per address.
+// The entry for operators: the API and the console. Both share one count of wrong tokens per address, and one audit log.
 
+import type { OperatorAccess } from "../config/operators.ts";
 import type { Config } from "../config/resolved.ts";
-import type { Tokens } from "../config/read-tokens.ts";
+import type { TryQueue } from "../events/trial.ts";
+import { type JwtPorts, JwtProver } from "../http/identity-jwt.ts";
 import { createOperatorApi } from "./api.ts";
+import { type Audit, audited, auditedTrial } from "./audit.ts";
 import { OperatorAuth } from "./auth.ts";
 import { createConsole } from "./console/console.tsx";
 import type { Operator } from "./operator.ts";
-import type { TryQueue } from "../events/trial.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
-/** `tokens` is `null` when operators have no access: then every path is 404. */
+export interface OperatePorts extends JwtPorts {
+  readonly operator: Operator;
+  readonly audit: Audit;
+  readonly reader: TrafficReader;
+  readonly tryQueue: TryQueue;
+}
+
+/** `access` is `null` when operators have no access: then every path is 404. */
 export function createOperate(
   { operatorPath, routes }: Config,
-  tokens: Tokens | null,
-  operator: Operator,
-  reader: TrafficReader,
-  tryQueue: TryQueue,
+  access: OperatorAccess | null,
+  { operator: unaudited, audit, reader, tryQueue: unauditedTrial, ...jwtPorts }: OperatePorts,
 ): Handle {
-  if (tokens === null) return createOperatorApi(operatorPath, null, operator, reader, tryQueue);
-  const auth = new OperatorAuth(tokens);
-  const api = createOperatorApi(operatorPath, auth, operator, reader, tryQueue);
+  const operator = audited(unaudited, audit);
+  const tryQueue = auditedTrial((queue, body, by) => unauditedTrial(queue, body, by.name), audit);
+  const ports = { operator, audit, reader, tryQueue };
+  if (access === null) return createOperatorApi(operatorPath, null, ports);
+  const prover = new JwtProver(access.access === null ? [] : [access.access.issuer], jwtPorts);
+  const auth = new OperatorAuth(access, prover);
+  const api = createOperatorApi(operatorPath, auth, ports);
   const paths = [...new Set(routes.map(({ path }) => path))];
   const console = createConsole({
     basePath: operatorPath,
     operator,
+    audit,
     traffic: () => reader.traffic(),
     warnings: () => reader.warnings(),
     routes: paths,
-    tokens,
+    tokens: access.tokens,
     auth,
   });
   return (request) => {
@@ -40,6 +52,6 @@ export function createOperate(
 }
 
 /** All tokens of operators. */
-export function operatorTokens(tokens: Tokens | null): readonly string[] {
-  return tokens === null ? [] : [tokens.admin, ...(tokens.read === null ? [] : [tokens.read])];
+export function operatorTokens(access: OperatorAccess | null): readonly string[] {
+  return access === null ? [] : access.tokens.flatMap(({ values }) => values);
 }

@@ -9,7 +9,8 @@ import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.
 import type { LayoutSummary } from "./layouts.ts";
 import type { Excerpt } from "../shard/store/excerpts.ts";
 import type { RecordReplays } from "../traffic/replay-counts.ts";
-import type { OutboxOperator } from "./outbox-operator.ts";
+import type { Actor } from "./auth.ts";
+import type { EventsOperator } from "./outbox-operator.ts";
 import type { ScopeErasedView } from "./change-schema.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
 import type { PositionsOperator } from "./positions-operator.ts";
@@ -60,7 +61,7 @@ export interface RecordPage extends Omit<RecordPageView, "records"> {
 /** A change, by whom, and why. */
 export interface ChangeRequest {
   readonly action: Change;
-  readonly by: string;
+  readonly by: Actor;
   /** Written to the record's timeline. */
   readonly reason: string;
   /** Only with `resolve`: what is replayed from now on. */
@@ -85,7 +86,7 @@ export type ChangeResult =
 export interface ScopeForgetting {
   /** The value of each part; `null`: the caller's requests lack it. */
   readonly scope: ReadonlyMap<string, string | null>;
-  readonly by: string;
+  readonly by: Actor;
   /** Written to the log. */
   readonly reason: string;
   readonly isPreview: boolean;
@@ -135,7 +136,7 @@ export interface Operator {
   /** Whether the configuration lists older layouts. */
   readonly isChangingLayout: boolean;
   /** The events of all shards. */
-  readonly outbox: OutboxOperator;
+  readonly outbox: EventsOperator;
   /** The groups of consumers. */
   readonly positions: PositionsOperator;
   /** In the order of matching. */
@@ -152,7 +153,7 @@ export interface Operator {
   ): Promise<RecordPage | null>;
   inspect(id: RecordId): Promise<RecordDetail | null>;
   /** The bytes of the stored response; `null` when there are none. Like `inspect` and `change`, rejects when its shard is unreachable. */
-  body(id: RecordId): Promise<ReadableStream<Uint8Array> | null>;
+  body(id: RecordId, by: Actor): Promise<ReadableStream<Uint8Array> | null>;
   change(id: RecordId, change: ChangeRequest): Promise<ChangeResult>;
   /** Forgets some of a caller's records, shard by shard: continue with the cursor until it is `null`. */
   forgetScope(forgetting: ScopeForgetting): Promise<ScopeForgetResult>;
@@ -160,10 +161,12 @@ export interface Operator {
   omittedHeaders(route: string): readonly string[];
   /** The current generation of console sessions. Rejects without an answer: then no session is valid. */
   sessions(): Promise<string>;
+  /** The same, for a session that begins. */
+  signIn(by: Actor): Promise<string>;
   /** Ends all sessions at once. `by` is for the log. */
-  endSessions(by: string): Promise<void>;
+  endSessions(by: Actor): Promise<void>;
   /** Counts of the shards that can be enumerated: none when every key has its own object. */
   counts(): Promise<AllCounts>;
   /** Seals every object of an older layout, so that no new key begins there. `by` is for the log. Rejects when none answers. */
-  close(layout: string, by: string): Promise<CloseResult>;
+  close(layout: string, by: Actor): Promise<CloseResult>;
 }

@@ -9,12 +9,12 @@ import { invalid, readAdminRequest, type Variables } from "./admin-request.ts";
 import type { OperatorAuth } from "./auth.ts";
 import { parseJson } from "./change-request.ts";
 import type { Parsed } from "./list-request.ts";
-import type { EventFilter, EventsChange, OutboxOperator } from "./outbox-operator.ts";
+import type { EventFilter, EventsChange, EventsOperator } from "./outbox-operator.ts";
 import type { OutboxChangedView, OutboxPageView } from "./outbox-schema.ts";
 import { DESTINATION_NAME, outboxChangeSchema } from "./request-schema.ts";
 import { type PageQuery, parsePageQuery, refuse } from "./shard-pages.ts";
 
-export function addOutbox(app: Hono<Variables>, auth: OperatorAuth, outbox: OutboxOperator): void {
+export function addOutbox(app: Hono<Variables>, auth: OperatorAuth, outbox: EventsOperator): void {
   app.get("/outbox", async (context) => {
     const parsed = parseEventsQuery(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalid(parsed.reason);
@@ -29,7 +29,9 @@ export function addOutbox(app: Hono<Variables>, auth: OperatorAuth, outbox: Outb
       const parsed = await readAdminRequest(context, auth, parseEventsChange);
       if (parsed instanceof Response) return parsed;
       if (!parsed.ok) return invalid(parsed.reason);
-      return context.json<OutboxChangedView>(await outbox.change({ ...parsed.value, action, by: "admin" }));
+      return context.json<OutboxChangedView>(
+        await outbox.change({ ...parsed.value, action, by: context.get("actor") }),
+      );
     });
   }
 }

@@ -10,6 +10,7 @@ import type { KeyShard } from "../shard/key-shard.ts";
 import type { EventsChanged } from "../shard/outbox-calls.ts";
 import { shardTitle } from "../shard/shard-place.ts";
 import type { DestinationCounts, SeenEvent } from "../shard/store/outbox-list.ts";
+import type { Actor } from "./auth.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./outbox-schema.ts";
 import { collectPages, isoTime, type PageStart } from "./shard-pages.ts";
@@ -27,7 +28,7 @@ export interface EventsChange extends EventFilter {
   /** Only this one. */
   readonly event: { readonly shard: string; readonly place: string; readonly id: string } | null;
   readonly isPreview: boolean;
-  readonly by: string;
+  readonly by: Actor;
   /** Written to the log. */
   readonly reason: string;
 }
@@ -45,6 +46,9 @@ interface Counted {
   readonly held: readonly Held[];
   readonly unreachable: readonly string[];
 }
+
+/** What operators do with events. */
+export type EventsOperator = Pick<OutboxOperator, "list" | "change">;
 
 export class OutboxOperator {
   readonly #namespace: DurableObjectNamespace;
@@ -121,7 +125,7 @@ export class OutboxOperator {
       state,
       event: event?.id ?? null,
       events,
-      by,
+      by: by.name,
       reason,
       unreachable: silent,
     });

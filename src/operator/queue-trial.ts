@@ -3,9 +3,9 @@
 import type { Hono } from "hono";
 import * as v from "valibot";
 import { epochMs } from "../core/units.ts";
-import { MAX_MESSAGE_BYTES, type Trial, type TryQueue } from "../events/trial.ts";
+import { MAX_MESSAGE_BYTES, type Trial } from "../events/trial.ts";
 import { invalid, readAdminRequest, type Variables } from "./admin-request.ts";
-import type { OperatorAuth } from "./auth.ts";
+import type { Actor, OperatorAuth } from "./auth.ts";
 import { decodeBase64, parseJson } from "./change-request.ts";
 import type { Parsed } from "./list-request.ts";
 import type { Operator } from "./operator.ts";
@@ -13,18 +13,21 @@ import type { TrialView } from "./queue-schema.ts";
 import { queueTrialSchema } from "./request-schema.ts";
 import { viewDetail } from "./views.ts";
 
+/** Tries a queue for an operator: see events/trial.ts. */
+export type OperatorTryQueue = (queue: string, body: unknown, by: Actor) => Promise<Trial>;
+
 export function addQueueTrial(
   app: Hono<Variables>,
   auth: OperatorAuth,
   operator: Pick<Operator, "inspect">,
-  tryQueue: TryQueue,
+  tryQueue: OperatorTryQueue,
 ): void {
   app.post("/queues/:queue/try", async (context) => {
     const parsed = await readAdminRequest(context, auth, parseTrial);
     if (parsed instanceof Response) return parsed;
     if (!parsed.ok) return invalid(parsed.reason);
     const queue = context.req.param("queue");
-    const trial = await tryQueue(queue, parsed.value, "admin");
+    const trial = await tryQueue(queue, parsed.value, context.get("actor"));
     return trial.kind === "tried"
       ? context.json<TrialView>(await view(queue, trial, operator))
       : invalid(whyNotTried(queue, trial));

@@ -13,7 +13,15 @@ import { encodeMessage } from "../http/message.ts";
 import { keyHash } from "../http/record-name.ts";
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
-import { BODY_URL, CHANGE_URL, type ChangeAnswer, type ChangeHead } from "../shard/operator-calls.ts";
+import {
+  AUDIT_URL,
+  type AuditCall,
+  BODY_URL,
+  CHANGE_URL,
+  type ChangeAnswer,
+  type ChangeHead,
+} from "../shard/operator-calls.ts";
+import type { Actor } from "./auth.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
 import { summarizeLayouts } from "./layouts.ts";
 import { type Ask, listRecords, sectionsFor } from "./list.ts";
@@ -141,17 +149,17 @@ export class ShardOperator implements Operator {
     return record === null ? { kind: "forgotten" } : { kind: "changed", record };
   }
 
-  async forgetScope({ scope, cursor, ...forgetting }: ScopeForgetting): Promise<ScopeForgetResult> {
+  async forgetScope({ scope, cursor, by: { name: by }, ...forgetting }: ScopeForgetting): Promise<ScopeForgetResult> {
     const scopes = fittingScopes(this.#routes, scope);
     if (scopes.length === 0) return { kind: "no-scope", scopes: namedScopes(this.#routes) };
     const sealedScopes = (await Promise.all(scopes.map((one) => this.#encryptions.scopeDigests(one)))).flat();
     const { layouts, listed } = this.#places;
     const names = new Map(layouts.map(({ title, layout }) => [title, layoutName(layout)]));
-    const erased = await eraseScope(listed, { ...forgetting, scopes, sealedScopes }, cursor, (place, erasure) =>
+    const erased = await eraseScope(listed, { ...forgetting, by, scopes, sealedScopes }, cursor, (place, erasure) =>
       unlessSilent(place, this.#eraseSlice(place, { ...erasure, layout: names.get(place.layout) ?? place.layout })),
     );
     if (erased === null) return { kind: "no-cursor" };
-    const { isPreview, by, reason } = forgetting;
+    const { isPreview, reason } = forgetting;
     if (!isPreview) {
       // Without the values. Which records it were is not said either: an id is a digest of them.
       const { forgotten, inFlight, unknown, unreachable } = erased;
@@ -180,7 +188,7 @@ export class ShardOperator implements Operator {
     };
   }
 
-  async close(title: string, by: string): Promise<CloseResult> {
+  async close(title: string, by: Actor): Promise<CloseResult> {
     const { layouts, listed } = this.#places;
     const layout = layouts.find((one) => one.title === title);
     if (layout === undefined) return { kind: "refused", why: "unknown" };
@@ -190,7 +198,7 @@ export class ShardOperator implements Operator {
     if (places.length === 0) return { kind: "refused", why: "per-key" };
     const closed = await askShards(this.#namespace, places, (shard) => shard.close(left));
     if (closed.every(({ answer }) => answer === null)) throw new Error(`unreachable: every object of ${title}`);
-    console.warn({ message: "layout closed", layout: title, next: layoutTitle(left), by });
+    console.warn({ message: "layout closed", layout: title, next: layoutTitle(left), by: by.name });
     // The reason depends on the other layouts as well.
     const others = await askShards(
       this.#namespace,
@@ -210,9 +218,21 @@ export class ShardOperator implements Operator {
     return this.#ofOperators((calls) => calls.sessions());
   }
 
-  async endSessions(by: string): Promise<void> {
+  signIn(): Promise<string> {
+    return this.sessions();
+  }
+
+  async endSessions(by: Actor): Promise<void> {
     await this.#ofOperators((calls) => calls.endSessions());
-    console.warn({ message: "every session of the console was ended", by });
+    console.warn({ message: "every session of the console was ended", by: by.name });
+  }
+
+  /** Asks the object that has the audit log (audit.ts). Rejects without an answer. */
+  async askAudit<T>(call: AuditCall): Promise<T> {
+    const { operators } = this.#places;
+    const response = await unlessSilent(operators, this.#fetch(operators, AUDIT_URL, JSON.stringify(call)));
+    if (response === null) throw new Error(`unreachable: ${operators.name}`);
+    return response.json();
   }
 
   async #ofOperators<T>(ask: (calls: Calls) => Promise<T>): Promise<T> {
@@ -247,7 +267,7 @@ export class ShardOperator implements Operator {
   }
 }
 
-function eventOf({ action, by, reason, response }: ChangeRequest): OperatorEvent {
+function eventOf({ action, by: { name: by }, reason, response }: ChangeRequest): OperatorEvent {
   switch (action) {
     case "release":
     case "forget":

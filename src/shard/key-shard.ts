@@ -31,11 +31,13 @@ import { Exchanges } from "./exchanges.ts";
 import { ittyDurable, operatorCallUrls } from "./itty.ts";
 import { type EventsChanged, OutboxCalls, type OutboxPage } from "./outbox-calls.ts";
 import { eventTarget } from "./event-target.ts";
+import { AuditLog } from "./store/audit.ts";
 import { Ledger } from "./store/ledger.ts";
 import { originTarget } from "./origin-call.ts";
 import { ALIVE_URL, askElder, callItself } from "./object-calls.ts";
 import {
   type ShardNumbers,
+  AUDIT_URL,
   BODY_URL,
   CHANGE_URL,
   type Counts,
@@ -124,6 +126,7 @@ export class KeyShard extends ittyDurable() {
     this.#operator = new OperatorCalls({
       kept: storage.kv,
       ledger: this.#ledger,
+      audit: new AuditLog(storage.sql, (run) => storage.transactionSync(run)),
       list: new RecordList(storage.sql, this.#ledger.numbers),
       steps,
       elders,
@@ -171,6 +174,8 @@ export class KeyShard extends ittyDurable() {
         const erasure: ScopeErasure = await request.json();
         return Response.json(await this.#eraser.erase(erasure));
       }
+      case AUDIT_URL:
+        return this.#operator.audit(request);
       case BODY_URL: {
         const response = await this.#operator.body(request);
         // As in `Exchanges.run`.

@@ -14,6 +14,7 @@ import { type ResponseHead, storedBytes } from "./answers.ts";
 import { START } from "./body/event-offsets.ts";
 import type { Elders } from "./elders.ts";
 import type { RecordSteps } from "./record-steps.ts";
+import type { AuditEntry, AuditLog, AuditQuery } from "./store/audit.ts";
 import type { Excerpt } from "./store/excerpts.ts";
 import type { Ledger } from "./store/ledger.ts";
 import {
@@ -32,6 +33,14 @@ import type { Timers } from "./timers.ts";
 /** Where changes and requests for stored bodies are sent. */
 export const CHANGE_URL = "https://key-shard/change";
 export const BODY_URL = "https://key-shard/body";
+/** Where the audit log is written and read, in the operators' object. */
+export const AUDIT_URL = "https://key-shard/audit";
+
+/** What is asked of the audit log. */
+export type AuditCall =
+  | { readonly kind: "begin"; readonly entry: AuditEntry }
+  | { readonly kind: "end"; readonly number: number; readonly outcome: string }
+  | { readonly kind: "page"; readonly query: AuditQuery };
 
 /** A whole record, except the bytes of its response. */
 export interface SeenDetail extends SeenRecord {
@@ -103,6 +112,7 @@ const SESSIONS = "sessions";
 export interface OperatorPorts {
   readonly kept: Pick<SyncKvStorage, "get" | "put">;
   readonly ledger: Ledger;
+  readonly audit: AuditLog;
   readonly list: RecordList;
   readonly steps: Pick<RecordSteps, "see" | "change">;
   readonly elders: Pick<Elders, "answer">;
@@ -219,6 +229,21 @@ export class OperatorCalls {
     }
     const answer: ChangeAnswer = { why, detail: this.inspect(id) };
     return Response.json(answer);
+  }
+
+  /** Writes an entry and returns its number; sets its outcome; or returns a page. */
+  async audit(request: Request): Promise<Response> {
+    const { audit } = this.#ports;
+    const call: AuditCall = await request.json();
+    switch (call.kind) {
+      case "begin":
+        return Response.json(audit.begin(call.entry, epochMs(Date.now())));
+      case "end":
+        audit.end(call.number, call.outcome);
+        return Response.json(null);
+      case "page":
+        return Response.json(audit.page(call.query));
+    }
   }
 
   /** The bytes of a record's stored response; 404 when it keeps none. */

@@ -17,7 +17,7 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
   app.post(paths.signOutEverywhere, async (c) => {
     const refusal = await refuseForm(c.var.view, await textFields(c.req.raw));
     if (refusal !== null) return refusal;
-    await operator.endSessions("admin");
+    await operator.endSessions(c.var.view.viewer.actor);
     return c.redirect(`${paths.signIn}?everywhere`, 303);
   });
 
@@ -31,7 +31,8 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
     if (action !== "release" && action !== "resolve" && action !== "forget") return c.notFound();
     const reading = readChange(action, fields);
     const given = reading.ok && reading.isPreview ? reading.change.response : null;
-    const result = reading.ok && given === null ? await operator.change(id, reading.change) : null;
+    const result =
+      reading.ok && given === null ? await operator.change(id, { ...reading.change, by: view.viewer.actor }) : null;
     if (result !== null && result.kind !== "refused") {
       return c.redirect(result.kind === "forgotten" ? paths.listed({ done: action }) : paths.record(id), 303);
     }
@@ -57,8 +58,8 @@ export async function refuseForm(
 ): Promise<Response | null> {
   const refuse = (title: string, text: string): Promise<Response> =>
     show(<Message paths={paths} title={title} text={text} />, 403);
-  if (viewer.role !== "admin") {
-    return refuse("Read only", "Changes need the administrator token. Nothing was changed.");
+  if (viewer.actor.role !== "admin") {
+    return refuse("Read only", "Changes need an administrator. Nothing was changed.");
   }
   if (await timingSafeEqual(fields["token"] ?? "", viewer.formToken)) return null;
   return refuse("Form refused", "This form was not made for your session. Nothing was changed. Open the record again.");
@@ -78,7 +79,7 @@ function refusalText(refusal: Extract<ChangeResult, { kind: "refused" }>): strin
 }
 
 type ChangeReading =
-  | { readonly ok: true; readonly change: ChangeRequest; readonly isPreview: boolean }
+  | { readonly ok: true; readonly change: Omit<ChangeRequest, "by">; readonly isPreview: boolean }
   | { readonly ok: false; readonly errors: readonly string[] };
 
 function readChange(action: Change, fields: Readonly<Record<string, string>>): ChangeReading {
@@ -93,7 +94,7 @@ function readChange(action: Change, fields: Readonly<Record<string, string>>): C
   ];
   if (!parsed.ok || errors.length > 0) return { ok: false, errors };
   const { isPreview: _, ...change } = parsed.value;
-  return { ok: true, change: { ...change, by: "admin" }, isPreview };
+  return { ok: true, change, isPreview };
 }
 
 function responseOf({ status = "", headers = "", body = "" }: Readonly<Record<string, string>>): object {

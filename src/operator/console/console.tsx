@@ -7,6 +7,7 @@ import { csrf } from "hono/csrf";
 import { HTTPException } from "hono/http-exception";
 import { secureHeaders } from "hono/secure-headers";
 import { SCRIPT, STYLE } from "./assets.ts";
+import { auditRoutes } from "./audit.tsx";
 import { changeRoutes } from "./change.tsx";
 import { claimRoutes } from "./claims.tsx";
 import { eventRoutes } from "./events.tsx";
@@ -84,5 +85,6 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
   forgetScopeRoutes(app, paths, ports);
   eventRoutes(app, paths, ports);
   claimRoutes(app, paths, ports);
+  auditRoutes(app, paths, ports);
   return app;
 }

@@ -6,6 +6,7 @@ import { EVENT_STATES } from "../../core/outbox.ts";
 import { parseEventsChange, parseEventsQuery } from "../outbox-api.ts";
 import type { EventFilter } from "../outbox-operator.ts";
 import type { OutboxChangedView, OutboxEventView, OutboxPageView } from "../outbox-schema.ts";
+import type { Actor } from "../auth.ts";
 import type { Operator } from "../operator.ts";
 import { refuseForm } from "./change.tsx";
 import type { Signed } from "./guard.ts";
@@ -39,7 +40,7 @@ export function eventRoutes(app: Hono<Signed>, paths: Paths, { operator }: Conso
     const fields = await textFields(c.req.raw);
     const refusal = await refuseForm(view, fields);
     if (refusal !== null) return refusal;
-    const outcome = await change(fields, operator);
+    const outcome = await change(fields, operator, view.viewer.actor);
     const filter = { destination: fields["destination"] ?? null, state: stateOf(fields) };
     const page = await operator.outbox.list(filter, 50, null);
     if (page === null) return c.notFound();
@@ -53,7 +54,7 @@ function stateOf({ state }: Fields): EventFilter["state"] {
   return EVENT_STATES.find((one) => one === state) ?? null;
 }
 
-async function change(fields: Fields, operator: Operator): Promise<Outcome> {
+async function change(fields: Fields, operator: Operator, by: Actor): Promise<Outcome> {
   const { step = "count", destination, reason = "", confirmed, event } = fields;
   if (step !== "count" && confirmed !== "yes") return "Confirm it: tick the box above the buttons.";
   const [shard, place, id] = event?.split("~") ?? [];
@@ -64,7 +65,7 @@ async function change(fields: Fields, operator: Operator): Promise<Outcome> {
   const parsed = parseEventsChange(new TextEncoder().encode(JSON.stringify({ destination, reason, ...asked })));
   if (!parsed.ok) return parsed.reason;
   const action = step === "drop" ? "drop" : "resend";
-  return { ...(await operator.outbox.change({ ...parsed.value, action, by: "admin" })), step };
+  return { ...(await operator.outbox.change({ ...parsed.value, action, by })), step };
 }
 
 interface EventsProps {
@@ -106,7 +107,7 @@ function Events({ view, page, filter, event, isFirst, outcome, reason }: EventsP
         )}
         <Pages path={view.paths.events} query={query} isFirst={isFirst} cursor={cursor} />
       </section>
-      {destination === null || view.viewer.role !== "admin" ? null : (
+      {destination === null || view.viewer.actor.role !== "admin" ? null : (
         <ChangeForm view={view} filter={{ ...filter, destination }} event={event} reason={reason ?? ""} />
       )}
     </Page>

@@ -2,6 +2,7 @@
 // each step and never shown again.
 
 import type { Hono } from "hono";
+import type { Actor } from "../auth.ts";
 import type { Operator } from "../operator.ts";
 import type { ScopeErasedView } from "../change-schema.ts";
 import { noScopeText, parseScopeRequest } from "../scope-request.ts";
@@ -30,7 +31,7 @@ export function forgetScopeRoutes(app: Hono<Signed>, paths: Paths, { operator }:
     const fields = await textFields(c.req.raw);
     const refusal = await refuseForm(view, fields);
     if (refusal !== null) return refusal;
-    const outcome = await forget(fields, operator);
+    const outcome = await forget(fields, operator, view.viewer.actor);
     const isProblem = typeof outcome === "string";
     return show(
       <ForgetScope
@@ -45,7 +46,7 @@ export function forgetScopeRoutes(app: Hono<Signed>, paths: Paths, { operator }:
 }
 
 /** What was done, or why nothing was. */
-async function forget(fields: Fields, operator: Operator): Promise<Outcome | string> {
+async function forget(fields: Fields, operator: Operator, by: Actor): Promise<Outcome | string> {
   const isPreview = fields["step"] !== "forget";
   if (!isPreview && fields["confirmed"] !== "yes") return "Confirm it: tick the box above the button.";
   const parsed = parseScopeRequest({
@@ -60,7 +61,7 @@ async function forget(fields: Fields, operator: Operator): Promise<Outcome | str
   const unreachable: string[] = [];
   let { cursor } = parsed.value;
   for (let part = 1; ; part += 1) {
-    const result = await operator.forgetScope({ ...parsed.value, cursor, by: "admin" });
+    const result = await operator.forgetScope({ ...parsed.value, cursor, by });
     if (result.kind === "no-scope") return noScopeText(result.scopes);
     if (result.kind === "no-cursor") return "The shards have changed since. Start again.";
     erased.forgotten += result.forgotten;
@@ -104,7 +105,7 @@ function ForgetScope({ view, outcome, problem, reason }: ForgetScopeProps) {
           {problem}
         </p>
       )}
-      {view.viewer.role === "admin" ? (
+      {view.viewer.actor.role === "admin" ? (
         <form class="card" method="post" action={view.paths.forgetScope}>
           <FormToken view={view} />
           {cursor === null ? null : <input type="hidden" name="cursor" value={cursor} />}
@@ -132,7 +133,7 @@ function ForgetScope({ view, outcome, problem, reason }: ForgetScopeProps) {
           </button>
         </form>
       ) : (
-        <p class="empty">You are signed in with the read-only token. Changes need the administrator token.</p>
+        <p class="empty">You may read only. Changes need an administrator.</p>
       )}
     </Page>
   );

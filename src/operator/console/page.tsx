@@ -3,6 +3,7 @@
 import { html } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { HtmlEscapedString } from "hono/utils/html";
+import type { Actor } from "../auth.ts";
 import type { Paths, View } from "./view.ts";
 
 interface DocumentProps {
@@ -35,7 +36,14 @@ export function Document({ title, styleSrc, scriptSrc, now, news, from, children
     )}`;
 }
 
-export type Place = "overview" | "records" | "events" | "claims" | "shards" | null;
+export type Place = "overview" | "records" | "events" | "claims" | "shards" | "audit" | null;
+
+const ROLE_TITLES = { admin: "Administrator", reader: "Read only" } as const;
+
+/** The holders of ADMIN_TOKEN and READ_TOKEN are called by their role. */
+function isNamed({ name, role }: Actor): boolean {
+  return name !== role;
+}
 
 interface PageProps {
   readonly view: View;
@@ -48,7 +56,11 @@ interface PageProps {
 }
 
 export function Page({ view, title, place, news, from, children }: PageProps) {
-  const { paths, viewer, now } = view;
+  const {
+    paths,
+    viewer: { actor },
+    now,
+  } = view;
   const link = (name: string, href: string, its: Place): Child => (
     <a href={href} aria-current={its === place ? "page" : undefined}>
       {name}
@@ -68,6 +80,7 @@ export function Page({ view, title, place, news, from, children }: PageProps) {
             {link("Events", paths.events, "events")}
             {link("Claims", paths.claims, "claims")}
             {link("Shards", paths.shards, "shards")}
+            {link("Audit", paths.audit, "audit")}
           </nav>
           <div class="who">
             <div id="live" hidden>
@@ -76,11 +89,13 @@ export function Page({ view, title, place, news, from, children }: PageProps) {
                 Pause
               </button>
             </div>
-            <span class="soft small role">{viewer.role === "admin" ? "Administrator" : "Read only"}</span>
+            <span class="soft small role" title={ROLE_TITLES[actor.role]}>
+              {isNamed(actor) ? actor.name : ROLE_TITLES[actor.role]}
+            </span>
             <form method="post" action={paths.signOut}>
               <FormToken view={view} />
-              <button class="quiet">Sign out</button>
-              {viewer.role === "admin" ? (
+              {actor.via === "token" ? <button class="quiet">Sign out</button> : null}
+              {actor.role === "admin" ? (
                 <button class="quiet" formaction={paths.signOutEverywhere} title="Ends every session of the console">
                   Everywhere
                 </button>

@@ -80,8 +80,10 @@ export function pageRoutes(
   });
 
   app.get(`${paths.records}/:id{[0-9a-f]{64}}/body`, async (c) => {
-    if (c.var.view.viewer.role !== "admin") return c.notFound();
-    const body = await operator.body(recordId(c.req.param("id")));
+    const { actor } = c.var.view.viewer;
+    // Reading it is audited, so no other site may make a browser read it.
+    if (actor.role !== "admin" || c.req.header("Sec-Fetch-Site") === "cross-site") return c.notFound();
+    const body = await operator.body(recordId(c.req.param("id")), actor);
     if (body === null) return c.notFound();
     // Never shown by the browser: it is the origin's content on the console's host.
     return c.body(body, 200, {

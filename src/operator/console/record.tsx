@@ -57,7 +57,7 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
               <h2>Actions</h2>
             </div>
             <p class="empty">{advice}</p>
-            {view.viewer.role === "admin" ? (
+            {view.viewer.actor.role === "admin" ? (
               <ChangeForms view={view} record={record} changes={changes} draft={draft} />
             ) : (
               <p class="empty">You are signed in with the read-only token. Changes need the administrator token.</p>
@@ -69,7 +69,7 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
           <section class="card" id="response" data-live>
             <div class="head">
               <h2>Response</h2>
-              {record.response !== null && view.viewer.role === "admin" ? (
+              {record.response !== null && view.viewer.actor.role === "admin" ? (
                 <a class="small" href={view.paths.body(record.id)} download>
                   Body, {size(record.response.sizeBytes)}
                 </a>

@@ -1,44 +1,61 @@
 // The session: a value that the browser stores but cannot forge. It is signed with the operator's token, so that a new token
-// ends the sessions of the old one. It contains no secret.
+// ends the sessions of the old one, and nobody else's. It contains no secret.
 //
-//   admin.1795267816000.9b1d….4f0c….mac      role, end, generation, a random name, HMAC-SHA-256 of them
+//   ann.1795267816000.9b1d….4f0c….mac      name, end, generation, a random name, HMAC-SHA-256 of them
 //
-// Ending all sessions starts a new generation (see shard/operator-calls.ts).
+// Ending all sessions starts a new generation (see shard/operator-calls.ts). Whom Access proves needs no session.
 
-import type { Tokens } from "../../config/read-tokens.ts";
-import type { Role } from "../auth.ts";
-import type { Viewer } from "./view.ts";
+import type { OperatorTokens } from "../../config/operators.ts";
+import type { Role } from "../../core/audit.ts";
 
 /** A working day. Sessions are not renewed: sign in again. */
 export const SESSION_MS = 8 * 3_600_000;
 
-export interface Session extends Viewer {
+export interface Session {
+  readonly name: string;
+  readonly role: Role;
+  /** In every form that changes something. */
+  readonly formToken: string;
   /** The session is valid while this is the current generation. */
   readonly generation: string;
 }
 
-export async function beginSession(role: Role, tokens: Tokens, generation: string, now: number): Promise<string> {
-  const token = tokenOf(tokens, role);
-  if (token === null) throw new TypeError("nobody has this role");
-  const name = hex(crypto.getRandomValues(new Uint8Array(16)));
-  const claims = `${role}.${now + SESSION_MS}.${generation}.${name}`;
-  return `${claims}.${await sign(token, "session", claims)}`;
+export async function beginSession(
+  operator: string,
+  everybody: readonly OperatorTokens[],
+  generation: string,
+  now: number,
+): Promise<string> {
+  const known = everybody.find(({ name }) => name === operator);
+  if (known === undefined) throw new TypeError("nobody has this name");
+  const random = hex(crypto.getRandomValues(new Uint8Array(16)));
+  const claims = `${operator}.${now + SESSION_MS}.${generation}.${random}`;
+  return `${claims}.${await sign(known.values[0], "session", claims)}`;
 }
 
 /** `null` when there is none, it has ended, or its signature is wrong. */
-export async function readSession(value: string | undefined, tokens: Tokens, now: number): Promise<Session | null> {
-  const [, role, end, generation, name, mac] =
-    /^(admin|reader)\.(\d{1,15})\.([0-9a-f]{32})\.([0-9a-f]{32})\.([0-9a-f]{64})$/.exec(value ?? "") ?? [];
-  if ((role !== "admin" && role !== "reader") || generation === undefined || mac === undefined) return null;
-  if (Number(end) <= now) return null;
-  const token = tokenOf(tokens, role);
-  const claims = `${role}.${end}.${generation}.${name}`;
-  if (token === null || !(await isSigned(token, "session", claims, mac))) return null;
-  return { role, generation, formToken: await sign(token, "form", claims) };
+export async function readSession(
+  value: string | undefined,
+  everybody: readonly OperatorTokens[],
+  now: number,
+): Promise<Session | null> {
+  const [, name, end, generation, random, mac] =
+    /^([a-z0-9-]{1,63})\.(\d{1,15})\.([0-9a-f]{32})\.([0-9a-f]{32})\.([0-9a-f]{64})$/.exec(value ?? "") ?? [];
+  if (generation === undefined || mac === undefined || Number(end) <= now) return null;
+  const operator = everybody.find((one) => one.name === name);
+  if (operator === undefined) return null;
+  const claims = `${name}.${end}.${generation}.${random}`;
+  for (const token of operator.values) {
+    if (await isSigned(token, "session", claims, mac)) {
+      return { name: operator.name, role: operator.role, generation, formToken: await sign(token, "form", claims) };
+    }
+  }
+  return null;
 }
 
-function tokenOf({ admin, read }: Tokens, role: Role): string | null {
-  return role === "admin" ? admin : read;
+/** The form token for an operator whom Access has proved: nobody else has the assertion. */
+export function formTokenOf(assertion: string): Promise<string> {
+  return sign(assertion, "form", "access");
 }
 
 type Purpose = "session" | "form";

@@ -1,6 +1,7 @@
 // The way in and out: the token once, then a session.
 
 import type { Hono } from "hono";
+import { addressOf } from "../auth.ts";
 import type { Signed } from "./guard.ts";
 import { Brand, Document, show } from "./page.tsx";
 import { beginSession } from "./session.ts";
@@ -15,14 +16,14 @@ export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth, opera
       show(<SignIn paths={paths} error={error} done={null} next={next} isFromElsewhere={false} />, status, headers);
     if (!isPrivate(c)) return refuse(403, "This connection is not encrypted. Open the console over https.");
     const token = (given ?? "").trim();
-    const address = c.req.header("CF-Connecting-IP") ?? "local";
-    const admission = await auth.admitToken(token, address, Date.now());
+    const admission = await auth.admitToken(token, addressOf(c.req.raw.headers), Date.now());
     if (admission.kind === "admitted") {
-      setSessionCookie(c, await beginSession(admission.role, tokens, await operator.sessions(), Date.now()));
+      const { actor } = admission;
+      setSessionCookie(c, await beginSession(actor.name, tokens, await operator.signIn(actor), Date.now()));
       return c.redirect(next, 303);
     }
     if (admission.problem.code !== "operator-throttled") {
-      return refuse(403, "This is neither the ADMIN_TOKEN nor the READ_TOKEN.");
+      return refuse(403, "This is no operator's token.");
     }
     const seconds = Math.max(1, Math.ceil(admission.problem.retryAfterMs / 1000));
     const error = `Too many wrong tokens from your address. Try again in ${seconds} s.`;
@@ -102,8 +103,8 @@ function SignIn({ paths, error, done, next, isFromElsewhere }: SignInProps) {
             <input type="hidden" name="next" value={next} />
             <button class="main">Sign in</button>
             <p class="soft small" id="hint">
-              The value of the secret ADMIN_TOKEN, or of READ_TOKEN to look and change nothing. The session lasts eight
-              hours.
+              Your own, or the value of ADMIN_TOKEN, or of READ_TOKEN to look and change nothing. The session lasts
+              eight hours.
             </p>
           </form>
           {isFromElsewhere ? (

@@ -1,8 +1,9 @@
 // What the console works with: the parts of the gateway that it needs, who is signed in, the time, and its own addresses.
 
-import type { Tokens } from "../../config/read-tokens.ts";
+import type { OperatorTokens } from "../../config/operators.ts";
 import type { RecordId } from "../../core/units.ts";
-import type { OperatorAuth, Role } from "../auth.ts";
+import type { Audit } from "../audit.ts";
+import type { Actor, OperatorAuth } from "../auth.ts";
 import type { Operator } from "../operator.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
@@ -12,20 +13,21 @@ export interface ConsolePorts {
   /** The path for operators: `/_onceway`. */
   readonly basePath: string;
   readonly operator: Operator;
+  readonly audit: Pick<Audit, "page">;
   /** Outcomes by route since the counters started. */
   readonly traffic: () => Promise<readonly OutcomeCount[]>;
   /** What operators should change in routes. */
   readonly warnings: () => Promise<readonly RouteWarning[]>;
   /** The configured routes' paths. */
   readonly routes: readonly string[];
-  readonly tokens: Tokens;
+  readonly tokens: readonly OperatorTokens[];
   /** Shared with the API, so that wrong tokens count together. */
   readonly auth: OperatorAuth;
 }
 
 /** Who is signed in. */
 export interface Viewer {
-  readonly role: Role;
+  readonly actor: Actor;
   /** In every form that changes something. */
   readonly formToken: string;
 }
@@ -51,6 +53,7 @@ export function pathsBelow(base: string) {
     shards: `${console}/shards`,
     events: `${console}/events`,
     claims: `${console}/claims`,
+    audit: `${console}/audit`,
     forgetScope: `${console}/records/forget-scope`,
     signIn: `${console}/sign-in`,
     signOut: `${console}/sign-out`,

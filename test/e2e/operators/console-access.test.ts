@@ -111,7 +111,7 @@ describe("signing in", () => {
     await page.goto(BASE);
     await page.getByLabel("Operator token").fill("wrong");
     await page.getByRole("button", { name: "Sign in" }).click();
-    expect(await page.getByRole("alert").textContent()).toBe("This is neither the ADMIN_TOKEN nor the READ_TOKEN.");
+    expect(await page.getByRole("alert").textContent()).toBe("This is no operator's token.");
     await close();
   });
 

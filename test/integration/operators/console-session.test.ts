@@ -1,10 +1,14 @@
 import { env } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
+import type { OperatorTokens } from "../../../src/config/operators.ts";
 import type { KeyShard } from "../../../src/shard/key-shard.ts";
 import { operatorCalls } from "../../../src/shard/itty.ts";
 import { beginSession, readSession, SESSION_MS } from "../../../src/operator/console/session.ts";
 
-const TOKENS = { admin: "a".repeat(32), read: "r".repeat(32) };
+const ADMIN: OperatorTokens = { name: "admin", role: "admin", values: ["a".repeat(32)] };
+const READER: OperatorTokens = { name: "reader", role: "reader", values: ["r".repeat(32)] };
+const ANN: OperatorTokens = { name: "ann", role: "admin", values: ["n".repeat(32)] };
+const TOKENS = [ADMIN, READER, ANN];
 const NOW = 1_795_000_000_000;
 const GENERATION = "0123456789abcdef".repeat(2);
 
@@ -32,12 +36,26 @@ describe("a session of the console", () => {
     expect(await readSession(`${claims}.${tokens[0] ?? ""}`, TOKENS, NOW)).toBeNull();
   });
 
-  it("ends when its token is changed or removed", async () => {
-    const admin = await beginSession("admin", TOKENS, GENERATION, NOW);
-    const reader = await beginSession("reader", TOKENS, GENERATION, NOW);
-    expect(await readSession(admin, { ...TOKENS, admin: "b".repeat(32) }, NOW)).toBeNull();
-    expect((await readSession(reader, { ...TOKENS, admin: "b".repeat(32) }, NOW))?.role).toBe("reader");
-    expect(await readSession(reader, { ...TOKENS, read: null }, NOW)).toBeNull();
+  it("ends when its operator's token is changed or removed, and nobody else's does", async () => {
+    const [admin, reader, ann] = await Promise.all(
+      TOKENS.map(({ name }) => beginSession(name, TOKENS, GENERATION, NOW)),
+    );
+    const changed = [{ ...ADMIN, values: ["b".repeat(32)] as const }, READER];
+    expect(await readSession(admin, changed, NOW)).toBeNull();
+    expect(await readSession(ann, changed, NOW)).toBeNull();
+    expect(await readSession(reader, changed, NOW)).toMatchObject({ name: "reader", role: "reader" });
+  });
+
+  it("goes on while the token before is still configured, and has the role that is configured now", async () => {
+    const value = await beginSession("ann", TOKENS, GENERATION, NOW);
+    const rotated: OperatorTokens = { name: "ann", role: "reader", values: ["m".repeat(32), "n".repeat(32)] };
+    expect(await readSession(value, [rotated], NOW)).toMatchObject({ name: "ann", role: "reader" });
+    expect(await readSession(value, [{ ...rotated, values: ["m".repeat(32)] }], NOW)).toBeNull();
+  });
+
+  it("is not another operator's, whatever name is written into it", async () => {
+    const value = await beginSession("reader", TOKENS, GENERATION, NOW);
+    expect(await readSession(value.replace("reader", "ann"), TOKENS, NOW)).toBeNull();
   });
 
   it.each(["", "admin", "admin.1.2.3", "root.9999999999999.0.0.0"])("is not %j", async (value) => {

@@ -1,6 +1,7 @@
 // Operators and two layouts of real objects: records of the older one are listed, found, changed and counted where they are, and
 // closing it seals its objects.
 
+import { ADMIN } from "../support/operators.ts";
 import { env } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { layoutName } from "../../../src/config/layout.ts";
@@ -99,7 +100,7 @@ it("records of an older layout are listed, found by key and id, and changed wher
   expect(record.shard).toMatch(new RegExp(`^shard-[01]-of-${titles.older}$`));
   expect(await listed(operator, { idPrefix: record.id.slice(0, 12) })).toEqual([record]);
   expect(await operator.inspect(record.id)).toMatchObject(record);
-  const change = { action: "forget", by: "admin", reason: "test", response: null } as const;
+  const change = { action: "forget", by: ADMIN, reason: "test", response: null } as const;
   expect(await operator.change(record.id, change)).toEqual({ kind: "forgotten" });
   expect(await operator.inspect(record.id)).toBeNull();
   expect((await listed(operator)).map(({ key }) => key)).toEqual([newer]);
@@ -115,13 +116,13 @@ it("a layout that is closed is sealed for the one in force, and may go when its 
     { layout: titles.older, left: titles.own, objects: 2, open: 2, sealed: 0, empty: 0, mayGo: false },
   ]);
   const closed = { layout: titles.older, open: 0, sealed: 1, empty: 1, keys: 1, next: [titles.own], mayGo: false };
-  expect(await operator.close(titles.older, "admin")).toMatchObject({ kind: "closed", layout: closed });
+  expect(await operator.close(titles.older, ADMIN)).toMatchObject({ kind: "closed", layout: closed });
   // Once more changes nothing.
-  expect(await operator.close(titles.older, "admin")).toMatchObject({ kind: "closed", layout: closed });
+  expect(await operator.close(titles.older, ADMIN)).toMatchObject({ kind: "closed", layout: closed });
   expect(await stateNow()).toMatchObject([{ open: 3 }, closed]);
   const [record] = await listed(operator, { key });
   if (record === undefined) throw new Error("not found");
-  await operator.change(record.id, { action: "forget", by: "admin", reason: "test", response: null });
+  await operator.change(record.id, { action: "forget", by: ADMIN, reason: "test", response: null });
   expect(await stateNow()).toMatchObject([
     { open: 3, mayGo: false },
     { sealed: 0, empty: 2, keys: 0, mayGo: true },
@@ -131,19 +132,19 @@ it("a layout that is closed is sealed for the one in force, and may go when its 
 
 it("a layout in force, an unknown one, and one with an object for each key cannot be closed", async () => {
   const { operator, titles } = startScene();
-  expect(await operator.close(titles.own, "admin")).toEqual({ kind: "refused", why: "in-force" });
-  expect(await operator.close("64", "admin")).toEqual({ kind: "refused", why: "unknown" });
+  expect(await operator.close(titles.own, ADMIN)).toEqual({ kind: "refused", why: "in-force" });
+  expect(await operator.close("64", ADMIN)).toEqual({ kind: "refused", why: "unknown" });
   const settings = { origin: "https://origin.example", shards: `2${randomLetters()}`, previous_shards: ["per-key"] };
   const read = readConfig({ IDEMPOTENCY: settings, ROUTES: [{ path: "/act" }] });
   if (!read.ok) throw new Error("invalid");
   const perKey = new ShardOperator(env.KEY_SHARD, read.config.routes, new Encryptions([]));
-  expect(await perKey.close("per-key", "admin")).toEqual({ kind: "refused", why: "per-key" });
+  expect(await perKey.close("per-key", ADMIN)).toEqual({ kind: "refused", why: "per-key" });
 });
 
 it("metrics count the objects of each layout by state", async () => {
   const { operator, places, titles, claim } = startScene();
   await claim(crypto.randomUUID(), "older");
-  await operator.close(titles.older, "admin");
+  await operator.close(titles.older, ADMIN);
   const metrics = parseExposition(await readerOf(places, "/act").metrics());
   const objects = metrics.filter(({ name }) => name === "onceway_layout_objects");
   expect(objects.map(({ labels, value }) => [labels["layout"], labels["state"], value])).toEqual([

@@ -4,6 +4,9 @@ import { describe, expect, it } from "vitest";
 import { Encryptions } from "../../../src/http/encryption.ts";
 import openapi from "../../../src/operator/openapi.json";
 import { operatorApp } from "../../../src/operator/api.ts";
+import { Audit } from "../../../src/operator/audit.ts";
+import { JwtProver } from "../../../src/http/identity-jwt.ts";
+import { EVERYBODY, TOKENS } from "../support/operators.ts";
 import { OperatorAuth } from "../../../src/operator/auth.ts";
 import { MAX_FAILURES } from "../../../src/http/token-auth.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
@@ -12,20 +15,23 @@ import { ShardPlaces } from "../../../src/operator/shards.ts";
 import { env } from "cloudflare:test";
 import { version } from "../../../package.json";
 
-const tokens = { admin: "a".repeat(32), read: "r".repeat(32) };
+const tokens = TOKENS;
+const noAccess = new JwtProver([], {
+  network: { fetch: () => Promise.reject(new Error("not called")) },
+  waitUntil: () => undefined,
+});
 
 it("every route of the code is in the OpenAPI file, and every operation of the file is a route", () => {
   const namespace = env.KEY_SHARD;
   const { counting: shards, totals } = new ShardPlaces([]);
   const nothing = { keepRecords: true, routes: [], flush: () => Promise.resolve(), waitUntil: () => undefined };
   const reader = new TrafficReader({ namespace, shards, totals, ...nothing });
-  const app = operatorApp(
-    "/_onceway",
-    new OperatorAuth(tokens),
-    new ShardOperator(namespace, [], new Encryptions([])),
+  const app = operatorApp("/_onceway", new OperatorAuth(EVERYBODY, noAccess), {
+    operator: new ShardOperator(namespace, [], new Encryptions([])),
+    audit: new Audit(() => Promise.reject(new Error("not called"))),
     reader,
-    () => Promise.reject(new Error("not called")),
-  );
+    tryQueue: () => Promise.reject(new Error("not called")),
+  });
   const routes = app.routes
     // The token check runs before all routes.
     .filter(({ method }) => method !== "ALL")
@@ -38,15 +44,23 @@ it("every route of the code is in the OpenAPI file, and every operation of the f
 });
 
 describe("tokens", () => {
-  const auth = (): OperatorAuth => new OperatorAuth(tokens);
+  const auth = (): OperatorAuth => new OperatorAuth(EVERYBODY, noAccess);
 
   it("decide who may change and who may read", async () => {
     const one = auth();
-    expect(await one.admitToken(tokens.admin, "a", 0)).toEqual({ kind: "admitted", role: "admin" });
-    expect(await one.admitToken(tokens.read, "a", 0)).toEqual({ kind: "admitted", role: "reader" });
-    expect(await one.admit(`bearer ${tokens.read}`, "a", 0)).toMatchObject({ role: "reader" });
-    const none = new OperatorAuth({ admin: tokens.admin, read: null });
-    expect(await none.admitToken(tokens.admin, "a", 0)).toMatchObject({ role: "admin" });
+    const of = (name: string, role: string) => ({
+      kind: "admitted",
+      actor: { name, role, via: "token", address: "a" },
+    });
+    expect(await one.admitToken(tokens.admin, "a", 0)).toEqual(of("admin", "admin"));
+    expect(await one.admitToken(tokens.read, "a", 0)).toEqual(of("reader", "reader"));
+    expect(await one.admitToken(tokens.ann, "a", 0)).toEqual(of("ann", "admin"));
+    // The token before it, while it is changed.
+    expect(await one.admitToken("o".repeat(32), "a", 0)).toEqual(of("ann", "admin"));
+    const headers = new Headers({ authorization: `bearer ${tokens.read}` });
+    expect(await one.admit(headers, 0)).toMatchObject({ actor: { name: "reader", address: "local" } });
+    const none = new OperatorAuth({ tokens: EVERYBODY.tokens.slice(0, 1), access: null }, noAccess);
+    expect(await none.admitToken(tokens.admin, "a", 0)).toMatchObject({ kind: "admitted" });
     expect(await none.admitToken(tokens.read, "a", 0)).toMatchObject({ kind: "refused" });
   });
 

@@ -1,6 +1,7 @@
 // Deployments of the whole gateway with different layouts, over one namespace of objects in workerd, and one origin under the
 // test's control. Each bench has layouts of its own, because a seal lasts for as long as the file's storage.
 
+import { ADMIN } from "./operators.ts";
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
 import { Encryptions } from "../../../src/http/encryption.ts";
@@ -96,7 +97,7 @@ export class Deployments {
     const read = readConfig({ IDEMPOTENCY: { origin: ORIGIN, ...shards }, ROUTES: [{ path: "/*" }] });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     const operator = new ShardOperator(env.KEY_SHARD, read.config.routes, new Encryptions([]));
-    const { kind } = await operator.close(this.layout(count), "admin");
+    const { kind } = await operator.close(this.layout(count), ADMIN);
     if (kind !== "closed") throw new Error(`layout ${count} is not closed`);
   }
 

@@ -42,7 +42,7 @@ describe("the JSON Schema", () => {
     const references = [...text.matchAll(/"\$ref": "([^"]*)"/g)].map((match) => match[1]);
     expect(new Set(references)).toEqual(
       new Set(
-        ["vars", "settings", "route", "identity", "queue", "destination", "consumer"].map(
+        ["vars", "settings", "route", "identity", "queue", "destination", "consumer", "operator", "access"].map(
           (name) => `#/definitions/${name}`,
         ),
       ),

@@ -115,10 +115,12 @@ describe("tokens", () => {
   const READ_TOKEN = "secret-of-a-reader-0123456789abc";
 
   it("are read: one, both or none", () => {
-    expect(readConfig(env())).toMatchObject({ tokens: null });
-    expect(readConfig(env(undefined, { ADMIN_TOKEN }))).toMatchObject({ tokens: { admin: ADMIN_TOKEN, read: null } });
+    expect(readConfig(env())).toMatchObject({ operators: null });
+    const admin = { name: "admin", role: "admin", values: [ADMIN_TOKEN] };
+    expect(readConfig(env(undefined, { ADMIN_TOKEN }))).toMatchObject({ operators: { tokens: [admin], access: null } });
     const both = readConfig(env(undefined, { ADMIN_TOKEN, READ_TOKEN }));
-    expect(both).toMatchObject({ tokens: { admin: ADMIN_TOKEN, read: READ_TOKEN } });
+    const reader = { name: "reader", role: "reader", values: [READ_TOKEN] };
+    expect(both).toMatchObject({ operators: { tokens: [admin, reader] } });
   });
 
   it.each([

@@ -1,0 +1,181 @@
+// Reads who operates the gateway: every variable whose name starts with `OPERATORS`, the variable `ACCESS`, and the tokens, which are
+// secrets (`wrangler secret put ADMIN_TOKEN`). No message may ever show one.
+
+import * as v from "valibot";
+
+import type { HasBinding } from "./in-force.ts";
+import type { AccessRules, NamedOperator, OperatorTokens } from "./operators.ts";
+import { dotted, isTable, readJson, unknownMembers } from "./read-settings.ts";
+import { readTables, variablesOf } from "./read-tables.ts";
+import { MAKE_TOKEN, tokenProblems } from "./read-tokens.ts";
+import type { ConfigProblem } from "./resolved.ts";
+import { accessSchema, operatorSchema } from "./settings-operator.ts";
+
+const ADVICE = 'write [[vars.OPERATORS]] with name = "ann", role = "admin" and token = "ANN_TOKEN"';
+
+const OPERATORS = {
+  variable: "OPERATORS",
+  plural: "operators",
+  advice: ADVICE,
+  schema: operatorSchema,
+  members: Object.keys(operatorSchema.entries),
+  missing: {
+    name: 'is missing: write name = "ann"',
+    role: 'is missing: write role = "admin", or "reader" for one who may only look',
+    token: 'is missing: write token = "ANN_TOKEN", the name of a secret',
+  },
+  nothingFor: "for operators",
+  named: { member: "name", what: "operator", of: ({ name }: v.InferOutput<typeof operatorSchema>) => name },
+};
+
+/** The secrets of those who have no name of their own. */
+const UNNAMED = ["ADMIN_TOKEN", "READ_TOKEN"] as const;
+
+interface NamedReading {
+  readonly named: readonly NamedOperator[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** Names of the variables that hold operators, in the order in which they are read. */
+export function operatorVariables(env: Readonly<Record<string, unknown>>): readonly string[] {
+  return variablesOf(env, OPERATORS.variable);
+}
+
+export function readOperators(env: Readonly<Record<string, unknown>>, hasBinding: HasBinding): NamedReading {
+  const { tables, problems } = readTables(env, OPERATORS);
+  const users = new Map<string, string>();
+  const named = tables.map(({ name: place, written: { name, role, token, token_previous: previous } }) => ({
+    place,
+    name,
+    role,
+    secrets: previous === undefined ? [token] : [token, previous],
+  }));
+  const wrong = named.flatMap(({ place, secrets }) =>
+    secrets.flatMap((secret, at): readonly ConfigProblem[] => {
+      const path = `${place}.${at === 0 ? "token" : "token_previous"}`;
+      const user = users.get(secret);
+      users.set(secret, path);
+      if (UNNAMED.some((one) => one === secret)) {
+        return [
+          { path, message: `is ${secret}, whose holder is called otherwise: write a secret of this operator's own` },
+        ];
+      }
+      if (user !== undefined) {
+        return [{ path, message: `is ${secret}, which ${user} has already: write a secret of its own` }];
+      }
+      if (hasBinding(secret, "secret")) return [];
+      return [{ path, message: `there is no secret ${secret}: write it with npx wrangler secret put ${secret}` }];
+    }),
+  );
+  return { named, problems: [...problems, ...wrong] };
+}
+
+interface AccessReading {
+  /** `null`: there is none, or it has problems. */
+  readonly access: AccessRules | null;
+  readonly problems: readonly ConfigProblem[];
+}
+
+const ACCESS_ADVICE =
+  'write [vars.ACCESS] with team = "https://acme.cloudflareaccess.com", audience = "…" and admins = ["ann@example.com"]';
+
+const ACCESS_NEEDS = {
+  team: 'is missing: write team = "https://acme.cloudflareaccess.com"',
+  audience: 'is missing: write audience = "…", the AUD tag of the Access application',
+};
+
+export function readAccess(env: Readonly<Record<string, unknown>>): AccessReading {
+  const variable = env["ACCESS"];
+  if (variable === undefined) return { access: null, problems: [] };
+  const read = readJson(variable);
+  if (!read.ok) return refused({ path: "ACCESS", message: read.message });
+  const table = read.value;
+  if (!isTable(table)) return refused({ path: "ACCESS", message: `must be a table: ${ACCESS_ADVICE}` });
+  const known = Object.keys(accessSchema.entries);
+  const problems = [
+    ...unknownMembers(table, "ACCESS", known),
+    ...Object.entries(ACCESS_NEEDS).flatMap(([name, message]) =>
+      table[name] === undefined ? [{ path: `ACCESS.${name}`, message }] : [],
+    ),
+  ];
+  const parsed = v.safeParse(
+    accessSchema,
+    Object.fromEntries(Object.entries(table).filter(([name]) => known.includes(name))),
+  );
+  if (!parsed.success) {
+    const wrong = parsed.issues.map(({ path, message }) => ({
+      path: `ACCESS${dotted(path?.map(({ key }) => key) ?? [])}`,
+      message,
+    }));
+    return refused(...problems, ...wrong);
+  }
+  const { team, audience, admins = [], readers = [] } = parsed.output;
+  if (problems.length > 0 || team === undefined || audience === undefined) return refused(...problems);
+  if (admins.length + readers.length === 0) {
+    return refused({
+      path: "ACCESS.admins",
+      message: 'lets nobody in: write admins = ["ann@example.com"], or readers',
+    });
+  }
+  return { access: { issuer: issuerOf(team, audience), admins, readers }, problems };
+}
+
+function refused(...problems: readonly ConfigProblem[]): AccessReading {
+  return { access: null, problems };
+}
+
+/**
+ * What assertions of Access must be: https://developers.cloudflare.com/cloudflare-one/access-controls/applications/http-apps/authorization-cookie/validating-json/
+ */
+function issuerOf(team: string, audience: string): AccessRules["issuer"] {
+  return {
+    issuer: team,
+    audience: [audience],
+    claim: ["email"],
+    jwks: `${team}/cdn-cgi/access/certs`,
+    algorithms: ["RS256"],
+    clockToleranceMs: 30_000,
+  };
+}
+
+interface TokensReading {
+  readonly tokens: readonly OperatorTokens[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** `hasAccess`: whether there are operators without a token. */
+export function readOperatorTokens(
+  env: Readonly<Record<string, unknown>>,
+  named: readonly NamedOperator[],
+  hasAccess: boolean,
+): TokensReading {
+  const everybody = [
+    { name: "admin", role: "admin" as const, secrets: ["ADMIN_TOKEN"] },
+    { name: "reader", role: "reader" as const, secrets: ["READ_TOKEN"] },
+    ...named,
+  ];
+  const problems: ConfigProblem[] = [];
+  const holders = new Map<string, string>();
+  const tokens = everybody.flatMap(({ name, role, secrets }): readonly OperatorTokens[] => {
+    const values = secrets.flatMap((secret) => {
+      const value = env[secret];
+      const faults = tokenProblems(secret, value);
+      problems.push(...faults);
+      if (typeof value !== "string" || faults.length > 0) return [];
+      // One secret in two places is a problem of those places.
+      if ((holders.get(value) ?? secret) !== secret) {
+        problems.push({ path: secret, message: `must differ from every other operator's token: ${MAKE_TOKEN}` });
+      }
+      holders.set(value, secret);
+      return [value];
+    });
+    const [first, ...others] = values;
+    return first === undefined ? [] : [{ name, role, values: [first, ...others] }];
+  });
+  const [, read] = UNNAMED;
+  if (env[read] !== undefined && env["ADMIN_TOKEN"] === undefined && named.length === 0 && !hasAccess) {
+    const message = "has no effect without ADMIN_TOKEN: set that too, or leave READ_TOKEN out";
+    problems.push({ path: read, message });
+  }
+  return { tokens, problems };
+}

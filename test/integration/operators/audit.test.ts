@@ -1,0 +1,147 @@
+// The audit log in the operators' object: what its triggers refuse, and its pages. And: no change without an entry.
+
+import { env, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import { Encryptions } from "../../../src/http/encryption.ts";
+import { Audit, audited } from "../../../src/operator/audit.ts";
+import { ShardOperator } from "../../../src/operator/shard-operator.ts";
+import { AUDIT_URL, type AuditCall } from "../../../src/shard/operator-calls.ts";
+import type { AuditEntry } from "../../../src/shard/store/audit.ts";
+import { ADMIN } from "../support/operators.ts";
+
+const ENTRY: AuditEntry = {
+  by: "ann",
+  role: "admin",
+  via: "token",
+  action: "release",
+  target: "a".repeat(64),
+  reason: "seen",
+  address: "192.0.2.1",
+};
+const ALL = { by: null, action: null, since: null, before: null, limit: 50 } as const;
+
+function startLog() {
+  const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+  const ask = async <T>(call: AuditCall): Promise<T> => {
+    const response = await stub.fetch(AUDIT_URL, { method: "POST", body: JSON.stringify(call) });
+    return response.json();
+  };
+  const sql = (statement: string): Promise<void> =>
+    runInDurableObject(stub, (_object, state) => void state.storage.sql.exec(statement).toArray());
+  return { audit: new Audit(ask), ask, sql };
+}
+
+describe("the audit log", () => {
+  it("has no table until something is written, and is empty then", async () => {
+    const { audit } = startLog();
+    expect(await audit.page(ALL)).toEqual({ entries: [], next: null });
+  });
+
+  it("keeps what was written, and sets an outcome once", async () => {
+    const { audit, ask } = startLog();
+    const number = await ask<number>({ kind: "begin", entry: ENTRY });
+    expect((await audit.page(ALL)).entries).toEqual([{ ...ENTRY, number, at: expect.any(Number), outcome: null }]);
+    await ask({ kind: "end", number, outcome: "done" });
+    await expect(ask({ kind: "end", number, outcome: "refused: none" })).rejects.toThrow("append-only");
+    expect((await audit.page(ALL)).entries).toMatchObject([{ number, outcome: "done" }]);
+  });
+
+  it.each([
+    ["a deletion", "DELETE FROM audit"],
+    ["another reason", "UPDATE audit SET reason = 'other'"],
+    ["another operator, with an outcome", "UPDATE audit SET operator = 'eve', outcome = 'done' WHERE outcome IS NULL"],
+    ["another outcome", "UPDATE audit SET outcome = 'refused' WHERE number = 1"],
+    ["an outcome that is taken back", "UPDATE audit SET outcome = NULL WHERE number = 1"],
+    ["another time", "UPDATE audit SET at = 0"],
+    ["another number", "UPDATE audit SET number = 7, outcome = 'done' WHERE number = 2"],
+    [
+      "a replacement, which deletes without a trigger",
+      "REPLACE INTO audit (number, at, operator, role, via, action, address) VALUES (1, 0, 'eve', 'admin', 'token', 'drop', '')",
+    ],
+    [
+      "an upsert",
+      "INSERT INTO audit (number, at, operator, role, via, action, address) VALUES (1, 0, 'e', 'admin', 'token', 'drop', '') ON CONFLICT DO UPDATE SET reason = 'other'",
+    ],
+    [
+      "an entry that begins with its outcome",
+      "INSERT INTO audit (at, operator, role, via, action, address, outcome) VALUES (0, 'e', 'admin', 'token', 'drop', '', 'done')",
+    ],
+  ])("refuses %s", async (_name, statement) => {
+    const { audit, ask, sql } = startLog();
+    await ask({ kind: "end", number: await ask<number>({ kind: "begin", entry: ENTRY }), outcome: "done" });
+    await ask({ kind: "begin", entry: ENTRY });
+    const before = await audit.page(ALL);
+    await expect(sql(statement)).rejects.toThrow("append-only");
+    expect(await audit.page(ALL)).toEqual(before);
+  });
+
+  it("is read newest first, page by page, by operator, action and time", async () => {
+    const { audit, ask } = startLog();
+    for (const by of ["ann", "bob", "ann", "bob", "ann"]) {
+      await ask({ kind: "begin", entry: { ...ENTRY, by, action: by === "ann" ? "release" : "forget" } });
+    }
+    const numbers: number[][] = [];
+    let before: number | null = null;
+    do {
+      const page: Awaited<ReturnType<Audit["page"]>> = await audit.page({ ...ALL, by: "ann", limit: 2, before });
+      numbers.push(page.entries.map(({ number }) => number));
+      before = page.next;
+    } while (before !== null);
+    expect(numbers).toEqual([[5, 3], [1]]);
+    expect((await audit.page({ ...ALL, action: "forget" })).entries.map(({ number }) => number)).toEqual([4, 2]);
+    expect((await audit.page({ ...ALL, since: Date.now() + 60_000 })).entries).toEqual([]);
+  });
+
+  it("goes on beyond what one call looks at", async () => {
+    const { audit, ask, sql } = startLog();
+    await ask({ kind: "begin", entry: { ...ENTRY, by: "bob" } });
+    await sql(
+      "INSERT INTO audit (at, operator, role, via, action, address) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500) SELECT 0, 'ann', 'admin', 'token', 'drop', '' FROM n",
+    );
+    const first = await audit.page({ ...ALL, by: "bob" });
+    expect(first).toEqual({ entries: [], next: 502 });
+    const second = await audit.page({ ...ALL, by: "bob", before: first.next });
+    expect(second).toMatchObject({ entries: [{ by: "bob" }], next: null });
+  });
+});
+
+describe("an audited operator", () => {
+  const operator = () => new ShardOperator(env.KEY_SHARD, [], new Encryptions([]));
+
+  it("changes nothing when the entry cannot be written", async () => {
+    const inner = operator();
+    const silent = audited(inner, new Audit(() => Promise.reject(new Error("unreachable"))));
+    const generation = await inner.sessions();
+    await expect(silent.endSessions(ADMIN)).rejects.toThrow("unreachable");
+    expect(await inner.sessions()).toBe(generation);
+    await expect(silent.signIn(ADMIN)).rejects.toThrow("unreachable");
+  });
+
+  it("writes the entry before the change, and says of one without an answer that there was none", async () => {
+    const { audit } = startLog();
+    const seen: unknown[] = [];
+    const change = async (): Promise<never> => {
+      seen.push(...(await audit.page(ALL)).entries);
+      throw new Error("no answer");
+    };
+    await expect(audit.record(ADMIN, "close-layout", { target: "64" }, change, () => "done")).rejects.toThrow();
+    expect(seen).toMatchObject([{ by: "admin", action: "close-layout", target: "64", outcome: null }]);
+    expect((await audit.page(ALL)).entries).toMatchObject([{ outcome: "no answer" }]);
+  });
+
+  it("writes no value of a scope, not even one that was typed in place of a part's name", async () => {
+    const { audit } = startLog();
+    const one = audited(operator(), audit);
+    const scope = new Map([
+      ["header:authorization", "Bearer confidential"],
+      ["Bearer confidential", "x"],
+    ]);
+    const forgetting = { scope, by: ADMIN, reason: "asked", isPreview: false, includesUnknown: false, cursor: null };
+    expect(await one.forgetScope(forgetting)).toMatchObject({ kind: "no-scope" });
+    await one.forgetScope({ ...forgetting, isPreview: true });
+    const { entries } = await audit.page(ALL);
+    expect(entries).toMatchObject([{ action: "forget-scope", outcome: "refused: no-scope" }]);
+    expect(JSON.stringify(entries)).not.toContain("confidential");
+    expect(entries[0]?.target).toBe("header:authorization,(no part of a scope)");
+  });
+});
