@@ -161,7 +161,7 @@ describe("after a roll-back to code from before", () => {
         ["/retry", lost],
       ] as const) {
         const answer = await send({ path, key });
-        expectProblem(answer, { code: "response-not-kept", status: 409, retryable: false, echo: key });
+        expectProblem(answer, { code: "response-not-kept", status: 409, retryable: false, echo: key, isOld: true });
         expect(await origin.effects(key)).toBe(1);
       }
       await gateway.kill9();

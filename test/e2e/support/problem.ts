@@ -4,12 +4,14 @@ import * as v from "valibot";
 import { expect } from "vitest";
 import { headerValue, type RawResponse } from "../../support/http.ts";
 
+const instance = v.pipe(v.string(), v.regex(/^urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/));
+
 const problemBody = v.looseObject({
   type: v.string(),
   title: v.string(),
   status: v.number(),
   detail: v.string(),
-  instance: v.pipe(v.string(), v.regex(/^urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)),
+  instance: v.optional(instance),
   code: v.string(),
   retryable: v.boolean(),
   error: v.strictObject({ type: v.literal("idempotency_error"), code: v.string(), message: v.string() }),
@@ -23,11 +25,13 @@ export interface ExpectedProblem {
   readonly retryable: boolean;
   /** The key as the client sent it; `null` where there is no valid one to repeat. */
   readonly echo: string | null;
+  /** Whether the code is older than the name of the occurrence. */
+  readonly isOld?: boolean;
 }
 
 /** Checks a response against everything that a problem promises. Returns its body for further checks. */
 export function expectProblem(response: RawResponse, expected: ExpectedProblem): ProblemBody {
-  const { code, status, retryable, echo } = expected;
+  const { code, status, retryable, echo, isOld = false } = expected;
   const text = response.body.toString();
   expect({ status: response.status, text }).toEqual({ status, text: expect.stringContaining(`"${code}"`) });
   expect(headerValue(response, "content-type")).toBe("application/problem+json");
@@ -42,6 +46,7 @@ export function expectProblem(response: RawResponse, expected: ExpectedProblem):
   const body = v.parse(problemBody, JSON.parse(text));
   expect(body).toMatchObject({ status, code, retryable, error: { code, message: body.detail } });
   expect(body.type).toBe(`/.well-known/idempotency#${code}`);
+  expect(body.instance === undefined).toBe(isOld);
   expect(body.title).not.toBe("");
   expect(body.detail).not.toBe("");
   return body;
