@@ -20,6 +20,9 @@ type PassIntent = Extract<Intent, { readonly kind: "pass" }>;
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
+/** Answers requests, and has others answer those that no route protects, if there is somebody. */
+type PassingHandle = (request: Request, passOn?: Handle) => Response | Promise<Response>;
+
 /** What the handler needs to know about operators. */
 export interface Operators {
   /** Answers their requests, whose paths begin with `config.operatorPath`. */
@@ -42,11 +45,12 @@ export function createApp(
   ports: Ports,
   { operate, isTheirs }: Operators = NO_OPERATORS,
   consumers: Consumers = NO_CONSUMERS,
-): Handle {
+): PassingHandle {
+  const portsTo = (passOn: Handle | undefined): PassingPorts => (passOn === undefined ? ports : { ...ports, passOn });
   const readIntent = intentReader(config, isTheirs, consumers.isTheirs);
   const replays = new ReplayCache();
   const rotating = new RotatingTokens((route) => ports.reporter.rotating(route));
-  return guarded((request, url) => {
+  return guarded((request, url, passOn) => {
     const intent = readIntent(request, url);
     switch (intent.kind) {
       case "operate":
@@ -63,7 +67,7 @@ export function createApp(
         return preflightResponse(intent.route, intent.cors, intent.preflight);
       case "pass":
         if (intent.route !== null) ports.reporter.passed(intent.route.path);
-        return pass(intent, ports);
+        return pass(intent, portsTo(passOn));
       case "refuse-exchange":
         return refuseExchange(intent, ports).then((answer) => forPage(intent, answer));
       case "monitor":
@@ -73,7 +77,7 @@ export function createApp(
       case "exchange":
       case "search":
         rotating.look(intent.route, intent.headers);
-        return run(intent, ports, replays);
+        return run(intent, portsTo(passOn), replays);
     }
   });
 }
@@ -95,12 +99,12 @@ export function createRefusingApp(problems: readonly ConfigProblem[]): Handle {
 }
 
 /** Answers every request, even when `answer` fails. A request without a valid host is refused before anything else. */
-function guarded(answer: (request: Request, url: URL) => Response | Promise<Response>): Handle {
-  return async (request) => {
+function guarded(answer: (request: Request, url: URL, passOn?: Handle) => Response | Promise<Response>): PassingHandle {
+  return async (request, passOn) => {
     const url = isHost(request.headers.get("host")) ? URL.parse(request.url) : null;
     if (url === null) return refuse(NO_URL);
     try {
-      return await answer(request, url);
+      return await answer(request, url, passOn);
     } catch (error) {
       return refuseAfterBug(error);
     }
@@ -127,8 +131,20 @@ function refuseLoop(): Response {
   return refuse({ code: "configuration-invalid", problemCount: 1 });
 }
 
+interface PassingPorts extends Ports {
+  /** Answers what no route protects, instead of the origin. */
+  readonly passOn?: Handle;
+}
+
+/** As an entrypoint, whoever answers instead of the origin gets the request as it is. */
+const OWN = { kind: "entrypoint", entrypoint: "" } as const;
+
 /** Answers a request that a route protects, or passes it on if the route asks for no key and it has none. */
-async function run(intent: ExchangeIntent | SearchIntent, ports: Ports, replays: ReplayCache): Promise<Response> {
+async function run(
+  intent: ExchangeIntent | SearchIntent,
+  ports: PassingPorts,
+  replays: ReplayCache,
+): Promise<Response> {
   // Here, because a page has to be able to read this answer too.
   const done = await exchange(intent, ports, replays).catch(refuseAfterBug);
   if (done instanceof Response) return forPage(intent, done);
@@ -151,13 +167,17 @@ function forPage({ route: { cors }, headers }: Pick<ExchangeIntent, "route" | "h
 /** What the origin answers about other origins is its own affair. Only where the gateway has to answer does the route's list count. */
 function pass(
   { passing, route }: Pick<PassIntent, "passing" | "route">,
-  { target }: Ports,
+  { target, passOn }: PassingPorts,
 ): Response | Promise<Response> {
   const { headers } = passing.request;
   const refuseToPage = (problem: Problem): Response => {
     const response = refuse(problem);
     return route === null ? response : forPage({ route, headers }, response);
   };
+  if (passOn !== undefined) {
+    const own = { fetch: async (copy: Request | string, init?: RequestInit) => passOn(new Request(copy, init)) };
+    return passThrough({ ...passing, origin: OWN }, own, refuseToPage);
+  }
   const fetcher = target(passing.origin);
   if (fetcher === null) return refuseToPage({ code: "origin-unreachable" });
   return passThrough(passing, fetcher, refuseToPage);

@@ -186,6 +186,8 @@ export function describeOrigin(origin: Origin): string {
       return origin.url;
     case "binding":
       return `binding ${origin.binding}`;
+    case "entrypoint":
+      return `entrypoint ${origin.entrypoint}`;
     case "zone":
       return "the zone's origin";
   }

@@ -120,7 +120,10 @@ const NO_HOST = "https://origin.invalid";
 function targetOf(origin: Origin, to: string): { readonly origin: Origin; readonly url: string } {
   if (!to.startsWith("/")) {
     const { href, origin: base } = new URL(to);
-    return { origin: origin.kind === "binding" ? origin : { kind: "url", url: base }, url: href };
+    return {
+      origin: origin.kind === "binding" || origin.kind === "entrypoint" ? origin : { kind: "url", url: base },
+      url: href,
+    };
   }
   const { pathname, search } = new URL(to, NO_HOST);
   const base = origin.kind === "url" ? origin.url : NO_HOST;

@@ -27,6 +27,8 @@ import type { ScopePart } from "./scope-part.ts";
 export type Origin =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "binding"; readonly binding: string }
+  /** A class of this Worker's own that answers for the API. */
+  | { readonly kind: "entrypoint"; readonly entrypoint: string }
   | { readonly kind: "zone" };
 
 /** What the origin receives instead of the client's key: the same, nothing, or `<key>:<step>`. */

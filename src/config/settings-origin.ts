@@ -4,7 +4,7 @@ import * as v from "valibot";
 
 import { LETTERED_SHARDS_PATTERN, MAX_SHARDS, parseShards, SHARDS_MESSAGE } from "./layout.ts";
 import { choice, parsed, setting } from "./setting-kinds.ts";
-import { BINDING_PATTERN, ORIGIN_TYPE_MESSAGE, parseOrigin } from "./values.ts";
+import { BINDING_PATTERN, ENTRYPOINT_PATTERN, ORIGIN_TYPE_MESSAGE, parseOrigin } from "./values.ts";
 import { JURISDICTIONS, LOCATION_HINTS } from "./words.ts";
 
 /** Each listed layout may cost a first request one call more, and a request goes from object to object eight times at most. */
@@ -52,6 +52,15 @@ export const originSettings = {
               }),
             ),
           }),
+          v.strictObject({
+            entrypoint: v.pipe(
+              v.string(),
+              v.metadata({
+                pattern: ENTRYPOINT_PATTERN,
+                description: "A class that this Worker exports and that answers for the API.",
+              }),
+            ),
+          }),
         ],
         ORIGIN_TYPE_MESSAGE,
       ),
@@ -59,9 +68,9 @@ export const originSettings = {
     ),
     {
       description:
-        "The API behind the gateway: a URL, whose path prefix is kept, or a service, mTLS certificate or VPC service " +
-        "binding of this Worker.",
-      takes: '`"https://api.example.com"` or `{ binding = "API" }`',
+        "The API behind the gateway: a URL, whose path prefix is kept, a service, mTLS certificate or VPC service " +
+        "binding of this Worker, or a class that this Worker exports.",
+      takes: '`"https://api.example.com"`, `{ binding = "API" }` or `{ entrypoint = "Origin" }`',
       otherwise: "the zone's own origin",
       onChange: "leaves records with the answers that they have",
     },

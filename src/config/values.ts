@@ -12,13 +12,24 @@ export const TOKEN = new RegExp(TOKEN_PATTERN);
 export const BINDING_PATTERN = "^(?!__)[A-Za-z_$][A-Za-z0-9_$]*$";
 const BINDING = new RegExp(BINDING_PATTERN);
 
+/** Names of classes that the Worker's entry exports, without the gateway's own. */
+export const ENTRYPOINT_PATTERN = "^(?!__|default$|KeyShard$|Operators$)[A-Za-z_$][A-Za-z0-9_$]*$";
+const ENTRYPOINT = new RegExp(ENTRYPOINT_PATTERN);
+
 /** Methods that are safe to repeat by definition (RFC 9110, 9.2.1), or that never reach a Worker as themselves. */
 const REPEATABLE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"]);
 
-const ORIGIN_ADVICE = 'write "https://api.example.com" or { binding = "NAME" }';
+const ORIGIN_ADVICE = 'write "https://api.example.com", { binding = "NAME" } or { entrypoint = "NAME" }';
 
 /** `origin = "https://…"`, which may carry a path prefix (kept without its last slash), or `{ binding = "NAME" }`. */
-export function parseOrigin(value: string | { readonly binding: string }): Parsed<Origin> {
+export function parseOrigin(
+  value: string | { readonly binding: string } | { readonly entrypoint: string },
+): Parsed<Origin> {
+  if (typeof value !== "string" && "entrypoint" in value) {
+    return ENTRYPOINT.test(value.entrypoint)
+      ? { ok: true, value: { kind: "entrypoint", entrypoint: value.entrypoint } }
+      : refuse('entrypoint must be the name of an exported class: write { entrypoint = "Origin" }');
+  }
   if (typeof value !== "string") {
     return BINDING.test(value.binding)
       ? { ok: true, value: { kind: "binding", binding: value.binding } }
@@ -48,7 +59,7 @@ export function parseBindingName(value: string): Parsed<string> {
 }
 
 /** The message for an origin that is neither text nor a table with a binding. */
-export const ORIGIN_TYPE_MESSAGE = `must be a URL or a table with one member, binding: ${ORIGIN_ADVICE}`;
+export const ORIGIN_TYPE_MESSAGE = `must be a URL or a table with one member, binding or entrypoint: ${ORIGIN_ADVICE}`;
 
 /** `forward_key`: "client", "none", or the name of a step, which has the characters of a token. */
 export function parseForwardKey(value: string): Parsed<ForwardKey> {

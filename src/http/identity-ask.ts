@@ -52,8 +52,8 @@ export class OriginAsker {
     const { origin } = request.route;
     const url = originUrl(origin, new URL(this.#question.path, request.url));
     const headers = [...credential, ...addressHeaders(request)];
-    const binding = origin.kind === "binding" ? origin.binding : null;
-    const name = await digest([binding, url, ...headers.flat()]);
+    const target = origin.kind === "url" || origin.kind === "zone" ? null : JSON.stringify(origin);
+    const name = await digest([target, url, ...headers.flat()]);
     const known = this.#answers.get(name, Date.now());
     if (known !== null) return known;
     const proof = await this.#questions.join(name, async () => {

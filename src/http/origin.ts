@@ -12,6 +12,7 @@ import type { HeadersView } from "./headers.ts";
 export function originUrl(origin: Origin, url: URL): string {
   switch (origin.kind) {
     case "binding":
+    case "entrypoint":
     case "zone":
       return url.href;
     case "url":

@@ -104,7 +104,11 @@ function withStatus(response: Response, value: string): Response {
  * Worker behind a binding may read. And a GET or HEAD with a body cannot be built from parts (Fetch standard).
  */
 function mustCopyRequest({ method, body }: Request, origin: Origin): boolean {
-  return origin.kind === "binding" || (body !== null && (method === "GET" || method === "HEAD"));
+  return (
+    origin.kind === "binding" ||
+    origin.kind === "entrypoint" ||
+    (body !== null && (method === "GET" || method === "HEAD"))
+  );
 }
 
 /**

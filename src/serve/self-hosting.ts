@@ -117,6 +117,8 @@ function originProblems(path: string, origin: Origin): ConfigProblem[] {
       return [{ path: `${path}.origin`, message: `is missing, and outside Cloudflare there is no zone: ${write}` }];
     case "binding":
       return [{ path: `${path}.origin`, message: `service bindings exist only on Cloudflare: ${write}` }];
+    case "entrypoint":
+      return [];
   }
 }
 

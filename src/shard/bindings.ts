@@ -1,6 +1,7 @@
 // The bindings of the Worker that are not settings, and their types. The types come from the configuration alone: a binding's
 // methods cannot be inspected at run time (platform rule).
 
+import { exports } from "cloudflare:workers";
 import type { Fetcher } from "../http/pass-through.ts";
 import type { Dataset } from "../traffic/data-point.ts";
 import type { Limiter } from "./new-keys.ts";
@@ -30,6 +31,20 @@ function hasLimiter(env: Env, name: string): env is Readonly<Record<string, Limi
 /** The binding of this name; `null` when it does not exist. */
 export function bindingIn<Name extends string>(env: Env, name: Name): BindingOf<Name> | null {
   return hasBinding(env, name) ? env[name] : null;
+}
+
+/**
+ * The class of this Worker with this name, called as another Worker is: whatever becomes of the caller, it runs on, and no request from
+ * outside reaches it (Workers documentation, "ctx.exports"). `null` when there is none.
+ */
+export function entrypointNamed(name: string): Fetcher | null {
+  const own: object = exports;
+  return hasEntrypoint(own, name) ? (own[name] ?? null) : null;
+}
+
+function hasEntrypoint(own: object, name: string): own is Readonly<Record<string, Fetcher>> {
+  const value: unknown = Reflect.get(own, name);
+  return (typeof value === "object" || typeof value === "function") && value !== null;
 }
 
 function hasBinding<Name extends string>(env: Env, name: Name): env is Env & Readonly<Record<Name, BindingOf<Name>>> {

@@ -20,7 +20,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { TRACEPARENT_HEADER, traceparentOf } from "../traffic/trace-context.ts";
-import { bindingIn } from "./bindings.ts";
+import { bindingIn, entrypointNamed } from "./bindings.ts";
 import type { RequestBody } from "./body/request-body.ts";
 import type { Reachability } from "./reachability.ts";
 import type { Due, Timers } from "./timers.ts";
@@ -265,5 +265,7 @@ export function originTarget(origin: Origin, env: Readonly<Record<string, unknow
       return NETWORK;
     case "binding":
       return bindingIn(env, origin.binding);
+    case "entrypoint":
+      return entrypointNamed(origin.entrypoint);
   }
 }

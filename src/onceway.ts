@@ -1,0 +1,124 @@
+// The gateway as a part of any Worker: reads its configuration from the Worker's variables, and answers requests and batches of queues.
+
+import { env as workerEnv, waitUntil } from "cloudflare:workers";
+import { createClaims } from "./claims/api.ts";
+import { createApp, createOperatorApp, createRefusingApp } from "./app.ts";
+import { type ConfigReading, readConfig } from "./config/read.ts";
+import type { Origin } from "./config/resolved.ts";
+import { type ConsumerPorts, queueConsumer, retryLater } from "./events/consume.ts";
+import { deadLetterQueueIn } from "./events/dead-letter.ts";
+import { queueTrials } from "./events/trial.ts";
+import { Encryptions } from "./http/encryption.ts";
+import { createOperate, operatorTokens } from "./operator/operate.ts";
+import { tokenSpotter } from "./http/token-auth.ts";
+import { ShardOperator } from "./operator/shard-operator.ts";
+import { ShardPlaces } from "./operator/shards.ts";
+import { TrafficReader } from "./operator/traffic-reader.ts";
+import { claimsCaller, positionAsker } from "./shard/call-claims.ts";
+import { monitorAsker, shardCaller, shardStub } from "./shard/call-shard.ts";
+import { deliverer } from "./shard/deliveries.ts";
+import { bindingIn } from "./shard/bindings.ts";
+import { TrafficFlusher } from "./traffic/traffic-flusher.ts";
+import { Identities } from "./http/identity.ts";
+import { NETWORK, originTarget } from "./shard/origin-call.ts";
+import { outboxRoute } from "./traffic/route-counters.ts";
+import { Traffic } from "./traffic/traffic.ts";
+import { ExchangeReporter } from "./traffic/exchange-reporter.ts";
+
+/** What a gateway needs of its Worker. */
+export interface OncewayOptions {
+  /**
+   * The Worker's variables, secrets and bindings; by default all of them. `KEY_SHARD` must be the namespace of the exported class
+   * `KeyShard`.
+   */
+  readonly env?: Readonly<Record<string, unknown>>;
+}
+
+/** Answers a request that no route protects. */
+export type PassOn = (request: Request) => Response | Promise<Response>;
+
+/** A gateway. Its handlers never throw. */
+export interface Onceway {
+  /**
+   * Answers a request: from a record, through the object that keeps its record, or, if no route protects it, from its origin. `passOn`
+   * answers such a request instead.
+   */
+  fetch(request: Request, passOn?: PassOn): Response | Promise<Response>;
+  /** Consumes a batch of a queue that the configuration lists; all messages of another queue are retried. */
+  queue(batch: MessageBatch): Promise<void>;
+  /** Answers requests of the operators' own listener (src/serve/README.md). No client's request may come here. */
+  operate(request: Request): Response | Promise<Response>;
+}
+
+/**
+ * Makes the gateway that the Worker's configuration describes. To be called once, when the Worker starts: problems of the configuration
+ * are logged then, and every request is refused with 500 `configuration-invalid` until they are mended.
+ */
+export function createOnceway({ env = { ...workerEnv } }: OncewayOptions = {}): Onceway {
+  const read = readConfig(env);
+  if (!read.ok) {
+    for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
+    const refuse = createRefusingApp(read.problems);
+    return { fetch: refuse, operate: refuse, queue: retryLater };
+  }
+  return gatewayOf(read, env);
+}
+
+function textIn(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+function gatewayOf(
+  { config, tokens, sealSecrets, consumerTokens }: Extract<ConfigReading, { readonly ok: true }>,
+  bindings: Readonly<Record<string, unknown>>,
+): Onceway {
+  const namespace = bindingIn(bindings, "KEY_SHARD");
+  if (namespace === null) throw new TypeError("there is no Durable Object binding KEY_SHARD: see wrangler.toml");
+  const encryptions = new Encryptions(sealSecrets);
+  const traffic = new Traffic();
+  const allRoutes = [...config.routes, ...[...config.queues, ...config.consumers].map(({ route }) => route)];
+  const places = new ShardPlaces(allRoutes);
+  const shards = places.counting;
+  const keepRecords = places.listed.length > 0;
+  const flusher = new TrafficFlusher({
+    shard: () => shardStub(namespace, shards[0]),
+    traffic,
+    waitUntil,
+  });
+  const paths = allRoutes.map(({ path }) => path);
+  const routes = [...new Set([...paths, ...config.destinations.map(({ name }) => outboxRoute(name))])];
+  const flush = (): Promise<void> => flusher.flush();
+  const reader = new TrafficReader({ namespace, shards, totals: places.totals, keepRecords, routes, flush, waitUntil });
+  const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings);
+  const callShard = shardCaller(namespace);
+  const ports = {
+    callShard,
+    askMonitor: monitorAsker(namespace),
+    target,
+    identities: new Identities({ network: NETWORK, target, waitUntil }),
+    reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
+    encryptions,
+  };
+  const consumerPorts: ConsumerPorts = {
+    deliver: deliverer(namespace, callShard),
+    reporter: ports.reporter,
+    deadLetterQueue: (name) => deadLetterQueueIn(bindings, name),
+    secret: (name) => textIn(bindings[name]),
+    flush: () => waitUntil(flush()),
+  };
+  const consume = queueConsumer(config.queues, consumerPorts);
+  const tryQueue = queueTrials(config.queues, consumerPorts);
+  const operator = new ShardOperator(namespace, allRoutes, encryptions, config.destinations);
+  const operators = {
+    operate: createOperate(config, tokens, operator, reader, tryQueue),
+    isTheirs: tokenSpotter(operatorTokens(tokens)),
+  };
+  const { consumers, consumerPath } = config;
+  const claims = createClaims(consumerPath ?? "", consumers, consumerTokens, {
+    callClaims: claimsCaller(namespace),
+    askPosition: positionAsker(namespace),
+    reporter: ports.reporter,
+  });
+  const handle = createApp(config, ports, operators, claims);
+  return { fetch: handle, operate: createOperatorApp(config, operators), queue: consume };
+}
