@@ -18,6 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
+const PATHS = { main: "./src/index.ts", schema: "./schema.json", settings: "./README.md" };
 const ANSWERS = ["--origin", "https://api.example.com/base", "--route", "/v1/payments/*", "--route", "/v1/orders/:id"];
 
 describe("the written file", () => {
@@ -42,7 +43,7 @@ describe("the written file", () => {
   });
 
   it.each(["retry", "hold"] as const)("says what unknown = %s means", (unknown) => {
-    const plan = { name: "gateway", origin: "http://127.0.0.1:3000", routes: ["/"], unknown, sourceDir: "./src" };
+    const plan = { name: "gateway", origin: "http://127.0.0.1:3000", routes: ["/"], unknown, paths: PATHS };
     const [checked] = checkWranglerConfig(parse(wranglerToml(plan)));
     expect(checked?.problems).toEqual([]);
     expect(checked?.config?.routes[0]?.rules.policy.unknown).toBe(unknown);
