@@ -1,6 +1,6 @@
 // The gateway as a part of any Worker: reads its configuration from the Worker's variables, and answers requests and batches of queues.
 
-import { env as workerEnv, waitUntil } from "cloudflare:workers";
+import { env as workerEnv, exports, waitUntil } from "cloudflare:workers";
 import { createClaims } from "./claims/api.ts";
 import { createApp, createOperatorApp, createRefusingApp } from "./app.ts";
 import { type ConfigReading, readConfig } from "./config/read.ts";
@@ -89,7 +89,7 @@ function gatewayOf(
   const routes = [...new Set([...paths, ...config.destinations.map(({ name }) => outboxRoute(name))])];
   const flush = (): Promise<void> => flusher.flush();
   const reader = new TrafficReader({ namespace, shards, totals: places.totals, keepRecords, routes, flush, waitUntil });
-  const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings);
+  const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings, exports);
   const callShard = shardCaller(namespace);
   const ports = {
     callShard,

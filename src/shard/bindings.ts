@@ -1,7 +1,6 @@
 // The bindings of the Worker that are not settings, and their types. The types come from the configuration alone: a binding's
 // methods cannot be inspected at run time (platform rule).
 
-import { exports } from "cloudflare:workers";
 import type { Fetcher } from "../http/pass-through.ts";
 import type { Dataset } from "../traffic/data-point.ts";
 import type { Limiter } from "./new-keys.ts";
@@ -34,11 +33,10 @@ export function bindingIn<Name extends string>(env: Env, name: Name): BindingOf<
 }
 
 /**
- * The class of this Worker with this name, called as another Worker is: whatever becomes of the caller, it runs on, and no request from
+ * The class of this name among the Worker's own exports, called as another Worker is: whatever becomes of the caller, it runs on, and no request from
  * outside reaches it (Workers documentation, "ctx.exports"). `null` when there is none.
  */
-export function entrypointNamed(name: string): Fetcher | null {
-  const own: object = exports;
+export function entrypointIn(own: object, name: string): Fetcher | null {
   return hasEntrypoint(own, name) ? (own[name] ?? null) : null;
 }
 

@@ -98,7 +98,7 @@ export class KeyShard extends ittyDurable() {
       ledger: this.#ledger,
       alarm: this.#alarm,
       reachability: new Reachability(origins, this.#ledger.addresses, timers),
-      target: (origin) => originTarget(origin, env),
+      target: (origin) => originTarget(origin, env, state.exports),
       sync: storeSync(() => storage.sync()),
       waitUntil: this.#waitUntil,
       heartbeat: new Heartbeat(timers, () => callItself(state, env)),

@@ -20,7 +20,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { TRACEPARENT_HEADER, traceparentOf } from "../traffic/trace-context.ts";
-import { bindingIn, entrypointNamed } from "./bindings.ts";
+import { bindingIn, entrypointIn } from "./bindings.ts";
 import type { RequestBody } from "./body/request-body.ts";
 import type { Reachability } from "./reachability.ts";
 import type { Due, Timers } from "./timers.ts";
@@ -256,9 +256,9 @@ export const NETWORK: Fetcher = { fetch: (request, init) => fetch(request, init)
 
 /**
  * Where a route's requests go: the network for a URL and for the zone's own origin, otherwise a binding; `null` when the binding
- * does not exist.
+ * does not exist. `exports`: the Worker's own (`cloudflare:workers`).
  */
-export function originTarget(origin: Origin, env: Readonly<Record<string, unknown>>): Fetcher | null {
+export function originTarget(origin: Origin, env: Readonly<Record<string, unknown>>, exports: object): Fetcher | null {
   switch (origin.kind) {
     case "url":
     case "zone":
@@ -266,6 +266,6 @@ export function originTarget(origin: Origin, env: Readonly<Record<string, unknow
     case "binding":
       return bindingIn(env, origin.binding);
     case "entrypoint":
-      return entrypointNamed(origin.entrypoint);
+      return entrypointIn(exports, origin.entrypoint);
   }
 }

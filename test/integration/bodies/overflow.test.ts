@@ -61,7 +61,7 @@ async function withBucket(
       askMonitor: () => Promise.resolve(null),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       identities: noIdentities(),
-      target: (to) => originTarget(to, bindings),
+      target: (to) => originTarget(to, bindings, {}),
       encryptions: new Encryptions([]),
     });
     const headers = { "Idempotency-Key": crypto.randomUUID() };
