@@ -164,7 +164,7 @@ function projectSteps(folder: string, { routes }: PlanAnswers): string {
     ["npx wrangler dev", "the gateway on this machine"],
     [`npx onceway try http://127.0.0.1:8787${path}`, "send a request twice, and see what happens"],
     ["npx wrangler secret put ADMIN_TOKEN", "for the console and the operator API; on this machine it is in .dev.vars"],
-    ["npm run deploy", "the gateway on Cloudflare"],
+    ["npx wrangler deploy", "the gateway on Cloudflare"],
   ];
   const where = isHere ? "The project is in this folder." : `The project is in ${folder}.`;
   return [`${where} Next:`, ...columns(steps).map((line) => `  ${line}`)].join("\n");

@@ -1,20 +1,24 @@
 // What a newcomer does with the package, from its archive alone, and what somebody does who comes from older code: their records are
 // replayed by the package. The steps are those of the README.
 
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { entryAt, hasCommit } from "../../layouts/sources.ts";
+import { blockWith } from "../../support/docs.ts";
 import { startWorkerd } from "../../support/gateway.ts";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { freePort, untilAnswers } from "../../support/ports.ts";
 import type { ProcessGroup } from "../../support/process-group.ts";
 import { emptyProject } from "../support/installed-project.ts";
-import { clientOf } from "../support/scene.ts";
+import { projectDir } from "../../support/wrangler.ts";
+import { type Client, clientOf } from "../support/scene.ts";
 
 /** The code from before `previous_shards`. It can run only where the clone has the history. */
 const BEFORE = "eb18da5";
+
+const PAGE = "src/package/README.md";
 
 let origin: TestOrigin;
 let project: Awaited<ReturnType<typeof emptyProject>>;
@@ -111,6 +115,58 @@ describe("a newcomer", { timeout: 600_000 }, () => {
       await serve.stop();
     }
   });
+
+  it("runs the Hono application of the page, and the page's Worker with other work, type-checked", async () => {
+    const toml = join(project.dir, "wrangler.toml");
+    const text = (await readFile(toml, "utf8")).replace(/^origin = .*$/m, 'origin = { entrypoint = "Origin" }');
+    await writeFile(toml, text);
+    const hono = await serving("idempotency()", async (client) => {
+      const key = freshKey();
+      const first = await client.send({ path: "/v1/payments", key });
+      const again = await client.send({ path: "/v1/payments", key });
+      expect([first.status, again.body, headerValue(again, "idempotent-replayed")]).toEqual([201, first.body, "true"]);
+      return (await client.send({ path: "/", method: "GET", body: null })).body.toString();
+    });
+    expect(hono).toBe("unprotected");
+
+    await writeFile(toml, text.replace(/^origin = .*$/m, `origin = "${origin.url}"`));
+    const other = await serving("createOnceway", async (client) => {
+      expect((await client.send({ path: "/v1/payments", key: freshKey() })).status).toBe(201);
+      expect((await client.send({ path: "/page" })).status).toBe(404);
+      return (await client.send({ path: "/health" })).body.toString();
+    });
+    expect(other).toBe("well");
+  });
 });
+
+/** Runs the Worker of the page that has this text. */
+async function serving<T>(text: string, use: (client: Client) => Promise<T>): Promise<T> {
+  await writeFile(join(project.dir, "src/index.ts"), blockWith(PAGE, text));
+  await checkTypes();
+  const port = await freePort();
+  const serve = await project.start("npx", "onceway", "serve", "--port", String(port), "--state", ".onceway/page");
+  try {
+    await until(port, serve);
+    return await use(clientOf(`http://127.0.0.1:${port}`));
+  } finally {
+    await serve.stop();
+  }
+}
+
+/** As a strict project checks it, with the types that wrangler makes for it. */
+async function checkTypes(): Promise<void> {
+  await project.run("npx", "wrangler", "types");
+  const options = {
+    target: "ES2022",
+    lib: ["ES2022"],
+    module: "ESNext",
+    moduleResolution: "bundler",
+    strict: true,
+    noEmit: true,
+  };
+  const config = { compilerOptions: { ...options, types: [] }, include: ["src", "worker-configuration.d.ts"] };
+  await writeFile(join(project.dir, "tsconfig.json"), JSON.stringify(config));
+  await project.run(join(projectDir, "node_modules/.bin/tsc"), "-p", ".");
+}
 
 const CALLER = [["Authorization", "Bearer one"]] as const;
