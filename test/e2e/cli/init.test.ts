@@ -1,6 +1,6 @@
 // `onceway init`: checks the file that it writes with `onceway check` and with wrangler itself.
 
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -40,6 +40,19 @@ describe("the written file", () => {
     expect(wrangler.output()).toContain("--dry-run: exiting now.");
     // Of what is bundled, nothing is missing or doubtful.
     expect(wrangler.output()).not.toMatch(/WARNING|ERROR/);
+  });
+
+  it("is a whole project where a folder is named, and no file that is there is overwritten", async () => {
+    const project = join(folder, "project");
+    const made = await runOnceway(["init", project, ...ANSWERS]);
+    expect(made).toMatchObject({ code: 0, stderr: "" });
+    expect(await readFile(join(project, "src/index.ts"), "utf8")).toContain('from "onceway/worker"');
+    expect((await stat(join(project, ".dev.vars"))).mode & 0o777).toBe(0o600);
+    expect(await runOnceway(["check", join(project, "wrangler.toml")])).toMatchObject({ code: 0, stderr: "" });
+    await rm(join(project, "wrangler.toml"));
+    const refused = await runOnceway(["init", project, ...ANSWERS]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toContain("src/index.ts already exists");
   });
 
   it.each(["retry", "hold"] as const)("says what unknown = %s means", (unknown) => {
