@@ -26,6 +26,7 @@ const ONLY_LONG = [
   "operators/console-pages",
   "operators/console-walk",
   "operators/prometheus",
+  "package/newcomer",
   "serve/demo-start",
 ];
 

@@ -3,10 +3,22 @@
 // runs on when its client has left, and once, however often the client retries. All other requests go to their handlers at once.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
-import type { Env as HonoEnv, Hono, MiddlewareHandler } from "hono";
-import { createOnceway, type Onceway, type OncewayOptions } from "./onceway.ts";
+import { createOnceway, type OncewayOptions } from "./onceway.ts";
 
 export { KeyShard } from "./shard/key-shard.ts";
+
+/** What is used of Hono's `Context`: an application may have another version of Hono than the gateway. */
+interface HonoContext {
+  readonly env: unknown;
+  readonly req: { raw: Request };
+  res: Response;
+}
+
+type HonoMiddleware = (c: HonoContext, next: () => Promise<void>) => Promise<void>;
+
+interface HonoApp {
+  readonly fetch: (request: Request, env: never, ctx: never) => Response | Promise<Response>;
+}
 
 /** What an application's `env` has when the gateway's object calls it. No client can set it: it is no header. */
 const FROM_OBJECT: unique symbol = Symbol("from the object that keeps the record");
@@ -16,24 +28,22 @@ const FROM_OBJECT: unique symbol = Symbol("from the object that keeps the record
  * `origin = { entrypoint = "…" }` gives. Middleware that comes before this one runs twice for a protected request: with the client's
  * request, and with the object's call.
  */
-export function idempotency(options: OncewayOptions = {}): MiddlewareHandler {
-  let onceway: Onceway | null = null;
+export function idempotency(options: OncewayOptions = {}): HonoMiddleware {
+  const onceway = createOnceway(options);
   return async (c, next) => {
     if (isFromObject(c.env)) return next();
-    onceway ??= createOnceway(options);
-    c.res = await onceway.fetch(c.req.raw, async (request) => {
+    const answer = await onceway.fetch(c.req.raw, async (request) => {
       c.req.raw = request;
       await next();
       return c.res;
     });
-    return undefined;
+    // Middleware in front may add headers, which it cannot to what came from an object. An upgrade cannot be made anew.
+    c.res = answer.webSocket === null ? new Response(answer.body, answer) : answer;
   };
 }
 
 /** The class to export: `export class Origin extends originOf(app) {}`. */
-export function originOf<E extends HonoEnv>(
-  app: Pick<Hono<E>, "fetch">,
-): new (ctx: ExecutionContext, env: Cloudflare.Env) => WorkerEntrypoint {
+export function originOf(app: HonoApp): new (ctx: ExecutionContext, env: Cloudflare.Env) => WorkerEntrypoint {
   return class extends WorkerEntrypoint {
     override fetch(request: Request): Response | Promise<Response> {
       const { ctx } = this;

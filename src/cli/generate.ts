@@ -10,6 +10,7 @@ const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const GENERATORS = [
   ["node", "src/cli/write-schema.ts"],
   ["node", "src/cli/write-openapi.ts"],
+  ["node", "src/cli/write-template.ts"],
   ["node", "--disable-warning=ExperimentalWarning", "src/cli/write-console-assets.ts"],
   ["wrangler", "types", "--include-runtime=false", "--strict-vars=false", "src/worker-configuration.d.ts"],
 ] as const;

@@ -12,23 +12,37 @@ export interface GatewayPlan {
   readonly routes: readonly string[];
   /** Asking the origin (`verify`) needs an address that only the operator knows. */
   readonly unknown: Exclude<UnknownRule, "verify">;
-  /** Where the gateway's `src` folder is, seen from the file. */
-  readonly sourceDir: string;
+  readonly paths: Paths;
 }
 
-export function wranglerToml({ name, origin, routes, unknown, sourceDir }: GatewayPlan): string {
-  return `#:schema ${sourceDir}/config/wrangler.schema.json
+/** Seen from the file. */
+export interface Paths {
+  /** The Worker's entry. */
+  readonly main: string;
+  /** The JSON Schema of wrangler.toml. */
+  readonly schema: string;
+  /** The page about all settings. */
+  readonly settings: string;
+}
+
+export function wranglerToml({ name, origin, routes, unknown, paths }: GatewayPlan): string {
+  return `#:schema ${paths.schema}
 
 # An idempotency gateway in front of ${origin.replaceAll(/\s/g, " ")}.
-# "npx onceway check" checks this file; ${sourceDir}/config/README.md explains every setting.
+# "npx onceway check" checks this file; ${paths.settings} explains every setting.
 
 name = ${quote(name)}
-main = ${quote(`${sourceDir}/index.ts`)}
+main = ${quote(paths.main)}
 
 # Not earlier: from this date on an attempt outlives its client. Never add the flag "request_signal_passthrough",
 # which would undo that.
 compatibility_date = ${quote(MIN_COMPATIBILITY_DATE)}
 compatibility_flags = ["enable_request_signal"] # an object notices when its caller disconnects
+
+# What is deployed is small; source maps keep what errors say readable.
+minify = true
+keep_names = false
+upload_source_maps = true
 
 # Every record lives in one of these objects.
 [[durable_objects.bindings]]

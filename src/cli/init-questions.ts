@@ -6,7 +6,7 @@ import { parseOrigin } from "../config/values.ts";
 import { askChoice, askText, type Dialogue } from "./ask.ts";
 import type { GatewayPlan } from "./init-file.ts";
 
-export type PlanAnswers = Omit<GatewayPlan, "sourceDir">;
+export type PlanAnswers = Omit<GatewayPlan, "paths">;
 
 export const DEFAULT_NAME = "onceway";
 export const DEFAULT_UNKNOWN = "hold";

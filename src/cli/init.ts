@@ -1,9 +1,9 @@
-// `onceway init`: writes a wrangler.toml from a few answers. Decides what may be overwritten; must never write a file
-// that `onceway check` refuses.
+// `onceway init`: makes a project from a few answers, or writes a wrangler.toml alone. Decides what may be overwritten; must never
+// write a wrangler.toml that `onceway check` refuses.
 
-import { existsSync, realpathSync, writeFileSync } from "node:fs";
-import { dirname, relative, resolve, sep } from "node:path";
-import { fileURLToPath } from "node:url";
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve, sep } from "node:path";
 
 import { type Command, Option } from "commander";
 import { parse } from "smol-toml";
@@ -11,7 +11,7 @@ import { parse } from "smol-toml";
 import { checkWranglerConfig } from "../config/check-file.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { problemLines, problemsOf } from "./check.ts";
-import { wranglerToml } from "./init-file.ts";
+import { type Paths, wranglerToml } from "./init-file.ts";
 import {
   askWhatIsMissing,
   DEFAULT_NAME,
@@ -21,17 +21,19 @@ import {
   originProblem,
   pathsProblem,
 } from "./init-questions.ts";
+import { projectFiles, projectPackage } from "./init-project.ts";
+import { CODE, isInstalled, readTable, versionsFor } from "./installation.ts";
 import { collect } from "./arguments.ts";
 import { columns } from "./look.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
-const SOURCE_DIR = fileURLToPath(new URL("..", import.meta.url));
-
 export function defineInit(command: Command): Command {
   return command
-    .summary("write a wrangler.toml")
-    .description("Writes FILE for a gateway in front of your API. Asks on a terminal for what the options leave open.")
-    .argument("[FILE]", "what to write", "wrangler.toml")
+    .summary("make a project, or write a wrangler.toml")
+    .description(
+      "Makes the project of a gateway in front of your API in DIR; or writes DIR alone, if its name ends in .toml. Asks on a terminal for what the options leave open.",
+    )
+    .argument("[DIR]", "the project's folder, or the file to write", isInstalled ? "." : "wrangler.toml")
     .option("--origin <URL>", "the API behind the gateway")
     .option("--route <PATH>", "a path to protect; may be repeated, the first that matches counts", collect)
     .option("--name <NAME>", `the Worker's name (default: "${DEFAULT_NAME}")`)
@@ -41,8 +43,8 @@ export function defineInit(command: Command): Command {
       ),
     )
     .option("-y, --yes", "ask nothing: take the defaults for what is not given")
-    .option("-f, --force", "overwrite FILE without asking")
-    .addHelpText("after", "\nExit codes: 0 written, 1 FILE already exists, 2 wrong or missing answers.")
+    .option("-f, --force", "overwrite files without asking")
+    .addHelpText("after", "\nExit codes: 0 written, 1 a file already exists, 2 wrong or missing answers.")
     .action(init);
 }
 
@@ -55,7 +57,7 @@ interface InitOptions {
   readonly force?: boolean;
 }
 
-async function init(file: string, options: InitOptions): Promise<void> {
+async function init(target: string, options: InitOptions): Promise<void> {
   const { origin, route: routes, name, unknown } = options;
   refuse("--origin", origin === undefined ? undefined : originProblem(origin));
   refuse("--route", routes === undefined ? undefined : pathsProblem(routes));
@@ -66,26 +68,62 @@ async function init(file: string, options: InitOptions): Promise<void> {
     ...(name === undefined ? {} : { name }),
     ...(unknown === undefined ? {} : { unknown }),
   };
+  const isFile = target.endsWith(".toml");
+  const taken = isFile ? [target] : ["wrangler.toml", "src/index.ts"].map((file) => join(target, file));
   const dialogue = options.yes === true ? null : openDialogue();
-  if (existsSync(file) && options.force !== true) {
+  for (const file of taken.filter((one) => existsSync(one) && options.force !== true)) {
     const overwrites = dialogue !== null && (await askYes(dialogue, `${file} already exists. Overwrite it?`));
     if (!overwrites) {
-      throw new Failure(REFUSED, `${file} already exists and was not changed: name another FILE, or use --force.`);
+      const other = isFile ? "FILE" : "DIR";
+      throw new Failure(REFUSED, `${file} already exists and was not changed: name another ${other}, or use --force.`);
     }
   }
   const answers = dialogue === null ? withDefaults(given) : await askWhatIsMissing(given, dialogue);
-  const text = wranglerToml({ ...answers, sourceDir: sourceDirFrom(file) });
-  // Valid answers can still make an invalid file, so the checker decides.
+  if (isFile) writeFile(target, answers);
+  else writeProject(target, answers);
+}
+
+function writeFile(file: string, answers: PlanAnswers): void {
+  const text = wranglerToml({ ...answers, paths: pathsFrom(file) });
+  refuseInvalid(file, text);
+  write(new Map([[file, text]]));
+  console.log(nextSteps(file));
+}
+
+function writeProject(folder: string, answers: PlanAnswers): void {
+  const files = new Map([...projectFiles(answers)].map(([path, text]) => [join(folder, path), text]));
+  const toml = join(folder, "wrangler.toml");
+  refuseInvalid(toml, files.get(toml) ?? "");
+  const manifest = join(folder, "package.json");
+  const before = existsSync(manifest) ? readTable(manifest) : {};
+  const versions = versionsFor(resolve(folder));
+  files.set(manifest, `${JSON.stringify(projectPackage(answers.name, versions, before), null, 2)}\n`);
+  // What the project's owner has made of these stays.
+  if (existsSync(join(folder, ".gitignore"))) files.delete(join(folder, ".gitignore"));
+  const secrets = join(folder, ".dev.vars");
+  if (!existsSync(secrets)) files.set(secrets, `ADMIN_TOKEN=${randomBytes(32).toString("hex")}\n`);
+  write(files, secrets);
+  console.log(projectSteps(folder, answers));
+}
+
+/** Valid answers can still make an invalid file, so the checker decides. */
+function refuseInvalid(file: string, text: string): void {
   const problems = problemsOf(checkWranglerConfig(parse(text)));
   if (problems.length > 0) {
     throw new Failure(UNUSABLE, ["Nothing was written, because of", ...problemLines(file, problems)].join("\n"));
   }
-  try {
-    writeFileSync(file, text);
-  } catch (error) {
-    throw new Failure(UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
+}
+
+/** Only this user may read `secret`. */
+function write(files: ReadonlyMap<string, string>, secret?: string): void {
+  for (const [file, text] of files) {
+    try {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, text, file === secret ? { mode: 0o600 } : {});
+    } catch (error) {
+      throw new Failure(UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
+    }
   }
-  console.log(nextSteps(file));
 }
 
 function withDefaults({ origin, routes, name, unknown }: Partial<PlanAnswers>): PlanAnswers {
@@ -107,11 +145,29 @@ function refuse(option: string, reason: string | undefined): void {
 }
 
 /** wrangler reads `main` relative to the file, and through its symbolic links. */
-function sourceDirFrom(file: string): string {
+function pathsFrom(file: string): Paths {
   const folder = dirname(resolve(file));
   const realFolder = existsSync(folder) ? realpathSync(folder) : folder;
-  const path = relative(realFolder, realpathSync(SOURCE_DIR)).split(sep).join("/");
-  return path.startsWith(".") ? path : `./${path}`;
+  const seen = (path: string): string => {
+    const found = relative(realFolder, realpathSync(path)).split(sep).join("/");
+    return found.startsWith(".") ? found : `./${found}`;
+  };
+  return { main: seen(CODE.main), schema: seen(CODE.schema), settings: seen(CODE.settings) };
+}
+
+function projectSteps(folder: string, { routes }: PlanAnswers): string {
+  const isHere = resolve(folder) === resolve(".");
+  const path = routes[0]?.replace(/\/\*$/, "") ?? "/PATH";
+  const steps = [
+    [isHere ? "npm install" : `cd ${folder} && npm install`, "what package.json names"],
+    ["npx onceway check", "what it protects, and whether it can be deployed"],
+    ["npx wrangler dev", "the gateway on this machine"],
+    [`npx onceway try http://127.0.0.1:8787${path}`, "send a request twice, and see what happens"],
+    ["npx wrangler secret put ADMIN_TOKEN", "for the console and the operator API; on this machine it is in .dev.vars"],
+    ["npx wrangler deploy", "the gateway on Cloudflare"],
+  ];
+  const where = isHere ? "The project is in this folder." : `The project is in ${folder}.`;
+  return [`${where} Next:`, ...columns(steps).map((line) => `  ${line}`)].join("\n");
 }
 
 function nextSteps(file: string): string {

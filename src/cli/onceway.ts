@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// `npx onceway`: the gateway's command line. Lists the commands; each has its own file. Runs from the checkout with the Node
-// that `npm ci` installs: npx puts it first on the path.
+// `npx onceway`: the gateway's command line. Lists the commands; each has its own file. The package has it as JavaScript, for the
+// Node that package.json asks for.
 
 import { defineAudit } from "./audit.ts";
 import { defineForget, defineRelease, defineResolve } from "./change.ts";
@@ -14,6 +14,7 @@ import { defineOutbox } from "./outbox.ts";
 import { definePlan } from "./plan.ts";
 import { definePositions } from "./positions.ts";
 import { newCommand, run } from "./run.ts";
+import { defineServe } from "./serve.ts";
 import { defineShow } from "./show.ts";
 import { defineSignOut } from "./sign-out.ts";
 import { defineTail } from "./tail.ts";
@@ -33,6 +34,7 @@ defineTry(program.command("try"));
 definePlan(program.command("plan"));
 defineConformance(program.command("conformance"));
 defineOpenapi(program.command("openapi"));
+defineServe(program.command("serve"));
 program.commandsGroup("Operate:");
 defineLs(program.command("ls"));
 defineShow(program.command("show"));

@@ -1,10 +1,11 @@
-// Bundles the Worker as wrangler would deploy it, once per version of its sources. The bundle's folder under `.wrangler/` is
-// named after a digest of the sources, and it appears complete or not at all, so that several processes can share it.
+// Bundles the Worker as wrangler would deploy it. What is bundled from a checkout is bundled once per version of its sources: the
+// bundle's folder under `.wrangler/` is named after a digest of the sources, and it appears complete or not at all, so that several
+// processes can share it. A project that has the gateway as a package is bundled each time, since its sources may be anywhere.
 
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,9 +13,17 @@ import { promisify } from "node:util";
 
 import { stringify } from "smol-toml";
 
+import { findTools } from "./tools.ts";
 import type { Compatibility } from "./workerd-config.ts";
 
 const projectDir = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Writes `index.js` and its modules into an empty folder. `main` as for `bundleWorker`. Throws if wrangler cannot bundle it. */
+export async function bundleInto(folder: string, main: string, compatibility: Compatibility): Promise<void> {
+  const isCheckout = main.startsWith(projectDir) && existsSync(join(projectDir, "package-lock.json"));
+  if (isCheckout) await cp(await bundleWorker(main, compatibility), folder, { recursive: true });
+  else await writeBundle(folder, main, compatibility);
+}
 
 /**
  * Returns a folder with `index.js` and its modules. `main` is the absolute path of the Worker's entry. Throws if wrangler
@@ -27,12 +36,8 @@ export async function bundleWorker(main: string, compatibility: Compatibility): 
 
   await mkdir(cache, { recursive: true });
   const fresh = await mkdtemp(join(cache, "building-"));
-  const workDir = await mkdtemp(join(tmpdir(), "onceway-bundle-"));
   try {
-    await runWrangler(await writeToml(workDir, main, compatibility), fresh, workDir);
-    const entry = (await readdir(fresh)).find((name) => name.endsWith(".js"));
-    if (entry === undefined) throw new Error(`${main} cannot be bundled: wrangler wrote no module`);
-    if (entry !== "index.js") await rename(join(fresh, entry), join(fresh, "index.js"));
+    await writeBundle(fresh, main, compatibility);
     // Another process may have made the same bundle first; use that one.
     await rename(fresh, bundle).catch((error: unknown) => {
       if (!existsSync(bundle)) throw error;
@@ -40,6 +45,17 @@ export async function bundleWorker(main: string, compatibility: Compatibility): 
     return bundle;
   } finally {
     await rm(fresh, { recursive: true, force: true });
+  }
+}
+
+async function writeBundle(folder: string, main: string, compatibility: Compatibility): Promise<void> {
+  const workDir = await mkdtemp(join(tmpdir(), "onceway-bundle-"));
+  try {
+    await runWrangler(findTools(main).wrangler, await writeToml(workDir, main, compatibility), folder, workDir);
+    const entry = (await readdir(folder)).find((name) => name.endsWith(".js"));
+    if (entry === undefined) throw new Error(`${main} cannot be bundled: wrangler wrote no module`);
+    if (entry !== "index.js") await rename(join(folder, entry), join(folder, "index.js"));
+  } finally {
     await rm(workDir, { recursive: true, force: true });
   }
 }
@@ -54,8 +70,7 @@ async function writeToml(dir: string, main: string, { date, flags }: Compatibili
   return path;
 }
 
-async function runWrangler(config: string, outdir: string, cwd: string): Promise<void> {
-  const bin = join(projectDir, "node_modules/wrangler/bin/wrangler.js");
+async function runWrangler(bin: string, config: string, outdir: string, cwd: string): Promise<void> {
   // The caller may run under a module loader (a test runner's, for example), which wrangler must not inherit.
   const env = { ...process.env, NODE_OPTIONS: "", NO_COLOR: "1", WRANGLER_HIDE_BANNER: "true" };
   const quiet = { WRANGLER_SEND_METRICS: "false", WRANGLER_WRITE_LOGS: "false", CLOUDFLARE_TELEMETRY_DISABLED: "1" };

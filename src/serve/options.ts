@@ -1,11 +1,11 @@
-// The command line of `npm run serve`: decides which arguments are valid. It opens nothing and starts nothing.
+// The command line of `onceway serve`: decides which arguments are valid. It opens nothing and starts nothing.
 
 import { parseArgs } from "node:util";
 
 import { parseDuration } from "../config/units.ts";
 
-export const USAGE = `Usage: npm run serve -- [OPTIONS]            runs the gateway on this machine
-       npm run serve -- health [OPTIONS]     checks a running gateway; exit code 0 if it is healthy, else 1
+export const USAGE = `Usage: npx onceway serve [OPTIONS]            runs the gateway on this machine
+       npx onceway serve health [OPTIONS]     checks a running gateway; exit code 0 if it is healthy, else 1
 
   --config FILE    the configuration file (wrangler.toml)
   --env NAME       the environment [env.NAME] of that file

@@ -1,6 +1,6 @@
 // `onceway init`: checks the file that it writes with `onceway check` and with wrangler itself.
 
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -18,6 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
+const PATHS = { main: "./src/index.ts", schema: "./schema.json", settings: "./README.md" };
 const ANSWERS = ["--origin", "https://api.example.com/base", "--route", "/v1/payments/*", "--route", "/v1/orders/:id"];
 
 describe("the written file", () => {
@@ -44,8 +45,21 @@ describe("the written file", () => {
     expect(wrangler.output()).not.toMatch(/WARNING|ERROR/);
   });
 
+  it("is a whole project where a folder is named, and no file that is there is overwritten", async () => {
+    const project = join(folder, "project");
+    const made = await runOnceway(["init", project, ...ANSWERS]);
+    expect(made).toMatchObject({ code: 0, stderr: "" });
+    expect(await readFile(join(project, "src/index.ts"), "utf8")).toContain('from "onceway/worker"');
+    expect((await stat(join(project, ".dev.vars"))).mode & 0o777).toBe(0o600);
+    expect(await runOnceway(["check", join(project, "wrangler.toml")])).toMatchObject({ code: 0, stderr: "" });
+    await rm(join(project, "wrangler.toml"));
+    const refused = await runOnceway(["init", project, ...ANSWERS]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toContain("src/index.ts already exists");
+  });
+
   it.each(["retry", "hold"] as const)("says what unknown = %s means", (unknown) => {
-    const plan = { name: "gateway", origin: "http://127.0.0.1:3000", routes: ["/"], unknown, sourceDir: "./src" };
+    const plan = { name: "gateway", origin: "http://127.0.0.1:3000", routes: ["/"], unknown, paths: PATHS };
     const [checked] = checkWranglerConfig(parse(wranglerToml(plan)));
     expect(checked?.problems).toEqual([]);
     expect(checked?.config?.routes[0]?.rules.policy.unknown).toBe(unknown);

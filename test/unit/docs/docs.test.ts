@@ -149,6 +149,8 @@ const BLOCKS: Readonly<Record<string, Run>> = {
   ],
 };
 
+const NEWCOMER = "test/e2e/package/newcomer.test.ts";
+
 const COMMANDS: Readonly<Record<string, Run>> = {
   "npm ci && npm start": ["test/e2e/serve/demo-start.test.ts", "src/demo/start.ts"],
   "ORIGIN=http://127.0.0.1:3000 npm start": ["test/e2e/serve/demo-start.test.ts", "[name]: origin.url"],
@@ -211,13 +213,20 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "openssl rand -hex 32": ["test/e2e/clients/clients.test.ts", "examples.curl"],
   "npx wrangler secret put ADMIN_TOKEN": NEEDS_ACCOUNT,
   "npx wrangler secret put READ_TOKEN": NEEDS_ACCOUNT,
-  "npm run serve -- --help": ["test/unit/serve/options.test.ts", '"--help"'],
-  "npm run serve": ["test/e2e/serve/serve.test.ts", "serve(args)"],
-  "npm run serve -- health": ["test/e2e/serve/serve.test.ts", '"health"'],
+  "mkdir my-gateway && cd my-gateway": ["test/e2e/support/installed-project.ts", "mkdir(dir)"],
+  "npm install ../onceway-0.1.0.tgz": [NEWCOMER, "project.archive"],
+  "npx onceway init": [NEWCOMER, '"init"'],
+  "npm install": [NEWCOMER, '"npm", "install"'],
+  "npx onceway check": [NEWCOMER, '"onceway", "check"'],
+  "npx wrangler dev": [NEWCOMER, '"wrangler", "dev"'],
+  "npx onceway try http://127.0.0.1:8787/v1/payments --data '{}' --yes": [NEWCOMER, '"--data", "{}", "--yes"'],
+  "npx onceway serve --help": ["test/unit/serve/options.test.ts", '"--help"'],
+  "npx onceway serve": [NEWCOMER, '"onceway", "serve", "--port"'],
+  "npx onceway serve health": [NEWCOMER, '"serve", "health"'],
   "systemctl enable --now onceway@{00..01}": {
     notRun: "systemd is not in the test machine; test/unit/serve/processes.test.ts reads the unit",
   },
-  "npm run serve -- --operator-port 8788": ["test/e2e/serve/serve-configuration.test.ts", "--operator-port"],
+  "npx onceway serve --operator-port 8788": ["test/e2e/serve/serve-configuration.test.ts", "--operator-port"],
   "npm ci && npm test": ["test/check.ts", '"vitest", "run"'],
   "npm run test:long": ["test/check.ts", "options.long"],
   "npm run check": [".ci/run", "npm run check -- --long"],
@@ -276,6 +285,7 @@ const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
   "src/claims/README.md js": ["test/e2e/claims/once.test.ts", "blockWith"],
   "src/client/README.md js": ["test/e2e/clients/clients.test.ts", "examples.client"],
   "src/config/README.md graphql": ["test/e2e/requests/graphql.test.ts", "blockWith"],
+  "src/package/README.md ts": [NEWCOMER, "blockWith(PAGE"],
   "src/outbox/README.md json": ["test/unit/outbox/cloud-event.test.ts", "toEqual"],
   "src/outbox/README.md js": ["test/unit/outbox/send-events.test.ts", "Webhook"],
   "src/serve/README.md nginx": ["test/support/proxies.ts", "startProxy"],

@@ -1,0 +1,65 @@
+// What is in a project that `onceway init` makes: everything that a gateway needs to be checked, run and deployed by itself. Pure.
+
+import { type GatewayPlan, wranglerToml } from "./init-file.ts";
+
+/** The versions that a project asks npm for. */
+export interface Versions {
+  /** What npm installed, or a path to its archive: `file:../onceway-0.1.0.tgz`. */
+  readonly onceway: string;
+  readonly wrangler: string;
+  /** wrangler needs Node 22; `null` if the machine's own will do. */
+  readonly node: string | null;
+}
+
+const PACKAGE = "node_modules/onceway";
+
+/** A project has its own entry, so that there is a place for code of its own. */
+const PATHS = {
+  main: "src/index.ts",
+  schema: `./${PACKAGE}/dist/config/wrangler.schema.json`,
+  settings: `${PACKAGE}/src/config/README.md`,
+};
+
+const ENTRY = `export { default, KeyShard, Operators } from "onceway/worker";
+`;
+
+const IGNORED = `node_modules
+.wrangler
+.onceway
+.dev.vars*
+`;
+
+/** The files' texts by their paths, without package.json, which may be there already. */
+export function projectFiles(plan: Omit<GatewayPlan, "paths">): ReadonlyMap<string, string> {
+  return new Map([
+    ["wrangler.toml", wranglerToml({ ...plan, paths: PATHS })],
+    [PATHS.main, ENTRY],
+    [".gitignore", IGNORED],
+  ]);
+}
+
+const SCRIPTS = { check: "onceway check", dev: "wrangler dev", deploy: "onceway check && wrangler deploy" };
+
+/** These packages bring programs, which npm may fetch with a script. */
+const WITH_SCRIPTS = { esbuild: true, node: true, workerd: true };
+
+type PackageJson = Readonly<Record<string, unknown>>;
+
+/** The project's package.json: what was there, and what a gateway needs besides. What was there wins. */
+export function projectPackage(name: string, { onceway, wrangler, node }: Versions, before: PackageJson): PackageJson {
+  const devDependencies = { ...(node === null ? {} : { node }), wrangler };
+  return {
+    name,
+    private: true,
+    type: "module",
+    ...before,
+    scripts: { ...SCRIPTS, ...tableOf(before["scripts"]) },
+    dependencies: { onceway, ...tableOf(before["dependencies"]) },
+    devDependencies: { ...devDependencies, ...tableOf(before["devDependencies"]) },
+    allowScripts: { ...WITH_SCRIPTS, ...tableOf(before["allowScripts"]) },
+  };
+}
+
+function tableOf(value: unknown): object {
+  return typeof value === "object" && value !== null ? value : {};
+}

@@ -1,0 +1,66 @@
+// Where this program is installed, and as what: in a project's `node_modules`, or as a checkout.
+
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import * as v from "valibot";
+
+import type { Versions } from "./init-project.ts";
+
+const CODE_DIR = fileURLToPath(new URL("..", import.meta.url));
+const PACKAGE_DIR = dirname(CODE_DIR);
+
+/** Since this version, wrangler runs on it (its package.json, "engines"). */
+const NODE_FOR_WRANGLER = 22;
+
+/** The versions of the tools are those that the gateway is tested with. */
+const OWN = v.object({
+  version: v.string(),
+  devDependencies: v.object({ wrangler: v.string(), node: v.string() }),
+});
+
+/** Whether a project has it as a package: then `init` makes projects of that kind. */
+export const isInstalled = basename(dirname(PACKAGE_DIR)) === "node_modules";
+
+/** The entry and what belongs to it, for a wrangler.toml that names them directly. */
+export const CODE = {
+  main: join(CODE_DIR, isInstalled ? "index.js" : "index.ts"),
+  schema: join(CODE_DIR, "config/wrangler.schema.json"),
+  settings: join(PACKAGE_DIR, "src/config/README.md"),
+};
+
+/** What a project in `folder` has to ask npm for, to get what runs here. */
+export function versionsFor(folder: string): Versions {
+  const { version, devDependencies: tools } = v.parse(OWN, readTable(join(PACKAGE_DIR, "package.json")));
+  const hasNode = Number(process.versions.node.split(".")[0]) >= NODE_FOR_WRANGLER;
+  return {
+    onceway: installedAs(folder) ?? version,
+    wrangler: tools.wrangler,
+    node: hasNode ? null : tools.node,
+  };
+}
+
+/** How the project around this installation names it; a path is made one from `folder`. `null`: nothing does. */
+function installedAs(folder: string): string | null {
+  const project = dirname(dirname(PACKAGE_DIR));
+  const file = join(project, "package.json");
+  if (!isInstalled || !existsSync(file)) return null;
+  const { dependencies, devDependencies } = readTable(file);
+  for (const table of [dependencies, devDependencies]) {
+    const written: unknown = typeof table === "object" && table !== null ? Reflect.get(table, "onceway") : undefined;
+    if (typeof written !== "string") continue;
+    if (!written.startsWith("file:")) return written;
+    return `file:${relative(folder, resolve(project, written.slice("file:".length)))
+      .split(sep)
+      .join("/")}`;
+  }
+  return null;
+}
+
+/** Throws if the file is no JSON object. */
+export function readTable(file: string): Readonly<Record<string, unknown>> {
+  const table: unknown = JSON.parse(readFileSync(file, "utf8"));
+  if (typeof table !== "object" || table === null || Array.isArray(table)) throw new TypeError(`${file}: no object`);
+  return { ...table };
+}

@@ -1,0 +1,33 @@
+// Writes `template/`, from which `npm create cloudflare -- --template` makes a project: what `onceway init` writes, with a name for
+// that program to replace, and an API to be named. `--check` only compares.
+
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+import { projectFiles, projectPackage } from "./init-project.ts";
+import { versionsFor } from "./installation.ts";
+
+const TEMPLATE = fileURLToPath(new URL("../../template/", import.meta.url));
+
+/** What `npm create cloudflare` replaces by the project's name. */
+const NAME = "<WORKER_NAME>";
+
+const plan = { name: NAME, origin: "https://api.example.com", routes: ["/v1/payments/*"], unknown: "hold" } as const;
+const versions = { ...versionsFor(TEMPLATE), node: null };
+const manifest = projectPackage(NAME, versions, {});
+const files = new Map([...projectFiles(plan), ["package.json", `${JSON.stringify(manifest, null, 2)}\n`]]);
+
+const { values } = parseArgs({ options: { check: { type: "boolean", default: false } } });
+for (const [name, text] of files) {
+  const path = join(TEMPLATE, name);
+  if (existsSync(path) && readFileSync(path, "utf8") === text) continue;
+  if (values.check) {
+    console.error(`template/${name} is not up to date: npm run generate`);
+    process.exitCode = 1;
+    continue;
+  }
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}

@@ -1,0 +1,208 @@
+// `onceway serve`: runs the gateway of wrangler.toml on plain workerd, with its records on this machine's disk. It checks the
+// configuration, locks the state directory, bundles the Worker and runs it. It starts nothing if the configuration is invalid.
+
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+import { problemCount, readWranglerFile } from "../cli/wrangler-file.ts";
+import { checkWranglerConfig } from "../config/check-file.ts";
+import { readConfig } from "../config/read.ts";
+import { describeConfig } from "../config/describe.ts";
+import type { ConfigProblem } from "../config/resolved.ts";
+import { bundleInto } from "./bundle.ts";
+import { addressOf, readOptions, type ServeOptions, USAGE } from "./options.ts";
+import { readSecrets, type Secrets } from "./secrets.ts";
+import { listenerProblems, type SelfHosting, selfHosting } from "./self-hosting.ts";
+import { lockState, type StateLock } from "./state-lock.ts";
+import { stopSignals } from "./stop-signals.ts";
+import { supervise } from "./supervise.ts";
+import { findTools } from "./tools.ts";
+import { workerdConfig } from "./workerd-config.ts";
+
+const OK = 0;
+const FAILED = 1;
+const USAGE_ERROR = 2;
+
+/** Longer than a busy gateway takes to answer, shorter than any load balancer's or container's check waits. */
+const HEALTH_TIMEOUT_MS = 2_000;
+
+const log = (line: string): void => console.log(`onceway: ${line}`);
+
+/** Resolves with the exit code when the gateway has stopped. */
+export async function runServe(args: readonly string[]): Promise<number> {
+  // The gateway keeps running when the process that reads its log ends (`onceway serve | head`).
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+  let options: ServeOptions;
+  try {
+    options = readOptions(args);
+  } catch (error) {
+    console.error(`${messageOf(error)}\n\n${USAGE}`);
+    return USAGE_ERROR;
+  }
+  switch (options.command) {
+    case "help":
+      console.log(USAGE);
+      return OK;
+    case "health":
+      return health(addressOf(options.host, options.port));
+    case "serve":
+      return serve(options);
+  }
+}
+
+async function health(address: string): Promise<number> {
+  const problem = await healthProblem(address);
+  if (problem === null) {
+    console.log(`${address}: healthy`);
+    return OK;
+  }
+  console.error(`${address}: ${problem}`);
+  return FAILED;
+}
+
+/**
+ * `null` if the gateway at `host:port` answers; otherwise what is wrong. Asks for the published policy, because the Worker makes
+ * it from its configuration alone: no object is touched and no origin is called.
+ */
+async function healthProblem(address: string): Promise<string | null> {
+  try {
+    const response = await fetch(`http://${address}/.well-known/idempotency`, {
+      redirect: "manual",
+      signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS),
+    });
+    await response.body?.cancel();
+    return response.status === 200 ? null : `answers ${response.status}`;
+  } catch (error) {
+    return messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error);
+  }
+}
+
+async function serve(options: ServeOptions): Promise<number> {
+  const plan = readPlan(options);
+  if (plan === null) return FAILED;
+  const signals = stopSignals(process, () => performance.now());
+  const stateDir = resolve(options.state);
+  try {
+    // Only this user may read the records, because they contain the origin's responses.
+    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+    const lock = lockState(stateDir, "choose another directory with --state");
+    lock.note(`process ${process.pid}`);
+    const configPath = await prepare(plan, stateDir, options);
+    const isClean = await supervise(
+      {
+        command: (port) => ({
+          bin: findTools(plan.hosting.main).workerd,
+          configPath,
+          address: addressOf(options.host, port),
+          env: { ...process.env, ...plan.secrets.values },
+          lockFd: lock.fd,
+          graceMs: options.graceMs,
+        }),
+        host: options.host,
+        port: options.port,
+        onListening: (port, pid) =>
+          announce(addressOf(options.host, port), operatorAddressOf(options), stateDir, lock, pid),
+        log,
+      },
+      signals,
+    );
+    if (isClean) log("stopped");
+    return isClean ? OK : FAILED;
+  } catch (error) {
+    console.error(messageOf(error));
+    return FAILED;
+  }
+}
+
+interface Plan {
+  readonly hosting: SelfHosting;
+  readonly secrets: Secrets;
+}
+
+/** `null` if there are problems; it prints them all. */
+function readPlan(options: ServeOptions): Plan | null {
+  const file = options.config;
+  const read = readWranglerFile(file);
+  if (read.kind !== "read") return refuse([read.message]);
+  const checked = checkWranglerConfig(read.toml).find(({ name }) => name === options.env);
+  if (checked === undefined) return refuse([`${file}: has no environment [env.${options.env}]`]);
+  if (checked.config === null) return refuse(lines(file, checked.problems));
+
+  const hosting = selfHosting(file, read.toml, { ...checked, config: checked.config });
+  const secrets = readSecrets({
+    file: options.secretsFile,
+    required: [...hosting.requiredSecrets, ...options.secretNames],
+    environment: process.env,
+    taken: hosting.objects.map(({ name }) => name),
+  });
+  const listener = listenerProblems(checked.config, options.operatorPort);
+  const problems = [...lines(file, [...hosting.problems, ...listener]), ...secrets.problems.map(lineOf)];
+  if (problems.length > 0) return refuse(problems);
+  // As the Worker will read it: only here are its secrets known.
+  const reading = readConfig({ ...hosting.vars, ...secrets.values });
+  if (!reading.ok) return refuse(lines(file, reading.problems));
+  console.log(describeConfig(checked.config));
+  for (const warning of hosting.warnings) console.warn(`${file}: warning: ${warning}`);
+  return { hosting, secrets };
+}
+
+function refuse(problems: readonly string[]): null {
+  for (const problem of problems) console.error(problem);
+  console.error(problemCount(problems.length));
+  return null;
+}
+
+function lines(file: string, problems: readonly ConfigProblem[]): readonly string[] {
+  return problems.map((problem) => `${file}: ${lineOf(problem)}`);
+}
+
+function lineOf({ path, message }: ConfigProblem): string {
+  return `${path}: ${message}`;
+}
+
+/** Writes the program and workerd's configuration into the state directory, for inspection. Returns the configuration's path. */
+async function prepare({ hosting, secrets }: Plan, stateDir: string, options: ServeOptions): Promise<string> {
+  const modulesDir = join(stateDir, "program");
+  rmSync(modulesDir, { recursive: true, force: true });
+  mkdirSync(modulesDir);
+  await bundleInto(modulesDir, hosting.main, hosting.compatibility);
+  const objectsDir = join(stateDir, "objects");
+  mkdirSync(objectsDir, { recursive: true });
+  const names = Object.keys(secrets.values);
+  const text = await workerdConfig({
+    modulesDir,
+    stateDir: objectsDir,
+    address: addressOf(options.host, options.port),
+    operatorAddress: operatorAddressOf(options),
+    compatibility: hosting.compatibility,
+    objects: hosting.objects,
+    // A secret overrides a variable of the same name.
+    vars: Object.fromEntries(Object.entries(hosting.vars).filter(([name]) => !names.includes(name))),
+    secrets: names,
+    extraBindings: [],
+    extraServices: [],
+  });
+  const configPath = join(modulesDir, "gateway.capnp");
+  writeFileSync(configPath, text);
+  return configPath;
+}
+
+function operatorAddressOf({ operatorHost, operatorPort }: ServeOptions): string | null {
+  return operatorPort === null ? null : addressOf(operatorHost, operatorPort);
+}
+
+function announce(
+  address: string,
+  operatorAddress: string | null,
+  stateDir: string,
+  lock: StateLock,
+  pid: number | undefined,
+): void {
+  lock.note(`process ${process.pid} and its workerd, process ${pid}`);
+  if (operatorAddress !== null) log(`the operator API and the console are on http://${operatorAddress} only`);
+  log(`listening on http://${address}, records in ${stateDir}, workerd is process ${pid}`);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

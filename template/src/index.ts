@@ -1,0 +1,1 @@
+export { default, KeyShard, Operators } from "onceway/worker";

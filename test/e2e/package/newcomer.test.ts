@@ -1,0 +1,172 @@
+// What a newcomer does with the package, from its archive alone, and what somebody does who comes from older code: their records are
+// replayed by the package. The steps are those of the README.
+
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { entryAt, hasCommit } from "../../layouts/sources.ts";
+import { blockWith } from "../../support/docs.ts";
+import { startWorkerd } from "../../support/gateway.ts";
+import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
+import { startOrigin, type TestOrigin } from "../../support/origin.ts";
+import { freePort, untilAnswers } from "../../support/ports.ts";
+import type { ProcessGroup } from "../../support/process-group.ts";
+import { emptyProject } from "../support/installed-project.ts";
+import { projectDir } from "../../support/wrangler.ts";
+import { type Client, clientOf } from "../support/scene.ts";
+
+/** The code from before `previous_shards`. It can run only where the clone has the history. */
+const BEFORE = "eb18da5";
+
+const PAGE = "src/package/README.md";
+
+let origin: TestOrigin;
+let project: Awaited<ReturnType<typeof emptyProject>>;
+beforeAll(async () => {
+  origin = await startOrigin();
+  project = await emptyProject();
+}, 300_000);
+afterAll(async () => {
+  await project.remove();
+  await origin.close();
+});
+
+async function until(port: number, group: ProcessGroup): Promise<void> {
+  const failure = (): string | null => (group.hasExited() ? `it has ended:\n${group.output()}` : null);
+  await untilAnswers({ port, path: "/.well-known/idempotency", timeoutMs: 90_000, failure });
+}
+
+// Each step needs the one before it.
+describe("a newcomer", { timeout: 600_000 }, () => {
+  it("installs the archive and makes a project, on the Node that the machine has", async () => {
+    await project.run("npm", "install", "--no-audit", "--no-fund", project.archive);
+    const answers = ["--yes", "--name", "my-gateway", "--origin", origin.url, "--route", "/v1/payments/*"];
+    const made = await project.run("npx", "onceway", "init", ".", ...answers);
+    expect(made).toContain("npx wrangler dev");
+    expect(await readFile(join(project.dir, "src/index.ts"), "utf8")).toMatch(
+      /^export \{.*\} from "onceway\/worker";\n$/,
+    );
+    expect(JSON.parse(await readFile(join(project.dir, "package.json"), "utf8"))).toMatchObject({
+      name: "my-gateway",
+      dependencies: { onceway: "file:../onceway-0.1.0.tgz" },
+    });
+  });
+
+  it("checks it, before anything else is installed", async () => {
+    expect(await project.run("npx", "onceway", "check")).toContain("fine, 1 protected route in 1 environment");
+    expect(await project.run("npx", "onceway", "plan", "--rps", "100", "--origin-ms", "300")).toContain("shards =");
+  });
+
+  it("installs wrangler, and bundles it for a deployment", async () => {
+    await project.run("npm", "install", "--no-audit", "--no-fund");
+    const bundled = await project.run("npx", "wrangler", "deploy", "--dry-run");
+    expect(bundled).toContain("env.KEY_SHARD (KeyShard)");
+    expect(bundled).toContain("--dry-run: exiting now.");
+    expect(bundled).not.toMatch(/WARNING|ERROR/);
+  });
+
+  it("sends a first request and its replay through wrangler dev, and asks for the record", async () => {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const inspector = String(await freePort());
+    const dev = await project.start("npx", "wrangler", "dev", "--port", String(port), "--inspector-port", inspector);
+    try {
+      await until(port, dev);
+      const tried = await project.run("npx", "onceway", "try", `${url}/v1/payments`, "--data", "{}", "--yes");
+      expect(tried).toContain("got the first one's answer, byte for byte");
+      expect(await origin.requests()).toHaveLength(1);
+      const token = /^ADMIN_TOKEN=(.*)$/m.exec(await readFile(join(project.dir, ".dev.vars"), "utf8"))?.[1] ?? "";
+      const listed = await project.run("env", `ONCEWAY_TOKEN=${token}`, "npx", "onceway", "ls", "--url", url);
+      expect(listed).toMatch(/completed +201/);
+    } finally {
+      await dev.stop();
+    }
+  });
+
+  it.skipIf(!hasCommit(BEFORE))("serves it on plain workerd, on the records of older code", async () => {
+    const state = join(project.dir, ".onceway/state");
+    const vars = {
+      IDEMPOTENCY: { origin: origin.url, scope: ["header:authorization"] },
+      ROUTES: [{ path: "/v1/payments/*" }],
+    };
+    const older = await startWorkerd({ vars, stateDir: join(state, "objects"), main: await entryAt(BEFORE) });
+    const answers = new Map<string, RawResponse>();
+    for (let count = 0; count < 20; count += 1) {
+      const key = freshKey();
+      answers.set(key, await clientOf(older.url).send({ path: "/v1/payments", key, headers: CALLER }));
+    }
+    await older.stop();
+    const before = (await origin.requests()).length;
+
+    const port = await freePort();
+    const serve = await project.start("npx", "onceway", "serve", "--port", String(port), "--secrets", ".dev.vars");
+    try {
+      await until(port, serve);
+      const client = clientOf(`http://127.0.0.1:${port}`);
+      for (const [key, first] of answers) {
+        const again = await client.send({ path: "/v1/payments", key, headers: CALLER });
+        expect([again.status, again.body]).toEqual([first.status, first.body]);
+        expect(headerValue(again, "idempotent-replayed")).toBe("true");
+      }
+      expect(await origin.requests()).toHaveLength(before);
+      expect((await client.send({ path: "/v1/payments", key: freshKey(), headers: CALLER })).status).toBe(201);
+      expect(await project.run("npx", "onceway", "serve", "health", "--port", String(port))).toContain("healthy");
+    } finally {
+      await serve.stop();
+    }
+  });
+
+  it("runs the Hono application of the page, and the page's Worker with other work, type-checked", async () => {
+    const toml = join(project.dir, "wrangler.toml");
+    const text = (await readFile(toml, "utf8")).replace(/^origin = .*$/m, 'origin = { entrypoint = "Origin" }');
+    await writeFile(toml, text);
+    const hono = await serving("idempotency()", async (client) => {
+      const key = freshKey();
+      const first = await client.send({ path: "/v1/payments", key });
+      const again = await client.send({ path: "/v1/payments", key });
+      expect([first.status, again.body, headerValue(again, "idempotent-replayed")]).toEqual([201, first.body, "true"]);
+      return (await client.send({ path: "/", method: "GET", body: null })).body.toString();
+    });
+    expect(hono).toBe("unprotected");
+
+    await writeFile(toml, text.replace(/^origin = .*$/m, `origin = "${origin.url}"`));
+    const other = await serving("createOnceway", async (client) => {
+      expect((await client.send({ path: "/v1/payments", key: freshKey() })).status).toBe(201);
+      expect((await client.send({ path: "/page" })).status).toBe(404);
+      return (await client.send({ path: "/health" })).body.toString();
+    });
+    expect(other).toBe("well");
+  });
+});
+
+/** Runs the Worker of the page that has this text. */
+async function serving<T>(text: string, use: (client: Client) => Promise<T>): Promise<T> {
+  await writeFile(join(project.dir, "src/index.ts"), blockWith(PAGE, text));
+  await checkTypes();
+  const port = await freePort();
+  const serve = await project.start("npx", "onceway", "serve", "--port", String(port), "--state", ".onceway/page");
+  try {
+    await until(port, serve);
+    return await use(clientOf(`http://127.0.0.1:${port}`));
+  } finally {
+    await serve.stop();
+  }
+}
+
+/** As a strict project checks it, with the types that wrangler makes for it. */
+async function checkTypes(): Promise<void> {
+  await project.run("npx", "wrangler", "types");
+  const options = {
+    target: "ES2022",
+    lib: ["ES2022"],
+    module: "ESNext",
+    moduleResolution: "bundler",
+    strict: true,
+    noEmit: true,
+  };
+  const config = { compilerOptions: { ...options, types: [] }, include: ["src", "worker-configuration.d.ts"] };
+  await writeFile(join(project.dir, "tsconfig.json"), JSON.stringify(config));
+  await project.run(join(projectDir, "node_modules/.bin/tsc"), "-p", ".");
+}
+
+const CALLER = [["Authorization", "Bearer one"]] as const;

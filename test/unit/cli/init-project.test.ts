@@ -1,0 +1,44 @@
+import { parse } from "smol-toml";
+import { describe, expect, it } from "vitest";
+import { projectFiles, projectPackage } from "../../../src/cli/init-project.ts";
+import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+
+const VERSIONS = { onceway: "0.1.0", wrangler: "4.156.2", node: null };
+
+describe("a project's package.json", () => {
+  it("names what a gateway needs, and a Node only for a machine whose own is too old for wrangler", () => {
+    expect(projectPackage("pay", VERSIONS, {})).toMatchObject({
+      name: "pay",
+      private: true,
+      dependencies: { onceway: "0.1.0" },
+      devDependencies: { wrangler: "4.156.2" },
+    });
+    expect(projectPackage("pay", VERSIONS, {})["devDependencies"]).not.toHaveProperty("node");
+    expect(projectPackage("pay", { ...VERSIONS, node: "24.21.0" }, {})).toMatchObject({
+      devDependencies: { node: "24.21.0" },
+    });
+  });
+
+  it("keeps what was there", () => {
+    const before = {
+      name: "mine",
+      license: "MIT",
+      scripts: { dev: "my own" },
+      dependencies: { onceway: "file:../onceway.tgz", hono: "4" },
+      devDependencies: { wrangler: "4.200.0" },
+    };
+    const made = projectPackage("pay", VERSIONS, before);
+    expect(made).toMatchObject(before);
+    expect(made["scripts"]).toHaveProperty("check", "onceway check");
+  });
+});
+
+it("a project's wrangler.toml passes the check, and its secrets are not committed", () => {
+  const plan = { name: "pay", origin: "https://api.example.com", routes: ["/v1/payments/*"], unknown: "hold" } as const;
+  const files = projectFiles(plan);
+  const toml = parse(files.get("wrangler.toml") ?? "");
+  expect(toml).toMatchObject({ main: "src/index.ts", minify: true, observability: { enabled: true } });
+  expect(checkWranglerConfig(toml).flatMap(({ problems }) => problems)).toEqual([]);
+  expect(files.get("src/index.ts")).toContain("KeyShard");
+  expect(files.get(".gitignore")?.split("\n")).toContain(".dev.vars*");
+});
