@@ -6,6 +6,7 @@ import { createClaims } from "./claims/api.ts";
 import { createApp, createOperatorApp, createRefusingApp } from "./app.ts";
 import { type ConfigReading, readConfig } from "./config/read.ts";
 import type { Origin } from "./config/resolved.ts";
+import type { Alert } from "./core/alerts.ts";
 import { type Consume, type ConsumerPorts, queueConsumer, retryLater } from "./events/consume.ts";
 import { deadLetterQueueIn } from "./events/dead-letter.ts";
 import { queueTrials } from "./events/trial.ts";
@@ -14,6 +15,7 @@ import { createOperate, operatorTokens } from "./operator/operate.ts";
 import { tokenSpotter } from "./http/token-auth.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
 import { ShardPlaces } from "./operator/shards.ts";
+import { reportAlert, watchShards } from "./operator/watch-shards.ts";
 import { TrafficReader } from "./operator/traffic-reader.ts";
 import { claimsCaller, positionAsker } from "./shard/call-claims.ts";
 import { monitorAsker, shardCaller, shardStub } from "./shard/call-shard.ts";
@@ -43,10 +45,12 @@ interface Handles {
   readonly operators: ReturnType<typeof createApp>;
   /** For the batches of queues. */
   readonly consume: Consume;
+  /** For the cron trigger. */
+  readonly watch: () => Promise<void>;
 }
 
 function refusing(handle: Handles["all"]): Handles {
-  return { all: handle, operators: handle, consume: retryLater };
+  return { all: handle, operators: handle, consume: retryLater, watch: () => Promise.resolve() };
 }
 
 function handlesOf({
@@ -83,11 +87,15 @@ function handlesOf({
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
     encryptions,
   };
+  const wants = (alert: Alert): boolean => config.destinations.some(({ alerts }) => alerts.includes(alert));
   const consumerPorts: ConsumerPorts = {
     deliver: deliverer(namespace, callShard),
     reporter: ports.reporter,
     deadLetterQueue: (name) => deadLetterQueueIn(bindings, name),
     secret: (name) => textIn(bindings[name]),
+    told: async (report) => {
+      if (wants("dead-letter")) await reportAlert(namespace, shards[0], report);
+    },
     flush: () => waitUntil(flush()),
   };
   const consume = queueConsumer(config.queues, consumerPorts);
@@ -97,13 +105,21 @@ function handlesOf({
     operate: createOperate(config, tokens, operator, reader, tryQueue),
     isTheirs: tokenSpotter(operatorTokens(tokens)),
   };
+  const watch = async (): Promise<void> => {
+    if (wants("silent-shard")) await watchShards(namespace, places);
+  };
   const { consumers, consumerPath } = config;
   const claims = createClaims(consumerPath ?? "", consumers, consumerTokens, {
     callClaims: claimsCaller(namespace),
     askPosition: positionAsker(namespace),
     reporter: ports.reporter,
   });
-  return { all: createApp(config, ports, operators, claims), operators: createOperatorApp(config, operators), consume };
+  return {
+    all: createApp(config, ports, operators, claims),
+    operators: createOperatorApp(config, operators),
+    consume,
+    watch,
+  };
 }
 
 function textIn(value: unknown): string | null {
@@ -120,4 +136,5 @@ export class Operators extends WorkerEntrypoint {
 export default {
   fetch: (request: Request) => handles.all(request),
   queue: (batch: MessageBatch) => handles.consume(batch),
+  scheduled: () => handles.watch(),
 } satisfies ExportedHandler;

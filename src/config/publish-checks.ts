@@ -40,10 +40,10 @@ export function unusedDestinations({ destinations, routes, queues }: Config): re
   const all = [...routes, ...queues.map(({ route }) => route)];
   const used = new Set(all.flatMap(({ rules }) => (rules.policy.publish ?? []).map(({ to }) => to)));
   return destinations
-    .filter(({ name }) => !used.has(name))
+    .filter(({ name, alerts }) => alerts.length === 0 && !used.has(name))
     .map(({ name }) => ({
       path: "DESTINATIONS",
-      message: `nothing is published to "${name}": write publish = [{ to = "${name}", type = "…" }] in a route, or leave it out`,
+      message: `nothing is published to "${name}": write publish = [{ to = "${name}", type = "…" }] in a route, give it alerts, or leave it out`,
     }));
 }
 

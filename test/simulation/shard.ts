@@ -72,6 +72,8 @@ export class Shard {
       askElder,
       limiter,
       destination: () => NOWHERE,
+      receivers: () => [],
+      shard: "shard",
     });
   }
 
