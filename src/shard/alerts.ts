@@ -22,7 +22,7 @@ import type { Told } from "./store/attachments.ts";
 import type { StoredEvent } from "./store/outbox.ts";
 
 export interface AlertPorts {
-  readonly ledger: { readonly alerts: AlertRows; readonly tell: (subject: RecordId | null, told: Told) => void };
+  readonly ledger: { readonly alerts: AlertRows };
   readonly alarm: Pick<Alarm, "moveTo">;
   /** Those that want to be told of it. */
   readonly receivers: (alert: Alert) => readonly AlertReceiver[];
@@ -104,7 +104,7 @@ export class Alerts {
 
   /** Stores it, in this turn. */
   #tell(subject: RecordId | null, told: Told, now: EpochMs): void {
-    this.#ports.ledger.tell(subject, told);
+    this.#ports.ledger.alerts.tell(subject, told);
     this.added(told, now);
   }
 

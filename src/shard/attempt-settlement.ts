@@ -9,7 +9,7 @@ import { type HeaderPairs, retryAfterIn } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { type AnswerFor, type ExchangeAnswer, POLL_MS, problemAnswer } from "./answers.ts";
 import type { OriginResponse } from "./origin-call.ts";
-import type { Attachments } from "./store/ledger.ts";
+import type { Attachments } from "./store/attachments.ts";
 import type { KeptResponse } from "./store/response-rows.ts";
 import { StoreError } from "./store/store-error.ts";
 

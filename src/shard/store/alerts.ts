@@ -1,7 +1,10 @@
 // What an object has told operators, and when. One row for each thing of which it tells; an object that has told nothing has no table.
 
 import { type AlertState, type Doubts, OLD_DOUBT_MS } from "../../core/alerts.ts";
-import { epochMs, type EpochMs } from "../../core/units.ts";
+import { NO_RECORD } from "../../core/outbox.ts";
+import { epochMs, type EpochMs, type RecordId } from "../../core/units.ts";
+import type { Told } from "./attachments.ts";
+import type { OutboxRows } from "./outbox.ts";
 import { makeAlertsTable, type Sql } from "./schema.ts";
 
 type Row = Record<"name" | "at" | "count" | "due", SqlStorageValue> & {
@@ -16,10 +19,14 @@ const MAX_COUNTED = 10_000;
 
 export class AlertRows {
   readonly #sql: Sql;
+  readonly #transaction: (run: () => void) => void;
+  readonly #outbox: OutboxRows;
   #exists: boolean;
 
-  constructor(sql: Sql, exists: boolean) {
+  constructor(sql: Sql, transaction: (run: () => void) => void, outbox: OutboxRows, exists: boolean) {
     this.#sql = sql;
+    this.#transaction = transaction;
+    this.#outbox = outbox;
     this.#exists = exists;
   }
 
@@ -47,16 +54,29 @@ export class AlertRows {
     return due === null ? null : epochMs(due);
   }
 
-  /** To be called in the transaction that writes what they are about; after it, `added`. */
-  put(states: readonly AlertState[]): void {
+  /** Stores what operators are told of anything but a step; `subject`: of which record, if any. */
+  tell(subject: RecordId | null, told: Told): void {
+    this.#transaction(() => this.insert(subject ?? NO_RECORD, told));
+    this.added(told);
+  }
+
+  /** To be called in the transaction that writes what is told; after it, `added`. */
+  insert(subject: RecordId, { events, states, at }: Told): void {
+    this.#outbox.insert(subject, events, at);
+    this.#put(states);
+  }
+
+  #put(states: readonly AlertState[]): void {
     if (!this.#exists && states.length > 0) makeAlertsTable(this.#sql);
     for (const { name, at, count, due } of states) {
       this.#sql.exec("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?, ?)", name, at, count, due);
     }
   }
 
-  added(): void {
-    this.#exists = true;
+  /** The transaction of `insert` has succeeded. */
+  added({ events, states }: Told): void {
+    if (events.length > 0) this.#outbox.added();
+    if (states.length > 0) this.#exists = true;
   }
 
   erase(name: string): void {

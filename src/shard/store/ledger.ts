@@ -2,14 +2,13 @@
 // no HTTP: headers are pairs of strings, bodies are bytes. Every method runs within one synchronous turn, so that all reads and
 // writes of a turn are one atomic commit (Durable Objects documentation, "write coalescing").
 
-import { NO_RECORD } from "../../core/outbox.ts";
 import type { IdempotencyRecord } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import { Addresses } from "./addresses.ts";
 import { AlertRows } from "./alerts.ts";
 import { Aliases } from "./aliases.ts";
-import type { Attachments, Told } from "./attachments.ts";
+import type { Attachments } from "./attachments.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import type { Label } from "./label.ts";
 import { DueRequests, LockEnds, WaitingQuestions } from "./due-records.ts";
@@ -110,7 +109,7 @@ export class Ledger {
     this.elders = new KnownElders(sql, exists.transition);
     this.aliases = new Aliases(sql, exists.transition);
     this.outbox = new OutboxRows(sql, this.#transaction, exists.outbox);
-    this.alerts = new AlertRows(sql, exists.alerts);
+    this.alerts = new AlertRows(sql, this.#transaction, this.outbox, exists.alerts);
     this.positions = new Positions(sql, exists.positions);
     this.excerpts = new Excerpts(sql, exists.excerpts);
     this.hours = new HourRows(sql, exists.hours);
@@ -165,7 +164,7 @@ export class Ledger {
         this.excerpts.insert(id, excerpt);
       }
       if (record?.state === "completed") this.outbox.insert(id, events, record.completedAt);
-      if (told !== null) this.#insertTold(id, told);
+      if (told !== null) this.alerts.insert(id, told);
       this.#write(
         id,
         entry,
@@ -177,24 +176,8 @@ export class Ledger {
     });
     if (aliases.length > 0) this.aliases.added();
     if (events.length > 0) this.outbox.added();
-    if (told !== null) this.#toldAdded(told);
+    if (told !== null) this.alerts.added(told);
     if (excerpt !== null) this.excerpts.added();
-  }
-
-  /** Stores what operators are told of anything else; `subject`: of which record, if any. */
-  tell(subject: RecordId | null, told: Told): void {
-    this.#transaction(() => this.#insertTold(subject ?? NO_RECORD, told));
-    this.#toldAdded(told);
-  }
-
-  #insertTold(subject: RecordId, { events, states, at }: Told): void {
-    this.outbox.insert(subject, events, at);
-    this.alerts.put(states);
-  }
-
-  #toldAdded({ events, states }: Told): void {
-    if (events.length > 0) this.outbox.added();
-    if (states.length > 0) this.alerts.added();
   }
 
   /** Several changes as one. That of a record comes last, because it also changes what is in memory. */
