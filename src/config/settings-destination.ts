@@ -48,6 +48,7 @@ const alertEntries = {
         'What the destination is told about the gateway itself, as events. `"in-doubt"`: an operation may or may not have taken effect; ' +
         '`"old-doubt"`: one has been undecided for a day; `"dead-letter"`: a message of a queue is given up; `"dead-event"`: an event for ' +
         'another destination is given up; `"silent-shard"`: an object does not answer (with a cron trigger only).',
+      takes: "a list of these words",
       default: [],
       onChange: "applies at once",
     },
