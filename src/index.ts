@@ -18,4 +18,5 @@ export class Operators extends WorkerEntrypoint {
 export default {
   fetch: (request: Request) => onceway.fetch(request),
   queue: (batch: MessageBatch) => onceway.queue(batch),
+  scheduled: () => onceway.watch(),
 } satisfies ExportedHandler;

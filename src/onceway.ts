@@ -5,6 +5,7 @@ import { createClaims } from "./claims/api.ts";
 import { createApp, createOperatorApp, createRefusingApp } from "./app.ts";
 import { type ConfigReading, readConfig } from "./config/read.ts";
 import type { Origin } from "./config/resolved.ts";
+import type { Alert } from "./core/alerts.ts";
 import { type ConsumerPorts, queueConsumer, retryLater } from "./events/consume.ts";
 import { deadLetterQueueIn } from "./events/dead-letter.ts";
 import { queueTrials } from "./events/trial.ts";
@@ -14,6 +15,7 @@ import { createOperate, operatorTokens } from "./operator/operate.ts";
 import { tokenSpotter } from "./http/token-auth.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
 import { ShardPlaces } from "./operator/shards.ts";
+import { reportAlert, watchShards } from "./operator/watch-shards.ts";
 import { TrafficReader } from "./operator/traffic-reader.ts";
 import { claimsCaller, positionAsker } from "./shard/call-claims.ts";
 import { monitorAsker, shardCaller, shardStub } from "./shard/call-shard.ts";
@@ -50,6 +52,8 @@ export interface Onceway {
   queue(batch: MessageBatch): Promise<void>;
   /** Answers requests of the operators' own listener (src/serve/README.md). No client's request may come here. */
   operate(request: Request): Response | Promise<Response>;
+  /** For a cron trigger: looks for shards that do not answer, if a destination wants to be told (src/outbox/README.md). */
+  watch(): Promise<void>;
 }
 
 /**
@@ -61,7 +65,7 @@ export function createOnceway({ env = { ...workerEnv } }: OncewayOptions = {}): 
   if (!read.ok) {
     for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
     const refuse = createRefusingApp(read.problems);
-    return { fetch: refuse, operate: refuse, queue: retryLater };
+    return { fetch: refuse, operate: refuse, queue: retryLater, watch: () => Promise.resolve() };
   }
   return gatewayOf(read, env);
 }
@@ -103,11 +107,15 @@ function gatewayOf(
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
     encryptions,
   };
+  const wants = (alert: Alert): boolean => config.destinations.some(({ alerts }) => alerts.includes(alert));
   const consumerPorts: ConsumerPorts = {
     deliver: deliverer(namespace, callShard),
     reporter: ports.reporter,
     deadLetterQueue: (name) => deadLetterQueueIn(bindings, name),
     secret: (name) => textIn(bindings[name]),
+    told: async (report) => {
+      if (wants("dead-letter")) await reportAlert(namespace, shards[0], report);
+    },
     flush: () => waitUntil(flush()),
   };
   const consume = queueConsumer(config.queues, consumerPorts);
@@ -125,5 +133,8 @@ function gatewayOf(
     reporter: ports.reporter,
   });
   const handle = createApp(config, ports, operators, claims);
-  return { fetch: handle, operate: createOperatorApp(config, operators), queue: consume };
+  const watch = async (): Promise<void> => {
+    if (wants("silent-shard")) await watchShards(namespace, places);
+  };
+  return { fetch: handle, operate: createOperatorApp(config, operators), queue: consume, watch };
 }

@@ -18,7 +18,14 @@ export function destinationProblems(prefix: string, own: Table, config: Config):
       problems.push({ path: `${prefix}DESTINATIONS`, code: "binding-missing", message });
     } else led.set(name, producer["queue"]);
   }
-  return [...problems, ...config.queues.flatMap((queue) => leadsBack(prefix, queue, led))];
+  const consumed = new Set<unknown>(config.queues.map(({ queue }) => queue));
+  const circles = config.destinations
+    .filter(({ name, alerts }) => alerts.includes("dead-letter") && consumed.has(led.get(name)))
+    .map(({ name }) => ({
+      path: `${prefix}DESTINATIONS`,
+      message: `"${name}" is told of dead letters in "${String(led.get(name))}", which this gateway consumes, so that each alert could make the next one: write a destination with another queue`,
+    }));
+  return [...problems, ...circles, ...config.queues.flatMap((queue) => leadsBack(prefix, queue, led))];
 }
 
 /** Each event would be a message whose result is an event again, for ever. */

@@ -40,10 +40,10 @@ export function unusedDestinations({ destinations, routes, queues, consumers }: 
   const all = [...routes, ...[...queues, ...consumers].map(({ route }) => route)];
   const used = new Set(all.flatMap(({ rules }) => (rules.policy.publish ?? []).map(({ to }) => to)));
   return destinations
-    .filter(({ name }) => !used.has(name))
+    .filter(({ name, alerts }) => alerts.length === 0 && !used.has(name))
     .map(({ name }) => ({
       path: "DESTINATIONS",
-      message: `nothing is published to "${name}": write publish = [{ to = "${name}", type = "…" }] in a route, a queue or a group, or leave it out`,
+      message: `nothing is published to "${name}": write publish = [{ to = "${name}", type = "…" }] in a route, a queue or a group, give it alerts, or leave it out`,
     }));
 }
 

@@ -50,13 +50,26 @@ export function readDestinations(env: Env, hasBinding: HasBinding): Destinations
 }
 
 function resolveDestination(written: DestinationSettings): Destination {
-  const { name, queue, url = "", secret = [], give_up: giveUp, retention } = { ...DESTINATION_DEFAULTS, ...written };
+  const {
+    name,
+    queue,
+    url = "",
+    secret = [],
+    give_up: giveUp,
+    retention,
+    alerts,
+  } = {
+    ...DESTINATION_DEFAULTS,
+    ...written,
+  };
   const giveUpAfterMs = durationMs({ ...DESTINATION_GIVE_UP_DEFAULTS, ...giveUp }.after);
   return {
     name,
     target: queue === undefined ? { kind: "webhook", url, secrets: secret } : { kind: "queue", binding: queue },
     giveUpAfterMs,
     keepDeadMs: durationMs(retention),
+    alerts,
+    console: written.console ?? null,
   };
 }
 

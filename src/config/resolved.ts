@@ -1,6 +1,7 @@
 // The configuration as the rest of the code uses it: every default applied, every text parsed, nothing optional. It is made
 // in one place (`resolve.ts`), so inner code never meets `undefined` or a duration as text.
 
+import type { Alert } from "../core/alerts.ts";
 import type { LogRule } from "../core/outcome.ts";
 import type { Policy } from "../core/record.ts";
 import type { DurationMs } from "../core/units.ts";
@@ -190,6 +191,10 @@ export interface Destination {
   readonly giveUpAfterMs: DurationMs;
   /** How long a dead event is kept. */
   readonly keepDeadMs: DurationMs;
+  /** What it is told about the gateway itself. */
+  readonly alerts: readonly Alert[];
+  /** The address of the console, for links in alerts, without a slash at its end; `null`: no links. */
+  readonly console: string | null;
 }
 
 /** Where events go: a queue by its producer binding, or a webhook, whose secrets are named, newest first. */

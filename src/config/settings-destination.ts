@@ -3,6 +3,7 @@
 
 import * as v from "valibot";
 
+import { ALERTS } from "../core/alerts.ts";
 import { EVENT_DATA, type StatusRule } from "../core/outbox.ts";
 import { choice, defaultsOf, duration, parsed, repeated, setting } from "./setting-kinds.ts";
 import { DAY_MS, type Parsed, refuse } from "./units.ts";
@@ -33,6 +34,38 @@ export const destinationGiveUpEntries = {
     default: "72h",
     onChange: "applies at once",
   }),
+};
+
+/** What operators are told. */
+const alertEntries = {
+  alerts: setting(
+    v.pipe(
+      v.array(choice(ALERTS), 'must be a list: write alerts = ["in-doubt", "old-doubt"]'),
+      v.check((list) => firstRepeated(list) === null, repeated),
+    ),
+    {
+      description:
+        'What the destination is told about the gateway itself, as events. `"in-doubt"`: an operation may or may not have taken effect; ' +
+        '`"old-doubt"`: one has been undecided for a day; `"dead-letter"`: a message of a queue is given up; `"dead-event"`: an event for ' +
+        'another destination is given up; `"silent-shard"`: an object does not answer (with a cron trigger only).',
+      takes: "a list of these words",
+      default: [],
+      onChange: "applies at once",
+    },
+  ),
+  console: setting(
+    v.pipe(
+      v.string('must be text: write console = "https://ops.example.com/_onceway"'),
+      v.metadata({ examples: ["https://ops.example.com/_onceway"] }),
+      parsed(parseConsoleUrl),
+    ),
+    {
+      description: "The address of the console, as operators reach it: alerts have a link to what they tell.",
+      takes: "an https URL, or http on the same machine",
+      otherwise: "none: no links",
+      onChange: "applies to new alerts",
+    },
+  ),
 };
 
 /** What a destination has, besides its name. */
@@ -84,6 +117,7 @@ export const destinationEntries = {
     default: "30d",
     onChange: "applies at once",
   }),
+  ...alertEntries,
 };
 
 /** One `[[vars.DESTINATIONS]]`. */
@@ -108,7 +142,13 @@ export const destinationSchema = v.strictObject({
 export type DestinationSettings = v.InferOutput<typeof destinationSchema>;
 
 export const DESTINATION_DEFAULTS = v.parse(
-  v.required(v.strictObject({ give_up: destinationEntries.give_up, retention: destinationEntries.retention })),
+  v.required(
+    v.strictObject({
+      give_up: destinationEntries.give_up,
+      retention: destinationEntries.retention,
+      alerts: destinationEntries.alerts,
+    }),
+  ),
   defaultsOf(destinationEntries),
 );
 
@@ -129,6 +169,19 @@ function parseHookUrl(value: string): Parsed<string> {
     return refuse(`must carry neither credentials nor a fragment, because variables are readable: ${advice}`);
   }
   return { ok: true, value: url.href };
+}
+
+function parseConsoleUrl(value: string): Parsed<string> {
+  const advice = 'write console = "https://ops.example.com/_onceway"';
+  const url = URL.parse(value);
+  if (url === null || !/^https?:$/.test(url.protocol)) return refuse(`must be an absolute URL: ${advice}`);
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
+    return refuse(`must be https, because operators sign in there: ${advice}`);
+  }
+  if (url.username !== "" || url.password !== "" || url.hash !== "" || url.search !== "") {
+    return refuse(`must carry neither credentials nor a query nor a fragment: ${advice}`);
+  }
+  return { ok: true, value: url.href.replace(/\/+$/, "") };
 }
 
 const WHEN_PATTERN = "^[1-5]xx$";

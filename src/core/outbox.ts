@@ -2,7 +2,7 @@
 // follows a try to relay one. A destination that fails is paused as a whole, so that its events cost one call per pause; an event
 // that fails has a pause of its own too, so that it keeps no other from its turn.
 
-import { durationMs, type DurationMs, epochMs, type EpochMs, later } from "./units.ts";
+import { durationMs, type DurationMs, epochMs, type EpochMs, later, recordId } from "./units.ts";
 
 /** What an event of a route carries: the response, nothing of it, or what the origin itself says in `Onceway-Event`. */
 export const EVENT_DATA = ["response", "none", "origin"] as const;
@@ -42,6 +42,9 @@ export interface NewEvent {
   /** The event as JSON. */
   readonly event: string;
 }
+
+/** Stands for the record of an event that is about none. */
+export const NO_RECORD = recordId("");
 
 /** When an event is tried again after its first, second … failed try (Standard Webhooks: over days, ever less often). */
 const EVENT_PAUSES_MS: readonly number[] = [5, 30, 300, 1800, 7200, 18_000, 36_000].map((s) => 1000 * s);

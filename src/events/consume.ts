@@ -14,6 +14,7 @@ import {
   type ShardAnswer,
 } from "../core/delivery.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
+import type { DeadLetterReport } from "../http/alert-report.ts";
 import { type DeliveryReport, shardAnswerOf } from "../http/delivery-report.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import type { ExchangeRequest } from "../http/message.ts";
@@ -45,6 +46,8 @@ export interface ConsumerPorts {
   /** The value of a secret; `null` when it does not exist. */
   readonly secret: (name: string) => string | null;
   readonly reporter: ExchangeReporter;
+  /** Tells operators of a dead letter. Never rejects. */
+  readonly told: (report: DeadLetterReport) => Promise<void>;
   /**
    * Hands over what has been counted. Called after each batch: a batch lasts as long as anything that waits beside it, so its
    * acknowledgements would be late if the counts waited for others.
@@ -131,6 +134,11 @@ export class QueueConsumer {
         decision.kind === "ack" ||
         decision.kind === "park" ||
         (decision.kind === "dead" && (await this.#sendDeadLetter(message, decision, recordId)));
+      if (isOver && decision.kind === "dead") {
+        const { queue } = this.#queue;
+        const { reason } = decision;
+        await this.#ports.told({ alert: "dead-letter", queue, messageId: message.id, reason, recordId });
+      }
     } catch (error) {
       console.error({ message: "delivery failed", queue: this.#queue.queue, reason: String(error) });
     } finally {

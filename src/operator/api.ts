@@ -84,8 +84,10 @@ export function operatorApp(
       ? context.json<LayoutView>(viewLayout(result.layout))
       : invalid(whyNotClosed(result.why));
   });
-  app.get("/metrics", async () => {
-    return new Response(await reader.metrics(), { headers: { "Content-Type": EXPOSITION_TYPE } });
+  app.get("/metrics", async (c) => {
+    return new Response(await reader.metrics(c.req.query("shards") === "1"), {
+      headers: { "Content-Type": EXPOSITION_TYPE },
+    });
   });
   app.get("/recent", async (context) => {
     const recent = await reader.recent(context.req.query("after") ?? null);

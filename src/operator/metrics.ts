@@ -5,27 +5,12 @@
 import { DEAD_REASONS, DELIVERY_DECISIONS } from "../core/delivery.ts";
 import { OUTCOMES } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
-import type { ShardNumbers } from "../shard/operator-calls.ts";
 import { BOUNDS_MS, type HistogramCounts } from "../traffic/histogram.ts";
 import { ASK_ANSWERS, RouteCounters, type RouteNumbers } from "../traffic/route-counters.ts";
 import { heldClaims, toldClaims } from "./claim-metrics.ts";
 import { counted, type Family, type MetricType, type Sample, sample } from "./exposition.ts";
-import { OBJECT_STATES, objectState } from "./layouts.ts";
+import { type ScrapedShard, layoutFamily, shardFamilies } from "./shard-metrics.ts";
 import { destinationOf, heldEvents, isOutbox, relayedEvents } from "./outbox-metrics.ts";
-
-/** A shard's own numbers; those by route are added up elsewhere. */
-export type HeldNumbers = Omit<ShardNumbers, "routes">;
-
-/** One shard's numbers; `null` when it did not answer. */
-export interface ScrapedShard {
-  readonly shard: string;
-  readonly layout: string;
-  readonly numbers: HeldNumbers | null;
-}
-
-interface Answered extends ScrapedShard {
-  readonly numbers: HeldNumbers;
-}
 
 export interface Scrape {
   readonly shards: readonly ScrapedShard[];
@@ -38,9 +23,11 @@ export interface Scrape {
    * are left out.
    */
   readonly keepRecords: boolean;
+  /** Whether each shard has its own series of every gauge. Otherwise, only those have that an alert names shards by. */
+  readonly isByShard: boolean;
 }
 
-export function metricFamilies({ shards, totals, routes, keepRecords }: Scrape): readonly Family[] {
+export function metricFamilies({ shards, totals, routes, keepRecords, isByShard }: Scrape): readonly Family[] {
   const answered = shards.flatMap(({ numbers, ...shard }) => (numbers === null ? [] : [{ ...shard, numbers }]));
   const up: Family = {
     name: "onceway_shard_up",
@@ -55,7 +42,11 @@ export function metricFamilies({ shards, totals, routes, keepRecords }: Scrape):
   const left = heldEvents(events, routes.filter(isOutbox).map(destinationOf), Date.now());
   const groups = answered.map(({ numbers }) => numbers.claims ?? []);
   const claims = heldClaims(groups, routes, Date.now());
-  const held = keepRecords ? [...shardFamilies(answered), layoutFamily(answered), ...left, ...claims] : [];
+  // A sum over no answer would look like 0.
+  const held =
+    keepRecords && answered.length > 0
+      ? [...shardFamilies(answered, isByShard), layoutFamily(answered), ...left, ...claims]
+      : [];
   return [...traffic, ...relayed, ...held, up];
 }
 
@@ -153,79 +144,6 @@ function queueFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
       ),
     },
   ];
-}
-
-function shardFamilies(answered: readonly Answered[]): readonly Family[] {
-  const ofShards = (name: string, type: MetricType, help: string, value: (numbers: HeldNumbers) => number): Family => ({
-    name: `onceway_${name}`,
-    type,
-    help,
-    samples: answered.map(({ shard, numbers }) => sample({ shard }, value(numbers))),
-  });
-  return [
-    ofShards("calls_in_flight", "gauge", "Attempts that run now.", ({ callsInFlight }) => callsInFlight),
-    ofShards(
-      "calls_queued_total",
-      "counter",
-      "Attempts started while six or more others ran: the platform may have queued their calls.",
-      ({ queued }) => queued,
-    ),
-    {
-      name: "onceway_records",
-      type: "gauge",
-      help: "Records that are not completed, by state; waiting, failed and unknown ones are counted up to 10000 each.",
-      samples: answered.flatMap(({ shard, numbers: { inFlight: started, waiting = 0, failed, unknown } }) =>
-        Object.entries({ started, waiting, failed, unknown }).map(([state, count]) => sample({ shard, state }, count)),
-      ),
-    },
-    ofShards(
-      "oldest_attempt_seconds",
-      "gauge",
-      "Age of the oldest attempt in flight; 0 without one.",
-      ({ oldestMs }) => oldestMs / 1000,
-    ),
-    ofShards(
-      "oldest_unknown_seconds",
-      "gauge",
-      "Age of the oldest attempt whose outcome is unknown; 0 without one.",
-      ({ oldestUnknownMs }) => oldestUnknownMs / 1000,
-    ),
-    ofShards(
-      "oldest_waiting_seconds",
-      "gauge",
-      "For how long the accepted request that is due longest has been due; 0 when none is.",
-      ({ oldestWaitingMs = 0 }) => oldestWaitingMs / 1000,
-    ),
-    ofShards(
-      "places_taken",
-      "gauge",
-      "Attempts of accepted requests that run now, at most 4 in a shard.",
-      ({ placesTaken = 0 }) => placesTaken,
-    ),
-    ofShards("shard_size_bytes", "gauge", "Size of the shard's database.", ({ bytes }) => bytes),
-    ofShards("alarms_total", "counter", "Alarms received.", ({ alarm }) => alarm.count),
-    ofShards("alarm_lag_seconds", "gauge", "Delay of the last alarm.", ({ alarm }) => alarm.lagMs / 1000),
-    ofShards(
-      "alarm_lag_max_seconds",
-      "gauge",
-      "Longest delay of an alarm since the shard was loaded into memory.",
-      ({ alarm }) => alarm.maxLagMs / 1000,
-    ),
-  ];
-}
-
-/** Every layout has all its states, so that a sum over them is the number of objects that answered. */
-function layoutFamily(answered: readonly Answered[]): Family {
-  const samples = [...new Set(answered.map(({ layout }) => layout))].flatMap((layout) => {
-    const states = answered.filter((one) => one.layout === layout).map(({ numbers }) => objectState(numbers));
-    return OBJECT_STATES.map((state) => sample({ layout, state }, states.filter((one) => one === state).length));
-  });
-  return {
-    name: "onceway_layout_objects",
-    type: "gauge",
-    help: "Objects of a layout: open ones take new keys, sealed ones still hold records, empty ones are sealed and hold none.",
-    samples,
-  };
 }
 
 function histogram(labels: Sample["labels"], { counts, sumMs }: HistogramCounts): readonly Sample[] {

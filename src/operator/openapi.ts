@@ -72,6 +72,13 @@ function paths(): Json {
         summary: "Metrics, as Prometheus reads them.",
         description:
           "Asks every shard that can be enumerated, one object request each, and one more that adds up what they have counted.",
+        parameters: [
+          queryParameter(
+            "shards",
+            { type: "string", enum: ["1"] },
+            "With 1, every gauge of shards has a series for each of them.",
+          ),
+        ],
         answer: { description: "The metrics.", content: { "text/plain": { schema: { type: "string" } } } },
         problems: ["Unavailable"],
       }),

@@ -3,12 +3,13 @@
 
 import { describeDestination } from "../config/read-destinations.ts";
 import type { Destination } from "../config/resolved.ts";
-import { EVENT_STATES, type EventState } from "../core/outbox.ts";
+import { EVENT_STATES, type EventState, NO_RECORD } from "../core/outbox.ts";
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import { shardStub } from "../shard/call-shard.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
 import type { EventsChanged } from "../shard/outbox-calls.ts";
 import { shardTitle } from "../shard/shard-place.ts";
+
 import type { DestinationCounts, SeenEvent } from "../shard/store/outbox-list.ts";
 import type { Actor } from "./auth.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
@@ -203,7 +204,7 @@ function viewEvent(
     id,
     shard,
     place: at,
-    recordId: record,
+    recordId: record === NO_RECORD ? null : record,
     destination,
     state,
     tries,

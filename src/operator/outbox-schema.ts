@@ -18,7 +18,7 @@ export const outboxEventSchema = v.object({
   id: about(v.string(), "The event's id, as its receiver gets it.", "5f0c2a52-5a62-4d36-8a5f-6a8f2f4f6f0e-0"),
   shard: about(v.string(), "The shard that has it.", "shard-3-of-64"),
   place: about(v.string(), "Where it lies there. A try moves it to another place.", "billing.1795250000000.1"),
-  recordId: about(recordId, "The record whose result it tells.", AN_ID),
+  recordId: about(v.nullable(recordId), "The record whose result it tells; null for an alert about no record.", AN_ID),
   destination,
   state,
   tries: about(count, "How often it was tried without success.", 3),

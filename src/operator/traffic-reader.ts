@@ -17,7 +17,8 @@ import { askShards, type ShardAnswer, unlessSilent } from "./ask-shards.ts";
 import type { HoursView } from "./hours-schema.ts";
 import { viewHours } from "./hours-view.ts";
 import { exposition } from "./exposition.ts";
-import { type HeldNumbers, metricFamilies } from "./metrics.ts";
+import { metricFamilies } from "./metrics.ts";
+import type { HeldNumbers } from "./shard-metrics.ts";
 import type { LaidPlace } from "./shards.ts";
 
 export interface TrafficPorts {
@@ -63,15 +64,15 @@ export class TrafficReader {
     this.#ports = ports;
   }
 
-  /** Prometheus text. */
-  metrics(): Promise<string> {
-    const scrape = this.#scrape();
+  /** Prometheus text. `isByShard`: every gauge of a shard has a series for each. */
+  metrics(isByShard = false): Promise<string> {
+    const scrape = this.#scrape(isByShard);
     // The sum continues after the client disconnects, so that a slow scrape loses no counts.
     this.#ports.waitUntil(scrape.catch(() => null));
     return scrape;
   }
 
-  async #scrape(): Promise<string> {
+  async #scrape(isByShard: boolean): Promise<string> {
     const { keepRecords, routes, waitUntil } = this.#ports;
     // An object that is unreachable may still receive what is sent later, and would count it twice.
     const isUp = this.#sum([]);
@@ -83,7 +84,7 @@ export class TrafficReader {
     });
     const shards = asked.map(({ shard, layout, answer }) => ({ shard, layout, numbers: answer }));
     const totals = (await isUp) === null ? null : await this.#addUp();
-    return exposition(metricFamilies({ shards, totals, routes, keepRecords }));
+    return exposition(metricFamilies({ shards, totals, routes, keepRecords, isByShard }));
   }
 
   async #collect(shard: Remote<KeyShard>): Promise<HeldNumbers> {

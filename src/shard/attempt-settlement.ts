@@ -10,7 +10,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import { type AnswerFor, type ExchangeAnswer, POLL_MS } from "./answers.ts";
 import { problemAnswer } from "./problem-answer.ts";
 import type { OriginResponse } from "./origin-call.ts";
-import type { Attachments } from "./store/ledger.ts";
+import type { Attachments } from "./store/attachments.ts";
 import type { KeptResponse } from "./store/response-rows.ts";
 import { StoreError } from "./store/store-error.ts";
 

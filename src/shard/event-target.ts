@@ -1,9 +1,13 @@
 // Where the events of a destination go, by the configuration. It is read only in objects that have events.
 
 import { destinationsIn } from "../config/read-destinations.ts";
+import type { Alert } from "../core/alerts.ts";
 import { durationMs } from "../core/units.ts";
+import type { AlertReceiver } from "../outbox/alert-event.ts";
 import { batchOf, sendEvents } from "../outbox/send-events.ts";
 import type { Target } from "./outbox.ts";
+
+type Env = Readonly<Record<string, unknown>>;
 
 const HOUR_MS = 3_600_000;
 
@@ -21,7 +25,7 @@ export const NOWHERE: Target = {
     }),
 };
 
-export function eventTarget(name: string, env: Readonly<Record<string, unknown>>): Target {
+export function eventTarget(name: string, env: Env): Target {
   const destination = destinationsIn(env).get(name);
   if (destination === undefined) return NOWHERE;
   const { giveUpAfterMs, keepDeadMs } = destination;
@@ -31,4 +35,9 @@ export function eventTarget(name: string, env: Readonly<Record<string, unknown>>
     batch: batchOf(destination),
     send: (events, now) => sendEvents(destination, events, env, now),
   };
+}
+
+/** The destinations that want to be told of it. */
+export function alertReceivers(alert: Alert, env: Env): readonly AlertReceiver[] {
+  return [...destinationsIn(env).values()].filter(({ alerts }) => alerts.includes(alert));
 }

@@ -5,6 +5,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import type { Alarm } from "./alarm.ts";
+import type { AlertPorts, Alerts } from "./alerts.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { EventOffsets } from "./body/event-offsets.ts";
 import type { RequestBody } from "./body/request-body.ts";
@@ -40,6 +41,10 @@ export interface ExchangePorts {
   readonly limiter: (binding: string) => Limiter | null;
   /** Where events go. */
   readonly destination: OutboxPorts["destination"];
+  /** Which destinations want to be told of something. */
+  readonly receivers: AlertPorts["receivers"];
+  /** The object's name. */
+  readonly shard: string;
 }
 
 /** What all exchanges of a shard share. */
@@ -47,6 +52,7 @@ export interface Shared extends ExchangePorts {
   readonly steps: RecordSteps;
   readonly attempts: AttemptsInFlight;
   readonly outbox: Outbox;
+  readonly alerts: Alerts;
   readonly elders: Elders;
   readonly questions: Questions;
   readonly drives: Drives;

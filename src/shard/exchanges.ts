@@ -18,6 +18,7 @@ import { Monitors } from "./monitor.ts";
 import { NewKeys } from "./new-keys.ts";
 import { PAUSE_MS } from "./next-turn.ts";
 import { Outbox } from "./outbox.ts";
+import { Alerts } from "./alerts.ts";
 import { Questions } from "./questions.ts";
 import { RecordSteps } from "./record-steps.ts";
 import { type VerificationPorts, verify } from "./verification.ts";
@@ -32,14 +33,17 @@ export class Exchanges {
   readonly steps: RecordSteps;
   readonly elders: Elders;
   readonly outbox: Outbox;
+  readonly alerts: Alerts;
   readonly #shared: Shared;
 
   constructor(ports: ExchangePorts) {
     const { attempts } = this;
     const { traffic } = ports.reporter;
-    const outbox = new Outbox({ ...ports, count: (...counted) => traffic.relayed(...counted) });
+    const alerts = new Alerts({ ...ports, published: (...written) => this.outbox.published(...written) });
+    this.alerts = alerts;
+    const outbox = new Outbox({ ...ports, alerts, count: (...counted) => traffic.relayed(...counted) });
     this.outbox = outbox;
-    this.steps = new RecordSteps({ ...ports, attempts, outbox, traffic });
+    this.steps = new RecordSteps({ ...ports, attempts, outbox, alerts, traffic });
     const verification = {
       ...ports,
       step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
@@ -50,7 +54,18 @@ export class Exchanges {
     this.elders = new Elders({ ...ports, attempts, steps: this.steps });
     const { steps, elders } = this;
     const newKeys = new NewKeys(ports.limiter, ports.timers);
-    const common = { ...ports, attempts, outbox, steps, elders, questions, newKeys, room, offsets: new EventOffsets() };
+    const common = {
+      ...ports,
+      attempts,
+      outbox,
+      alerts,
+      steps,
+      elders,
+      questions,
+      newKeys,
+      room,
+      offsets: new EventOffsets(),
+    };
     const monitors = new Monitors(common);
     const drives = new Drives({ ...common, begun: (id) => monitors.lookAgain(id) });
     this.#shared = { ...common, drives, monitors };
@@ -117,15 +132,20 @@ export class Exchanges {
     this.#shared.drives.startDue(now);
     this.#shared.questions.askDue(now);
     this.#shared.outbox.relayDue(now);
+    this.alerts.tellDue(now);
   }
 
   /** When the alarm has to come next; `null` when nothing has a deadline. */
   nextDeadline(): EpochMs | null {
-    const { questions, drives, outbox, ledger } = this.#shared;
+    const { questions, drives, outbox, alerts, ledger } = this.#shared;
     const now = epochMs(Date.now());
-    const next = [questions.nextAt(now), drives.nextAt(now), outbox.nextAt(now), ledger.nextDeadline()].filter(
-      (at) => at !== null,
-    );
+    const next = [
+      questions.nextAt(now),
+      drives.nextAt(now),
+      outbox.nextAt(now),
+      alerts.nextAt(),
+      ledger.nextDeadline(),
+    ].filter((at) => at !== null);
     return next.length === 0 ? null : next.reduce((one, other) => earliest(one, other));
   }
 }

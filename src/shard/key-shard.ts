@@ -4,6 +4,7 @@
 
 import type { Layout } from "../config/layout.ts";
 import { epochMs, recordId } from "../core/units.ts";
+import { type AlertReport, ALERTS_URL } from "../http/alert-report.ts";
 import { CLAIMS_URL, type ClaimMessage, POSITION_URL, type PositionQuestion } from "../http/claim-message.ts";
 import type { ElderQuestion } from "../http/hops.ts";
 import {
@@ -30,7 +31,7 @@ import { Heartbeat } from "./heartbeat.ts";
 import { Exchanges } from "./exchanges.ts";
 import { ittyDurable, operatorCallUrls } from "./itty.ts";
 import { type EventsChanged, OutboxCalls, type OutboxPage } from "./outbox-calls.ts";
-import { eventTarget } from "./event-target.ts";
+import { alertReceivers, eventTarget } from "./event-target.ts";
 import { AuditLog } from "./store/audit.ts";
 import { Ledger } from "./store/ledger.ts";
 import { originTarget } from "./origin-call.ts";
@@ -119,6 +120,8 @@ export class KeyShard extends ittyDurable() {
       askElder: (place, question) => askElder(bindingIn(env, "KEY_SHARD"), place, question),
       limiter: (binding) => limiterIn(env, binding),
       destination: (name) => eventTarget(name, env),
+      receivers: (alert) => alertReceivers(alert, env),
+      shard: state.id.name ?? "",
       reporter: new ExchangeReporter(state.id.name ?? "", this.#traffic, bindingIn(env, "METRICS")),
     });
     const { steps, elders } = this.#exchanges;
@@ -190,6 +193,11 @@ export class KeyShard extends ittyDurable() {
         const routes: readonly RouteNumbers[] = await request.json();
         this.#totals.add({ routes, exchanges: [] }, Date.now());
         return Response.json(this.#totals.numbers);
+      }
+      case ALERTS_URL: {
+        const report: AlertReport = await request.json();
+        this.#exchanges.alerts.report(report, epochMs(Date.now()));
+        return new Response(null, { status: 204 });
       }
       case ALIVE_URL:
         return new Response(null, { status: 204 });

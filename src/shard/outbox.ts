@@ -16,6 +16,7 @@ import {
   type RecordId,
 } from "../core/units.ts";
 import type { Alarm } from "./alarm.ts";
+import type { Alerts } from "./alerts.ts";
 import { joinBytes } from "../http/body.ts";
 import { PAUSE_MS, takeNextTurn } from "./next-turn.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
@@ -56,6 +57,7 @@ export interface OutboxPorts {
   /** What the configuration says about a destination. */
   readonly destination: (name: string) => Target;
   readonly count: (destination: string, what: EventFate, events: number) => void;
+  readonly alerts: Pick<Alerts, "diedEvents">;
 }
 
 /** What an event can tell besides its record. */
@@ -232,7 +234,10 @@ export class Outbox {
     for (const one of over) outbox.move(one, DEAD + now, { last: sent.reason });
     const dead = over.length + (next.kind === "dead" ? 1 : 0);
     this.#count(destination, "failed", 1);
-    if (dead > 0) this.#count(destination, "dead", dead);
+    if (dead > 0) {
+      this.#count(destination, "dead", dead);
+      this.#ports.alerts.diedEvents(event, dead, sent.reason, now);
+    }
     console.warn({
       message: "an event was not taken",
       destination,

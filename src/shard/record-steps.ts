@@ -13,7 +13,9 @@ import type { ExchangeHead } from "../http/message.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { Traffic } from "../traffic/traffic.ts";
 import type { Alarm } from "./alarm.ts";
-import type { Attachments, Entry, Ledger } from "./store/ledger.ts";
+import type { Alerts } from "./alerts.ts";
+import type { Attachments } from "./store/attachments.ts";
+import type { Entry, Ledger } from "./store/ledger.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { Outbox } from "./outbox.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
@@ -33,6 +35,7 @@ export interface StepPorts {
   readonly attempts: AttemptsInFlight;
   readonly traffic: Traffic;
   readonly outbox: Pick<Outbox, "eventsOf" | "published">;
+  readonly alerts: Pick<Alerts, "ofStep" | "added">;
 }
 
 export class RecordSteps {
@@ -151,7 +154,9 @@ export class RecordSteps {
       }
       const history = updateHistory(entry?.history ?? [], before, event, result.record, now);
       const events = this.#eventsOf(id, before, result, entry, attachments);
-      this.#ports.ledger.save(id, entry, result.record, { ...attachments, history, events });
+      const told = this.#ports.alerts.ofStep(id, before, result.record, () => this.#route(id, entry, attachments), now);
+      this.#ports.ledger.save(id, entry, result.record, { ...attachments, history, events, told });
+      if (told !== null) this.#ports.alerts.added(told, now);
       if (events.length > 0) this.#ports.outbox.published(events, now);
       if (result.deadline !== null) this.#ports.alarm.moveTo(alarmFor(result.deadline, event, now));
       if (verdict !== null) bookkeep("counting a verdict", () => this.#ports.traffic.verdict(route, verdict));

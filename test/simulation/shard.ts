@@ -76,6 +76,8 @@ export class Shard {
       askElder,
       limiter,
       destination,
+      receivers: () => [],
+      shard: "shard",
     });
     const { steps, elders } = this.exchanges;
     this.claims = new Claims({ ledger: this.#ledger, steps, elders, timers });

@@ -14,12 +14,13 @@ const options: HookOptions = JSON.parse(process.argv[2] ?? "");
 const strikes = strikesOfParent();
 const journal = openSync(options.journal, "a");
 
-const cloudEvent = v.object({ id: v.string(), subject: v.string() });
+const cloudEvent = v.object({ id: v.string(), subject: v.string(), type: v.string(), data: v.unknown() });
 
 /** By the path; `null`: it does not answer. */
 const ANSWERS: ReadonlyMap<string, number | null> = new Map([
   ["/taken", 204],
   ["/gone", 410],
+  ["/refuses", 500],
   ["/hangs", null],
 ]);
 
@@ -37,9 +38,11 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   const { headers, url = "" } = request;
   const body = await text(request);
   await strikes.at("event-arrived");
-  const { id, subject } = v.parse(cloudEvent, JSON.parse(body));
+  const { id, subject, type, data } = v.parse(cloudEvent, JSON.parse(body));
   const verified = options.secrets.map((secret) => isVerified(secret, body, headers));
-  const line: HookLine = { path: url, id, webhookId: String(headers["webhook-id"]), subject, verified, at: Date.now() };
+  const webhookId = String(headers["webhook-id"]);
+  const alert = type.startsWith("dev.onceway.alert.") ? { data } : {};
+  const line: HookLine = { path: url, id, webhookId, subject, type, verified, at: Date.now(), ...alert };
   writeSync(journal, `${JSON.stringify(line)}\n`);
   await strikes.at("event-taken");
   const status = ANSWERS.get(url) ?? null;

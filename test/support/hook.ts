@@ -17,6 +17,9 @@ export interface HookLine {
   readonly webhookId: string;
   /** The record's id. */
   readonly subject: string;
+  readonly type: string;
+  /** Of an alert. */
+  readonly data?: unknown;
   /** Whether a signature is right, for each of the secrets. */
   readonly verified: readonly boolean[];
   readonly at: number;

@@ -2,12 +2,13 @@
 // no HTTP: headers are pairs of strings, bodies are bytes. Every method runs within one synchronous turn, so that all reads and
 // writes of a turn are one atomic commit (Durable Objects documentation, "write coalescing").
 
-import type { NewEvent } from "../../core/outbox.ts";
 import type { IdempotencyRecord } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import { Addresses } from "./addresses.ts";
+import { AlertRows } from "./alerts.ts";
 import { Aliases } from "./aliases.ts";
+import type { Attachments } from "./attachments.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import type { Label } from "./label.ts";
 import { DueRequests, LockEnds, WaitingQuestions } from "./due-records.ts";
@@ -27,7 +28,7 @@ import {
 import { FOUND_COLUMNS, type FoundRow, readHistory, readRecord } from "./record-row.ts";
 import { RecordRows } from "./record-rows.ts";
 import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
-import { type Excerpt, Excerpts } from "./excerpts.ts";
+import { Excerpts } from "./excerpts.ts";
 import { HourRows } from "./hours.ts";
 import { OutboxRows } from "./outbox.ts";
 import { Positions } from "./positions.ts";
@@ -48,28 +49,6 @@ export interface Entry {
   readonly response: KeptResponse | null;
   /** The body in chunks that belongs to the record, or will, if its attempt writes one. */
   readonly body: BodyNumber | null;
-}
-
-/** What is saved with a record. */
-export interface Attachments {
-  /** For a completed record that keeps its response. */
-  readonly response?: KeptResponse | null;
-  /** How to ask the origin whether an attempt took effect: stored with the claim, removed when the attempt is settled. */
-  readonly verification?: string | null;
-  /** The record's past events; if absent, the stored history stays. */
-  readonly history?: readonly TimelineEvent[];
-  /** Set when a request starts an attempt. */
-  readonly label?: Label | null;
-  /** Other names of the record, also set then. */
-  readonly aliases?: readonly RecordId[];
-  /** The request, if it may be accepted: it is asked for only if the step has accepted it. */
-  readonly request?: () => StoredRequest;
-  /** What the origin's response says in `Onceway-Event`, for the events of a result. */
-  readonly originEvents?: string | null;
-  /** What operators may read of the request's body for a time; only with a claim. */
-  readonly excerpt?: Excerpt | null;
-  /** The events of a result; only with a completed record. */
-  readonly events?: readonly NewEvent[];
 }
 
 const UNLABELLED: Label = { key: "", route: "" };
@@ -98,6 +77,7 @@ export class Ledger {
   readonly elders: KnownElders;
   readonly aliases: Aliases;
   readonly outbox: OutboxRows;
+  readonly alerts: AlertRows;
   readonly positions: Positions;
   readonly excerpts: Excerpts;
   readonly hours: HourRows;
@@ -129,6 +109,7 @@ export class Ledger {
     this.elders = new KnownElders(sql, exists.transition);
     this.aliases = new Aliases(sql, exists.transition);
     this.outbox = new OutboxRows(sql, this.#transaction, exists.outbox);
+    this.alerts = new AlertRows(sql, this.#transaction, this.outbox, exists.alerts);
     this.positions = new Positions(sql, exists.positions);
     this.excerpts = new Excerpts(sql, exists.excerpts);
     this.hours = new HourRows(sql, exists.hours);
@@ -164,8 +145,9 @@ export class Ledger {
     const large = largeBody(attachments.response ?? null);
     const aliases = record === null ? [] : (attachments.aliases ?? []).filter((name) => name !== id);
     const driving = drivingOf(entry?.record ?? null, record, attachments.request !== undefined);
-    const { events = [], excerpt = null } = attachments;
-    const isAlone = left === null && large === null && aliases.length === 0 && events.length === 0 && excerpt === null;
+    const { events = [], excerpt = null, told = null } = attachments;
+    const isAlone =
+      left === null && large === null && aliases.length + events.length === 0 && excerpt === null && told === null;
     if (isAlone && (driving === "never" || driving === "keep")) {
       this.#write(id, entry, record, attachments, driving);
       return;
@@ -182,6 +164,7 @@ export class Ledger {
         this.excerpts.insert(id, excerpt);
       }
       if (record?.state === "completed") this.outbox.insert(id, events, record.completedAt);
+      if (told !== null) this.alerts.insert(id, told);
       this.#write(
         id,
         entry,
@@ -193,6 +176,7 @@ export class Ledger {
     });
     if (aliases.length > 0) this.aliases.added();
     if (events.length > 0) this.outbox.added();
+    if (told !== null) this.alerts.added(told);
     if (excerpt !== null) this.excerpts.added();
   }
 

@@ -151,6 +151,14 @@ export function makeHoursTable(sql: Sql): void {
   sql.exec(HOURS_TABLE);
 }
 
+/** What operators have been told (alerts.ts). */
+const ALERTS_TABLE =
+  "CREATE TABLE IF NOT EXISTS alerts (name TEXT PRIMARY KEY, at INTEGER NOT NULL, count INTEGER NOT NULL, due INTEGER) WITHOUT ROWID";
+
+export function makeAlertsTable(sql: Sql): void {
+  sql.exec(ALERTS_TABLE);
+}
+
 /** Which of the tables exist that are made when they are needed. */
 export interface LaterTables {
   readonly transition: boolean;
@@ -159,12 +167,13 @@ export interface LaterTables {
   readonly outbox: boolean;
   readonly excerpts: boolean;
   readonly hours: boolean;
+  readonly alerts: boolean;
 }
 
 export function laterTables(sql: Sql): LaterTables {
   const found = sql
     .exec(
-      "SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'reach', 'outbox', 'positions', 'excerpts', 'hours')",
+      "SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'reach', 'outbox', 'positions', 'excerpts', 'hours', 'alerts')",
     )
     .toArray();
   const has = (name: string): boolean => found.some((row) => row["name"] === name);
@@ -175,6 +184,7 @@ export function laterTables(sql: Sql): LaterTables {
     positions: has("positions"),
     excerpts: has("excerpts"),
     hours: has("hours"),
+    alerts: has("alerts"),
   };
 }
 

@@ -100,6 +100,8 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
       askElder: () => Promise.reject(new Error("there is no elder")),
       limiter: () => null,
       destination: () => NOWHERE,
+      receivers: () => [],
+      shard: "shard",
     });
     const head = headOf({ call: CALL }, "hold");
     const answers: string[] = [];

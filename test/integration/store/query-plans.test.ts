@@ -51,6 +51,11 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases USING COVERING INDEX aliases_by_target"],
   // One row for each destination that has failed, once for each instance.
   [/^SELECT destination, until, failures, reason FROM resting$/, "SCAN resting"],
+  // One row for each thing of which operators are told.
+  [/^SELECT name, at, count, due FROM alerts( WHERE due <= \?)?$/, "SCAN alerts"],
+  [/^SELECT min\(due\) AS due FROM alerts$/, "SCAN alerts"],
+  // As many rows as are counted at most, by the index.
+  [/^SELECT total\(started_at <= \?1\) AS old, .* LIMIT \?3\)$/, "SCAN (subquery-1)"],
   // As many rows as are listed at most.
   [/^SELECT id FROM records LIMIT \?$/, "SCAN records"],
 ];
@@ -134,6 +139,14 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   useExcerpts(ledger);
   ledger.hours.put({ hour: 30, counts: "{}" });
   ledger.hours.get(30);
+  const told = { events: [], states: [{ name: "in-doubt", at: NOW, count: 1, due: NOW }], at: NOW };
+  ledger.alerts.tell(null, told);
+  ledger.alerts.get("in-doubt");
+  ledger.alerts.below("silent-shard:");
+  ledger.alerts.due(NOW);
+  ledger.alerts.next();
+  ledger.alerts.doubts(NOW);
+  ledger.alerts.erase("in-doubt");
   ledger.hours.since(1);
   const single = freshId();
   ledger.save(single, null, claim);

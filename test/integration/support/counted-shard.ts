@@ -91,7 +91,12 @@ export class CountedShard {
     });
     this.#handle = createApp(read.config, ports, undefined, claims);
     const deliver = deliverer(this.#namespace(), ports.callShard);
-    const none = { deadLetterQueue: () => null, secret: () => null, flush: () => undefined };
+    const none = {
+      told: () => Promise.resolve(),
+      deadLetterQueue: () => null,
+      secret: () => null,
+      flush: () => undefined,
+    };
     this.#consume = queueConsumer(read.config.queues, { ...ports, ...none, deliver });
   }
 

@@ -98,6 +98,8 @@ export async function withExchanges(
       askElder: () => Promise.reject(new Error("there is no elder")),
       limiter: () => ({ limit: ({ key }) => world.limit(key) }),
       destination: () => NOWHERE,
+      receivers: () => [],
+      shard: "shard",
     });
     await test({
       world,

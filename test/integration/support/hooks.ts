@@ -6,7 +6,7 @@ import type { ExchangeHead } from "../../../src/http/message.ts";
 import { headOf, type ShardBench } from "./shard-bench.ts";
 
 /** As in the test's wrangler.toml. */
-export const HOOKS = ["one", "two", "three"] as const;
+export const HOOKS = ["one", "two", "three", "ops"] as const;
 export type Hook = (typeof HOOKS)[number];
 
 export interface Received {

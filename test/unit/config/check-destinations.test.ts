@@ -46,6 +46,11 @@ describe("a file with destinations", () => {
       'QUEUES[0].publish "next" leads back to "orders"',
     ],
     [
+      "alerts of dead letters in a queue that it consumes",
+      `${FILE.replace('queue = "NEXT" }', 'queue = "NEXT", alerts = ["dead-letter"] }').replace('{ to = "next", type = "a" }, ', "")}${CONSUMER}${DEAD}${NEXT.replace("payments", "orders")}`,
+      'DESTINATIONS "next" is told of dead letters in "orders"',
+    ],
+    [
       "a secret in the file",
       `${FILE}vars.OLD = "whsec_${btoa("0".repeat(32))}"\n${CONSUMER}${DEAD}${NEXT}`,
       "OLD is a secret, and whoever has this file or an older version of it can read it: make a new one",

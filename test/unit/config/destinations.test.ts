@@ -21,6 +21,8 @@ function env(destinations: unknown, route: object = {}, more: object = {}): Read
   };
 }
 
+const TOLD = { alerts: ["in-doubt"], console: "https://ops.example/_onceway/" };
+
 function problems(...given: Parameters<typeof env>): readonly string[] {
   const read = readConfig(env(...given));
   return read.ok ? [] : read.problems.map(({ path, message }) => `${path} ${message}`);
@@ -28,7 +30,10 @@ function problems(...given: Parameters<typeof env>): readonly string[] {
 
 describe("destinations", () => {
   it("are queues and webhooks, with defaults", () => {
-    const given = env([QUEUE, { ...HOOK, secret: ["HOOK_SECRET", "HOOK_SECRET"].slice(1), give_up: { after: "1h" } }]);
+    const given = env([
+      QUEUE,
+      { ...HOOK, secret: ["HOOK_SECRET", "HOOK_SECRET"].slice(1), give_up: { after: "1h" }, ...TOLD },
+    ]);
     const HOUR_MS = 3_600_000;
     expect([...destinationsIn(given).values()]).toEqual([
       {
@@ -36,12 +41,16 @@ describe("destinations", () => {
         target: { kind: "queue", binding: "AUDIT" },
         giveUpAfterMs: 72 * HOUR_MS,
         keepDeadMs: 720 * HOUR_MS,
+        alerts: [],
+        console: null,
       },
       {
         name: "billing",
         target: { kind: "webhook", url: "https://billing.example/hooks", secrets: ["HOOK_SECRET"] },
         giveUpAfterMs: HOUR_MS,
         keepDeadMs: 720 * HOUR_MS,
+        alerts: ["in-doubt"],
+        console: "https://ops.example/_onceway",
       },
     ]);
     expect(problems([QUEUE, HOOK])).toEqual([]);
@@ -69,6 +78,11 @@ describe("destinations", () => {
     [[{ ...HOOK, secret: ["HOOK_SECRET", "HOOK_SECRET"] }], "DESTINATIONS[0].secret lists HOOK_SECRET twice"],
     [[{ ...HOOK, sekret: "x" }], "DESTINATIONS[0].sekret unknown setting"],
     [[{ ...HOOK, give_up: { after: "60d" } }], "DESTINATIONS[0].give_up.after must not exceed 30d"],
+    [[{ ...HOOK, alerts: "in-doubt" }], "DESTINATIONS[0].alerts must be a list"],
+    [[{ ...HOOK, alerts: ["doubts"] }], "DESTINATIONS[0].alerts[0] must be"],
+    [[{ ...HOOK, alerts: ["in-doubt", "in-doubt"] }], "DESTINATIONS[0].alerts lists in-doubt twice"],
+    [[{ ...HOOK, console: "http://ops.example/" }], "DESTINATIONS[0].console must be https"],
+    [[{ ...HOOK, console: "https://ops.example/?a" }], "DESTINATIONS[0].console must carry neither credentials"],
   ])("%j: %s", (destinations, message) => {
     expect(problems(destinations).join("\n")).toContain(message);
   });
@@ -83,8 +97,9 @@ describe("destinations", () => {
     expect(problems([{ ...HOOK, url: "http://127.0.0.1:9/hook" }])).toEqual([]);
   });
 
-  it("to which nothing is published are warned of", () => {
-    const read = readConfig(env([QUEUE, HOOK], { publish: [PUBLISH] }));
+  it("to which nothing is published, and which get no alerts, are warned of", () => {
+    const told = { ...HOOK, name: "ops", ...TOLD };
+    const read = readConfig(env([QUEUE, HOOK, told], { publish: [PUBLISH] }));
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     expect(configWarnings(read.config).map(({ message }) => message)).toEqual([
       expect.stringContaining('nothing is published to "audit"'),

@@ -64,6 +64,7 @@ function sceneOf(
         letters.push(letter);
       },
     }),
+    told: () => Promise.resolve(),
     secret: (name) => (name === "AUTH" ? "Bearer s3cret" : null),
     reporter: new ExchangeReporter("worker", traffic, null),
     flush,

@@ -11,7 +11,7 @@ import { listen } from "../../support/origin-server.ts";
 
 const ENV = { NEW: `whsec_${btoa("1".repeat(32))}`, OLD: `whsec_${btoa("2".repeat(32))}`, BAD: "whsec_%%%" };
 const EVENT = { id: "5f0c-0", event: '{"id":"5f0c-0"}' };
-const TIMES = { giveUpAfterMs: durationMs(1000), keepDeadMs: durationMs(1000) };
+const REST = { alerts: [], console: null, giveUpAfterMs: durationMs(1000), keepDeadMs: durationMs(1000) };
 
 interface Received {
   readonly headers: IncomingHttpHeaders;
@@ -43,11 +43,11 @@ beforeEach(() => {
 });
 
 function hook(secrets: readonly string[] = ["NEW"]): Destination {
-  return { name: "billing", target: { kind: "webhook", url, secrets }, ...TIMES };
+  return { name: "billing", target: { kind: "webhook", url, secrets }, ...REST };
 }
 
 function queue(binding = "QUEUE"): Destination {
-  return { name: "audit", target: { kind: "queue", binding }, ...TIMES };
+  return { name: "audit", target: { kind: "queue", binding }, ...REST };
 }
 
 describe("a webhook", () => {

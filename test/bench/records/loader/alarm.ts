@@ -62,6 +62,8 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
     askElder: () => Promise.reject(new Error("there is no elder")),
     limiter: () => null,
     destination: () => NOWHERE,
+    receivers: () => [],
+    shard: "shard",
     sync: () => Promise.resolve(),
     waitUntil,
     heartbeat: new Heartbeat(timers, () => Promise.resolve()),

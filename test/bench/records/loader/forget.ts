@@ -72,7 +72,15 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
   const { sql } = storage.ledgerStorage;
   const alarm = new Alarm({ setAlarm: () => Promise.resolve() }, () => null);
   const outbox = { eventsOf: () => [], published: () => undefined };
-  const steps = new RecordSteps({ ledger, alarm, attempts: new AttemptsInFlight(), traffic: new Traffic(), outbox });
+  const alerts = { ofStep: () => null, added: () => undefined };
+  const steps = new RecordSteps({
+    ledger,
+    alarm,
+    attempts: new AttemptsInFlight(),
+    traffic: new Traffic(),
+    outbox,
+    alerts,
+  });
   const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), steps });
   const scopes = [scope, FORMER];
   const asked = { scopes, sealedScopes: [], layout: LAYOUT, isPreview, includesUnknown: false, by: "", reason: "" };

@@ -1,0 +1,74 @@
+// What operators are told of, and how often. A disturbance that hits one operation often hits thousands, so each object tells of the
+// first one at once, and of the others together at the end of a quarter of an hour. Pure: no clock, no chance, no I/O.
+
+import type { IdempotencyRecord, Unknown } from "./record.ts";
+import { durationMs, epochMs, type EpochMs, later } from "./units.ts";
+
+/**
+ * `in-doubt`: an operation may or may not have taken effect, and nobody will find out by himself. `old-doubt`: one has been undecided for a
+ * day. `dead-letter`: a queue's message is given up. `dead-event`: an event is given up. `silent-shard`: an object does not answer.
+ */
+export const ALERTS = ["in-doubt", "old-doubt", "dead-letter", "dead-event", "silent-shard"] as const;
+export type Alert = (typeof ALERTS)[number];
+
+/** An object tells at most once in this time of one thing, however often it happens. */
+export const WINDOW_MS = durationMs(900_000);
+
+export const OLD_DOUBT_MS = durationMs(86_400_000);
+
+/** Old doubts are told again after this time if nobody has decided. */
+export const REMIND_MS = durationMs(7 * 86_400_000);
+
+/** Doubts that become old soon after each other are told together. */
+export const LOOK_AGAIN_MS = durationMs(3_600_000);
+
+/** A shard that is asked once and does not answer may have been restarted. */
+export const SILENT_PASSES = 2;
+
+/** What an object remembers of what it has told. */
+export interface AlertState {
+  readonly name: string;
+  /** When it was told last. */
+  readonly at: EpochMs;
+  /** What has come since then, and has not been told. */
+  readonly count: number;
+  /** When the alarm has to look at it; `null`: not before it happens again. */
+  readonly due: EpochMs | null;
+}
+
+/** It has happened, perhaps several times. Told at once, with the number of others that have not been told yet; or `null`: counted, and told later. */
+export function tell(
+  last: AlertState | null,
+  name: string,
+  now: EpochMs,
+  times = 1,
+): { readonly more: number | null; readonly state: AlertState } {
+  const isOver = last === null || now >= later(last.at, WINDOW_MS);
+  if (isOver) return { more: last?.count ?? 0, state: { name, at: now, count: 0, due: null } };
+  return { more: null, state: { ...last, count: last.count + times, due: later(last.at, WINDOW_MS) } };
+}
+
+/** After the rest has been told. */
+export function restTold({ name }: AlertState, now: EpochMs): AlertState {
+  return { name, at: now, count: 0, due: null };
+}
+
+/** Undecided operations: how many are a day old, since when the oldest is, and since when the oldest younger one. */
+export interface Doubts {
+  readonly old: number;
+  readonly oldestSince: EpochMs | null;
+  readonly nextSince: EpochMs | null;
+}
+
+/** When the alarm looks for old doubts again; `null`: there is no doubt. */
+export function lookAgainAt({ old, nextSince }: Doubts, now: EpochMs): EpochMs | null {
+  const next = nextSince === null ? null : Math.max(later(nextSince, OLD_DOUBT_MS), later(now, LOOK_AGAIN_MS));
+  const remind = old === 0 ? null : later(now, REMIND_MS);
+  if (next === null || remind === null) return next === null ? remind : epochMs(next);
+  return epochMs(Math.min(next, remind));
+}
+
+/** Whether a step has left the outcome of the last attempt unknown. */
+export function beginsDoubt(before: IdempotencyRecord | null, after: IdempotencyRecord | null): after is Unknown {
+  return after?.state === "unknown" && before?.state !== "unknown";
+}

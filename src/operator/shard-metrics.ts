@@ -1,0 +1,130 @@
+// The metrics of what shards hold. Whatever is only added up, or compared for its largest, has one series for all of them: each line is read
+// at every scrape and kept by Prometheus. By shard is what an alert names shards by, and counters, because a sum of them falls when
+// a shard leaves memory.
+
+import type { ShardNumbers } from "../shard/operator-calls.ts";
+import { type Family, type MetricType, sample } from "./exposition.ts";
+import { OBJECT_STATES, objectState } from "./layouts.ts";
+
+/** A shard's own numbers; those by route are added up elsewhere. */
+export type HeldNumbers = Omit<ShardNumbers, "routes">;
+
+/** One shard's numbers; `null` when it did not answer. */
+export interface ScrapedShard {
+  readonly shard: string;
+  readonly layout: string;
+  readonly numbers: HeldNumbers | null;
+}
+
+export interface Answered extends ScrapedShard {
+  readonly numbers: HeldNumbers;
+}
+
+export function shardFamilies(answered: readonly Answered[], isByShard: boolean): readonly Family[] {
+  const ofShards = (name: string, type: MetricType, help: string, value: (numbers: HeldNumbers) => number): Family => ({
+    name: `onceway_${name}`,
+    type,
+    help,
+    samples: answered.map(({ shard, numbers }) => sample({ shard }, value(numbers))),
+  });
+  /** One series for all shards. `sum` and `max` over it are the same as over one for each shard. */
+  const together = (
+    name: string,
+    help: string,
+    combine: (values: readonly number[]) => number,
+    value: (numbers: HeldNumbers) => number,
+  ): Family =>
+    isByShard
+      ? ofShards(name, "gauge", help, value)
+      : {
+          name: `onceway_${name}`,
+          type: "gauge",
+          help,
+          samples: [sample({}, combine(answered.map(({ numbers }) => value(numbers))))],
+        };
+  return [
+    together("calls_in_flight", "Attempts that run now.", sumOf, ({ callsInFlight }) => callsInFlight),
+    ofShards(
+      "calls_queued_total",
+      "counter",
+      "Attempts started while six or more others ran: the platform may have queued their calls.",
+      ({ queued }) => queued,
+    ),
+    recordsFamily(answered, isByShard),
+    ofShards(
+      "oldest_attempt_seconds",
+      "gauge",
+      "Age of the oldest attempt in flight; 0 without one.",
+      ({ oldestMs }) => oldestMs / 1000,
+    ),
+    together(
+      "oldest_unknown_seconds",
+      "Age of the oldest attempt whose outcome is unknown; 0 without one.",
+      largestOf,
+      ({ oldestUnknownMs }) => oldestUnknownMs / 1000,
+    ),
+    ofShards(
+      "oldest_waiting_seconds",
+      "gauge",
+      "For how long the accepted request that is due longest has been due; 0 when none is.",
+      ({ oldestWaitingMs = 0 }) => oldestWaitingMs / 1000,
+    ),
+    together(
+      "places_taken",
+      "Attempts of accepted requests that run now, at most 4 in a shard.",
+      sumOf,
+      ({ placesTaken = 0 }) => placesTaken,
+    ),
+    ofShards("shard_size_bytes", "gauge", "Size of the shard's database.", ({ bytes }) => bytes),
+    ofShards("alarms_total", "counter", "Alarms received.", ({ alarm }) => alarm.count),
+    ofShards("alarm_lag_seconds", "gauge", "Delay of the last alarm.", ({ alarm }) => alarm.lagMs / 1000),
+    together(
+      "alarm_lag_max_seconds",
+      "Longest delay of an alarm since its shard was loaded into memory.",
+      largestOf,
+      ({ alarm }) => alarm.maxLagMs / 1000,
+    ),
+  ];
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
+function largestOf(values: readonly number[]): number {
+  return Math.max(0, ...values);
+}
+
+function recordsFamily(answered: readonly Answered[], isByShard: boolean): Family {
+  const counts = answered.map(({ shard, numbers: { inFlight: started, waiting = 0, failed, unknown } }) => ({
+    shard,
+    states: { started, waiting, failed, unknown },
+  }));
+  const samples = COUNTED.flatMap((state) =>
+    isByShard
+      ? counts.map(({ shard, states }) => sample({ shard, state }, states[state]))
+      : [sample({ state }, sumOf(counts.map(({ states }) => states[state])))],
+  );
+  return {
+    name: "onceway_records",
+    type: "gauge",
+    help: "Records that are not completed, by state; each shard counts up to 10000 waiting, failed and unknown ones.",
+    samples,
+  };
+}
+
+const COUNTED = ["started", "waiting", "failed", "unknown"] as const;
+
+/** Every layout has all its states, so that a sum over them is the number of objects that answered. */
+export function layoutFamily(answered: readonly Answered[]): Family {
+  const samples = [...new Set(answered.map(({ layout }) => layout))].flatMap((layout) => {
+    const states = answered.filter((one) => one.layout === layout).map(({ numbers }) => objectState(numbers));
+    return OBJECT_STATES.map((state) => sample({ layout, state }, states.filter((one) => one === state).length));
+  });
+  return {
+    name: "onceway_layout_objects",
+    type: "gauge",
+    help: "Objects of a layout: open ones take new keys, sealed ones still hold records, empty ones are sealed and hold none.",
+    samples,
+  };
+}

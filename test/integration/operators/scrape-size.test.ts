@@ -1,0 +1,88 @@
+// The size of a scrape: Prometheus reads it every few seconds, and each line is a series that it keeps.
+
+import { describe, expect, it } from "vitest";
+import { exposition, type Family } from "../../../src/operator/exposition.ts";
+import { metricFamilies } from "../../../src/operator/metrics.ts";
+import type { HeldNumbers, ScrapedShard } from "../../../src/operator/shard-metrics.ts";
+import { RouteCounters, type RouteNumbers } from "../../../src/traffic/route-counters.ts";
+
+/** Numbers as large as after months of traffic: every digit is a byte. */
+const HELD: HeldNumbers = {
+  inFlight: 40,
+  waiting: 10_000,
+  failed: 10_000,
+  unknown: 10_000,
+  atLeast: [],
+  bytes: 8_123_456_789,
+  oldestMs: 123_456,
+  oldestUnknownMs: 1_234_567,
+  oldestWaitingMs: 123_456,
+  placesTaken: 4,
+  callsInFlight: 40,
+  queued: 1_234_567,
+  alarm: { count: 12_345_678, lagMs: 1234, maxLagMs: 123_456 },
+};
+
+function shardsOf(count: number, changed: Partial<HeldNumbers> | null = {}): readonly ScrapedShard[] {
+  const numbers = changed === null ? null : { ...HELD, ...changed };
+  return Array.from({ length: count }, (_, at) => ({
+    shard: `shard-${at}-of-${count}`,
+    layout: `${count} shards`,
+    numbers,
+  }));
+}
+
+function routesOf(count: number): readonly RouteNumbers[] {
+  return Array.from({ length: count }, (_, at) => {
+    const { numbers } = new RouteCounters(`/v1/payments/number-${at}/*`);
+    const many = ({ counts }: RouteNumbers["origin"]): RouteNumbers["origin"] => ({
+      counts: counts.map(() => 123_456_789),
+      sumMs: 123_456_789_012,
+    });
+    return {
+      ...numbers,
+      requests: numbers.requests.map(() => 123_456_789),
+      attempts: [123_456_789, 123_456_789],
+      verdicts: numbers.verdicts.map(() => 123_456_789),
+      origin: many(numbers.origin),
+      gateway: many(numbers.gateway),
+    };
+  });
+}
+
+function scrape(shards: readonly ScrapedShard[], routes: number, isByShard = false): readonly Family[] {
+  return metricFamilies({ shards, totals: routesOf(routes), routes: [], keepRecords: true, isByShard });
+}
+
+function valuesOf(families: readonly Family[], name: string): readonly (readonly [object, number])[] {
+  const family = families.find((one) => one.name === name);
+  return (family?.samples ?? []).map(({ labels, value }) => [labels, value] as const);
+}
+
+describe("a scrape", () => {
+  it("of 64 shards and 10 routes stays below 100 kB", () => {
+    const bytes = (isByShard: boolean): number =>
+      new TextEncoder().encode(exposition(scrape(shardsOf(64), 10, isByShard))).byteLength;
+    expect(bytes(false)).toBeLessThan(100_000);
+    expect(bytes(true)).toBeGreaterThan(bytes(false));
+  });
+
+  it("adds up what shards hold, and shows the oldest of all", () => {
+    const shards = [...shardsOf(2, { unknown: 1, oldestUnknownMs: 5000 }), ...shardsOf(1, { unknown: 3 })];
+    const families = scrape(shards, 1);
+    expect(valuesOf(families, "onceway_records")).toContainEqual([{ state: "unknown" }, 5]);
+    expect(valuesOf(families, "onceway_oldest_unknown_seconds")).toEqual([[{}, 1234.567]]);
+    expect(valuesOf(families, "onceway_calls_in_flight")).toEqual([[{}, 120]]);
+  });
+
+  it("has a series for each shard where an alert names it, and of all gauges if asked to", () => {
+    const names = ["onceway_oldest_attempt_seconds", "onceway_alarm_lag_seconds", "onceway_shard_size_bytes"];
+    for (const name of names) expect(valuesOf(scrape(shardsOf(3), 1), name)).toHaveLength(3);
+    expect(valuesOf(scrape(shardsOf(3), 1, true), "onceway_records")).toHaveLength(12);
+    expect(valuesOf(scrape(shardsOf(3), 1, true), "onceway_oldest_unknown_seconds")).toHaveLength(3);
+  });
+
+  it("shows no sum when no shard has answered", () => {
+    expect(valuesOf(scrape(shardsOf(2, null), 1), "onceway_records")).toEqual([]);
+  });
+});
