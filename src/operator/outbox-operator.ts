@@ -10,7 +10,7 @@ import type { KeyShard } from "../shard/key-shard.ts";
 import type { EventsChanged } from "../shard/outbox-calls.ts";
 import { shardTitle } from "../shard/shard-place.ts";
 import type { DestinationCounts, SeenEvent } from "../shard/store/outbox-list.ts";
-import type { Actor } from "./auth.ts";
+import type { Actor } from "./access/auth.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./outbox-schema.ts";
 import type { LaidPlace, ShardPlaces } from "./shards.ts";
