@@ -10,7 +10,7 @@ import { type ConsumerPorts, queueConsumer, retryLater } from "./events/consume.
 import { deadLetterQueueIn } from "./events/dead-letter.ts";
 import { queueTrials } from "./events/trial.ts";
 import { Encryptions } from "./http/encryption.ts";
-import { Audit } from "./operator/audit.ts";
+import { Audit } from "./operator/access/audit.ts";
 import { createOperate, operatorTokens } from "./operator/operate.ts";
 import { tokenSpotter } from "./http/token-auth.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";

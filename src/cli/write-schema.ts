@@ -34,7 +34,7 @@ const SCHEMA = new URL("../config/wrangler.schema.json", import.meta.url);
 const README = new URL("../config/README.md", import.meta.url);
 const QUEUES_README = new URL("../events/README.md", import.meta.url);
 const OUTBOX_README = new URL("../outbox/README.md", import.meta.url);
-const OPERATOR_README = new URL("../operator/README.md", import.meta.url);
+const OPERATOR_README = new URL("../operator/access/README.md", import.meta.url);
 const CLAIMS_README = new URL("../claims/README.md", import.meta.url);
 
 /** Each table is between two lines with its name; everything around them is written by hand. */

@@ -7,7 +7,7 @@ import { ByteReader } from "../http/body-reader.ts";
 import { ByteBudget } from "../http/byte-budget.ts";
 import { drain, endAfter } from "../http/drain.ts";
 import { problemResponse } from "../http/problem-response.ts";
-import type { Actor, OperatorAuth } from "./auth.ts";
+import type { Actor, OperatorAuth } from "./access/auth.ts";
 
 export interface Variables {
   readonly Variables: { actor: Actor };

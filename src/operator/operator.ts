@@ -9,7 +9,7 @@ import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.
 import type { LayoutSummary } from "./layouts.ts";
 import type { Excerpt } from "../shard/store/excerpts.ts";
 import type { RecordReplays } from "../traffic/replay-counts.ts";
-import type { Actor } from "./auth.ts";
+import type { Actor } from "./access/auth.ts";
 import type { EventsOperator } from "./outbox-operator.ts";
 import type { ScopeErasedView } from "./change-schema.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";

@@ -6,7 +6,7 @@ import * as v from "valibot";
 
 import { EVENT_STATES } from "../core/outbox.ts";
 import { invalid, readAdminRequest, type Variables } from "./admin-request.ts";
-import type { OperatorAuth } from "./auth.ts";
+import type { OperatorAuth } from "./access/auth.ts";
 import { parseJson } from "./change-request.ts";
 import type { Parsed } from "./list-request.ts";
 import type { EventFilter, EventsChange, EventsOperator } from "./outbox-operator.ts";

@@ -11,7 +11,7 @@ import type { EventsChanged } from "../shard/outbox-calls.ts";
 import { shardTitle } from "../shard/shard-place.ts";
 
 import type { DestinationCounts, SeenEvent } from "../shard/store/outbox-list.ts";
-import type { Actor } from "./auth.ts";
+import type { Actor } from "./access/auth.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./outbox-schema.ts";
 import { collectPages, isoTime, type PageStart } from "./shard-pages.ts";

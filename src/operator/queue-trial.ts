@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { epochMs } from "../core/units.ts";
 import { MAX_MESSAGE_BYTES, type Trial } from "../events/trial.ts";
 import { invalid, readAdminRequest, type Variables } from "./admin-request.ts";
-import type { Actor, OperatorAuth } from "./auth.ts";
+import type { Actor, OperatorAuth } from "./access/auth.ts";
 import { decodeBase64, parseJson } from "./change-request.ts";
 import type { Parsed } from "./list-request.ts";
 import type { Operator } from "./operator.ts";

@@ -21,7 +21,7 @@ import {
   type ChangeAnswer,
   type ChangeHead,
 } from "../shard/operator-calls.ts";
-import type { Actor } from "./auth.ts";
+import type { Actor } from "./access/auth.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
 import { summarizeLayouts } from "./layouts.ts";
 import { type Ask, listRecords, sectionsFor } from "./list.ts";

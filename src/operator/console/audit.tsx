@@ -1,8 +1,8 @@
 // The page of the audit log: what operators did, newest first. It can only be read.
 
 import type { Hono } from "hono";
-import type { AuditPages } from "../audit.ts";
-import { parseAuditQuery } from "../audit-api.ts";
+import type { AuditPages } from "../access/audit.ts";
+import { parseAuditQuery } from "../access/audit-api.ts";
 import type { Signed } from "./guard.ts";
 import { Page, show } from "./page.tsx";
 import { Time } from "./time.tsx";

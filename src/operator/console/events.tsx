@@ -6,7 +6,7 @@ import { EVENT_STATES } from "../../core/outbox.ts";
 import { parseEventsChange, parseEventsQuery } from "../outbox-api.ts";
 import type { EventFilter } from "../outbox-operator.ts";
 import type { OutboxChangedView, OutboxEventView, OutboxPageView } from "../outbox-schema.ts";
-import type { Actor } from "../auth.ts";
+import type { Actor } from "../access/auth.ts";
 import type { Operator } from "../operator.ts";
 import { refuseForm } from "./change.tsx";
 import type { Signed } from "./guard.ts";

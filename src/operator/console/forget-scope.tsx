@@ -2,7 +2,7 @@
 // each step and never shown again.
 
 import type { Hono } from "hono";
-import type { Actor } from "../auth.ts";
+import type { Actor } from "../access/auth.ts";
 import type { Operator } from "../operator.ts";
 import type { ScopeErasedView } from "../change-schema.ts";
 import { noScopeText, parseScopeRequest } from "../scope-request.ts";

@@ -1,7 +1,7 @@
 // Without a session, or an assertion of Access, nothing is shown. After signing in, people come back to the page that they asked for.
 
 import { createMiddleware } from "hono/factory";
-import { type Actor, addressOf, assertionOf } from "../auth.ts";
+import { type Actor, addressOf, assertionOf } from "../access/auth.ts";
 import { formTokenOf, readSession } from "./session.ts";
 import { sessionCookie } from "./session-cookie.ts";
 import type { ConsolePorts, Paths, View, Viewer } from "./view.ts";

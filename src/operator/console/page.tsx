@@ -3,7 +3,7 @@
 import { html } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { HtmlEscapedString } from "hono/utils/html";
-import type { Actor } from "../auth.ts";
+import type { Actor } from "../access/auth.ts";
 import type { Paths, View } from "./view.ts";
 
 interface DocumentProps {

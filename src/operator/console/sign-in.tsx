@@ -1,7 +1,7 @@
 // The way in and out: the token once, then a session.
 
 import type { Hono } from "hono";
-import { addressOf } from "../auth.ts";
+import { addressOf } from "../access/auth.ts";
 import type { Signed } from "./guard.ts";
 import { Brand, Document, show } from "./page.tsx";
 import { beginSession } from "./session.ts";

@@ -2,8 +2,8 @@
 
 import type { OperatorTokens } from "../../config/operators.ts";
 import type { RecordId } from "../../core/units.ts";
-import type { Audit } from "../audit.ts";
-import type { Actor, OperatorAuth } from "../auth.ts";
+import type { Audit } from "../access/audit.ts";
+import type { Actor, OperatorAuth } from "../access/auth.ts";
 import type { Operator } from "../operator.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
 import { SCRIPT, STYLE } from "./assets.ts";

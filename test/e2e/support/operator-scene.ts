@@ -79,7 +79,7 @@ export async function askGateway(
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await response.text();
-  const isJson = (response.headers.get("content-type") ?? "").includes("json");
+  const isJson = /[/+]json/.test(response.headers.get("content-type") ?? "");
   const json: unknown = isJson ? JSON.parse(text) : undefined;
   return { status: response.status, headers: response.headers, text, json };
 }

@@ -3,7 +3,7 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { Encryptions } from "../../../src/http/encryption.ts";
-import { Audit, audited } from "../../../src/operator/audit.ts";
+import { Audit, audited } from "../../../src/operator/access/audit.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { AUDIT_URL, type AuditCall } from "../../../src/shard/operator-calls.ts";
 import type { AuditEntry } from "../../../src/shard/store/audit.ts";

@@ -56,6 +56,9 @@ describe("a session of the console", () => {
   it("is not another operator's, whatever name is written into it", async () => {
     const value = await beginSession("reader", TOKENS, GENERATION, NOW);
     expect(await readSession(value.replace("reader", "ann"), TOKENS, NOW)).toBeNull();
+    // Signed by a reader, who knows his own token.
+    const forged = await beginSession("ann", [{ ...ANN, values: READER.values }], GENERATION, NOW);
+    expect(await readSession(forged, TOKENS, NOW)).toBeNull();
   });
 
   it.each(["", "admin", "admin.1.2.3", "root.9999999999999.0.0.0"])("is not %j", async (value) => {

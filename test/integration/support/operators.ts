@@ -1,7 +1,7 @@
 // Operators for tests.
 
 import type { OperatorAccess } from "../../../src/config/operators.ts";
-import type { Actor } from "../../../src/operator/auth.ts";
+import type { Actor } from "../../../src/operator/access/auth.ts";
 
 export const ADMIN: Actor = { name: "admin", role: "admin", via: "token", address: "192.0.2.1" };
 

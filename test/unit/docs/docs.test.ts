@@ -194,6 +194,8 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/e2e/claims/operators.test.ts",
     '"--state", "started,unknown,failed"',
   ],
+  "npx onceway audit --since 24h --by ann": ["test/e2e/operators/audit.test.ts", '"audit", "--by", "ann", "--since"'],
+  "npx onceway audit --export audit.ndjson": ["test/e2e/operators/audit.test.ts", '"audit", "--export", file'],
   "npx onceway layouts": ["test/e2e/operators/layouts.test.ts", 'onceway("layouts")'],
   "npx onceway layouts --close 64": ["test/e2e/operators/layouts.test.ts", '"--close", "3"'],
   "for n in 0 1; do npx onceway check --against https://ops-$n.example.com || break; done": [

@@ -1,12 +1,12 @@
 // Who an operator is: the holder of a token (http/token-auth.ts), or somebody whom Cloudflare Access has proved. What is refused is
 // counted, for metrics.
 
-import { type AccessRules, type OperatorAccess, roleOf } from "../config/operators.ts";
-import type { OperatorProof, Role } from "../core/audit.ts";
-import type { OperatorProblem } from "../core/operator-problem.ts";
-import type { Problem } from "../core/problem.ts";
-import type { JwtProver } from "../http/identity-jwt.ts";
-import { bearerToken, type Key, TokenAuth } from "../http/token-auth.ts";
+import { type AccessRules, type OperatorAccess, roleOf } from "../../config/operators.ts";
+import type { OperatorProof, Role } from "../../core/audit.ts";
+import type { OperatorProblem } from "../../core/operator-problem.ts";
+import type { Problem } from "../../core/problem.ts";
+import type { JwtProver } from "../../http/identity-jwt.ts";
+import { bearerToken, type Key, TokenAuth } from "../../http/token-auth.ts";
 
 /** An operator who asks for something. */
 export interface Actor {

@@ -2,14 +2,14 @@
 
 import type { Hono } from "hono";
 
-import { AUDITED } from "../core/audit.ts";
-import { parseDuration } from "../config/units.ts";
-import type { AuditedEntry, AuditQuery } from "../shard/store/audit.ts";
-import { invalid, type Variables } from "./admin-request.ts";
+import { AUDITED } from "../../core/audit.ts";
+import { parseDuration } from "../../config/units.ts";
+import type { AuditedEntry, AuditQuery } from "../../shard/store/audit.ts";
+import { invalid, type Variables } from "../admin-request.ts";
 import type { Audit, AuditPages } from "./audit.ts";
-import type { AuditEntryView, AuditPageView } from "./audit-schema.ts";
-import type { Parsed } from "./list-request.ts";
-import { LIST_LIMITS } from "./request-schema.ts";
+import type { AuditEntryView, AuditPageView } from "../audit-schema.ts";
+import type { Parsed } from "../list-request.ts";
+import { LIST_LIMITS } from "../request-schema.ts";
 
 export function addAudit(app: Hono<Variables>, audit: Pick<Audit, "page">): void {
   app.get("/audit", async (context) => {

@@ -1,15 +1,15 @@
 // The audit log of operators (shard/store/audit.ts), and the decorators that write it. Each entry is written before the change is made, so
 // that nothing is changed of which there is no word: if it cannot be written, the call rejects, and the API answers 503.
 
-import { parseScopeEntry } from "../config/scope-part.ts";
-import type { Audited } from "../core/audit.ts";
-import type { Trial } from "../events/trial.ts";
-import type { AuditCall } from "../shard/operator-calls.ts";
-import type { AuditEntry, AuditPage, AuditQuery } from "../shard/store/audit.ts";
+import { parseScopeEntry } from "../../config/scope-part.ts";
+import type { Audited } from "../../core/audit.ts";
+import type { Trial } from "../../events/trial.ts";
+import type { AuditCall } from "../../shard/operator-calls.ts";
+import type { AuditEntry, AuditPage, AuditQuery } from "../../shard/store/audit.ts";
 import type { Actor } from "./auth.ts";
-import type { Operator } from "./operator.ts";
-import type { EventsOperator } from "./outbox-operator.ts";
-import type { OperatorTryQueue } from "./queue-trial.ts";
+import type { Operator } from "../operator.ts";
+import type { EventsOperator } from "../outbox-operator.ts";
+import type { OperatorTryQueue } from "../queue-trial.ts";
 
 /** A target comes from the operator, and a longer one names nothing that exists. */
 const MAX_TARGET_LENGTH = 200;
