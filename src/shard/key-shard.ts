@@ -16,12 +16,12 @@ import {
   type MonitorQuestion,
   readHead,
 } from "../http/message.ts";
-import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
-import { type ExchangeReport, TOTALS_URL, Traffic, TRAFFIC_URL, type TrafficBatch } from "../traffic/traffic.ts";
+import type { OutcomeCounts } from "../traffic/route-counters.ts";
+import { type ExchangeReport, TOTALS_URL, TRAFFIC_URL } from "../traffic/traffic.ts";
 import { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { Alarm, AlarmLag } from "./alarm.ts";
-import { type HourOfShard, Hours } from "./hours.ts";
-import { isShared } from "./shard-place.ts";
+import type { HourOfShard } from "./hours.ts";
+import { ShardTraffic } from "./shard-traffic.ts";
 import type { RecordReplays } from "../traffic/replay-counts.ts";
 import { bindingIn, limiterIn } from "./bindings.ts";
 import { answerDeliveries } from "./deliveries.ts";
@@ -89,10 +89,7 @@ export class KeyShard extends ittyDurable() {
   readonly #eraser: ScopeEraser;
   readonly #outbox: OutboxCalls;
   readonly #claimList: ClaimList;
-  readonly #hours: Hours;
-  readonly #traffic: Traffic;
-  /** The counts of all shards; used only in the object that adds them up. */
-  readonly #totals = new Traffic();
+  readonly #traffic: ShardTraffic;
   readonly #alarmLag = new AlarmLag();
   readonly #waitUntil: (promise: Promise<unknown>) => void;
 
@@ -103,9 +100,7 @@ export class KeyShard extends ittyDurable() {
     this.#ledger = new Ledger(storage, bindingIn(env, "BODIES"), (afterMs) =>
       this.#alarm.moveTo(epochMs(Date.now() + afterMs)),
     );
-    this.#hours = new Hours(this.#ledger.hours);
-    // The object of a single key would write a row for it.
-    this.#traffic = new Traffic(isShared(state.id.name) ? this.#hours : null);
+    this.#traffic = new ShardTraffic(this.#ledger.hours, state.id.name);
     this.#alarm = new Alarm(storage, () => this.#exchanges.nextDeadline());
     const timers = new Timers();
     this.#exchanges = new Exchanges({
@@ -122,7 +117,7 @@ export class KeyShard extends ittyDurable() {
       destination: (name) => eventTarget(name, env),
       receivers: (alert) => alertReceivers(alert, env),
       shard: state.id.name ?? "",
-      reporter: new ExchangeReporter(state.id.name ?? "", this.#traffic, bindingIn(env, "METRICS")),
+      reporter: new ExchangeReporter(state.id.name ?? "", this.#traffic.own, bindingIn(env, "METRICS")),
     });
     const { steps, elders } = this.#exchanges;
     this.#claims = new Claims({ ledger: this.#ledger, steps, elders, timers });
@@ -185,15 +180,10 @@ export class KeyShard extends ittyDurable() {
         if (request.signal.aborted) void response.body?.cancel().catch(() => undefined);
         return response;
       }
-      case TRAFFIC_URL: {
-        this.#traffic.add(await request.json<TrafficBatch>(), Date.now());
-        return new Response(null, { status: 204 });
-      }
-      case TOTALS_URL: {
-        const routes: readonly RouteNumbers[] = await request.json();
-        this.#totals.add({ routes, exchanges: [] }, Date.now());
-        return Response.json(this.#totals.numbers);
-      }
+      case TRAFFIC_URL:
+        return this.#traffic.take(request);
+      case TOTALS_URL:
+        return this.#traffic.addUp(request);
       case ALERTS_URL: {
         const report: AlertReport = await request.json();
         this.#exchanges.alerts.report(report, epochMs(Date.now()));
@@ -213,7 +203,7 @@ export class KeyShard extends ittyDurable() {
     this.#alarmLag.record(now - firedFor);
     const ports = { exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm, waitUntil: this.#waitUntil };
     doDueWork(ports, now, firedFor);
-    this.#hours.writeIfDue(now);
+    this.#traffic.hours.writeIfDue(now);
   }
 
   /** Operator call. */
@@ -238,12 +228,12 @@ export class KeyShard extends ittyDurable() {
 
   /** Operator call: what was counted in the last day. */
   hours(): readonly HourOfShard[] {
-    return this.#hours.lastDay(Date.now());
+    return this.#traffic.hours.lastDay(Date.now());
   }
 
   /** Operator call: how often the record was replayed in the last day, as far as this object has counted it. */
   replaysOf(id: string): RecordReplays | null {
-    return this.#hours.replaysOf(id, Date.now());
+    return this.#traffic.hours.replaysOf(id, Date.now());
   }
 
   /** Operator call, only to the operators' object: the current generation of the console's sessions. */
@@ -292,21 +282,21 @@ export class KeyShard extends ittyDurable() {
       events: this.#outbox.counts(),
       claims: this.countClaims(),
     };
-    return { routes: this.#traffic.takeNew(), callsInFlight, queued, alarm: this.#alarmLag.numbers, ...held };
+    return { routes: this.#traffic.own.takeNew(), callsInFlight, queued, alarm: this.#alarmLag.numbers, ...held };
   }
 
   /** Operator call: the exchanges that were counted after `after` and not after `upTo`, oldest first. */
   recent(after: number, upTo: number): readonly ExchangeReport[] {
-    return this.#traffic.recent(after, upTo);
+    return this.#traffic.own.recent(after, upTo);
   }
 
   /** Operator call: the routes whose callers' tokens expire before their records do, as far as isolates have told this object. */
   rotating(): readonly string[] {
-    return this.#traffic.rotatingRoutes;
+    return this.#traffic.own.rotatingRoutes;
   }
 
   /** Operator call: counts by route, outcome and minute. */
   traffic(): readonly OutcomeCounts[] {
-    return this.#traffic.outcomes(Date.now());
+    return this.#traffic.own.outcomes(Date.now());
   }
 }
