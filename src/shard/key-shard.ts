@@ -174,12 +174,8 @@ export class KeyShard extends ittyDurable() {
       }
       case AUDIT_URL:
         return this.#operator.audit(request);
-      case BODY_URL: {
-        const response = await this.#operator.body(request);
-        // As in `Exchanges.run`.
-        if (request.signal.aborted) void response.body?.cancel().catch(() => undefined);
-        return response;
-      }
+      case BODY_URL:
+        return this.#operator.body(request);
       case TRAFFIC_URL:
         return this.#traffic.take(request);
       case TOTALS_URL:

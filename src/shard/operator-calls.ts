@@ -258,7 +258,10 @@ export class OperatorCalls {
       timers,
       idleMs: IDLE_MS,
     });
-    return bytes === null ? new Response(null, { status: 404 }) : new Response(bytes, { encodeBody: "manual" });
+    if (bytes === null) return new Response(null, { status: 404 });
+    // As in `Exchanges.run`.
+    if (request.signal.aborted) void bytes.cancel().catch(() => undefined);
+    return new Response(bytes, { encodeBody: "manual" });
   }
 }
 
