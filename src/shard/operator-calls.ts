@@ -259,9 +259,10 @@ export class OperatorCalls {
       idleMs: IDLE_MS,
     });
     if (bytes === null) return new Response(null, { status: 404 });
+    const answer = new Response(bytes, { encodeBody: "manual" });
     // As in `Exchanges.run`.
-    if (request.signal.aborted) void bytes.cancel().catch(() => undefined);
-    return new Response(bytes, { encodeBody: "manual" });
+    if (request.signal.aborted) void answer.body?.cancel().catch(() => undefined);
+    return answer;
   }
 }
 
