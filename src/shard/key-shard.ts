@@ -150,18 +150,14 @@ export class KeyShard extends ittyDurable() {
         return answerDeliveries(request, ({ head, body }) => this.#exchanges.run(head, bytesBody(body), request));
       case LOCATE_URL:
         return this.#exchanges.locate(readHead(await request.text()));
-      case MONITOR_URL: {
-        const question: MonitorQuestion = await request.json();
-        return this.#exchanges.monitor(question, request);
-      }
+      case MONITOR_URL:
+        return this.#exchanges.monitor(await request.json<MonitorQuestion>(), request);
       case CLAIMS_URL: {
         const message: ClaimMessage = await request.json();
         return Response.json(await this.#claims.answer(message));
       }
-      case POSITION_URL: {
-        const question: PositionQuestion = await request.json();
-        return Response.json(this.#claims.position(question));
-      }
+      case POSITION_URL:
+        return Response.json(this.#claims.position(await request.json<PositionQuestion>()));
       case ASK_URL: {
         const question: ElderQuestion = await request.json();
         return Response.json(this.#exchanges.elders.reply(question));
