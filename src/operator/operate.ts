@@ -39,6 +39,7 @@ export function createOperate(
     operator,
     audit,
     traffic: () => reader.traffic(),
+    hours: () => reader.hours(),
     warnings: () => reader.warnings(),
     routes: paths,
     tokens: access.tokens,

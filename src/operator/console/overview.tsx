@@ -81,7 +81,9 @@ export function Overview(props: OverviewProps) {
       <section class="card" id="rates" data-live>
         <div class="head">
           <h2 id="rates-title">Replays and conflicts by route</h2>
-          <span class="soft small">since the counters started</span>
+          <span class="soft small">
+            since the counters started; <a href={paths.day}>the last 24 hours</a>
+          </span>
         </div>
         <Rates rates={rates} />
       </section>

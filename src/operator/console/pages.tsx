@@ -5,6 +5,7 @@ import { recordId } from "../../core/units.ts";
 import type { ListRequest } from "../list-request.ts";
 import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
 import { ID_PREFIX } from "../request-schema.ts";
+import { Day } from "./day.tsx";
 import type { Signed } from "./guard.ts";
 import { Overview } from "./overview.tsx";
 import { show } from "./page.tsx";
@@ -25,7 +26,7 @@ const FORGOTTEN =
 export function pageRoutes(
   app: Hono<Signed>,
   paths: Paths,
-  { operator, traffic, warnings: readWarnings, routes }: ConsolePorts,
+  { operator, traffic, hours, warnings: readWarnings, routes }: ConsolePorts,
 ): void {
   app.get(paths.overview, async (c) => {
     const [{ shards, unreachable }, counts, warnings] = await Promise.all([
@@ -49,6 +50,8 @@ export function pageRoutes(
     };
     return show(<Overview view={c.var.view} {...props} />);
   });
+
+  app.get(paths.day, async (c) => show(<Day view={c.var.view} day={await hours()} />));
 
   app.get(paths.shards, async (c) => show(<Shards view={c.var.view} {...await operator.counts()} />));
 

@@ -121,12 +121,54 @@ function Response({ response }: { readonly response: ResponseView }) {
   );
 }
 
+/** What is noted of the request, and how often it came again. */
+function Request({
+  record: { request, replays, excerpt },
+  now,
+}: {
+  readonly record: RecordDetail;
+  readonly now: number;
+}) {
+  const facts: readonly (readonly [name: string, value: string])[] =
+    request === null
+      ? []
+      : [
+          ["Request", `${request.method} ${request.target ?? ""}`.trimEnd()],
+          ["Label", request.label ?? ""],
+          ["Body", request.sizeBytes === null ? "" : size(request.sizeBytes)],
+          ["Begins with", excerpt?.text ?? ""],
+          ["Caller", request.caller ?? ""],
+        ];
+  return (
+    <>
+      {facts
+        .filter(([, value]) => value !== "")
+        .map(([name, value]) => (
+          <>
+            <dt>{name}</dt>
+            <dd class="mono">{value}</dd>
+          </>
+        ))}
+      {replays === null ? null : (
+        <>
+          <dt>Replayed</dt>
+          <dd>
+            {replays.count} {replays.count === 1 ? "time" : "times"} in 24 hours, last{" "}
+            <Time at={replays.lastAt} now={now} />
+          </dd>
+        </>
+      )}
+    </>
+  );
+}
+
 function Facts({ record, view }: { readonly record: RecordDetail; readonly view: View }) {
   const { now } = view;
   const { id, shard, layout, route, attempt, startedAt, lockedUntil, expiresAt, fingerprint, policy } = record;
   const { nextAttemptAt, giveUpAt, lastAttempt } = record;
   return (
     <dl class="facts">
+      <Request record={record} now={now} />
       <dt>Route</dt>
       <dd class="mono">{route}</dd>
       <dt>{attempt === 0 ? "Accepted" : "Attempt"}</dt>

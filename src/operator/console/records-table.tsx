@@ -13,7 +13,7 @@ export interface Column {
 }
 
 export const COLUMNS = {
-  route: { name: "Route", class: "route", cell: ({ route }) => <span class="mono">{route}</span> },
+  route: { name: "Route", class: "route", cell: (record) => <Requested record={record} /> },
   state: { name: "State", cell: ({ state }) => <State state={state} /> },
   layout: { name: "Layout", cell: ({ layout }) => <span class="mono">{layout}</span> },
   attempt: { name: "Attempt", class: "num", cell: ({ attempt }) => attempt },
@@ -41,6 +41,20 @@ export const COLUMNS = {
     cell: ({ expiresAt }, now) => (expiresAt === null ? "–" : <Time at={expiresAt} now={now} rel="in" />),
   },
 } as const satisfies Readonly<Record<string, Column>>;
+
+/** The request's label and path, as far as they are noted; otherwise the route. */
+function Requested({ record: { request, route } }: { readonly record: RecordSummary }) {
+  if (request === null) return <span class="mono">{route}</span>;
+  const { label, method, target } = request;
+  return (
+    <>
+      {label === null ? null : `${label} `}
+      <span class="mono" title={route}>
+        {method} {target ?? route}
+      </span>
+    </>
+  );
+}
 
 interface RecordsTableProps {
   readonly view: View;

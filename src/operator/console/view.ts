@@ -4,6 +4,7 @@ import type { OperatorTokens } from "../../config/operators.ts";
 import type { RecordId } from "../../core/units.ts";
 import type { Audit } from "../access/audit.ts";
 import type { Actor, OperatorAuth } from "../access/auth.ts";
+import type { HoursView } from "../hours-schema.ts";
 import type { Operator } from "../operator.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
@@ -16,6 +17,8 @@ export interface ConsolePorts {
   readonly audit: Pick<Audit, "page">;
   /** Outcomes by route since the counters started. */
   readonly traffic: () => Promise<readonly OutcomeCount[]>;
+  /** What was counted in the last day. */
+  readonly hours: () => Promise<HoursView>;
   /** What operators should change in routes. */
   readonly warnings: () => Promise<readonly RouteWarning[]>;
   /** The configured routes' paths. */
@@ -49,6 +52,7 @@ export function pathsBelow(base: string) {
   const record = (id: RecordId): string => `${console}/records/${id}`;
   return {
     overview: base,
+    day: `${console}/day`,
     records: `${console}/records`,
     shards: `${console}/shards`,
     events: `${console}/events`,

@@ -45,6 +45,8 @@ async function forEachPage(page: Page, use: (name: string) => Promise<void>): Pr
   await use("overview");
   await page.goto(`${CONSOLE}/shards`);
   await use("shards");
+  await page.goto(`${CONSOLE}/day`);
+  await use("the last day");
   await page.goto(`${CONSOLE}/records?older_than=1ms`);
   await use("records");
   await page.goto(`${CONSOLE}/records?key=nobody-has-this-key`);
@@ -57,6 +59,24 @@ async function forEachPage(page: Page, use: (name: string) => Promise<void>): Pr
     await use(`record, ${state}`);
   }
 }
+
+describe("what an operator sees of duplicates", () => {
+  it("is how many were prevented in the last day, and how often a record was replayed", async () => {
+    const { page, close } = await openConsole(browser, scene, {});
+    await page.goto(BASE);
+    await signIn(page);
+    await page.getByRole("link", { name: "the last 24 hours" }).click();
+    const prevented = page.locator(".tiles > div", { hasText: "Duplicates prevented" }).locator(".n");
+    expect(Number(await prevented.innerText())).toBeGreaterThanOrEqual(1);
+    expect(await page.locator("svg.day rect.prevented").count()).toBe(25);
+    await page.goto(`${CONSOLE}/records?key=${keys.completed}`);
+    await page.getByRole("link", { name: keys.completed }).click();
+    const facts = await page.locator("#facts").innerText();
+    expect(facts).toContain("1 time in 24 hours");
+    expect(facts).toContain(`POST ${HOLD}`);
+    await close();
+  });
+});
 
 describe.each(Object.entries(LOOKS))("every page %s", (_name, options) => {
   it("is accessible, fits the screen, and causes no browser errors", async () => {
