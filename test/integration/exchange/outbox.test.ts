@@ -113,6 +113,31 @@ describe("an event", () => {
     expect(hooks.received[1]).toEqual(hooks.received[0]);
   });
 
+  it("is not lost if its receiver is down for an hour, and others get theirs meanwhile", async () => {
+    const { bench, hooks } = scene();
+    const taken: string[] = [];
+    let isDown = true;
+    hooks.answer = (hook) => {
+      if (hook === "one" && isDown) return DOWN();
+      if (hook === "one") taken.push(hooks.received.at(-1)?.id ?? "");
+      return new Response(null, { status: 204 });
+    };
+    const attempts: string[] = [];
+    for (let minute = 0; minute < 60; minute += 1) {
+      const head = publishing(["one", "two"]);
+      await bench.send(messageOf(head));
+      attempts.push(head.request.attemptId);
+      await after(bench, 60_000);
+      await untilLeft(bench, attempts.length);
+    }
+    expect(taken).toEqual([]);
+    expect(hooks.of("two").map(({ id }) => id)).toEqual(attempts.map((id) => `${id}-1`));
+    isDown = false;
+    await after(bench, 2 * LONGEST_PAUSE_MS);
+    await untilLeft(bench, 0);
+    expect(taken.toSorted()).toEqual(attempts.map((id) => `${id}-0`).toSorted());
+  });
+
   it("dies after three days, is kept for thirty, and then erased", async () => {
     const { bench, hooks } = scene();
     hooks.answer = DOWN;
