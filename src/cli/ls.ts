@@ -16,6 +16,8 @@ interface LsOptions extends OperatorOptions {
   readonly state?: readonly string[];
   readonly route?: string;
   readonly olderThan?: string;
+  readonly caller?: string;
+  readonly status?: string;
   readonly key?: string;
   readonly id?: string;
   readonly limit: number;
@@ -33,6 +35,8 @@ export function defineLs(command: Command): Command {
     )
     .option("--route <PATH>", "only those of this route, its path as configured")
     .option("--older-than <DURATION>", "only those whose attempt started longer ago: 5m", readDuration)
+    .option("--caller <DIGEST>", "only those of this caller: the digest that show prints")
+    .option("--status <STATUS>", "only those whose result has this status: 201")
     .option("--key <KEY>", "only those of this idempotency key")
     .option(
       "--id <PREFIX>",
@@ -50,6 +54,8 @@ async function ls(options: LsOptions): Promise<void> {
     states: options.state ?? [],
     ...(options.route === undefined ? {} : { route: options.route }),
     ...(options.olderThan === undefined ? {} : { olderThan: options.olderThan }),
+    ...(options.caller === undefined ? {} : { caller: options.caller }),
+    ...(options.status === undefined ? {} : { status: options.status }),
     ...(options.key === undefined ? {} : { key: options.key }),
     ...(options.id === undefined ? {} : { idPrefix: options.id }),
   };

@@ -60,6 +60,8 @@ export interface RecordFilter {
   readonly route?: string;
   /** A duration as text: "5m". */
   readonly olderThan?: string;
+  readonly caller?: string;
+  readonly status?: string;
   readonly key?: string;
   /** The first digits of the id. */
   readonly idPrefix?: string;
@@ -214,7 +216,7 @@ function resolution(reason: string, { status, headers, body }: Resolution): obje
 }
 
 function queryOf(
-  { states, route, olderThan, key, idPrefix }: RecordFilter,
+  { states, route, olderThan, key, idPrefix, caller, status }: RecordFilter,
   limit: number,
   cursor: string | null,
 ): URLSearchParams {
@@ -222,6 +224,8 @@ function queryOf(
   if (states.length > 0) query.set("state", states.join(","));
   if (route !== undefined) query.set("route", route);
   if (olderThan !== undefined) query.set("older_than", olderThan);
+  if (caller !== undefined) query.set("caller", caller);
+  if (status !== undefined) query.set("status", status);
   if (key !== undefined) query.set("key", key);
   if (idPrefix !== undefined) query.set("id", idPrefix);
   if (cursor !== null) query.set("cursor", cursor);

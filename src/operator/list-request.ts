@@ -1,6 +1,7 @@
 // Parses the query of a list request. An unknown parameter is refused: a filter with a typo would list everything.
 
 import { parseDuration } from "../config/units.ts";
+import { CALLER_DIGITS } from "../core/request-note.ts";
 import type { RecordFilter } from "./operator.ts";
 import { ID_PREFIX, LIST_LIMITS, RECORD_STATES } from "./request-schema.ts";
 
@@ -12,7 +13,8 @@ export interface ListRequest {
 
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
 
-const PARAMETERS = ["state", "route", "older_than", "key", "id", "limit", "cursor"];
+const PARAMETERS = ["state", "route", "older_than", "key", "id", "caller", "status", "limit", "cursor"];
+const CALLER = new RegExp(`^[0-9a-f]{${CALLER_DIGITS}}$`);
 const { defaultLimit, maxLimit, maxRouteLength, maxKeyLength } = LIST_LIMITS;
 
 export function parseListRequest(query: URLSearchParams): Parsed<ListRequest> {
@@ -42,11 +44,25 @@ export function parseListRequest(query: URLSearchParams): Parsed<ListRequest> {
   const age = query.get("older_than");
   const duration = age === null ? null : parseDuration(age);
   if (duration?.ok === false) return refuse('older_than must be a duration: write "30s", "5m", "24h" or "7d".');
+  const caller = query.get("caller");
+  if (caller !== null && !CALLER.test(caller)) {
+    return refuse(`caller must be the ${CALLER_DIGITS} digits (0-9, a-f) that records show for it.`);
+  }
+  const status = query.get("status");
+  if (status !== null && !/^[1-5]\d\d$/.test(status)) return refuse("status must be an HTTP status: write 201.");
   const limit = query.get("limit") ?? String(defaultLimit);
   if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > maxLimit) {
     return refuse(`limit must be a whole number from 1 to ${maxLimit}.`);
   }
-  const filter = { states, route, olderThanMs: duration?.value ?? null, key, idPrefix };
+  const filter = {
+    states,
+    route,
+    olderThanMs: duration?.value ?? null,
+    key,
+    idPrefix,
+    caller,
+    status: status === null ? null : Number(status),
+  };
   return { ok: true, value: { filter, limit: Number(limit), cursor: query.get("cursor") } };
 }
 

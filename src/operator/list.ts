@@ -4,7 +4,8 @@
 import { isClosed } from "../core/record.ts";
 import type { RecordFilter } from "./operator.ts";
 import { shardTitle } from "../shard/shard-place.ts";
-import type { ListPage, ListQuery, SeenRecord } from "../shard/store/record-list.ts";
+import type { ListQuery } from "../shard/store/list-query.ts";
+import type { ListPage, SeenRecord } from "../shard/store/record-list.ts";
 import type { LaidPlace } from "./shards.ts";
 
 /** Shards asked at the same time, at most. The platform opens six connections; the others queue briefly. */

@@ -236,6 +236,16 @@ export function listParameters(): readonly Json[] {
       "Only records whose last attempt started at least this long ago.",
     ),
     queryParameter(
+      "caller",
+      { type: "string", pattern: "^[0-9a-f]{12}$", examples: ["3f9a0c51d2be"] },
+      "Only records of this caller: the digest that records show in request.caller.",
+    ),
+    queryParameter(
+      "status",
+      { type: "integer", minimum: 100, maximum: 599, examples: [201] },
+      "Only records whose result has this status.",
+    ),
+    queryParameter(
       "key",
       { type: "string", minLength: 1, maxLength: maxKeyLength },
       "The idempotency key, without quotes around it. Its records in all scopes.",

@@ -50,6 +50,10 @@ export interface RecordFilter {
   /** The last attempt started at least this long ago. */
   readonly olderThanMs: number | null;
   readonly key: string | null;
+  /** The digest of the caller, as records note it. */
+  readonly caller?: string | null;
+  /** The status of the result. */
+  readonly status?: number | null;
   /** The first 8 or more digits of the id: a log's `keyHash`, for example. Not together with a key. */
   readonly idPrefix: string | null;
 }

@@ -101,7 +101,7 @@ export class ShardOperator implements Operator {
     cursor: string | null,
     known: readonly string[] = [],
   ): Promise<RecordPage | null> {
-    const { states, route, olderThanMs, key, idPrefix } = filter;
+    const { states, route, olderThanMs, key, idPrefix, caller = null, status = null } = filter;
     const begin = key === null ? idPrefix : await keyHash(key);
     const query = {
       states,
@@ -109,6 +109,8 @@ export class ShardOperator implements Operator {
       // ASCII, because it travels in a header.
       route: route === null ? null : encodeURIComponent(route),
       startedBefore: olderThanMs === null ? null : Date.now() - olderThanMs,
+      caller,
+      status,
       limit,
     };
     const places = begin === null ? this.#places.listed : this.#places.of(begin);

@@ -46,7 +46,8 @@ import {
   type SeenDetail,
 } from "./operator-calls.ts";
 import { type Origins, Reachability } from "./reachability.ts";
-import { type ListPage, type ListQuery, RecordList } from "./store/record-list.ts";
+import type { ListQuery } from "./store/list-query.ts";
+import { type ListPage, RecordList } from "./store/record-list.ts";
 import { answerExchange } from "./exchange-fetch.ts";
 import { bytesBody } from "./body/request-body.ts";
 import type { DestinationCounts, EventChange, EventQuery } from "./store/outbox-list.ts";

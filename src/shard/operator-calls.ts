@@ -17,14 +17,8 @@ import type { RecordSteps } from "./record-steps.ts";
 import type { AuditEntry, AuditLog, AuditQuery } from "./store/audit.ts";
 import type { Excerpt } from "./store/excerpts.ts";
 import type { Ledger } from "./store/ledger.ts";
-import {
-  type ListPage,
-  type ListQuery,
-  MAX_COUNTED,
-  type OpenCounts,
-  type RecordList,
-  type SeenRecord,
-} from "./store/record-list.ts";
+import type { ListQuery } from "./store/list-query.ts";
+import { type ListPage, MAX_COUNTED, type OpenCounts, type RecordList, type SeenRecord } from "./store/record-list.ts";
 import type { DestinationCounts } from "./store/outbox-list.ts";
 import type { GroupCounts } from "./store/claim-list.ts";
 import { isEncrypted, sizeOf } from "./store/response-rows.ts";

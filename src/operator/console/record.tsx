@@ -122,13 +122,8 @@ function Response({ response }: { readonly response: ResponseView }) {
 }
 
 /** What is noted of the request, and how often it came again. */
-function Request({
-  record: { request, replays, excerpt },
-  now,
-}: {
-  readonly record: RecordDetail;
-  readonly now: number;
-}) {
+function Request({ view, record: { request, replays, excerpt } }: Pick<RecordPageProps, "view" | "record">) {
+  const caller = request?.caller ?? null;
   const facts: readonly (readonly [name: string, value: string])[] =
     request === null
       ? []
@@ -137,7 +132,6 @@ function Request({
           ["Label", request.label ?? ""],
           ["Body", request.sizeBytes === null ? "" : size(request.sizeBytes)],
           ["Begins with", excerpt?.text ?? ""],
-          ["Caller", request.caller ?? ""],
         ];
   return (
     <>
@@ -149,12 +143,22 @@ function Request({
             <dd class="mono">{value}</dd>
           </>
         ))}
+      {caller === null ? null : (
+        <>
+          <dt>Caller</dt>
+          <dd>
+            <a class="mono" href={view.paths.listed({ caller })}>
+              {caller}
+            </a>
+          </dd>
+        </>
+      )}
       {replays === null ? null : (
         <>
           <dt>Replayed</dt>
           <dd>
             {replays.count} {replays.count === 1 ? "time" : "times"} in 24 hours, last{" "}
-            <Time at={replays.lastAt} now={now} />
+            <Time at={replays.lastAt} now={view.now} />
           </dd>
         </>
       )}
@@ -168,7 +172,7 @@ function Facts({ record, view }: { readonly record: RecordDetail; readonly view:
   const { nextAttemptAt, giveUpAt, lastAttempt } = record;
   return (
     <dl class="facts">
-      <Request record={record} now={now} />
+      <Request record={record} view={view} />
       <dt>Route</dt>
       <dd class="mono">{route}</dd>
       <dt>{attempt === 0 ? "Accepted" : "Attempt"}</dt>

@@ -8,7 +8,7 @@ import { Pages } from "./table.tsx";
 import { UnreachableShards } from "./shards.tsx";
 import type { View } from "./view.ts";
 
-const CONDITIONS = ["key", "route", "older_than", "state"] as const;
+const CONDITIONS = ["key", "route", "older_than", "caller", "status", "state"] as const;
 
 export interface ReadFilter {
   /** The conditions, for links to other pages of the same list. */
@@ -90,6 +90,28 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
         <div class="field">
           <label for="older_than">Older than</label>
           <input id="older_than" name="older_than" placeholder="5m" value={query["older_than"]} autocomplete="off" />
+        </div>
+        <div class="field">
+          <label for="caller">Caller</label>
+          <input
+            id="caller"
+            name="caller"
+            placeholder="3f9a0c51d2be"
+            value={query["caller"]}
+            autocomplete="off"
+            class="mono"
+          />
+        </div>
+        <div class="field">
+          <label for="status">Status</label>
+          <input
+            id="status"
+            name="status"
+            placeholder="201"
+            value={query["status"]}
+            autocomplete="off"
+            inputmode="numeric"
+          />
         </div>
         <button class="main">Search</button>
         <fieldset>

@@ -2,8 +2,9 @@
 // ones, newest bucket first. One call reads a bounded number of rows, whether or not they match, so that no request waits long
 // behind it. Every statement uses a key.
 
-import { type IdempotencyRecord, isClosed, OPEN_STATES, type OpenState, type RecordState } from "../../core/record.ts";
+import { type IdempotencyRecord, OPEN_STATES, type OpenState, type RecordState } from "../../core/record.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
+import { filterOf, type ListQuery } from "./list-query.ts";
 import { endOf, IN_FLIGHT, lastExpired, listExpiryBuckets } from "./expiry-buckets.ts";
 import { type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
 import {
@@ -23,22 +24,6 @@ import {
 } from "./record-numbers.ts";
 import { RECORD_COLUMNS, type RecordRow, readRecord } from "./record-row.ts";
 import type { Sql } from "./schema.ts";
-
-/** Only ids, enums and numbers, because it travels as JSON in a header (see itty.ts). */
-export interface ListQuery {
-  /** Which part of the shard: open records, completed and remembered records, or all records of one key. */
-  readonly section: "open" | "completed" | "key";
-  /** For the section `key`: the beginning of the ids. It may be shorter or longer than a key's hash. */
-  readonly keyHash: string | null;
-  /** Empty: all. */
-  readonly states: readonly RecordState[];
-  /** The route's path, percent-encoded. */
-  readonly route: string | null;
-  readonly startedBefore: number | null;
-  /** Where to continue: the `at` of a record, or a page's `next`. */
-  readonly after: string | null;
-  readonly limit: number;
-}
 
 /** A record as it stands at the time of the call. */
 export interface SeenRecord extends Label {
@@ -172,9 +157,9 @@ export class RecordList {
       .toSorted((one, other) => other - one);
   }
 
-  #bucket(of: number, { keyHash, route, startedBefore }: ListQuery): KeyRange {
+  #bucket(of: number, { keyHash, route, startedBefore, caller = null, status = null }: ListQuery): KeyRange {
     const { from: first, through } = keyHash === null ? WHOLE_BUCKET : this.#numbers.windows(keyHash);
-    const isFiltered = keyHash !== null || route !== null || startedBefore !== null;
+    const isFiltered = [keyHash, route, startedBefore, caller, status].some((one) => one !== null);
     const read = (slots: SlotRange, limit: number): Slice =>
       sliceOf(
         this.#sql
@@ -247,20 +232,6 @@ export class RecordList {
       );
     return { name: state, from: { expiryBucket: IN_FLIGHT + 1, slot: 0 }, read };
   }
-}
-
-function filterOf({
-  section,
-  states,
-  route,
-  startedBefore,
-}: ListQuery): (row: ListRow, now: IdempotencyRecord) => boolean {
-  const path = route === null ? null : decodeURIComponent(route);
-  return (row, { state }) =>
-    (states.length === 0 || states.includes(state)) &&
-    (section === "key" || (section === "completed") === isClosed(state)) &&
-    (path === null || row.route === path) &&
-    (startedBefore === null || row.started_at <= startedBefore);
 }
 
 /** A range of rows in key order: one bucket, or one state in the index of open records. */

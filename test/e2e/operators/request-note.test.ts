@@ -28,6 +28,8 @@ afterAll(() => scene.close());
 
 const listed = v.object({ records: v.tuple([v.looseObject({ id: v.string(), request: v.unknown() })]) });
 
+const found = v.object({ records: v.array(v.object({ id: v.string(), request: v.object({ caller: v.string() }) })) });
+
 interface Sent {
   readonly path: string;
   readonly body?: string;
@@ -76,6 +78,25 @@ describe("a record", () => {
     const ann = await callerOf("Bearer ann");
     expect(await callerOf("Bearer ann")).toBe(ann);
     expect(await callerOf("Bearer bob")).not.toBe(ann);
+  });
+
+  it("is found by its caller, and by the status of its result", async () => {
+    const key = freshKey();
+    const send = (path: string, authorization: string) =>
+      scene.send({ path, key, headers: Object.entries({ authorization }) });
+    await send("/plain/3", "Bearer cleo");
+    await send("/plain/3", "Bearer dan");
+    const of = async (query: string) => v.parse(found, (await scene.ask("GET", `/records?${query}`)).json).records;
+    const both = await of(`key=${key}`);
+    expect(both).toHaveLength(2);
+    for (const { id, request } of both) {
+      expect(await of(`caller=${request.caller}`)).toEqual([{ id, request }]);
+      expect(await of(`caller=${request.caller}&status=201&state=completed`)).toHaveLength(1);
+      expect(await of(`caller=${request.caller}&status=404`)).toEqual([]);
+    }
+    for (const query of ["caller=Bearer", "status=2xx"]) {
+      expect(await scene.ask("GET", `/records?${query}`)).toMatchObject({ status: 400 });
+    }
   });
 
   it("leaves out the query, or all of it, where its route says so", async () => {

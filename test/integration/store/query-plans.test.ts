@@ -7,6 +7,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { writeNote } from "../../../src/core/request-note.ts";
 import { durationMs, epochMs } from "../../../src/core/units.ts";
+import { AuditLog } from "../../../src/shard/store/audit.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { ClaimList } from "../../../src/shard/store/claim-list.ts";
 import { RecordList } from "../../../src/shard/store/record-list.ts";
@@ -56,6 +57,8 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT min\(due\) AS due FROM alerts$/, "SCAN alerts"],
   // As many rows as are counted at most, by the index.
   [/^SELECT total\(started_at <= \?1\) AS old, .* LIMIT \?3\)$/, "SCAN (subquery-1)"],
+  // As many rows as the schema has tables and indexes.
+  [/^SELECT 1 FROM sqlite_schema WHERE name = 'audit'$/, "SCAN sqlite_schema"],
   // As many rows as are listed at most.
   [/^SELECT id FROM records LIMIT \?$/, "SCAN records"],
 ];
@@ -137,6 +140,10 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.save(id, ledger.find(id), answer, { response: { ...response, body } });
   useOutbox(ledger);
   useExcerpts(ledger);
+  const audit = new AuditLog(sql, (run) => storage.transactionSync(run));
+  const entry = { by: "ann", role: "admin", via: "token", action: "forget", target: null, reason: null } as const;
+  audit.end(audit.begin({ ...entry, address: "local" }, NOW), "done");
+  audit.page({ by: null, action: null, since: null, before: 9, limit: 1 });
   ledger.hours.put({ hour: 30, counts: "{}" });
   ledger.hours.get(30);
   const told = { events: [], states: [{ name: "in-doubt", at: NOW, count: 1, due: NOW }], at: NOW };

@@ -6,7 +6,8 @@ import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord } from "../../../src/core/record.ts";
 import { durationMs, type EpochMs, epochMs, later, type RecordId, recordId } from "../../../src/core/units.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { type ListQuery, MAX_COUNTED, RecordList, type SeenRecord } from "../../../src/shard/store/record-list.ts";
+import type { ListQuery } from "../../../src/shard/store/list-query.ts";
+import { MAX_COUNTED, RecordList, type SeenRecord } from "../../../src/shard/store/record-list.ts";
 import { completed, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 
 const ALL: Omit<ListQuery, "section"> = {

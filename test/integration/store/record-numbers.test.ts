@@ -8,7 +8,8 @@ import type { IdempotencyRecord } from "../../../src/core/record.ts";
 import { epochMs, type RecordId, recordId } from "../../../src/core/units.ts";
 import { expiryBucketOf } from "../../../src/shard/store/expiry-buckets.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { type ListQuery, RecordList } from "../../../src/shard/store/record-list.ts";
+import type { ListQuery } from "../../../src/shard/store/list-query.ts";
+import { RecordList } from "../../../src/shard/store/record-list.ts";
 import { homeOf, placeAfter } from "../../../src/shard/store/record-numbers.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
 
