@@ -13,7 +13,18 @@ import { type RoundOptions, type RoundResult, runRound } from "./mixed.ts";
 import { POINTS } from "./points.ts";
 
 /** Left out of a round unless told otherwise: they take time and show nothing about layouts, or older code does not know them. */
-export const LEFT_OUT = ["herds", "operators", "bucket", "stalls", "trickles", "foreign", "accepted", "tokens"];
+export const LEFT_OUT = [
+  "herds",
+  "operators",
+  "bucket",
+  "stalls",
+  "trickles",
+  "foreign",
+  "accepted",
+  "tokens",
+  "events",
+  "claims",
+];
 
 export function roundDimensions(): Dimensions {
   return dimensionsWithout(LEFT_OUT);

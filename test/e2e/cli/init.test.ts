@@ -51,7 +51,11 @@ describe("the written file", () => {
     expect(made).toMatchObject({ code: 0, stderr: "" });
     expect(await readFile(join(project, "src/index.ts"), "utf8")).toContain('from "onceway/worker"');
     expect((await stat(join(project, ".dev.vars"))).mode & 0o777).toBe(0o600);
-    expect(await runOnceway(["check", join(project, "wrangler.toml")])).toMatchObject({ code: 0, stderr: "" });
+    const checked = await runOnceway(["check", join(project, "wrangler.toml")]);
+    expect(checked).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^note\[origin-placeholder\][^]*\n1 note\n$/),
+    });
     await rm(join(project, "wrangler.toml"));
     const refused = await runOnceway(["init", project, ...ANSWERS]);
     expect(refused).toMatchObject({ code: 1, stdout: "" });

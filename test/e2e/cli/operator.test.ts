@@ -103,7 +103,7 @@ describe("ls", () => {
     expect(await list("--key", key, "--state", "completed")).toEqual([]);
     expect(await list("--key", key, "--older-than", "1h")).toEqual([]);
     const { stdout } = await onceway("ls", "--key", key);
-    expect(stdout).toMatch(new RegExp(`^STATE .* ID\nunknown .* /hold/\\* +${key} +${await idOf(key)}\n$`));
+    expect(stdout).toMatch(new RegExp(`^STATE .* ID\nunknown .* POST /hold/[^ ]+ +${key} +${await idOf(key)}\n$`));
   });
 
   it("says that there are no records", async () => {
