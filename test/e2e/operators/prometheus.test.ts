@@ -151,7 +151,7 @@ describe("Prometheus", () => {
   });
 
   it("accepts the alert rules and every query of the dashboard", async () => {
-    expect(promtool("check", "rules", ALERTS)).toContain("16 rules found");
+    expect(promtool("check", "rules", ALERTS)).toContain("17 rules found");
     const dashboard = readFileSync(`${GRAFANA}dashboard.json`, "utf8");
     const expressions = [...dashboard.matchAll(/"expr": "((?:[^"\\]|\\.)*)"/g)].map(([, quoted]) =>
       String(JSON.parse(`"${quoted}"`))
