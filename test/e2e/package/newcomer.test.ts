@@ -39,7 +39,7 @@ async function until(port: number, group: ProcessGroup): Promise<void> {
 // Each step needs the one before it.
 describe("a newcomer", { timeout: 600_000 }, () => {
   it("installs the archive and makes a project, on the Node that the machine has", async () => {
-    await project.run("npm", "install", "--no-audit", "--no-fund", project.archive);
+    await project.run("npm", "install", "--no-audit", "--no-fund", "--prefer-offline", project.archive);
     const answers = ["--yes", "--name", "my-gateway", "--origin", origin.url, "--route", "/v1/payments/*"];
     const made = await project.run("npx", "onceway", "init", ".", ...answers);
     expect(made).toContain("npx wrangler dev");
@@ -58,7 +58,7 @@ describe("a newcomer", { timeout: 600_000 }, () => {
   });
 
   it("installs wrangler, and bundles it for a deployment", async () => {
-    await project.run("npm", "install", "--no-audit", "--no-fund");
+    await project.run("npm", "install", "--no-audit", "--no-fund", "--prefer-offline");
     const bundled = await project.run("npx", "wrangler", "deploy", "--dry-run");
     expect(bundled).toContain("env.KEY_SHARD (KeyShard)");
     expect(bundled).toContain("--dry-run: exiting now.");
