@@ -19,12 +19,15 @@ export interface DeliveryReport {
 
 /** Reads the response to its end. */
 export async function reportOf(response: Response): Promise<DeliveryReport> {
-  const { status, headers } = response;
-  const word = headers.get(STATUS_HEADER);
-  const retryAfterMs = retryAfterIn(headers.get("retry-after"), Date.now());
-  const report = { status, word, retryAfterMs, isWhole: true, originalStatus: null };
-  if (isAnswer(word)) return { ...report, isWhole: await readToEnd(response) };
-  return word === PARKED ? report : { ...report, originalStatus: originalStatusIn(await response.json()) };
+  const report = reportOfWhole(response.status, (name) => response.headers.get(name));
+  if (isAnswer(report.word)) return { ...report, isWhole: await readToEnd(response) };
+  return report.word === PARKED ? report : { ...report, originalStatus: originalStatusIn(await response.json()) };
+}
+
+/** For an answer of the origin that is there to its end. */
+export function reportOfWhole(status: number, header: (name: string) => string | null): DeliveryReport {
+  const retryAfterMs = retryAfterIn(header("retry-after"), Date.now());
+  return { status, word: header(STATUS_HEADER), retryAfterMs, isWhole: true, originalStatus: null };
 }
 
 /** `null`: nobody could be asked. */

@@ -2,7 +2,7 @@
 // what is only unusual becomes a warning in the preview.
 
 import type { HeaderPairs } from "../http/headers.ts";
-import { NULL_BODY_STATUSES } from "../shard/answers.ts";
+import { NULL_BODY_STATUSES } from "../shard/exchange-answer.ts";
 import type { GivenResponse } from "./operator.ts";
 import type { PreviewView } from "./change-schema.ts";
 

@@ -1,7 +1,6 @@
 // The answers of an exchange: the origin's response, a replay of it, or a problem, with the headers that the gateway adds. Bytes
 // are sent unchanged, in the content coding in which they came.
 
-import type { Outcome } from "../core/outcome.ts";
 import type { Completed } from "../core/record.ts";
 import type { NoResult } from "../core/verdict.ts";
 import type { EpochMs } from "../core/units.ts";
@@ -12,7 +11,6 @@ import {
   ECHO_HEADER,
   EXPIRES_HEADER,
   type HeaderPairs,
-  headersOf,
   REPLAYED_HEADER,
   SMALL_HEADER,
   STATUS_HEADER,
@@ -25,6 +23,7 @@ import { decrypting } from "./body/encrypted-reader.ts";
 import { bytePipe, type Patience } from "./body/byte-pipe.ts";
 import { type BodyPosition, type EventOffsets, START } from "./body/event-offsets.ts";
 import { heldPiece, isFair } from "./body/read-memory.ts";
+import { type Body, type ExchangeAnswer, originAnswer, type ResponseHead } from "./exchange-answer.ts";
 import { openResponse } from "./encrypted-response.ts";
 import type { RemoteBodies } from "./store/remote-bodies.ts";
 import {
@@ -37,37 +36,15 @@ import {
 import { storedStream } from "./body/stored-stream.ts";
 import type { Timers } from "./timers.ts";
 
-/** The status line and the headers of a response. */
-export interface ResponseHead {
-  readonly status: number;
-  readonly statusText: string;
-  readonly headers: HeaderPairs;
-}
-
-/** The response to one request, and the outcome that is reported for it. */
-export interface ExchangeAnswer {
-  readonly response: Response;
-  readonly outcome: Outcome;
-  /** The `instance` of its problem; none if it is no problem. */
-  readonly instance?: string;
-  /** Whether its body is a stream, which has to be cancelled if the client has disconnected. */
-  readonly isStreamed: boolean;
-}
-
 /** Makes the answer for each request that shares it, with that request's own echo. */
 export type AnswerFor = (head: ExchangeHead) => ExchangeAnswer;
 
 /** How soon a client may ask again while an attempt is in flight; most calls are over by then. */
 export const POLL_MS = 1000;
 
-export type Body = Uint8Array | ReadableStream<Uint8Array>;
-
-/** Responses with these statuses never have a body (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
-export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
-
 /** The first answer, as the origin sent it. `expiresAt` is set when the record keeps the response. */
 export function firstAnswer(head: ResponseHead, body: Body, echo: string, expiresAt: EpochMs | null): ExchangeAnswer {
-  return answer("first", head, head.headers, body, [
+  return originAnswer("first", head, head.headers, body, [
     [ECHO_HEADER, echo],
     [STATUS_HEADER, "first"],
     ...expires(expiresAt),
@@ -81,7 +58,7 @@ export function passedAnswer(
   of: NoResult,
   { echo, isFirst }: Asker,
 ): ExchangeAnswer {
-  return answer(of, response, response.headers, body, [
+  return originAnswer(of, response, response.headers, body, [
     [ECHO_HEADER, echo],
     [STATUS_HEADER, isFirst ? "first" : "attached"],
   ]);
@@ -96,7 +73,7 @@ interface Asker {
 
 /** The first answer while it is still arriving, for a later request: from the first byte, or from where that client left off. */
 export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): ExchangeAnswer {
-  return answer("attached", response, replayedHeaders(response, head), body, [
+  return originAnswer("attached", response, replayedHeaders(response, head), body, [
     [ECHO_HEADER, head.request.echo],
     [STATUS_HEADER, "attached"],
     [REPLAYED_HEADER, "true"],
@@ -148,7 +125,7 @@ function replayWith(body: Body, record: Completed, stored: StoredResponse, head:
     ...expires(record.expiresAt),
     [REPLAYED_HEADER, "true"],
   ];
-  return answer("replay", stored, replayedHeaders(stored, head), body, [...added, ...small(stored.body, head)]);
+  return originAnswer("replay", stored, replayedHeaders(stored, head), body, [...added, ...small(stored.body, head)]);
 }
 
 /** Marks replays that the Worker may cache (http/replay-cache.ts). The cache is not used for uploads or resumed streams. */
@@ -290,23 +267,4 @@ function replayedHeaders({ headers }: ResponseHead, { rules: { omitHeaders } }: 
 
 function expires(at: EpochMs | null): HeaderPairs {
   return at === null ? [] : [[EXPIRES_HEADER, new Date(at).toUTCString()]];
-}
-
-function answer(
-  outcome: Outcome,
-  { status, statusText }: ResponseHead,
-  headers: HeaderPairs,
-  body: Body,
-  added: HeaderPairs,
-): ExchangeAnswer {
-  const hasNoBody = NULL_BODY_STATUSES.has(status);
-  const isStreamed = body instanceof ReadableStream;
-  if (hasNoBody && isStreamed) void body.cancel();
-  const response = new Response(hasNoBody ? null : body, {
-    status,
-    statusText,
-    headers: headersOf([...headers, ...added]),
-    encodeBody: "manual",
-  });
-  return { response, outcome, isStreamed };
 }

@@ -5,11 +5,12 @@ import type { Started } from "../core/record.ts";
 import { epochMs, type RecordId } from "../core/units.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { timed } from "../traffic/exchange-reporter.ts";
-import { type Body, storedBytes } from "./answers.ts";
+import { storedBytes } from "./answers.ts";
 import { Attempt } from "./attempt.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
 import { START } from "./body/event-offsets.ts";
 import type { SpoolManner } from "./body/response-spool.ts";
+import type { Body } from "./exchange-answer.ts";
 import type { Incoming, Shared } from "./exchange-ports.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 

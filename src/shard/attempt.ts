@@ -9,8 +9,6 @@ import type { ExchangeHead } from "../http/message.ts";
 import {
   type AnswerFor,
   attachedAnswer,
-  type Body,
-  type ExchangeAnswer,
   findInChunks,
   firstAnswer,
   passedAnswer,
@@ -21,6 +19,7 @@ import type { Bodies } from "./store/bodies.ts";
 import type { Patience } from "./body/byte-pipe.ts";
 import { AttemptSettlement, report, type StepRecord } from "./attempt-settlement.ts";
 import type { EventOffsets } from "./body/event-offsets.ts";
+import type { Body, ExchangeAnswer } from "./exchange-answer.ts";
 import { KeptForm } from "./kept-form.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
 import { Overflow } from "./body/overflow.ts";

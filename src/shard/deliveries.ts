@@ -4,7 +4,6 @@
 
 import { SMALL_BYTES } from "../http/body.ts";
 import { type DeliveryReport, reportOf } from "../http/delivery-report.ts";
-import { hopIn } from "../http/hops.ts";
 import {
   decodeExchange,
   DELIVERIES_URL,
@@ -124,13 +123,12 @@ function decodeAll(bytes: Uint8Array): readonly ExchangeMessage[] {
  */
 export async function answerDeliveries(
   request: Request,
-  run: (message: ExchangeMessage) => Promise<Response>,
+  run: (message: ExchangeMessage) => Promise<DeliveryReport | null>,
 ): Promise<Response> {
   const messages = decodeAll(new Uint8Array(await request.arrayBuffer()));
   const reports = messages.map(async (message) => {
     try {
-      const response = await run(message);
-      return hopIn(response) === null ? await reportOf(response) : null;
+      return await run(message);
     } catch (error) {
       console.error({ message: "a delivery failed", reason: String(error) });
       return null;

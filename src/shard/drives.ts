@@ -7,6 +7,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import { type Place, runAttempt, type RunShared } from "./attempt-run.ts";
 import { bytesBody, type RequestBody, storedRequestBody } from "./body/request-body.ts";
 import type { Alarm } from "./alarm.ts";
+import type { ExchangeAnswer } from "./exchange-answer.ts";
 import { PAUSE_MS, takeNextTurn } from "./next-turn.ts";
 import { TURN_CHECK_MS } from "./record-steps.ts";
 import type { Entry } from "./store/ledger.ts";
@@ -150,10 +151,10 @@ export class Drives {
 }
 
 /** Frees an answer that nobody takes. The attempt keeps its response all the same. */
-export function leaveUnread(answer: Promise<{ readonly response: Response }>): void {
+export function leaveUnread(answer: Promise<ExchangeAnswer>): void {
   answer
     .then(
-      ({ response }) => response.body?.cancel(),
+      (given) => (given.isStreamed ? given.response.body?.cancel() : undefined),
       // Nobody hears of a failed store; the record says what became of the attempt.
       () => undefined,
     )

@@ -2,10 +2,10 @@
 
 import type { ClientProblem } from "../core/problem.ts";
 import { earliest, epochMs, type EpochMs, later } from "../core/units.ts";
+import type { DeliveryReport } from "../http/delivery-report.ts";
 import type { ExchangeHead, MonitorQuestion } from "../http/message.ts";
 import { hopResponse } from "../http/hops.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
-import type { ExchangeAnswer } from "./answers.ts";
 import { problemAnswer } from "./problem-answer.ts";
 import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "./body/event-offsets.ts";
@@ -13,6 +13,7 @@ import type { RequestBody } from "./body/request-body.ts";
 import { Drives } from "./drives.ts";
 import { Elders } from "./elders.ts";
 import { Exchange } from "./exchange.ts";
+import type { ExchangeAnswer } from "./exchange-answer.ts";
 import type { Caller, ExchangePorts, Shared } from "./exchange-ports.ts";
 import { Monitors } from "./monitor.ts";
 import { NewKeys } from "./new-keys.ts";
@@ -79,9 +80,18 @@ export class Exchanges {
     // Not the end of the exchange, which another object reports.
     if ("kind" in answer) return hopResponse(answer);
     const response = this.#finish(span, answer);
-    // When the client has disconnected, the runtime drops the response without cancelling its body, so it is cancelled here.
-    if (answer.isStreamed && caller?.signal.aborted === true) void response.body?.cancel().catch(() => undefined);
+    leaveIfGone(answer, caller);
     return response;
+  }
+
+  /** Runs the exchange of a message. Says what its answer is, at its end; `null`: another object has to be asked. */
+  async deliver(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<DeliveryReport | null> {
+    const span = this.#begin(head);
+    const answer = await new Exchange({ head, body, caller, span }, this.#shared).answer();
+    if ("kind" in answer) return null;
+    this.#shared.reporter.end(span, answer.status, answer.outcome, answer.instance);
+    leaveIfGone(answer, caller);
+    return answer.report();
   }
 
   /** Tells a Worker whether this object is the home of a key, before it sends a large body. */
@@ -148,4 +158,9 @@ export class Exchanges {
     ].filter((at) => at !== null);
     return next.length === 0 ? null : next.reduce((one, other) => earliest(one, other));
   }
+}
+
+/** When the client has disconnected, the runtime drops the response without cancelling its body, so it is cancelled here. */
+function leaveIfGone(answer: ExchangeAnswer, caller: Caller | null): void {
+  if (answer.isStreamed && caller?.signal.aborted === true) void answer.response.body?.cancel().catch(() => undefined);
 }

@@ -148,7 +148,7 @@ export class KeyShard extends ittyDurable() {
     if (way !== undefined) return answerExchange(way, request, this.#exchanges, this.#ledger.bodies);
     switch (url) {
       case DELIVERIES_URL:
-        return answerDeliveries(request, ({ head, body }) => this.#exchanges.run(head, bytesBody(body), request));
+        return answerDeliveries(request, ({ head, body }) => this.#exchanges.deliver(head, bytesBody(body), request));
       case LOCATE_URL:
         return this.#exchanges.locate(readHead(await request.text()));
       case MONITOR_URL:

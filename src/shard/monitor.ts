@@ -9,7 +9,8 @@ import type { Policy, Started, Waiting } from "../core/record.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import { ECHO_HEADER, PARKED, STATUS_HEADER } from "../http/headers.ts";
 import { type ExchangeHead, type MonitorQuestion, NO_MONITOR_STATUS, type ReplayHead } from "../http/message.ts";
-import { type ExchangeAnswer, replay } from "./answers.ts";
+import { replay } from "./answers.ts";
+import { answerOf, type ExchangeAnswer } from "./exchange-answer.ts";
 import { ASK_AGAIN_MS, notKept, outcomeAction } from "./decide.ts";
 import type { Caller, Shared } from "./exchange-ports.ts";
 import { answerWith } from "./problem-answer.ts";
@@ -169,7 +170,7 @@ export class Monitors {
 /** To the queue consumer alone: the message is stored with its record, whose outcome is unknown. */
 export function parkedAnswer({ request }: ExchangeHead): ExchangeAnswer {
   const headers = { [ECHO_HEADER]: request.echo, [STATUS_HEADER]: PARKED };
-  return { response: new Response(null, { status: 204, headers }), outcome: "outcome-unknown", isStreamed: false };
+  return answerOf(new Response(null, { status: 204, headers }), "outcome-unknown");
 }
 
 function problem(of: ClientProblem, echo: string): ExchangeAnswer {
@@ -207,7 +208,7 @@ function accepted(record: Waiting | Started, { monitor, isPreferred, head }: Fol
       ...(isPreferred ? { "Preference-Applied": "respond-async" } : {}),
     },
   });
-  return { response, outcome: "accepted", isStreamed: false };
+  return answerOf(response, "accepted");
 }
 
 /** What the origin answered to the last attempt; `null` if it did not. */

@@ -4,7 +4,7 @@ import { type Outcome, outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem, Problem } from "../core/problem.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { newInstance, problemResponse } from "../http/problem-response.ts";
-import type { ExchangeAnswer } from "./answers.ts";
+import { answerOf, type ExchangeAnswer } from "./exchange-answer.ts";
 
 export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
   return answerWith(problem, request.echo, outcomeOf(problem.code));
@@ -12,5 +12,5 @@ export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem)
 
 export function answerWith(problem: Problem, echo: string, outcome: Outcome): ExchangeAnswer {
   const instance = newInstance();
-  return { response: problemResponse(problem, echo, instance), outcome, instance, isStreamed: false };
+  return answerOf(problemResponse(problem, echo, instance), outcome, { instance });
 }

@@ -4,7 +4,8 @@
 
 import type { RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
-import type { AnswerFor, ExchangeAnswer } from "./answers.ts";
+import type { AnswerFor } from "./answers.ts";
+import type { ExchangeAnswer } from "./exchange-answer.ts";
 import type { Timers } from "./timers.ts";
 
 /** Waiters for one record: a client that has lost an answer sends one or two retries, not a hundred. */

@@ -66,20 +66,27 @@ export class ExchangeReporter {
    * problem in the response, if it is one.
    */
   finish(span: ExchangeSpan, response: Response, outcome: Outcome, instance: string | null = null): Response {
-    bookkeep("reporting an exchange", () => this.#report(span, response, outcome, instance));
+    const report = this.end(span, response.status, outcome, instance);
+    if (span.serverTiming && report !== null) bookkeep("telling the timing", () => addServerTiming(response, report));
     return response;
   }
 
-  #report(span: ExchangeSpan, response: Response, outcome: Outcome, instance: string | null): void {
+  /** Reports an exchange whose answer is no response. Never throws; `null`: the report failed. */
+  end(span: ExchangeSpan, status: number, outcome: Outcome, instance: string | null = null): ExchangeReport | null {
+    let report: ExchangeReport | null = null;
+    bookkeep("reporting an exchange", () => (report = this.#report(span, status, outcome, instance)));
+    return report;
+  }
+
+  #report(span: ExchangeSpan, status: number, outcome: Outcome, instance: string | null): ExchangeReport {
     const durationMs = performance.now() - span.begunMs;
     const { at, route, recordId, attempt, originMs, waitedMs } = span;
-    const { status } = response;
     const report = { at, route, recordId, outcome, status, attempt, durationMs, originMs, waitedMs };
     this.traffic.exchange(report, Date.now());
     this.#counted();
-    if (span.serverTiming) addServerTiming(response, report);
     if (span.log === "all" || (span.log === "errors" && isTrouble(outcome))) this.#log(span, report, instance);
     this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
+    return report;
   }
 
   /** Counts a request without a key that went to the origin unchanged. */
