@@ -55,7 +55,7 @@ interface SharedCall {
   readonly together: readonly ExchangeRequest[];
 }
 
-/** The calls that two messages or more share. */
+/** The calls, each with the messages that share it. */
 function callsFor(route: Route, exchanges: readonly ExchangeRequest[]): readonly SharedCall[] {
   const calls: { readonly place: ShardPlace; readonly together: ExchangeRequest[] }[] = [];
   const open = new Map<string, ExchangeRequest[]>();
@@ -71,7 +71,7 @@ function callsFor(route: Route, exchanges: readonly ExchangeRequest[]): readonly
     open.set(place.name, together);
     calls.push({ place, together });
   }
-  return calls.filter(({ together }) => together.length > 1);
+  return calls;
 }
 
 /** Reports in the order of the messages, without those that have to go alone. `null`: nobody may be asked now. */
