@@ -99,7 +99,7 @@ describe("messages of one shard", () => {
 
   it("go in several calls if they are many: their claims are one turn", async () => {
     expect(await deliver(heads(2 * MOST_TOGETHER + 1))).toHaveLength(2 * MOST_TOGETHER + 1);
-    expect(calls.toSorted()).toEqual(["/deliveries", "/deliveries", "/exchange"]);
+    expect(calls.toSorted()).toEqual(["/deliveries", "/deliveries", "/deliveries"]);
     expect(bench.calls).toHaveLength(2 * MOST_TOGETHER + 1);
   });
 
