@@ -4,6 +4,7 @@
 
 import { claimWord, type ClaimWord, isCompletedBy, isReleasedBy, mayExtend } from "../core/claim.ts";
 import type { LifeCycleEvent } from "../core/events.ts";
+import type { Home } from "../core/home.ts";
 import { step } from "../core/life-cycle.ts";
 import type { PartitionPosition } from "../core/position.ts";
 import { isClosed, type Policy, type Started } from "../core/record.ts";
@@ -17,7 +18,7 @@ import {
 } from "../http/claim-message.ts";
 import { storedBytes } from "./answers.ts";
 import { START } from "./body/event-offsets.ts";
-import { type Elders, type Words, wordsIn } from "./elders.ts";
+import { type Elders, wordsIn } from "./elders.ts";
 import { PartitionPositions } from "./partition-positions.ts";
 import type { RecordSteps, Stepped } from "./record-steps.ts";
 import type { Entry, Ledger } from "./store/ledger.ts";
@@ -70,9 +71,10 @@ export class Claims {
     const words = wordsIn(entry);
     try {
       for (;;) {
-        const decided = this.#decide(entry, policy, words);
+        const homing = this.#ports.elders.homing(entry, words);
+        const decided = this.#decide(entry, policy, homing.home);
         if (decided !== null) return await this.#withResult(decided, room);
-        const hop = await this.#ports.elders.leave(entry, words);
+        const hop = await this.#ports.elders.leave(entry, words, homing);
         if (hop !== null) return { hop };
       }
     } catch (error) {
@@ -82,11 +84,10 @@ export class Claims {
   }
 
   /** One turn, without an `await`. `null`: the record is, or may be, in another object. */
-  #decide(entry: ClaimEntry, policy: Policy, words: Words): Decided | null {
-    const { ledger, elders } = this.#ports;
+  #decide(entry: ClaimEntry, policy: Policy, home: Home): Decided | null {
+    const { ledger } = this.#ports;
     const { record: name, attemptId, act, position } = entry;
     const now = epochMs(Date.now());
-    const { home } = elders.homing(entry, words);
     if (act.verb === "claim") {
       const { fingerprint, lockMs, holder } = act;
       const event = { type: "claim", fingerprint, attemptId, home, note: { holder, position } } as const;

@@ -28,6 +28,9 @@ import { StoreError } from "./store/store-error.ts";
 /** How long a list of the keys that are left may be used: it stays true, but grows longer than it need be. */
 const LIST_MS = 1000;
 
+/** How soon an object that holds too many keys to list them looks again: each look reads as many rows as a list may have. */
+const MANY_MS = 10_000;
+
 /** What one exchange has been told about its key, by the names of the elders' layouts. */
 export type Words = Map<string, AbsentWord>;
 
@@ -52,7 +55,8 @@ export interface Homing {
   readonly absent: readonly AbsentWord[];
 }
 
-const AT_HOME: Homing = { home: OWN, other: null, elders: [], absent: [] };
+/** Outside a change of the layout. */
+export const AT_HOME: Homing = { home: OWN, other: null, elders: [], absent: [] };
 
 export class Elders {
   readonly #ledger: Ledger;
@@ -101,18 +105,20 @@ export class Elders {
   async locate(head: Homed): Promise<Hop | Located> {
     const words = wordsIn(head);
     for (;;) {
-      const { home, absent } = this.homing(head, words);
+      const homing = this.homing(head, words);
       const { id, olderIds = [] } = head.record;
       const isHere = this.#steps.holdsAny([id, ...olderIds], epochMs(Date.now()));
-      if (isHere || home.kind === "own") return { absent };
-      const hop = await this.leave(head, words);
+      if (isHere || homing.home.kind === "own") return { absent: homing.absent };
+      const hop = await this.leave(head, words, homing);
       if (hop !== null) return hop;
     }
   }
 
-  /** Sends a request without a record to the home of its key, or asks an elder first; `null`: the elder has no record. */
-  async leave(head: Homed, words: Words): Promise<Hop | null> {
-    const { home, other, elders, absent } = this.homing(head, words);
+  /**
+   * Sends a request without a record to the home of its key, as known in this turn, or asks an elder first; `null`: the elder has no
+   * record.
+   */
+  async leave(head: Homed, words: Words, { home, other, elders, absent }: Homing): Promise<Hop | null> {
     // Its Worker would take a hop for the origin's answer.
     if (head.layout === undefined) throw new TypeError("a message without its layout, for a key of another object");
     if (other === null) return { kind: "again", elders, absent };
@@ -244,7 +250,8 @@ export class Elders {
 
   /** A list that is older than the rows names keys that have gone since, never too few. */
   #held(now: EpochMs): readonly string[] | null {
-    if (this.#list === null || Math.abs(now - this.#list.at) >= LIST_MS) {
+    const goodForMs = this.#list?.held === null ? MANY_MS : LIST_MS;
+    if (this.#list === null || Math.abs(now - this.#list.at) >= goodForMs) {
       // Of a key that is not listed, another object may start an attempt.
       this.#attempts.cutOffAll(now);
       this.#list = { at: now, held: this.#ledger.seal.heldKeys() };

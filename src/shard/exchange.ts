@@ -25,7 +25,7 @@ import {
   waitFor,
 } from "./decide.ts";
 import { leaveUnread, storedHead } from "./drives.ts";
-import { type Words, wordsIn } from "./elders.ts";
+import { AT_HOME, type Homing, type Words, wordsIn } from "./elders.ts";
 import { parkedAnswer } from "./monitor.ts";
 import type { Incoming, Shared } from "./exchange-ports.ts";
 import type { StoredRequest } from "./store/stored-request.ts";
@@ -44,6 +44,8 @@ export class Exchange {
   #id: RecordId;
   /** What elders have said about the key. */
   readonly #words: Words;
+  /** Where the key's new record would have begun when it was last decided. */
+  #homing: Homing = AT_HOME;
 
   constructor(incoming: Incoming, shared: Shared) {
     const { rules, request } = incoming.head;
@@ -133,7 +135,8 @@ export class Exchange {
             break;
           }
           case "leave": {
-            const hop: Hop | null = await waited(this.#incoming.span, this.#shared.elders.leave(head, this.#words));
+            const left = this.#shared.elders.leave(head, this.#words, this.#homing);
+            const hop: Hop | null = await waited(this.#incoming.span, left);
             if (hop !== null) return hop;
             action = this.#decide();
             break;
@@ -154,7 +157,8 @@ export class Exchange {
     const { record, request, rules, verification, newKeys, excerpt } = head;
     const { steps } = this.#shared;
     const now = epochMs(Date.now());
-    const { home } = this.#shared.elders.homing(head, this.#words);
+    this.#homing = this.#shared.elders.homing(head, this.#words);
+    const { home } = this.#homing;
     const { fingerprint, otherFingerprint } = request;
     const accept = this.#acceptance();
     const event = { type: "request", fingerprint, otherFingerprint, attemptId: this.#attemptId, home, accept } as const;
