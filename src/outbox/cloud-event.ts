@@ -43,9 +43,9 @@ export function eventsOf(publications: readonly Publication[], facts: ResultFact
   });
 }
 
-/** Consumers choose the ids of their attempts, and might choose one twice: in another record, it makes another event. */
-function idOf({ route, recordId, attempt: { id } }: ResultFacts): string {
-  return route.startsWith(CONSUMER_LABEL) ? `${recordId.slice(0, 32)}-${id}` : id;
+/** Consumers choose the ids of their attempts, and might choose one twice: in another record, or at another time, it makes another event. */
+function idOf({ route, recordId, attempt: { id }, completedAt }: ResultFacts): string {
+  return route.startsWith(CONSUMER_LABEL) ? `${recordId.slice(0, 32)}-${id}-${completedAt.toString(36)}` : id;
 }
 
 /** The content of an event as JSON, and what is sent if that is too much. */

@@ -9,6 +9,7 @@ const OVERDUE_MS = 120_000;
 /** What the alarm needs of an object's storage. */
 export interface AlarmStorage {
   setAlarm(time: number): Promise<void>;
+  getAlarm(): Promise<number | null>;
 }
 
 export class Alarm {
@@ -16,6 +17,8 @@ export class Alarm {
   readonly #nextDeadline: () => EpochMs | null;
   /** The time for which the alarm is set; `null` until this instance has set it. */
   #at: EpochMs | null = null;
+  /** When this instance may ask again whether the alarm is set. */
+  #asksAt = 0;
 
   constructor(storage: AlarmStorage, nextDeadline: () => EpochMs | null) {
     this.#storage = storage;
@@ -28,10 +31,38 @@ export class Alarm {
    */
   moveTo(deadline: EpochMs): void {
     const at = this.#at;
-    // A new instance does not know when the alarm is set, or whether the platform dropped it after too many failures (platform
-    // rule), so it sets the alarm from the ledger. An instance whose alarm is overdue does the same.
-    if (at === null || at <= Date.now() - OVERDUE_MS) this.#setFromLedger(deadline);
+    if (at === null || this.#mayBeDropped) this.#setFromLedger(deadline);
     else if (deadline < at) this.#set(deadline);
+  }
+
+  /**
+   * A new instance does not know when the alarm is set, or whether the platform dropped it after too many failures (platform rule).
+   * Nor does an instance whose alarm is overdue.
+   */
+  get #mayBeDropped(): boolean {
+    return this.#at === null || this.#at <= Date.now() - OVERDUE_MS;
+  }
+
+  /** Whether to call `restore` after a request, which may have written nothing that sets the alarm. */
+  get isInQuestion(): boolean {
+    return this.#mayBeDropped && Date.now() >= this.#asksAt;
+  }
+
+  /** Sets the alarm from the ledger if the platform has dropped it. Never throws. */
+  async restore(): Promise<void> {
+    this.#asksAt = Date.now() + OVERDUE_MS;
+    try {
+      const setTo = await this.#storage.getAlarm();
+      // Meanwhile it may have been set, or have come.
+      if (!this.#mayBeDropped) return;
+      if (setTo !== null) this.#at = epochMs(setTo);
+      else {
+        const next = this.#nextDeadline();
+        if (next !== null) this.#set(next);
+      }
+    } catch (error) {
+      console.error({ message: "the alarm could not be looked at", reason: String(error) });
+    }
   }
 
   /** Never throws: a request's write stays valid even if the alarm cannot be set for it. */

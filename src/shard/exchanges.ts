@@ -81,6 +81,7 @@ export class Exchanges {
     if ("kind" in answer) return hopResponse(answer);
     const response = this.#finish(span, answer);
     leaveIfGone(answer, caller);
+    this.#restoreAlarm();
     return response;
   }
 
@@ -91,6 +92,7 @@ export class Exchanges {
     if ("kind" in answer) return null;
     this.#shared.reporter.end(span, answer.status, answer.outcome, answer.instance);
     leaveIfGone(answer, caller);
+    this.#restoreAlarm();
     return answer.report();
   }
 
@@ -101,8 +103,10 @@ export class Exchanges {
   }
 
   /** Tells a client what became of a request that was accepted. */
-  monitor(question: MonitorQuestion, caller: Caller): Promise<Response> {
-    return this.#shared.monitors.answer(question, caller);
+  async monitor(question: MonitorQuestion, caller: Caller): Promise<Response> {
+    const response = await this.#shared.monitors.answer(question, caller);
+    this.#restoreAlarm();
+    return response;
   }
 
   /** How many attempts of accepted requests run now. */
@@ -113,6 +117,12 @@ export class Exchanges {
   /** Answers a request that cannot be run. */
   refuse(head: ExchangeHead, problem: ClientProblem): Response {
     return this.#finish(this.#begin(head), problemAnswer(head, problem));
+  }
+
+  /** Otherwise replays alone would leave what is due undone in an object whose alarm was dropped. */
+  #restoreAlarm(): void {
+    const { alarm, waitUntil } = this.#shared;
+    if (alarm.isInQuestion) waitUntil(alarm.restore());
   }
 
   #begin({ record, telemetry }: ExchangeHead): ExchangeSpan {

@@ -46,7 +46,8 @@ export class Disk {
     if (isQuery(query)) return cursor(statement.all(...bound(values)), 0);
     if (this.isFull && (query.startsWith("INSERT") || query.startsWith("UPDATE"))) {
       this.isFull = false;
-      this.refusedAtMs = Date.now();
+      // The clock may have gone back since the last one.
+      this.refusedAtMs = Math.max(this.refusedAtMs, Date.now());
       this.hasFailed = true;
       throw new Error("database or disk is full");
     }

@@ -29,6 +29,10 @@ export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: num
       setAlarm(ms);
       return Promise.resolve();
     },
+    getAlarm: (): Promise<number | null> => {
+      alive();
+      return Promise.resolve(disk.alarmMs);
+    },
   };
   return storage as DurableObjectStorage;
 }

@@ -204,6 +204,26 @@ describe("an alarm that the platform has dropped", () => {
     await vi.waitFor(async () => expect(await bench.stored(head.record.id)).toMatchObject({ state }));
   });
 
+  it("is set again after a request that writes nothing, by an instance that has just started or finds it overdue", async () => {
+    const [bench, head] = await withLostAttempt("hold");
+    const done = headOf();
+    await bench.send(messageOf(done));
+    const end = await lockEnd(bench, head);
+    const drop = (): Promise<void> => bench.within((_ledger, { storage }) => storage.deleteAlarm());
+    await drop();
+    await bench.evict();
+    await bench.send(messageOf(again(done)));
+    await vi.waitFor(async () => expect(await bench.alarmAt()).toBe(end));
+    await drop();
+    passTime(LOCK_MS);
+    await bench.send(messageOf(again(done)));
+    expect(await bench.alarmAt()).toBeNull();
+    passTime(120_000);
+    await bench.send(messageOf(again(done)));
+    await vi.waitFor(async () => expect(await bench.alarmAt()).toBe(end));
+    expect(bench.calls).toHaveLength(2);
+  });
+
   it("is set again by an instance that believes it is set, once it is overdue", async () => {
     const [bench, head] = await withLostAttempt("hold");
     await bench.send(messageOf(headOf()));

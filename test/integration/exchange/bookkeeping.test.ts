@@ -70,7 +70,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
       origins,
       heartbeat: new Heartbeat(timers, () => Promise.resolve()),
       body: bytesBody(new Uint8Array([1])),
-      alarmStorage: { setAlarm: (time) => storage.setAlarm(time) },
+      alarmStorage: { setAlarm: (time) => storage.setAlarm(time), getAlarm: () => storage.getAlarm() },
       ledger: new Ledger(storage),
     };
     let faults = 0;

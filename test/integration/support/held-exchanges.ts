@@ -80,7 +80,9 @@ export async function withExchanges(
     const ledger = new Ledger({ sql: { exec }, transactionSync }, null, (afterMs) =>
       alarm.moveTo(epochMs(Date.now() + afterMs)),
     );
-    const alarm = new Alarm({ setAlarm: (time) => setAlarm(storage, time) }, () => ledger.nextDeadline());
+    const alarm = new Alarm({ setAlarm: (time) => setAlarm(storage, time), getAlarm: () => storage.getAlarm() }, () =>
+      ledger.nextDeadline(),
+    );
     const timers = new Timers();
     const traffic = new Traffic();
     const exchanges = new Exchanges({

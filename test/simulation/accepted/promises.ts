@@ -106,7 +106,8 @@ export class Promises {
     // An operator's release begins another promise, perhaps in the same millisecond.
     const promise = `${driven.acceptedAt}, until ${driven.giveUpAt} or attempt ${driven.lastAttempt}`;
     attempt.promise = promise;
-    const others = this.#facts.of(attempt.record).filter((one) => one.promise === promise);
+    // So does a request that is delivered again after its record was forgotten.
+    const others = this.#facts.of(attempt.record).filter((one) => one.promise === promise && !one.isForgotten);
     if (others.length >= DRIVE.attempts) {
       this.#rules.broken(
         "G10",
@@ -217,7 +218,10 @@ export class Promises {
   #judgeTold(record: string, told: Told, row: DurableRow | undefined): void {
     const { latestMs } = this.#clock;
     if (row?.fingerprint !== told.fingerprint) {
-      if (latestMs < told.keptUntilMs)
+      // It may have had its result, and that have expired, between two commits.
+      const resultAtMs = this.#facts.of(record).at(-1)?.resultAtMs ?? null;
+      const isOver = resultAtMs !== null && latestMs >= resultAtMs + LEAST_RETENTION_MS;
+      if (latestMs < told.keptUntilMs && !isOver)
         this.#rules.broken("G10", `the accepted request of ${record} is gone before ${told.keptUntilMs}`);
       this.#told.delete(record);
       return;

@@ -48,7 +48,9 @@ export class DeliveryRules {
       return;
     }
     const isResolved = this.#facts.of(key).some((attempt) => attempt.isResolved && attempt.content === content);
-    const hasActed = this.#rules.effects.some(({ attempt }) => attempt.content === content);
+    // The origin is asked by the key alone: it may tell of an operation whose record an operator has forgotten.
+    const isOther = ({ record, isForgotten }: AttemptFacts): boolean => record === key && isForgotten;
+    const hasActed = this.#rules.effects.some(({ attempt }) => attempt.content === content || isOther(attempt));
     // A status that settles a message is told only of an operation that took effect.
     if (!isResolved && !hasActed) this.#rules.broken("G9", `${id} of ${key} is acknowledged, and never took effect`);
   }

@@ -51,9 +51,12 @@ export function restsOn(disk: Disk): readonly RestRow[] {
 export function completedNow(
   disk: Disk,
 ): readonly (readonly [string, { readonly record: string; readonly status: number }])[] {
-  const rows = disk.statement("SELECT id, route, attempt_id, status FROM records WHERE state = 'completed'").all();
-  return rows.map(({ id, route, attempt_id, status }) => {
-    const own = String(route).startsWith(CONSUMER_LABEL) ? `${String(id)}-` : "";
-    return [own + String(attempt_id), { record: String(id), status: Number(status) }];
+  const rows = disk
+    .statement("SELECT id, route, attempt_id, status, completed_at FROM records WHERE state = 'completed'")
+    .all();
+  return rows.map(({ id, route, attempt_id, status, completed_at }) => {
+    const isOwn = String(route).startsWith(CONSUMER_LABEL);
+    const prefix = isOwn ? `${String(id)}-${String(attempt_id)}-${Number(completed_at).toString(36)}` : attempt_id;
+    return [String(prefix), { record: String(id), status: Number(status) }];
   });
 }

@@ -50,11 +50,12 @@ describe("an event", () => {
     });
   });
 
-  it("has another id in another record, where a consumer chooses the ids of its attempts", () => {
-    const idOf = (id: string): string | undefined =>
-      eventsOf([PUBLICATION], facts({ route: "claims:billing", recordId: recordId(id) }))[0]?.id;
-    expect(idOf("a1b2")).toBe("a1b2-5f0c-0");
+  it("has another id in another record, and at another time, where a consumer chooses the ids of its attempts", () => {
+    const idOf = (id: string, more: Partial<ResultFacts> = {}): string | undefined =>
+      eventsOf([PUBLICATION], facts({ route: "claims:billing", recordId: recordId(id), ...more }))[0]?.id;
+    expect(idOf("a1b2")).toBe("a1b2-5f0c-mwrjqww0-0");
     expect(idOf("c3d4")).not.toBe(idOf("a1b2"));
+    expect(idOf("a1b2", { completedAt: epochMs(1) })).not.toBe(idOf("a1b2"));
   });
 
   it("carries JSON digit for digit", () => {

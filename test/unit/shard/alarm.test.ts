@@ -8,9 +8,16 @@ import { Alarm } from "../../../src/shard/alarm.ts";
 const NOW = 1_800_000_000_000;
 const at = (ms: number): EpochMs => epochMs(NOW + ms);
 
-function alarmWith(nextDeadline: () => EpochMs | null): { readonly alarm: Alarm; readonly set: readonly number[] } {
+interface AlarmScene {
+  readonly alarm: Alarm;
+  readonly set: readonly number[];
+}
+
+/** `platform`: when the alarm comes, as the platform knows. */
+function alarmWith(nextDeadline: () => EpochMs | null, platform: EpochMs | null = null): AlarmScene {
   const set: number[] = [];
   const storage = {
+    getAlarm: () => Promise.resolve(platform),
     setAlarm: (time: number): Promise<void> => {
       set.push(time - NOW);
       return Promise.resolve();
@@ -70,5 +77,35 @@ describe("the alarm", () => {
     alarm.rearm(at(10));
     alarm.moveTo(at(700));
     expect(set).toEqual([10, 700]);
+  });
+
+  it("is set again after a request that has written nothing, if the platform has dropped it", async () => {
+    const { alarm, set } = alarmWith(() => at(-100));
+    expect(alarm.isInQuestion).toBe(true);
+    await alarm.restore();
+    expect([set, alarm.isInQuestion]).toEqual([[-100], false]);
+    vi.setSystemTime(NOW + 120_000);
+    expect(alarm.isInQuestion).toBe(true);
+  });
+
+  it("is asked for once where the platform has it, or nothing is due", async () => {
+    const known = alarmWith(() => at(10), at(5));
+    await known.alarm.restore();
+    known.alarm.moveTo(at(7));
+    expect([known.set, known.alarm.isInQuestion]).toEqual([[], false]);
+    const idle = alarmWith(() => null);
+    await idle.alarm.restore();
+    expect([idle.set, idle.alarm.isInQuestion]).toEqual([[], false]);
+    vi.setSystemTime(NOW + 120_000);
+    expect(idle.alarm.isInQuestion).toBe(true);
+  });
+
+  it("that is set while the platform is asked stays as it is", async () => {
+    const { alarm, set } = alarmWith(() => at(10), at(500));
+    const restored = alarm.restore();
+    alarm.moveTo(at(10));
+    await restored;
+    alarm.moveTo(at(20));
+    expect(set).toEqual([10]);
   });
 });

@@ -52,7 +52,9 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
   const storage = new FileStorage(file, { isLikeObject: true });
   const ledger = new Ledger(storage.ledgerStorage);
   const timers = new Timers();
-  const alarm = new Alarm({ setAlarm: () => Promise.resolve() }, () => exchanges.nextDeadline());
+  const alarm = new Alarm({ setAlarm: () => Promise.resolve(), getAlarm: () => Promise.resolve(null) }, () =>
+    exchanges.nextDeadline(),
+  );
   const waitUntil = (): void => undefined;
   const exchanges = new Exchanges({
     ledger,

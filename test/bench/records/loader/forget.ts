@@ -70,7 +70,7 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
   const storage = new FileStorage(file, { isLikeObject: true });
   const ledger = new Ledger(storage.ledgerStorage);
   const { sql } = storage.ledgerStorage;
-  const alarm = new Alarm({ setAlarm: () => Promise.resolve() }, () => null);
+  const alarm = new Alarm({ setAlarm: () => Promise.resolve(), getAlarm: () => Promise.resolve(null) }, () => null);
   const outbox = { eventsOf: () => [], published: () => undefined };
   const alerts = { ofStep: () => null, added: () => undefined };
   const steps = new RecordSteps({
