@@ -3,12 +3,14 @@
 
 import { type Layout, layoutName } from "../config/layout.ts";
 import type { Route, RouteRules } from "../config/resolved.ts";
+import { laneOf } from "../core/lanes.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import { attemptId, durationMs, type RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { Encryptions } from "./encryption.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { BoundedBody } from "./body.ts";
+import { digest } from "./digest.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type Comparison, comparedHeaders, comparisonOf } from "./comparison.ts";
 import { comparedQuery } from "./compared-query.ts";
@@ -164,7 +166,7 @@ async function exchangeOf(
       verification,
       telemetry: { log, serverTiming, trace },
       ...(newKeys === null ? null : { newKeys }),
-      ...(route.async === "never" ? null : { async: asyncRequestOf(intent) }),
+      ...(route.async === "never" ? null : { async: await asyncRequestOf(intent, scopes.scope) }),
       layout: own,
       ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
     },
@@ -187,13 +189,17 @@ export function namerOf(key: string, { scope, olderScopes }: ReadScopes): NamesI
 }
 
 /** Of a route that accepts requests: whether this one is, where its outcome is read, and how long its client waits for it. */
-function asyncRequestOf({ request, headers, url, route, key }: ExchangeIntent): AsyncRequest {
+async function asyncRequestOf(
+  { request, headers, url, route, key }: ExchangeIntent,
+  scope: ScopeValues,
+): Promise<AsyncRequest> {
   const preferences = preferencesIn(headers.get("prefer"));
   return {
     accepts: isAccepted(route.async, preferences),
     monitor: monitorOf({ method: request.method, path: url.pathname, key: key.key }),
     waitMs: durationMs(Math.min(preferences.waitMs ?? 0, route.rules.waitMs)),
     isPreferred: preferences.respondAsync,
+    lane: laneOf(await digest(["onceway lane", ...scope])),
   };
 }
 

@@ -151,6 +151,8 @@ export interface AsyncRequest {
   readonly waitMs: DurationMs;
   /** Whether the client has asked for it (RFC 7240, section 4.1). */
   readonly isPreferred: boolean;
+  /** The lane of its caller (core/lanes.ts). If it is absent, the Worker's code is older than lanes. */
+  readonly lane?: number;
 }
 
 /** All that a shard needs to know to run one exchange. */

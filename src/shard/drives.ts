@@ -1,8 +1,10 @@
 // Accepted requests: makes their attempts, nobody waits for them. A few run at a time, so that they leave connections to the requests
-// that somebody waits for; the others wait for their turn, longest due first. The alarm begins attempts without waiting for them;
+// that somebody waits for; the others wait for their turn, and callers take turns (core/lanes.ts). The alarm begins attempts without waiting for them;
 // each one that ends begins the next.
 
 import { attemptId, earliest, type EpochMs, later, type RecordId } from "../core/units.ts";
+import { nextLane } from "../core/lanes.ts";
+import type { Driven } from "../core/record.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { type Place, runAttempt, type RunShared } from "./attempt-run.ts";
 import { bytesBody, type RequestBody, storedRequestBody } from "./body/request-body.ts";
@@ -25,8 +27,8 @@ export interface DrivesShared extends RunShared {
 
 export class Drives {
   readonly #shared: DrivesShared;
-  /** Counted, not named: an attempt may still be ending when the next one of its record begins. */
-  #running = 0;
+  /** By lane. Counted, not named: an attempt may still be ending when the next one of its record begins. */
+  readonly #running = new Map<number, number>();
   /** How many have given up their place, and are still connected to the origin. */
   #draining = 0;
   /** Records that could not be begun, and until when they are left out, so that they keep no other from its turn. */
@@ -38,7 +40,7 @@ export class Drives {
 
   /** How many attempts run. */
   get running(): number {
-    return this.#running;
+    return [...this.#running.values()].reduce((sum, count) => sum + count, 0);
   }
 
   /** Whether an attempt may begin at once. */
@@ -50,20 +52,25 @@ export class Drives {
    * Gives a place to an attempt that has just been claimed. A result that is kept nowhere is read to its end all the same, as that of
    * any client that has left, because an origin may act for as long as it sends. A few of these give their places to others.
    */
-  enter(): Place {
+  enter({ lane = 0 }: Pick<Driven, "lane"> = {}): Place {
     let isDraining = false;
-    this.#running += 1;
+    const count = (change: 1 | -1): void => {
+      const left = (this.#running.get(lane) ?? 0) + change;
+      if (left > 0) this.#running.set(lane, left);
+      else this.#running.delete(lane);
+    };
+    count(1);
     return {
       drain: () => {
         if (isDraining || this.#draining >= PLACES) return;
         isDraining = true;
         this.#draining += 1;
-        this.#running -= 1;
+        count(-1);
         this.#continue();
       },
       leave: () => {
         if (isDraining) this.#draining -= 1;
-        else this.#running -= 1;
+        else count(-1);
         this.#continue();
       },
     };
@@ -72,13 +79,20 @@ export class Drives {
   /** Begins the attempts that are due, as far as there are places. */
   startDue(now: EpochMs): void {
     for (const [id, until] of this.#putOff) if (until <= now) this.#putOff.delete(id);
-    const free = PLACES - this.#running;
-    if (free <= 0) return;
-    const due = this.#shared.ledger.due
-      .first(now, free + this.#putOff.size)
-      .filter((id) => !this.#putOff.has(id))
-      .slice(0, free);
-    for (const id of due) this.#begin(id, now);
+    const { due } = this.#shared.ledger;
+    const tried = new Set(this.#putOff.keys());
+    const exhausted = new Set<number>();
+    while (this.hasPlace) {
+      const lanes = due.lanes().filter(({ lane, at }) => at <= now && !exhausted.has(lane));
+      const head = nextLane(lanes, this.#running);
+      if (head === null) return;
+      const id = due.first(head.lane, now, tried.size + 1).find((one) => !tried.has(one));
+      if (id === undefined) exhausted.add(head.lane);
+      else {
+        tried.add(id);
+        this.#begin(id, now);
+      }
+    }
   }
 
   #begin(id: RecordId, now: EpochMs): void {
@@ -104,7 +118,9 @@ export class Drives {
         return;
       }
       const span = this.#shared.reporter.begin({ route: head.record.route, recordId: id, telemetry: head.telemetry });
-      const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, () => this.enter());
+      const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, () =>
+        this.enter(reply.record.driven),
+      );
       // The attempt releases it.
       body = null;
       leaveUnread(attempt.answer);

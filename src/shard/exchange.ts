@@ -3,7 +3,7 @@
 // answer, until all earlier writes are durable (output gate; guarantees G3 and G4).
 
 import type { ClientProblem } from "../core/problem.ts";
-import type { Started } from "../core/record.ts";
+import type { Driven, Started } from "../core/record.ts";
 import { type AttemptId, attemptId, epochMs, type RecordId } from "../core/units.ts";
 import type { Hop } from "../http/hops.ts";
 import { PRINT_DIGITS } from "../http/message.ts";
@@ -161,7 +161,15 @@ export class Exchange {
     const { home } = this.#homing;
     const { fingerprint, otherFingerprint } = request;
     const accept = this.#acceptance();
-    const event = { type: "request", fingerprint, otherFingerprint, attemptId: this.#attemptId, home, accept } as const;
+    const event = {
+      type: "request",
+      fingerprint,
+      otherFingerprint,
+      attemptId: this.#attemptId,
+      home,
+      accept,
+      lane: head.async?.lane,
+    } as const;
     // The record is claimed only once the body is here, because the body may break off.
     const id = steps.nameOf(head, now);
     // An answer, not a failure: the request must not go on without protection.
@@ -223,7 +231,7 @@ export class Exchange {
   /** Never rejects: the origin may have been called, and a rejection would look as if the shard had done nothing. */
   async #start(record: Started): Promise<ExchangeAnswer> {
     try {
-      if (record.driven !== undefined) return await this.#startAccepted(record);
+      if (record.driven !== undefined) return await this.#startAccepted(record, record.driven);
       return await runAttempt(this.#id, record, this.#incoming, this.#shared).attempt.answer;
     } catch (error) {
       console.error({ message: "exchange failed", reason: String(error) });
@@ -232,9 +240,9 @@ export class Exchange {
   }
 
   /** The result if it comes while the client waits; otherwise what there is to tell. */
-  async #startAccepted(record: Started): Promise<ExchangeAnswer> {
+  async #startAccepted(record: Started, driven: Driven): Promise<ExchangeAnswer> {
     const { drives, timers } = this.#shared;
-    const { attempt } = runAttempt(this.#id, record, this.#incoming, this.#shared, () => drives.enter());
+    const { attempt } = runAttempt(this.#id, record, this.#incoming, this.#shared, () => drives.enter(driven));
     const waitMs = this.#incoming.head.async?.waitMs ?? 0;
     const begunAt = performance.now();
     const given = waitMs > 0 ? await timers.firstOf(attempt.answer, waitMs) : null;

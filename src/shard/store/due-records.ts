@@ -2,11 +2,12 @@
 // every claim a row. This instance is the only writer, so it knows all locks once it has read the stored ones.
 
 import { type DueEntry, DueHeap } from "../../core/due-heap.ts";
+import type { LaneHead } from "../../core/lanes.ts";
 import type { IdempotencyRecord } from "../../core/record.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import type { ExpiryBuckets } from "./expiry-buckets.ts";
 import { IS_IN_FLIGHT, WAITING } from "./record-numbers.ts";
-import type { Sql } from "./schema.ts";
+import { LANE, type Sql } from "./schema.ts";
 
 /** When the lock of a record ends. */
 export interface LockEnd extends DueEntry {
@@ -98,12 +99,25 @@ export class DueRequests {
     return this.#buckets.all.has(WAITING);
   }
 
-  /** Those that are due, longest due first. */
-  first(now: EpochMs, limit: number): readonly RecordId[] {
+  /** The first request of each lane, due or not. Costs one seek for each lane, of which there are few. */
+  lanes(): readonly LaneHead[] {
     if (!this.#mayWait) return [];
     return this.#sql
+      .exec<LaneHead & Record<string, SqlStorageValue>>(
+        `WITH RECURSIVE found(lane) AS (
+           SELECT min(${LANE}) FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL
+           UNION ALL SELECT (SELECT min(${LANE}) FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} > found.lane) FROM found WHERE found.lane IS NOT NULL
+         ) SELECT lane, (SELECT min(start_at) FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} = found.lane) AS at FROM found WHERE lane IS NOT NULL`,
+      )
+      .toArray();
+  }
+
+  /** The requests of a lane that are due, longest due first. */
+  first(lane: number, now: EpochMs, limit: number): readonly RecordId[] {
+    return this.#sql
       .exec<{ id: string }>(
-        "SELECT id FROM records INDEXED BY records_due WHERE start_at IS NOT NULL AND start_at <= ? ORDER BY start_at LIMIT ?",
+        `SELECT id FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} = ? AND start_at <= ? ORDER BY start_at LIMIT ?`,
+        lane,
         now,
         limit,
       )
@@ -116,7 +130,7 @@ export class DueRequests {
     if (!this.#mayWait) return 0;
     return this.#sql
       .exec<{ n: number }>(
-        "SELECT count(*) AS n FROM (SELECT 1 FROM records INDEXED BY records_due WHERE start_at IS NOT NULL LIMIT ?)",
+        "SELECT count(*) AS n FROM (SELECT 1 FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL LIMIT ?)",
         limit,
       )
       .one().n;
@@ -124,13 +138,8 @@ export class DueRequests {
 
   /** When the next one is due, or was; `null` when none waits. */
   next(): EpochMs | null {
-    if (!this.#mayWait) return null;
-    const [row] = this.#sql
-      .exec<{ at: number }>(
-        "SELECT start_at AS at FROM records INDEXED BY records_due WHERE start_at IS NOT NULL ORDER BY start_at LIMIT 1",
-      )
-      .toArray();
-    return row === undefined ? null : epochMs(row.at);
+    const times = this.lanes().map(({ at }) => at);
+    return times.length === 0 ? null : epochMs(Math.min(...times));
   }
 }
 

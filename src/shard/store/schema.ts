@@ -78,8 +78,6 @@ const ACCEPTED: Step = [
   // The request that is sent, until it has its result or is given up.
   `ALTER TABLE records ADD COLUMN request TEXT`,
   `ALTER TABLE records ADD COLUMN request_body BLOB`,
-  // What waits, in its order. A request that starts at once never writes to it.
-  `CREATE INDEX records_due ON records (start_at) WHERE start_at IS NOT NULL`,
 ];
 
 /** For events: which ones a result will have, as JSON, until it is there. Code that does not know the column publishes none. */
@@ -88,7 +86,18 @@ const PUBLISHED: Step = [`ALTER TABLE records ADD COLUMN publish TEXT`];
 /** For operators: what a record's request was, as JSON. */
 const NOTED: Step = [`ALTER TABLE records ADD COLUMN note TEXT`];
 
-export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED, PUBLISHED, NOTED];
+/** The lane of a record (core/lanes.ts); what is indexed, so it must be written in the same way everywhere. */
+export const LANE = "ifnull(driven ->> 'lane', 0)";
+
+/** For accepted requests that take turns. */
+const TURNS: Step = [
+  // From a version before the first release, which had one order for all.
+  `DROP INDEX IF EXISTS records_due`,
+  // What waits, by lane, each in its order. A request that starts at once never writes to it.
+  `CREATE INDEX records_waiting ON records (${LANE}, start_at) WHERE start_at IS NOT NULL`,
+];
+
+export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED, PUBLISHED, NOTED, TURNS];
 
 /**
  * For a change of the layout (seal.ts, elders.ts) or of the scope (aliases.ts). They are no step, because each table of a new object
@@ -203,12 +212,13 @@ export function migrate(sql: Sql, steps: readonly Step[] = STEPS): void {
 }
 
 const ADDS_COLUMN = /^ALTER TABLE records ADD COLUMN (.+)$/;
+const DROPS = /^DROP /;
 
 /** The steps for a new database: each column that was added later would cost each new object a row, as an `ALTER`. */
 function forNew([records = "", ...others]: Step): Step {
   const columns = others.flatMap((statement) => ADDS_COLUMN.exec(statement)?.[1] ?? []);
   const whole = [records.replace(/\)$/, ""), ...columns].join(", ");
-  return [`${whole})`, ...others.filter((statement) => !ADDS_COLUMN.test(statement))];
+  return [`${whole})`, ...others.filter((statement) => !ADDS_COLUMN.test(statement) && !DROPS.test(statement))];
 }
 
 /** By what versions before the first release called their tables of steps. Their numbers mean other steps than these. */

@@ -119,6 +119,53 @@ describe("a place", () => {
   });
 });
 
+describe("callers who wait for places", () => {
+  function headIn(lane: number): ExchangeHead {
+    const head = asyncHead();
+    const url = `https://api.example/lane-${lane}`;
+    return { ...head, call: { ...head.call, url }, ...(head.async && { async: { ...head.async, lane } }) };
+  }
+
+  it("take turns: one with many slow requests has all places alone, and leaves the next to another", async () => {
+    const bench = new ShardBench();
+    const answers: ReturnType<typeof heldAnswer>[] = [];
+    const calls: string[] = [];
+    bench.origin = (request, ...others) => {
+      calls.push(new URL(request.url).pathname);
+      const answer = heldAnswer(() => new Response("done"));
+      answers.push(answer);
+      return answer.origin(request, ...others);
+    };
+    for (let sent = 0; sent < 100; sent += 1) await bench.send(messageOf(headIn(1)));
+    await bench.called(PLACES);
+    for (const lane of [2, 2, 3]) await bench.send(messageOf(headIn(lane)));
+    expect(calls).toEqual(Array.from({ length: PLACES }, () => "/lane-1"));
+    // When each has one place, the rest goes by time.
+    for (const expected of ["/lane-2", "/lane-3", "/lane-1"]) {
+      const before = calls.length;
+      answers.shift()?.release();
+      await vi.waitFor(() => expect(calls).toHaveLength(before + 1));
+      expect(calls.at(-1)).toBe(expected);
+    }
+  });
+
+  it("find a place also behind a record of their lane that cannot be read", async () => {
+    const bench = new ShardBench();
+    const held = heldAnswer(() => new Response("done"));
+    bench.origin = held.origin;
+    for (let sent = 0; sent < PLACES; sent += 1) await bench.send(messageOf(headIn(1)));
+    await bench.called(PLACES);
+    const [broken, behind, other] = [headIn(2), headIn(2), headIn(3)];
+    for (const head of [broken, behind, other]) await bench.send(messageOf(head));
+    await bench.within((_ledger, { storage }) =>
+      storage.sql.exec("UPDATE records SET unknown = 'later' WHERE id = ?", broken.record.id).toArray(),
+    );
+    held.release();
+    for (const head of [behind, other]) await untilState(bench, head, "completed");
+    expect(bench.calls).toHaveLength(PLACES + 2);
+  });
+});
+
 describe("an attempt whose turn comes after give_up.after", () => {
   it("is not made: the request is given up, and is no longer stored", async () => {
     const bench = new ShardBench();

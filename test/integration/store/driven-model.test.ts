@@ -18,6 +18,8 @@ import {
 import { drivenHistory, type Lived, moves, rules } from "../../support/driven-history.ts";
 
 const IDS = ["one", "two", "three"].map(recordId);
+/** Two records share a lane, one of them because it was accepted by older code. */
+const LANES_OF = [undefined, 0, 7];
 
 interface Known {
   readonly record: IdempotencyRecord | null;
@@ -58,13 +60,13 @@ function storedIn(ledger: Ledger, sql: SqlStorage, id: (typeof IDS)[number]): St
 }
 
 function expectSame(ledger: Ledger, sql: SqlStorage, model: ReadonlyMap<string, Known>, now: number): void {
-  const waiting: { readonly id: string; readonly startAt: number }[] = [];
+  const waiting: { readonly id: string; readonly lane: number; readonly startAt: number }[] = [];
   for (const id of IDS) {
     const { record, request } = model.get(id) ?? { record: null, request: null };
     expect(asStored(ledger.find(id)?.record ?? null)).toEqual(asStored(record));
     expect(storedIn(ledger, sql, id)).toEqual(request);
     if (record === null) continue;
-    if (record.state === "waiting") waiting.push({ id, startAt: record.startAt });
+    if (record.state === "waiting") waiting.push({ id, lane: record.driven.lane ?? 0, startAt: record.startAt });
     const columns = [...DRIVEN_COLUMNS, ...REQUEST_COLUMNS].join(", ");
     const query = `SELECT ${bucketOf("number")} AS bucket, ${columns} FROM records WHERE id = ?`;
     const { bucket, ...rest } = sql.exec(query, id).one();
@@ -74,8 +76,15 @@ function expectSame(ledger: Ledger, sql: SqlStorage, model: ReadonlyMap<string, 
   const startAts = waiting.map(({ startAt }) => startAt).toSorted((one, other) => one - other);
   expect(ledger.due.next()).toBe(startAts[0] ?? null);
   expect(ledger.due.count(10)).toBe(startAts.length);
-  const due = ledger.due.first(epochMs(now), 10);
-  expect(due.map((id) => waiting.find((one) => one.id === id)?.startAt)).toEqual(startAts.filter((at) => at <= now));
+  const lanes = [...new Set(waiting.map(({ lane }) => lane))].toSorted((one, other) => one - other);
+  const timesIn = (lane: number): readonly number[] =>
+    waiting.flatMap((one) => (one.lane === lane ? [one.startAt] : [])).toSorted((one, other) => one - other);
+  expect(ledger.due.lanes()).toEqual(lanes.map((lane) => ({ lane, at: timesIn(lane)[0] })));
+  for (const lane of lanes) {
+    const due = ledger.due.first(lane, epochMs(now), 10);
+    const times = due.map((id) => waiting.find((one) => one.id === id)?.startAt);
+    expect(times).toEqual(timesIn(lane).filter((at) => at <= now));
+  }
 }
 
 function eraseAll(ledger: Ledger): void {
@@ -100,7 +109,7 @@ it("keeps of each accepted request what the life cycle says, and nothing of thos
         // After a counterexample something is left.
         eraseAll(ledger);
         const model = new Map<string, Known>();
-        const steps = inTurn(lists.map((list) => drivenHistory(unknown, list)));
+        const steps = inTurn(lists.map((list, of) => drivenHistory(unknown, list, LANES_OF[of])));
         for (const [nth, { of, lived }] of steps.entries()) {
           const id = IDS[of] ?? recordId("none");
           const request = requestOf(lived, nth);

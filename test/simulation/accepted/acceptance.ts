@@ -32,7 +32,13 @@ export function accepting(head: ExchangeHead, { accepts, waitMs }: Acceptance): 
     ...head,
     rules: withDrive(head.rules),
     call: { ...head.call, hasBody: true },
-    async: { accepts, monitor: `/monitor?key=${head.record.key}`, waitMs: durationMs(waitMs), isPreferred: accepts },
+    async: {
+      accepts,
+      monitor: `/monitor?key=${head.record.key}`,
+      waitMs: durationMs(waitMs),
+      isPreferred: accepts,
+      lane: head.record.key.length + (head.record.key.charCodeAt(1) % 3),
+    },
   };
 }
 
