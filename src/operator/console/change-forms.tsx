@@ -5,7 +5,7 @@ import type { Change } from "../../core/timeline.ts";
 import type { RecordDetail } from "../operator.ts";
 import type { PreviewView } from "../change-schema.ts";
 import { changeText } from "./change-texts.ts";
-import { FormToken } from "./page.tsx";
+import { FormToken, SiteName } from "./page.tsx";
 import type { View } from "./view.ts";
 
 /** What was typed, shown again with its errors. */
@@ -73,7 +73,10 @@ function ChangeForm({ view, record, action, draft }: ChangeFormProps) {
         />
       </Field>
       {action === "resolve" ? null : <Confirmation action={action} record={record} />}
-      <button class={action === "resolve" ? "main" : undefined}>{changeText(action, record).button}</button>
+      <div class="act">
+        <button class={action === "resolve" ? "main" : undefined}>{changeText(action, record).button}</button>
+        <SiteName site={view.site} />
+      </div>
     </form>
   );
 }
@@ -173,12 +176,15 @@ function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
         </div>
       )}
       <Confirmation action="resolve" record={record} />
-      <button class="main" name="step" value="give">
-        Resolve with this response
-      </button>{" "}
-      <button name="step" value="edit" formnovalidate>
-        Edit
-      </button>
+      <div class="act">
+        <button class="main" name="step" value="give">
+          Resolve with this response
+        </button>
+        <button name="step" value="edit" formnovalidate>
+          Edit
+        </button>
+        <SiteName site={view.site} />
+      </div>
     </form>
   );
 }

@@ -53,11 +53,11 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
 
 /** `null` when an administrator sent the form from the console. */
 export async function refuseForm(
-  { paths, viewer }: View,
+  { site, paths, viewer }: View,
   fields: Readonly<Record<string, string>>,
 ): Promise<Response | null> {
   const refuse = (title: string, text: string): Promise<Response> =>
-    show(<Message paths={paths} title={title} text={text} />, 403);
+    show(<Message site={site} paths={paths} title={title} text={text} />, 403);
   if (viewer.actor.role !== "admin") {
     return refuse("Read only", "Changes need an administrator. Nothing was changed.");
   }

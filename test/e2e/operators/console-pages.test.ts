@@ -22,7 +22,10 @@ const keys = {
   waiting: freshKey(),
 };
 beforeAll(async () => {
-  [browser, scene] = await Promise.all([launchChromium(), startConsoleScene("10m", { previous_shards: ["2a"] })]);
+  [browser, scene] = await Promise.all([
+    launchChromium(),
+    startConsoleScene("10m", { previous_shards: ["2a"], environment: "staging" }),
+  ]);
   await scene.send({ path: HOLD, key: keys.unknown, behave: { drop: "after-effect" } });
   await scene.send({ path: "/retry", key: keys.failed, behave: { status: 503 } });
   await scene.send({ path: HOLD, key: keys.completed });
@@ -121,7 +124,7 @@ describe("a page that is open", () => {
     expect(await page.evaluate("document.activeElement.textContent")).toBe(first);
     expect(await page.locator("#counts .alert .n").textContent()).toBe("2");
     expect(await page.locator("#news").textContent()).toBe("2 records need a decision");
-    expect(await page.title()).toBe("(2) Overview · Onceway");
+    expect(await page.title()).toBe(`(2) Overview · ${new URL(own.gateway.url).host} · Onceway`);
     expect(await page.evaluate("globalThis.isTheSame")).toBe(true);
     expect(complaints).toEqual([]);
     await close();
@@ -317,7 +320,7 @@ describe("text from clients and origins", () => {
     expect(await page.locator("#timeline .said").textContent()).toBe(evil);
     expect(await page.locator("#response").textContent()).toContain(evil);
     expect(await page.locator("img").count()).toBe(0);
-    expect(await page.title()).toBe(`${evil}: completed · Onceway`);
+    expect(await page.title()).toBe(`${evil}: completed · staging, ${new URL(scene.gateway.url).host} · Onceway`);
     expect(complaints).toEqual([]);
     await close();
   });
