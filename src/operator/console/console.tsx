@@ -16,6 +16,7 @@ import { guard, type Signed } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
 import { Message, show } from "./page.tsx";
 import { signingIn } from "./sign-in.tsx";
+import { Examples } from "../resolve-example.ts";
 import { type ConsolePorts, pathsBelow, siteOf } from "./view.ts";
 
 /** For a response that an operator types or pastes; larger ones go through the API. */
@@ -84,8 +85,9 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
   app.use(csrf());
   signingIn(app, paths, ports);
   app.use(guard(paths, ports));
-  pageRoutes(app, paths, ports);
-  changeRoutes(app, paths, ports);
+  const examples = new Examples(ports.operator);
+  pageRoutes(app, paths, ports, examples);
+  changeRoutes(app, paths, ports, examples);
   forgetScopeRoutes(app, paths, ports);
   eventRoutes(app, paths, ports);
   claimRoutes(app, paths, ports);

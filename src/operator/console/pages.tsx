@@ -12,7 +12,8 @@ import { Overview } from "./overview.tsx";
 import { show } from "./page.tsx";
 import { RecordPage } from "./record.tsx";
 import { readFilter, Records } from "./records.tsx";
-import { Remembered } from "./remembered.ts";
+import type { Examples } from "../resolve-example.ts";
+import { Remembered } from "../remembered.ts";
 import { Shards } from "./shards.tsx";
 import { ratesOf } from "./traffic.ts";
 import type { ConsolePorts, Paths } from "./view.ts";
@@ -32,6 +33,7 @@ export function pageRoutes(
   app: Hono<Signed>,
   paths: Paths,
   { operator, traffic, hours, warnings: readWarnings, routes }: ConsolePorts,
+  examples: Examples,
 ): void {
   const lastDay = new Remembered<number>(DAY_STANDS_MS);
   app.get(paths.overview, async (c) => {
@@ -89,7 +91,9 @@ export function pageRoutes(
   app.get(`${paths.records}/:id{[0-9a-f]{64}}`, async (c) => {
     const record = await operator.inspect(recordId(c.req.param("id")));
     if (record === null) return c.notFound();
-    return show(<RecordPage view={c.var.view} record={record} draft={null} />);
+    const { view } = c.var;
+    const example = await examples.of(record, view.viewer.actor, view.now);
+    return show(<RecordPage view={view} record={record} draft={null} example={example} />);
   });
 
   app.get(`${paths.records}/:id{[0-9a-f]{64}}/body`, async (c) => {

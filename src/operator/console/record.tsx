@@ -6,6 +6,7 @@ import type { RecordDetail } from "../operator.ts";
 import type { ResponseView } from "../record-schema.ts";
 import { ChangeForms, type Draft } from "./change-forms.tsx";
 import { CopyButton } from "./copyable.tsx";
+import type { Example } from "../example-response.ts";
 import { Page } from "./page.tsx";
 import { RecordFacts } from "./record-facts.tsx";
 import { size } from "./shards.tsx";
@@ -18,12 +19,14 @@ export interface RecordPageProps {
   readonly record: RecordDetail;
   /** A refused change and its errors. */
   readonly draft: Draft | null;
+  /** What the form for a response is filled in with. */
+  readonly example: Example | null;
 }
 
 /** How the three tones look. */
 const NOTES = { settled: "note completed", doubt: "note unknown", neutral: "note" } as const;
 
-export function RecordPage({ view, record, draft }: RecordPageProps) {
+export function RecordPage({ view, record, draft, example }: RecordPageProps) {
   const { key, state } = record;
   const { tone, headline, retry, advice, changes } = describeRecord(record, record.timeline, epochMs(view.now));
   return (
@@ -52,14 +55,14 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
             </div>
             <Timeline timeline={record.timeline} now={view.now} />
           </section>
-          {/* A preview is not refreshed while somebody reads it. */}
-          <section class="card" id="decide" data-live={(draft?.preview ?? null) === null ? true : undefined}>
+          {/* What was typed is not refreshed, and neither is a preview while somebody reads it. */}
+          <section class="card" id="decide" data-live={draft === null ? true : undefined}>
             <div class="head">
               <h2>Actions</h2>
             </div>
             <p class="empty">{advice}</p>
             {view.viewer.actor.role === "admin" ? (
-              <ChangeForms view={view} record={record} changes={changes} draft={draft} />
+              <ChangeForms view={view} record={record} changes={changes} draft={draft} example={example} />
             ) : (
               <p class="empty">You are signed in with the read-only token. Changes need the administrator token.</p>
             )}

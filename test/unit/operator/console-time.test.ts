@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { localTime } from "../../../src/operator/console/browser/local-time.ts";
-import { Remembered } from "../../../src/operator/console/remembered.ts";
+import { Remembered } from "../../../src/operator/remembered.ts";
 
 const at = (iso: string): number => Date.parse(iso);
 
