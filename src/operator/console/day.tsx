@@ -144,9 +144,9 @@ function RouteLink({ paths, route }: { readonly paths: Paths; readonly route: st
 
 function cellsOf({ total, hours }: DaySeries) {
   return COLUMNS.map(([, member, text]) => (
-    <>
+    <span>
       {text(total[member])} <Spark values={hours.map((hour) => hour[member] ?? 0)} />
-    </>
+    </span>
   ));
 }
 

@@ -313,7 +313,7 @@ describe("text from clients and origins", () => {
     const form = page.locator("#resolve-form");
     await form.getByLabel("Headers").fill(`x-evil: ${evil}`);
     await form.getByLabel("Reason").fill(evil);
-    await form.getByRole("button").click();
+    await form.getByRole("button", { name: "Preview" }).click();
     expect(await page.locator("#preview dl").textContent()).toContain(evil);
     await form.getByRole("checkbox").check();
     await form.getByRole("button", { name: "Resolve with this response" }).click();
