@@ -72,6 +72,7 @@ export function resolveConfig({
     operatorPath: gateway.operator_path,
     operatorHostname: gateway.operator_hostname ?? null,
     operatorListener: gateway.operator_listener,
+    environment: gateway.environment ?? null,
     origin: originOf(defaults),
     routes: routes.map(({ name, path, settings }) => ({
       ...resolveRoute(name, path, mergeSettings(defaults, settings), identities),

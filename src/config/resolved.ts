@@ -221,6 +221,8 @@ export interface Config {
   /** The only host that serves that path, and it serves nothing else; `null`: every host does. */
   readonly operatorHostname: string | null;
   readonly operatorListener: OperatorListener;
+  /** What the console calls this deployment; `null`: by its host alone. */
+  readonly environment: string | null;
   /** Whether the headers that name the client's host and scheme come from a proxy in front, and are passed on. */
   readonly trustForwarded: boolean;
 }

@@ -11,6 +11,8 @@ const OWN_PATH_PATTERN = "^(?:/[A-Za-z0-9_.~-]+)+$";
 /** A request's `Host`, without a port. */
 const HOSTNAME_PATTERN = "^[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*$";
 
+const ENVIRONMENT_PATTERN = "^[A-Za-z0-9](?:[A-Za-z0-9 _.-]{0,28}[A-Za-z0-9])?$";
+
 export const gatewayEntries = {
   trust_forwarded: setting(yesOrNo(), {
     description:
@@ -62,6 +64,23 @@ export const gatewayEntries = {
       onChange: "applies at once",
     },
   ),
+  environment: setting(
+    v.pipe(
+      v.string('must be text: write "staging"'),
+      v.metadata({ pattern: ENVIRONMENT_PATTERN, examples: ["staging", "production"] }),
+      v.check(
+        (text) => new RegExp(ENVIRONMENT_PATTERN).test(text),
+        'must be a name of at most 30 letters, digits, "_", ".", "-" and blanks: write "staging"',
+      ),
+    ),
+    {
+      description:
+        "What the console calls this deployment, on every page and beside the host, so that nobody decides in production what was meant for staging.",
+      takes: "a name of at most 30 letters, digits, blanks, `_`, `.` and `-`",
+      otherwise: "the host alone",
+      onChange: "applies at once",
+    },
+  ),
   operator_listener: setting(choice(OPERATOR_LISTENERS), {
     description:
       'The port of the operator path: `"shared"` is the clients\' port, `"own"` is a port for operators only ' +
@@ -76,9 +95,9 @@ export const gatewaySchema = v.strictObject(gatewayEntries);
 /** What of the gateway's settings was written, parsed. */
 export type GatewaySettings = v.InferOutput<typeof gatewaySchema>;
 
-/** What applies to a setting that is left out; without `operator_hostname`, every host serves the operator path. */
+/** What applies to a setting that is left out. Two have no default: every host serves the operator path, and the deployment has no name. */
 export const GATEWAY_DEFAULTS = v.parse(
-  v.required(v.omit(gatewaySchema, ["operator_hostname"])),
+  v.required(v.omit(gatewaySchema, ["operator_hostname", "environment"])),
   defaultsOf(gatewayEntries),
 );
 

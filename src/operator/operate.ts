@@ -22,7 +22,7 @@ export interface OperatePorts extends JwtPorts {
 
 /** `access` is `null` when operators have no access: then every path is 404. */
 export function createOperate(
-  { operatorPath, routes }: Config,
+  { operatorPath, environment, routes }: Config,
   access: OperatorAccess | null,
   { operator: unaudited, audit, reader, tryQueue: unauditedTrial, ...jwtPorts }: OperatePorts,
 ): Handle {
@@ -36,6 +36,7 @@ export function createOperate(
   const paths = [...new Set(routes.map(({ path }) => path))];
   const console = createConsole({
     basePath: operatorPath,
+    environment,
     operator,
     audit,
     traffic: () => reader.traffic(),

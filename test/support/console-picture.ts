@@ -1,5 +1,5 @@
-// Makes the picture of the console that the docs show: the gateway in front of the demo's API, some traffic of each kind, and
-// the overview in Chromium. `node test/support/console-picture.ts` writes src/operator/console/overview.png again.
+// Makes the pictures of the console that the docs show: the gateway in front of the demo's API, some traffic of each kind, and
+// overview and last day in Chromium. `node test/support/console-picture.ts` writes src/operator/console/overview.png and day.png again.
 
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -9,11 +9,17 @@ import * as v from "valibot";
 import { demoConfiguration } from "../../src/demo/configuration.ts";
 import { type DemoOrigin, startDemoOrigin } from "../../src/demo/origin.ts";
 import { launchChromium } from "./chromium.ts";
+import { plantDay } from "./console-day.ts";
 import { type Gateway, makeStateDir, startWorkerd } from "./gateway.ts";
 import { freePort } from "./ports.ts";
 import { projectDir } from "./wrangler.ts";
 
-const PICTURE = join(projectDir, "src/operator/console/overview.png");
+const OVERVIEW = join(projectDir, "src/operator/console/overview.png");
+const DAY = join(projectDir, "src/operator/console/day.png");
+const DAY_OF_ROUTES = [
+  { route: "/v1/payments/*", busiest: 240, originMs: 90 },
+  { route: "/v1/orders", busiest: 130, originMs: 40 },
+];
 const VIEWPORT = { width: 1120, height: 700 };
 const MARGIN = 20;
 
@@ -26,7 +32,8 @@ const fileSchema = v.object({ vars: v.object({ IDEMPOTENCY: settings, ROUTES: v.
 
 /** The demo's own routes, so that the picture shows what `npm start` shows. */
 function demoVars(originUrl: string): v.InferOutput<typeof fileSchema>["vars"] {
-  return v.parse(fileSchema, parse(demoConfiguration({ projectDir, originUrl, isOwnOrigin: false }))).vars;
+  const { vars } = v.parse(fileSchema, parse(demoConfiguration({ projectDir, originUrl, isOwnOrigin: false })));
+  return { ...vars, IDEMPOTENCY: { ...vars.IDEMPOTENCY, environment: "staging" } };
 }
 
 async function sendTo({ url }: Gateway, path: string, key: string, body: string): Promise<void> {
@@ -54,10 +61,10 @@ async function sendTraffic(gateway: Gateway): Promise<void> {
   for (const number of [1, 2]) await sendTo(gateway, "/v1/lost", keyOf("transfer", number), '{"amount":700}');
 }
 
-async function takePicture(gateway: Gateway, token: string): Promise<void> {
+async function takePictures(gateway: Gateway, token: string): Promise<void> {
   const browser = await launchChromium();
   try {
-    const page = await browser.newPage({ viewport: VIEWPORT });
+    const page = await browser.newPage({ viewport: VIEWPORT, timezoneId: "Europe/Berlin" });
     await page.goto(`${gateway.url}/_onceway`);
     await page.getByLabel("Operator token").fill(token);
     // The demo's slow calls take three seconds: long enough to be seen in flight.
@@ -67,30 +74,43 @@ async function takePicture(gateway: Gateway, token: string): Promise<void> {
     // Down to the rates; the table of shards below adds nothing.
     const rates = await page.locator("#rates").boundingBox();
     const height = rates === null ? VIEWPORT.height : Math.ceil(rates.y + rates.height) + MARGIN;
-    await page.screenshot({ path: PICTURE, fullPage: true, clip: { x: 0, y: 0, width: VIEWPORT.width, height } });
+    await page.screenshot({ path: OVERVIEW, fullPage: true, clip: { x: 0, y: 0, width: VIEWPORT.width, height } });
     await Promise.all(slow);
+    await page.getByRole("link", { name: "Duplicates prevented" }).click();
+    await page.getByRole("heading", { name: "By route" }).waitFor();
+    await page.screenshot({ path: DAY, fullPage: true });
   } finally {
     await browser.close();
   }
 }
 
-async function makePicture(origin: DemoOrigin): Promise<void> {
+async function makePictures(origin: DemoOrigin): Promise<void> {
   const stateDir = await makeStateDir();
   const token = randomBytes(32).toString("hex");
-  const gateway = await startWorkerd({ stateDir, vars: demoVars(origin.url), bindings: { ADMIN_TOKEN: token } });
+  const start = (): Promise<Gateway> =>
+    startWorkerd({ stateDir, vars: demoVars(origin.url), bindings: { ADMIN_TOKEN: token } });
   try {
-    await sendTraffic(gateway);
-    await takePicture(gateway, token);
+    const first = await start();
+    // An object that has counted something has a table of hours.
+    await sendTo(first, "/v1/payments", keyOf("first", 1), '{"amount":1}');
+    await first.stop();
+    plantDay(stateDir, DAY_OF_ROUTES, Date.now());
+    const again = await start();
+    try {
+      await sendTraffic(again);
+      await takePictures(again, token);
+    } finally {
+      await again.stop();
+    }
   } finally {
-    await gateway.stop();
     await rm(stateDir, { recursive: true, force: true });
   }
 }
 
 const origin = await startDemoOrigin({ port: await freePort() });
 try {
-  await makePicture(origin);
-  console.log(`wrote ${PICTURE}`);
+  await makePictures(origin);
+  console.log(`wrote ${OVERVIEW} and ${DAY}`);
 } finally {
   await origin.close();
 }

@@ -1,11 +1,12 @@
 // Forms for what an administrator may do to a record. Each states the consequence and asks for a reason and a confirmation.
 
-import type { Child } from "hono/jsx";
 import type { Change } from "../../core/timeline.ts";
 import type { RecordDetail } from "../operator.ts";
 import type { PreviewView } from "../change-schema.ts";
 import { changeText } from "./change-texts.ts";
-import { FormToken } from "./page.tsx";
+import { FormToken, SiteName } from "./page.tsx";
+import { Field, isFromExample, ResponseFields } from "./response-fields.tsx";
+import type { Example } from "../example-response.ts";
 import type { View } from "./view.ts";
 
 /** What was typed, shown again with its errors. */
@@ -22,9 +23,10 @@ interface ChangeFormsProps {
   readonly record: RecordDetail;
   readonly changes: readonly Change[];
   readonly draft: Draft | null;
+  readonly example: Example | null;
 }
 
-export function ChangeForms({ view, record, changes, draft }: ChangeFormsProps) {
+export function ChangeForms({ view, record, changes, draft, example }: ChangeFormsProps) {
   // The record has changed meanwhile: the form is gone, its errors are still shown.
   const isTooLate = draft !== null && !changes.includes(draft.action);
   return (
@@ -41,7 +43,13 @@ export function ChangeForms({ view, record, changes, draft }: ChangeFormsProps) 
           {draft?.action === action && draft.preview !== null ? (
             <PreviewForm view={view} record={record} preview={draft.preview} fields={draft.fields} />
           ) : (
-            <ChangeForm view={view} record={record} action={action} draft={draft?.action === action ? draft : null} />
+            <ChangeForm
+              view={view}
+              record={record}
+              action={action}
+              draft={draft?.action === action ? draft : null}
+              example={example}
+            />
           )}
         </details>
       ))}
@@ -53,7 +61,7 @@ interface ChangeFormProps extends Omit<ChangeFormsProps, "changes"> {
   readonly action: Change;
 }
 
-function ChangeForm({ view, record, action, draft }: ChangeFormProps) {
+function ChangeForm({ view, record, action, draft, example }: ChangeFormProps) {
   const id = (name: string): string => `${action}-${name}`;
   const errors = draft?.errors ?? [];
   const errorsId = errors.length === 0 ? undefined : id("errors");
@@ -61,7 +69,9 @@ function ChangeForm({ view, record, action, draft }: ChangeFormProps) {
     <form method="post" action={view.paths.change(record.id, action)} aria-describedby={errorsId}>
       <FormToken view={view} />
       {draft === null || errors.length === 0 ? null : <Errors draft={draft} id={id("errors")} />}
-      {action === "resolve" ? <ResponseFields id={id} fields={draft?.fields ?? {}} /> : null}
+      {action === "resolve" ? (
+        <ResponseFields view={view} id={id} fields={draft?.fields ?? {}} example={example} />
+      ) : null}
       <Field id={id("reason")} label="Reason" hint="Kept in the record's timeline.">
         <input
           id={id("reason")}
@@ -73,7 +83,16 @@ function ChangeForm({ view, record, action, draft }: ChangeFormProps) {
         />
       </Field>
       {action === "resolve" ? null : <Confirmation action={action} record={record} />}
-      <button class={action === "resolve" ? "main" : undefined}>{changeText(action, record).button}</button>
+      <div class="act">
+        <button class={action === "resolve" ? "main" : undefined}>{changeText(action, record).button}</button>
+        {/* After the other, which the Enter key presses. */}
+        {action === "resolve" && example?.hasText === true && !isFromExample(draft?.fields ?? {}) ? (
+          <button name="step" value="example" formnovalidate>
+            Show another response's body as an example
+          </button>
+        ) : null}
+        <SiteName site={view.site} />
+      </div>
     </form>
   );
 }
@@ -97,38 +116,8 @@ function Confirmation({ action, record }: Pick<ChangeFormProps, "action" | "reco
   );
 }
 
-interface ResponseFieldsProps {
-  readonly id: (name: string) => string;
-  readonly fields: Readonly<Record<string, string>>;
-}
-
-function ResponseFields({ id, fields }: ResponseFieldsProps) {
-  return (
-    <>
-      <Field id={id("status")} label="Status">
-        <input
-          id={id("status")}
-          name="status"
-          type="number"
-          min="200"
-          max="599"
-          required
-          value={fields["status"] ?? "201"}
-        />
-      </Field>
-      <Field id={id("headers")} label="Headers" hint="One on each line, as name: value.">
-        <textarea id={id("headers")} name="headers" rows={2} class="mono" spellcheck={false}>
-          {fields["headers"] ?? "content-type: application/json"}
-        </textarea>
-      </Field>
-      <Field id={id("body")} label="Body">
-        <textarea id={id("body")} name="body" rows={5} class="mono" spellcheck={false}>
-          {fields["body"] ?? ""}
-        </textarea>
-      </Field>
-    </>
-  );
-}
+/** What the preview takes along. */
+const KEPT_FIELDS = ["status", "headers", "body", "reason", "example", "adapted"];
 
 interface PreviewFormProps {
   readonly view: View;
@@ -143,7 +132,7 @@ function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
   return (
     <form method="post" action={view.paths.change(record.id, "resolve")} id="preview">
       <FormToken view={view} />
-      {["status", "headers", "body", "reason"].map((name) => (
+      {KEPT_FIELDS.filter((name) => fields[name] !== undefined).map((name) => (
         <input type="hidden" name={name} value={fields[name] ?? ""} />
       ))}
       <p>Every retry gets this, marked as a replay:</p>
@@ -172,32 +161,18 @@ function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
           ))}
         </div>
       )}
+      {isFromExample(fields) ? <p>Its body began as an example, the response to another request.</p> : null}
       <Confirmation action="resolve" record={record} />
-      <button class="main" name="step" value="give">
-        Resolve with this response
-      </button>{" "}
-      <button name="step" value="edit" formnovalidate>
-        Edit
-      </button>
+      <div class="act">
+        <button class="main" name="step" value="give">
+          Resolve with this response
+        </button>
+        <button name="step" value="edit" formnovalidate>
+          Edit
+        </button>
+        <SiteName site={view.site} />
+      </div>
     </form>
-  );
-}
-
-interface FieldProps {
-  readonly id: string;
-  readonly label: string;
-  readonly hint?: string;
-  readonly children: Child;
-}
-
-function Field({ id, label, hint, children }: FieldProps) {
-  return (
-    <div class="field">
-      <label for={id}>
-        {label} {hint === undefined ? null : <span class="soft small">{hint}</span>}
-      </label>
-      {children}
-    </div>
   );
 }
 

@@ -6,14 +6,17 @@ import type { Change } from "../../core/timeline.ts";
 import { recordId } from "../../core/units.ts";
 import { parseChange } from "../change-request.ts";
 import { previewOf } from "../given-response.ts";
-import type { ChangeRequest, ChangeResult } from "../operator.ts";
+import type { ChangeRequest, ChangeResult, RecordDetail } from "../operator.ts";
 import { formatDuration } from "./browser/duration.ts";
+import type { Draft } from "./change-forms.tsx";
 import type { Signed } from "./guard.ts";
 import { Message, show } from "./page.tsx";
 import { RecordPage } from "./record.tsx";
+import type { Examples } from "../resolve-example.ts";
+import { isFromExample } from "./response-fields.tsx";
 import { type ConsolePorts, type Paths, textFields, type View } from "./view.ts";
 
-export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts): void {
+export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts, examples: Examples): void {
   app.post(paths.signOutEverywhere, async (c) => {
     const refusal = await refuseForm(c.var.view, await textFields(c.req.raw));
     if (refusal !== null) return refusal;
@@ -29,6 +32,15 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
     const id = recordId(c.req.param("id"));
     const action = c.req.param("action");
     if (action !== "release" && action !== "resolve" && action !== "forget") return c.notFound();
+    const page = async (record: RecordDetail, draft: Draft, status = 200): Promise<Response> => {
+      const example = await examples.of(record, view.viewer.actor, view.now);
+      return show(<RecordPage view={view} record={record} draft={draft} example={example} />, status);
+    };
+    if (action === "resolve" && fields["step"] === "example") {
+      const record = await operator.inspect(id);
+      if (record === null) return c.notFound();
+      return page(record, await withExample(record, fields, examples, view));
+    }
     const reading = readChange(action, fields);
     const given = reading.ok && reading.isPreview ? reading.change.response : null;
     const result =
@@ -41,23 +53,34 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
     if (given !== null) {
       // With the typed fields, so that a button leads back to the form.
       const preview = fields["step"] === "edit" ? null : previewOf(given, operator.omittedHeaders(record.route));
-      return show(<RecordPage view={view} record={record} draft={{ action, errors: [], fields, preview }} />);
+      return page(record, { action, errors: [], fields, preview });
     }
     const errors = result === null ? (reading.ok ? [] : reading.errors) : [refusalText(result)];
-    return show(
-      <RecordPage view={view} record={record} draft={{ action, errors, fields, preview: null }} />,
-      reading.ok ? 409 : 400,
-    );
+    return page(record, { action, errors, fields, preview: null }, reading.ok ? 409 : 400);
   });
+}
+
+/** The form with another request's body, which somebody has asked for. */
+async function withExample(
+  record: RecordDetail,
+  typed: Readonly<Record<string, string>>,
+  examples: Examples,
+  { viewer: { actor }, now }: View,
+): Promise<Draft> {
+  const example = await examples.of(record, actor, now);
+  const body = example === null ? null : await examples.text(example, actor);
+  return example === null || body === null
+    ? { action: "resolve", errors: ["There is no example any more."], fields: typed, preview: null }
+    : { action: "resolve", errors: [], fields: { ...typed, body, example: example.id, adapted: "" }, preview: null };
 }
 
 /** `null` when an administrator sent the form from the console. */
 export async function refuseForm(
-  { paths, viewer }: View,
+  { site, paths, viewer }: View,
   fields: Readonly<Record<string, string>>,
 ): Promise<Response | null> {
   const refuse = (title: string, text: string): Promise<Response> =>
-    show(<Message paths={paths} title={title} text={text} />, 403);
+    show(<Message site={site} paths={paths} title={title} text={text} />, 403);
   if (viewer.actor.role !== "admin") {
     return refuse("Read only", "Changes need an administrator. Nothing was changed.");
   }
@@ -91,6 +114,9 @@ function readChange(action: Change, fields: Readonly<Record<string, string>>): C
   const errors = [
     ...(parsed.ok ? [] : [parsed.reason]),
     ...(isPreview || confirmed === "yes" ? [] : ["Confirm the change: tick the box above the button."]),
+    ...(action !== "resolve" || fields["step"] === "edit" || !isFromExample(fields) || fields["adapted"] === "yes"
+      ? []
+      : ["Confirm that nothing of the other request is left in the body: tick the box below it."]),
   ];
   if (!parsed.ok || errors.length > 0) return { ok: false, errors };
   const { isPreview: _, ...change } = parsed.value;

@@ -16,7 +16,8 @@ import { guard, type Signed } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
 import { Message, show } from "./page.tsx";
 import { signingIn } from "./sign-in.tsx";
-import { type ConsolePorts, pathsBelow } from "./view.ts";
+import { Examples } from "../resolve-example.ts";
+import { type ConsolePorts, pathsBelow, siteOf } from "./view.ts";
 
 /** For a response that an operator types or pastes; larger ones go through the API. */
 const LARGEST_FORM_BYTES = 1_048_576;
@@ -58,30 +59,35 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
     await next();
     c.header("Cache-Control", "no-store");
   });
-  const say = (status: 403 | 404 | 413 | 503, title: string, text: string) =>
-    show(<Message paths={paths} title={title} text={text} />, status);
+  const say = (request: Request, status: 403 | 404 | 413 | 503, title: string, text: string) =>
+    show(<Message site={siteOf(request, ports)} paths={paths} title={title} text={text} />, status);
   app.use(
     bodyLimit({
       maxSize: LARGEST_FORM_BYTES,
-      onError: () => say(413, "Too large", "A form may have at most 1 MiB. Use the API for larger responses."),
+      onError: (c) =>
+        say(c.req.raw, 413, "Too large", "A form may have at most 1 MiB. Use the API for larger responses."),
     }),
   );
-  app.onError((error) => {
+  app.onError((error, c) => {
     if (error instanceof HTTPException)
       return say(
+        c.req.raw,
         403,
         "Form refused",
         "This form was not sent from the console. Nothing was changed. Open the console and try again.",
       );
     console.error({ message: "the console failed", reason: String(error) });
-    return say(503, "No answer", "A shard did not answer. Reload the page to see the current state.");
+    return say(c.req.raw, 503, "No answer", "A shard did not answer. Reload the page to see the current state.");
   });
-  app.notFound(() => say(404, "Not found", "There is no such page or record. The record may have expired."));
+  app.notFound((c) =>
+    say(c.req.raw, 404, "Not found", "There is no such page or record. The record may have expired."),
+  );
   app.use(csrf());
   signingIn(app, paths, ports);
   app.use(guard(paths, ports));
-  pageRoutes(app, paths, ports);
-  changeRoutes(app, paths, ports);
+  const examples = new Examples(ports.operator);
+  pageRoutes(app, paths, ports, examples);
+  changeRoutes(app, paths, ports, examples);
   forgetScopeRoutes(app, paths, ports);
   eventRoutes(app, paths, ports);
   claimRoutes(app, paths, ports);

@@ -1,193 +1,171 @@
-// The last day: the duplicates that did not reach the origin, requests by hour, and each route's replays, conflicts, errors and times.
+// The last day, of all routes or of one: the duplicates that did not reach the origin, and charts by hour of requests, replays, conflicts,
+// errors and times.
 
-import type { Outcome } from "../../core/outcome.ts";
-import type { HoursView, RouteHourView } from "../hours-schema.ts";
+import type { HoursView } from "../hours-schema.ts";
+import { Chart, hourText, Spark } from "./charts.tsx";
+import { type DayOfRoutes, dayOf, type DaySeries, type HourPoint } from "./day-counts.ts";
 import { Page } from "./page.tsx";
 import { grouped } from "./rates.tsx";
 import { UnreachableShards } from "./shards.tsx";
-import type { View } from "./view.ts";
+import { Table } from "./table.tsx";
+import { CountTile } from "./tiles.tsx";
+import type { Paths, View } from "./view.ts";
 
-const HOURS = 25;
-const HOUR_MS = 3_600_000;
-
-const CONFLICTS: readonly Outcome[] = ["in-flight", "mismatch"];
-const ERRORS: readonly Outcome[] = [
-  "origin-unreachable",
-  "origin-dropped",
-  "origin-timeout",
-  "outcome-unknown",
-  "store-unavailable",
-  "attempts-exhausted",
-  "unprotected",
-];
-
-interface RouteDay {
-  readonly route: string;
-  readonly requests: number;
-  readonly prevented: number;
-  readonly conflicts: number;
-  readonly errors: number;
-  /** The worst hour's, in milliseconds; `null`: nothing was measured. */
-  readonly originP95Ms: number | null;
-  readonly gatewayP95Ms: number | null;
+interface DayProps {
+  readonly view: View;
+  readonly day: HoursView;
+  /** `null`: all. */
+  readonly route: string | null;
 }
 
-export function Day({ view, day }: { readonly view: View; readonly day: HoursView }) {
-  const routes = routesOf(day);
-  const prevented = routes.reduce((sum, route) => sum + route.prevented, 0);
-  const requests = routes.reduce((sum, route) => sum + route.requests, 0);
+export function Day({ view, day, route }: DayProps) {
+  const { all, routes } = dayOf(day, view.now);
+  const { paths } = view;
+  const shown = route === null ? all : routes.find((one) => one.route === route);
   return (
-    <Page view={view} place="overview" title="The last 24 hours">
+    <Page view={view} place="overview" title={route === null ? "The last 24 hours" : `The last 24 hours of ${route}`}>
       <div class="head">
-        <h1>The last 24 hours</h1>
+        <h1>
+          The last 24 hours{route === null ? null : " of "}
+          {route === null ? null : <span class="mono">{route}</span>}
+        </h1>
+        {route === null ? null : (
+          <span class="small">
+            <a href={paths.listed({ route })}>Its records</a> · <a href={paths.day}>All routes</a>
+          </span>
+        )}
       </div>
       <UnreachableShards unreachable={day.unreachable} />
-      <dl class="tiles">
-        <div>
-          <dt>Duplicates prevented</dt>
-          <dd class="n">{grouped(prevented)}</dd>
-          <dd class="soft small">replayed, attached or refused: none of them reached the origin</dd>
-        </div>
-        <div>
-          <dt>Requests</dt>
-          <dd class="n">{grouped(requests)}</dd>
-          <dd class="soft small">to protected routes</dd>
-        </div>
-      </dl>
-      <section class="card">
-        <div class="head">
-          <h2>By hour</h2>
-          <span class="soft small">UTC; the filled part of a bar was prevented</span>
-        </div>
-        <Bars view={view} day={day} />
-      </section>
-      <section class="card">
-        <div class="head">
-          <h2 id="routes-title">By route</h2>
-        </div>
-        {routes.length === 0 ? (
-          <p class="empty">No requests were counted.</p>
-        ) : (
-          <table class="cards" aria-labelledby="routes-title">
-            <thead>
-              <tr>
-                <th scope="col">Route</th>
-                {COLUMNS.map(([name]) => (
-                  <th scope="col" class="num">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {routes.map((route) => (
-                <tr>
-                  <th scope="row" class="mono">
-                    {route.route}
-                  </th>
-                  {COLUMNS.map(([name, cell]) => (
-                    <td class="num" data-label={name}>
-                      {cell(route)}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
-      </section>
+      {shown === undefined || shown.total.requests === 0 ? (
+        <p class="empty">No requests were counted.</p>
+      ) : (
+        <>
+          <Sums series={shown} />
+          <Charts series={shown} isOfAll={route === null && routes.length > 1} />
+        </>
+      )}
+      {route !== null || routes.length === 0 ? null : <ByRoute view={view} routes={routes} />}
     </Page>
   );
 }
 
-const COLUMNS: readonly (readonly [name: string, cell: (route: RouteDay) => string])[] = [
-  ["Requests", ({ requests }) => grouped(requests)],
-  ["Prevented", ({ prevented }) => grouped(prevented)],
-  ["Conflicts", ({ conflicts }) => grouped(conflicts)],
-  ["Errors", ({ errors }) => grouped(errors)],
-  ["Origin, 95%", ({ originP95Ms }) => msText(originP95Ms)],
-  ["Gateway, 95%", ({ gatewayP95Ms }) => msText(gatewayP95Ms)],
-];
-
-function Bars({ view, day }: { readonly view: View; readonly day: HoursView }) {
-  const last = Math.floor(view.now / HOUR_MS);
-  const bars = Array.from({ length: HOURS }, (_, back) => {
-    const at = new Date((last - HOURS + 1 + back) * HOUR_MS).toISOString();
-    const routes = day.hours.find((hour) => hour.at === at)?.routes ?? [];
-    const sum = (of: (route: RouteHourView) => number): number => routes.reduce((all, route) => all + of(route), 0);
-    return { at, requests: sum(({ requests }) => requests), prevented: sum(({ prevented }) => prevented) };
-  });
-  const most = Math.max(1, ...bars.map(({ requests }) => requests));
-  const height = (count: number): string => ((100 * count) / most).toFixed(1);
+function Sums({ series: { total } }: { readonly series: DaySeries }) {
   return (
-    <>
-      <svg
-        class="day"
-        viewBox={`0 0 ${HOURS * 10} 100`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label="Requests by hour"
-      >
-        {bars.map(({ at, requests, prevented }, index) => (
-          <g>
-            <title>{`${hourText(at)}: ${grouped(requests)} requests, ${grouped(prevented)} prevented`}</title>
-            <rect
-              class="all"
-              x={index * 10 + 1}
-              y={100 - Number(height(requests))}
-              width="8"
-              height={height(requests)}
-            />
-            <rect
-              class="prevented"
-              x={index * 10 + 1}
-              y={100 - Number(height(prevented))}
-              width="8"
-              height={height(prevented)}
-            />
-          </g>
-        ))}
-      </svg>
-      <p class="soft small">
-        {hourText(bars[0]?.at ?? "")} to now, at most {grouped(most)} requests in an hour
-      </p>
-    </>
+    <dl class="tiles two">
+      <CountTile
+        name="Duplicates prevented"
+        count={total.prevented}
+        says="replayed, attached or refused: none of them reached the origin"
+      />
+      <CountTile name="Requests" count={total.requests} says="to protected routes" />
+    </dl>
   );
 }
 
-/** The busiest first. */
-function routesOf({ hours }: HoursView): readonly RouteDay[] {
-  const all = hours.flatMap(({ routes }) => routes);
-  return [...Map.groupBy(all, ({ route }) => route)]
-    .map(([route, parts]): RouteDay => {
-      const sum = (of: (part: RouteHourView) => number): number => parts.reduce((total, part) => total + of(part), 0);
-      const counted = (outcomes: readonly Outcome[]): number =>
-        sum((part) =>
-          part.outcomes.reduce((total, { outcome, count }) => total + (outcomes.includes(outcome) ? count : 0), 0),
-        );
-      return {
-        route,
-        requests: sum(({ requests }) => requests),
-        prevented: sum(({ prevented }) => prevented),
-        conflicts: counted(CONFLICTS),
-        errors: counted(ERRORS),
-        originP95Ms: worst(parts.map(({ origin }) => origin.p95Ms)),
-        gatewayP95Ms: worst(parts.map(({ gateway }) => gateway.p95Ms)),
-      };
-    })
-    .toSorted((one, other) => other.requests - one.requests);
+function Charts({ series: { hours, total }, isOfAll }: { readonly series: DaySeries; readonly isOfAll: boolean }) {
+  const bars = (full: Counted, part?: Counted) =>
+    hours.map((hour) => ({
+      at: hour.at,
+      full: hour[full] ?? 0,
+      part: part === undefined ? (hour[full] ?? 0) : (hour[part] ?? 0),
+    }));
+  const slowest = isOfAll ? ", slowest route" : "";
+  return (
+    <section class="card" aria-labelledby="hours-title">
+      <div class="head">
+        <h2 id="hours-title">By hour</h2>
+        <span class="soft small">{hourText(hours[0]?.at ?? "")} UTC to now</span>
+      </div>
+      <div class="charts">
+        <Chart
+          title="Requests"
+          figure={grouped(total.requests)}
+          part="prevented"
+          bars={bars("requests", "prevented")}
+          unit=""
+        />
+        <Chart title="Replays" figure={grouped(total.replays)} part="" bars={bars("replays")} unit="" />
+        <Chart title="Conflicts" figure={grouped(total.conflicts)} part="" bars={bars("conflicts")} unit="" />
+        <Chart title="Errors" figure={grouped(total.errors)} part="" bars={bars("errors")} unit="" />
+        <Chart
+          title={`Origin, 95%${slowest}`}
+          figure={msText(total.originP95Ms)}
+          part="median"
+          bars={bars("originP95Ms", "originP50Ms")}
+          unit=" ms"
+        />
+        <Chart
+          title={`Gateway, 95%${slowest}`}
+          figure={msText(total.gatewayP95Ms)}
+          part="median"
+          bars={bars("gatewayP95Ms", "gatewayP50Ms")}
+          unit=" ms"
+        />
+      </div>
+      <details>
+        <summary>As a table</summary>
+        <Table
+          labelledBy="hours-title"
+          columns={[["Hour, UTC"], ...COLUMNS.map(([name]) => [name, "num"] as const)]}
+          rows={hours
+            .filter(({ requests }) => requests > 0)
+            .map((hour) =>
+              [<>{hourText(hour.at)}</>].concat(COLUMNS.map(([, member, text]) => <>{text(hour[member])}</>)),
+            )}
+        />
+      </details>
+    </section>
+  );
 }
 
-function worst(values: readonly (number | null)[]): number | null {
-  const measured = values.filter((value) => value !== null);
-  return measured.length === 0 ? null : Math.max(...measured);
+function ByRoute({ view: { paths }, routes }: { readonly view: View; readonly routes: DayOfRoutes["routes"] }) {
+  return (
+    <section class="card" id="routes">
+      <div class="head">
+        <h2 id="routes-title">By route</h2>
+        <span class="soft small">times: the worst hour's</span>
+      </div>
+      <Table
+        labelledBy="routes-title"
+        columns={[["Route"], ...COLUMNS.map(([name]) => [name, "num"] as const)]}
+        rows={routes.map((one) => [<RouteLink paths={paths} route={one.route} />].concat(cellsOf(one)))}
+      />
+    </section>
+  );
+}
+
+function RouteLink({ paths, route }: { readonly paths: Paths; readonly route: string }) {
+  return (
+    <a class="mono" href={`${paths.day}?${new URLSearchParams({ route }).toString()}`}>
+      {route}
+    </a>
+  );
+}
+
+function cellsOf({ total, hours }: DaySeries) {
+  return COLUMNS.map(([, member, text]) => (
+    <span>
+      {text(total[member])} <Spark values={hours.map((hour) => hour[member] ?? 0)} />
+    </span>
+  ));
+}
+
+type Counted = Exclude<keyof HourPoint, "at">;
+
+const COLUMNS: readonly (readonly [name: string, member: Counted, text: (value: number | null) => string])[] = [
+  ["Requests", "requests", countText],
+  ["Prevented", "prevented", countText],
+  ["Replays", "replays", countText],
+  ["Conflicts", "conflicts", countText],
+  ["Errors", "errors", countText],
+  ["Origin, 95%", "originP95Ms", msText],
+  ["Gateway, 95%", "gatewayP95Ms", msText],
+];
+
+function countText(count: number | null): string {
+  return grouped(count ?? 0);
 }
 
 function msText(ms: number | null): string {
   return ms === null ? "–" : `${grouped(ms)} ms`;
-}
-
-/** `2026-11-23 08:00`. */
-function hourText(iso: string): string {
-  return iso.slice(0, 16).replace("T", " ");
 }

@@ -10,6 +10,7 @@ import type { Actor } from "../access/auth.ts";
 import type { Operator } from "../operator.ts";
 import { refuseForm } from "./change.tsx";
 import type { Signed } from "./guard.ts";
+import { Copyable } from "./copyable.tsx";
 import { FormToken, LogReason, Page, show } from "./page.tsx";
 import { groupedAtLeast } from "./rates.tsx";
 import { UnreachableShards } from "./shards.tsx";
@@ -178,8 +179,12 @@ function ChangeForm({ view, filter: { destination, state }, event, reason }: Cha
   return (
     <form class="card" id="change" method="post" action={view.paths.events} aria-labelledby="change-title">
       <h2 id="change-title">{which}</h2>
-      <p class={event === null ? "" : "mono"}>
-        {event === null ? "Choose one above to change it alone." : event.split("~")[2]}
+      <p>
+        {event === null ? (
+          "Choose one above to change it alone."
+        ) : (
+          <Copyable text={event.split("~")[2] ?? ""} what="the event's id" />
+        )}
       </p>
       <FormToken view={view} />
       <input type="hidden" name="destination" value={destination} />

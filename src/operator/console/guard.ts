@@ -4,20 +4,27 @@ import { createMiddleware } from "hono/factory";
 import { type Actor, addressOf, assertionOf } from "../access/auth.ts";
 import { formTokenOf, readSession } from "./session.ts";
 import { sessionCookie } from "./session-cookie.ts";
-import type { ConsolePorts, Paths, View, Viewer } from "./view.ts";
+import { type ConsolePorts, type Paths, siteOf, type View, type Viewer } from "./view.ts";
 
 /** What handlers behind the guard get. */
 export interface Signed {
   readonly Variables: { readonly view: View };
 }
 
-export function guard(paths: Paths, { tokens, auth, operator }: ConsolePorts) {
+export function guard(paths: Paths, ports: ConsolePorts) {
+  const { tokens, auth, operator } = ports;
   return createMiddleware<Signed>(async (c, proceed) => {
     const now = Date.now();
     const { headers } = c.req.raw;
     const show = (actor: Actor, formToken: string): Promise<void> => {
       const viewer: Viewer = { actor, formToken };
-      c.set("view", { paths, viewer, now, isChangingLayout: operator.isChangingLayout });
+      c.set("view", {
+        site: siteOf(c.req.raw, ports),
+        paths,
+        viewer,
+        now,
+        isChangingLayout: operator.isChangingLayout,
+      });
       return proceed();
     };
     const byAccess = await auth.admitByAccess(headers);

@@ -7,6 +7,7 @@ import { formatDuration } from "./browser/duration.ts";
 import { Page } from "./page.tsx";
 import { groupedAtLeast, Rates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
+import { CountTile, Tile } from "./tiles.tsx";
 import { ShardsTable, UnreachableShards, unreachableText, size } from "./shards.tsx";
 import type { RouteRates } from "./traffic.ts";
 import type { View } from "./view.ts";
@@ -21,6 +22,8 @@ export interface OverviewProps {
   /** Shards that do not answer. */
   readonly unreachable: readonly string[];
   readonly rates: readonly RouteRates[];
+  /** Duplicates that did not reach the origin in the last day. */
+  readonly prevented: number;
   readonly warnings: readonly RouteWarning[];
   /** Every key has its own object: nothing can be counted or listed. */
   readonly isPerKey: boolean;
@@ -85,7 +88,7 @@ export function Overview(props: OverviewProps) {
             since the counters started; <a href={paths.day}>the last 24 hours</a>
           </span>
         </div>
-        <Rates rates={rates} />
+        <Rates view={view} rates={rates} />
       </section>
 
       {isPerKey ? null : <Busiest view={view} shards={shards} unreachable={unreachable} />}
@@ -98,37 +101,48 @@ interface OpenProps extends OverviewProps {
 }
 
 /** What is not completed. */
-function Open({ view, total, shards, unreachable, inFlight, undecided }: OpenProps) {
+function Open({ view, total, shards, unreachable, inFlight, undecided, prevented }: OpenProps) {
   const { paths } = view;
   const oldestWaitingMs = Math.max(0, ...shards.map((shard) => shard.oldestWaitingMs));
   return (
     <>
-      <dl class="tiles" id="counts" data-live>
-        <Tile name="In flight" count={total.inFlight} says="calls to the origin" />
-        <Tile
+      <dl class="tiles six" id="counts" data-live>
+        <CountTile name="Duplicates prevented" count={prevented} says="in 24 hours" href={paths.day} />
+        <CountTile
+          name="In flight"
+          count={total.inFlight}
+          says="at the origin"
+          href={paths.listed({ state: "started" })}
+        />
+        <CountTile
           name="Unknown"
           count={total.unknown}
           isAtLeast={total.atLeast.includes("unknown")}
           says="need a decision"
           alert={total.unknown > 0}
+          href={paths.listed({ state: "unknown" })}
         />
-        <Tile
+        <CountTile
           name="Waiting"
           count={total.waiting}
           isAtLeast={total.atLeast.includes("waiting")}
           says={oldestWaitingMs < LATE_MS ? "for an attempt" : `one due for ${formatDuration(oldestWaitingMs)}`}
           alert={oldestWaitingMs >= LATE_MS}
-          href={total.waiting === 0 ? null : paths.listed({ state: "waiting" })}
+          href={paths.listed({ state: "waiting" })}
         />
-        <Tile name="Failed" count={total.failed} isAtLeast={total.atLeast.includes("failed")} says="can be retried" />
-        <div>
-          <dt>Stored</dt>
-          <dd class="n">{size(shards.reduce((sum, { bytes }) => sum + bytes, 0))}</dd>
-          <dd class="soft small">
-            in {unreachable.length === 0 ? "" : `${shards.length} of `}
-            {shards.length + unreachable.length} shards
-          </dd>
-        </div>
+        <CountTile
+          name="Failed"
+          count={total.failed}
+          isAtLeast={total.atLeast.includes("failed")}
+          says="can be retried"
+          href={paths.listed({ state: "failed" })}
+        />
+        <Tile
+          name="Stored"
+          figure={size(shards.reduce((sum, { bytes }) => sum + bytes, 0))}
+          says={`in ${unreachable.length === 0 ? "" : `${shards.length} of `}${shards.length + unreachable.length} shards`}
+          href={paths.shards}
+        />
       </dl>
 
       <section class="card" id="undecided" data-live>
@@ -199,26 +213,6 @@ function Busiest({ view, shards, unreachable }: Pick<OverviewProps, "view" | "sh
         <ShardsTable shards={busiest} labelledBy="shards-title" />
       )}
     </section>
-  );
-}
-
-interface TileProps {
-  readonly name: string;
-  readonly count: number;
-  readonly isAtLeast?: boolean;
-  readonly says: string;
-  readonly alert?: boolean;
-  /** Of the list of these records; `null`: there is none. */
-  readonly href?: string | null;
-}
-
-function Tile({ name, count, isAtLeast = false, says, alert = false, href = null }: TileProps) {
-  return (
-    <div class={alert ? "alert" : undefined}>
-      <dt>{name}</dt>
-      <dd class="n">{groupedAtLeast(count, isAtLeast)}</dd>
-      <dd class="soft small">{href === null ? says : <a href={href}>{says}</a>}</dd>
-    </div>
   );
 }
 

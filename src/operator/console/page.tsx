@@ -4,9 +4,10 @@ import { html } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { HtmlEscapedString } from "hono/utils/html";
 import type { Actor } from "../access/auth.ts";
-import type { Paths, View } from "./view.ts";
+import { type Paths, type Site, siteText, type View } from "./view.ts";
 
 interface DocumentProps {
+  readonly site: Site;
   readonly title: string;
   readonly styleSrc: string;
   readonly scriptSrc?: string;
@@ -17,12 +18,12 @@ interface DocumentProps {
   readonly children: Child;
 }
 
-export function Document({ title, styleSrc, scriptSrc, now, news, from, children }: DocumentProps) {
+export function Document({ site, title, styleSrc, scriptSrc, now, news, from, children }: DocumentProps) {
   return html`<!doctype html>${(
       <html lang="en" data-now={now}>
         <head>
           <meta charset="utf-8" />
-          <title>{`${title} · Onceway`}</title>
+          <title>{`${title} · ${siteText(site)} · Onceway`}</title>
           <meta name="viewport" content="width=device-width, initial-scale=1" />
           <meta name="color-scheme" content="light dark" />
           <link rel="stylesheet" href={styleSrc} />
@@ -57,6 +58,7 @@ interface PageProps {
 
 export function Page({ view, title, place, news, from, children }: PageProps) {
   const {
+    site,
     paths,
     viewer: { actor },
     now,
@@ -67,13 +69,22 @@ export function Page({ view, title, place, news, from, children }: PageProps) {
     </a>
   );
   return (
-    <Document title={title} styleSrc={paths.style} scriptSrc={paths.script} now={now} news={news ?? ""} from={from}>
+    <Document
+      site={site}
+      title={title}
+      styleSrc={paths.style}
+      scriptSrc={paths.script}
+      now={now}
+      news={news ?? ""}
+      from={from}
+    >
       <a class="skip unseen" href="#main">
         Skip to content
       </a>
       <header class="bar">
         <div>
           <Brand href={paths.overview} />
+          <SiteName site={site} />
           <nav aria-label="Console">
             {link("Overview", paths.overview, "overview")}
             {link("Records", paths.records, "records")}
@@ -128,6 +139,15 @@ export function LogReason({ value }: { readonly value: string }) {
   );
 }
 
+/** Where a change takes effect: on every page, and beside the buttons that change something. */
+export function SiteName({ site: { host, environment } }: { readonly site: Site }) {
+  return (
+    <span class="site">
+      {environment === null ? null : <strong>{environment}</strong>} <span class="small">{host}</span>
+    </span>
+  );
+}
+
 /** The logo: many lines come in, one goes out. */
 export function Brand({ href }: { readonly href: string }) {
   return (
@@ -150,18 +170,20 @@ export function Brand({ href }: { readonly href: string }) {
 }
 
 interface MessageProps {
+  readonly site: Site;
   readonly paths: Paths;
   readonly title: string;
   readonly text: string;
 }
 
 /** A page with only a message. */
-export function Message({ paths, title, text }: MessageProps) {
+export function Message({ site, paths, title, text }: MessageProps) {
   return (
-    <Document title={title} styleSrc={paths.style}>
+    <Document site={site} title={title} styleSrc={paths.style}>
       <main id="main">
         <div class="card sign-in">
           <Brand href={paths.overview} />
+          <SiteName site={site} />
           <h1>{title}</h1>
           <p>{text}</p>
           <p>

@@ -6,11 +6,14 @@ import type { ListRequest } from "../list-request.ts";
 import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
 import { ID_PREFIX } from "../request-schema.ts";
 import { Day } from "./day.tsx";
+import { preventedIn } from "./day-counts.ts";
 import type { Signed } from "./guard.ts";
 import { Overview } from "./overview.tsx";
 import { show } from "./page.tsx";
 import { RecordPage } from "./record.tsx";
 import { readFilter, Records } from "./records.tsx";
+import type { Examples } from "../resolve-example.ts";
+import { Remembered } from "../remembered.ts";
 import { Shards } from "./shards.tsx";
 import { ratesOf } from "./traffic.ts";
 import type { ConsolePorts, Paths } from "./view.ts";
@@ -18,6 +21,9 @@ import type { ConsolePorts, Paths } from "./view.ts";
 /** The overview reads this many records and shows the first few; the list shows all. */
 const MAX_READ = 100;
 const SHOWN = 5;
+
+/** Of the number of a day: open overviews refresh every two seconds, and each time all shards would have to be asked. */
+const DAY_STANDS_MS = 30_000;
 
 /** Shown on the list, because the record has no page any more. */
 const FORGOTTEN =
@@ -27,12 +33,15 @@ export function pageRoutes(
   app: Hono<Signed>,
   paths: Paths,
   { operator, traffic, hours, warnings: readWarnings, routes }: ConsolePorts,
+  examples: Examples,
 ): void {
+  const lastDay = new Remembered<number>(DAY_STANDS_MS);
   app.get(paths.overview, async (c) => {
-    const [{ shards, unreachable }, counts, warnings] = await Promise.all([
+    const [{ shards, unreachable }, counts, warnings, prevented] = await Promise.all([
       operator.counts(),
       traffic(),
       readWarnings(),
+      lastDay.get("prevented", c.var.view.now, async () => preventedIn(await hours())),
     ]);
     // Usually there is nothing to list, so that a refresh asks no shard for it.
     const [inFlight, undecided] = await Promise.all([
@@ -46,12 +55,15 @@ export function pageRoutes(
       rates: ratesOf(counts),
       inFlight,
       undecided,
+      prevented,
       isPerKey: operator.isPerKey,
     };
     return show(<Overview view={c.var.view} {...props} />);
   });
 
-  app.get(paths.day, async (c) => show(<Day view={c.var.view} day={await hours()} />));
+  app.get(paths.day, async (c) =>
+    show(<Day view={c.var.view} day={await hours()} route={c.req.query("route") ?? null} />),
+  );
 
   app.get(paths.shards, async (c) => show(<Shards view={c.var.view} {...await operator.counts()} />));
 
@@ -79,7 +91,9 @@ export function pageRoutes(
   app.get(`${paths.records}/:id{[0-9a-f]{64}}`, async (c) => {
     const record = await operator.inspect(recordId(c.req.param("id")));
     if (record === null) return c.notFound();
-    return show(<RecordPage view={c.var.view} record={record} draft={null} />);
+    const { view } = c.var;
+    const example = await examples.of(record, view.viewer.actor, view.now);
+    return show(<RecordPage view={view} record={record} draft={null} example={example} />);
   });
 
   app.get(`${paths.records}/:id{[0-9a-f]{64}}/body`, async (c) => {

@@ -1,11 +1,12 @@
 // Replays and conflicts of each route, as bars with figures.
 
 import type { RouteRates } from "./traffic.ts";
+import type { View } from "./view.ts";
 
 /** The busiest routes; the metrics have all. */
 const SHOWN_ROUTES = 8;
 
-export function Rates({ rates }: { readonly rates: readonly RouteRates[] }) {
+export function Rates({ view, rates }: { readonly view: View; readonly rates: readonly RouteRates[] }) {
   if (rates.length === 0) {
     return (
       <p class="empty">
@@ -30,7 +31,7 @@ export function Rates({ rates }: { readonly rates: readonly RouteRates[] }) {
         {rates.slice(0, SHOWN_ROUTES).map(({ route, requests, replays, conflicts }) => (
           <tr>
             <th scope="row" class="mono">
-              {route}
+              <a href={view.paths.listed({ route })}>{route}</a>
             </th>
             <td class="num" data-label="Requests">
               {grouped(requests)}

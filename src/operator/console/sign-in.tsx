@@ -3,17 +3,29 @@
 import type { Hono } from "hono";
 import { addressOf } from "../access/auth.ts";
 import type { Signed } from "./guard.ts";
-import { Brand, Document, show } from "./page.tsx";
+import { Brand, Document, show, SiteName } from "./page.tsx";
 import { beginSession } from "./session.ts";
 import { dropSessionCookie, isPrivate, setSessionCookie } from "./session-cookie.ts";
-import { type ConsolePorts, type Paths, textFields } from "./view.ts";
+import { type ConsolePorts, type Paths, type Site, siteOf, textFields } from "./view.ts";
 
-export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth, operator }: ConsolePorts): void {
+export function signingIn(app: Hono<Signed>, paths: Paths, ports: ConsolePorts): void {
+  const { tokens, auth, operator } = ports;
   app.post(paths.signIn, async (c) => {
     const { next: wanted, "operator-token": given } = await textFields(c.req.raw);
     const next = ownPath(paths, wanted);
     const refuse = (status: number, error: string, headers = {}) =>
-      show(<SignIn paths={paths} error={error} done={null} next={next} isFromElsewhere={false} />, status, headers);
+      show(
+        <SignIn
+          site={siteOf(c.req.raw, ports)}
+          paths={paths}
+          error={error}
+          done={null}
+          next={next}
+          isFromElsewhere={false}
+        />,
+        status,
+        headers,
+      );
     if (!isPrivate(c)) return refuse(403, "This connection is not encrypted. Open the console over https.");
     const token = (given ?? "").trim();
     const admission = await auth.admitToken(token, addressOf(c.req.raw.headers), Date.now());
@@ -38,7 +50,16 @@ export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth, opera
     const done = c.req.query("everywhere") === undefined ? null : "All console sessions have ended.";
     // A link on another site sends no SameSite=Strict cookie, even with a valid session.
     const isFromElsewhere = c.req.header("Sec-Fetch-Site") === "cross-site";
-    return show(<SignIn paths={paths} error={error} done={done} next={next} isFromElsewhere={isFromElsewhere} />);
+    return show(
+      <SignIn
+        site={siteOf(c.req.raw, ports)}
+        paths={paths}
+        error={error}
+        done={done}
+        next={next}
+        isFromElsewhere={isFromElsewhere}
+      />,
+    );
   });
   // Needs no form token and works after the session has ended: signing out harms nobody.
   app.post(paths.signOut, (c) => {
@@ -58,6 +79,7 @@ function ownPath(paths: Paths, wanted: string | undefined): string {
 const ORIGIN = "https://console.invalid";
 
 interface SignInProps {
+  readonly site: Site;
   readonly paths: Paths;
   readonly error: string | null;
   /** A confirmation of the last action. */
@@ -67,12 +89,13 @@ interface SignInProps {
   readonly isFromElsewhere: boolean;
 }
 
-function SignIn({ paths, error, done, next, isFromElsewhere }: SignInProps) {
+function SignIn({ site, paths, error, done, next, isFromElsewhere }: SignInProps) {
   return (
-    <Document title="Sign in" styleSrc={paths.style}>
+    <Document site={site} title="Sign in" styleSrc={paths.style}>
       <main id="main">
         <div class="card sign-in">
           <Brand href={paths.overview} />
+          <SiteName site={site} />
           <form method="post" action={paths.signIn}>
             <h1>Sign in</h1>
             {done === null ? null : (

@@ -1,4 +1,5 @@
-// Times relative to now, and absolute. The script keeps elements with `data-at` up to date.
+// Times relative to now, in UTC, and in the operator's own zone, which only the browser knows. The script keeps elements with `data-at` up
+// to date; without it there is UTC alone.
 
 import { relative } from "./browser/duration.ts";
 
@@ -15,7 +16,7 @@ export function Time({ at, now, rel = "ago" }: TimeProps) {
       <span data-at={at} data-rel={rel}>
         {relative(rel, at, now)}
       </span>{" "}
-      <span class="abs">{absolute(at, now)}</span>
+      <span class="abs">{absolute(at, now)}</span> <span class="abs" data-at={at} data-rel="local" />
     </time>
   );
 }

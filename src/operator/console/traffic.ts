@@ -15,10 +15,16 @@ export interface RouteRates {
 }
 
 /** Retries that got the first response. */
-const REPLAYS: ReadonlySet<string> = new Set(["replay", "attached"]);
+export const REPLAYS: ReadonlySet<string> = new Set(["replay", "attached"]);
 
 /** Refused because of the key's record: other request, in flight, outcome unknown, response not kept. */
-const CONFLICTS: ReadonlySet<string> = new Set(["in-flight", "mismatch", "outcome-unknown", "not-kept", "key-expired"]);
+export const CONFLICTS: ReadonlySet<string> = new Set([
+  "in-flight",
+  "mismatch",
+  "outcome-unknown",
+  "not-kept",
+  "key-expired",
+]);
 
 /** By route, busiest first. */
 export function ratesOf(counts: readonly OutcomeCount[]): readonly RouteRates[] {

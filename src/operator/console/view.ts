@@ -13,6 +13,8 @@ import type { OutcomeCount } from "./traffic.ts";
 export interface ConsolePorts {
   /** The path for operators: `/_onceway`. */
   readonly basePath: string;
+  /** What this deployment is called; `null`: by its host alone. */
+  readonly environment: string | null;
   readonly operator: Operator;
   readonly audit: Pick<Audit, "page">;
   /** Outcomes by route since the counters started. */
@@ -28,6 +30,22 @@ export interface ConsolePorts {
   readonly auth: OperatorAuth;
 }
 
+/** Which gateway a page is of. */
+export interface Site {
+  /** As the browser shows it. */
+  readonly host: string;
+  readonly environment: string | null;
+}
+
+export function siteOf(request: Request, { environment }: Pick<ConsolePorts, "environment">): Site {
+  return { host: new URL(request.url).host, environment };
+}
+
+/** `staging, ops.example.com`. */
+export function siteText({ host, environment }: Site): string {
+  return environment === null ? host : `${environment}, ${host}`;
+}
+
 /** Who is signed in. */
 export interface Viewer {
   readonly actor: Actor;
@@ -36,6 +54,7 @@ export interface Viewer {
 }
 
 export interface View {
+  readonly site: Site;
   readonly paths: Paths;
   readonly viewer: Viewer;
   /** The server's time; all durations are relative to it. */

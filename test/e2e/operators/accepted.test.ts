@@ -84,7 +84,7 @@ it("the console counts it, shows when it is tried next, and has it tried at once
   const { page, complaints, close } = await openConsole(browser, scene);
   await signIn(page);
   expect(await page.locator("#counts").textContent()).toContain("Waiting1for an attempt");
-  await page.locator("#counts").getByRole("link", { name: "for an attempt" }).click();
+  await page.locator("#counts").getByRole("link", { name: "Waiting" }).click();
   const row = page.locator("#records tbody tr").filter({ hasText: key });
   expect(await row.locator("td[data-label='Next attempt']").textContent()).toMatch(/^in 9 min \d+ s /);
   await row.getByRole("link", { name: key }).click();

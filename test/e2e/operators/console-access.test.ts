@@ -60,7 +60,7 @@ async function unknownRecord(): Promise<{ readonly path: string; readonly key: s
 
 async function stateOf(path: string): Promise<string> {
   const { text } = await send(path, { cookie: await session() });
-  return /<title>.*: (\w+) · Onceway/.exec(text)?.[1] ?? "none";
+  return /<title>.*: (\w+) · /.exec(text)?.[1] ?? "none";
 }
 
 const isSignIn = ({ status, headers }: Awaited<ReturnType<typeof send>>): boolean =>

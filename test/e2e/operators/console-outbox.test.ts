@@ -134,7 +134,7 @@ it("an administrator counts a destination's events, sends them again, and drops 
   expect(await rows(page, "events")).toHaveLength(EVENTS_LEFT);
 
   await page.locator("#events tbody a").first().click();
-  const id = (await page.locator("#change p.mono").textContent())?.trim() ?? "";
+  const id = (await page.locator("#change p .mono").textContent())?.trim() ?? "";
   await fill("not wanted");
   await page.getByLabel("Sent again, they arrive").check();
   await page.getByRole("button", { name: "Drop" }).click();

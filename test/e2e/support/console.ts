@@ -22,7 +22,7 @@ export interface Operated {
 /** `lock`: as long as a test keeps a call in flight, and no longer than it waits for the next attempt. */
 export function startConsoleScene(
   lock: "6s" | "10m" = "10m",
-  settings: Readonly<Record<string, string[]>> = {},
+  settings: Readonly<Record<string, string | string[]>> = {},
 ): Promise<OperatorScene> {
   const timeout = lock === "6s" ? "5s" : "9m";
   return startOperatorScene({ shards: 4, scope: ["none"], timeout, lock, ...settings }, [

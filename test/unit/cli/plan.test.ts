@@ -202,7 +202,7 @@ describe("npx onceway plan", () => {
 
   it("warns of so many shards that operators' requests cannot call them all", async () => {
     const { code, stdout } = await runOnceway([...ARGUMENTS, "--rps", "100000"]);
-    expect([code, stdout]).toEqual([0, expect.stringContaining("With more than 2500 shards")]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("With more than 2000 shards")]);
   });
 
   it("takes answers without a body, and says which bodies no shard keeps", async () => {

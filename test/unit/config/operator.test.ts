@@ -44,6 +44,21 @@ describe("operator_hostname and operator_listener", () => {
   });
 });
 
+describe("environment", () => {
+  const read = (environment: unknown) => ({ IDEMPOTENCY: { environment }, ROUTES: [PAYMENTS] });
+
+  it("is a name, and none by default", () => {
+    expect(configOf(env()).environment).toBeNull();
+    for (const name of ["staging", "EU production 2", "a", "x".repeat(30)]) {
+      expect(configOf(read(name)).environment).toBe(name);
+    }
+  });
+
+  it.each(["", " ", "<b>", "staging ", "x".repeat(31), 7])("is not %s", (name) => {
+    expect(problemsOf(read(name)).map(({ path }) => path)).toEqual(["IDEMPOTENCY.environment"]);
+  });
+});
+
 describe("operator_path", () => {
   it("is /_onceway, or one or more plain segments", () => {
     expect(configOf(env()).operatorPath).toBe("/_onceway");

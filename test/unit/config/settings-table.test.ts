@@ -144,6 +144,7 @@ describe("the table of settings", () => {
       "excerpt",
       "cors.origins",
       "operator_hostname",
+      "environment",
     ]);
   });
 });

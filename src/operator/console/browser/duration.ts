@@ -1,7 +1,7 @@
 // Durations as people read them. The server renders them and the browser keeps them up to date.
 
 const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
+export const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 

@@ -2,6 +2,7 @@
 // script every page works, but shows the moment when it was loaded.
 
 import { relative } from "./duration.ts";
+import { localTimeHere } from "./local-time.ts";
 
 const REFRESH_MS = 2000;
 const GIVE_UP_MS = 10_000;
@@ -26,7 +27,8 @@ function readClock(from: Document): void {
 
 function tick(): void {
   for (const element of document.querySelectorAll<HTMLElement>("[data-at]")) {
-    const text = relative(element.dataset["rel"], Number(element.dataset["at"]), serverNow());
+    const { at, rel } = element.dataset;
+    const text = rel === "local" ? localTimeHere(Number(at), serverNow()) : relative(rel, Number(at), serverNow());
     if (element.textContent !== text) element.textContent = text;
   }
 }
@@ -37,9 +39,9 @@ function say(text: string, kind: string): void {
   state.dataset["kind"] = kind;
 }
 
-/** A region's content without the times that update by themselves. */
+/** A region's content without what the browser itself changes: times, and what a button says after its click. */
 function essence(region: Element): string {
-  return region.innerHTML.replace(/(data-at="\d+"[^>]*>)[^<]*/g, "$1");
+  return region.innerHTML.replace(/(data-at="\d+"[^>]*>|class="copy"[^>]*>)[^<]*/g, "$1");
 }
 
 /** Somebody is typing or selecting text in the region: it must not be replaced. */
@@ -59,7 +61,8 @@ function isInUse(region: Element): boolean {
 
 /** Identifies a focusable element before and after a replacement. */
 function nameOf(element: Element): string {
-  return element.getAttribute("href") ?? element.closest("details")?.id ?? element.id;
+  const own = element.getAttribute("href") ?? element.getAttribute("aria-label");
+  return own ?? element.closest("details")?.id ?? element.id;
 }
 
 function focusable(root: Element, name: string): HTMLElement | undefined {
@@ -135,8 +138,9 @@ pause?.addEventListener("click", () => {
 });
 document.addEventListener("visibilitychange", () => schedule(0));
 
+readClock(document);
+tick();
 if (document.querySelector("[data-live]") !== null) {
-  readClock(document);
   say("Live", "live");
   document.getElementById("live")?.removeAttribute("hidden");
   setInterval(() => {

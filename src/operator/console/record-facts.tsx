@@ -1,0 +1,163 @@
+// What is known of a record beside its state, history and response: its request, its times and rules, and the names under which it is found.
+
+import type { Drive } from "../../core/record.ts";
+import { keyHashOf } from "../../core/units.ts";
+import type { RecordDetail } from "../operator.ts";
+import { formatDuration } from "./browser/duration.ts";
+import { Copyable, CopyButton } from "./copyable.tsx";
+import { size } from "./shards.tsx";
+import { Time } from "./time.tsx";
+import type { View } from "./view.ts";
+
+interface RecordFactsProps {
+  readonly view: View;
+  readonly record: RecordDetail;
+}
+
+/** What is noted of the request, and how often it came again. */
+function Request({ view, record: { request, replays, excerpt } }: RecordFactsProps) {
+  const { caller, label } = request ?? { caller: null, label: null };
+  const facts: readonly (readonly [name: string, value: string])[] =
+    request === null
+      ? []
+      : [
+          ["Request", `${request.method} ${request.target ?? ""}`.trimEnd()],
+          ["Body", request.sizeBytes === null ? "" : size(request.sizeBytes)],
+          ["Begins with", excerpt?.text ?? ""],
+        ];
+  return (
+    <>
+      {facts
+        .filter(([, value]) => value !== "")
+        .map(([name, value]) => (
+          <>
+            <dt>{name}</dt>
+            <dd class="mono">{value}</dd>
+          </>
+        ))}
+      {label === null ? null : (
+        <>
+          <dt>Label</dt>
+          <dd>
+            <Copyable text={label} what="the label" />
+          </dd>
+        </>
+      )}
+      {caller === null ? null : (
+        <>
+          <dt>Caller</dt>
+          <dd class="copyable">
+            <a class="mono" href={view.paths.listed({ caller })}>
+              {caller}
+            </a>{" "}
+            <CopyButton what="the digest of the caller" />
+          </dd>
+        </>
+      )}
+      {replays === null ? null : (
+        <>
+          <dt>Replayed</dt>
+          <dd>
+            {replays.count} {replays.count === 1 ? "time" : "times"} in 24 hours, last{" "}
+            <Time at={replays.lastAt} now={view.now} />
+          </dd>
+        </>
+      )}
+    </>
+  );
+}
+
+export function RecordFacts({ record, view }: RecordFactsProps) {
+  const { now } = view;
+  const { id, shard, layout, route, attempt, startedAt, lockedUntil, expiresAt, fingerprint, policy } = record;
+  const { nextAttemptAt, giveUpAt, lastAttempt } = record;
+  return (
+    <dl class="facts">
+      <Request record={record} view={view} />
+      <dt>Route</dt>
+      <dd class="mono">{route}</dd>
+      <dt>{attempt === 0 ? "Accepted" : "Attempt"}</dt>
+      <dd>
+        {attempt === 0 ? null : `${attempt}, `}
+        <Time at={startedAt} now={now} />
+      </dd>
+      {nextAttemptAt === null ? null : (
+        <>
+          <dt>Next attempt</dt>
+          <dd>
+            {attempt + 1}, <Time at={nextAttemptAt} now={now} rel="due" />
+          </dd>
+        </>
+      )}
+      {giveUpAt === null || lastAttempt === null ? null : (
+        <>
+          <dt>Given up</dt>
+          <dd>
+            after attempt {lastAttempt}, or <Time at={giveUpAt} now={now} rel="in" />
+          </dd>
+        </>
+      )}
+      {lockedUntil > now ? (
+        <>
+          <dt>Lock ends</dt>
+          <dd>
+            <Time at={lockedUntil} now={now} rel="in" />
+          </dd>
+        </>
+      ) : null}
+      {expiresAt === null ? null : (
+        <>
+          <dt>Expires</dt>
+          <dd>
+            <Time at={expiresAt} now={now} rel="in" />
+          </dd>
+        </>
+      )}
+      <dt>Policy</dt>
+      <dd>
+        unknown = "{policy.unknown}", lock {formatDuration(policy.lockMs)}, retention{" "}
+        {formatDuration(policy.retentionMs)}
+        {policy.unknown === "retry"
+          ? ""
+          : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`}
+        {policy.drive === undefined ? "" : `, ${driveText(policy.drive)}`}
+        {policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`}
+      </dd>
+      {record.sealed ? (
+        <>
+          <dt>Sealed</dt>
+          <dd>key and response are for the caller only; a search for the full key finds the record</dd>
+        </>
+      ) : null}
+      <dt>Shard</dt>
+      <dd class="mono">{shard}</dd>
+      {view.isChangingLayout ? (
+        <>
+          <dt>Layout</dt>
+          <dd class="mono">{layout}</dd>
+        </>
+      ) : null}
+      <dt>Record</dt>
+      <dd>
+        <Copyable text={id} what="the record's id" />
+      </dd>
+      <dt>In logs</dt>
+      <dd>
+        <Copyable text={keyHashOf(id)} what="the key's hash in logs" />
+      </dd>
+      <dt>Command</dt>
+      <dd>
+        <Copyable text={`npx onceway show ${keyHashOf(id)}`} what="the command" />
+      </dd>
+      <dt>Fingerprint</dt>
+      <dd>
+        <Copyable text={fingerprint} what="the fingerprint" />
+      </dd>
+    </dl>
+  );
+}
+
+function driveText({ attempts, firstPauseMs, longestPauseMs, giveUpAfterMs }: Drive): string {
+  const pauses = `${formatDuration(firstPauseMs)} to ${formatDuration(longestPauseMs)}`;
+  return `at most ${attempts} attempts in ${formatDuration(giveUpAfterMs)}, ${pauses} between them`;
+}
