@@ -33,7 +33,7 @@ export async function startSealedScene(
   settings: GatewayVars["IDEMPOTENCY"] = { sealed: true },
 ): Promise<SealedScene> {
   const origin = await startOrigin();
-  const IDEMPOTENCY = { origin: origin.url, shards: 1, timeout: "1s", lock: "2s", ...settings };
+  const IDEMPOTENCY = { origin: origin.url, shards: 1, timeout: "20s", lock: "30s", ...settings };
   const varsOf = (ROUTES: GatewayVars["ROUTES"]): GatewayVars => ({ IDEMPOTENCY, ROUTES, ADMIN_TOKEN });
   let gateway = await startWorkerd({ stateDir: await makeStateDir(), vars: varsOf(routes), bindings: secrets });
   return {
