@@ -77,7 +77,7 @@ export function writeDriven(record: IdempotencyRecord): readonly SqlStorageValue
 
 export function readDriven(text: string | null): Driven | null {
   if (text === null) return null;
-  const { drive, acceptedAt, giveUpAt, lastAttempt, isParked }: Driven = JSON.parse(text);
+  const { drive, acceptedAt, giveUpAt, lastAttempt, isParked, message }: Driven = JSON.parse(text);
   return {
     drive: {
       attempts: drive.attempts,
@@ -89,6 +89,7 @@ export function readDriven(text: string | null): Driven | null {
     giveUpAt: epochMs(giveUpAt),
     lastAttempt,
     ...(isParked === true && { isParked }),
+    ...(message !== undefined && { message: { ...message, firstSentAt: epochMs(message.firstSentAt) } }),
   };
 }
 

@@ -20,7 +20,8 @@ function publish(ledger: Ledger, ids: readonly string[], destination = "hook"): 
   const claim = started();
   ledger.save(record, null, claim);
   const events = ids.map((id) => ({ id, destination, event: JSON.stringify({ id }) }));
-  ledger.save(record, ledger.find(record), completed(claim), { events });
+  const done = completed(claim);
+  ledger.save(record, ledger.find(record), done, { events, eventsDue: done.completedAt });
   return record;
 }
 
