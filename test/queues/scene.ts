@@ -22,6 +22,8 @@ export interface QueueSceneOptions {
   /** The value of `give_up.after`. */
   readonly giveUp: string;
   readonly timeoutMs: number;
+  /** More settings of the queue. */
+  readonly rules?: Readonly<Record<string, unknown>>;
 }
 
 export interface QueueScene {
@@ -89,14 +91,21 @@ function parkedIn(file: string): readonly string[] {
 
 /** The gateway beside the deliverer, in one process. */
 async function startConsumer(
-  { consumer, key = ["id"], folder, giveUp, timeoutMs }: QueueSceneOptions,
+  { consumer, key = ["id"], folder, giveUp, timeoutMs, rules: more = {} }: QueueSceneOptions,
   ports: Ports,
 ): Promise<Gateway> {
   const script = await readFile(new URL("../support/deliverer.js", import.meta.url), "utf8");
   const unknown = consumer === "unprotected" ? "hold" : consumer;
   const verify = unknown === "verify" ? { verify: "/by-key/{key}" } : {};
   const origin = `http://127.0.0.1:${ports.origin}`;
-  const rules = { key, unknown, ...verify, give_up: { after: giveUp }, dead_letter: { binding: "ORDERS_DEAD" } };
+  const rules = {
+    key,
+    unknown,
+    ...verify,
+    give_up: { after: giveUp },
+    dead_letter: { binding: "ORDERS_DEAD" },
+    ...more,
+  };
   return startWorkerd({
     stateDir: join(folder, "state"),
     vars: {

@@ -440,6 +440,7 @@ export class World {
     this.limits = [];
     this.destinations?.crash();
     this.#eventRules.crash();
+    this.#letterRules.crash();
     this.bucket?.crash(this.disk.durable);
     this.#host.crash();
     this.clock.clearAll();

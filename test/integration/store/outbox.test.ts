@@ -50,7 +50,8 @@ describe("the outbox", () => {
       ledger.save(record, null, claim);
       storage.sql.exec("CREATE TRIGGER full BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'full'); END");
       const events = [{ id: "1", destination: "hook", event: "{}" }];
-      const complete = (): void => ledger.save(record, ledger.find(record), completed(claim), { events });
+      const complete = (): void =>
+        ledger.save(record, ledger.find(record), completed(claim), { events, eventsDue: completed(claim).completedAt });
       expect(complete).toThrow("full");
       expect(new Ledger(storage).outbox.destinations()).toEqual([]);
       storage.sql.exec("DROP TRIGGER full");

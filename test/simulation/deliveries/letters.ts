@@ -11,6 +11,7 @@ import { eventRows } from "../events/outbox-rows.ts";
 import type { Facts } from "../facts.ts";
 import type { Rules } from "../rules.ts";
 
+/** How the destinations of letters begin. */
 export const LETTERS = "dead-letters:";
 
 type Parked = DurableRow & { readonly messageId: string };
@@ -38,10 +39,18 @@ export class LetterRules {
     ...NOWHERE,
     batch: { events: 100, bytes: 250_000 },
     send: (letters) => {
-      for (const { id, since } of letters) this.#taken.add(`${id} at ${since}`);
-      return Promise.resolve(ACCEPTED);
+      const { promise, resolve } = Promise.withResolvers<Sent>();
+      this.#calls.push({ letters: letters.map(({ id, since }) => `${id} at ${since}`), resolve });
+      return promise;
     },
   };
+
+  /** Calls that are held until what they send is durable (output gate), and that the object is lost with. */
+  #calls: { readonly letters: readonly string[]; readonly resolve: (sent: Sent) => void }[] = [];
+
+  crash(): void {
+    this.#calls = [];
+  }
 
   commits(disk: Disk, rows: ReadonlyMap<string, DurableRow>): void {
     const fresh: string[] = [];
@@ -51,6 +60,14 @@ export class LetterRules {
       if (!this.#ever.has(letter)) fresh.push(id);
       this.#ever.add(letter);
     }
+    for (const { letters, resolve } of this.#calls) {
+      for (const letter of letters) {
+        if (!this.#ever.has(letter)) this.#rules.broken("G9", `letter ${letter} is sent, and it is not durable`);
+        this.#taken.add(letter);
+      }
+      resolve(ACCEPTED);
+    }
+    this.#calls = [];
     const now = parkedIn(rows);
     for (const [record, before] of this.#parked) {
       const { messageId } = before;
