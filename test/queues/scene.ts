@@ -22,13 +22,15 @@ export interface QueueSceneOptions {
   /** The value of `give_up.after`. */
   readonly giveUp: string;
   readonly timeoutMs: number;
-  /** More settings of the queue. */
-  readonly rules?: Readonly<Record<string, unknown>>;
+  /** The token of an operator. */
+  readonly adminToken?: string;
 }
 
 export interface QueueScene {
   readonly broker: Broker;
   readonly origin: EffectsOrigin;
+  /** Of the gateway. */
+  url(): string;
   /** SIGKILL to the gateway; `whileDown` is called before it starts again. */
   crash(whileDown: () => void): Promise<void>;
   /** The ids of the messages that are stored with a record whose outcome is unknown. The gateway is killed first. */
@@ -77,6 +79,7 @@ export async function startQueueScene(options: QueueSceneOptions): Promise<Queue
       await gateway.kill9();
       return new Set(shardFiles({ stateDir: join(folder, "state") }).flatMap(parkedIn));
     },
+    url: () => gateway.url,
     output: () => gateway.output(),
     close: async () => void (await Promise.all([broker.close(), origin.close(), gateway.stop()])),
   };
@@ -91,21 +94,14 @@ function parkedIn(file: string): readonly string[] {
 
 /** The gateway beside the deliverer, in one process. */
 async function startConsumer(
-  { consumer, key = ["id"], folder, giveUp, timeoutMs, rules: more = {} }: QueueSceneOptions,
+  { consumer, key = ["id"], folder, giveUp, timeoutMs, adminToken }: QueueSceneOptions,
   ports: Ports,
 ): Promise<Gateway> {
   const script = await readFile(new URL("../support/deliverer.js", import.meta.url), "utf8");
   const unknown = consumer === "unprotected" ? "hold" : consumer;
   const verify = unknown === "verify" ? { verify: "/by-key/{key}" } : {};
   const origin = `http://127.0.0.1:${ports.origin}`;
-  const rules = {
-    key,
-    unknown,
-    ...verify,
-    give_up: { after: giveUp },
-    dead_letter: { binding: "ORDERS_DEAD" },
-    ...more,
-  };
+  const rules = { key, unknown, ...verify, give_up: { after: giveUp }, dead_letter: { binding: "ORDERS_DEAD" } };
   return startWorkerd({
     stateDir: join(folder, "state"),
     vars: {
@@ -113,6 +109,7 @@ async function startConsumer(
       ROUTES: [],
       QUEUES: [{ queue: QUEUE, to: "/orders", ...rules }],
     },
+    ...(adminToken !== undefined && { bindings: { ADMIN_TOKEN: adminToken } }),
     extraBindings: ['(name = "ORDERS_DEAD", queue = "letters")'],
     extraServices: [
       `(name = "letters", external = (address = "127.0.0.1:${ports.letters}", http = ()))`,
