@@ -20,6 +20,9 @@ import type { StoredRequest } from "./stored-request.ts";
 /** How fast slices grow again when records are small. */
 const GROWTH = 4;
 
+/** The largest message of a queue (platform limit). Its dead letter is made of it, in the turn that erases its record. */
+const MAX_MESSAGE_BYTES = 128_000;
+
 interface ErasableRow extends PlaceRow {
   readonly id: string;
   readonly name: string;
@@ -35,6 +38,8 @@ interface ErasableRow extends PlaceRow {
   readonly asks: number;
   /** 1: it is a parked message that may have a dead letter. */
   readonly tells: number;
+  /** Of that message, or more. */
+  readonly letter_bytes: number;
   /** 1: its key may be remembered. */
   readonly outlasts: number;
 }
@@ -79,7 +84,7 @@ export class ExpiredRecords {
     const most = Math.min(limit, this.#atOnce);
     const found = this.#sql
       .exec<ErasableRow>(
-        `SELECT ${PLACE_COLUMNS}, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote, remember_ms IS NOT NULL AS outlasts, request IS NOT NULL AS asks, driven ->> '$.message' IS NOT NULL AS tells FROM records ${FIRST_CHUNKS} WHERE ${IS_AT_REST} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
+        `SELECT ${PLACE_COLUMNS}, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote, remember_ms IS NOT NULL AS outlasts, request IS NOT NULL AS asks, driven ->> '$.message' IS NOT NULL AS tells, CASE WHEN driven ->> '$.message' IS NULL THEN 0 ELSE ifnull(octet_length(request_body), ${MAX_MESSAGE_BYTES}) END AS letter_bytes FROM records ${FIRST_CHUNKS} WHERE ${IS_AT_REST} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
         lastExpired(now),
         most,
       )
@@ -161,7 +166,10 @@ function countInSlice(rows: readonly ErasableRow[]): number {
   let count = 0;
   for (const row of rows) {
     if (slice.isSpent) break;
-    slice.take(1 + (fitsSlice(row) ? row.chunks : 0), row.head_bytes + (fitsSlice(row) ? row.bytes : 0));
+    slice.take(
+      1 + row.tells + (fitsSlice(row) ? row.chunks : 0),
+      row.head_bytes + row.letter_bytes + (fitsSlice(row) ? row.bytes : 0),
+    );
     count += 1;
   }
   return count;

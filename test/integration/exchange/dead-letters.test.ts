@@ -81,6 +81,11 @@ it("goes out when its record expires, with the message", async () => {
   expect(await bench.stored(head.record.id)).toBeNull();
   await bench.deliverAlarm();
   expect(await letters(bench)).toHaveLength(1);
+  // Operators are told of it too.
+  const alerts = await bench.within((_ledger, { storage }) =>
+    storage.sql.exec("SELECT count(*) AS n FROM outbox WHERE event LIKE '%alert.dead-letter%'").one(),
+  );
+  expect(alerts).toEqual({ n: 1 });
 });
 
 it("goes out when another message replaces the expired record, before the alarm", async () => {
@@ -119,6 +124,37 @@ it("has a body that was stored in chunks, and none that is too large for a lette
     expect(JSON.stringify(letter).includes("xxx")).toBe(hasBody);
     expect(await bench.within(({ bodies }) => bodies.eraseAt())).not.toBeNull();
   }
+});
+
+it("goes out in slices, so that no turn has to hold many large ones", async () => {
+  const bench = new ShardBench();
+  bench.origin = () => new Response("?", { status: 504 });
+  const body = JSON.stringify("x".repeat(100_000));
+  const messages = 40;
+  for (let at = 0; at < messages; at += 1) {
+    const head = messageHead();
+    await deliver(bench, head, body);
+    expect(await deliver(bench, again(head), body)).toBe("parked");
+  }
+  const count = (): Promise<number> =>
+    bench
+      .within((_ledger, { storage }) =>
+        storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM records WHERE request IS NOT NULL").one(),
+      )
+      .then(({ n }) => n);
+  pass(2 * UNKNOWN_RETENTION_MS);
+  await bench.deliverAlarm();
+  const left = await count();
+  expect(left).toBeGreaterThan(0);
+  expect(left).toBeLessThan(messages);
+  for (let alarms = 0; alarms < messages && (await count()) > 0; alarms += 1) await bench.deliverAlarm();
+  expect(await count()).toBe(0);
+  const stored = await bench.within((_ledger, { storage }) =>
+    storage.sql
+      .exec("SELECT count(*) AS letters, count(DISTINCT id) AS ids FROM outbox WHERE destination = ?", DESTINATION)
+      .one(),
+  );
+  expect(stored).toEqual({ letters: messages, ids: messages });
 });
 
 it("says that the origin rejected what was released", async () => {
