@@ -7,7 +7,7 @@ import { type ConfigReading, readConfig } from "./config/read.ts";
 import type { Origin } from "./config/resolved.ts";
 import type { Alert } from "./core/alerts.ts";
 import { type ConsumerPorts, queueConsumer, retryLater } from "./events/consume.ts";
-import { deadLetterQueueIn } from "./events/dead-letter.ts";
+import { deadLetterQueueIn } from "./http/dead-letter.ts";
 import { queueTrials } from "./events/trial.ts";
 import { Encryptions } from "./http/encryption.ts";
 import { Audit } from "./operator/access/audit.ts";

@@ -1,6 +1,7 @@
 // Reads every variable whose name starts with `QUEUES`: lists of queues whose messages are processed. A queue's rules are those
 // of a route that no request matches, so that records, checks and lists need to know one kind of rules.
 
+import type { StatusRule } from "../core/outbox.ts";
 import type { RouteDraft } from "./cross-checks.ts";
 import { readTables, variablesOf } from "./read-tables.ts";
 import { mergeSettings, resolveRoute } from "./resolve.ts";
@@ -96,10 +97,11 @@ export function resolveQueue({ name, settings, written }: QueueDraft, defaults: 
   const route = resolveRoute(name, queueLabel(queue), merged, []);
   // For messages that an operator releases.
   const policy = { ...route.rules.policy, drive: driveOf({ after: giveUpAfterMs }) };
+  const deadLetters = { queue, binding: deadLetter.binding, done: statusRules(done) };
   return {
     name,
     queue,
-    route: { ...route, ...NO_REQUEST, origin, keyFrom: key.sources, rules: { ...route.rules, policy } },
+    route: { ...route, ...NO_REQUEST, origin, keyFrom: key.sources, rules: { ...route.rules, policy, deadLetters } },
     url,
     hasIdAsKey: key.hasIdAsKey,
     scopeParts: scope,
@@ -108,6 +110,16 @@ export function resolveQueue({ name, settings, written }: QueueDraft, defaults: 
     giveUpAfterMs,
     deadLetter: deadLetter.binding,
   };
+}
+
+const CLASSES = [1, 2, 3, 4, 5] as const;
+
+/** Statuses as briefly as the settings write them: they are stored with each parked message. */
+function statusRules(statuses: readonly number[]): readonly StatusRule[] {
+  return CLASSES.flatMap((one): readonly StatusRule[] => {
+    const own = statuses.filter((status) => Math.trunc(status / 100) === one);
+    return own.length === 100 ? [`${one}xx`] : own;
+  });
 }
 
 /** A message is no request: no method matches, and no host is part of its scope. */

@@ -3,6 +3,7 @@
 
 import type { Alert } from "../core/alerts.ts";
 import type { LogRule } from "../core/outcome.ts";
+import type { DeadLetterRule } from "../core/parked-message.ts";
 import type { Policy } from "../core/record.ts";
 import type { DurationMs } from "../core/units.ts";
 import type { VerdictLists } from "../core/verdict.ts";
@@ -74,6 +75,8 @@ export interface RouteRules {
   readonly mismatchStatus: number;
   /** Names of response headers that a replay leaves out; lower case. */
   readonly omitHeaders: readonly string[];
+  /** Only of queues. */
+  readonly deadLetters?: DeadLetterRule;
 }
 
 /** Which parts of a body count in the fingerprint: all but those at the pointers, or only those. */

@@ -1,6 +1,7 @@
 // Accepted requests: when their next attempt begins, and when no other does.
 
 import type { PauseAdvice } from "./events.ts";
+import type { ParkedMessage } from "./parked-message.ts";
 import type { Attempt, Drive, Driven, Waiting } from "./record.ts";
 import { durationMs, type DurationMs, type EpochMs, later, latest } from "./units.ts";
 
@@ -21,8 +22,9 @@ export function drivenAnew(promise: Driven, made: number, now: EpochMs): Driven 
 }
 
 /** What is stored of a message whose outcome is unknown: no attempt is promised until an operator releases it. */
-export function parked(drive: Drive, made: number, now: EpochMs): Driven {
-  return { drive, acceptedAt: now, giveUpAt: now, lastAttempt: made, isParked: true };
+export function parked(drive: Drive, made: number, message: ParkedMessage | undefined, now: EpochMs): Driven {
+  const promise = { drive, acceptedAt: now, giveUpAt: now, lastAttempt: made, isParked: true } as const;
+  return message === undefined ? promise : { ...promise, message };
 }
 
 /** The pause after the attempt that was the `tried`th of its promise: 1 for the first. */

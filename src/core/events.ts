@@ -2,6 +2,7 @@
 // follows which event.
 
 import type { Elsewhere, Home } from "./home.ts";
+import type { ParkedMessage } from "./parked-message.ts";
 import type { Completed, Failed, IdempotencyRecord, Remembered, Started, Unknown, Waiting } from "./record.ts";
 import type { AttemptId, EpochMs, Fingerprint } from "./units.ts";
 import type { EndReason, NoResult } from "./verdict.ts";
@@ -42,7 +43,7 @@ export type LifeCycleEvent =
   /** The time of an accepted request has come, and what is stored of it cannot be read: no attempt is made. */
   | { readonly type: "unreadable" }
   /** A queue's message, whose outcome is unknown, is to be stored with its record, for an operator. */
-  | { readonly type: "park"; readonly fingerprint: Fingerprint }
+  | { readonly type: "park"; readonly fingerprint: Fingerprint; readonly message?: ParkedMessage }
   /** A monitor's client wants to know the outcome of the request whose fingerprint begins with `print`, or to cancel it. */
   | { readonly type: "look" | "cancel"; readonly print: string }
   /** An object of a newer layout asks whether there is a record. */

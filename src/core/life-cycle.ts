@@ -52,7 +52,10 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
       const isThis = current.state === "unknown" && current.fingerprint === event.fingerprint;
       if (!isThis || drive === undefined) return unchanged(record, { type: "nothing-due" });
       if (current.driven !== undefined) return unchanged(record, { type: "parked" });
-      return changed({ ...current, driven: parked(drive, current.attempt.number, now) }, { type: "parked" });
+      return changed(
+        { ...current, driven: parked(drive, current.attempt.number, event.message, now) },
+        { type: "parked" },
+      );
     }
     case "look":
       return lookAt(record, current, event.print);

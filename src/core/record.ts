@@ -11,6 +11,7 @@
 // An accepted request is `waiting` before its first attempt and between two; startAt begins the next one.
 
 import type { Publication } from "./outbox.ts";
+import type { ParkedMessage } from "./parked-message.ts";
 import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 
 /**
@@ -84,6 +85,8 @@ export interface Driven {
   readonly lane?: number;
   /** Set for a queue's message, which nobody would send again: it is never given up, but left to an operator. */
   readonly isParked?: true;
+  /** Set with `isParked`, if the message's end without a settled result makes a dead letter. */
+  readonly message?: ParkedMessage;
 }
 
 /** An attempt is in flight. */

@@ -15,12 +15,12 @@ import {
 } from "../core/delivery.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
 import type { DeadLetterReport } from "../http/alert-report.ts";
+import { deadLetter, type DeadLetterQueue } from "../http/dead-letter.ts";
 import { type DeliveryReport, shardAnswerOf } from "../http/delivery-report.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import type { ExchangeRequest } from "../http/message.ts";
 import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
-import { deadLetter, type DeadLetterQueue } from "./dead-letter.ts";
-import { bodyOf, type QueueMessage, type ReadMessage, readMessage } from "./message.ts";
+import { bodyOf, factsOf, type QueueMessage, type ReadMessage, readMessage } from "./message.ts";
 
 /** A message with the two ways to decide about it. If neither is called, the platform takes it as acknowledged. */
 export interface DeliveredMessage extends QueueMessage {
@@ -195,7 +195,8 @@ export class QueueConsumer {
     const letters = this.#ports.deadLetterQueue(binding);
     if (letters === null) throw new Error(`there is no queue binding ${binding}`);
     const body = bodyOf(message);
-    const { letter, hasBody } = deadLetter(message, body, { queue, reason, status, recordId }, new Date());
+    const dead = { ...factsOf(message, body), queue, reason, status, recordId, wasParked: false };
+    const { letter, hasBody } = deadLetter(dead, body?.bytes ?? null, new Date());
     await letters.send(letter, { contentType: "json" });
     return hasBody || body === null;
   }

@@ -5,7 +5,8 @@ import { sourceText } from "../config/key-source.ts";
 import { type Layout, layoutName } from "../config/layout.ts";
 import type { Queue } from "../config/resolved.ts";
 import type { DeadReason } from "../core/delivery.ts";
-import { attemptId, MAX_KEY_LENGTH } from "../core/units.ts";
+import type { BodyKind, MessageFacts } from "../core/parked-message.ts";
+import { attemptId, epochMs, MAX_KEY_LENGTH } from "../core/units.ts";
 import { comparisonOf } from "../http/comparison.ts";
 import { named, namedElders } from "../http/exchange-request.ts";
 import { findKey } from "../http/find-key.ts";
@@ -38,19 +39,35 @@ export interface QueueMessage {
 export interface MessageBody {
   readonly bytes: Uint8Array;
   readonly type: string;
+  readonly kind: BodyKind;
 }
 
 const encoder = new TextEncoder();
 
 /** JSON for everything but text and bytes; `null` when the body has no JSON form. */
 export function bodyOf({ body }: QueueMessage): MessageBody | null {
-  if (typeof body === "string") return { bytes: encoder.encode(body), type: "text/plain;charset=utf-8" };
+  if (typeof body === "string") return { bytes: encoder.encode(body), type: "text/plain;charset=utf-8", kind: "text" };
   // Copied, because the bytes are given away with the request, and a dead letter may need them.
-  if (body instanceof ArrayBuffer) return { bytes: new Uint8Array(body.slice(0)), type: "application/octet-stream" };
-  if (body instanceof Uint8Array) return { bytes: new Uint8Array(body), type: "application/octet-stream" };
+  if (body instanceof ArrayBuffer) return binaryBody(new Uint8Array(body.slice(0)));
+  if (body instanceof Uint8Array) return binaryBody(new Uint8Array(body));
   const text = jsonOf(body);
   if (text === null) return null;
-  return { bytes: encoder.encode(text), type: isEvent(body) ? "application/cloudevents+json" : "application/json" };
+  const type = isEvent(body) ? "application/cloudevents+json" : "application/json";
+  return { bytes: encoder.encode(text), type, kind: "json" };
+}
+
+function binaryBody(bytes: Uint8Array): MessageBody {
+  return { bytes, type: "application/octet-stream", kind: "bytes" };
+}
+
+/** What a dead letter says of the message. One without a JSON form has no body there. */
+export function factsOf({ id, attempts, timestamp }: QueueMessage, body: MessageBody | null): MessageFacts {
+  return {
+    messageId: id,
+    deliveries: attempts,
+    firstSentAt: epochMs(timestamp.getTime()),
+    bodyKind: body?.kind ?? "json",
+  };
 }
 
 /** An event in JSON has these attributes (CloudEvents 1.0, section "Required attributes"). */
@@ -157,7 +174,7 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
       verification,
       telemetry: { log: route.log, serverTiming: false, trace: null },
       ...(noted?.excerpt === undefined ? null : { excerpt: noted.excerpt }),
-      ...(isHeld || isTooOld ? { park: true as const } : null),
+      ...(isHeld || isTooOld ? { park: true as const, message: factsOf(message, body) } : null),
       layout: own,
       ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
     },

@@ -4,6 +4,7 @@
 
 import type { Layout } from "../config/layout.ts";
 import type { Origin, RouteRules } from "../config/resolved.ts";
+import type { MessageFacts } from "../core/parked-message.ts";
 import type { AttemptId, DurationMs, Fingerprint, RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { BodyReader } from "./body-reader.ts";
@@ -174,6 +175,8 @@ export interface ExchangeHead {
   readonly async?: AsyncRequest;
   /** Set for a queue's message that is not to wait any longer: if its outcome is unknown, it is stored with its record. */
   readonly park?: true;
+  /** Only with `park`: what its dead letter would say of it. */
+  readonly message?: MessageFacts;
   /** The layout of the object that is addressed. If it is absent, the Worker's code is older than layouts, and knows no hops. */
   readonly layout?: Layout;
   /** The layouts before it, oldest first; only in messages to the URLs for elders. */

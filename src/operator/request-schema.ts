@@ -34,7 +34,7 @@ export const RECORD_ID = /^[0-9a-f]{64}$/;
 
 /** As in the configuration. */
 export const GROUP_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-export const DESTINATION_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+export const DESTINATION_NAME = /^(?:dead-letters:)?[A-Za-z0-9_-]{1,64}$/;
 
 const MAX_REASON_LENGTH = 1000;
 const MAX_HEADERS = 100;

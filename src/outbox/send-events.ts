@@ -14,18 +14,21 @@ export interface OutgoingEvent {
   readonly event: string;
 }
 
+/** Where events are sent. */
+type Receiver = Pick<Destination, "target">;
+
 type Env = Readonly<Record<string, unknown>>;
 
 /** How long a webhook may take to answer. */
 const ANSWER_MS = 20_000;
 
 /** The most that one call takes: the platform's limits for a batch are 100 messages and 256 KB with its own data. */
-export function batchOf({ target }: Destination): { readonly events: number; readonly bytes: number } {
+export function batchOf({ target }: Receiver): { readonly events: number; readonly bytes: number } {
   return target.kind === "queue" ? { events: 100, bytes: 250_000 } : { events: 1, bytes: 0 };
 }
 
 export async function sendEvents(
-  { target }: Destination,
+  { target }: Receiver,
   events: readonly OutgoingEvent[],
   env: Env,
   now: Date,

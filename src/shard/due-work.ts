@@ -12,7 +12,7 @@ import type { Ledger } from "./store/ledger.ts";
 const ALARM_RETRY_MS = 5000;
 
 export interface DueWorkPorts {
-  readonly exchanges: Pick<Exchanges, "meetDeadlines">;
+  readonly exchanges: Pick<Exchanges, "meetDeadlines" | "steps">;
   readonly ledger: Ledger;
   readonly alarm: Alarm;
   readonly waitUntil: (promise: Promise<unknown>) => void;
@@ -26,7 +26,7 @@ export function doDueWork(
 ): void {
   const tasks = [
     () => ledger.bodies.eraseSome(),
-    () => ledger.expired.erase(now, ERASE_ROWS),
+    () => exchanges.steps.eraseExpired(now, ERASE_ROWS),
     () => ledger.excerpts.eraseSome(now, ERASE_ROWS),
     () => waitUntil(ledger.remote.eraseOne().catch(logFailure)),
     () => exchanges.meetDeadlines(now),

@@ -5,13 +5,14 @@ import type { Alert } from "../core/alerts.ts";
 import { durationMs } from "../core/units.ts";
 import type { AlertReceiver } from "../outbox/alert-event.ts";
 import { batchOf, sendEvents } from "../outbox/send-events.ts";
+import { deadLetterBinding } from "./dead-letters.ts";
 import type { Target } from "./outbox.ts";
 
 type Env = Readonly<Record<string, unknown>>;
 
 const HOUR_MS = 3_600_000;
 
-/** For events whose destination is no longer configured. They stay, and an operator sees why. */
+/** For events whose destination is no longer configured. They stay, and an operator sees why. Dead letters keep these times too. */
 export const NOWHERE: Target = {
   giveUpAfterMs: durationMs(72 * HOUR_MS),
   keepDeadMs: durationMs(30 * 24 * HOUR_MS),
@@ -26,6 +27,11 @@ export const NOWHERE: Target = {
 };
 
 export function eventTarget(name: string, env: Env): Target {
+  const binding = deadLetterBinding(name);
+  if (binding !== null) {
+    const target = { target: { kind: "queue", binding } } as const;
+    return { ...NOWHERE, batch: batchOf(target), send: (events, now) => sendEvents(target, events, env, now) };
+  }
   const destination = destinationsIn(env).get(name);
   if (destination === undefined) return NOWHERE;
   const { giveUpAfterMs, keepDeadMs } = destination;

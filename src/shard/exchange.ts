@@ -260,8 +260,14 @@ export class Exchange {
   /** Stores the message with its record. It is answered only when that is durable, as every write. */
   #park(refusal: ClientProblem): ExchangeAnswer {
     const { head } = this.#incoming;
-    const { request, rules } = head;
-    const event = { type: "park", fingerprint: request.fingerprint } as const;
+    const { request, rules, message } = head;
+    const parked =
+      message === undefined || rules.deadLetters === undefined ? null : { ...rules.deadLetters, ...message };
+    const event = {
+      type: "park",
+      fingerprint: request.fingerprint,
+      ...(parked === null ? null : { message: parked }),
+    } as const;
     const attachments = { request: () => this.#stored() };
     const { reply } = this.#shared.steps.take(this.#id, event, rules.policy, epochMs(Date.now()), attachments);
     return reply.type === "parked" ? parkedAnswer(head) : problemAnswer(head, refusal);

@@ -10,6 +10,7 @@ import { problemAnswer } from "./problem-answer.ts";
 import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "./body/event-offsets.ts";
 import type { RequestBody } from "./body/request-body.ts";
+import { DeadLetters } from "./dead-letters.ts";
 import { Drives } from "./drives.ts";
 import { Elders } from "./elders.ts";
 import { Exchange } from "./exchange.ts";
@@ -44,7 +45,8 @@ export class Exchanges {
     this.alerts = alerts;
     const outbox = new Outbox({ ...ports, alerts, count: (...counted) => traffic.relayed(...counted) });
     this.outbox = outbox;
-    this.steps = new RecordSteps({ ...ports, attempts, outbox, alerts, traffic });
+    const deadLetters = new DeadLetters({ ...ports, alerts, traffic });
+    this.steps = new RecordSteps({ ...ports, attempts, outbox, alerts, traffic, deadLetters });
     const verification = {
       ...ports,
       step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>

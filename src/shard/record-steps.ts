@@ -7,6 +7,7 @@ import { step } from "../core/life-cycle.ts";
 import { deadlineOf } from "../core/step.ts";
 import { type Attempt, type IdempotencyRecord, type Policy, promiseIn, type Started } from "../core/record.ts";
 import type { NewEvent } from "../core/outbox.ts";
+import { type DeadParkedMessage, deadParkedMessage } from "../core/parked-message.ts";
 import { updateHistory, verdictOf } from "../core/timeline.ts";
 import { durationMs, epochMs, type EpochMs, later, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
@@ -17,6 +18,7 @@ import type { Alerts } from "./alerts.ts";
 import type { Attachments } from "./store/attachments.ts";
 import type { Entry, Ledger } from "./store/ledger.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
+import type { DeadLetters } from "./dead-letters.ts";
 import type { Outbox } from "./outbox.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
 
@@ -36,6 +38,7 @@ export interface StepPorts {
   readonly traffic: Traffic;
   readonly outbox: Pick<Outbox, "eventsOf" | "published">;
   readonly alerts: Pick<Alerts, "ofStep" | "added">;
+  readonly deadLetters: DeadLetters;
 }
 
 export class RecordSteps {
@@ -139,6 +142,25 @@ export class RecordSteps {
     ledger.lockEnds.note(id, left);
   }
 
+  /** Erases some expired records, with the dead letters of those that were parked messages. */
+  eraseExpired(now: EpochMs, limit: number): void {
+    const { ledger, deadLetters, outbox } = this.#ports;
+    const written: { readonly id: RecordId; readonly dead: DeadParkedMessage; readonly letter: NewEvent }[] = [];
+    ledger.expired.erase(now, limit, (id, expired, left, request) => {
+      const dead = deadParkedMessage(expired, { type: "tick" }, left);
+      if (dead === null) return null;
+      const letter = deadLetters.letterOf(id, dead, request, now);
+      written.push({ id, dead, letter });
+      return letter;
+    });
+    if (written.length === 0) return;
+    outbox.published(
+      written.map(({ letter }) => letter),
+      now,
+    );
+    for (const { id, dead } of written) deadLetters.report(id, dead, now);
+  }
+
   /** One step of one record, without an `await`: all reads, decisions and writes here are one commit. */
   take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
     this.#ports.attempts.cutOff(id, now);
@@ -153,11 +175,14 @@ export class RecordSteps {
         bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
       }
       const history = updateHistory(entry?.history ?? [], before, event, result.record, now);
-      const events = this.#eventsOf(id, before, result, entry, attachments);
+      const dead = deadParkedMessage(before, event, result.record);
+      const letter = dead === null || entry === null ? null : this.#letterOf(id, dead, entry, now);
+      const events = [...this.#eventsOf(id, before, result, entry, attachments), ...(letter === null ? [] : [letter])];
       const told = this.#ports.alerts.ofStep(id, before, result.record, () => this.#route(id, entry, attachments), now);
-      this.#ports.ledger.save(id, entry, result.record, { ...attachments, history, events, told });
+      this.#ports.ledger.save(id, entry, result.record, { ...attachments, history, events, eventsDue: now, told });
       if (told !== null) this.#ports.alerts.added(told, now);
       if (events.length > 0) this.#ports.outbox.published(events, now);
+      if (dead !== null) this.#ports.deadLetters.report(id, dead, now);
       if (result.deadline !== null) this.#ports.alarm.moveTo(alarmFor(result.deadline, event, now));
       if (verdict !== null) bookkeep("counting a verdict", () => this.#ports.traffic.verdict(route, verdict));
       if (isGivenUp) bookkeep("counting what is given up", () => this.#ports.traffic.givenUp(route));
@@ -183,6 +208,11 @@ export class RecordSteps {
   ): readonly NewEvent[] {
     const told = { label: () => label ?? this.#ports.ledger.label(id, entry), response, originEvents };
     return this.#ports.outbox.eventsOf(id, before, record, told);
+  }
+
+  #letterOf(id: RecordId, dead: DeadParkedMessage, entry: Entry, now: EpochMs): NewEvent {
+    const { ledger, deadLetters } = this.#ports;
+    return deadLetters.letterOf(id, dead, ledger.request(id, entry), now);
   }
 
   #route(id: RecordId, entry: Entry | null, { label }: Attachments): string {

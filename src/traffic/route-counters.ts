@@ -116,7 +116,11 @@ export class RouteCounters {
 
   delivered(decision: DeliveryDecision, reason: DeadReason | null): void {
     increase(this.#deliveries, DELIVERY_DECISIONS.indexOf(decision));
-    if (reason !== null) increase(this.#deadLetters, DEAD_REASONS.indexOf(reason));
+    if (reason !== null) this.died(reason);
+  }
+
+  died(reason: DeadReason): void {
+    increase(this.#deadLetters, DEAD_REASONS.indexOf(reason));
   }
 
   claimed(state: ClaimState): void {
@@ -154,7 +158,9 @@ export class RouteCounters {
 
   get #ofQueue(): Pick<RouteNumbers, "deliveries" | "deadLetters"> {
     const deliveries = [...this.#deliveries];
-    return deliveries.every((count) => count === 0) ? {} : { deliveries, deadLetters: [...this.#deadLetters] };
+    return [...deliveries, ...this.#deadLetters].every((count) => count === 0)
+      ? {}
+      : { deliveries, deadLetters: [...this.#deadLetters] };
   }
 
   get #ofGroup(): Pick<RouteNumbers, "claims"> {
@@ -232,9 +238,11 @@ export function isNothing({
   moved = 0,
   givenUp = 0,
   deliveries = [],
+  deadLetters = [],
   claims = [],
   events = [],
 }: RouteNumbers): boolean {
-  const counts = [...requests, ...verdicts, ...attempts, ...asks, moved, givenUp, ...deliveries, ...claims, ...events];
+  const lists = [requests, verdicts, attempts, asks, deliveries, deadLetters, claims, events];
+  const counts = [moved, givenUp, ...lists.flat()];
   return !counts.some((count) => count > 0);
 }

@@ -128,6 +128,11 @@ export class Traffic {
     this.#countersOf(route).moved();
   }
 
+  /** Counts the dead letter of a parked message. */
+  died(route: string, reason: DeadReason): void {
+    this.#countersOf(route).died(reason);
+  }
+
   /** An accepted request was given up. */
   givenUp(route: string): void {
     this.#countersOf(route).givenUp();

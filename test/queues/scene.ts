@@ -22,11 +22,15 @@ export interface QueueSceneOptions {
   /** The value of `give_up.after`. */
   readonly giveUp: string;
   readonly timeoutMs: number;
+  /** The token of an operator. */
+  readonly adminToken?: string;
 }
 
 export interface QueueScene {
   readonly broker: Broker;
   readonly origin: EffectsOrigin;
+  /** Of the gateway. */
+  url(): string;
   /** SIGKILL to the gateway; `whileDown` is called before it starts again. */
   crash(whileDown: () => void): Promise<void>;
   /** The ids of the messages that are stored with a record whose outcome is unknown. The gateway is killed first. */
@@ -75,6 +79,7 @@ export async function startQueueScene(options: QueueSceneOptions): Promise<Queue
       await gateway.kill9();
       return new Set(shardFiles({ stateDir: join(folder, "state") }).flatMap(parkedIn));
     },
+    url: () => gateway.url,
     output: () => gateway.output(),
     close: async () => void (await Promise.all([broker.close(), origin.close(), gateway.stop()])),
   };
@@ -89,7 +94,7 @@ function parkedIn(file: string): readonly string[] {
 
 /** The gateway beside the deliverer, in one process. */
 async function startConsumer(
-  { consumer, key = ["id"], folder, giveUp, timeoutMs }: QueueSceneOptions,
+  { consumer, key = ["id"], folder, giveUp, timeoutMs, adminToken }: QueueSceneOptions,
   ports: Ports,
 ): Promise<Gateway> {
   const script = await readFile(new URL("../support/deliverer.js", import.meta.url), "utf8");
@@ -104,6 +109,7 @@ async function startConsumer(
       ROUTES: [],
       QUEUES: [{ queue: QUEUE, to: "/orders", ...rules }],
     },
+    ...(adminToken !== undefined && { bindings: { ADMIN_TOKEN: adminToken } }),
     extraBindings: ['(name = "ORDERS_DEAD", queue = "letters")'],
     extraServices: [
       `(name = "letters", external = (address = "127.0.0.1:${ports.letters}", http = ()))`,

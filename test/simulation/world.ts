@@ -15,6 +15,7 @@ import type { Origin as OriginOf } from "../../src/config/resolved.ts";
 import { type ClientRequest, Clients, type Duplicate, headFor } from "./clients.ts";
 import { Clock } from "./clock.ts";
 import { Broker } from "./deliveries/broker.ts";
+import { LetterRules, LETTERS } from "./deliveries/letters.ts";
 import { DeliveryRules } from "./deliveries/rules.ts";
 import { Destinations } from "./events/destinations.ts";
 import { type EventRow, eventRows } from "./events/outbox-rows.ts";
@@ -58,6 +59,7 @@ export class World {
   readonly clients: Clients;
   readonly broker: Broker | null;
   readonly #deliveryRules: DeliveryRules;
+  readonly #letterRules: LetterRules;
   readonly consumers: Consumers | null;
   readonly #claimRules: ClaimRules;
   readonly destinations: Destinations | null;
@@ -88,6 +90,7 @@ export class World {
     const answers = new AnswerRules(this.clock, this.facts, this.rules, plan, this.promises);
     this.clients = new Clients(answers, plan.keptBytes, trace);
     this.#deliveryRules = new DeliveryRules(this.clock, this.facts, this.rules);
+    this.#letterRules = new LetterRules(this.facts, this.rules);
     this.broker = plan.consumes ? new Broker(this, this.#deliveryRules) : null;
     this.#eventRules = new EventRules(plan.publishes, this.clock, this.facts, this.rules);
     this.destinations =
@@ -218,7 +221,8 @@ export class World {
       limiter: () => ({
         limit: () => new Promise((resolve) => this.limits.push((success) => resolve({ success }))),
       }),
-      destination: (name) => this.destinations?.target(name) ?? NOWHERE,
+      destination: (name) =>
+        name.startsWith(LETTERS) ? this.#letterRules.target : (this.destinations?.target(name) ?? NOWHERE),
     });
   }
 
@@ -424,6 +428,7 @@ export class World {
       }
       this.promises.commits(this.facts.rows);
       this.#deliveryRules.commits(this.facts.rows.values());
+      this.#letterRules.commits(this.disk, this.facts.rows);
       if (this.destinations !== null) this.#eventRules.commits(this.disk);
     });
     this.release();
@@ -435,6 +440,7 @@ export class World {
     this.limits = [];
     this.destinations?.crash();
     this.#eventRules.crash();
+    this.#letterRules.crash();
     this.bucket?.crash(this.disk.durable);
     this.#host.crash();
     this.clock.clearAll();
@@ -451,6 +457,7 @@ export class World {
 
   /** Everything that was published has been relayed. */
   endEvents(): void {
+    this.#letterRules.ends();
     if (this.destinations !== null) this.#eventRules.ends();
   }
 

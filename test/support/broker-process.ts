@@ -121,12 +121,24 @@ async function consume(): Promise<void> {
 
 const letterSchema = v.object({ id: v.string(), data: v.object({ messageId: v.string(), reason: v.string() }) });
 
+/** What `sendBatch` sends: each body in base64. */
+const batchSchema = v.object({
+  messages: v.array(
+    v.pipe(
+      v.object({ body: v.string() }),
+      v.transform(({ body }) => v.parse(letterSchema, JSON.parse(Buffer.from(body, "base64").toString()))),
+    ),
+  ),
+});
+
 /** What a producer binding of workerd talks to. */
 const server = createServer((request, response) => {
   void (async () => {
-    const { id, data } = v.parse(letterSchema, await json(request));
+    const isBatch = request.url?.endsWith("/batch") === true;
+    const said = await json(request);
+    const letters = isBatch ? v.parse(batchSchema, said).messages : [v.parse(letterSchema, said)];
     await strikes.at("letter-arrived");
-    write({ kind: "letter", id: data.messageId, letter: id, reason: data.reason });
+    for (const { id, data } of letters) write({ kind: "letter", id: data.messageId, letter: id, reason: data.reason });
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify({ metadata: { metrics: { backlogCount: 0, backlogBytes: 0 } } }));
     await strikes.at("letter-answered");

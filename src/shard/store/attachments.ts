@@ -27,8 +27,9 @@ export interface Attachments {
   readonly originEvents?: string | null;
   /** What operators may read of the request's body for a time; only with a claim. */
   readonly excerpt?: Excerpt | null;
-  /** The events of a result. */
+  /** The events of a result, and the dead letter of a parked message, with the time from which they are due. */
   readonly events?: readonly NewEvent[];
+  readonly eventsDue?: EpochMs;
   /** What operators are told of it. */
   readonly told?: Told | null;
 }

@@ -2,19 +2,26 @@
 // record, because its key is remembered, moves to the bucket in which that ends.
 
 import { step } from "../../core/life-cycle.ts";
-import { bodyNumber, type EpochMs, recordId } from "../../core/units.ts";
+import type { NewEvent } from "../../core/outbox.ts";
+import type { IdempotencyRecord } from "../../core/record.ts";
+import { bodyNumber, type EpochMs, type RecordId, recordId } from "../../core/units.ts";
 import type { Aliases } from "./aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
 import { expiryBucketOf, type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
 import { IS_AT_REST, NUMBER, numberAfter, PLACE_COLUMNS, placeIn, type PlaceRow } from "./record-numbers.ts";
 import { readRecord, RECORD_COLUMNS, type RecordRow } from "./record-row.ts";
 import { type RecordRows } from "./record-rows.ts";
+import type { OutboxRows } from "./outbox.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
 import { FIRST_CHUNKS } from "./response-rows.ts";
 import type { Sql } from "./schema.ts";
+import type { StoredRequest } from "./stored-request.ts";
 
 /** How fast slices grow again when records are small. */
 const GROWTH = 4;
+
+/** The largest message of a queue (platform limit). Its dead letter is made of it, in the turn that erases its record. */
+const MAX_MESSAGE_BYTES = 128_000;
 
 interface ErasableRow extends PlaceRow {
   readonly id: string;
@@ -29,6 +36,10 @@ interface ErasableRow extends PlaceRow {
   readonly remote: number;
   /** 1: a request is stored with it, whose body may have chunks of its own. */
   readonly asks: number;
+  /** 1: it is a parked message that may have a dead letter. */
+  readonly tells: number;
+  /** Of that message, or more. */
+  readonly letter_bytes: number;
   /** 1: its key may be remembered. */
   readonly outlasts: number;
 }
@@ -40,7 +51,16 @@ interface Stores {
   readonly expiryBuckets: ExpiryBuckets;
   readonly aliases: Aliases;
   readonly rows: RecordRows;
+  readonly outbox: OutboxRows;
 }
+
+/** Makes the dead letter of a parked message whose record is erased, or replaced by what is remembered of it; `null`: it has none. */
+export type LetterOf = (
+  id: RecordId,
+  expired: IdempotencyRecord,
+  left: IdempotencyRecord | null,
+  request: StoredRequest | null,
+) => NewEvent | null;
 
 export class ExpiredRecords {
   readonly #sql: Sql;
@@ -57,13 +77,14 @@ export class ExpiredRecords {
 
   /**
    * Erases at most `limit` records of expired buckets with their bodies, fewer when these are large. A body that is being read, or
-   * is too large for one slice, is only discarded. Returns how many records it erased or moved.
+   * is too large for one slice, is only discarded. The dead letters of parked messages are written in the same commit. Returns how
+   * many records it erased or moved.
    */
-  erase(now: EpochMs, limit: number): number {
+  erase(now: EpochMs, limit: number, letterOf: LetterOf = () => null): number {
     const most = Math.min(limit, this.#atOnce);
     const found = this.#sql
       .exec<ErasableRow>(
-        `SELECT ${PLACE_COLUMNS}, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote, remember_ms IS NOT NULL AS outlasts, request IS NOT NULL AS asks FROM records ${FIRST_CHUNKS} WHERE ${IS_AT_REST} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
+        `SELECT ${PLACE_COLUMNS}, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote, remember_ms IS NOT NULL AS outlasts, request IS NOT NULL AS asks, driven ->> '$.message' IS NOT NULL AS tells, CASE WHEN driven ->> '$.message' IS NULL THEN 0 ELSE ifnull(octet_length(request_body), ${MAX_MESSAGE_BYTES}) END AS letter_bytes FROM records ${FIRST_CHUNKS} WHERE ${IS_AT_REST} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
         lastExpired(now),
         most,
       )
@@ -72,7 +93,8 @@ export class ExpiredRecords {
     const rows = found.slice(0, count);
     const last = rows.at(-1);
     // Until the rows are gone, they name the bodies.
-    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last, rows, now));
+    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last, rows, now, letterOf));
+    if (rows.some(({ tells }) => tells === 1)) this.#stores.outbox.added();
     this.#stores.aliases.recount();
     const isCut = count < found.length;
     this.#atOnce = isCut ? count : GROWTH * most;
@@ -80,13 +102,15 @@ export class ExpiredRecords {
     return count;
   }
 
-  #eraseThrough(last: ErasableRow, rows: readonly ErasableRow[], now: EpochMs): void {
+  #eraseThrough(last: ErasableRow, rows: readonly ErasableRow[], now: EpochMs, letterOf: LetterOf): void {
     const { aliases, bodies, remote } = this.#stores;
     const isRead = rows.some(({ body }) => body !== null && bodies.isHeld(bodyNumber(body)));
     // Mostly each body has one chunk and nobody reads any: then one statement erases them all.
     if (!isRead && rows.some(({ chunks }) => chunks === 1)) bodies.eraseSingleChunks(placeIn(last));
     for (const row of rows) {
       const request = row.asks === 1 ? this.#stores.rows.request(recordId(row.id), placeIn(row)) : null;
+      // Before the message's chunks are discarded.
+      if (row.tells === 1) this.#writeLetter(row, request, now, letterOf);
       if (request?.body.kind === "chunks") bodies.discard(request.body.body);
       if (row.outlasts === 0 || !this.#moves(row, now)) aliases.erase(recordId(row.id));
       if (row.remote === 1) remote.discard(row.name);
@@ -99,15 +123,28 @@ export class ExpiredRecords {
     this.#sql.exec(`DELETE FROM records WHERE ${IS_AT_REST} AND number <= ${NUMBER}`, last.bucket, last.slot);
   }
 
+  #writeLetter(row: ErasableRow, request: StoredRequest | null, now: EpochMs, letterOf: LetterOf): void {
+    const id = recordId(row.id);
+    const { expired, left } = this.#expire(row, now);
+    const letter = letterOf(id, expired, left, request);
+    if (letter !== null) this.#stores.outbox.insert(id, [letter], now);
+  }
+
+  /** A record, and what is left of it. */
+  #expire(
+    { bucket, slot }: ErasableRow,
+    now: EpochMs,
+  ): { readonly expired: IdempotencyRecord; readonly left: IdempotencyRecord | null } {
+    const expired = readRecord(
+      this.#sql.exec<RecordRow>(`SELECT ${RECORD_COLUMNS} FROM records WHERE number = ${NUMBER}`, bucket, slot).one(),
+    );
+    return { expired, left: step(expired, { type: "tick" }, expired.policy, now).record };
+  }
+
   /** Moves what is left of a record, without its response; `false` if nothing is. */
   #moves(row: ErasableRow, now: EpochMs): boolean {
     const { rows, expiryBuckets } = this.#stores;
-    const expired = readRecord(
-      this.#sql
-        .exec<RecordRow>(`SELECT ${RECORD_COLUMNS} FROM records WHERE number = ${NUMBER}`, row.bucket, row.slot)
-        .one(),
-    );
-    const { record } = step(expired, { type: "tick" }, expired.policy, now);
+    const { left: record } = this.#expire(row, now);
     if (record === null) return false;
     const bucket = expiryBucketOf(record);
     expiryBuckets.add(bucket);
@@ -129,7 +166,10 @@ function countInSlice(rows: readonly ErasableRow[]): number {
   let count = 0;
   for (const row of rows) {
     if (slice.isSpent) break;
-    slice.take(1 + (fitsSlice(row) ? row.chunks : 0), row.head_bytes + (fitsSlice(row) ? row.bytes : 0));
+    slice.take(
+      1 + row.tells + (fitsSlice(row) ? row.chunks : 0),
+      row.head_bytes + row.letter_bytes + (fitsSlice(row) ? row.bytes : 0),
+    );
     count += 1;
   }
   return count;

@@ -121,6 +121,7 @@ export class Ledger {
       expiryBuckets,
       aliases,
       rows: this.#rows,
+      outbox: this.outbox,
     });
   }
 
@@ -145,7 +146,7 @@ export class Ledger {
     const large = largeBody(attachments.response ?? null);
     const aliases = record === null ? [] : (attachments.aliases ?? []).filter((name) => name !== id);
     const driving = drivingOf(entry?.record ?? null, record, attachments.request !== undefined);
-    const { events = [], excerpt = null, told = null } = attachments;
+    const { events = [], eventsDue = epochMs(0), excerpt = null, told = null } = attachments;
     const isAlone =
       left === null && large === null && aliases.length + events.length === 0 && excerpt === null && told === null;
     if (isAlone && (driving === "never" || driving === "keep")) {
@@ -163,7 +164,7 @@ export class Ledger {
         this.excerpts.erase(id, () => this.label(id, entry));
         this.excerpts.insert(id, excerpt);
       }
-      if (record?.state === "completed") this.outbox.insert(id, events, record.completedAt);
+      this.outbox.insert(id, events, eventsDue);
       if (told !== null) this.alerts.insert(id, told);
       this.#write(
         id,

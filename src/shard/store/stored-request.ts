@@ -77,7 +77,7 @@ export function writeDriven(record: IdempotencyRecord): readonly SqlStorageValue
 
 export function readDriven(text: string | null): Driven | null {
   if (text === null) return null;
-  const { drive, acceptedAt, giveUpAt, lastAttempt, lane, isParked }: Driven = JSON.parse(text);
+  const { drive, acceptedAt, giveUpAt, lastAttempt, lane, isParked, message }: Driven = JSON.parse(text);
   return {
     drive: {
       attempts: drive.attempts,
@@ -90,6 +90,7 @@ export function readDriven(text: string | null): Driven | null {
     lastAttempt,
     ...(lane !== undefined && { lane }),
     ...(isParked === true && { isParked }),
+    ...(message !== undefined && { message: { ...message, firstSentAt: epochMs(message.firstSentAt) } }),
   };
 }
 

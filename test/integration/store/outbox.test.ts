@@ -20,7 +20,8 @@ function publish(ledger: Ledger, ids: readonly string[], destination = "hook"): 
   const claim = started();
   ledger.save(record, null, claim);
   const events = ids.map((id) => ({ id, destination, event: JSON.stringify({ id }) }));
-  ledger.save(record, ledger.find(record), completed(claim), { events });
+  const done = completed(claim);
+  ledger.save(record, ledger.find(record), done, { events, eventsDue: done.completedAt });
   return record;
 }
 
@@ -49,7 +50,8 @@ describe("the outbox", () => {
       ledger.save(record, null, claim);
       storage.sql.exec("CREATE TRIGGER full BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'full'); END");
       const events = [{ id: "1", destination: "hook", event: "{}" }];
-      const complete = (): void => ledger.save(record, ledger.find(record), completed(claim), { events });
+      const complete = (): void =>
+        ledger.save(record, ledger.find(record), completed(claim), { events, eventsDue: completed(claim).completedAt });
       expect(complete).toThrow("full");
       expect(new Ledger(storage).outbox.destinations()).toEqual([]);
       storage.sql.exec("DROP TRIGGER full");

@@ -1,7 +1,9 @@
 // Does the simulation see anything of a queue's messages? As ../planted.test.ts.
 
 import { afterEach, describe, it, vi } from "vitest";
-import { expectFound, plantStep } from "../plant.ts";
+import { expectFound, original, plantStep } from "../plant.ts";
+import { ExpiredRecords } from "../../../src/shard/store/expired-records.ts";
+import { OutboxRows } from "../../../src/shard/store/outbox.ts";
 import type { decideDelivery } from "../../../src/core/delivery.ts";
 
 type Decide = typeof decideDelivery;
@@ -89,5 +91,25 @@ describe("a message", () => {
       return decision.kind === "ack" ? { kind: "retry", afterMs: 1 } : decision;
     };
     await expectFound(/G9: m\d+ is never settled/, "deliveries");
+  }, 120_000);
+});
+
+const NO_LETTER = /G9: m\d+ of r\d, parked until now, has 0 letters, expected 1/;
+
+describe("a parked message", () => {
+  it("whose record expires without a letter breaks G9", async () => {
+    const erase = original(ExpiredRecords.prototype, "erase");
+    vi.spyOn(ExpiredRecords.prototype, "erase").mockImplementation(function silent(this: ExpiredRecords, now, limit) {
+      return erase.call(this, now, limit);
+    });
+    await expectFound(NO_LETTER, "deliveries");
+  }, 120_000);
+
+  it("whose letter is written in another turn than its record's end breaks G9", async () => {
+    const insert = original(OutboxRows.prototype, "insert");
+    vi.spyOn(OutboxRows.prototype, "insert").mockImplementation(function later(this: OutboxRows, ...row) {
+      setTimeout(() => insert.apply(this, row), 0);
+    });
+    await expectFound(NO_LETTER, "deliveries");
   }, 120_000);
 });

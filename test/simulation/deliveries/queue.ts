@@ -52,16 +52,19 @@ export function queueFor(plan: Plan): Queue {
 }
 
 /** What reaches the simulated shard: its records have their keys as names, and its origin knows attempts by their ids. */
-export function simulated(plan: Plan, { record, request, call, park }: ExchangeHead): ExchangeHead {
+export function simulated(plan: Plan, { record, request, call, park, message }: ExchangeHead): ExchangeHead {
   const { key } = record;
   const head = headFor(plan, key, request.fingerprint, request.attemptId, "wait", CREDENTIAL);
+  const { deadLetters } = configured(plan.unknown).route.rules;
+  const letters = deadLetters === undefined ? null : { deadLetters };
   const name = { id: recordId(key), key, route: "/" };
   return {
     ...head,
     record: name,
     request,
-    rules: withDrive(head.rules),
+    rules: { ...withDrive(head.rules), ...letters },
     call: { ...call, origin: head.call.origin, headers: [...call.headers, ...head.call.headers] },
     ...(park === true && { park }),
+    ...(message !== undefined && { message }),
   };
 }

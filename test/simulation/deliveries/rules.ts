@@ -6,10 +6,8 @@ import type { DurableRow } from "../durable.ts";
 import type { AttemptFacts, Facts } from "../facts.ts";
 import { LEAST_RETENTION_MS, LEAST_UNKNOWN_RETENTION_MS } from "../plan.ts";
 import type { Rules } from "../rules.ts";
+import { isDone } from "./letters.ts";
 import { bodyOf, type Letter, type Message } from "./broker.ts";
-
-/** The statuses of results that settle a message, by default. */
-const isDone = (status: number): boolean => status >= 200 && status < 400;
 
 export class DeliveryRules {
   readonly #clock: Clock;

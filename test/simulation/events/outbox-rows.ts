@@ -18,12 +18,16 @@ export interface RestRow {
   readonly failures: number;
 }
 
-/** By their whole texts: an attempt that starts anew after its record was erased has the same ids again. */
-export function eventRows(disk: Disk): ReadonlyMap<string, EventRow> {
+/**
+ * Of results, or those whose destination begins with `prefix`. By their whole texts: an attempt that starts anew after its record was
+ * erased has the same ids again.
+ */
+export function eventRows(disk: Disk, prefix = ""): ReadonlyMap<string, EventRow> {
   if (!disk.hasTable("outbox")) return new Map();
   const rows = disk.statement("SELECT id, record, destination, due, since, event FROM outbox").all();
+  const wanted = rows.filter(({ destination }) => String(destination).startsWith("dead-letters:") === (prefix !== ""));
   return new Map(
-    rows.map(({ id, record, destination, due, since, event }) => [
+    wanted.map(({ id, record, destination, due, since, event }) => [
       String(event),
       {
         id: String(id),

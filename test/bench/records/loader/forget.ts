@@ -10,6 +10,7 @@ import { nameRecord } from "../../../../src/http/record-name.ts";
 import { Alarm } from "../../../../src/shard/alarm.ts";
 import { AttemptsInFlight } from "../../../../src/shard/attempts-in-flight.ts";
 import { RecordSteps } from "../../../../src/shard/record-steps.ts";
+import { DeadLetters } from "../../../../src/shard/dead-letters.ts";
 import { ScopeEraser } from "../../../../src/shard/scope-eraser.ts";
 import { Ledger } from "../../../../src/shard/store/ledger.ts";
 import { FIRST_PLACE, RecordScan } from "../../../../src/shard/store/record-scan.ts";
@@ -72,14 +73,16 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
   const { sql } = storage.ledgerStorage;
   const alarm = new Alarm({ setAlarm: () => Promise.resolve(), getAlarm: () => Promise.resolve(null) }, () => null);
   const outbox = { eventsOf: () => [], published: () => undefined };
-  const alerts = { ofStep: () => null, added: () => undefined };
+  const alerts = { ofStep: () => null, added: () => undefined, report: () => undefined };
+  const traffic = new Traffic();
   const steps = new RecordSteps({
     ledger,
     alarm,
     attempts: new AttemptsInFlight(),
-    traffic: new Traffic(),
+    traffic,
     outbox,
     alerts,
+    deadLetters: new DeadLetters({ ledger, traffic, alerts }),
   });
   const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), steps });
   const scopes = [scope, FORMER];

@@ -2,8 +2,8 @@
 // each time it is made for a message, because it may be sent twice.
 
 import type { DeadReason } from "../core/delivery.ts";
-import { base64 } from "../http/digest.ts";
-import type { MessageBody, QueueMessage } from "./message.ts";
+import type { BodyKind, MessageFacts } from "../core/parked-message.ts";
+import { base64 } from "./digest.ts";
 
 /** Where letters go: a queue's producer binding. */
 export interface DeadLetterQueue {
@@ -21,17 +21,19 @@ function isDeadLetterQueue(binding: unknown): binding is DeadLetterQueue {
 }
 
 /** Why a message died, and what is known about it. */
-export interface DeadMessage {
+export interface DeadMessage extends MessageFacts {
   readonly queue: string;
   readonly reason: DeadReason;
   /** The status of the origin's answer; `null` without one. */
   readonly status: number | null;
   /** `null` when the message has no record. */
   readonly recordId: string | null;
+  /** Whether its record has kept the message until now. */
+  readonly wasParked: boolean;
 }
 
 /** The most bytes of a letter: the platform takes 128,000 with its own data. */
-const MAX_LETTER_BYTES = 127_000;
+export const MAX_LETTER_BYTES = 127_000;
 
 export interface DeadLetter {
   readonly letter: object;
@@ -39,36 +41,35 @@ export interface DeadLetter {
   readonly hasBody: boolean;
 }
 
-/** `body` is that of the message; `null` if it has no form that can be sent. */
-export function deadLetter(message: QueueMessage, body: MessageBody | null, dead: DeadMessage, now: Date): DeadLetter {
-  const whole = letterOf(message, dead, now, body === null ? {} : bodyMembers(message, body));
-  if (body !== null && new TextEncoder().encode(JSON.stringify(whole)).byteLength <= MAX_LETTER_BYTES) {
-    return { letter: whole, hasBody: true };
+/** `body` is that of the message; `null` if it has no form that can be sent, or is known to be too large. */
+export function deadLetter(dead: DeadMessage, body: Uint8Array | null, now: Date): DeadLetter {
+  if (body !== null) {
+    const whole = letterOf(dead, now, bodyMembers(dead.bodyKind, body));
+    if (encoder.encode(JSON.stringify(whole)).byteLength <= MAX_LETTER_BYTES) return { letter: whole, hasBody: true };
   }
-  return { letter: letterOf(message, dead, now, {}), hasBody: false };
+  return { letter: letterOf(dead, now, {}), hasBody: false };
 }
 
-function letterOf(
-  message: QueueMessage,
-  { queue, reason, status, recordId }: DeadMessage,
-  now: Date,
-  body: object,
-): object {
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
+
+function letterOf(dead: DeadMessage, now: Date, body: object): object {
+  const { queue, reason, status, recordId, messageId, deliveries, firstSentAt } = dead;
   return {
     specversion: "1.0",
-    id: `${queue}/${message.id}`,
+    id: `${queue}/${messageId}`,
     source: `/queues/${queue}`,
     type: "dev.onceway.message.dead",
     time: now.toISOString(),
     datacontenttype: "application/json",
     data: {
       reason,
-      detail: detailOf(reason, status),
+      detail: detailOf(dead),
       status,
       queue,
-      messageId: message.id,
-      deliveries: message.attempts,
-      firstSentAt: message.timestamp.toISOString(),
+      messageId,
+      deliveries,
+      firstSentAt: new Date(firstSentAt).toISOString(),
       recordId,
       ...body,
     },
@@ -76,19 +77,29 @@ function letterOf(
 }
 
 /** Text and JSON as they are, so that an operator can read them. */
-function bodyMembers({ body }: QueueMessage, { bytes, type }: MessageBody): object {
-  if (type === "application/octet-stream") return { contentType: "bytes", bodyBase64: base64(bytes) };
-  return { contentType: typeof body === "string" ? "text" : "json", body };
+function bodyMembers(contentType: BodyKind, bytes: Uint8Array): object {
+  switch (contentType) {
+    case "bytes":
+      return { contentType, bodyBase64: base64(bytes) };
+    case "text":
+      return { contentType, body: decoder.decode(bytes) };
+    case "json":
+      return { contentType, body: JSON.parse(decoder.decode(bytes)) };
+  }
 }
 
-function detailOf(reason: DeadReason, status: number | null): string {
+function detailOf({ reason, status, wasParked }: DeadMessage): string {
   switch (reason) {
     case "rejected":
       return `The origin answered with status ${status}, which does not settle the message. The answer is the record's result.`;
     case "exhausted":
-      return "The last attempt had no effect, and the message is older than give_up allows.";
+      return wasParked
+        ? "The last attempt had no effect, and the record that kept the message has expired."
+        : "The last attempt had no effect, and the message is older than give_up allows.";
     case "outcome-unknown":
-      return "An attempt may have taken effect, and its outcome is unknown. Find out at the origin, then release or resolve the record.";
+      return wasParked
+        ? "An attempt may have taken effect, and the record that kept the message has expired before anybody decided. Find out at the origin."
+        : "An attempt may have taken effect, and its outcome is unknown. Find out at the origin, then release or resolve the record.";
     case "key-reused":
       return "The message's key was used for a message with another content.";
     case "key-missing":

@@ -1,0 +1,61 @@
+// A message that is stored with its record because its outcome is unknown, and the end of that: nobody else would tell its operators
+// what became of it, because its queue has deleted it.
+
+import type { DeadReason } from "./delivery.ts";
+import type { LifeCycleEvent } from "./events.ts";
+import { matches, type StatusRule } from "./outbox.ts";
+import { type IdempotencyRecord, promiseIn } from "./record.ts";
+import type { EpochMs } from "./units.ts";
+
+/** The forms in which a message's body may have come. */
+export type BodyKind = "json" | "text" | "bytes";
+
+/** Where a queue's dead letters go, and which results make none. */
+export interface DeadLetterRule {
+  readonly queue: string;
+  /** The name of the binding that takes dead letters. */
+  readonly binding: string;
+  /** The statuses of results that settle a message. */
+  readonly done: readonly StatusRule[];
+}
+
+/** What a dead letter says of its message, besides the body. */
+export interface MessageFacts {
+  readonly messageId: string;
+  /** How often it had been delivered. */
+  readonly deliveries: number;
+  readonly firstSentAt: EpochMs;
+  readonly bodyKind: BodyKind;
+}
+
+/** What the dead letter of a parked message needs, besides its body. */
+export type ParkedMessage = DeadLetterRule & MessageFacts;
+
+/** A parked message that has come to its end without having been settled. */
+export interface DeadParkedMessage {
+  readonly message: ParkedMessage;
+  readonly reason: Extract<DeadReason, "rejected" | "exhausted" | "outcome-unknown">;
+  /** Of the result; `null` without one. */
+  readonly status: number | null;
+}
+
+/**
+ * The parked message that dies with this step; `null`: none does. A record that is forgotten takes its message with it, because
+ * somebody wants that nothing is left of it.
+ */
+export function deadParkedMessage(
+  before: IdempotencyRecord | null,
+  event: LifeCycleEvent,
+  after: IdempotencyRecord | null,
+): DeadParkedMessage | null {
+  const message = promiseIn(before)?.message;
+  if (before === null || message === undefined || promiseIn(after)?.message !== undefined) return null;
+  if (event.type === "forget" || event.type === "cancel") return null;
+  if (after?.state === "completed") {
+    const { status } = after;
+    return status === null || matches(status, message.done) ? null : { message, reason: "rejected", status };
+  }
+  // Its record has expired. An attempt in flight was lost before that.
+  const isInDoubt = before.state === "started" || before.attempt.mayHaveActed;
+  return { message, reason: isInDoubt ? "outcome-unknown" : "exhausted", status: null };
+}
