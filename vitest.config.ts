@@ -72,6 +72,8 @@ export default defineConfig({
           name: "long",
           include: ["test/simulation/simulation.test.ts", ...filesOf([...SHORTENED, ...ONLY_LONG])],
           env: { ONCEWAY_LONG: "1" },
+          // After the others: some of these fill memory and both cores, and others have timeouts of a second.
+          sequence: { groupOrder: 1 },
         },
       },
     ],
