@@ -2,7 +2,6 @@
 // what became of it, because its queue has deleted it.
 
 import type { DeadReason } from "./delivery.ts";
-import type { LifeCycleEvent } from "./events.ts";
 import { matches, type StatusRule } from "./outbox.ts";
 import { type IdempotencyRecord, promiseIn } from "./record.ts";
 import type { EpochMs } from "./units.ts";
@@ -40,17 +39,17 @@ export interface DeadParkedMessage {
 }
 
 /**
- * The parked message that dies with this step; `null`: none does. A record that is forgotten takes its message with it, because
- * somebody wants that nothing is left of it.
+ * The parked message that dies with this step; `null`: none does. `isForgotten`: by somebody who wants that nothing is left of it, so
+ * that it goes without a letter. One whose record had expired before is no longer there to be forgotten.
  */
 export function deadParkedMessage(
   before: IdempotencyRecord | null,
-  event: LifeCycleEvent,
   after: IdempotencyRecord | null,
+  isForgotten: boolean,
 ): DeadParkedMessage | null {
   const message = promiseIn(before)?.message;
   if (before === null || message === undefined || promiseIn(after)?.message !== undefined) return null;
-  if (event.type === "forget" || event.type === "cancel") return null;
+  if (isForgotten) return null;
   if (after?.state === "completed") {
     const { status } = after;
     return status === null || matches(status, message.done) ? null : { message, reason: "rejected", status };

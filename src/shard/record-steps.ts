@@ -147,7 +147,7 @@ export class RecordSteps {
     const { ledger, deadLetters, outbox } = this.#ports;
     const written: { readonly id: RecordId; readonly dead: DeadParkedMessage; readonly letter: NewEvent }[] = [];
     ledger.expired.erase(now, limit, (id, expired, left, request) => {
-      const dead = deadParkedMessage(expired, { type: "tick" }, left);
+      const dead = deadParkedMessage(expired, left, false);
       if (dead === null) return null;
       const letter = deadLetters.letterOf(id, dead, request, now);
       written.push({ id, dead, letter });
@@ -175,7 +175,8 @@ export class RecordSteps {
         bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
       }
       const history = updateHistory(entry?.history ?? [], before, event, result.record, now);
-      const dead = deadParkedMessage(before, event, result.record);
+      const isForgotten = (event.type === "forget" || event.type === "cancel") && result.reply.type === "changed";
+      const dead = deadParkedMessage(before, result.record, isForgotten);
       const letter = dead === null || entry === null ? null : this.#letterOf(id, dead, entry, now);
       const events = [...this.#eventsOf(id, before, result, entry, attachments), ...(letter === null ? [] : [letter])];
       const told = this.#ports.alerts.ofStep(id, before, result.record, () => this.#route(id, entry, attachments), now);

@@ -98,6 +98,14 @@ it("goes out when another message replaces the expired record, before the alarm"
   expect(await letters(bench)).toHaveLength(1);
 });
 
+it("goes out when an operator comes too late to forget its record", async () => {
+  const [bench, head] = await parkedMessage();
+  pass(2 * UNKNOWN_RETENTION_MS);
+  await change(bench, head, { type: "forget" });
+  expect(await bench.stored(head.record.id)).toBeNull();
+  expect(await letters(bench)).toMatchObject([UNKNOWN]);
+});
+
 it("goes out once where the key is remembered for longer", async () => {
   const rememberMs = durationMs(10 * UNKNOWN_RETENTION_MS);
   const [bench, head] = await parkedMessage(messageHead({ rememberMs }));
