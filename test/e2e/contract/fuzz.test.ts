@@ -426,6 +426,6 @@ describe("operations of real clients", () => {
     const play = async (operations: readonly CallersOperation[]): Promise<void> => {
       await Promise.all(operations.map((operation) => playLate(operation, stage)));
     };
-    await fc.assert(fc.asyncProperty(lateOperations, play), { ...parameters(20), interruptAfterTimeLimit: 110_000 });
+    await fc.assert(fc.asyncProperty(lateOperations, play), { ...parameters(10), interruptAfterTimeLimit: 110_000 });
   });
 });

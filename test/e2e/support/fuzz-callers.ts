@@ -57,10 +57,11 @@ export function callersVars(originUrl: string, issuer: Issuer): GatewayVars {
         path: "/late/:operation",
         key_from: JSON_KEYS,
         fingerprint: json,
-        timeout: "500ms",
-        lock: "600ms",
+        // No shorter: the first try has to succeed on a machine that stands still for a second.
+        timeout: "2s",
+        lock: "2100ms",
         wait: "500ms",
-        retention: "1s",
+        retention: "2700ms",
         remember: "30d",
       },
       {
@@ -99,8 +100,8 @@ export const callersOperations: fc.Arbitrary<readonly CallersOperation[]> = fc.a
 
 /** Their records expire while the test waits. */
 export const lateOperations: fc.Arbitrary<readonly CallersOperation[]> = fc.array(operationOn(fc.constant("late")), {
-  minLength: 4,
-  maxLength: 12,
+  minLength: 8,
+  maxLength: 24,
   size: "max",
 });
 
