@@ -3,7 +3,7 @@
 // runs on when its client has left, and once, however often the client retries. All other requests go to their handlers at once.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { createOnceway, type OncewayOptions } from "./onceway.ts";
+import { createOnceway } from "./onceway.ts";
 
 export { KeyShard } from "./shard/key-shard.ts";
 
@@ -28,8 +28,8 @@ const FROM_OBJECT: unique symbol = Symbol("from the object that keeps the record
  * `origin = { entrypoint = "…" }` gives. Middleware that comes before this one runs twice for a protected request: with the client's
  * request, and with the object's call.
  */
-export function idempotency(options: OncewayOptions = {}): HonoMiddleware {
-  const onceway = createOnceway(options);
+export function idempotency(): HonoMiddleware {
+  const onceway = createOnceway();
   return async (c, next) => {
     if (isFromObject(c.env)) return next();
     const answer = await onceway.fetch(c.req.raw, async (request) => {

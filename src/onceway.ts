@@ -29,15 +29,6 @@ import { ReplayCounts } from "./traffic/replay-counts.ts";
 import { Traffic } from "./traffic/traffic.ts";
 import { ExchangeReporter } from "./traffic/exchange-reporter.ts";
 
-/** What a gateway needs of its Worker. */
-export interface OncewayOptions {
-  /**
-   * The Worker's variables, secrets and bindings; by default all of them. `KEY_SHARD` must be the namespace of the exported class
-   * `KeyShard`.
-   */
-  readonly env?: Readonly<Record<string, unknown>>;
-}
-
 /** Answers a request that no route protects. */
 export type PassOn = (request: Request) => Response | Promise<Response>;
 
@@ -58,9 +49,12 @@ export interface Onceway {
 
 /**
  * Makes the gateway that the Worker's configuration describes. To be called once, when the Worker starts: problems of the configuration
- * are logged then, and every request is refused with 500 `configuration-invalid` until they are mended.
+ * are logged then, and every request is refused with 500 `configuration-invalid` until they are mended. It takes no settings: the
+ * objects read the Worker's own variables too, and would not see others. The binding `KEY_SHARD` must be the namespace of the exported
+ * class `KeyShard`.
  */
-export function createOnceway({ env = { ...workerEnv } }: OncewayOptions = {}): Onceway {
+export function createOnceway(): Onceway {
+  const env = { ...workerEnv };
   const read = readConfig(env);
   if (!read.ok) {
     for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
