@@ -58,7 +58,8 @@ export class Rules {
     const { latestMs } = this.#clock;
     const same = this.#facts.of(next.record).at(-1);
     // The record remembers its last attempt as long as it lives.
-    const isShared = same !== undefined && waitedSince !== null && same.fingerprint === next.fingerprint;
+    const isShared =
+      same !== undefined && !same.isForgotten && waitedSince !== null && same.fingerprint === next.fingerprint;
     if (isShared && !this.#hasFailed() && same.startedAfter < waitedSince && waitedSince <= (same.refusedAfter ?? 0)) {
       this.broken(
         "G8",
