@@ -35,6 +35,11 @@ function code({ text }: Received): string | null {
   return /"code":"([^"]+)"/.exec(text)?.[1] ?? null;
 }
 
+function nullIfReset(error: NodeJS.ErrnoException): null {
+  if (error.code === "ECONNRESET") return null;
+  throw error;
+}
+
 /** Nothing is stored but what completed records keep and attempts still write. */
 const untilErased = (): Promise<true> =>
   until(async () => (bodies.orphans() === 0 && bodies.discarded() === 0 ? true : null), "the lost body is erased");
@@ -103,8 +108,10 @@ describe("an origin that breaks off inside its body", () => {
       const cut: Behaviour = { chunked, drop: "mid-body", generated: { seed: "cut", bytes, sentBytes } };
       const whole: Behaviour = { chunked, generated: { seed: "whole", bytes } };
       await scene.origin.behave({ key }, { sequence: [cut, whole] });
-      const first = await transfer(scene.gateway.url, { path: route, key });
-      if (first.status === 200) expect(first.complete).toBe(false);
+      const first = await transfer(scene.gateway.url, { path: route, key }).catch(nullIfReset);
+      // The connection may break before the head of an answer whose body breaks off has left.
+      if (first === null) await scene.origin.arrived(key);
+      else if (first.status === 200) expect(first.complete).toBe(false);
       else {
         expect(first).toMatchObject({ status: 502, complete: true });
         expect(code(first)).toBe("origin-dropped");
