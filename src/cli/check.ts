@@ -1,9 +1,6 @@
 // `onceway check [FILE]`, and `npm run check-config`: shows whether a wrangler.toml can be deployed, and what it would
 // protect. Decides only what is read and printed; the rules are the Worker's own (`src/config`). Must never change a file.
 
-import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
-
 import { type Command, Option } from "commander";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
@@ -21,7 +18,7 @@ import { jsonLine, type Look, lookOf, paintedLook, plainLook } from "./look.ts";
 import { connect, readGateway, TOKEN_FILE } from "./operator-options.ts";
 import { TomlPlaces } from "./findings/toml-places.ts";
 import { syntaxFinding } from "./findings/toml-syntax.ts";
-import { problemCount, readWranglerFile } from "./wrangler-file.ts";
+import { jsonBeside, problemCount, readWranglerFile } from "./wrangler-file.ts";
 
 export function defineCheck(command: Command): Command {
   return command
@@ -77,14 +74,26 @@ async function check(file: string, options: CheckOptions): Promise<void> {
   const chosen = all.filter(({ name }) => options.env === undefined || name === options.env);
   if (chosen.length === 0) throw new Failure(UNUSABLE, `${file}: ${noEnvironment(options.env ?? "", all)}`);
   const checked = options.against === undefined ? chosen : await compare(chosen, options.against, options);
-  report(source, findingsOf(checked, new TomlPlaces(read.text)), checked, options);
+  const found = checked.map((environment, index) => (index === 0 ? withShadow(file, environment) : environment));
+  report(source, findingsOf(found, new TomlPlaces(read.text)), found, options);
 }
 
 /** New projects of Cloudflare have a wrangler.jsonc. */
 function adviceFor(file: string): string {
-  const json = ["wrangler.jsonc", "wrangler.json"].find((name) => existsSync(join(dirname(file), name)));
-  if (json === undefined) return '"npx onceway init" writes one';
-  return `there is a ${json}, but the gateway's configuration is read from TOML: "npx onceway init" writes a wrangler.toml`;
+  const json = jsonBeside(file);
+  if (json === null) return '"npx onceway init" writes one';
+  return `there is a ${json}, but the gateway's configuration is checked as TOML: write what it says into a wrangler.toml, and remove it`;
+}
+
+/** A file that Wrangler does not read says nothing about what is deployed. */
+function withShadow(file: string, environment: CheckedEnvironment): CheckedEnvironment {
+  const json = jsonBeside(file);
+  if (json === null) return environment;
+  const message = `Wrangler reads the ${json} beside this file instead of it: write here what only that file says, and remove it`;
+  return {
+    ...environment,
+    problems: [{ path: "", code: "setting-unused", message }, ...environment.problems],
+  };
 }
 
 function noEnvironment(name: string, all: readonly CheckedEnvironment[]): string {

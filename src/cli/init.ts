@@ -25,6 +25,7 @@ import { projectFiles, projectPackage } from "./init-project.ts";
 import { CODE, isInstalled, readTable, versionsFor } from "./installation.ts";
 import { collect } from "./arguments.ts";
 import { columns } from "./look.ts";
+import { jsonBeside } from "./wrangler-file.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
 export function defineInit(command: Command): Command {
@@ -70,6 +71,12 @@ async function init(target: string, options: InitOptions): Promise<void> {
   };
   const isFile = target.endsWith(".toml");
   const taken = isFile ? [target] : ["wrangler.toml", "src/index.ts"].map((file) => join(target, file));
+  const toml = isFile ? target : join(target, "wrangler.toml");
+  const json = jsonBeside(toml);
+  if (json !== null) {
+    const advice = "rename it, run this again, and write what it says into the new file";
+    throw new Failure(REFUSED, `${json} exists, and Wrangler would read it instead of ${toml}: ${advice}.`);
+  }
   const dialogue = options.yes === true ? null : openDialogue();
   for (const file of taken.filter((one) => existsSync(one) && options.force !== true)) {
     const overwrites = dialogue !== null && (await askYes(dialogue, `${file} already exists. Overwrite it?`));

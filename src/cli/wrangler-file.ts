@@ -1,6 +1,7 @@
 // Reads a wrangler.toml for the commands that check it. Decides how an unusable file is reported; knows no setting.
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 
 import { parse, TomlError, type TomlTable } from "smol-toml";
 
@@ -30,6 +31,12 @@ export function readWranglerFile(file: string): WranglerFile {
       error,
     };
   }
+}
+
+/** The file that Wrangler reads instead of this wrangler.toml, because it looks for JSON first; `null`: none is beside it. */
+export function jsonBeside(file: string): string | null {
+  if (basename(file) !== "wrangler.toml") return null;
+  return ["wrangler.json", "wrangler.jsonc"].find((name) => existsSync(join(dirname(file), name))) ?? null;
 }
 
 /** How many problems there are, in words. */

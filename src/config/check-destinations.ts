@@ -28,6 +28,20 @@ export function destinationProblems(prefix: string, own: Table, config: Config):
   return [...problems, ...circles, ...config.queues.flatMap((queue) => leadsBack(prefix, queue, led))];
 }
 
+/** A destination that would never be told what it asks for: only a cron trigger looks for silent shards. Environments inherit `triggers`. */
+export function cronWarnings({ destinations }: Config, own: Table, top: Table): readonly ConfigProblem[] {
+  const triggers = own["triggers"] ?? top["triggers"];
+  const crons = isTable(triggers) ? triggers["crons"] : undefined;
+  if (Array.isArray(crons) && crons.length > 0) return [];
+  return destinations
+    .filter(({ alerts }) => alerts.includes("silent-shard"))
+    .map(({ name }) => ({
+      path: "DESTINATIONS",
+      code: "setting-unused" as const,
+      message: `"${name}" is never told of a silent shard, because no cron trigger looks for one: write [triggers] with crons = ["* * * * *"]`,
+    }));
+}
+
 /** Each event would be a message whose result is an event again, for ever. */
 function leadsBack(
   prefix: string,

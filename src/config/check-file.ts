@@ -3,7 +3,7 @@
 
 import type { Identity } from "./identity.ts";
 import { deploymentProblems, flagWarnings } from "./check-deployment.ts";
-import { destinationProblems } from "./check-destinations.ts";
+import { cronWarnings, destinationProblems } from "./check-destinations.ts";
 import { nameProblems, nameWarnings } from "./check-names.ts";
 import { consumerProblems } from "./check-queues.ts";
 import { originNotes, reachProblems, reachWarnings } from "./check-reach.ts";
@@ -89,7 +89,10 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
   );
   const found = withoutEchoes(problems, names.length > 0);
   const usable = problems.length === 0 ? config : null;
-  const warnings = usable === null ? [] : [...configWarnings(usable), ...reachWarnings(usable, own, top)];
+  const warnings =
+    usable === null
+      ? []
+      : [...configWarnings(usable), ...reachWarnings(usable, own, top), ...cronWarnings(usable, own, top)];
   const notes = usable === null ? [] : originNotes(usable);
   return {
     name,

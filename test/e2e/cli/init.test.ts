@@ -1,6 +1,6 @@
 // `onceway init`: checks the file that it writes with `onceway check` and with wrangler itself.
 
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -71,6 +71,15 @@ describe("the written file", () => {
 });
 
 describe("refusals", () => {
+  it("makes no wrangler.toml beside a wrangler.jsonc, which Wrangler would read instead", async () => {
+    const project = await mkdtemp(join(folder, "json-"));
+    await writeFile(join(project, "wrangler.jsonc"), "{}");
+    const refused = await runOnceway(["init", project, ...ANSWERS]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toContain("wrangler.jsonc exists, and Wrangler would read it instead of");
+    expect(await readdir(project)).toEqual(["wrangler.jsonc"]);
+  });
+
   it("does not overwrite a file, unless --force is given", async () => {
     const file = join(folder, "mine.toml");
     await writeFile(file, "mine");

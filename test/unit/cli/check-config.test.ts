@@ -240,6 +240,17 @@ help: write [vars]
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("there is a wrangler.jsonc, but") });
   });
 
+  it("refuses a wrangler.toml that Wrangler does not read, because there is a wrangler.jsonc too", async () => {
+    const other = mkdtempSync(join(folder, "both-"));
+    const file = join(other, "wrangler.toml");
+    writeFileSync(file, readFileSync("wrangler.toml"));
+    const alone = await run("check-config.ts", file);
+    writeFileSync(join(other, "wrangler.jsonc"), "{}");
+    const { code, stderr } = await run("check-config.ts", file);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("Wrangler reads the wrangler.jsonc beside this file")]);
+    expect(alone.stderr).not.toContain("jsonc");
+  });
+
   it("explains itself with --help", async () => {
     const { code, stdout } = await run("check-config.ts", "--help");
     expect(code).toBe(0);

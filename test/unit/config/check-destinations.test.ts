@@ -34,6 +34,20 @@ describe("a file with destinations", () => {
     expect(checkWranglerConfig({ ...parse(BASE), ...shown })).toMatchObject([{ problems: [], warnings: [] }]);
   });
 
+  it.each([
+    ["no trigger at all", "", true],
+    ["no cron", "[triggers]\ncrons = []\n", true],
+    ["a cron", '[triggers]\ncrons = ["*/5 * * * *"]\n', false],
+  ])("is warned of alerts of silent shards with %s", (_what, triggers, isWarned) => {
+    const alerted = FILE.replace('"OLD"] }', '"OLD"], alerts = ["silent-shard"] }');
+    const file = `${alerted}${CONSUMER}${DEAD}${NEXT}${triggers}`;
+    const [checked] = checkWranglerConfig(parse(file));
+    const told = checked?.warnings.filter(({ path }) => path === "DESTINATIONS").map(({ message }) => message);
+    const warning =
+      '"hook" is never told of a silent shard, because no cron trigger looks for one: write [triggers] with crons = ["* * * * *"]';
+    expect([checked?.problems, told]).toEqual([[], isWarned ? [warning] : []]);
+  });
+
   it("is fine with a producer for each queue, and its secrets elsewhere", () => {
     expect(problems(FILE + CONSUMER + DEAD + NEXT)).toEqual([]);
   });
