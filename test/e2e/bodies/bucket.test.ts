@@ -18,7 +18,7 @@ let gateway: Gateway;
 
 beforeAll(async () => {
   origin = await startOrigin();
-  const settings = { scope: ["none"], shards: 1, max_response_body: "1MB", timeout: "1s", lock: "2s" };
+  const settings = { scope: ["none"], shards: 1, max_response_body: "1MB", timeout: "2s", lock: "3s" };
   gateway = await startGatewayWithBucket(origin.url, settings, [
     { path: "/short/*", retention: RETENTION, unknown: "hold" },
     { path: "/attach/*", unknown: "hold", duplicate: "attach", wait: WAIT, lock: "4s" },

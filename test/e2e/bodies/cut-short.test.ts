@@ -17,7 +17,7 @@ let scene: Scene;
 let bodies: BodiesDatabase;
 beforeAll(async () => {
   // A retry waits for the lock after an ambiguous end.
-  scene = await startScene({ shards: 1, timeout: "1s", lock: "1500ms", max_response_body: "50MB" }, [
+  scene = await startScene({ shards: 1, timeout: "2s", lock: "2500ms", max_response_body: "50MB" }, [
     { path: "/retry", unknown: "retry" },
     { path: "/hold", unknown: "hold" },
     { path: "/small/retry", unknown: "retry", max_response_body: MIB },

@@ -6,7 +6,7 @@ import { freshKey } from "../../support/http.ts";
 import type { StreamReader } from "../support/stream-client.ts";
 import { isReplay, makeLoad, MIB, startStreamScene, type StreamScene, untilTrue } from "../support/stream-scene.ts";
 
-const LARGE = { max_response_body: "40MiB", timeout: "1s", lock: "2s", idle_timeout: "1s" };
+const LARGE = { max_response_body: "40MiB", timeout: "2s", lock: "3s", idle_timeout: "1s" };
 
 let scene: StreamScene;
 beforeAll(async () => {

@@ -19,7 +19,7 @@ const [ANNA, BEN] = ["Bearer anna-5c1f", "Bearer ben-77aa"];
 const PATH = "/scopes/forget";
 const REASON = "She asked to be erased.";
 
-const ROUTES = [{ path: "/pay" }, { path: "/hold", timeout: "1s", lock: "2s" }];
+const ROUTES = [{ path: "/pay" }, { path: "/hold", timeout: "2s", lock: "3s" }];
 const OLDER = { shards: 2 };
 const NEWER = { shards: 4, previous_shards: [2] };
 

@@ -23,7 +23,7 @@ beforeAll(async () => {
     { path: "/chunks", max_response_body: "100MB", max_request_body: "100MB" },
     { path: "/crash", max_response_body: "100MB", unknown: "retry" },
   ];
-  const settings = { shards: 1, sealed: true, timeout: "1s", lock: "2s" };
+  const settings = { shards: 1, sealed: true, timeout: "2s", lock: "3s" };
   gateway = await startGatewayWithBucket(origin.url, settings, routes, { SEAL_SECRET: freshSecret() });
 });
 afterAll(async () => {

@@ -31,7 +31,7 @@ beforeAll(async () => {
   const vars = {
     IDEMPOTENCY: { origin: origin.url, shards: 4 },
     ROUTES: [
-      { path: "/hold/*", unknown: "hold", timeout: "1s", lock: "2s" },
+      { path: "/hold/*", unknown: "hold", timeout: "2s", lock: "3s" },
       { path: "/pay/*" },
       { path: "/many/*" },
       { path: "/doomed/*", unknown: "hold", origin: doomed.url },

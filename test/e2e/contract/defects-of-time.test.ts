@@ -13,7 +13,7 @@ let origin: TestOrigin;
 let gateway: Gateway;
 beforeEach(async () => {
   origin = await startOrigin();
-  gateway = await startGateway(origin.url, { shards: 1, timeout: "1s", lock: "2s" }, [
+  gateway = await startGateway(origin.url, { shards: 1, timeout: "2s", lock: "3s" }, [
     { path: "/retry/*", unknown: "retry" },
     { path: "/hold/*", unknown: "hold" },
     { path: "/brief/*", timeout: "400ms", lock: "500ms", retention: "1s", unknown_retention: "1s" },

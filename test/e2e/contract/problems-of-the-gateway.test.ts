@@ -18,7 +18,7 @@ import { openShardDatabase, type ShardDatabase, shardFile } from "../support/sha
 
 let scene: Scene;
 beforeAll(async () => {
-  scene = await startScene({ shards: 1, timeout: "1s", lock: "2s" }, [
+  scene = await startScene({ shards: 1, timeout: "2s", lock: "3s" }, [
     { path: "/retry/*", unknown: "retry" },
     { path: "/hold/*", unknown: "hold" },
   ]);

@@ -10,7 +10,7 @@ import { openShardDatabase } from "../support/shard-database.ts";
 
 it("an operation is answered and takes effect once, though its origin's address cannot be noted", async () => {
   const origin = await startOrigin();
-  const routes = [{ path: "/*", unknown: "retry", timeout: "1s", lock: "1500ms" }];
+  const routes = [{ path: "/*", unknown: "retry", timeout: "2s", lock: "2500ms" }];
   let gateway = await startGateway(origin.url, { shards: 1 }, routes);
   try {
     // The first answer makes the shard try the address, and remember it.

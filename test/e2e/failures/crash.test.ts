@@ -36,7 +36,7 @@ const PROGRAMS = [
 describe.each(few(PROGRAMS))("kill -9 of %s", (_name, start) => {
   let gateway: Gateway;
   beforeAll(async () => {
-    const vars = { IDEMPOTENCY: { origin: origin.url, shards: 3, timeout: "1s", lock: `${LOCK_MS}ms` }, ROUTES };
+    const vars = { IDEMPOTENCY: { origin: origin.url, shards: 3, timeout: "1900ms", lock: `${LOCK_MS}ms` }, ROUTES };
     gateway = await start({ vars, stateDir: await makeStateDir() });
   });
   afterAll(async () => {

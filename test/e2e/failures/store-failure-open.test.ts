@@ -17,7 +17,7 @@ const OPEN = { on_store_failure: "open" };
 let scene: Scene;
 let refused: RefusedStatements;
 beforeAll(async () => {
-  scene = await startScene({ shards: 1, timeout: "1s", lock: "2s", retention: "1h" }, [
+  scene = await startScene({ shards: 1, timeout: "2s", lock: "3s", retention: "1h" }, [
     { path: "/closed/*", on_store_failure: "closed" },
     { path: "/default/*" },
     { path: "/open/step/*", ...OPEN, forward_key: "charge" },

@@ -30,7 +30,7 @@ beforeAll(async () => {
     { path: "/pay", retention: `${RETENTION_MS}ms` },
     { path: "/keep", retention: "1h" },
   ];
-  const times = { timeout: "1s", idle_timeout: "1s", lock: "2s" };
+  const times = { timeout: "2s", idle_timeout: "2s", lock: "2500ms" };
   const vars = { IDEMPOTENCY: { origin: origin.url, ...times }, ROUTES, ADMIN_TOKEN };
   const main = await rigEntry();
   const workers = { old: LAYOUTS.old, new: LAYOUTS.new };

@@ -18,7 +18,7 @@ type Name = keyof typeof LAYOUTS;
 const NAMES: readonly Name[] = ["first", "second", "third"];
 
 const KEYS = 12;
-const LOCK_MS = 1_000;
+const LOCK_MS = 2_500;
 const DAY_MS = 86_400_000;
 const DAYS = [0, 1, 2, 7, 14, 28];
 
@@ -28,7 +28,7 @@ const keys = Array.from({ length: KEYS }, freshKey);
 
 beforeAll(async () => {
   origin = await startOrigin();
-  const times = { timeout: "800ms", lock: `${LOCK_MS}ms`, retention: "60d" };
+  const times = { timeout: "2s", lock: `${LOCK_MS}ms`, retention: "60d" };
   const vars = {
     IDEMPOTENCY: { origin: origin.url, unknown: "hold", ...times },
     ROUTES: [{ path: "/pay" }],

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { Browser } from "playwright-core";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -14,6 +15,7 @@ import { freshKey } from "../../support/http.ts";
 import type { Behaviour } from "../../support/origin-behaviour.ts";
 import { HOLD, openConsole, signIn } from "../support/console.ts";
 import { ADMIN_TOKEN, type OperatorScene, READ_TOKEN, startOperatorScene } from "../support/operator-scene.ts";
+import { shardFiles } from "../support/shard-database.ts";
 
 const ANN_TOKEN = randomBytes(32).toString("hex");
 const BOB_TOKEN = randomBytes(32).toString("hex");
@@ -109,6 +111,43 @@ describe("an operator with a name", () => {
         expect(status).toBe(404);
       }
     }
+  });
+});
+
+/** The file of the operators' object, which has the log. */
+function openLog(): DatabaseSync {
+  const databases = shardFiles(scene.gateway).map((file) => new DatabaseSync(file, { timeout: 5_000 }));
+  const hasLog = (one: DatabaseSync): boolean =>
+    one.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'audit'").get() !== undefined;
+  const found = databases.find(hasLog);
+  for (const other of databases) if (other !== found) other.close();
+  if (found === undefined) throw new Error("nothing has been written down yet");
+  return found;
+}
+
+describe("what cannot be written down", () => {
+  it("is not done: 503, in the API and on the command line, and done when the log can be written again", async () => {
+    const id = await unknownRecord();
+    const body = { reason: "not in the ledger" };
+    const release = () => scene.ask("POST", `/records/${id}/release`, { token: ANN_TOKEN, body });
+    // Makes the log.
+    expect((await scene.ask("GET", `/records/${await recordOf({})}/body`)).status).toBe(200);
+    const log = openLog();
+    try {
+      log.exec("CREATE TRIGGER no_room BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no room'); END");
+      expect((await release()).status).toBe(503);
+      expect((await scene.ask("GET", `/records/${await recordOf({})}/body`)).status).toBe(503);
+      const { code, stderr } = await onceway("release", id, "--reason", "not in the ledger");
+      expect([code, stderr]).toEqual([expect.toSatisfy((given) => given !== 0), expect.stringContaining("store-unavailable")]);
+      expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "unknown" });
+    } finally {
+      log.exec("DROP TRIGGER no_room");
+      log.close();
+    }
+    expect((await release()).status).toBe(200);
+    expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "failed" });
+    const entries = (await entriesOf("action=release")).filter(({ target }) => target === id);
+    expect(entries.map(({ outcome }) => outcome)).toEqual(["done"]);
   });
 });
 

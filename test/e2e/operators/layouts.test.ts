@@ -23,7 +23,7 @@ import {
 } from "../support/operator-scene.ts";
 import { until } from "../support/scene.ts";
 
-const ROUTE = { path: "/pay", timeout: "1s", lock: "2s", retention: "4s" };
+const ROUTE = { path: "/pay", timeout: "2s", lock: "3s", retention: "4s" };
 const keys = Array.from({ length: 6 }, freshKey);
 
 let scene: OperatorScene;

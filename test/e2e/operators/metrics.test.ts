@@ -16,7 +16,7 @@ const TRACEPARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`;
 
 let scene: OperatorScene;
 beforeAll(async () => {
-  scene = await startOperatorScene({ shards: 4, timeout: "1s", lock: "1500ms", log: "all", server_timing: true }, [
+  scene = await startOperatorScene({ shards: 4, timeout: "2s", lock: "2500ms", log: "all", server_timing: true }, [
     { path: "/counted/*" },
     { path: "/waits/*", duplicate: "wait", wait: "1s" },
     { path: "/optional/*", key: "optional" },

@@ -24,7 +24,7 @@ let session = "";
 beforeAll(async () => {
   origin = await startOrigin();
   const vars = {
-    IDEMPOTENCY: { origin: origin.url, shards: 1, scope: ["none"], lock: "2s", timeout: "1s" },
+    IDEMPOTENCY: { origin: origin.url, shards: 1, scope: ["none"], lock: "3s", timeout: "2s" },
     ROUTES: [
       { path: "/verify/*", unknown: "verify", verify: "/by-key/{key}" },
       { path: "/open/*", on_store_failure: "open" },

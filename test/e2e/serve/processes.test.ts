@@ -59,7 +59,7 @@ beforeAll(async () => {
     { path: "/two-names", key_from: ["header:Idempotency-Key", "header:X-Request-Key"] },
     { path: "/own-name", key_from: ["header:X-Request-Key"] },
     { path: "/optional", key: "optional" },
-    { path: "/*", unknown: "hold", timeout: "1s", lock: `${LOCK_MS}ms` },
+    { path: "/*", unknown: "hold", timeout: "1900ms", lock: `${LOCK_MS}ms` },
   ];
   deployment = await writeDeployment({ vars: { IDEMPOTENCY, ROUTES } });
   processes = [await newProcess("00"), await newProcess("01")];

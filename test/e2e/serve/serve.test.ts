@@ -48,7 +48,7 @@ it("answers, replays, and reports that it is healthy", async () => {
 });
 
 it("restarts a killed workerd on the same port, and with hold the lost attempt is never repeated", async () => {
-  const { args, stateDir } = await deployment({ timeout: "1s", lock: `${LOCK_MS}ms` });
+  const { args, stateDir } = await deployment({ timeout: "1900ms", lock: `${LOCK_MS}ms` });
   const gateway = serve(args);
   const before = await gateway.listening();
   const call = { path: "/pay", key: freshKey() };
