@@ -18,7 +18,13 @@ let origin: TestOrigin;
 let gateway: Gateway;
 beforeAll(async () => {
   origin = await startOrigin();
-  const settings = { origin: origin.url, shards: 1, timeout: "1900ms", lock: `${LOCK_MS}ms`, max_response_body: "100MB" };
+  const settings = {
+    origin: origin.url,
+    shards: 1,
+    timeout: "1900ms",
+    lock: `${LOCK_MS}ms`,
+    max_response_body: "100MB",
+  };
   const ROUTES = [
     { path: "/retry", unknown: "retry" },
     { path: "/hold", unknown: "hold" },

@@ -138,7 +138,10 @@ describe("what cannot be written down", () => {
       expect((await release()).status).toBe(503);
       expect((await scene.ask("GET", `/records/${await recordOf({})}/body`)).status).toBe(503);
       const { code, stderr } = await onceway("release", id, "--reason", "not in the ledger");
-      expect([code, stderr]).toEqual([expect.toSatisfy((given) => given !== 0), expect.stringContaining("store-unavailable")]);
+      expect([code, stderr]).toEqual([
+        expect.toSatisfy((given) => given !== 0),
+        expect.stringContaining("store-unavailable"),
+      ]);
       expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "unknown" });
     } finally {
       log.exec("DROP TRIGGER no_room");
