@@ -15,7 +15,7 @@ export const VERIFY = { unknown: "verify", verify: "/by-key/{key}" };
 export const LOCKED = { ...VERIFY, lock: "10m" };
 export const SETTINGS: GatewayVars["IDEMPOTENCY"] = {
   shards: 1,
-  timeout: "2s",
+  timeout: "1s",
   idle_timeout: "1s",
   retention: "1h",
 };
