@@ -10,7 +10,7 @@ const FOLDER = new URL("../operator/console/", import.meta.url);
 const FILE = new URL("assets.ts", FOLDER);
 
 function script(): string {
-  const modules = ["duration.ts", "local-time.ts", "copy.ts", "live.ts"].map((name) =>
+  const modules = ["times.ts", "copy.ts", "live.ts"].map((name) =>
     stripTypeScriptTypes(read(`browser/${name}`))
       .replaceAll(/^import .*\n/gm, "")
       .replaceAll(/^export /gm, ""),

@@ -2,6 +2,7 @@
 // key answers with a `Hop`, and the Worker goes on with the same request.
 
 import type { Layout } from "../config/layout.ts";
+import type { HeldKeys } from "../core/held-keys.ts";
 import type { RecordId } from "../core/units.ts";
 import { ECHO_HEADER, MOVED_HEADER } from "./headers.ts";
 
@@ -41,6 +42,8 @@ export type Hop =
 export interface ElderQuestion {
   readonly recordIds: readonly RecordId[];
   readonly next: Layout;
+  /** Whether a list of keys is wanted that tells about this one. */
+  readonly wantsList?: true;
 }
 
 export interface ElderAnswer {
@@ -50,8 +53,8 @@ export interface ElderAnswer {
   readonly next: Layout;
   /** Its own elders. */
   readonly elders: readonly Layout[];
-  /** The hashes of all keys that it still holds; `null`: they are many. */
-  readonly held: readonly string[] | null;
+  /** `null`: not wanted, or too many. */
+  readonly held: HeldKeys | null;
 }
 
 /** The elder is not sealed for the layout that asks, because it follows that layout itself. */

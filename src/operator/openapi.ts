@@ -5,8 +5,7 @@
 import { auditPaths } from "./openapi-audit.ts";
 import { components, type Json, listParameters, queryParameter } from "./openapi-components.ts";
 import { answer, operation, type Operation } from "./openapi-operation.ts";
-import { outboxPaths } from "./openapi-outbox.ts";
-import { positionsPaths } from "./openapi-positions.ts";
+import { outboxPaths, positionsPaths } from "./openapi-events.ts";
 
 /** `schemas`: those of openapi-components.ts, converted. */
 export function openApiDocument(version: string, schemas: Json): object {

@@ -8,8 +8,7 @@ import { type AttemptEnd, type EndReason, judge, type NoResult } from "../core/v
 import { type HeaderPairs, retryAfterIn } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { type AnswerFor, POLL_MS } from "./answers.ts";
-import type { ExchangeAnswer } from "./exchange-answer.ts";
-import { problemAnswer } from "./problem-answer.ts";
+import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
 import type { OriginResponse } from "./origin-call.ts";
 import type { Attachments } from "./store/attachments.ts";
 import type { KeptResponse } from "./store/response-rows.ts";

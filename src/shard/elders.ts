@@ -4,6 +4,7 @@
 
 import { type Layout, layoutName } from "../config/layout.ts";
 import { type Elder, type Home, homeOf, OWN } from "../core/home.ts";
+import type { HeldKeys } from "../core/held-keys.ts";
 import { type EpochMs, epochMs, keyHashOf } from "../core/units.ts";
 import {
   type AbsentWord,
@@ -25,10 +26,7 @@ import { placeOf, type ShardPlace, shardTitle } from "./shard-place.ts";
 import type { Ledger } from "./store/ledger.ts";
 import { StoreError } from "./store/store-error.ts";
 
-/** How long a list of the keys that are left may be used: it stays true, but grows longer than it need be. */
-const LIST_MS = 1000;
-
-/** How soon an object that holds too many keys to list them looks again: each look reads as many rows as a list may have. */
+/** How soon an object whose keys were too many to be listed tries again: each try reads as many rows as a list may have. */
 const MANY_MS = 10_000;
 
 /** What one exchange has been told about its key, by the names of the elders' layouts. */
@@ -68,7 +66,9 @@ export class Elders {
   readonly #read = new Map<string, Layout>();
   /** How many questions to objects of each layout are open. */
   readonly #asking = new Map<string, number>();
-  #list: { readonly at: number; readonly held: readonly string[] | null } | null = null;
+  /** The elders that are asked for a list at the moment. */
+  readonly #listing = new Set<string>();
+  #tooManyAt = Number.NEGATIVE_INFINITY;
 
   constructor({ ledger, steps, attempts, askElder, reporter }: ElderPorts) {
     this.#ledger = ledger;
@@ -164,13 +164,20 @@ export class Elders {
       throw new TypeError("an elder is asked for a record without a name");
     const placing = placingOf(head.record);
     const place = placeOf(placing, elder);
+    const title = shardTitle(place);
+    const isListed = this.#ledger.elders.get(title)?.held.covers(keyHashOf(head.record.id)) === true;
+    // An object for each key has no other key to tell about. One list at a time is enough.
+    const wantsList = !isListed && elder.shards !== "per-key" && !this.#listing.has(title);
     this.#asking.set(name, (this.#asking.get(name) ?? 0) + 1);
+    if (wantsList) this.#listing.add(title);
     try {
-      const answer = await this.#questions.ask(place, { recordIds, next: own });
+      const question = { recordIds, next: own, ...(wantsList ? { wantsList } : null) };
+      const answer = await this.#questions.ask(place, question);
       this.#note(place, elder, placing, layoutName(own), answer);
       if (!answer.here) words.set(name, { layout: elder, next: answer.next });
       return answer.here;
     } finally {
+      if (wantsList) this.#listing.delete(title);
       const left = (this.#asking.get(name) ?? 1) - 1;
       if (left > 0) this.#asking.set(name, left);
       else this.#asking.delete(name);
@@ -181,7 +188,7 @@ export class Elders {
    * Answers an object of a newer layout, in one turn: seals this object, so that absence lasts, and then looks for the records. The
    * answer leaves when all of that is durable (output gate).
    */
-  answer({ recordIds, next }: ElderQuestion): ElderAnswer {
+  answer({ recordIds, next, wantsList }: ElderQuestion): ElderAnswer {
     const { seal, elders: known } = this.#ledger;
     const now = epochMs(Date.now());
     const asker = layoutName(next);
@@ -193,7 +200,9 @@ export class Elders {
     const sealedFor = this.#layout(seal.close(JSON.stringify(next), now));
     const here = this.#steps.holdsAny(recordIds, now);
     const elders = known.isEmpty ? [] : [...this.#knownLayouts().values()];
-    return { here, next: sealedFor, elders, held: this.#held(now) };
+    const [id] = recordIds;
+    const held = wantsList === true && id !== undefined ? this.#held(keyHashOf(id), now) : null;
+    return { here, next: sealedFor, elders, held };
   }
 
   /** The same for a message. */
@@ -216,13 +225,13 @@ export class Elders {
       const word = words.get(layout);
       const stored = row?.next ?? null;
       const nextLayout = word?.next ?? (stored === null ? null : this.#layout(stored));
-      const isListed = row?.held?.has(keyHashOf(head.record.id)) ?? true;
+      const mayBeHeld = row?.held.mayHold(keyHashOf(head.record.id)) ?? true;
       return {
         layout,
         at,
         next: nextLayout === null ? null : layoutName(nextLayout),
         nextLayout,
-        isAbsent: word !== undefined || !isListed,
+        isAbsent: word !== undefined || !mayBeHeld,
         isNamed: named.has(layout),
         isVisited: named.get(layout)?.isVisited === true && !known.has(layout),
       };
@@ -239,8 +248,7 @@ export class Elders {
       known.note(shardTitle(placeOf(placing, older)), { layout: JSON.stringify(older), next: null, held: null });
     }
     if (elder.shards === "per-key") return;
-    const list = held === null ? null : new Set(held);
-    known.note(shardTitle(place), { layout: JSON.stringify(elder), next: JSON.stringify(next), held: list });
+    known.note(shardTitle(place), { layout: JSON.stringify(elder), next: JSON.stringify(next), held });
   }
 
   #knownLayouts(): ReadonlyMap<string, Layout> {
@@ -248,15 +256,13 @@ export class Elders {
     return new Map(layouts.map((layout) => [layoutName(layout), layout]));
   }
 
-  /** A list that is older than the rows names keys that have gone since, never too few. */
-  #held(now: EpochMs): readonly string[] | null {
-    const goodForMs = this.#list?.held === null ? MANY_MS : LIST_MS;
-    if (this.#list === null || Math.abs(now - this.#list.at) >= goodForMs) {
-      // Of a key that is not listed, another object may start an attempt.
-      this.#attempts.cutOffAll(now);
-      this.#list = { at: now, held: this.#ledger.seal.heldKeys() };
-    }
-    return this.#list.held;
+  #held(keyHash: string, now: EpochMs): HeldKeys | null {
+    if (Math.abs(now - this.#tooManyAt) < MANY_MS) return null;
+    // Of a key that is not listed, another object may start an attempt.
+    this.#attempts.cutOffAll(now);
+    const held = this.#ledger.heldKeys.around(keyHash);
+    if (held === null) this.#tooManyAt = now;
+    return held;
   }
 
   #layout(text: string): Layout {

@@ -1,8 +1,11 @@
-// The answer of an exchange: as a response for a client, or as a report for the consumer of a queue.
+// The answer of an exchange, the origin's or a problem: as a response for a client, or as a report for the consumer of a queue.
 
-import type { Outcome } from "../core/outcome.ts";
+import { type Outcome, outcomeOf } from "../core/outcome.ts";
+import type { ClientProblem, Problem } from "../core/problem.ts";
 import { type DeliveryReport, reportOf, reportOfWhole } from "../http/delivery-report.ts";
 import { type HeaderPairs, headersOf } from "../http/headers.ts";
+import type { ExchangeHead } from "../http/message.ts";
+import { newInstance, problemResponse } from "../http/problem-response.ts";
 
 /** The status line and the headers of a response. */
 export interface ResponseHead {
@@ -34,6 +37,16 @@ export function answerOf(
 ): ExchangeAnswer {
   const { status } = response;
   return { status, response, outcome, isStreamed: false, ...more, report: () => reportOf(response) };
+}
+
+export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
+  return problemAnswerAs(outcomeOf(problem.code), problem, request.echo);
+}
+
+/** The name of its occurrence goes to the log too. */
+export function problemAnswerAs(outcome: Outcome, problem: Problem, echo: string): ExchangeAnswer {
+  const instance = newInstance();
+  return answerOf(problemResponse(problem, echo, instance), outcome, { instance });
 }
 
 /** Responses with these statuses never have a body (RFC 9110, section 6.4.1); the runtime refuses to give them one. */

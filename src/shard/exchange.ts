@@ -10,8 +10,7 @@ import { PRINT_DIGITS } from "../http/message.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { waited } from "../traffic/exchange-reporter.ts";
 import { replay, replayAtOnce } from "./answers.ts";
-import type { ExchangeAnswer } from "./exchange-answer.ts";
-import { problemAnswer } from "./problem-answer.ts";
+import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
 import { runAttempt } from "./attempt-run.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
 import {

@@ -10,10 +10,9 @@ import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import { ECHO_HEADER, PARKED, STATUS_HEADER } from "../http/headers.ts";
 import { type ExchangeHead, type MonitorQuestion, NO_MONITOR_STATUS, type ReplayHead } from "../http/message.ts";
 import { replay } from "./answers.ts";
-import { answerOf, type ExchangeAnswer } from "./exchange-answer.ts";
+import { answerOf, type ExchangeAnswer, problemAnswerAs } from "./exchange-answer.ts";
 import { ASK_AGAIN_MS, notKept, outcomeAction } from "./decide.ts";
 import type { Caller, Shared } from "./exchange-ports.ts";
-import { answerWith } from "./problem-answer.ts";
 import type { Entry } from "./store/ledger.ts";
 import { type Wait, Waiters, type Woken } from "./waiters.ts";
 
@@ -174,12 +173,12 @@ export function parkedAnswer({ request }: ExchangeHead): ExchangeAnswer {
 }
 
 function problem(of: ClientProblem, echo: string): ExchangeAnswer {
-  return answerWith(of, echo, outcomeOf(of.code));
+  return problemAnswerAs(outcomeOf(of.code), of, echo);
 }
 
 /** A client that has waited for its own request can get only the first of these problems. */
 function ofMonitor(of: MonitorProblem, echo: string): ExchangeAnswer {
-  return answerWith(of, echo, "attempts-exhausted");
+  return problemAnswerAs("attempts-exhausted", of, echo);
 }
 
 /** A client that asks again and again hears of longer pauses: a quarter of what has passed, within these bounds. */

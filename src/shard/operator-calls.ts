@@ -182,8 +182,7 @@ export class OperatorCalls {
     const { list, ledger } = this.#ports;
     const { seal, elders } = ledger;
     return {
-      seal:
-        seal.next === null ? null : { next: readLayout(seal.next), at: seal.at, keys: seal.heldKeys()?.length ?? null },
+      seal: seal.next === null ? null : { next: readLayout(seal.next), at: seal.at, keys: ledger.heldKeys.count() },
       lastExpiresAt: list.lastExpiry(),
       elders: [...elders.layouts].map(readLayout),
     };

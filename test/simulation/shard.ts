@@ -13,7 +13,7 @@ import { OutboxCalls } from "../../src/shard/outbox-calls.ts";
 import { Heartbeat } from "../../src/shard/heartbeat.ts";
 import type { ExchangeHead, MonitorQuestion } from "../../src/http/message.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
-import { homeOf } from "../../src/shard/store/record-numbers.ts";
+import { homeOf, type Homes, WHOLE_BUCKET } from "../../src/shard/store/record-numbers.ts";
 import { makeTransitionTables } from "../../src/shard/store/schema.ts";
 import { Timers } from "../../src/shard/timers.ts";
 import { Traffic } from "../../src/traffic/traffic.ts";
@@ -37,9 +37,10 @@ export interface ShardWorld {
 const ALARM_RETRY_MS = 5000;
 
 /** The first or the last slot, so that many records find their home taken. */
-function crowdedHome(id: string): number {
-  return homeOf(id) % 2 === 0 ? 0 : 2 ** 31 - 1;
-}
+const CROWDED_HOMES: Homes = { of: (id) => (homeOf(id) % 2 === 0 ? 0 : 2 ** 31 - 1), range: () => WHOLE_BUCKET };
+
+/** So few that most lists tell about a part of the keys. */
+const MOST_LISTED = 1;
 
 export class Shard {
   readonly exchanges: Exchanges;
@@ -60,7 +61,7 @@ export class Shard {
     };
     const storage = storageOn(disk, () => this.#isAlive, setAlarm);
     const wake = (afterMs: number): void => this.#alarm.moveTo(epochMs(Date.now() + afterMs));
-    this.#ledger = new Ledger(storage, bucketOf(bucket), wake, crowdedHome);
+    this.#ledger = new Ledger(storage, bucketOf(bucket), wake, { homes: CROWDED_HOMES, mostListed: MOST_LISTED });
     this.#alarm = new Alarm(storage, () => this.exchanges.nextDeadline());
     const timers = new Timers();
     this.exchanges = new Exchanges({

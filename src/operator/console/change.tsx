@@ -7,7 +7,7 @@ import { recordId } from "../../core/units.ts";
 import { parseChange } from "../change-request.ts";
 import { previewOf } from "../given-response.ts";
 import type { ChangeRequest, ChangeResult, RecordDetail } from "../operator.ts";
-import { formatDuration } from "./browser/duration.ts";
+import { formatDuration } from "./browser/times.ts";
 import type { Draft } from "./change-forms.tsx";
 import type { Signed } from "./guard.ts";
 import { Message, show } from "./page.tsx";

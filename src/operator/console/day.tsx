@@ -62,6 +62,17 @@ function Sums({ series: { total } }: { readonly series: DaySeries }) {
   );
 }
 
+const COUNT_CHARTS = [
+  ["Replays", "replays"],
+  ["Conflicts", "conflicts"],
+  ["Errors", "errors"],
+] as const;
+
+const LATENCY_CHARTS = [
+  ["Origin", "originP95Ms", "originP50Ms"],
+  ["Gateway", "gatewayP95Ms", "gatewayP50Ms"],
+] as const;
+
 function Charts({ series: { hours, total }, isOfAll }: { readonly series: DaySeries; readonly isOfAll: boolean }) {
   const bars = (full: Counted, part?: Counted) =>
     hours.map((hour) => ({
@@ -84,23 +95,18 @@ function Charts({ series: { hours, total }, isOfAll }: { readonly series: DaySer
           bars={bars("requests", "prevented")}
           unit=""
         />
-        <Chart title="Replays" figure={grouped(total.replays)} part="" bars={bars("replays")} unit="" />
-        <Chart title="Conflicts" figure={grouped(total.conflicts)} part="" bars={bars("conflicts")} unit="" />
-        <Chart title="Errors" figure={grouped(total.errors)} part="" bars={bars("errors")} unit="" />
-        <Chart
-          title={`Origin, 95%${slowest}`}
-          figure={msText(total.originP95Ms)}
-          part="median"
-          bars={bars("originP95Ms", "originP50Ms")}
-          unit=" ms"
-        />
-        <Chart
-          title={`Gateway, 95%${slowest}`}
-          figure={msText(total.gatewayP95Ms)}
-          part="median"
-          bars={bars("gatewayP95Ms", "gatewayP50Ms")}
-          unit=" ms"
-        />
+        {COUNT_CHARTS.map(([title, counted]) => (
+          <Chart title={title} figure={grouped(total[counted])} part="" bars={bars(counted)} unit="" />
+        ))}
+        {LATENCY_CHARTS.map(([who, p95, median]) => (
+          <Chart
+            title={`${who}, 95%${slowest}`}
+            figure={msText(total[p95])}
+            part="median"
+            bars={bars(p95, median)}
+            unit=" ms"
+          />
+        ))}
       </div>
       <details>
         <summary>As a table</summary>

@@ -3,7 +3,7 @@
 import { type OpenCounts, openCounts, type RecordSummary } from "../operator.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
 import type { ShardCountsView } from "../gateway-schema.ts";
-import { formatDuration } from "./browser/duration.ts";
+import { formatDuration } from "./browser/times.ts";
 import { Page } from "./page.tsx";
 import { groupedAtLeast, Rates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
@@ -104,6 +104,11 @@ interface OpenProps extends OverviewProps {
 function Open({ view, total, shards, unreachable, inFlight, undecided, prevented }: OpenProps) {
   const { paths } = view;
   const oldestWaitingMs = Math.max(0, ...shards.map((shard) => shard.oldestWaitingMs));
+  const open = (state: "unknown" | "waiting" | "failed") => ({
+    count: total[state],
+    isAtLeast: total.atLeast.includes(state),
+    href: paths.listed({ state }),
+  });
   return (
     <>
       <dl class="tiles six" id="counts" data-live>
@@ -114,29 +119,14 @@ function Open({ view, total, shards, unreachable, inFlight, undecided, prevented
           says="at the origin"
           href={paths.listed({ state: "started" })}
         />
+        <CountTile {...open("unknown")} name="Unknown" says="need a decision" alert={total.unknown > 0} />
         <CountTile
-          name="Unknown"
-          count={total.unknown}
-          isAtLeast={total.atLeast.includes("unknown")}
-          says="need a decision"
-          alert={total.unknown > 0}
-          href={paths.listed({ state: "unknown" })}
-        />
-        <CountTile
+          {...open("waiting")}
           name="Waiting"
-          count={total.waiting}
-          isAtLeast={total.atLeast.includes("waiting")}
           says={oldestWaitingMs < LATE_MS ? "for an attempt" : `one due for ${formatDuration(oldestWaitingMs)}`}
           alert={oldestWaitingMs >= LATE_MS}
-          href={paths.listed({ state: "waiting" })}
         />
-        <CountTile
-          name="Failed"
-          count={total.failed}
-          isAtLeast={total.atLeast.includes("failed")}
-          says="can be retried"
-          href={paths.listed({ state: "failed" })}
-        />
+        <CountTile {...open("failed")} name="Failed" says="can be retried" />
         <Tile
           name="Stored"
           figure={size(shards.reduce((sum, { bytes }) => sum + bytes, 0))}

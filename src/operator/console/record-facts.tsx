@@ -3,7 +3,7 @@
 import type { Drive } from "../../core/record.ts";
 import { keyHashOf } from "../../core/units.ts";
 import type { RecordDetail } from "../operator.ts";
-import { formatDuration } from "./browser/duration.ts";
+import { formatDuration } from "./browser/times.ts";
 import { Copyable, CopyButton } from "./copyable.tsx";
 import { size } from "./shards.tsx";
 import { Time } from "./time.tsx";

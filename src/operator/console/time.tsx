@@ -1,7 +1,7 @@
 // Times relative to now, in UTC, and in the operator's own zone, which only the browser knows. The script keeps elements with `data-at` up
 // to date; without it there is UTC alone.
 
-import { relative } from "./browser/duration.ts";
+import { relative } from "./browser/times.ts";
 
 interface TimeProps {
   readonly at: number;

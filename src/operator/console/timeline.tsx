@@ -2,7 +2,7 @@
 
 import { claimText, reasonText } from "../../core/describe-record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
-import { formatDuration } from "./browser/duration.ts";
+import { formatDuration } from "./browser/times.ts";
 import { Time } from "./time.tsx";
 
 type AttemptEvent = Extract<TimelineEvent, { type: "attempt" }>;

@@ -1,6 +1,8 @@
 // What this object knows of its elders: the objects of older layouts that may hold records of its keys. What it has heard once
-// stays true (seal.ts), so it need not ask again after a restart. One or two rows are written for each elder, none for each key.
+// stays true (seal.ts), so it need not ask again after a restart, except for lists of a part of the keys. One or two rows are written
+// for each elder, none for each key.
 
+import { type HeldKeys, ListedKeys } from "../../core/held-keys.ts";
 import { makeTransitionTables, type Sql } from "./schema.ts";
 
 /** One elder. Layouts are JSON. */
@@ -8,8 +10,14 @@ export interface KnownElder {
   readonly layout: string;
   /** The layout for which it is sealed; `null`: another elder has named its layout, and it has not been asked. */
   readonly next: string | null;
-  /** The hashes of all keys that it held when it was asked, or a few more than it holds now; `null`: they are many. */
-  readonly held: ReadonlySet<string> | null;
+  readonly held: ListedKeys;
+}
+
+/** What an elder has said now. */
+export interface ElderWord {
+  readonly layout: string;
+  readonly next: string | null;
+  readonly held: HeldKeys | null;
 }
 
 interface ElderRow extends Record<string, SqlStorageValue> {
@@ -46,32 +54,33 @@ export class KnownElders {
     return this.#layouts;
   }
 
-  /**
-   * Notes what an elder has said. Of its lists of keys the first is stored, and later ones, which are shorter, are only
-   * remembered: after a restart the elder is asked about a few keys more.
-   */
-  note(name: string, elder: KnownElder): void {
+  /** Notes what an elder has said. Of its lists only the first one of all keys is stored. */
+  note(name: string, { layout, next: said, held: list }: ElderWord): void {
     const before = this.#elders.get(name);
-    const next = elder.next ?? before?.next ?? null;
-    const held = elder.held ?? before?.held ?? null;
-    if (before === undefined || before.next !== next || (before.held === null && held !== null)) {
+    const next = said ?? before?.next ?? null;
+    const held = before?.held ?? new ListedKeys();
+    const isFirstOfAll = list !== null && list.begin === "" && !held.areAll;
+    if (before === undefined || before.next !== next || isFirstOfAll) {
       makeTransitionTables(this.#sql);
-      const stored = held === null ? null : JSON.stringify([...held]);
       this.#sql.exec(
-        "INSERT INTO elders (name, layout, next, held) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET next = excluded.next, held = excluded.held",
+        "INSERT INTO elders (name, layout, next, held) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET next = excluded.next, held = ifnull(excluded.held, held)",
         name,
-        elder.layout,
+        layout,
         next,
-        stored,
+        isFirstOfAll ? JSON.stringify(list) : null,
       );
     }
-    this.#elders.set(name, { layout: elder.layout, next, held });
-    this.#layouts.add(elder.layout);
+    if (list !== null) held.add(list);
+    this.#elders.set(name, { layout, next, held });
+    this.#layouts.add(layout);
   }
 }
 
-function readHeld(text: string | null): ReadonlySet<string> | null {
-  if (text === null) return null;
-  const held: readonly string[] = JSON.parse(text);
-  return new Set(held);
+function readHeld(text: string | null): ListedKeys {
+  const listed = new ListedKeys();
+  if (text === null) return listed;
+  const held: HeldKeys = JSON.parse(text);
+  // Development versions stored whole hashes. Without a list the elder is asked.
+  if (!Array.isArray(held)) listed.add(held);
+  return listed;
 }

@@ -13,11 +13,12 @@ import { Bodies, type Wake } from "./bodies.ts";
 import type { Label } from "./label.ts";
 import { DueRequests, LockEnds, WaitingQuestions } from "./due-records.ts";
 import { KnownElders } from "./elders.ts";
+import { KeyLister } from "./key-lister.ts";
 import { ExpiredRecords } from "./expired-records.ts";
 import { ExpiryBuckets, endOf, expiryBucketOf } from "./expiry-buckets.ts";
 import {
   bucketOf,
-  type HomeOf,
+  type Crowd,
   IS_FINISHED,
   IS_IN_FLIGHT,
   type Place,
@@ -74,6 +75,7 @@ export class Ledger {
   readonly questions: WaitingQuestions;
   readonly due: DueRequests;
   readonly seal: Seal;
+  readonly heldKeys: KeyLister;
   readonly elders: KnownElders;
   readonly aliases: Aliases;
   readonly outbox: OutboxRows;
@@ -88,8 +90,7 @@ export class Ledger {
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
   readonly #inFlight = new Map<RecordId, Entry>();
 
-  /** `home`: for tests, in which many records collide. */
-  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined, home?: HomeOf) {
+  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined, crowd: Crowd = {}) {
     const sql = storeSql(storage.sql);
     this.#sql = sql;
     this.#transaction = (run) => storage.transactionSync(run);
@@ -102,10 +103,11 @@ export class Ledger {
     this.questions = new WaitingQuestions(sql);
     this.due = new DueRequests(sql, this.expiryBuckets);
     const exists = laterTables(sql);
-    this.numbers = new RecordNumbers(sql, exists.reach, home);
+    this.numbers = new RecordNumbers(sql, exists.reach, crowd.homes);
     this.#rows = new RecordRows(sql, this.numbers);
     this.#recordBodies = new RecordBodies(this.bodies, this.remote, this.#rows);
     this.seal = new Seal(sql, this.#transaction, exists.transition);
+    this.heldKeys = new KeyLister(sql, this.numbers, this.expiryBuckets, crowd.mostListed);
     this.elders = new KnownElders(sql, exists.transition);
     this.aliases = new Aliases(sql, exists.transition);
     this.outbox = new OutboxRows(sql, this.#transaction, exists.outbox);

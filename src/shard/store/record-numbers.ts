@@ -87,7 +87,17 @@ function digest(text: string): number {
 }
 
 /** The slot at which the window of a record begins. What is stored depends on it and on MIN_REACH: neither may ever change. */
-export type HomeOf = (id: string) => number;
+export interface Homes {
+  readonly of: (id: string) => number;
+  /** The homes of all ids that begin so, with at most three digits. */
+  readonly range: (begin: string) => SlotRange;
+}
+
+/** For tests, in which many records collide, and few keys are too many for a list. */
+export interface Crowd {
+  readonly homes?: Homes | undefined;
+  readonly mostListed?: number;
+}
 
 export function homeOf(id: string): number {
   const sum = digest(id.slice(BEGIN_DIGITS));
@@ -99,6 +109,14 @@ function firstHome(digits: string): number {
   return (Number.parseInt(digits, 16) || 0) * 2 ** DIGEST_BITS;
 }
 
+export const HOMES: Homes = {
+  of: homeOf,
+  range: (begin) => ({
+    from: firstHome(begin.padEnd(BEGIN_DIGITS, "0")),
+    through: firstHome(begin.padEnd(BEGIN_DIGITS, "f")) + 2 ** DIGEST_BITS - 1,
+  }),
+};
+
 /** The first reach. A shard with a million records has some whose homes collide, but hardly three. */
 const MIN_REACH = 7;
 /** Places that are tried in each reach. */
@@ -106,36 +124,32 @@ const TRIES = 8;
 
 export class RecordNumbers {
   readonly #sql: Sql;
-  readonly #homeOf: HomeOf;
+  readonly #homes: Homes;
   /** One less than a power of two. */
   #reach: number;
 
   /** `hasGrown`: whether the table of the reach exists. */
-  constructor(sql: Sql, hasGrown: boolean, home: HomeOf = homeOf) {
+  constructor(sql: Sql, hasGrown: boolean, homes: Homes = HOMES) {
     this.#sql = sql;
-    this.#homeOf = home;
+    this.#homes = homes;
     const [row] = hasGrown ? sql.exec<{ slots: number }>("SELECT slots FROM reach").toArray() : [];
     this.#reach = row?.slots ?? MIN_REACH;
   }
 
   /** Where a record lies, if there is one. */
   window(id: RecordId): SlotRange {
-    return windowFrom(this.#homeOf(id), this.#reach);
+    return windowFrom(this.#homes.of(id), this.#reach);
   }
 
   /** Where the records lie whose ids begin so: other records lie there too. */
   windows(begin: string): SlotRange {
-    const digits = begin.slice(0, BEGIN_DIGITS);
-    const last = firstHome(digits.padEnd(BEGIN_DIGITS, "f")) + 2 ** DIGEST_BITS - 1;
-    return {
-      from: windowFrom(firstHome(digits.padEnd(BEGIN_DIGITS, "0")), this.#reach).from,
-      through: windowFrom(last, this.#reach).through,
-    };
+    const { from, through } = this.#homes.range(begin.slice(0, BEGIN_DIGITS));
+    return { from: windowFrom(from, this.#reach).from, through: windowFrom(through, this.#reach).through };
   }
 
   /** The place that a record gets, unless it is taken. */
   home(expiryBucket: number, id: RecordId): Place {
-    return { expiryBucket, slot: this.#homeOf(id) };
+    return { expiryBucket, slot: this.#homes.of(id) };
   }
 
   /**

@@ -1,11 +1,8 @@
 // The seal: nothing new begins in a sealed object, and what it lacks begins in another layout. So the absence of a record is
 // stable: records only ever leave. A seal never opens again and never names another layout.
 
-import { type EpochMs, epochMs, keyHashOf } from "../../core/units.ts";
+import { type EpochMs, epochMs } from "../../core/units.ts";
 import { makeTransitionTables, type Sql } from "./schema.ts";
-
-/** An object that holds more keys does not list them. */
-const MAX_LISTED = 256;
 
 /**
  * Keeps even code that knows no seal from claiming: its INSERT fails, so it sends nothing to the origin. UPDATE and DELETE of older
@@ -51,11 +48,5 @@ export class Seal {
     this.#next = next;
     this.#at = now;
     return next;
-  }
-
-  /** The hashes of all keys that a sealed object still holds; `null` when they are too many to list. */
-  heldKeys(): readonly string[] | null {
-    const rows = this.#sql.exec<{ id: string }>("SELECT id FROM records LIMIT ?", MAX_LISTED + 1).toArray();
-    return rows.length > MAX_LISTED ? null : [...new Set(rows.map(({ id }) => keyHashOf(id)))];
   }
 }

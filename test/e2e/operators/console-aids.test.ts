@@ -5,7 +5,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../../support/chromium.ts";
 import { freshKey } from "../../support/http.ts";
-import { HOLD, LATE, LATER, openConsole, signIn, startConsoleScene } from "../support/console.ts";
+import { HOLD, makeOpenRecords, openConsole, signIn, startConsoleScene } from "../support/console.ts";
 import { faultsOf, LOOKS } from "../support/console-looks.ts";
 import { BASE, type OperatorScene } from "../support/operator-scene.ts";
 
@@ -16,12 +16,8 @@ let scene: OperatorScene;
 const keys = { unknown: freshKey(), failed: freshKey(), started: freshKey(), waiting: freshKey() };
 beforeAll(async () => {
   [browser, scene] = await Promise.all([launchChromium(), startConsoleScene()]);
-  await scene.send({ path: HOLD, key: keys.unknown, behave: { drop: "after-effect" } });
+  await makeOpenRecords(scene, keys);
   await scene.send({ path: HOLD, key: keys.unknown });
-  await scene.send({ path: "/retry", key: keys.failed, behave: { status: 503 } });
-  await scene.send({ path: LATER, key: keys.waiting, behave: LATE });
-  scene.open({ path: "/retry", key: keys.started, behave: { hold: true } });
-  await scene.origin.arrived(keys.started);
 });
 afterAll(async () => {
   await scene.origin.release();

@@ -6,7 +6,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../../support/chromium.ts";
 import { runOnceway } from "../../support/command-line.ts";
 import { freshKey } from "../../support/http.ts";
-import { HOLD, LATE, LATER, makeUnknown, openConsole, signIn, startConsoleScene } from "../support/console.ts";
+import {
+  HOLD,
+  LATE,
+  LATER,
+  makeOpenRecords,
+  makeUnknown,
+  openConsole,
+  signIn,
+  startConsoleScene,
+} from "../support/console.ts";
 import { faultsOf, LOOKS } from "../support/console-looks.ts";
 import { ADMIN_TOKEN, BASE, type OperatorScene, startOperatorScene } from "../support/operator-scene.ts";
 
@@ -26,13 +35,9 @@ beforeAll(async () => {
     launchChromium(),
     startConsoleScene("10m", { previous_shards: ["2a"], environment: "staging" }),
   ]);
-  await scene.send({ path: HOLD, key: keys.unknown, behave: { drop: "after-effect" } });
-  await scene.send({ path: "/retry", key: keys.failed, behave: { status: 503 } });
+  await makeOpenRecords(scene, keys);
   await scene.send({ path: HOLD, key: keys.completed });
   await scene.send({ path: HOLD, key: keys.completed });
-  await scene.send({ path: LATER, key: keys.waiting, behave: LATE });
-  scene.open({ path: "/retry", key: keys.started, behave: { hold: true } });
-  await scene.origin.arrived(keys.started);
 });
 afterAll(async () => {
   await scene.origin.release();

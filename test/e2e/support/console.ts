@@ -59,6 +59,18 @@ export async function signIn(page: Page, token = ADMIN_TOKEN): Promise<void> {
   await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
 }
 
+/** One record in each open state. The call of `started` stays open. */
+export async function makeOpenRecords(
+  scene: OperatorScene,
+  keys: Readonly<Record<"unknown" | "failed" | "waiting" | "started", string>>,
+): Promise<void> {
+  await scene.send({ path: HOLD, key: keys.unknown, behave: { drop: "after-effect" } });
+  await scene.send({ path: "/retry", key: keys.failed, behave: { status: 503 } });
+  await scene.send({ path: LATER, key: keys.waiting, behave: LATE });
+  scene.open({ path: "/retry", key: keys.started, behave: { hold: true } });
+  await scene.origin.arrived(keys.started);
+}
+
 /** A key whose attempt was in flight when the origin was killed. */
 export async function makeUnknown(scene: OperatorScene, key = freshKey()): Promise<string> {
   const call = scene.open({ path: HOLD, key, behave: { hold: true } });

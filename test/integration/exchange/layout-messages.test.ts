@@ -3,7 +3,15 @@
 import { describe, expect, it } from "vitest";
 import type { Layout } from "../../../src/config/layout.ts";
 import type { RecordId } from "../../../src/core/units.ts";
-import { answerIn, type ElderAnswer, type ElderReply, type Hop, hopIn, type Located } from "../../../src/http/hops.ts";
+import {
+  answerIn,
+  type ElderAnswer,
+  type ElderQuestion,
+  type ElderReply,
+  type Hop,
+  hopIn,
+  type Located,
+} from "../../../src/http/hops.ts";
 import {
   ASK_URL,
   EXCHANGE_2_URL,
@@ -30,8 +38,13 @@ function post(bench: ShardBench, url: string, body: BodyInit): Promise<Response>
   return bench.stub.fetch(url, { method: "POST", body });
 }
 
-async function ask(bench: ShardBench, recordIds: readonly RecordId[], next: Layout): Promise<ElderAnswer> {
-  const reply: ElderReply = await (await post(bench, ASK_URL, JSON.stringify({ recordIds, next }))).json();
+async function ask(
+  bench: ShardBench,
+  recordIds: readonly RecordId[],
+  next: Layout,
+  more: Pick<ElderQuestion, "wantsList"> = {},
+): Promise<ElderAnswer> {
+  const reply: ElderReply = await (await post(bench, ASK_URL, JSON.stringify({ recordIds, next, ...more }))).json();
   return answerIn(reply);
 }
 
@@ -45,8 +58,9 @@ describe("an object that is asked by a newer one", () => {
     const head = headIn(ONE);
     await bench.send(messageOf(head));
     const absent = freshId();
-    const held = [head.record.id.slice(0, 32)];
-    expect(await ask(bench, [absent], TWO)).toEqual({ here: false, next: TWO, elders: [], held });
+    const held = { begin: "", hashes: head.record.id.slice(8, 16) };
+    expect(await ask(bench, [absent], TWO, { wantsList: true })).toEqual({ here: false, next: TWO, elders: [], held });
+    expect(await ask(bench, [absent], TWO)).toEqual({ here: false, next: TWO, elders: [], held: null });
     expect(await ask(bench, [absent, head.record.id], TWO)).toMatchObject({ here: true, next: TWO });
     // Another layout comes too late.
     expect(await ask(bench, [absent], THREE)).toMatchObject({ here: false, next: TWO });
@@ -70,7 +84,7 @@ describe("an object that is asked by a newer one", () => {
   it("refuses a layout that it follows itself", async () => {
     const bench = new ShardBench();
     await bench.within(({ elders }) =>
-      elders.note("shard-0-of-2", { layout: JSON.stringify(TWO), next: JSON.stringify(ONE), held: new Set() }),
+      elders.note("shard-0-of-2", { layout: JSON.stringify(TWO), next: JSON.stringify(ONE), held: null }),
     );
     await bench.evict();
     await expect(ask(bench, [freshId()], TWO)).rejects.toThrow("contradict each other");
@@ -172,7 +186,7 @@ describe("an open object", () => {
       elders.note("shard-0-of-1", {
         layout: JSON.stringify(ONE),
         next: JSON.stringify(TWO),
-        held: new Set([listed.record.id.slice(0, 32)]),
+        held: { begin: "", hashes: listed.record.id.slice(8, 16) },
       }),
     );
     await bench.evict();

@@ -4,7 +4,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { PAUSE_MS } from "../../../src/shard/elder-questions.ts";
-import { Deployments, FIRST, REPLAY } from "../support/deployments.ts";
+import { Deployments, keyThatBegins, FIRST, REPLAY } from "../support/deployments.ts";
 import { heldAnswer } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
 
@@ -282,25 +282,41 @@ describe("an elder", () => {
     expect(asks()).toBe(known + 1);
   });
 
-  it("that holds many keys is asked about each", async () => {
+  it("that holds many keys is asked once about a part of them, and about those that it lists", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    const key = await keyThatBegins("a");
+    await old.send(key);
+    await all.fill(1, key, 4100);
+    const asks = await all.asks(1, key);
+    for (let sent = 0; sent < 6; sent += 1) expect(await next.send(await keyThatBegins("a"))).toMatchObject(FIRST);
+    // Once for each object of the newer layout.
+    expect(asks()).toBeLessThanOrEqual(2);
+    const known = asks();
+    expect(await next.send(key)).toMatchObject(REPLAY);
+    expect(asks()).toBe(known + 1);
+    expect(await next.send(await keyThatBegins("b"))).toMatchObject(FIRST);
+    expect(asks()).toBe(known + 2);
+  });
+
+  it("whose keys are too many and too much alike for a list is asked about each, and tries no other list for a while", async () => {
     const all = new Deployments();
     const [old, next] = [all.deploy(1), all.deploy(2, [1])];
     const key = fresh();
     await old.send(key);
-    await all.within(1, key, (_ledger, { sql }) => {
-      for (let more = 0; more < 256; more += 1) {
-        const columns = sql
-          .exec("SELECT * FROM records LIMIT 0")
-          .columnNames.filter((name) => !["id", "number"].includes(name));
-        sql.exec(
-          `INSERT INTO records (id, ${columns.join(", ")}) SELECT ?, ${columns.join(", ")} FROM records LIMIT 1`,
-          fresh(),
-        );
-      }
-    });
+    await all.fill(1, key, 4100, "abc");
     const asks = await all.asks(1, key);
-    for (let sent = 0; sent < 5; sent += 1) expect(await next.send(fresh())).toMatchObject(FIRST);
-    expect(asks()).toBe(5);
+    const clock = vi.spyOn(Date, "now");
+    const [begun, late] = [Date.now(), Date.now() + 11_000];
+    clock.mockImplementation(() => begun);
+    for (const begin of ["abc", "abc", "d", "d"]) {
+      expect(await next.send(await keyThatBegins(begin))).toMatchObject(FIRST);
+    }
+    expect(asks()).toBe(4);
+    clock.mockImplementation(() => late);
+    for (let sent = 0; sent < 5; sent += 1) expect(await next.send(await keyThatBegins("d"))).toMatchObject(FIRST);
+    expect(asks()).toBeLessThanOrEqual(6);
+    clock.mockRestore();
   });
 
   it("that cannot be reached keeps new keys from beginning: 503, and nothing is sent", async () => {

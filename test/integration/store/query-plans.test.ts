@@ -10,6 +10,7 @@ import { durationMs, epochMs } from "../../../src/core/units.ts";
 import { AuditLog } from "../../../src/shard/store/audit.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { ClaimList } from "../../../src/shard/store/claim-list.ts";
+import { WHOLE_BUCKET } from "../../../src/shard/store/record-numbers.ts";
 import { RecordList } from "../../../src/shard/store/record-list.ts";
 import { FIRST_PLACE, RecordScan } from "../../../src/shard/store/record-scan.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
@@ -29,6 +30,7 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT body, upload_id FROM remote INDEXED BY remote_discarded /, "SCAN remote USING INDEX remote_discarded"],
   // As many rows as are counted at most: those of the statement within, which goes by the index.
   [/^SELECT count\(\*\) AS looked, .* FROM \(SELECT expires_at FROM records .* LIMIT \?\)$/, "SCAN (subquery-1)"],
+  [/^SELECT group_concat\(hash, ''\) AS hashes FROM \(SELECT .* LIMIT \?5\)$/, "SCAN (subquery-3)"],
   [
     /^SELECT count\(\*\) AS n FROM \(SELECT 1 FROM records INDEXED BY records_waiting .* LIMIT \?\)$/,
     "SCAN (subquery-1)",
@@ -227,7 +229,9 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.save(aliased, ledger.find(aliased), null);
   ledger.elders.note("shard-0-of-1", { layout: "{}", next: null, held: null });
   // A window that is full.
-  const crowded = new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) }, null, undefined, () => 0);
+  const crowded = new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) }, null, undefined, {
+    homes: { of: () => 0, range: () => WHOLE_BUCKET },
+  });
   for (let more = 0; more < 9; more += 1) crowded.save(freshId(), null, claim);
   const partition = { route: "claims:billing", stream: "orders", partition: 0 };
   ledger.positions.put(partition, { next: 1, done: 1 });
@@ -242,7 +246,8 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
     }
   }
   ledger.seal.close("{}", NOW);
-  ledger.seal.heldKeys();
+  ledger.heldKeys.around(freshId());
+  ledger.heldKeys.count();
   void new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) });
 }
 

@@ -10,20 +10,20 @@ import { expiryBucketOf } from "../../../src/shard/store/expiry-buckets.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import type { ListQuery } from "../../../src/shard/store/list-query.ts";
 import { RecordList } from "../../../src/shard/store/record-list.ts";
-import { homeOf, placeAfter } from "../../../src/shard/store/record-numbers.ts";
+import { homeOf, HOMES, placeAfter } from "../../../src/shard/store/record-numbers.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
 
 const LAST_SLOT = 2 ** 31 - 1;
 const LATER = epochMs(NOW + 100 * HOUR_MS);
 
 /** The first slot of a bucket, the last one of the ids that begin with `7ff`, and the last slot of a bucket. */
-const HOMES = new Map([
+const CROWDED = new Map([
   ["000", 0],
   ["7ff", 2 ** 30 - 1],
   ["fff", LAST_SLOT],
 ]);
-const BEGINS = [...HOMES.keys()];
-const crowdedHome = (id: string): number => HOMES.get(id.slice(0, 3)) ?? homeOf(id);
+const BEGINS = [...CROWDED.keys()];
+const crowdedHomes = { of: (id: string): number => CROWDED.get(id.slice(0, 3)) ?? homeOf(id), range: HOMES.range };
 const idOf = (number: number): RecordId =>
   recordId((BEGINS[number % BEGINS.length] ?? "").padEnd(32, "0") + number.toString(16).padStart(32, "0"));
 
@@ -37,7 +37,7 @@ class Shard {
   }
 
   reopen(): Ledger {
-    this.ledger = new Ledger(this.#storage, null, undefined, crowdedHome);
+    this.ledger = new Ledger(this.#storage, null, undefined, { homes: crowdedHomes });
     return this.ledger;
   }
 

@@ -8,6 +8,7 @@ import type { IdempotencyRecord, Started } from "../../../src/core/record.ts";
 import { durationMs, epochMs, type EpochMs, type RecordId } from "../../../src/core/units.ts";
 import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { type Homes, WHOLE_BUCKET } from "../../../src/shard/store/record-numbers.ts";
 import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 
 const REMEMBER_MS = durationMs(30 * 24 * HOUR_MS);
@@ -26,7 +27,7 @@ interface Opened {
   readonly rowsWritten: () => number;
 }
 
-function inLedger(run: (opened: Opened) => void | Promise<void>, home?: () => number): Promise<void> {
+function inLedger(run: (opened: Opened) => void | Promise<void>, homes?: Homes): Promise<void> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, async (_instance, { storage }) => {
     let cursors: { readonly rowsWritten: number }[] = [];
@@ -41,7 +42,7 @@ function inLedger(run: (opened: Opened) => void | Promise<void>, home?: () => nu
       },
     };
     const transactionSync = <T>(body: () => T): T => storage.transactionSync(body);
-    const ledger = new Ledger({ sql, transactionSync }, env.BODIES, () => undefined, home);
+    const ledger = new Ledger({ sql, transactionSync }, env.BODIES, () => undefined, { homes });
     const rowsWritten = (): number => {
       const sum = cursors.reduce((total, cursor) => total + cursor.rowsWritten, 0);
       cursors = [];
@@ -182,7 +183,7 @@ describe("a record whose key is remembered", () => {
         for (const id of remembered) expect(ledger.find(id)?.record.state).toBe("remembered");
         for (const id of others) expect(ledger.find(id)).toBeNull();
       },
-      () => 7,
+      { of: () => 7, range: () => WHOLE_BUCKET },
     );
   });
 

@@ -13,8 +13,10 @@ import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { monitorAsker, shardCaller } from "../../../src/shard/call-shard.ts";
 import { placeOf } from "../../../src/shard/shard-place.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { homeOf } from "../../../src/shard/store/record-numbers.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
+import { freshId } from "./records.ts";
 import { type Said, saidBy } from "./shard-bench.ts";
 import { noIdentities } from "./no-identities.ts";
 
@@ -34,6 +36,14 @@ export interface Deployment {
 /** What a first answer and a replay have in common with all others of their kind. */
 export const FIRST = { status: 201, isReplay: false };
 export const REPLAY = { status: 201, isReplay: true };
+
+/** A fresh key whose hash begins so. */
+export async function keyThatBegins(begin: string): Promise<string> {
+  for (;;) {
+    const key = crypto.randomUUID();
+    if ((await keyHash(key)).startsWith(begin)) return key;
+  }
+}
 
 export class Deployments {
   /** Only this bench has such layouts: `layout(64)` is "64" with these letters. */
@@ -140,6 +150,26 @@ export class Deployments {
     await run();
     spy.mockRestore();
     return queries;
+  }
+
+  /** Gives the key's object in `layout(count)` so many records more, like one that it has, of keys whose hashes begin so. */
+  fill(count: number, key: string, more: number, begin = ""): Promise<void> {
+    return this.within(count, key, (_ledger, { sql }) => {
+      const columns = sql
+        .exec("SELECT * FROM records LIMIT 0")
+        .columnNames.filter((name) => !["id", "number"].includes(name))
+        .join(", ");
+      const { like } = sql.exec<{ like: string }>("SELECT id AS like FROM records LIMIT 1").one();
+      for (let added = 0; added < more; added += 1) {
+        const id = begin + freshId().slice(begin.length);
+        sql.exec(
+          `INSERT OR IGNORE INTO records (number, id, ${columns}) SELECT number >> 31 << 31 | ?, ?, ${columns} FROM records WHERE id = ?`,
+          homeOf(id),
+          id,
+          like,
+        );
+      }
+    });
   }
 
   /** How many records the key's object has in `layout(count)`, of any key. */

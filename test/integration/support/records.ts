@@ -25,7 +25,7 @@ export const response: StoredResponse = {
 };
 
 export function freshId(): RecordId {
-  return recordId(crypto.randomUUID());
+  return recordId(`${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll("-", ""));
 }
 
 export function started(at = NOW): Started {

@@ -83,8 +83,11 @@ const SETTINGS: readonly Setting[] = [
   { deployments: [deployment(L64, L128), B], isContradiction: true },
 ];
 
-/** Each key is its own hash. With 64 objects all three share one; with 128 the first and the last do. */
-const KEYS = ["00000000", "00000040", "00000080"].map((start) => start.padEnd(KEY_HASH_DIGITS, "0"));
+/**
+ * Each key is its own hash. With 64 objects all three share one; with 128 the first and the last do. They differ in their first digit, so
+ * that a list may name one and not the others.
+ */
+const KEYS = ["00000000", "10000040", "20000080"].map((start) => (start + start).padEnd(KEY_HASH_DIGITS, "0"));
 
 /** The name of a key's record in a layout. */
 export function nameIn(key: string, at: Layout): RecordId {

@@ -7,6 +7,7 @@ import type { Step } from "../../../src/core/events.ts";
 import type * as Homes from "../../../src/core/home.ts";
 import { EXCHANGE_2_URL, EXCHANGE_URL } from "../../../src/http/message.ts";
 import { Elders, type Homing, type Words } from "../../../src/shard/elders.ts";
+import { KeyLister } from "../../../src/shard/store/key-lister.ts";
 import { Seal } from "../../../src/shard/store/seal.ts";
 import { Disk } from "../disk.ts";
 import { findViolation } from "./interleaving.ts";
@@ -63,7 +64,7 @@ describe("an object that asks nobody", () => {
 describe("an elder", () => {
   it("that does not seal itself breaks G1", async () => {
     vi.spyOn(Seal.prototype, "close").mockImplementation((next) => next);
-    vi.spyOn(Seal.prototype, "heldKeys").mockReturnValue(null);
+    vi.spyOn(KeyLister.prototype, "around").mockReturnValue(null);
     await expectFound(TWO_OBJECTS);
   }, 120_000);
 
@@ -99,7 +100,15 @@ describe("an elder", () => {
   }, 120_000);
 
   it("whose list of keys is too short breaks G1", async () => {
-    vi.spyOn(Seal.prototype, "heldKeys").mockReturnValue([]);
+    vi.spyOn(KeyLister.prototype, "around").mockReturnValue({ begin: "", hashes: "" });
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+
+  it("whose list of a part of its keys is too short breaks G1", async () => {
+    vi.spyOn(KeyLister.prototype, "around").mockImplementation((keyHash) => ({
+      begin: keyHash.slice(0, 1),
+      hashes: "",
+    }));
     await expectFound(TWO_OBJECTS);
   }, 120_000);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatDuration, relative } from "../../../src/operator/console/browser/duration.ts";
+import { formatDuration, relative } from "../../../src/operator/console/browser/times.ts";
 import { ratesOf } from "../../../src/operator/console/traffic.ts";
 
 describe("durations of the console", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { localTime } from "../../../src/operator/console/browser/local-time.ts";
+import { localTime } from "../../../src/operator/console/browser/times.ts";
 import { Remembered } from "../../../src/operator/remembered.ts";
 
 const at = (iso: string): number => Date.parse(iso);

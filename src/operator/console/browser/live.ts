@@ -1,8 +1,8 @@
 // Keeps a console page current: updates its times, and replaces its live regions with what the server renders. Without this
 // script every page works, but shows the moment when it was loaded.
 
-import { relative } from "./duration.ts";
-import { localTimeHere } from "./local-time.ts";
+import { relative } from "./times.ts";
+import { localTimeHere } from "./times.ts";
 
 const REFRESH_MS = 2000;
 const GIVE_UP_MS = 10_000;

@@ -1,7 +1,8 @@
-// Durations as people read them. The server renders them and the browser keeps them up to date.
+// Durations and times as people read them. The server renders durations and the browser keeps them up to date; only the browser knows the
+// operator's local time.
 
 const SECOND_MS = 1000;
-export const MINUTE_MS = 60 * SECOND_MS;
+const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -25,4 +26,19 @@ export function relative(kind: string | undefined, at: number, now: number): str
   if (kind === "due" && at <= now) return `due for ${formatDuration(now - at)}`;
   if (kind === "in" || kind === "due") return at > now ? `in ${formatDuration(at - now)}` : "now";
   return `${formatDuration(now - at)} ago`;
+}
+
+/** As `10:30:40 GMT+2`, with the date unless that is today; empty where local time is UTC. `aheadMinutes`: of UTC, at `at`. */
+export function localTime(at: number, now: number, aheadMinutes: number, zone: string): string {
+  if (aheadMinutes === 0) return "";
+  const isoThere = (time: number): string => new Date(time + aheadMinutes * MINUTE_MS).toISOString();
+  const [date = "", time = ""] = isoThere(at).split("T");
+  return `${isoThere(now).startsWith(date) ? "" : `${date} `}${time.slice(0, 8)} ${zone}`;
+}
+
+/** `localTime` in the browser's own zone. */
+export function localTimeHere(at: number, now: number): string {
+  const parts = new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(at);
+  const zone = parts.find(({ type }) => type === "timeZoneName")?.value ?? "local";
+  return localTime(at, now, -new Date(at).getTimezoneOffset(), zone);
 }

@@ -1,6 +1,6 @@
-// The operations of the operator API on events, as the OpenAPI document describes them.
+// The operations of the operator API on events, and on the consumers of claims, as the OpenAPI document describes them.
 
-import { type Json, outboxParameters } from "./openapi-components.ts";
+import { type Json, outboxParameters, positionsParameters } from "./openapi-components.ts";
 import { answer, operation, type Operation } from "./openapi-operation.ts";
 
 export function outboxPaths(): Json {
@@ -43,4 +43,20 @@ function outboxOperation(change: Pick<Operation, "id" | "summary" | "description
     answer: answer("What this call has done; events is 0 if the event is not there any more.", "OutboxChanged"),
     problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
   });
+}
+
+export function positionsPaths(): Json {
+  return {
+    "/positions": {
+      get: operation({
+        id: "listPositions",
+        summary: "The groups of consumers, their open claims, and how far they have read.",
+        description:
+          "Asks every shard for its counts, and then those that have positions. A page may be shorter than limit and not be the last: continue until cursor is null. The claims themselves are records: GET /records with route=claims:GROUP. An unknown parameter is refused. A shard that does not answer is named in unreachable and left out. 503 when none answers.",
+        parameters: positionsParameters(),
+        answer: answer("A page.", "PositionPage"),
+        problems: ["Invalid", "Unavailable"],
+      }),
+    },
+  };
 }

@@ -1,0 +1,79 @@
+// Which keys a sealed object still holds, as it tells newer objects, so that they need not ask about others. A sealed object takes no
+// new keys: what a list lacks stays absent. A list that names a key too many only costs a question. Of each key it has 32 bits: one
+// other key in a million is taken for one of a full list.
+
+/** All keys of a sealed object whose hashes begin alike. No other such key is there, now or later. */
+export interface HeldKeys {
+  /** The first digits of their hashes, at most LIST_DIGITS; empty: all keys of the object. */
+  readonly begin: string;
+  /** Eight digits of each key's hash, those from `SHORT_HASH_FROM` on, with nothing in between. */
+  readonly hashes: string;
+}
+
+/** By so many digits lists are told apart at most. */
+export const LIST_DIGITS = 3;
+
+/** The digits that a list has of each hash: other ones than those by which lists are told apart and objects are chosen. */
+export const SHORT_HASH_FROM = 8;
+export const SHORT_HASH_DIGITS = 8;
+
+/** At most so many are remembered of one elder: four megabytes. */
+const MAX_REMEMBERED = 1_000_000;
+
+/** In a newer object: what one elder has listed. */
+export class ListedKeys {
+  readonly #lists = new Map<string, Uint32Array>();
+  #size = 0;
+
+  /** A list of all keys takes the place of others. */
+  add({ begin, hashes }: HeldKeys): void {
+    if (begin === "") {
+      this.#lists.clear();
+      this.#size = 0;
+    }
+    const list = new Uint32Array(hashes.length / SHORT_HASH_DIGITS);
+    if (this.#lists.has(begin) || this.#size + list.length > MAX_REMEMBERED) return;
+    for (let at = 0; at < list.length; at += 1) list[at] = digitsAt(hashes, at * SHORT_HASH_DIGITS);
+    this.#lists.set(begin, list.toSorted());
+    this.#size += list.length;
+  }
+
+  /** Whether there is a list that would name the key. */
+  covers(keyHash: string): boolean {
+    return this.#listFor(keyHash) !== undefined;
+  }
+
+  /** Whether all keys are listed. */
+  get areAll(): boolean {
+    return this.#lists.has("");
+  }
+
+  /** `false`: the elder does not have the key, and will not. */
+  mayHold(keyHash: string): boolean {
+    const list = this.#listFor(keyHash);
+    return list === undefined || includes(list, digitsAt(keyHash, SHORT_HASH_FROM));
+  }
+
+  #listFor(keyHash: string): Uint32Array | undefined {
+    for (let digits = 0; digits <= LIST_DIGITS; digits += 1) {
+      const list = this.#lists.get(keyHash.slice(0, digits));
+      if (list !== undefined) return list;
+    }
+    return undefined;
+  }
+}
+
+function digitsAt(text: string, from: number): number {
+  return Number.parseInt(text.slice(from, from + SHORT_HASH_DIGITS), 16);
+}
+
+/** By halving: the list is in order. */
+function includes(list: Uint32Array, hash: number): boolean {
+  let [from, to] = [0, list.length];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if ((list[middle] ?? 0) < hash) from = middle + 1;
+    else to = middle;
+  }
+  return list[from] === hash;
+}
