@@ -68,7 +68,7 @@ async function counted(): Promise<number> {
 
 describe("A change of the layout", { timeout: 180_000 }, () => {
   it("ends by itself, and the older number may go", async () => {
-    const [older = ""] = await makeKeys("old", "/pay", OLDER_KEYS);
+    await makeKeys("old", "/pay", OLDER_KEYS);
     const kept = [...(await makeKeys("new", "/keep"))];
     // Both newer objects are told by their first answers; others may be under way then.
     const first = await scene.asked();
@@ -76,9 +76,6 @@ describe("A change of the layout", { timeout: 180_000 }, () => {
     expect(first).toBeLessThanOrEqual(2 * AT_ONCE);
     kept.push(...(await makeKeys("new", "/keep")));
     expect(await scene.asked()).toBe(first);
-    expect((await ask("new", "/pay", older)).status).toBe(201);
-    expect(await scene.asked()).toBe(first + 1);
-    expect(await mayGo()).toBe(false);
     await until(
       async () => ((await mayGo()) === true ? true : null),
       "operators are told that the number may go",
