@@ -1,4 +1,4 @@
-// `node test/accepted/run.ts [--kills 150] [RULE…]`: the long form of the evidence for accepted requests (test/README.md, "Accepted
+// `npx node test/accepted/run.ts [--kills 150] [RULE…]`: the long form of the evidence for accepted requests (test/README.md, "Accepted
 // requests and crashes"). Prints one line for each rule for unknown outcomes, and fails if a promise is broken.
 
 import { parseArgs } from "node:util";

@@ -1,4 +1,4 @@
-// `node test/claims/run.ts [--rounds 10] [BROKER…]`: the long form of the evidence for claims (test/README.md, "Claims and brokers"). Prints one line
+// `npx node test/claims/run.ts [--rounds 10] [BROKER…]`: the long form of the evidence for claims (test/README.md, "Claims and brokers"). Prints one line
 // for each broker, rule and point, and fails if a promise is broken.
 
 import { parseArgs } from "node:util";

@@ -1,5 +1,5 @@
 // Runs the conformance suite against the gateway and against public middlewares, each in front of the suite's own origin, and prints
-// the table of src/conformance/README.md. `sh test/conformance/install.sh`, then `node test/conformance/run.ts [NAME…]`.
+// the table of src/conformance/README.md. `sh test/conformance/install.sh`, then `npx node test/conformance/run.ts [NAME…]`.
 
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// `node test/layouts/run.ts --requests 10000 --kills 20 --seed anything`: rounds of requests through several layouts at once, with
+// `npx node test/layouts/run.ts --requests 10000 --kills 20 --seed anything`: rounds of requests through several layouts at once, with
 // kills at named points, and their check. Ends with status 1 when a guarantee was broken.
 
 import { mkdtemp, rm } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// `node test/queues/run.ts [--kills 200] [--seed 1] [CONSUMER…]`: the long form of the evidence for queues (test/README.md, "Queues
+// `npx node test/queues/run.ts [--kills 200] [--seed 1] [CONSUMER…]`: the long form of the evidence for queues (test/README.md, "Queues
 // and crashes"). Prints one line for each consumer, and fails if a promise is broken.
 
 import { parseArgs } from "node:util";

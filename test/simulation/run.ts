@@ -1,9 +1,9 @@
 // The simulation on the command line.
 //
-//   node test/simulation/run.ts --interleavings 1000000 --seed 1
-//   node test/simulation/run.ts --only 2654435770      one interleaving again, step by step
-//   node test/simulation/run.ts --layouts          several objects while the layout changes (layouts/)
-//   node test/simulation/run.ts --without stalls,foreign   leaves out what plan.ts calls extras
+//   npx node test/simulation/run.ts --interleavings 1000000 --seed 1
+//   npx node test/simulation/run.ts --only 2654435770      one interleaving again, step by step
+//   npx node test/simulation/run.ts --layouts          several objects while the layout changes (layouts/)
+//   npx node test/simulation/run.ts --without stalls,foreign   leaves out what plan.ts calls extras
 
 import { parseArgs } from "node:util";
 import { Progress } from "../support/progress.ts";

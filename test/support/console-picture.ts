@@ -1,5 +1,5 @@
 // Makes the pictures of the console that the docs show: the gateway in front of the demo's API, some traffic of each kind, and
-// overview and last day in Chromium. `node test/support/console-picture.ts` writes src/operator/console/overview.png and day.png again.
+// overview and last day in Chromium. `npx node test/support/console-picture.ts` writes src/operator/console/overview.png and day.png again.
 
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// Makes the picture of the demo's page that its README shows, after each button was pressed once. `node test/support/demo-picture.ts`
+// Makes the picture of the demo's page that its README shows, after each button was pressed once. `npx node test/support/demo-picture.ts`
 // writes src/demo/page.png again; with `--all DIR` it also writes what a dark screen and a phone show into DIR.
 
 import { join } from "node:path";

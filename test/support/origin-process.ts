@@ -1,4 +1,4 @@
-// The test origin in its own process: `node test/support/origin-process.ts` prints its two URLs as a JSON line. Started by
+// The test origin in its own process: `npx node test/support/origin-process.ts` prints its two URLs as a JSON line. Started by
 // `startOrigin`, it sends them over IPC and exits with its parent, however that ends. Its control API is JSON over HTTP on a
 // separate port, so that tests inside workerd can use it as well as tests in Node. It changes scripts and reads the journal.
 

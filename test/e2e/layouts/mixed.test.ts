@@ -1,4 +1,4 @@
-// A short run of `node test/layouts/run.ts`: deployments of four layouts side by side, killed at every named point, and no key is
+// A short run of `npx node test/layouts/run.ts`: deployments of four layouts side by side, killed at every named point, and no key is
 // forgotten. Each fault of test/layouts/planted.ts is found by the same checker.
 
 import { expect, it } from "vitest";

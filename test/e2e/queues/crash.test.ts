@@ -1,5 +1,5 @@
 // Messages of a queue while the gateway is killed with SIGKILL at named points, beside the same messages without the gateway. The
-// verdict is that of the broker's and the origin's journals. `node test/queues/run.ts` is the long form, at every point.
+// verdict is that of the broker's and the origin's journals. `npx node test/queues/run.ts` is the long form, at every point.
 
 import { describe, expect, it } from "vitest";
 import { type Consumer, type Point, runRound } from "../../queues/round.ts";

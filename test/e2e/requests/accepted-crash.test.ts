@@ -1,5 +1,5 @@
 // Accepted requests while the gateway is killed with SIGKILL at named points. The verdict is that of the origin's journal, of the
-// monitors and of the database. `node test/accepted/run.ts` is the long form.
+// monitors and of the database. `npx node test/accepted/run.ts` is the long form.
 
 import { describe, expect, it } from "vitest";
 import { pointsOf, runRound, type UnknownRule } from "../../accepted/round.ts";

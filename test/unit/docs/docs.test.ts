@@ -246,15 +246,15 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "runOnceway(ARGUMENTS)",
   ],
   "npm run bench -- cost": ["test/unit/docs/docs.test.ts", '["bench", "cost"]'],
-  "node test/layouts/run.ts --requests 10000 --kills 20 --seed anything": [
+  "npx node test/layouts/run.ts --requests 10000 --kills 20 --seed anything": [
     "test/e2e/layouts/mixed.test.ts",
     "judgedRound(",
   ],
   "npm run bench -- sealed": TAKES_LONG,
-  "node test/claims/run.ts --rounds 10": ["test/e2e/claims/brokers.test.ts", "killRound("],
-  "node test/queues/run.ts --kills 200": ["test/e2e/queues/crash.test.ts", "runRound("],
-  "node test/queues/run.ts --kills 50 --seed 11 verify": ["test/e2e/queues/crash.test.ts", "runRound("],
-  "node test/accepted/run.ts --kills 150": ["test/e2e/requests/accepted-crash.test.ts", "runRound("],
+  "npx node test/claims/run.ts --rounds 10": ["test/e2e/claims/brokers.test.ts", "killRound("],
+  "npx node test/queues/run.ts --kills 200": ["test/e2e/queues/crash.test.ts", "runRound("],
+  "npx node test/queues/run.ts --kills 50 --seed 11 verify": ["test/e2e/queues/crash.test.ts", "runRound("],
+  "npx node test/accepted/run.ts --kills 150": ["test/e2e/requests/accepted-crash.test.ts", "runRound("],
   "npm run bench -- accepted": TAKES_LONG,
   "npm run bench -- claims": TAKES_LONG,
   "npm run bench -- queues": TAKES_LONG,
@@ -279,7 +279,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run bench -- alarm": TAKES_LONG,
   "npm run bench -- startup": TAKES_LONG,
   "npm run bench -- runtime": TAKES_LONG,
-  "node test/support/console-picture.ts": { notRun: "writes a picture, which a person looks at" },
+  "npx node test/support/console-picture.ts": { notRun: "writes a picture, which a person looks at" },
 };
 
 /** What is printed for other programs, by page and language. */
