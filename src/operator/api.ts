@@ -12,7 +12,7 @@ import type { Audit } from "./access/audit.ts";
 import { addAudit } from "./access/audit-api.ts";
 import type { OperatorAuth } from "./access/auth.ts";
 import { parseChange, parseJson } from "./change-request.ts";
-import { parseListRequest } from "./list-request.ts";
+import { NO_PAGE, parseListRequest } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
 import type { EndedView, HealthView, LayoutsView, LayoutView, RecentView, TotalsView } from "./gateway-schema.ts";
 import type { HoursView } from "./hours-schema.ts";
@@ -105,13 +105,8 @@ export function operatorApp(
       );
     }
     const page = await operator.list(filter, limit, cursor);
-    if (page === null)
-      return invalid("cursor must come from a list, and the shards must not have changed since: start again.");
-    return context.json<RecordPageView>({
-      records: page.records.map(viewSummary),
-      cursor: page.cursor,
-      unreachable: page.unreachable,
-    });
+    if (page === null) return invalid(`${NO_PAGE} Begin again without a cursor.`);
+    return context.json<RecordPageView>({ ...page, records: page.records.map(viewSummary) });
   });
   app.get("/records/:id", async (context) => {
     const record = isRecordId(context) ? await operator.inspect(idOf(context)) : null;

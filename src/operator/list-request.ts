@@ -1,7 +1,8 @@
 // Parses the query of a list request. An unknown parameter is refused: a filter with a typo would list everything.
 
-import { parseDuration } from "../config/units.ts";
 import { CALLER_DIGITS } from "../core/request-note.ts";
+import { type EpochMs, epochMs } from "../core/units.ts";
+import { parseMoment } from "./moment.ts";
 import type { RecordFilter } from "./operator.ts";
 import { ID_PREFIX, LIST_LIMITS, RECORD_STATES } from "./request-schema.ts";
 
@@ -13,11 +14,14 @@ export interface ListRequest {
 
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
 
-const PARAMETERS = ["state", "route", "older_than", "key", "id", "caller", "status", "limit", "cursor"];
+const PARAMETERS = ["state", "route", "since", "until", "key", "id", "caller", "status", "limit", "cursor"];
 const CALLER = new RegExp(`^[0-9a-f]{${CALLER_DIGITS}}$`);
 const { defaultLimit, maxLimit, maxRouteLength, maxKeyLength } = LIST_LIMITS;
 
-export function parseListRequest(query: URLSearchParams): Parsed<ListRequest> {
+/** Why a cursor has no page. */
+export const NO_PAGE = "The list has grown too much since this page, or cursor does not come from a list.";
+
+export function parseListRequest(query: URLSearchParams, now = epochMs(Date.now())): Parsed<ListRequest> {
   const unknown = [...query.keys()].find((name) => !PARAMETERS.includes(name));
   if (unknown !== undefined) return refuse(`Unknown parameter: write one of ${PARAMETERS.join(", ")}.`);
   const repeated = PARAMETERS.find((name) => name !== "state" && query.getAll(name).length > 1);
@@ -41,9 +45,12 @@ export function parseListRequest(query: URLSearchParams): Parsed<ListRequest> {
     return refuse("id must be the first 8 to 64 digits (0-9, a-f) of a record's id.");
   }
   if (key !== null && idPrefix !== null) return refuse("key and id cannot be combined: write one of them.");
-  const age = query.get("older_than");
-  const duration = age === null ? null : parseDuration(age);
-  if (duration?.ok === false) return refuse('older_than must be a duration: write "30s", "5m", "24h" or "7d".');
+  const [since, until] = [momentIn(query, "since", now), momentIn(query, "until", now)];
+  if (!since.ok) return since;
+  if (!until.ok) return until;
+  if (since.value !== null && until.value !== null && since.value > until.value) {
+    return refuse("since must not be after until: records between them are listed.");
+  }
   const caller = query.get("caller");
   if (caller !== null && !CALLER.test(caller)) {
     return refuse(`caller must be the ${CALLER_DIGITS} digits (0-9, a-f) that records show for it.`);
@@ -57,13 +64,22 @@ export function parseListRequest(query: URLSearchParams): Parsed<ListRequest> {
   const filter = {
     states,
     route,
-    olderThanMs: duration?.value ?? null,
+    since: since.value,
+    until: until.value,
     key,
     idPrefix,
     caller,
     status: status === null ? null : Number(status),
   };
   return { ok: true, value: { filter, limit: Number(limit), cursor: query.get("cursor") } };
+}
+
+function momentIn(query: URLSearchParams, name: "since" | "until", now: EpochMs): Parsed<EpochMs | null> {
+  const text = query.get(name);
+  if (text === null) return { ok: true, value: null };
+  const value = parseMoment(text, now);
+  if (value !== null) return { ok: true, value };
+  return refuse(`${name} must be a time or a duration ago: write "2026-11-23T08:30:00Z", "5m" or "24h".`);
 }
 
 function refuse(reason: string): { readonly ok: false; readonly reason: string } {

@@ -47,8 +47,9 @@ export interface RecordFilter {
   /** Empty means all. */
   readonly states: readonly RecordState[];
   readonly route: string | null;
-  /** The last attempt started at least this long ago. */
-  readonly olderThanMs: number | null;
+  /** When the last attempt started, both ends included. */
+  readonly since: EpochMs | null;
+  readonly until: EpochMs | null;
   readonly key: string | null;
   /** The digest of the caller, as records note it. */
   readonly caller?: string | null;
@@ -61,6 +62,9 @@ export interface RecordFilter {
 export interface RecordPage extends Omit<RecordPageView, "records"> {
   readonly records: readonly RecordSummary[];
 }
+
+export type RecordTotal = RecordPageView["total"];
+export type ShownParts = RecordPageView["parts"];
 
 /** A change, by whom, and why. */
 export interface ChangeRequest {
@@ -146,7 +150,7 @@ export interface Operator {
   /** In the order of matching. */
   readonly routes: LayoutsView["routes"];
   /**
-   * `null` when the cursor is invalid. Continues without unreachable shards, and does not ask those in `unreachable`, which are already
+   * A page, the last attempt that started latest first. `null` when the cursor is invalid, or the list has grown too much since. Continues without unreachable shards, and does not ask those in `unreachable`, which are already
    * known. Rejects when no shard answers; with a key, when a shard that may hold its records does not.
    */
   list(

@@ -180,8 +180,28 @@ export const recordSchema = v.object({
 
 /** One page of a list. It may be short, or empty, and not be the last. */
 export const recordPageSchema = v.object({
-  records: about(v.array(summarySchema), "At most as many as limit."),
+  records: about(v.array(summarySchema), "At most as many as limit; in each part the last attempt that started latest first."),
   cursor: about(v.nullable(v.string()), "For the next page; null on the last.", null),
+  previous: about(v.nullable(v.string()), "The cursor of the page before; null on the first.", null),
+  total: about(
+    v.object({
+      count: about(count, "How many.", 12_400),
+      isExact: about(
+        v.boolean(),
+        "false: an estimate from the parts that were read for this page, or some shards did not answer.",
+        true,
+      ),
+    }),
+    "How many records match, on all pages.",
+  ),
+  parts: about(
+    v.object({
+      first: about(attemptNumber, "The first part that was read for this page.", 1),
+      last: about(attemptNumber, "The last one.", 1),
+      count: about(attemptNumber, "How many parts the list has.", 1),
+    }),
+    "A list of more than about 4,000 records a shard is read in parts: random ones of equal size, and each part is in order.",
+  ),
   unreachable,
 });
 

@@ -46,11 +46,11 @@ export class Examples {
   }
 
   async #find(route: string, method: string | null): Promise<Example | null> {
-    const filter = { states: ["completed"], route, olderThanMs: null, key: null, idPrefix: null } as const;
+    const filter = { states: ["completed"], route, since: null, until: null, key: null, idPrefix: null } as const;
     const page = await this.#operator.list(filter, LISTED, null);
-    const latest = (page?.records ?? [])
-      .filter((record) => isSuccess(record) && (method === null || record.request?.method === method))
-      .toSorted((one, other) => other.startedAt - one.startedAt);
+    const latest = (page?.records ?? []).filter(
+      (record) => isSuccess(record) && (method === null || record.request?.method === method),
+    );
     for (const { id } of latest.slice(0, LOOKED_AT)) {
       // oxlint-disable-next-line no-await-in-loop -- usually the first is one
       const record = await this.#operator.inspect(id);

@@ -24,7 +24,7 @@ import {
 import type { Actor } from "./access/auth.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
 import { summarizeLayouts } from "./layouts.ts";
-import { type Ask, listRecords, sectionsFor } from "./list.ts";
+import { type Ask, listRecords } from "./list.ts";
 import type {
   ChangeRequest,
   ChangeResult,
@@ -101,27 +101,27 @@ export class ShardOperator implements Operator {
     cursor: string | null,
     known: readonly string[] = [],
   ): Promise<RecordPage | null> {
-    const { states, route, olderThanMs, key, idPrefix, caller = null, status = null } = filter;
+    const { states, route, since, until, key, idPrefix, caller = null, status = null } = filter;
     const begin = key === null ? idPrefix : await keyHash(key);
     const query = {
       states,
       keyHash: begin,
       // ASCII, because it travels in a header.
       route: route === null ? null : encodeURIComponent(route),
-      startedBefore: olderThanMs === null ? null : Date.now() - olderThanMs,
+      since,
+      until,
       caller,
       status,
-      limit,
     };
     const places = begin === null ? this.#places.listed : this.#places.of(begin);
-    const ask: Ask = (place, part) => unlessSilent(place, this.#calls(place).list({ ...query, ...part }));
-    const listed = await listRecords(places, sectionsFor(filter), cursor, limit, ask, known);
+    const ask: Ask = (place, asked) => unlessSilent(place, this.#calls(place).list({ ...query, ...asked }));
+    const listed = await listRecords(places, cursor, limit, ask, known);
     if (listed === null) return null;
-    const { records, unreachable } = listed;
+    const { unreachable } = listed;
     // A list's first page fails when no shard answers. A partial answer for one key would look like "not found".
     const isBlind = begin === null ? cursor === null && unreachable.length === places.length : unreachable.length > 0;
     if (isBlind && unreachable.length > 0) throw new Error(`unreachable: ${unreachable.join(", ")}`);
-    return { records: records.map(summaryOf), cursor: listed.cursor, unreachable };
+    return { ...listed, records: listed.records.map(summaryOf) };
   }
 
   async inspect(id: RecordId): Promise<RecordDetail | null> {

@@ -2,7 +2,8 @@
 
 import type { Hono } from "hono";
 import { recordId } from "../../core/units.ts";
-import type { ListRequest } from "../list-request.ts";
+import { LAST_PAGE } from "../list-cursor.ts";
+import { type ListRequest, NO_PAGE } from "../list-request.ts";
 import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
 import { ID_PREFIX } from "../request-schema.ts";
 import { Day } from "./day.tsx";
@@ -18,8 +19,7 @@ import { Shards } from "./shards.tsx";
 import { ratesOf } from "./traffic.ts";
 import type { ConsolePorts, Paths } from "./view.ts";
 
-/** The overview reads this many records and shows the first few; the list shows all. */
-const MAX_READ = 100;
+/** The overview shows so many, and the list all. */
 const SHOWN = 5;
 
 /** Of the number of a day: open overviews refresh every two seconds, and each time all shards would have to be asked. */
@@ -73,7 +73,7 @@ export function pageRoutes(
     const { request } = filter;
     const listed = request === null ? null : await find(operator, request);
     const problem =
-      filter.problem ?? (listed === null ? "This page of the list no longer exists. Search again." : null);
+      filter.problem ?? (listed === null ? `${NO_PAGE} Search again.` : null);
     return show(
       <Records
         view={c.var.view}
@@ -124,7 +124,7 @@ async function oldest(
   state: RecordState,
   unreachable: readonly string[],
 ): Promise<readonly RecordSummary[]> {
-  const filter = { states: [state], route: null, olderThanMs: null, key: null, idPrefix: null };
-  const page = await operator.list(filter, MAX_READ, null, unreachable);
-  return (page?.records ?? []).toSorted((one, other) => one.startedAt - other.startedAt).slice(0, SHOWN);
+  const filter = { states: [state], route: null, since: null, until: null, key: null, idPrefix: null };
+  const page = await operator.list(filter, SHOWN, LAST_PAGE, unreachable);
+  return (page?.records ?? []).toReversed();
 }

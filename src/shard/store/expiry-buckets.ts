@@ -18,7 +18,7 @@ const BUCKETS_PER_RETENTION = 8;
 const SECOND_MS = 1000;
 
 /** The most buckets in one look-up statement: a statement has at most 100 KB (platform limit), and a bucket takes 22 bytes. */
-const MAX_IN_LIST = 800;
+export const MAX_IN_LIST = 800;
 
 /** The expiry buckets that may hold a record. They are few, and kept in memory so that a look-up need not read them. */
 export class ExpiryBuckets {

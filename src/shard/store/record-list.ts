@@ -1,26 +1,21 @@
-// The records of one shard, page by page, for operators: first the open ones (in flight, failed, unknown), then the completed
-// ones, newest bucket first. One call reads a bounded number of rows, whether or not they match, so that no request waits long
-// behind it. Every statement uses a key.
+// The records of one shard for operators, newest first, a part at a time (list-parts.ts). One call reads a bounded number of rows, so that
+// no request waits long behind it. Every statement uses a key.
 
-import { type IdempotencyRecord, OPEN_STATES, type OpenState, type RecordState } from "../../core/record.ts";
+import { type IdempotencyRecord, isClosed, OPEN_STATES, type OpenState } from "../../core/record.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
-import { filterOf, type ListQuery } from "./list-query.ts";
-import { endOf, IN_FLIGHT, lastExpired, listExpiryBuckets } from "./expiry-buckets.ts";
+import { endOf, IN_FLIGHT, lastExpired, listExpiryBuckets, MAX_IN_LIST } from "./expiry-buckets.ts";
 import { type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
+import { chooseParts, MAX_CANDIDATES, MAX_GROWN, slotsOf } from "./list-parts.ts";
+import { compareNewest, DUE, isAhead, isAskedFor, type ListPosition, type ListQuery, MATCHES, valuesOf, verdictOn } from "./list-query.ts";
 import {
   bucketOf,
+  bucketValues,
   IS_FINISHED,
-  NUMBER,
   numberAfter,
-  numberOf,
-  type Place,
-  placeAfter,
-  placeIn,
   type RecordNumbers,
-  slotOf,
-  WAITING,
+  recordsIn,
   type SlotRange,
-  WHOLE_BUCKET,
+  WAITING,
 } from "./record-numbers.ts";
 import { RECORD_COLUMNS, type RecordRow, readRecord } from "./record-row.ts";
 import type { Sql } from "./schema.ts";
@@ -31,10 +26,16 @@ export interface SeenRecord extends Label {
   readonly record: IdempotencyRecord;
 }
 
+/** What one shard has of a part. */
 export interface ListPage {
-  readonly records: readonly (SeenRecord & { readonly at: string })[];
-  /** `null`: this is the last page. */
-  readonly next: string | null;
+  /** In the order of the direction asked for. */
+  readonly records: readonly SeenRecord[];
+  /** Whether more of this part follow. */
+  readonly more: boolean;
+  /** How many records of this part match, wherever they are. */
+  readonly matched: number;
+  /** If they are more than were asked for, the shard has grown too much for those, and nothing was read. A search has one part. */
+  readonly parts: number;
 }
 
 /** The record as it stands now; `null` when it has expired. */
@@ -50,20 +51,26 @@ export interface OpenCounts {
 /** Rows read to count one state: the console counts every two seconds, and requests wait meanwhile. */
 export const MAX_COUNTED = 10_000;
 
-/** Rows that one call reads, and rows that one filtering statement reads. */
-const MAX_ROWS = 4000;
-const ROWS_AT_ONCE = 1000;
-
-/** Ids are hexadecimal, so this sorts after what follows any beginning of them. */
-const AFTER_DIGITS = "~";
-
 const COLUMNS = `${RECORD_COLUMNS}, ${LABEL_COLUMNS}`;
-/** SQL: the numbers of slots ?2 through ?3 of bucket ?1. */
-const SLOTS = `${numberOf("?1", "?2")} AND ${numberOf("?1", "?3")}`;
+
+interface ListRow extends RecordRow, LabelRow {}
+
+interface Tally {
+  /** Rows that were looked at. */
+  readonly looked: number;
+  readonly matched: number;
+  /** Rows that have to be read whole. */
+  readonly due: number;
+}
+
+/** Where the records can be that a filter names: open ones are few, and have places of their own. */
+type Kind = "open" | "all";
 
 export class RecordList {
   readonly #sql: Sql;
   readonly #numbers: Pick<RecordNumbers, "windows">;
+  /** With how many parts the last list was read: a page that refreshes need not search for them. */
+  readonly #lastParts = new Map<Kind, number>();
 
   constructor(sql: Sql, numbers: Pick<RecordNumbers, "windows">) {
     this.#sql = sql;
@@ -71,27 +78,34 @@ export class RecordList {
   }
 
   page(query: ListQuery, see: See, now: EpochMs): ListPage {
-    const matches = filterOf(query);
-    const records: (SeenRecord & { at: string })[] = [];
-    let scanned = 0;
-    for (const range of resumeAfter(this.#ranges(query, now), query.after)) {
-      let { from } = range;
-      for (;;) {
-        const { rows, end, scanned: more } = range.read(from, query.limit - records.length);
-        for (const row of rows) {
-          const record = see(recordId(row.id), readRecord(row));
-          if (record === null || !matches(row, record)) continue;
-          const at = cursorOf(range, placeIn(row));
-          records.push({ id: recordId(row.id), ...readLabel(row), record, at });
-          if (records.length === query.limit) return { records, next: at };
-        }
-        if (end === null) break;
-        from = placeAfter(end);
-        scanned += more;
-        if (scanned >= MAX_ROWS) return { records, next: cursorOf(range, end) };
-      }
+    const kind = kindOf(query);
+    const sources = this.#sources(query, kind, now);
+    const tallies = new Map<number, Tally>();
+    const tally = (parts: number): Tally => {
+      const known = tallies.get(parts) ?? this.#tally(sources, query, this.#slots(query, parts), now);
+      tallies.set(parts, known);
+      return known;
+    };
+    const parts = query.keyHash === null ? (query.parts ?? this.#chooseParts(kind, tally)) : 1;
+    const { looked, matched, due } = tally(parts);
+    if (query.keyHash === null) {
+      if (looked > MAX_GROWN) return { records: [], more: false, matched: 0, parts: 2 * parts };
+      this.#lastParts.set(kind, parts);
     }
-    return { records, next: null };
+    const slots = this.#slots(query, parts);
+    const changed = due === 0 ? [] : this.#due(sources, query, slots, now).flatMap((row) => seenNow(row, see));
+    const asked = changed.filter(({ record }) => isAskedFor(query, record));
+    const ahead = asked.filter((one) => isAhead(positionOf(one), query));
+    const sign = query.direction === "after" ? 1 : -1;
+    const records = [...this.#next(sources, query, slots, now).flatMap((row) => seenNow(row, see)), ...ahead].toSorted(
+      (one, other) => sign * compareNewest(positionOf(one), positionOf(other)),
+    );
+    return {
+      records: records.slice(0, query.limit),
+      more: records.length > query.limit,
+      matched: matched + asked.length,
+      parts,
+    };
   }
 
   /** When the attempt of the longest undecided record began; `null` when no outcome is unknown. Reads at most MAX_COUNTED rows. */
@@ -132,151 +146,99 @@ export class RecordList {
     return bucket === null ? null : endOf(bucket);
   }
 
-  #ranges(query: ListQuery, now: EpochMs): readonly KeyRange[] {
-    const wants = (state: RecordState): boolean => query.states.length === 0 || query.states.includes(state);
-    switch (query.section) {
-      case "open": {
-        // An attempt in flight that is lost may have any state by now; a record that waits has no other.
-        const waiting = wants("waiting") ? [this.#bucket(WAITING, query)] : [];
-        const open = OPEN_STATES.filter(wants).map((state) => this.#open(state));
-        return [this.#bucket(IN_FLIGHT, query), ...waiting, ...open];
-      }
-      case "completed":
-        return this.#buckets(now)
-          .filter((bucket) => bucket !== WAITING)
-          .map((bucket) => this.#bucket(bucket, query));
-      case "key":
-        return [IN_FLIGHT, ...this.#buckets(now)].map((bucket) => this.#bucket(bucket, query));
-    }
-  }
-
-  /** Newest first, without buckets whose records have all expired. */
-  #buckets(now: EpochMs): readonly number[] {
-    return listExpiryBuckets(this.#sql)
-      .filter((bucket) => bucket > lastExpired(now))
-      .toSorted((one, other) => other - one);
-  }
-
-  #bucket(of: number, { keyHash, route, startedBefore, caller = null, status = null }: ListQuery): KeyRange {
-    const { from: first, through } = keyHash === null ? WHOLE_BUCKET : this.#numbers.windows(keyHash);
-    const isFiltered = [keyHash, route, startedBefore, caller, status].some((one) => one !== null);
-    const read = (slots: SlotRange, limit: number): Slice =>
-      sliceOf(
-        this.#sql
-          .exec<ListRow>(
-            `SELECT ${COLUMNS} FROM records WHERE number BETWEEN ${SLOTS} ORDER BY number LIMIT ?4`,
-            of,
-            slots.from,
-            slots.through,
-            limit,
-          )
-          .toArray(),
-        limit,
+  /** SQL: where the records lie that can match, with slots ?1 through ?2 of each bucket. */
+  #sources(query: ListQuery, kind: Kind, now: EpochMs): readonly string[] {
+    const finished = listExpiryBuckets(this.#sql).filter((bucket) => bucket !== WAITING && bucket > lastExpired(now));
+    const lists = (buckets: readonly number[]): readonly string[] =>
+      Array.from({ length: Math.ceil(buckets.length / MAX_IN_LIST) }, (_, at) =>
+        bucketValues(buckets.slice(at * MAX_IN_LIST, (at + 1) * MAX_IN_LIST)),
       );
-    const filter = (slots: SlotRange): Slice => {
-      const last = this.#lastAtOnce(of, slots);
-      const rows = this.#sql
-        .exec<ListRow>(
-          `SELECT ${COLUMNS} FROM records WHERE number BETWEEN ${SLOTS} AND (?4 IS NULL OR route = ?4) AND (?5 IS NULL OR started_at <= ?5) AND (?6 IS NULL OR (id >= ?6 AND id < ?7)) ORDER BY number`,
-          of,
-          slots.from,
-          last ?? slots.through,
-          route === null ? null : decodeURIComponent(route),
-          startedBefore,
-          keyHash,
-          (keyHash ?? "") + AFTER_DIGITS,
+    if (kind === "all") return lists([IN_FLIGHT, WAITING, ...finished]).map(recordsIn);
+    // An attempt in flight that is lost may have any state by now; a request that waits may have been given up.
+    const mayWait = query.states.includes("waiting") || query.states.includes("failed");
+    const open = OPEN_STATES.filter((state) => query.states.includes(state));
+    return [
+      recordsIn(bucketValues(mayWait ? [IN_FLIGHT, WAITING] : [IN_FLIGHT])),
+      ...open.flatMap((state) => lists(finished).map((values) => openIn(values, state))),
+    ];
+  }
+
+  #chooseParts(kind: Kind, tally: (parts: number) => Tally): number {
+    return chooseParts(this.#lastParts.get(kind) ?? 1, (parts) => tally(parts).looked);
+  }
+
+  #slots(query: ListQuery, parts: number): SlotRange {
+    if (query.keyHash !== null) return this.#numbers.windows(query.keyHash);
+    return slotsOf(parts, query.part ?? (query.direction === "after" ? 0 : parts - 1));
+  }
+
+  /** Stops where the part is too large; a search reads all of its windows. */
+  #tally(sources: readonly string[], query: ListQuery, slots: SlotRange, now: EpochMs): Tally {
+    const bound = query.keyHash === null ? 1 + (query.parts === null ? MAX_CANDIDATES : MAX_GROWN) : Infinity;
+    let [looked, matched, due] = [0, 0, 0];
+    for (const source of sources) {
+      const most = bound - looked;
+      const some = this.#sql
+        .exec<Tally & Record<string, SqlStorageValue>>(
+          `SELECT count(*) AS looked, count(*) FILTER (WHERE verdict = ${MATCHES}) AS matched, count(*) FILTER (WHERE verdict = ${DUE}) AS due FROM (SELECT ${verdictOn(query)} AS verdict FROM ${source} LIMIT ?11)`,
+          ...valuesOf(query, slots, now),
+          Number.isFinite(most) ? most : -1,
         )
-        .toArray();
-      return { rows, scanned: ROWS_AT_ONCE, end: last === null ? null : { expiryBucket: of, slot: last } };
-    };
-    return {
-      name: "bucket",
-      from: { expiryBucket: of, slot: first },
-      read: ({ expiryBucket, slot }, limit) => {
-        // A cursor may name any place; records of other keys never belong to this list.
-        const slots = { from: Math.max(first, slot), through };
-        if (expiryBucket !== of || slots.from > through) return NOTHING;
-        return isFiltered ? filter(slots) : read(slots, limit);
-      },
-    };
+        .one();
+      looked += some.looked;
+      matched += some.matched;
+      due += some.due;
+    }
+    return { looked, matched, due };
   }
 
-  /** The last slot that one filtering statement reads; `null` when fewer than ROWS_AT_ONCE records are left. */
-  #lastAtOnce(bucket: number, { from, through }: SlotRange): number | null {
-    const [row] = this.#sql
-      .exec<{ slot: number }>(
-        `SELECT ${slotOf("number")} AS slot FROM records WHERE number BETWEEN ${SLOTS} ORDER BY number LIMIT 1 OFFSET ?4`,
-        bucket,
-        from,
-        through,
-        ROWS_AT_ONCE - 1,
-      )
-      .toArray();
-    return row?.slot ?? null;
+  #due(sources: readonly string[], query: ListQuery, slots: SlotRange, now: EpochMs): readonly ListRow[] {
+    return sources.flatMap((source) =>
+      this.#sql
+        .exec<ListRow>(
+          `SELECT ${COLUMNS} FROM ${source} WHERE ${verdictOn(query)} = ${DUE}`,
+          ...valuesOf(query, slots, now),
+        )
+        .toArray(),
+    );
   }
 
-  /** Failed or unknown records outside the bucket of those in flight. They are few, so rows are filtered one by one. */
-  #open(state: OpenState): KeyRange {
-    const read = ({ expiryBucket, slot }: Place, limit: number): Slice =>
-      sliceOf(
-        this.#sql
-          .exec<ListRow>(
-            `SELECT ${COLUMNS} FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND number >= ${NUMBER} ORDER BY number LIMIT ?`,
-            state,
-            expiryBucket,
-            slot,
-            limit,
-          )
-          .toArray(),
-        limit,
-      );
-    return { name: state, from: { expiryBucket: IN_FLIGHT + 1, slot: 0 }, read };
+  /** The next rows that match as they are stored, of each source: one more than asked for, if there is one. */
+  #next(sources: readonly string[], query: ListQuery, slots: SlotRange, now: EpochMs): readonly ListRow[] {
+    const { direction, limit } = query;
+    const [than, order] = direction === "after" ? ["<", "DESC"] : [">", "ASC"];
+    const begin = { startedAt: direction === "after" ? Number.MAX_SAFE_INTEGER : -1, id: "" };
+    const { startedAt, id } = query.position ?? begin;
+    return sources.flatMap((source) =>
+      this.#sql
+        .exec<ListRow>(
+          `SELECT ${COLUMNS} FROM records WHERE number IN (SELECT records.number FROM ${source} WHERE (started_at, id) ${than} (?12, ?13) AND ${verdictOn(query)} = ${MATCHES} ORDER BY started_at ${order}, id ${order} LIMIT ?11)`,
+          ...valuesOf(query, slots, now),
+          limit + 1,
+          startedAt,
+          id,
+        )
+        .toArray(),
+    );
   }
 }
 
-/** A range of rows in key order: one bucket, or one state in the index of open records. */
-export interface KeyRange {
-  readonly name: string;
-  readonly from: Place;
-  /** The next rows, at most `limit` unless they are filtered, from this place on. */
-  readonly read: (from: Place, limit: number) => Slice;
+function kindOf({ keyHash, states }: ListQuery): Kind {
+  return keyHash === null && states.length > 0 && !states.some(isClosed) ? "open" : "all";
 }
 
-export interface Slice {
-  readonly rows: readonly ListRow[];
-  readonly scanned: number;
-  /** The last place that was read; `null` at the end of the range. */
-  readonly end: Place | null;
+/** SQL: the failed or unknown records among `recordsIn`, by their index. */
+function openIn(values: string, state: OpenState): string {
+  return `(VALUES ${values}) AS live CROSS JOIN records INDEXED BY records_open ON records.state IN ('failed', 'unknown') AND records.state = '${state}' AND records.number BETWEEN live.column1 | ?1 AND live.column1 | ?2`;
 }
 
-export interface ListRow extends RecordRow, LabelRow {}
-
-const NOTHING: Slice = { rows: [], scanned: 0, end: null };
-
-/** The rows of a statement that reads at most `limit`. */
-export function sliceOf(rows: readonly ListRow[], limit: number): Slice {
-  const last = rows.length < limit ? undefined : rows.at(-1);
-  return { rows, scanned: rows.length, end: last === undefined ? null : placeIn(last) };
+function seenNow(row: ListRow, see: See): readonly SeenRecord[] {
+  const id = recordId(row.id);
+  const record = see(id, readRecord(row));
+  return record === null ? [] : [{ id, ...readLabel(row), record }];
 }
 
-function cursorOf({ name }: KeyRange, { expiryBucket, slot }: Place): string {
-  return `${name}.${expiryBucket}.${slot}`;
-}
-
-/** The ranges after a position. Records that have since expired or arrived before it are never revisited. */
-export function resumeAfter(ranges: readonly KeyRange[], after: string | null): readonly KeyRange[] {
-  if (after === null) return ranges;
-  const [name = "", bucketText, slotText] = after.split(".");
-  const place = { expiryBucket: Number(bucketText), slot: Number(slotText) };
-  const { expiryBucket } = place;
-  const isAfter = (range: KeyRange): boolean => {
-    if (range.name !== name) return ranges.indexOf(range) > ranges.findIndex((one) => one.name === name);
-    // In flight first, then the newest.
-    const of = range.from.expiryBucket;
-    return name !== "bucket" || expiryBucket === IN_FLIGHT || (of !== IN_FLIGHT && of <= expiryBucket);
-  };
-  const isHere = (range: KeyRange): boolean =>
-    range.name === name && (name !== "bucket" || range.from.expiryBucket === expiryBucket);
-  const from = placeAfter(place);
-  return ranges.filter(isAfter).map((range) => (isHere(range) ? { name: range.name, from, read: range.read } : range));
+/** Where a list shows it. */
+export function positionOf({ id, record }: SeenRecord): ListPosition {
+  return { startedAt: record.attempt.startedAt, id };
 }
