@@ -1,5 +1,6 @@
 // An operator's views and changes of a shard while attempts run, are lost and finish late.
 
+import { EVERY_RECORD } from "../support/records.ts";
 import { expect, it } from "vitest";
 import { epochMs, type RecordId } from "../../../src/core/units.ts";
 import { BODY_URL } from "../../../src/shard/operator-calls.ts";
@@ -75,8 +76,7 @@ it("a running attempt with an overdue lock renewal is shown in flight, and canno
     expect(answer).toMatchObject({ why: "in-flight", detail: { record: { state: "started" } } });
   }
   await bench.age(recordId, 60_000);
-  const query = { keyHash: null, states: [], route: null, startedBefore: null, after: null, limit: 9 };
-  const { records } = await bench.operator.list({ section: "open", ...query });
+  const { records } = await bench.operator.list(EVERY_RECORD);
   expect(records).toMatchObject([{ id: recordId, record: { state: "started" } }]);
   held.release();
   expect(await sent).toMatchObject({ status: 201, text: "late" });

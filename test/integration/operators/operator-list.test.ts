@@ -1,124 +1,272 @@
-// The list over all shards: every record once, however they are spread over shards, in pages of any size.
+// The list over all shards: every record once and in order, however they are spread over shards and parts, in pages of any size,
+// forward and back, also while records come and go.
 
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Ask, listRecords } from "../../../src/operator/list.ts";
-import { recordId } from "../../../src/core/units.ts";
-import { started } from "../support/records.ts";
+import type { Started } from "../../../src/core/record.ts";
+import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../src/core/units.ts";
+import { type Ask, type Listed, listRecords } from "../../../src/operator/list.ts";
+import { LAST_PAGE } from "../../../src/operator/list-cursor.ts";
+import { compareNewest, isAhead, type ListPosition } from "../../../src/shard/store/list-query.ts";
+import { positionOf, type SeenRecord } from "../../../src/shard/store/record-list.ts";
 
-const SECTIONS = ["open", "completed"] as const;
+/** What a shard has, and how many parts that needs. */
+interface Shard {
+  records: readonly ListPosition[];
+  needs: number;
+}
 
-/** Shards with so many records in each section. They record in which order they were asked, and how many at once. */
-function shards(counts: readonly (readonly [open: number, completed: number])[], limit: number) {
+const MS = durationMs(1);
+const POLICY = { unknown: "hold", lockMs: MS, retentionMs: MS, unknownRetentionMs: MS } as const;
+
+function seen({ startedAt, id }: ListPosition): SeenRecord {
+  const at = epochMs(startedAt);
+  const attempt = { id: attemptId("a"), number: 1, startedAt: at, lockedUntil: at, mayHaveActed: false };
+  const record: Started = { state: "started", fingerprint: fingerprint("f"), attempt, policy: POLICY };
+  return { id: recordId(id), key: "", route: "", record };
+}
+
+/** By the beginning of its id, as slots are. */
+function partOf(id: string, parts: number): number {
+  return Math.floor((Number.parseInt(id.slice(0, 3), 16) * parts) / 4096);
+}
+
+/** Shards in memory that answer as real ones do. They record how often each was asked, and how many at once. */
+function gatewayOf(shards: readonly Shard[]) {
   const asked: string[] = [];
   const now = { running: 0, most: 0 };
-  const places = counts.map((_count, number) => ({
-    name: `shard-${number}-of-${counts.length}`,
+  const places = shards.map((_shard, number) => ({
+    name: `shard-${number}-of-${shards.length}`,
     jurisdiction: null,
     locationHint: null,
-    layout: String(counts.length),
+    layout: String(shards.length),
   }));
-  const record = started();
-  const ask: Ask = async (place, { section, after }) => {
-    asked.push(`${section} ${place.name}`);
+  const ask: Ask = async (place, query) => {
+    asked.push(place.name);
     now.most = Math.max(now.most, ++now.running);
     await Promise.resolve();
     now.running -= 1;
-    const [open = 0, completed = 0] = counts[places.findIndex(({ name }) => name === place.name)] ?? [];
-    const begin = after === null ? 0 : Number(after.split(".")[2]) + 1;
-    const end = Math.min(begin + limit, section === "open" ? open : completed);
-    const records = Array.from({ length: Math.max(0, end - begin) }, (_, index) => {
-      const id = recordId(`${section} ${place.name} ${begin + index}`);
-      return { id, key: "", route: "", record, at: `bucket.0.${begin + index}` };
-    });
-    return { records, next: records.length === limit ? (records.at(-1)?.at ?? null) : null };
+    const { records, needs } = shards[places.findIndex(({ name }) => name === place.name)] ?? { records: [], needs: 1 };
+    const { direction, limit } = query;
+    const parts = query.parts ?? needs;
+    if (4 * parts < needs) return { records: [], more: false, matched: 0, parts: 2 * parts };
+    const part = query.part ?? (direction === "after" ? 0 : parts - 1);
+    const own = records.filter(({ id }) => partOf(id, parts) === part).toSorted(compareNewest);
+    const ahead = (direction === "after" ? own : own.toReversed()).filter((one) => isAhead(one, query));
+    return { records: ahead.slice(0, limit).map(seen), more: ahead.length > limit, matched: own.length, parts };
   };
   return { places, ask, asked, now };
 }
 
-async function readAll(counts: readonly (readonly [number, number])[], limit: number): Promise<readonly string[]> {
-  const { places, ask } = shards(counts, limit);
-  const ids: string[] = [];
-  for (let cursor: string | null = null, pages = 0; pages === 0 || cursor !== null; pages += 1) {
-    const listed = await listRecords(places, SECTIONS, cursor, limit, ask);
-    if (listed === null || pages > 1000) throw new Error("the list does not end");
-    expect(listed.records.length).toBeLessThanOrEqual(limit);
-    ids.push(...listed.records.map(({ id }) => id));
-    ({ cursor } = listed);
+type Gateway = ReturnType<typeof gatewayOf>;
+
+async function pageAt({ places, ask }: Gateway, cursor: string | null, limit: number): Promise<Listed> {
+  const page = await listRecords(places, cursor, limit, ask);
+  if (page === null) throw new Error("no page");
+  expect(page.records.length).toBeLessThanOrEqual(limit);
+  return page;
+}
+
+const idsOf = ({ records }: Pick<Listed, "records">): readonly string[] => records.map(({ id }) => id);
+
+/** All pages from a cursor on, by one of their links. */
+async function walk(
+  gateway: Gateway,
+  begin: string | null,
+  limit: number,
+  by: "cursor" | "previous",
+  between: (page: Listed) => void = () => undefined,
+): Promise<readonly Listed[]> {
+  const pages: Listed[] = [];
+  for (let at: string | null | undefined; at !== null;) {
+    const page: Listed = await pageAt(gateway, at ?? begin, limit);
+    pages.push(page);
+    between(page);
+    at = page[by];
+    if (pages.length > 2000) throw new Error("the list does not end");
   }
-  return ids;
+  return pages;
+}
+
+/** The order that a list has to have. */
+function inOrder(shards: readonly Shard[]): readonly string[] {
+  const parts = Math.max(...shards.map(({ needs }) => needs), 1);
+  return shards
+    .flatMap(({ records }) => records)
+    .toSorted((one, other) => partOf(one.id, parts) - partOf(other.id, parts) || compareNewest(one, other))
+    .map(({ id }) => id);
+}
+
+const record = fc.record({
+  // Few, so that many records have the same.
+  startedAt: fc.nat(6),
+  id: fc.tuple(fc.nat(4095), fc.nat(2 ** 30)).map(([begin, rest]) => {
+    return begin.toString(16).padStart(3, "0") + rest.toString(16).padStart(61, "0");
+  }),
+});
+const stored = fc.uniqueArray(fc.tuple(fc.nat(4), record), { selector: ([, { id }]) => id, maxLength: 60 });
+const powers = fc.array(fc.nat(3), { minLength: 5, maxLength: 5 });
+
+function shardsOf(all: readonly (readonly [number, ListPosition])[], needs: readonly number[]): readonly Shard[] {
+  return needs.map((power, shard) => ({
+    records: all.filter(([own]) => own === shard).map(([, one]) => one),
+    needs: 2 ** power,
+  }));
 }
 
 describe("the list over all shards", () => {
-  it.each([
-    [[]],
-    [[[0, 0]]],
-    [[[3, 5]]],
-    [
-      [
-        [0, 0],
-        [0, 1],
-        [2, 0],
-        [0, 0],
-        [1, 3],
-        [5, 0],
-        [0, 0],
-      ],
-    ],
-    [
-      [
-        [2, 2],
-        [2, 2],
-        [2, 2],
-        [2, 2],
-        [2, 2],
-        [2, 2],
-      ],
-    ],
-    [Array.from({ length: 64 }, (_, number) => [number % 3, (number * 7) % 5] as const)],
-  ] as const)("shows every record once: %#", async (counts: readonly (readonly [number, number])[]) => {
-    const whole = SECTIONS.flatMap((section, column) =>
-      counts.flatMap((count, shard) =>
-        Array.from({ length: count[column] ?? 0 }, (_, n) => `${section} shard-${shard}-of-${counts.length} ${n}`),
+  it("shows every record once and in order, forward, and the same from its end back", () =>
+    fc.assert(
+      fc.asyncProperty(stored, powers, fc.integer({ min: 1, max: 9 }), async (all, needs, limit) => {
+        const shards = shardsOf(all, needs);
+        const gateway = gatewayOf(shards);
+        const whole = inOrder(shards);
+        const pages = await walk(gateway, null, limit, "cursor");
+        expect(pages.flatMap(idsOf)).toEqual(whole);
+        expect(pages[0]?.previous).toBeNull();
+        const back = await walk(gateway, LAST_PAGE, limit, "previous");
+        expect(back.toReversed().flatMap(idsOf)).toEqual(whole);
+        expect(back[0]?.cursor).toBeNull();
+        // One part is counted exactly, and so are all of them.
+        for (const { total, parts } of pages) {
+          expect(total.isExact).toBe(parts.last - parts.first + 1 === parts.count);
+          if (total.isExact) expect(total.count).toBe(whole.length);
+          expect(parts.count).toBe(Math.max(...needs.map((power) => 2 ** power)));
+        }
+      }),
+      { numRuns: 300 },
+    ));
+
+  it("leads back from each page to the one before, and forward again", () =>
+    fc.assert(
+      fc.asyncProperty(stored, powers, fc.integer({ min: 1, max: 9 }), async (all, needs, limit) => {
+        const gateway = gatewayOf(shardsOf(all, needs));
+        const pages = await walk(gateway, null, limit, "cursor");
+        const before: string[] = [];
+        for (const page of pages) {
+          if (page.previous === null) expect(before).toEqual([]);
+          else {
+            const back = await pageAt(gateway, page.previous, limit);
+            expect(idsOf(back)).toEqual(before.slice(-limit));
+            const forward = back.cursor === null ? [] : idsOf(await pageAt(gateway, back.cursor, limit));
+            expect(forward).toEqual(idsOf(page));
+          }
+          before.push(...idsOf(page));
+        }
+      }),
+      { numRuns: 300 },
+    ));
+
+  it("skips and repeats nothing that stays, while records come and go, in both directions", () =>
+    fc.assert(
+      fc.asyncProperty(
+        stored,
+        powers,
+        fc.integer({ min: 1, max: 4 }),
+        fc.constantFrom("cursor", "previous"),
+        fc.array(fc.tuple(fc.nat(4), record, fc.nat(100)), { maxLength: 40 }),
+        async (all, needs, limit, by, changes) => {
+          const shards = shardsOf(all, needs);
+          const gateway = gatewayOf(shards);
+          const whole = inOrder(shards);
+          const gone = new Set<string>();
+          let at = 0;
+          const pages = await walk(gateway, by === "cursor" ? null : LAST_PAGE, limit, by, () => {
+            for (const [number, more, which] of changes.slice(at, (at += 2))) {
+              const shard = shards[number];
+              if (shard === undefined) continue;
+              const { records } = shard;
+              const lost = records[which % Math.max(1, records.length)];
+              if (lost !== undefined) gone.add(lost.id);
+              shard.records = [...records.filter((one) => one !== lost), more];
+            }
+          });
+          const shown = (by === "cursor" ? pages : pages.toReversed()).flatMap(idsOf);
+          const stays = whole.filter((id) => !gone.has(id));
+          expect(shown.filter((id) => stays.includes(id))).toEqual(stays);
+        },
       ),
-    );
-    for (const limit of [1, 2, 3, 4, 7, 500]) expect(await readAll(counts, limit)).toEqual(whole);
+      { numRuns: 300 },
+    ));
+
+  it("stays in order when shards are added between two pages, and their records are among the others", async () => {
+    const own = (number: number): ListPosition => ({ startedAt: number, id: number.toString(16).padStart(64, "0") });
+    const [one, two] = [0, 1].map((odd) => ({
+      records: Array.from({ length: 20 }, (_, number) => own(2 * number + odd)),
+      needs: 1,
+    }));
+    if (one === undefined || two === undefined) throw new Error("two shards");
+    const first = await pageAt(gatewayOf([one]), null, 5);
+    const rest = await walk(gatewayOf([one, two]), first.cursor, 5, "cursor");
+    expect(idsOf(first)).toEqual([38, 36, 34, 32, 30].map((number) => own(number).id));
+    expect(rest.flatMap(idsOf)).toEqual(Array.from({ length: 30 }, (_, number) => own(29 - number).id));
   });
 
-  it("continues without an unreachable shard, names it, and does not ask it again", async () => {
-    const { places, ask, asked } = shards(
-      Array.from({ length: 6 }, () => [1, 1] as const),
-      500,
-    );
-    const deaf: Ask = async (place, part) => {
-      const page = await ask(place, part);
+  it("continues without an unreachable shard, names it, asks it once for a page, and does not call its total exact", async () => {
+    const shards = Array.from({ length: 6 }, (_, number) => ({
+      records: [{ startedAt: 1, id: number.toString(16).padStart(64, "0") }],
+      needs: 4,
+    }));
+    const gateway = gatewayOf(shards);
+    const deaf: Ask = async (place, query) => {
+      const page = await gateway.ask(place, query);
       return place.name === "shard-2-of-6" ? null : page;
     };
-    const listed = await listRecords(places, SECTIONS, null, 500, deaf, ["shard-4-of-6"]);
-    expect(listed?.unreachable).toEqual(["shard-4-of-6", "shard-2-of-6"]);
-    expect(listed?.records.map(({ id }) => id)).toEqual(
-      SECTIONS.flatMap((section) => [0, 1, 3, 5].map((shard) => `${section} shard-${shard}-of-6 0`)),
-    );
-    expect(asked.filter((name) => name.endsWith("shard-2-of-6"))).toEqual(["open shard-2-of-6"]);
-    expect(asked.filter((name) => name.endsWith("shard-4-of-6"))).toEqual([]);
+    const listed = await listRecords(gateway.places, null, 500, deaf, ["shard-4-of-6"]);
+    expect(listed).toMatchObject({
+      unreachable: ["shard-4-of-6", "shard-2-of-6"],
+      total: { count: 4, isExact: false },
+      parts: { first: 1, last: 4, count: 4 },
+    });
+    expect(listed?.records.map(({ shard }) => shard)).toEqual([5, 3, 1, 0].map((shard) => `shard-${shard}-of-6`));
+    expect(gateway.asked.filter((name) => name === "shard-2-of-6")).toHaveLength(1);
+    expect(gateway.asked.filter((name) => name === "shard-4-of-6")).toEqual([]);
   });
 
-  it("asks one shard if that is enough, and never more than sixteen at a time", async () => {
-    const full = shards(
-      Array.from({ length: 64 }, () => [9, 9] as const),
-      9,
-    );
-    await listRecords(full.places, SECTIONS, null, 9, full.ask);
-    expect(full.asked).toEqual(["open shard-0-of-64"]);
-    const empty = shards(
-      Array.from({ length: 64 }, () => [0, 0] as const),
-      9,
-    );
-    expect(await listRecords(empty.places, SECTIONS, null, 9, empty.ask)).toEqual({
-      records: [],
-      cursor: null,
-      unreachable: [],
-    });
-    expect(new Set(empty.asked).size).toBe(128);
-    expect(empty.now.most).toBe(16);
+  it("asks sixteen shards at a time, mostly once, and looks no further after some hundred calls", async () => {
+    const many = (needs: number, count: number): Gateway =>
+      gatewayOf(
+        Array.from({ length: 64 }, (_, shard) => ({
+          records: Array.from({ length: count }, (_record, number) => ({
+            startedAt: number,
+            id: number.toString(16).padStart(3, "0").padEnd(60, "0") + shard.toString(16).padStart(4, "0"),
+          })),
+          needs,
+        })),
+      );
+    const full = many(1, 100);
+    expect(idsOf(await pageAt(full, null, 50))).toHaveLength(50);
+    expect(full.asked).toHaveLength(64);
+    expect(full.now.most).toBe(16);
+    const empty = many(1024, 0);
+    const page = await pageAt(empty, null, 50);
+    expect(page).toMatchObject({ records: [], previous: null, parts: { first: 1, last: 4, count: 1024 } });
+    expect(empty.asked).toHaveLength(4 * 64);
+    expect(await pageAt(empty, page.cursor, 50)).toMatchObject({ parts: { first: 5, last: 8 } });
+  });
+
+  it("refuses a cursor of no list, and one whose parts have grown too large", async () => {
+    const shards = [{ records: [], needs: 4 }];
+    const { places, ask } = gatewayOf(shards);
+    const id = "a".repeat(64);
+    for (const cursor of [
+      "",
+      "nowhere",
+      "after~3~0~",
+      "after~4~4~",
+      "after~131072~0~",
+      "after~4~0~1",
+      `after~4~0~1~${id}a`,
+      `in~4~0~1~${id}`,
+      "open~shard-0-of-1~",
+    ]) {
+      expect(await listRecords(places, cursor, 5, ask)).toBeNull();
+    }
+    for (const cursor of ["after~4~0~", `before~4~3~1~${id}`, "after~1~0~", "after~65536~65535~"]) {
+      expect(await listRecords(places, cursor, 5, ask)).not.toBeNull();
+    }
+    for (const shard of shards) shard.needs = 8;
+    expect(await listRecords(places, "after~1~0~", 5, ask)).toBeNull();
+    expect(await listRecords(places, "after~2~0~", 5, ask)).not.toBeNull();
   });
 });

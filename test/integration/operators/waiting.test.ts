@@ -7,14 +7,14 @@ import { objectState } from "../../../src/operator/layouts.ts";
 import { PLACES } from "../../../src/shard/drives.ts";
 import { asyncHead, DRIVE, untilState } from "../support/accepted.ts";
 import { OperatedBench } from "../support/operated-bench.ts";
+import { EVERY_RECORD } from "../support/records.ts";
 import { heldAnswer, messageOf } from "../support/shard-bench.ts";
 
 const SECRET = "Bearer of-the-caller";
 
 class WaitingBench extends OperatedBench {
   async listed(...states: readonly RecordState[]): Promise<readonly string[]> {
-    const query = { keyHash: null, states, route: null, startedBefore: null, after: null, limit: 100 };
-    const { records } = await this.operator.list({ section: "open", ...query });
+    const { records } = await this.operator.list({ ...EVERY_RECORD, states });
     return records.map(({ id }) => id);
   }
 
@@ -64,10 +64,8 @@ it("lists them under their state alone, and shows nothing of the stored request"
   expect(await bench.listed("started", "failed", "unknown")).toEqual([]);
   const detail = await bench.operator.inspect(record.id);
   expect(detail).toMatchObject({ record: { state: "waiting", attempt: { number: 1 } }, response: null });
-  expect(JSON.stringify([detail, await bench.operator.list({ ...ALL, section: "open" })])).not.toContain(SECRET);
+  expect(JSON.stringify([detail, await bench.operator.list(EVERY_RECORD)])).not.toContain(SECRET);
 });
-
-const ALL = { keyHash: null, states: [], route: null, startedBefore: null, after: null, limit: 100 } as const;
 
 it("counts what is given up after its last attempt, and not what its operator cancels", async () => {
   const bench = new WaitingBench();

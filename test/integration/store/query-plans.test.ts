@@ -54,6 +54,9 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT slots FROM reach$/, "SCAN reach"],
   // One row for each live expiry bucket; the rows are in the statement's text.
   [/^SELECT .* FROM \(VALUES .*\) AS live CROSS JOIN records /, "SCAN N-ROW VALUES CLAUSE"],
+  // As many rows as a part of a list may have: those of the statement within, which goes by the key. The newest of them are sorted.
+  [/^SELECT count\(\*\) AS looked, .* AS verdict FROM \(VALUES .* LIMIT \?11\)$/, "SCAN (subquery-3)"],
+  [/^SELECT .* WHERE number IN \(SELECT records.number FROM \(VALUES .* LIMIT \?11\)$/, "USE TEMP B-TREE FOR ORDER BY"],
   // One row at most.
   [/^SELECT next, at FROM seal$/, "SCAN seal"],
   // A few rows for each older layout.
@@ -72,6 +75,9 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   // As many rows as are listed at most.
   [/^SELECT id FROM records LIMIT \?$/, "SCAN records"],
 ];
+
+/** When locks have ended, and records that are remembered have expired. */
+const LATER = epochMs(NOW + 25 * HOUR_MS);
 
 const SCHEMA = /^(?:CREATE|ALTER) /;
 
@@ -198,10 +204,15 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   list.countOpen(NOW);
   list.oldestUnknown(NOW);
   list.lastExpiry();
-  for (const section of ["open", "completed", "key"] as const) {
-    const query = { section, keyHash: null, states: [], route: null, startedBefore: null, after: null, limit: 10 };
-    list.page(query, (_id, record) => record, NOW);
-    list.page({ ...query, route: "/", startedBefore: NOW }, (_id, record) => record, NOW);
+  const query = { route: "/", since: NOW, until: NOW, caller: "a", status: 201, parts: null, part: null, limit: 10 };
+  for (const states of [[], ["failed", "unknown"], ["completed", "remembered"]] as const) {
+    for (const keyHash of [null, "a"]) {
+      for (const direction of ["after", "before"] as const) {
+        for (const position of [null, { startedAt: NOW, id: "a" }]) {
+          list.page({ ...query, states, keyHash, direction, position }, (_id, record) => record, LATER);
+        }
+      }
+    }
   }
   new RecordScan(sql).slice(FIRST_PLACE, 10);
   ledger.nextDeadline();

@@ -1,54 +1,91 @@
-// The list of a shard's records: each once, in pages of any size, in its present state, with bounded work per call.
+// The list of a shard's records: each once, newest first, in pages of any size and in any number of parts, in its present state, with
+// bounded work per call.
 
 import { env, runInDurableObject } from "cloudflare:test";
-import { expect, it } from "vitest";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
 import { step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
+import type { IdempotencyRecord, Waiting } from "../../../src/core/record.ts";
+import { writeNote } from "../../../src/core/request-note.ts";
 import { durationMs, type EpochMs, epochMs, later, type RecordId, recordId } from "../../../src/core/units.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
-import type { ListQuery } from "../../../src/shard/store/list-query.ts";
-import { MAX_COUNTED, RecordList, type SeenRecord } from "../../../src/shard/store/record-list.ts";
-import { completed, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
-
-const ALL: Omit<ListQuery, "section"> = {
-  keyHash: null,
-  states: [],
-  route: null,
-  startedBefore: null,
-  after: null,
-  limit: 500,
-};
+import { MAX_CANDIDATES, MAX_GROWN } from "../../../src/shard/store/list-parts.ts";
+import type { ListDirection, ListPosition, ListQuery } from "../../../src/shard/store/list-query.ts";
+import { MAX_COUNTED, positionOf, RecordList, type SeenRecord } from "../../../src/shard/store/record-list.ts";
+import { completed, EVERY_RECORD, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 
 /** The records as a shard without running attempts sees them. */
 function seeAt(now: EpochMs): (id: RecordId, record: IdempotencyRecord) => IdempotencyRecord | null {
   return (_id, record) => step(record, { type: "tick" }, record.policy, now).record;
 }
 
-function inShard(run: (ledger: Ledger, list: RecordList, sql: SqlStorage) => void): Promise<void> {
+interface Counted {
+  readonly sql: SqlStorage;
+  /** The rows that were read since the last call. */
+  rowsRead(): number;
+}
+
+function inShard(run: (ledger: Ledger, list: RecordList, counted: Counted) => void): Promise<void> {
   return runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), (_instance, { storage }) => {
     const ledger = new Ledger(storage);
-    run(ledger, new RecordList(storage.sql, ledger.numbers), storage.sql);
+    const cursors: { readonly rowsRead: number }[] = [];
+    const sql = {
+      exec<T extends Record<string, SqlStorageValue>>(
+        query: string,
+        ...bindings: SqlStorageValue[]
+      ): SqlStorageCursor<T> {
+        const cursor = storage.sql.exec<T>(query, ...bindings);
+        cursors.push(cursor);
+        return cursor;
+      },
+    };
+    const rowsRead = (): number => cursors.splice(0).reduce((sum, one) => sum + one.rowsRead, 0);
+    run(ledger, new RecordList(sql, ledger.numbers), { sql: storage.sql, rowsRead });
   });
 }
 
-/** All pages of these sections, each of so many records. */
-function read(list: RecordList, query: Partial<ListQuery>, now: EpochMs, limit = 500): readonly SeenRecord[] {
-  const sections = query.section === undefined ? (["open", "completed"] as const) : [query.section];
-  return sections.flatMap((section) => {
-    const records: SeenRecord[] = [];
-    let after: string | null = null;
-    do {
-      const page = list.page({ ...ALL, ...query, section, after, limit }, seeAt(now), now);
+/** All pages of a list in this direction, part by part. */
+function read(list: RecordList, asked: Partial<ListQuery>, now = NOW, limit = 500): readonly SeenRecord[] {
+  const query = { ...EVERY_RECORD, ...asked, limit };
+  const found: SeenRecord[] = [];
+  const parts = list.page(query, seeAt(now), now).parts;
+  const numbers = Array.from({ length: parts }, (_, part) => part);
+  for (const part of query.direction === "after" ? numbers : numbers.toReversed()) {
+    let position: ListPosition | null = null;
+    for (let more = true; more;) {
+      const page = list.page({ ...query, parts, part, position }, seeAt(now), now);
       expect(page.records.length).toBeLessThanOrEqual(limit);
-      records.push(...page.records);
-      after = page.next;
-    } while (after !== null);
-    return records;
-  });
+      found.push(...page.records);
+      const last = page.records.at(-1);
+      position = last === undefined ? null : positionOf(last);
+      ({ more } = page);
+    }
+  }
+  return found;
 }
+
+const statesOf = (records: readonly SeenRecord[]): readonly string[] => records.map(({ record }) => record.state);
+const idsOf = (records: readonly SeenRecord[]): readonly RecordId[] => records.map(({ id }) => id);
 
 const idOf = (number: number, hash = "a"): RecordId =>
   recordId(hash.repeat(32) + number.toString(16).padStart(32, "0"));
+
+/** Ids all over the slots. */
+const spreadId = (number: number): RecordId =>
+  recordId(((number * 0x9e3779b1) >>> 0).toString(16).padStart(8, "0") + number.toString(16).padStart(56, "0"));
+
+const DRIVE = {
+  attempts: 2,
+  firstPauseMs: durationMs(1),
+  longestPauseMs: durationMs(1),
+  giveUpAfterMs: durationMs(HOUR_MS),
+};
+
+function waiting(at: EpochMs): Waiting {
+  const claim = started(at);
+  const driven = { drive: DRIVE, acceptedAt: at, giveUpAt: later(at, DRIVE.giveUpAfterMs), lastAttempt: 2 };
+  return { ...claim, state: "waiting", driven, startAt: at };
+}
 
 /** Records of each state in several expiry buckets. Those whose id begins with an even number have the route `/even`. */
 function fill(ledger: Ledger): void {
@@ -74,31 +111,50 @@ function fill(ledger: Ledger): void {
   }
 }
 
-it("shows every record once in pages of any size, open records first", () =>
+it("shows every record once, newest first and of one time by the last id, in pages of any size and both directions", () =>
   inShard((ledger, list) => {
     fill(ledger);
-    const whole = read(list, {}, NOW).map(({ id }) => id);
-    expect(whole.toSorted()).toEqual(Array.from({ length: 40 }, (_, number) => idOf(number)));
-    for (const limit of [1, 2, 3, 7, 40]) expect(read(list, {}, NOW, limit).map(({ id }) => id)).toEqual(whole);
-    const states = read(list, {}, NOW).map(({ record }) => record.state);
-    expect(states.lastIndexOf("failed")).toBeLessThan(states.indexOf("completed"));
-    const times = read(list, { section: "completed" }, NOW).map(({ record }) => record.attempt.startedAt);
-    expect(times).toEqual(times.toSorted((one, other) => other - one));
+    const whole = read(list, {});
+    const expected = Array.from({ length: 40 }, (_, number) => number).toSorted(
+      (one, other) => (one % 5) - (other % 5) || other - one,
+    );
+    expect(idsOf(whole)).toEqual(expected.map((number) => idOf(number)));
+    for (const direction of ["after", "before"] as const satisfies readonly ListDirection[]) {
+      const ordered = direction === "after" ? idsOf(whole) : idsOf(whole).toReversed();
+      for (const limit of [1, 2, 3, 7, 40]) expect(idsOf(read(list, { direction }, NOW, limit))).toEqual(ordered);
+    }
+    expect(list.page({ ...EVERY_RECORD, limit: 3 }, seeAt(NOW), NOW)).toMatchObject({ matched: 40, more: true, parts: 1 });
   }));
 
-it("filters by state, route and age", () =>
+it("filters by state, route, time, caller and status, and counts what matches on all pages", () =>
   inShard((ledger, list) => {
     fill(ledger);
+    const request = { method: "POST", target: "/", sizeBytes: 1, label: null, excerptUntil: null };
+    const note = writeNote({ ...request, caller: "0123456789ab" });
+    ledger.save(idOf(90), null, started(), { label: { key: "noted", route: "/noted", note } });
+    const other = writeNote({ ...request, label: '"caller":"0123456789ab"', caller: "ba9876543210" });
+    ledger.save(idOf(91), null, started(), { label: { key: "other", route: "/noted", note: other } });
     for (const state of ["started", "failed", "unknown", "completed"] as const) {
-      const section = state === "completed" ? "completed" : "open";
-      const found = read(list, { section, states: [state] }, NOW, 3).map(({ record }) => record.state);
-      expect(new Set(found)).toEqual(new Set([state]));
+      const found = read(list, { states: [state] }, NOW, 3);
+      // Of ten attempts in flight eight have lost their locks.
+      const count = { started: 2 + 2, failed: 10, unknown: 10 + 8, completed: 10 }[state];
+      expect([new Set(statesOf(found)), found.length]).toEqual([new Set([state]), count]);
     }
     const odd = read(list, { route: encodeURIComponent("/ödd/*") }, NOW, 3);
     expect(odd.map(({ route }) => route)).toEqual(Array.from({ length: 20 }, () => "/ödd/*"));
-    const startedBefore = NOW - 16 * HOUR_MS;
-    const old = read(list, { startedBefore }, NOW, 3).map(({ record }) => record.attempt.startedAt);
-    expect(old).toEqual(Array.from({ length: 8 }, () => startedBefore));
+    const times = (asked: Partial<ListQuery>): ReadonlySet<number> =>
+      new Set(read(list, asked, NOW, 3).map(({ record }) => (NOW - record.attempt.startedAt) / HOUR_MS));
+    expect(times({ until: NOW - 12 * HOUR_MS })).toEqual(new Set([12, 16]));
+    expect(times({ since: NOW - 8 * HOUR_MS })).toEqual(new Set([0, 4, 8]));
+    expect(times({ since: NOW - 8 * HOUR_MS, until: NOW - 8 * HOUR_MS })).toEqual(new Set([8]));
+    expect(times({ since: NOW - 8 * HOUR_MS + 1, until: NOW - 4 * HOUR_MS - 1 })).toEqual(new Set());
+    expect(read(list, { caller: "0123456789ab" }).map(({ key }) => key)).toEqual(["noted"]);
+    expect(read(list, { status: 201 })).toHaveLength(10);
+    expect(read(list, { status: 202 })).toEqual([]);
+    expect(read(list, { status: 201, states: ["failed"] })).toEqual([]);
+    const page = list.page({ ...EVERY_RECORD, states: ["unknown", "completed"], since: NOW, limit: 1 }, seeAt(NOW), NOW);
+    expect(page).toMatchObject({ matched: 4, more: true });
+    expect(page.records).toHaveLength(1);
   }));
 
 it("finds the records of a key by the beginning of their ids, and no others", () =>
@@ -107,74 +163,221 @@ it("finds the records of a key by the beginning of their ids, and no others", ()
     ledger.save(idOf(1, "b"), null, started(), { label: { key: "mine", route: "/" } });
     ledger.save(idOf(2, "b"), null, completed(started()), { label: { key: "mine", route: "/" }, response });
     ledger.save(idOf(3, "c"), null, completed(started()), { response });
-    const found = read(list, { section: "key", keyHash: "b".repeat(32) }, NOW, 1);
+    const found = read(list, { keyHash: "b".repeat(32) }, NOW, 1);
     expect(found.map(({ id, key }) => [id, key])).toEqual([
-      [idOf(1, "b"), "mine"],
       [idOf(2, "b"), "mine"],
+      [idOf(1, "b"), "mine"],
     ]);
-    expect(read(list, { section: "key", keyHash: "d".repeat(32) }, NOW)).toEqual([]);
+    expect(read(list, { keyHash: "d".repeat(32) })).toEqual([]);
     // By less than half of an id, and by a whole id, which names one record.
-    expect(read(list, { section: "key", keyHash: "b".repeat(8) }, NOW, 1)).toHaveLength(2);
+    expect(read(list, { keyHash: "b".repeat(8) }, NOW, 1)).toHaveLength(2);
     for (const id of [idOf(1, "b"), idOf(2, "b"), idOf(3, "c")]) {
-      expect(read(list, { section: "key", keyHash: id }, NOW, 1).map((one) => one.id)).toEqual([id]);
+      expect(idsOf(read(list, { keyHash: id }, NOW, 1))).toEqual([id]);
     }
-    // Nor by the cursor of another list.
-    for (const route of [null, encodeURIComponent("/")]) {
-      const query = { ...ALL, section: "key", keyHash: "b".repeat(32), route, limit: 9 } as const;
-      const { records } = list.page({ ...query, after: "bucket.0.0" }, seeAt(NOW), NOW);
-      expect(records.map(({ key }) => key)).toEqual(["mine", "mine"]);
-    }
+    // A search has one part, whatever is asked for.
+    const query = { ...EVERY_RECORD, keyHash: "b".repeat(32), parts: 8, part: 3 };
+    expect(list.page(query, seeAt(NOW), NOW)).toMatchObject({ parts: 1, matched: 2 });
   }));
 
-it("shows records in their present state: locks that have ended as ended, and no expired records", () =>
-  inShard((ledger, list) => {
-    const claim = started();
-    ledger.save(idOf(1), null, claim);
-    ledger.save(idOf(2), null, completed(started()), { response });
-    const states = (now: EpochMs): readonly string[] => read(list, {}, now).map(({ record }) => record.state);
-    const { lockedUntil } = claim.attempt;
-    expect(states(epochMs(lockedUntil - 1))).toEqual(["started", "completed"]);
-    expect(states(lockedUntil)).toEqual(["unknown", "completed"]);
-    expect(read(list, { states: ["started"] }, lockedUntil)).toEqual([]);
-    // The bucket still holds it.
-    expect(states(later(NOW, policy.unknownRetentionMs))).toEqual(["unknown"]);
-    expect(states(later(lockedUntil, policy.unknownRetentionMs))).toEqual([]);
+describe("shows records in their present state:", () => {
+  it("locks that have ended as ended, and no expired records", () =>
+    inShard((ledger, list) => {
+      const claim = started();
+      ledger.save(idOf(1), null, claim);
+      ledger.save(idOf(2), null, completed(started()), { response });
+      const states = (now: EpochMs): readonly string[] => statesOf(read(list, {}, now));
+      const { lockedUntil } = claim.attempt;
+      expect(states(epochMs(lockedUntil - 1))).toEqual(["completed", "started"]);
+      expect(states(lockedUntil)).toEqual(["completed", "unknown"]);
+      expect(read(list, { states: ["started"] }, lockedUntil)).toEqual([]);
+      expect(read(list, { states: ["failed"] }, lockedUntil)).toEqual([]);
+      expect(read(list, { states: ["unknown"] }, lockedUntil)).toHaveLength(1);
+      const page = list.page({ ...EVERY_RECORD, states: ["unknown"], limit: 1 }, seeAt(lockedUntil), lockedUntil);
+      expect(page).toMatchObject({ matched: 1, more: false });
+      // The bucket still holds it.
+      expect(states(later(NOW, policy.unknownRetentionMs))).toEqual(["unknown"]);
+      expect(states(later(lockedUntil, policy.unknownRetentionMs))).toEqual([]);
+    }));
+
+  it("of an expired record what its key is remembered for", () =>
+    inShard((ledger, list) => {
+      const remembering = { ...started(), policy: { ...policy, rememberMs: durationMs(1000 * HOUR_MS) } };
+      ledger.save(idOf(1), null, completed(remembering), { response });
+      ledger.save(idOf(2), null, completed(started()), { response });
+      const expired = later(NOW, policy.retentionMs);
+      expect(statesOf(read(list, {}, epochMs(expired - 1)))).toEqual(["completed", "completed"]);
+      expect(read(list, {}, expired)).toMatchObject([{ id: idOf(1), record: { state: "remembered" } }]);
+      expect(idsOf(read(list, { states: ["remembered"], status: 201 }, expired))).toEqual([idOf(1)]);
+      expect(read(list, { states: ["completed"] }, expired)).toEqual([]);
+      // Also when it has been moved to where that ends.
+      while (ledger.expired.erase(later(expired, durationMs(4 * HOUR_MS)), 10) > 0);
+      expect(idsOf(read(list, { states: ["remembered"], status: 201 }, later(expired, durationMs(4 * HOUR_MS))))).toEqual(
+        [idOf(1)],
+      );
+      expect(read(list, { states: ["completed"] }, later(expired, durationMs(4 * HOUR_MS)))).toEqual([]);
+    }));
+
+  it("what waits, and what has waited too long as given up", () =>
+    inShard((ledger, list) => {
+      ledger.save(idOf(1), null, waiting(NOW));
+      const tooLate = epochMs(NOW + HOUR_MS + 1);
+      for (const [now, state] of [[epochMs(tooLate - 1), "waiting"] as const, [tooLate, "failed"] as const]) {
+        expect(statesOf(read(list, {}, now))).toEqual([state]);
+        for (const asked of ["waiting", "failed", "unknown"] as const) {
+          expect(statesOf(read(list, { states: [asked] }, now))).toEqual(asked === state ? [state] : []);
+        }
+      }
+    }));
+});
+
+it("is the same in any number of parts, each in order, for any records and at any time", () =>
+  inShard((ledger, list, { sql }) => {
+    const kinds = fc.constantFrom("started", "waiting", "failed", "unknown", "completed", "remembering");
+    const stored = fc.record({ kind: kinds, agoMs: fc.constantFrom(0, 1, 39_999, 40_000, HOUR_MS, 24 * HOUR_MS) });
+    const filters = fc.record({
+      states: fc.subarray(["started", "waiting", "failed", "unknown", "completed", "remembered"] as const),
+      status: fc.constantFrom(null, 201),
+      since: fc.constantFrom(null, NOW - HOUR_MS),
+      until: fc.constantFrom(null, NOW - 1),
+    });
+    fc.assert(
+      fc.property(fc.array(stored, { maxLength: 30 }), filters, fc.nat(3), fc.nat(4), (records, filter, power, size) => {
+        sql.exec("DELETE FROM records");
+        for (const [number, { kind, agoMs }] of records.entries()) {
+          const at = epochMs(NOW - agoMs);
+          const claim = started(at);
+          const expiresAt = later(at, policy.retentionMs);
+          const one: IdempotencyRecord = {
+            started: () => claim,
+            waiting: () => waiting(at),
+            failed: () => ({ ...claim, state: "failed", retryFrom: at, expiresAt }) as const,
+            unknown: () => ({ ...claim, state: "unknown", expiresAt, verifyAt: null, verifications: 0 }) as const,
+            completed: () => completed(claim, at),
+            remembering: () =>
+              completed({ ...claim, policy: { ...policy, rememberMs: durationMs(50 * HOUR_MS) } }, at),
+          }[kind]();
+          ledger.save(spreadId(number), null, one, { response: one.state === "completed" ? response : null });
+        }
+        // As the life cycle says, record by record.
+        const expected = [...records.keys()].flatMap((number) => {
+          const id = spreadId(number);
+          const entry = ledger.find(id);
+          const record = entry === null ? null : seeAt(NOW)(id, entry.record);
+          const at = record?.attempt.startedAt ?? 0;
+          const isListed =
+            record !== null &&
+            (filter.states.length === 0 || filter.states.includes(record.state)) &&
+            (filter.status === null || ("status" in record && record.status === filter.status)) &&
+            at >= (filter.since ?? 0) &&
+            at <= (filter.until ?? Infinity);
+          return isListed ? [id] : [];
+        });
+        const parts = 2 ** power;
+        for (const direction of ["after", "before"] as const) {
+          const whole = Array.from({ length: parts }, (_, part) => {
+            const query = { ...EVERY_RECORD, ...filter, parts, part, direction };
+            const { records: own, matched } = list.page(query, seeAt(NOW), NOW);
+            expect(matched).toBe(own.length);
+            const order = (one: SeenRecord, other: SeenRecord): number =>
+              other.record.attempt.startedAt - one.record.attempt.startedAt || (one.id > other.id ? -1 : 1);
+            const inOrder = direction === "after" ? own : own.toReversed();
+            expect(inOrder).toEqual(own.toSorted(order));
+            let position: ListPosition | null = null;
+            const paged: SeenRecord[] = [];
+            for (let more = true; more;) {
+              const page = list.page({ ...query, position, limit: 1 + size }, seeAt(NOW), NOW);
+              paged.push(...page.records);
+              ({ more } = page);
+              position = page.records.length === 0 ? null : positionOf(page.records.at(-1) ?? own[0]!);
+            }
+            expect(idsOf(paged)).toEqual(idsOf(own));
+            return own;
+          });
+          expect(idsOf(whole.flat()).toSorted()).toEqual(expected.toSorted());
+        }
+      }),
+      { numRuns: 150 },
+    );
   }));
 
-it("reads a bounded number of rows in one call, and continues from there in the next", () =>
-  inShard((ledger, list, sql) => {
-    const ROWS = 4500;
-    const ids = Array.from({ length: ROWS }, (_, number) => idOf(number));
-    for (const id of ids)
-      ledger.save(id, null, completed(started()), { label: { key: "", route: "/other" }, response });
-    const rows = sql
-      .exec<{ slot: number; id: string }>("SELECT number & 2147483647 AS slot, id FROM records")
-      .toArray();
-    const last = rows.at(-1)?.id ?? "";
-    sql.exec("UPDATE records SET route = '/last' WHERE id = ?", last);
-    const query = { ...ALL, section: "completed", route: encodeURIComponent("/last") } as const;
-    const first = list.page(query, seeAt(NOW), NOW);
-    expect(first.records).toEqual([]);
-    expect(first.next).toMatch(new RegExp(`\\.${rows[3999]?.slot}$`));
-    const second = list.page({ ...query, after: first.next }, seeAt(NOW), NOW);
-    expect(second).toMatchObject({ records: [{ id: last, route: "/last" }], next: null });
-    // Also if only the state does not match.
-    const none = list.page({ ...ALL, section: "completed", states: ["started"], limit: 10 }, seeAt(NOW), NOW);
-    expect(none).toMatchObject({ records: [], next: expect.stringMatching(new RegExp(`\\.${rows[3999]?.slot}$`)) });
+/** Finished records of one time, with their ids all over the slots. */
+function insertMany(ledger: Ledger, from: number, to: number): void {
+  const record = completed(started());
+  const label = { key: "", route: "/other" };
+  for (let number = from; number < to; number += 1) ledger.save(spreadId(number), null, record, { label, response });
+}
+
+it("needs the fewest parts with 4,000 rows each, and remembers how many these were", () =>
+  inShard((ledger, list, { rowsRead, sql }) => {
+    const first = { ...EVERY_RECORD, limit: 10 };
+    const partsNow = (): number => list.page(first, seeAt(NOW), NOW).parts;
+    insertMany(ledger, 0, MAX_CANDIDATES);
+    expect(partsNow()).toBe(1);
+    insertMany(ledger, MAX_CANDIDATES, MAX_CANDIDATES + 1);
+    rowsRead();
+    expect(partsNow()).toBe(2);
+    const searched = rowsRead();
+    expect(partsNow()).toBe(2);
+    expect(rowsRead()).toBeLessThan(searched - MAX_CANDIDATES);
+    insertMany(ledger, MAX_CANDIDATES + 1, 2 * MAX_CANDIDATES + 400);
+    expect(partsNow()).toBe(4);
+    // A part has about 2,100 rows now. They are counted, sorted (which SQLite counts as another reading), and only the newest read whole.
+    rowsRead();
+    const page = list.page(first, seeAt(NOW), NOW);
+    expect(page.records).toHaveLength(10);
+    expect(Math.abs(page.matched - 2100)).toBeLessThan(200);
+    expect(rowsRead()).toBeLessThan(3 * page.matched + 100);
+    // The same list has one part again when it has become small.
+    sql.exec("DELETE FROM records WHERE number IN (SELECT number FROM records LIMIT ?)", 2 * MAX_CANDIDATES);
+    expect(partsNow()).toBe(1);
+    expect(list.page(first, seeAt(NOW), NOW)).toMatchObject({ matched: 400 });
+  }), 60_000);
+
+it("obeys a cursor's parts until they have grown four times as large, and reads no more than that", () =>
+  inShard((ledger, list, { rowsRead }) => {
+    const query = { ...EVERY_RECORD, parts: 1, part: 0, route: encodeURIComponent("/none") };
+    insertMany(ledger, 0, MAX_GROWN);
+    expect(list.page(query, seeAt(NOW), NOW)).toEqual({ records: [], more: false, matched: 0, parts: 1 });
+    insertMany(ledger, MAX_GROWN, MAX_GROWN + 10);
+    rowsRead();
+    expect(list.page({ ...query, route: null }, seeAt(NOW), NOW)).toEqual({
+      records: [],
+      more: false,
+      matched: 0,
+      parts: 2,
+    });
+    expect(rowsRead()).toBeLessThan(MAX_GROWN + 20);
+    // A list that begins anew reads as much as it takes to see that a part is too large, and then the parts that it needs.
+    rowsRead();
+    const fresh = list.page({ ...EVERY_RECORD, limit: 1 }, seeAt(NOW), NOW);
+    expect(fresh).toMatchObject({ parts: 8, more: true });
+    expect(rowsRead()).toBeLessThan(5 * MAX_CANDIDATES);
+  }), 60_000);
+
+it("finds the open records among many others without reading those", () =>
+  inShard((ledger, list, { rowsRead }) => {
+    insertMany(ledger, 0, 3000);
+    fill(ledger);
+    rowsRead();
+    for (const states of [["unknown"], ["failed", "waiting"], ["started"]] as const) {
+      expect(read(list, { states }).length).toBeGreaterThanOrEqual(2);
+    }
+    // Six calls, with some rows for each bucket and each statement.
+    expect(rowsRead()).toBeLessThan(1000);
   }));
 
 it("continues at its position when the expiry bucket there has expired meanwhile", () =>
   inShard((ledger, list) => {
     const short = { ...policy, retentionMs: durationMs(8 * HOUR_MS) };
-    for (const [number, record] of [started(), { ...started(), policy: short }].entries()) {
+    for (const [number, record] of [started(), { ...started(epochMs(NOW + 1)), policy: short }].entries()) {
       for (const twin of [0, 1]) ledger.save(idOf(10 * number + twin), null, completed(record), { response });
     }
-    const query = { ...ALL, section: "completed", limit: 1 } as const;
-    const first = list.page(query, seeAt(NOW), NOW);
+    const first = list.page({ ...EVERY_RECORD, limit: 1 }, seeAt(NOW), NOW);
+    const [last] = first.records;
+    if (last === undefined) throw new Error("no first page");
     const afterwards = epochMs(NOW + 20 * HOUR_MS);
-    const rest = list.page({ ...query, after: first.next, limit: 10 }, seeAt(afterwards), afterwards);
-    const shown = [...first.records, ...rest.records].map(({ id }) => id);
-    expect(shown.toSorted()).toEqual([idOf(0), idOf(1)]);
+    const rest = list.page({ ...EVERY_RECORD, parts: 1, part: 0, position: positionOf(last) }, seeAt(afterwards), afterwards);
+    expect(idsOf([...first.records, ...rest.records])).toEqual([idOf(11), idOf(1), idOf(0)]);
   }));
 
 it("counts open records up to a bound, and says so when it has stopped there", () =>

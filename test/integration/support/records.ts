@@ -3,6 +3,7 @@
 import { step } from "../../../src/core/life-cycle.ts";
 import type { Completed, Policy, Started } from "../../../src/core/record.ts";
 import { attemptId, durationMs, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
+import type { ListQuery } from "../../../src/shard/store/list-query.ts";
 import type { StoredResponse } from "../../../src/shard/store/response-rows.ts";
 
 export const HOUR_MS = 3_600_000;
@@ -22,6 +23,20 @@ export const response: StoredResponse = {
     ["x-latin", "é"],
   ],
   body: { kind: "inline", bytes: new Uint8Array([0, 255, 1, 254]) },
+};
+
+/** Asks a shard for all of its records, on one page. */
+export const EVERY_RECORD: ListQuery = {
+  keyHash: null,
+  states: [],
+  route: null,
+  since: null,
+  until: null,
+  parts: null,
+  part: null,
+  direction: "after",
+  position: null,
+  limit: 500,
 };
 
 export function freshId(): RecordId {
