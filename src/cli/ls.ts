@@ -1,13 +1,15 @@
-// `onceway ls`: lists records, as a table or as one JSON object per line.
+// `onceway ls`: lists records, newest first, as a table or as one JSON object per line.
 
 import { type Command, InvalidArgumentError } from "commander";
 
-import { parseDuration } from "../config/units.ts";
+import { epochMs } from "../core/units.ts";
+import { totalText } from "../operator/list-texts.ts";
+import { parseMoment } from "../operator/moment.ts";
 import { ID_PREFIX, RECORD_STATES } from "../operator/request-schema.ts";
 import { jsonLine, lookOf, printable } from "./look.ts";
 import type { RecordSummary } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions, readLimit } from "./operator-options.ts";
-import { readPages } from "./read-pages.ts";
+import { readPages, type ReadToEnd } from "./read-pages.ts";
 import { recordsTable } from "./records-table.ts";
 
 const DEFAULT_LIMIT = 100;
@@ -15,7 +17,8 @@ const DEFAULT_LIMIT = 100;
 interface LsOptions extends OperatorOptions {
   readonly state?: readonly string[];
   readonly route?: string;
-  readonly olderThan?: string;
+  readonly since?: string;
+  readonly until?: string;
   readonly caller?: string;
   readonly status?: string;
   readonly key?: string;
@@ -27,14 +30,19 @@ interface LsOptions extends OperatorOptions {
 export function defineLs(command: Command): Command {
   command
     .summary("list records")
-    .description("Lists the records that a gateway keeps, from all its shards.")
+    .description("Lists the records that a gateway keeps, from all its shards, newest first.")
     .option(
       "--state <STATES>",
       `only these: ${RECORD_STATES.join(", ")}; separated by commas, may be repeated`,
       readStates,
     )
     .option("--route <PATH>", "only those of this route, its path as configured")
-    .option("--older-than <DURATION>", "only those whose attempt started longer ago: 5m", readDuration)
+    .option(
+      "--since <TIME>",
+      "only those whose last attempt started then or later: 24h (ago), or 2026-11-23T08:30:00Z",
+      readMoment,
+    )
+    .option("--until <TIME>", "only those whose last attempt started then or before: 5m (ago)", readMoment)
     .option("--caller <DIGEST>", "only those of this caller: the digest that show prints")
     .option("--status <STATUS>", "only those whose result has this status: 201")
     .option("--key <KEY>", "only those of this idempotency key")
@@ -53,7 +61,8 @@ async function ls(options: LsOptions): Promise<void> {
   const filter = {
     states: options.state ?? [],
     ...(options.route === undefined ? {} : { route: options.route }),
-    ...(options.olderThan === undefined ? {} : { olderThan: options.olderThan }),
+    ...(options.since === undefined ? {} : { since: options.since }),
+    ...(options.until === undefined ? {} : { until: options.until }),
     ...(options.caller === undefined ? {} : { caller: options.caller }),
     ...(options.status === undefined ? {} : { status: options.status }),
     ...(options.key === undefined ? {} : { key: options.key }),
@@ -61,8 +70,10 @@ async function ls(options: LsOptions): Promise<void> {
   };
   const pages = readPages(client, filter, options.all === true ? Number.POSITIVE_INFINITY : options.limit);
   const records: RecordSummary[] = [];
+  let read = 0;
   let page = await pages.next();
   for (; page.done !== true; page = await pages.next()) {
+    read += page.value.length;
     // Written page by page: there may be millions.
     if (options.json === true) process.stdout.write(page.value.map((record) => `${jsonLine(record)}\n`).join(""));
     else records.push(...page.value);
@@ -72,7 +83,15 @@ async function ls(options: LsOptions): Promise<void> {
   }
   const { hasMore, unreachable } = page.value;
   if (unreachable.length > 0) process.stderr.write(`${unreachableText(unreachable)}\n`);
+  if (hasMore || (options.json !== true && read > 0)) process.stderr.write(`${shownText(read, page.value)}\n`);
   if (hasMore) process.stderr.write(`There may be more: --limit ${options.limit * 10}, or --all.\n`);
+}
+
+/** How many records these were, of how many, and in which order. */
+function shownText(read: number, { hasMore, total, parts }: ReadToEnd): string {
+  const shown = hasMore ? `${read} of ${totalText(total)}` : totalText({ count: read, isExact: true });
+  const order = parts.count === 1 ? "newest first" : `in ${parts.count} parts, each with its newest first`;
+  return read === 1 && !hasMore ? `${shown}.` : `${shown}, ${order}.`;
 }
 
 function unreachableText(unreachable: readonly string[]): string {
@@ -94,8 +113,9 @@ function readIdPrefix(value: string): string {
   return prefix;
 }
 
-function readDuration(value: string): string {
-  const parsed = parseDuration(value);
-  if (!parsed.ok) throw new InvalidArgumentError(`It ${parsed.message}.`);
+function readMoment(value: string): string {
+  if (parseMoment(value, epochMs(Date.now())) === null) {
+    throw new InvalidArgumentError('Write a duration, such as "5m" or "24h" ago, or a time: 2026-11-23T08:30:00Z.');
+  }
   return value;
 }

@@ -58,8 +58,9 @@ export class Refusal extends Failure {
 export interface RecordFilter {
   readonly states: readonly string[];
   readonly route?: string;
-  /** A duration as text: "5m". */
-  readonly olderThan?: string;
+  /** When the last attempt started: a time, or a duration ago ("5m"). */
+  readonly since?: string;
+  readonly until?: string;
   readonly caller?: string;
   readonly status?: string;
   readonly key?: string;
@@ -216,14 +217,15 @@ function resolution(reason: string, { status, headers, body }: Resolution): obje
 }
 
 function queryOf(
-  { states, route, olderThan, key, idPrefix, caller, status }: RecordFilter,
+  { states, route, since, until, key, idPrefix, caller, status }: RecordFilter,
   limit: number,
   cursor: string | null,
 ): URLSearchParams {
   const query = new URLSearchParams({ limit: String(limit) });
   if (states.length > 0) query.set("state", states.join(","));
   if (route !== undefined) query.set("route", route);
-  if (olderThan !== undefined) query.set("older_than", olderThan);
+  if (since !== undefined) query.set("since", since);
+  if (until !== undefined) query.set("until", until);
   if (caller !== undefined) query.set("caller", caller);
   if (status !== undefined) query.set("status", status);
   if (key !== undefined) query.set("key", key);

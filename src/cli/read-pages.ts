@@ -1,13 +1,16 @@
 // Reads pages of records up to a limit, and shows its progress on a terminal.
 
 import { LIST_LIMITS } from "../operator/request-schema.ts";
-import type { OperatorClient, RecordFilter, RecordSummary } from "./operator-client.ts";
+import type { OperatorClient, RecordFilter, RecordPage, RecordSummary } from "./operator-client.ts";
 
 /** Progress is shown only after this. */
 const QUIET_MS = 1_000;
 
 export interface ReadToEnd {
   readonly hasMore: boolean;
+  /** As the last page said. */
+  readonly total: RecordPage["total"];
+  readonly parts: RecordPage["parts"];
   /** Shards that did not answer: their records were not read. */
   readonly unreachable: readonly string[];
 }
@@ -23,10 +26,12 @@ export async function* readPages(
   let read = 0;
   let cursor: string | null = null;
   let pages = 0;
+  let last: Pick<RecordPage, "total" | "parts">;
   const unreachable = new Set<string>();
   try {
     do {
       const page = await client.list(filter, Math.min(limit - read, pageLimit), cursor);
+      last = page;
       cursor = page.cursor;
       pages += 1;
       for (const shard of page.unreachable) unreachable.add(shard);
@@ -39,7 +44,7 @@ export async function* readPages(
   } finally {
     progress.clear();
   }
-  return { hasMore: cursor !== null, unreachable: [...unreachable] };
+  return { hasMore: cursor !== null, total: last.total, parts: last.parts, unreachable: [...unreachable] };
 }
 
 /** A line on stderr that is rewritten in place; shows nothing if stderr is not a terminal. */

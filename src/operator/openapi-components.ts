@@ -209,7 +209,11 @@ function pageParameters(limit: string): readonly Json[] {
   const { defaultLimit, maxLimit } = LIST_LIMITS;
   return [
     queryParameter("limit", { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit }, limit),
-    queryParameter("cursor", { type: "string" }, "The cursor of the page before, with the same filter."),
+    queryParameter(
+      "cursor",
+      { type: "string" },
+      "From an answer with the same filter: cursor for the next page, previous for the one before; or `last` for the last page, which has the oldest.",
+    ),
   ];
 }
 
@@ -231,9 +235,14 @@ export function listParameters(): readonly Json[] {
       "The path of the route, as configured.",
     ),
     queryParameter(
-      "older_than",
-      { type: "string", examples: ["5m", "24h"] },
-      "Only records whose last attempt started at least this long ago.",
+      "since",
+      { type: "string", examples: ["24h", "2026-11-23T08:30:00Z"] },
+      "Only records whose last attempt started at this time (RFC 3339) or later, or at most this long ago.",
+    ),
+    queryParameter(
+      "until",
+      { type: "string", examples: ["5m", "2026-11-23T08:30:00Z"] },
+      "Only records whose last attempt started at this time (RFC 3339) or before, or at least this long ago.",
     ),
     queryParameter(
       "caller",
@@ -260,6 +269,10 @@ export function listParameters(): readonly Json[] {
       { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit },
       "How many records a page has at most.",
     ),
-    queryParameter("cursor", { type: "string" }, "The cursor of the page before, with the same filter."),
+    queryParameter(
+      "cursor",
+      { type: "string" },
+      "From an answer with the same filter: cursor for the next page, previous for the one before; or `last` for the last page, which has the oldest.",
+    ),
   ];
 }

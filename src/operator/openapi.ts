@@ -144,9 +144,9 @@ function paths(): Json {
     "/records": {
       get: operation({
         id: "listRecords",
-        summary: "Lists records: open ones first, then completed ones, each shard by shard.",
+        summary: "Lists records, the last attempt that started latest first.",
         description:
-          'A page may be shorter than limit, even empty, and not be the last: continue until cursor is null. One request looks at a bounded number of records. Records of routes with shards = "per-key" are found only by their key, or by 32 digits of their id. An unknown parameter is refused. A shard that does not answer is named in unreachable and left out, on this page and, once the list has passed it, on later pages. 503 when none answers; with key or id, also when a shard that could hold the record does not.',
+          'A page may be shorter than limit, even empty, and not be the last: continue until cursor is null. One request looks at a bounded number of records: where a shard has more than about 4,000 that a filter may match, the list goes through all of them in parts, each in order, and total is an estimate. 400 for a cursor whose parts have grown four times as large: begin again. Records of routes with shards = "per-key" are found only by their key, or by 32 digits of their id. An unknown parameter is refused. A shard that does not answer is named in unreachable and left out of this page. 503 when none answers; with key or id, also when a shard that could hold the record does not.',
         parameters: listParameters(),
         answer: answer("A page.", "RecordPage"),
         problems: ["Invalid", "Unavailable"],

@@ -173,7 +173,7 @@ export class Alerts {
             id: `alert-old-doubt-${crypto.randomUUID()}`,
             subject: this.#ports.shard,
             summary: `${old} ${old === 1 ? "operation has" : "operations have"} been undecided for a day or longer.`,
-            page: "/console/records?state=unknown&older_than=24h",
+            page: "/console/records?state=unknown&until=24h",
             data: { count: old, since: iso(oldestSince) },
           });
     this.#tell(null, { events, states: [{ ...state, at: now, due }], at: now }, now);

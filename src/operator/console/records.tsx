@@ -1,6 +1,8 @@
-// The list of records: filtered, searched by key, in pages.
+// The list of records, newest first: filtered, searched by key, in pages.
 
+import { LAST_PAGE } from "../list-cursor.ts";
 import { type ListRequest, parseListRequest } from "../list-request.ts";
+import { partsText, totalText } from "../list-texts.ts";
 import type { RecordPage as Listed, RecordState } from "../operator.ts";
 import { Page } from "./page.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
@@ -8,7 +10,7 @@ import { Pages } from "./table.tsx";
 import { UnreachableShards } from "./shards.tsx";
 import type { View } from "./view.ts";
 
-const CONDITIONS = ["key", "route", "older_than", "caller", "status", "state"] as const;
+const CONDITIONS = ["key", "route", "since", "until", "caller", "status", "state"] as const;
 
 export interface ReadFilter {
   /** The conditions, for links to other pages of the same list. */
@@ -41,11 +43,19 @@ export interface RecordsProps {
   readonly done: string | null;
 }
 
+/** Periods to which a click narrows the list. */
+const PERIODS = [
+  ["Last hour", "1h"],
+  ["Last day", "24h"],
+] as const;
+
 const STATES: readonly RecordState[] = ["waiting", "started", "unknown", "failed", "completed", "remembered"];
 
 export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, done }: RecordsProps) {
   const { query, problem } = filter;
   const states = query["state"]?.split(",") ?? [];
+  const { since: _since, until: _until, ...others } = query;
+  const parts = listed === null ? null : partsText(listed.parts);
   return (
     <Page view={view} place="records" title="Records">
       {done === null ? null : (
@@ -55,6 +65,9 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
       )}
       <div class="head">
         <h1 id="records-title">Records</h1>
+        <span class="soft grow" id="records-total" data-live>
+          {listed === null ? null : totalText(listed.total)}
+        </span>
         <a class="small" href={view.paths.forgetScope}>
           Forget a caller
         </a>
@@ -88,8 +101,22 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
           </select>
         </div>
         <div class="field">
-          <label for="older_than">Older than</label>
-          <input id="older_than" name="older_than" placeholder="5m" value={query["older_than"]} autocomplete="off" />
+          <label for="since">
+            Since <span class="soft small">a time, or how long ago</span>
+          </label>
+          <input id="since" name="since" placeholder="24h" value={query["since"]} autocomplete="off" />
+        </div>
+        <div class="field">
+          <label for="until">
+            Until <span class="soft small">the same</span>
+          </label>
+          <input
+            id="until"
+            name="until"
+            placeholder="2026-11-23T08:30:00Z"
+            value={query["until"]}
+            autocomplete="off"
+          />
         </div>
         <div class="field">
           <label for="caller">Caller</label>
@@ -121,6 +148,15 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
               <input type="checkbox" name="state" value={state} checked={states.includes(state)} /> {state}
             </label>
           ))}
+          {PERIODS.map(([name, since]) => (
+            <a
+              class="small"
+              href={`${view.paths.records}?${new URLSearchParams({ ...others, since }).toString()}`}
+              aria-current={since === query["since"] && query["until"] === undefined ? "true" : undefined}
+            >
+              {name}
+            </a>
+          ))}
         </fieldset>
         {problem === null ? null : (
           <p class="note error" role="alert">
@@ -130,6 +166,7 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
       </form>
       {listed === null ? null : (
         <section class="card" id="records" data-live>
+          {parts === null ? null : <p class="note">{parts}</p>}
           {listed.records.length === 0 ? (
             <p class="empty">{nothing(filter, isPerKey, listed)}</p>
           ) : (
@@ -149,7 +186,14 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
               labelledBy="records-title"
             />
           )}
-          <Pages path={view.paths.records} query={query} isFirst={isFirstPage} cursor={listed.cursor} />
+          <Pages
+            path={view.paths.records}
+            query={query}
+            isFirst={isFirstPage}
+            cursor={listed.cursor}
+            previous={listed.previous}
+            last={LAST_PAGE}
+          />
         </section>
       )}
     </Page>

@@ -43,24 +43,31 @@ interface PagesProps {
   readonly query: Readonly<Record<string, string>>;
   readonly isFirst: boolean;
   readonly cursor: string | null;
+  /** The cursor of the page before, of a list that can be read in both directions. */
+  readonly previous?: string | null;
+  /** The cursor of its last page. */
+  readonly last?: string | null;
 }
 
-/** To the first page of a list, and to the next. */
-export function Pages({ path, query, isFirst, cursor }: PagesProps) {
-  const to = (more: Readonly<Record<string, string>>): string =>
-    `${path}?${new URLSearchParams({ ...query, ...more }).toString()}`;
+/** To the first page of a list, the one before, the next and the last. */
+export function Pages({ path, query, isFirst, cursor, previous = null, last = null }: PagesProps) {
+  const links = [
+    isFirst ? null : (["First page", {}, undefined] as const),
+    previous === null ? null : (["Previous page", { cursor: previous }, "prev"] as const),
+    cursor === null ? null : (["Next page", { cursor }, "next"] as const),
+    cursor === null || last === null ? null : (["Last page", { cursor: last }, undefined] as const),
+  ];
   return (
     <nav class="pages" aria-label="Pages">
-      {isFirst ? null : (
-        <a class="button" href={to({})}>
-          First page
-        </a>
-      )}
-      {cursor === null ? null : (
-        <a class="button" rel="next" href={to({ cursor })}>
-          Next page
-        </a>
-      )}
+      {links.map((link) => {
+        if (link === null) return null;
+        const [name, more, rel] = link;
+        return (
+          <a class="button" rel={rel} href={`${path}?${new URLSearchParams({ ...query, ...more }).toString()}`}>
+            {name}
+          </a>
+        );
+      })}
     </nav>
   );
 }

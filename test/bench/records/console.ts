@@ -109,7 +109,7 @@ await withOrigin((origin) =>
         ["records, tenth page", await tenthPage(page, gateway.url)],
         ["search by key", `${gateway.url}${LIST}?key=${KEY}`],
         ["state = unknown", `${gateway.url}${LIST}?state=unknown`],
-        ["older than 12 h, none", `${gateway.url}${LIST}?older_than=12h`],
+        ["until 12 h ago, none", `${gateway.url}${LIST}?until=12h`],
       ] as const;
       const figures: Record<string, readonly Timing[]> = {};
       console.log(`${grouped(records)} records in ${SHARDS} shards; median (range) of ${ROUNDS}, milliseconds.\n`);

@@ -101,7 +101,7 @@ describe("ls", () => {
       { key, state: "unknown", route: "/hold/*", attempt: 1 },
     ]);
     expect(await list("--key", key, "--state", "completed")).toEqual([]);
-    expect(await list("--key", key, "--older-than", "1h")).toEqual([]);
+    expect(await list("--key", key, "--until", "1h")).toEqual([]);
     const { stdout } = await onceway("ls", "--key", key);
     expect(stdout).toMatch(new RegExp(`^STATE .* ID\nunknown .* POST /hold/[^ ]+ +${key} +${await idOf(key)}\n$`));
   });

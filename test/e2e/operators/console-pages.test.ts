@@ -55,7 +55,7 @@ async function forEachPage(page: Page, use: (name: string) => Promise<void>): Pr
   await use("shards");
   await page.goto(`${CONSOLE}/day`);
   await use("the last day");
-  await page.goto(`${CONSOLE}/records?older_than=1ms`);
+  await page.goto(`${CONSOLE}/records?until=1ms`);
   await use("records");
   await page.goto(`${CONSOLE}/records?key=nobody-has-this-key`);
   await use("no record");

@@ -260,7 +260,7 @@ describe("the list", () => {
       const found = await list(`route=${encodeURIComponent("/other/*")}&limit=${limit}`);
       expect(found.map(({ key }) => key).toSorted()).toEqual(keys.toSorted());
     }
-    expect(await list(`route=${encodeURIComponent("/other/*")}&older_than=1h`)).toEqual([]);
+    expect(await list(`route=${encodeURIComponent("/other/*")}&until=1h`)).toEqual([]);
     expect((await scene.ask("GET", "/records", { token: READ_TOKEN })).status).toBe(200);
   });
 
@@ -284,7 +284,7 @@ describe("the list", () => {
     "limit=0",
     "limit=501",
     "limit=x",
-    "older_than=soon",
+    "until=soon",
     "key=",
     "route=",
     "cursor=nowhere",

@@ -8,7 +8,7 @@ import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../
 import { type Ask, type Listed, listRecords } from "../../../src/operator/list.ts";
 import { LAST_PAGE } from "../../../src/operator/list-cursor.ts";
 import { compareNewest, isAhead, type ListPosition } from "../../../src/shard/store/list-query.ts";
-import { positionOf, type SeenRecord } from "../../../src/shard/store/record-list.ts";
+import type { SeenRecord } from "../../../src/shard/store/record-list.ts";
 
 /** What a shard has, and how many parts that needs. */
 interface Shard {

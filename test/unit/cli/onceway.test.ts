@@ -62,7 +62,7 @@ describe("wrong usage exits with 2 and says what to write", () => {
       ["ls", ...GATEWAY, "--state", "lost"],
       "Write one or more of waiting, started, failed, unknown, completed, remembered.",
     ],
-    [["ls", ...GATEWAY, "--older-than", "5"], "number with a unit"],
+    [["ls", ...GATEWAY, "--until", "5"], "a time: 2026-11-23T08:30:00Z"],
     [["ls", ...GATEWAY, "--limit", "0"], "whole number of 1 or more"],
     [["resolve", ID, ...GATEWAY, "--reason", "x"], "required option '--status <N>'"],
     [["resolve", ID, ...GATEWAY, "--reason", "x", "--status", "99"], "from 200 to 599"],
