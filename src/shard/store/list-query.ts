@@ -70,26 +70,42 @@ export function valuesOf(
   return [from, through, now, path, since, until, keyHash, (keyHash ?? "") + AFTER_DIGITS, caller, status];
 }
 
-/** What a row says by itself and no time changes. */
-const FITS =
-  "(?5 IS NULL OR started_at >= ?5) AND (?6 IS NULL OR started_at <= ?6) AND (?7 IS NULL OR (id >= ?7 AND id < ?8)) AND (?4 IS NULL OR route = ?4) AND (?9 IS NULL OR note ->> '$.caller' = ?9)";
-
-/** Whether the record still is as it is stored (`applyTime` in core/life-cycle.ts). */
-const STANDS =
-  "CASE state WHEN 'started' THEN locked_until > ?3 WHEN 'waiting' THEN driven ->> '$.giveUpAt' >= ?3 ELSE expires_at > ?3 END";
-
-/** Whether anything can be left of a record that does not stand. */
-const MAY_BE_LEFT = "state IN ('started', 'waiting') OR remember_ms IS NOT NULL";
-
 export const MATCHES = 1;
 /** It has to be read whole, because time has changed it. */
 export const DUE = 2;
 
-/** SQL: what a row is to this list: MATCHES, DUE, or neither. */
-export function verdictOn({ states }: ListQuery): string {
-  const isWanted = states.length === 0 ? "1" : states.map(storedAs).join(" OR ");
-  const asked = `(${isWanted}) AND (?10 IS NULL OR (state = 'completed' AND status = ?10))`;
-  return `CASE WHEN ${FITS} THEN CASE WHEN ${STANDS} THEN ${asked} WHEN ${MAY_BE_LEFT} THEN ${DUE} ELSE 0 END ELSE 0 END`;
+/** Whether the lock of an attempt lasts, or a request may wait (`applyTime` in core/life-cycle.ts). */
+const LASTS = "CASE state WHEN 'started' THEN locked_until > ?3 ELSE driven ->> '$.giveUpAt' >= ?3 END";
+
+/**
+ * SQL: what a row is to this list: MATCHES, DUE, or neither. Most rows show that they stand as they are stored by their expiry alone, which
+ * only records in flight and those that wait lack.
+ */
+export function verdictOn(query: ListQuery): string {
+  const matches = `iif(${askedBy(query)}, ${MATCHES}, 0)`;
+  const verdict = `CASE WHEN expires_at > ?3 THEN ${matches} WHEN expires_at IS NULL THEN iif(${LASTS}, ${matches}, ${DUE}) ELSE iif(remember_ms IS NULL, 0, ${DUE}) END`;
+  const fits = fitting(query);
+  return fits.length === 0 ? verdict : `CASE WHEN ${fits.join(" AND ")} THEN ${verdict} ELSE 0 END`;
+}
+
+/** What a row says by itself and no time changes. */
+function fitting({ keyHash, route, since, until, caller = null }: ListQuery): readonly string[] {
+  return [
+    ...(since === null ? [] : ["started_at >= ?5"]),
+    ...(until === null ? [] : ["started_at <= ?6"]),
+    ...(keyHash === null ? [] : ["id >= ?7 AND id < ?8"]),
+    ...(route === null ? [] : ["route = ?4"]),
+    ...(caller === null ? [] : ["note ->> '$.caller' = ?9"]),
+  ];
+}
+
+/** What may be otherwise by now than it is stored: see `isAskedFor`. */
+function askedBy({ states, status = null }: ListQuery): string {
+  const conditions = [
+    ...(states.length === 0 ? [] : [`(${states.map(storedAs).join(" OR ")})`]),
+    ...(status === null ? [] : ["state = 'completed' AND status = ?10"]),
+  ];
+  return conditions.length === 0 ? "1" : conditions.join(" AND ");
 }
 
 /** SQL: whether a row is stored in this state (see `writtenState` in record-rows.ts). */

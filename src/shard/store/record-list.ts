@@ -53,6 +53,9 @@ export const MAX_COUNTED = 10_000;
 
 const COLUMNS = `${RECORD_COLUMNS}, ${LABEL_COLUMNS}`;
 
+/** SQL: no `LIMIT`. */
+const UNBOUNDED = -1;
+
 interface ListRow extends RecordRow, LabelRow {}
 
 interface Tally {
@@ -182,7 +185,7 @@ export class RecordList {
         .exec<Tally & Record<string, SqlStorageValue>>(
           `SELECT count(*) AS looked, count(*) FILTER (WHERE verdict = ${MATCHES}) AS matched, count(*) FILTER (WHERE verdict = ${DUE}) AS due FROM (SELECT ${verdictOn(query)} AS verdict FROM ${source} LIMIT ?11)`,
           ...valuesOf(query, slots, now),
-          Number.isFinite(most) ? most : -1,
+          most === Infinity ? UNBOUNDED : most,
         )
         .one();
       looked += some.looked;
@@ -196,8 +199,9 @@ export class RecordList {
     return sources.flatMap((source) =>
       this.#sql
         .exec<ListRow>(
-          `SELECT ${COLUMNS} FROM ${source} WHERE ${verdictOn(query)} = ${DUE}`,
+          `SELECT ${COLUMNS} FROM ${source} WHERE ${verdictOn(query)} = ${DUE} LIMIT ?11`,
           ...valuesOf(query, slots, now),
+          UNBOUNDED,
         )
         .toArray(),
     );
@@ -205,18 +209,17 @@ export class RecordList {
 
   /** The next rows that match as they are stored, of each source: one more than asked for, if there is one. */
   #next(sources: readonly string[], query: ListQuery, slots: SlotRange, now: EpochMs): readonly ListRow[] {
-    const { direction, limit } = query;
+    const { direction, limit, position } = query;
     const [than, order] = direction === "after" ? ["<", "DESC"] : [">", "ASC"];
-    const begin = { startedAt: direction === "after" ? Number.MAX_SAFE_INTEGER : -1, id: "" };
-    const { startedAt, id } = query.position ?? begin;
+    const rest = position === null ? "" : `(started_at, id) ${than} (?12, ?13) AND `;
+    const last = position === null ? [] : [position.startedAt, position.id];
     return sources.flatMap((source) =>
       this.#sql
         .exec<ListRow>(
-          `SELECT ${COLUMNS} FROM records WHERE number IN (SELECT records.number FROM ${source} WHERE (started_at, id) ${than} (?12, ?13) AND ${verdictOn(query)} = ${MATCHES} ORDER BY started_at ${order}, id ${order} LIMIT ?11)`,
+          `SELECT ${COLUMNS} FROM records WHERE number IN (SELECT records.number FROM ${source} WHERE ${rest}${verdictOn(query)} = ${MATCHES} ORDER BY started_at ${order}, id ${order} LIMIT ?11)`,
           ...valuesOf(query, slots, now),
           limit + 1,
-          startedAt,
-          id,
+          ...last,
         )
         .toArray(),
     );
