@@ -82,7 +82,9 @@ export async function listRecords(
     part: first?.part ?? part,
     position: first?.position ?? null,
   };
-  const [aheadCursor, backCursor] = [ahead, isEdge(begin) ? null : back].map((at) => (at === null ? null : writeCursor(at)));
+  const [aheadCursor, backCursor] = [ahead, isEdge(begin) ? null : back].map((at) =>
+    at === null ? null : writeCursor(at),
+  );
   const records = found.map(({ record }) => record);
   const others = part - (looked - 1) * (isForward ? 1 : -1);
   return {

@@ -4,7 +4,8 @@
 import { parseDuration } from "../config/units.ts";
 import { type EpochMs, epochMs } from "../core/units.ts";
 
-const TIME = /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+const TIME =
+  /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /** "2026-11-23T08:30:00Z", or "5m" for five minutes before `now`; `null` if it is neither. */
 export function parseMoment(text: string, now: EpochMs): EpochMs | null {

@@ -3,9 +3,10 @@
 // imported by the Worker.
 
 import { auditPaths } from "./openapi-audit.ts";
-import { components, type Json, listParameters, queryParameter } from "./openapi-components.ts";
+import { components, type Json, queryParameter } from "./openapi-components.ts";
 import { answer, operation, type Operation } from "./openapi-operation.ts";
 import { outboxPaths, positionsPaths } from "./openapi-events.ts";
+import { listParameters } from "./openapi-records.ts";
 
 /** `schemas`: those of openapi-components.ts, converted. */
 export function openApiDocument(version: string, schemas: Json): object {

@@ -180,7 +180,10 @@ export const recordSchema = v.object({
 
 /** One page of a list. It may be short, or empty, and not be the last. */
 export const recordPageSchema = v.object({
-  records: about(v.array(summarySchema), "At most as many as limit; in each part the last attempt that started latest first."),
+  records: about(
+    v.array(summarySchema),
+    "At most as many as limit; in each part the last attempt that started latest first.",
+  ),
   cursor: about(v.nullable(v.string()), "For the next page; null on the last.", null),
   previous: about(v.nullable(v.string()), "The cursor of the page before; null on the first.", null),
   total: about(

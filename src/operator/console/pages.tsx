@@ -72,8 +72,7 @@ export function pageRoutes(
     const filter = readFilter(search);
     const { request } = filter;
     const listed = request === null ? null : await find(operator, request);
-    const problem =
-      filter.problem ?? (listed === null ? `${NO_PAGE} Search again.` : null);
+    const problem = filter.problem ?? (listed === null ? `${NO_PAGE} Search again.` : null);
     return show(
       <Records
         view={c.var.view}

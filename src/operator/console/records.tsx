@@ -110,13 +110,7 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
           <label for="until">
             Until <span class="soft small">the same</span>
           </label>
-          <input
-            id="until"
-            name="until"
-            placeholder="2026-11-23T08:30:00Z"
-            value={query["until"]}
-            autocomplete="off"
-          />
+          <input id="until" name="until" placeholder="2026-11-23T08:30:00Z" value={query["until"]} autocomplete="off" />
         </div>
         <div class="field">
           <label for="caller">Caller</label>

@@ -45,7 +45,10 @@ export function compareNewest(one: ListPosition, other: ListPosition): number {
 }
 
 /** Whether the walk in this direction still has it before it. */
-export function isAhead(one: ListPosition, { position, direction }: Pick<ListQuery, "position" | "direction">): boolean {
+export function isAhead(
+  one: ListPosition,
+  { position, direction }: Pick<ListQuery, "position" | "direction">,
+): boolean {
   if (position === null) return true;
   const order = compareNewest(one, position);
   return direction === "after" ? order > 0 : order < 0;

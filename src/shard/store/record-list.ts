@@ -6,7 +6,17 @@ import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units
 import { endOf, IN_FLIGHT, lastExpired, listExpiryBuckets, MAX_IN_LIST } from "./expiry-buckets.ts";
 import { type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
 import { chooseParts, MAX_CANDIDATES, MAX_GROWN, slotsOf } from "./list-parts.ts";
-import { compareNewest, DUE, isAhead, isAskedFor, type ListPosition, type ListQuery, MATCHES, valuesOf, verdictOn } from "./list-query.ts";
+import {
+  compareNewest,
+  DUE,
+  isAhead,
+  isAskedFor,
+  type ListPosition,
+  type ListQuery,
+  MATCHES,
+  valuesOf,
+  verdictOn,
+} from "./list-query.ts";
 import {
   bucketOf,
   bucketValues,
@@ -152,17 +162,13 @@ export class RecordList {
   /** SQL: where the records lie that can match, with slots ?1 through ?2 of each bucket. */
   #sources(query: ListQuery, kind: Kind, now: EpochMs): readonly string[] {
     const finished = listExpiryBuckets(this.#sql).filter((bucket) => bucket !== WAITING && bucket > lastExpired(now));
-    const lists = (buckets: readonly number[]): readonly string[] =>
-      Array.from({ length: Math.ceil(buckets.length / MAX_IN_LIST) }, (_, at) =>
-        bucketValues(buckets.slice(at * MAX_IN_LIST, (at + 1) * MAX_IN_LIST)),
-      );
-    if (kind === "all") return lists([IN_FLIGHT, WAITING, ...finished]).map(recordsIn);
+    if (kind === "all") return listsOf([IN_FLIGHT, WAITING, ...finished]).map(recordsIn);
     // An attempt in flight that is lost may have any state by now; a request that waits may have been given up.
     const mayWait = query.states.includes("waiting") || query.states.includes("failed");
     const open = OPEN_STATES.filter((state) => query.states.includes(state));
     return [
       recordsIn(bucketValues(mayWait ? [IN_FLIGHT, WAITING] : [IN_FLIGHT])),
-      ...open.flatMap((state) => lists(finished).map((values) => openIn(values, state))),
+      ...open.flatMap((state) => listsOf(finished).map((values) => openIn(values, state))),
     ];
   }
 
@@ -228,6 +234,13 @@ export class RecordList {
 
 function kindOf({ keyHash, states }: ListQuery): Kind {
   return keyHash === null && states.length > 0 && !states.some(isClosed) ? "open" : "all";
+}
+
+/** SQL: the buckets for one statement or more (`recordsIn`). */
+function listsOf(buckets: readonly number[]): readonly string[] {
+  return Array.from({ length: Math.ceil(buckets.length / MAX_IN_LIST) }, (_, at) =>
+    bucketValues(buckets.slice(at * MAX_IN_LIST, (at + 1) * MAX_IN_LIST)),
+  );
 }
 
 /** SQL: the failed or unknown records among `recordsIn`, by their index. */

@@ -35,7 +35,12 @@ async function pageOf(gateway: Gateway, query: string): Promise<Listed> {
 }
 
 /** All pages from a cursor on, by one of their links. */
-async function walk(gateway: Gateway, query: string, by: "cursor" | "previous", begin = ""): Promise<readonly Listed[]> {
+async function walk(
+  gateway: Gateway,
+  query: string,
+  by: "cursor" | "previous",
+  begin = "",
+): Promise<readonly Listed[]> {
   const pages: Listed[] = [];
   for (let at: string | null = begin; at !== null;) {
     const page: Listed = await pageOf(gateway, at === "" ? query : `${query}&cursor=${at}`);
@@ -189,7 +194,12 @@ describe("a list of more records than a shard sorts at once", () => {
       expect(Math.abs(total.count / (SHARDS * EACH) - 1)).toBeLessThan(0.1);
     }
     const back = await walk(gateway, "limit=500", "previous", "last");
-    expect(back.toReversed().flatMap(({ records }) => records).map(key)).toEqual(all);
+    expect(
+      back
+        .toReversed()
+        .flatMap(({ records }) => records)
+        .map(key),
+    ).toEqual(all);
     const [middle] = pages.slice(9);
     const before = await pageOf(gateway, `limit=500&cursor=${middle?.previous}`);
     expect(before.records.map(key)).toEqual(all.slice(9 * 500 - 500, 9 * 500));

@@ -22,7 +22,7 @@ function seeAt(now: EpochMs): (id: RecordId, record: IdempotencyRecord) => Idemp
 interface Counted {
   readonly sql: SqlStorage;
   /** The rows that were read since the last call. */
-  rowsRead(): number;
+  readonly rowsRead: () => number;
 }
 
 function inShard(run: (ledger: Ledger, list: RecordList, counted: Counted) => void): Promise<void> {
@@ -123,7 +123,11 @@ it("shows every record once, newest first and of one time by the last id, in pag
       const ordered = direction === "after" ? idsOf(whole) : idsOf(whole).toReversed();
       for (const limit of [1, 2, 3, 7, 40]) expect(idsOf(read(list, { direction }, NOW, limit))).toEqual(ordered);
     }
-    expect(list.page({ ...EVERY_RECORD, limit: 3 }, seeAt(NOW), NOW)).toMatchObject({ matched: 40, more: true, parts: 1 });
+    expect(list.page({ ...EVERY_RECORD, limit: 3 }, seeAt(NOW), NOW)).toMatchObject({
+      matched: 40,
+      more: true,
+      parts: 1,
+    });
   }));
 
 it("filters by state, route, time, caller and status, and counts what matches on all pages", () =>
@@ -152,7 +156,11 @@ it("filters by state, route, time, caller and status, and counts what matches on
     expect(read(list, { status: 201 })).toHaveLength(10);
     expect(read(list, { status: 202 })).toEqual([]);
     expect(read(list, { status: 201, states: ["failed"] })).toEqual([]);
-    const page = list.page({ ...EVERY_RECORD, states: ["unknown", "completed"], since: NOW, limit: 1 }, seeAt(NOW), NOW);
+    const page = list.page(
+      { ...EVERY_RECORD, states: ["unknown", "completed"], since: NOW, limit: 1 },
+      seeAt(NOW),
+      NOW,
+    );
     expect(page).toMatchObject({ matched: 4, more: true });
     expect(page.records).toHaveLength(1);
   }));
@@ -211,9 +219,9 @@ describe("shows records in their present state:", () => {
       expect(read(list, { states: ["completed"] }, expired)).toEqual([]);
       // Also when it has been moved to where that ends.
       while (ledger.expired.erase(later(expired, durationMs(4 * HOUR_MS)), 10) > 0);
-      expect(idsOf(read(list, { states: ["remembered"], status: 201 }, later(expired, durationMs(4 * HOUR_MS))))).toEqual(
-        [idOf(1)],
-      );
+      expect(
+        idsOf(read(list, { states: ["remembered"], status: 201 }, later(expired, durationMs(4 * HOUR_MS)))),
+      ).toEqual([idOf(1)]);
       expect(read(list, { states: ["completed"] }, later(expired, durationMs(4 * HOUR_MS)))).toEqual([]);
     }));
 
@@ -241,61 +249,68 @@ it("is the same in any number of parts, each in order, for any records and at an
       until: fc.constantFrom(null, NOW - 1),
     });
     fc.assert(
-      fc.property(fc.array(stored, { maxLength: 30 }), filters, fc.nat(3), fc.nat(4), (records, filter, power, size) => {
-        sql.exec("DELETE FROM records");
-        for (const [number, { kind, agoMs }] of records.entries()) {
-          const at = epochMs(NOW - agoMs);
-          const claim = started(at);
-          const expiresAt = later(at, policy.retentionMs);
-          const one: IdempotencyRecord = {
-            started: () => claim,
-            waiting: () => waiting(at),
-            failed: () => ({ ...claim, state: "failed", retryFrom: at, expiresAt }) as const,
-            unknown: () => ({ ...claim, state: "unknown", expiresAt, verifyAt: null, verifications: 0 }) as const,
-            completed: () => completed(claim, at),
-            remembering: () =>
-              completed({ ...claim, policy: { ...policy, rememberMs: durationMs(50 * HOUR_MS) } }, at),
-          }[kind]();
-          ledger.save(spreadId(number), null, one, { response: one.state === "completed" ? response : null });
-        }
-        // As the life cycle says, record by record.
-        const expected = [...records.keys()].flatMap((number) => {
-          const id = spreadId(number);
-          const entry = ledger.find(id);
-          const record = entry === null ? null : seeAt(NOW)(id, entry.record);
-          const at = record?.attempt.startedAt ?? 0;
-          const isListed =
-            record !== null &&
-            (filter.states.length === 0 || filter.states.includes(record.state)) &&
-            (filter.status === null || ("status" in record && record.status === filter.status)) &&
-            at >= (filter.since ?? 0) &&
-            at <= (filter.until ?? Infinity);
-          return isListed ? [id] : [];
-        });
-        const parts = 2 ** power;
-        for (const direction of ["after", "before"] as const) {
-          const whole = Array.from({ length: parts }, (_, part) => {
-            const query = { ...EVERY_RECORD, ...filter, parts, part, direction };
-            const { records: own, matched } = list.page(query, seeAt(NOW), NOW);
-            expect(matched).toBe(own.length);
-            const order = (one: SeenRecord, other: SeenRecord): number =>
-              other.record.attempt.startedAt - one.record.attempt.startedAt || (one.id > other.id ? -1 : 1);
-            const inOrder = direction === "after" ? own : own.toReversed();
-            expect(inOrder).toEqual(own.toSorted(order));
-            let position: ListPosition | null = null;
-            const paged: SeenRecord[] = [];
-            for (let more = true; more;) {
-              const page = list.page({ ...query, position, limit: 1 + size }, seeAt(NOW), NOW);
-              paged.push(...page.records);
-              ({ more } = page);
-              position = page.records.length === 0 ? null : positionOf(page.records.at(-1) ?? own[0]!);
-            }
-            expect(idsOf(paged)).toEqual(idsOf(own));
-            return own;
+      fc.property(
+        fc.array(stored, { maxLength: 30 }),
+        filters,
+        fc.nat(3),
+        fc.nat(4),
+        (records, filter, power, size) => {
+          sql.exec("DELETE FROM records");
+          for (const [number, { kind, agoMs }] of records.entries()) {
+            const at = epochMs(NOW - agoMs);
+            const claim = started(at);
+            const expiresAt = later(at, policy.retentionMs);
+            const one: IdempotencyRecord = {
+              started: () => claim,
+              waiting: () => waiting(at),
+              failed: () => ({ ...claim, state: "failed", retryFrom: at, expiresAt }) as const,
+              unknown: () => ({ ...claim, state: "unknown", expiresAt, verifyAt: null, verifications: 0 }) as const,
+              completed: () => completed(claim, at),
+              remembering: () =>
+                completed({ ...claim, policy: { ...policy, rememberMs: durationMs(50 * HOUR_MS) } }, at),
+            }[kind]();
+            ledger.save(spreadId(number), null, one, { response: one.state === "completed" ? response : null });
+          }
+          // As the life cycle says, record by record.
+          const expected = [...records.keys()].flatMap((number) => {
+            const id = spreadId(number);
+            const entry = ledger.find(id);
+            const record = entry === null ? null : seeAt(NOW)(id, entry.record);
+            const at = record?.attempt.startedAt ?? 0;
+            const isListed =
+              record !== null &&
+              (filter.states.length === 0 || filter.states.includes(record.state)) &&
+              (filter.status === null || ("status" in record && record.status === filter.status)) &&
+              at >= (filter.since ?? 0) &&
+              at <= (filter.until ?? Infinity);
+            return isListed ? [id] : [];
           });
-          expect(idsOf(whole.flat()).toSorted()).toEqual(expected.toSorted());
-        }
-      }),
+          const parts = 2 ** power;
+          for (const direction of ["after", "before"] as const) {
+            const whole = Array.from({ length: parts }, (_, part) => {
+              const query = { ...EVERY_RECORD, ...filter, parts, part, direction };
+              const { records: own, matched } = list.page(query, seeAt(NOW), NOW);
+              expect(matched).toBe(own.length);
+              const order = (one: SeenRecord, other: SeenRecord): number =>
+                other.record.attempt.startedAt - one.record.attempt.startedAt || (one.id > other.id ? -1 : 1);
+              const inOrder = direction === "after" ? own : own.toReversed();
+              expect(inOrder).toEqual(own.toSorted(order));
+              let position: ListPosition | null = null;
+              const paged: SeenRecord[] = [];
+              for (let more = true; more;) {
+                const page = list.page({ ...query, position, limit: 1 + size }, seeAt(NOW), NOW);
+                paged.push(...page.records);
+                ({ more } = page);
+                const last = page.records.at(-1);
+                position = last === undefined ? null : positionOf(last);
+              }
+              expect(idsOf(paged)).toEqual(idsOf(own));
+              return own;
+            });
+            expect(idsOf(whole.flat()).toSorted()).toEqual(expected.toSorted());
+          }
+        },
+      ),
       { numRuns: 150 },
     );
   }));
@@ -307,52 +322,60 @@ function insertMany(ledger: Ledger, from: number, to: number): void {
   for (let number = from; number < to; number += 1) ledger.save(spreadId(number), null, record, { label, response });
 }
 
-it("needs the fewest parts with 4,000 rows each, and remembers how many these were", () =>
-  inShard((ledger, list, { rowsRead, sql }) => {
-    const first = { ...EVERY_RECORD, limit: 10 };
-    const partsNow = (): number => list.page(first, seeAt(NOW), NOW).parts;
-    insertMany(ledger, 0, MAX_CANDIDATES);
-    expect(partsNow()).toBe(1);
-    insertMany(ledger, MAX_CANDIDATES, MAX_CANDIDATES + 1);
-    rowsRead();
-    expect(partsNow()).toBe(2);
-    const searched = rowsRead();
-    expect(partsNow()).toBe(2);
-    expect(rowsRead()).toBeLessThan(searched - MAX_CANDIDATES);
-    insertMany(ledger, MAX_CANDIDATES + 1, 2 * MAX_CANDIDATES + 400);
-    expect(partsNow()).toBe(4);
-    // A part has about 2,100 rows now. They are counted, sorted (which SQLite counts as another reading), and only the newest read whole.
-    rowsRead();
-    const page = list.page(first, seeAt(NOW), NOW);
-    expect(page.records).toHaveLength(10);
-    expect(Math.abs(page.matched - 2100)).toBeLessThan(200);
-    expect(rowsRead()).toBeLessThan(3 * page.matched + 100);
-    // The same list has one part again when it has become small.
-    sql.exec("DELETE FROM records WHERE number IN (SELECT number FROM records LIMIT ?)", 2 * MAX_CANDIDATES);
-    expect(partsNow()).toBe(1);
-    expect(list.page(first, seeAt(NOW), NOW)).toMatchObject({ matched: 400 });
-  }), 60_000);
+it(
+  "needs the fewest parts with 4,000 rows each, and remembers how many these were",
+  () =>
+    inShard((ledger, list, { rowsRead, sql }) => {
+      const first = { ...EVERY_RECORD, limit: 10 };
+      const partsNow = (): number => list.page(first, seeAt(NOW), NOW).parts;
+      insertMany(ledger, 0, MAX_CANDIDATES);
+      expect(partsNow()).toBe(1);
+      insertMany(ledger, MAX_CANDIDATES, MAX_CANDIDATES + 1);
+      rowsRead();
+      expect(partsNow()).toBe(2);
+      const searched = rowsRead();
+      expect(partsNow()).toBe(2);
+      expect(rowsRead()).toBeLessThan(searched - MAX_CANDIDATES);
+      insertMany(ledger, MAX_CANDIDATES + 1, 2 * MAX_CANDIDATES + 400);
+      expect(partsNow()).toBe(4);
+      // A part has about 2,100 rows now. They are counted, sorted (which SQLite counts as another reading), and only the newest read whole.
+      rowsRead();
+      const page = list.page(first, seeAt(NOW), NOW);
+      expect(page.records).toHaveLength(10);
+      expect(Math.abs(page.matched - 2100)).toBeLessThan(200);
+      expect(rowsRead()).toBeLessThan(3 * page.matched + 100);
+      // The same list has one part again when it has become small.
+      sql.exec("DELETE FROM records WHERE number IN (SELECT number FROM records LIMIT ?)", 2 * MAX_CANDIDATES);
+      expect(partsNow()).toBe(1);
+      expect(list.page(first, seeAt(NOW), NOW)).toMatchObject({ matched: 400 });
+    }),
+  60_000,
+);
 
-it("obeys a cursor's parts until they have grown four times as large, and reads no more than that", () =>
-  inShard((ledger, list, { rowsRead }) => {
-    const query = { ...EVERY_RECORD, parts: 1, part: 0, route: encodeURIComponent("/none") };
-    insertMany(ledger, 0, MAX_GROWN);
-    expect(list.page(query, seeAt(NOW), NOW)).toEqual({ records: [], more: false, matched: 0, parts: 1 });
-    insertMany(ledger, MAX_GROWN, MAX_GROWN + 10);
-    rowsRead();
-    expect(list.page({ ...query, route: null }, seeAt(NOW), NOW)).toEqual({
-      records: [],
-      more: false,
-      matched: 0,
-      parts: 2,
-    });
-    expect(rowsRead()).toBeLessThan(MAX_GROWN + 20);
-    // A list that begins anew reads as much as it takes to see that a part is too large, and then the parts that it needs.
-    rowsRead();
-    const fresh = list.page({ ...EVERY_RECORD, limit: 1 }, seeAt(NOW), NOW);
-    expect(fresh).toMatchObject({ parts: 8, more: true });
-    expect(rowsRead()).toBeLessThan(5 * MAX_CANDIDATES);
-  }), 60_000);
+it(
+  "obeys a cursor's parts until they have grown four times as large, and reads no more than that",
+  () =>
+    inShard((ledger, list, { rowsRead }) => {
+      const query = { ...EVERY_RECORD, parts: 1, part: 0, route: encodeURIComponent("/none") };
+      insertMany(ledger, 0, MAX_GROWN);
+      expect(list.page(query, seeAt(NOW), NOW)).toEqual({ records: [], more: false, matched: 0, parts: 1 });
+      insertMany(ledger, MAX_GROWN, MAX_GROWN + 10);
+      rowsRead();
+      expect(list.page({ ...query, route: null }, seeAt(NOW), NOW)).toEqual({
+        records: [],
+        more: false,
+        matched: 0,
+        parts: 2,
+      });
+      expect(rowsRead()).toBeLessThan(MAX_GROWN + 20);
+      // A list that begins anew reads as much as it takes to see that a part is too large, and then the parts that it needs.
+      rowsRead();
+      const fresh = list.page({ ...EVERY_RECORD, limit: 1 }, seeAt(NOW), NOW);
+      expect(fresh).toMatchObject({ parts: 8, more: true });
+      expect(rowsRead()).toBeLessThan(5 * MAX_CANDIDATES);
+    }),
+  60_000,
+);
 
 it("finds the open records among many others without reading those", () =>
   inShard((ledger, list, { rowsRead }) => {
@@ -376,7 +399,11 @@ it("continues at its position when the expiry bucket there has expired meanwhile
     const [last] = first.records;
     if (last === undefined) throw new Error("no first page");
     const afterwards = epochMs(NOW + 20 * HOUR_MS);
-    const rest = list.page({ ...EVERY_RECORD, parts: 1, part: 0, position: positionOf(last) }, seeAt(afterwards), afterwards);
+    const rest = list.page(
+      { ...EVERY_RECORD, parts: 1, part: 0, position: positionOf(last) },
+      seeAt(afterwards),
+      afterwards,
+    );
     expect(idsOf([...first.records, ...rest.records])).toEqual([idOf(11), idOf(1), idOf(0)]);
   }));
 
