@@ -107,7 +107,7 @@ const record = fc.record({
 /** Most in one shard, so that it has more of a page than its share. */
 const owner = fc.oneof({ arbitrary: fc.constant(0), weight: 3 }, { arbitrary: fc.nat(4), weight: 1 });
 const limits = fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 20, max: 40 }));
-const stored = fc.uniqueArray(fc.tuple(owner, record), { selector: ([, { id }]) => id, maxLength: 80 });
+const stored = fc.uniqueArray(fc.tuple(owner, record), { selector: ([, { id }]) => id, maxLength: 80, size: "max" });
 const powers = fc.oneof(fc.constant([0, 0, 0, 0, 0]), fc.array(fc.nat(3), { minLength: 5, maxLength: 5 }));
 
 function shardsOf(all: readonly (readonly [number, ListPosition])[], needs: readonly number[]): readonly Shard[] {
@@ -167,7 +167,7 @@ describe("the list over all shards", () => {
         powers,
         fc.integer({ min: 1, max: 4 }),
         fc.constantFrom("cursor", "previous"),
-        fc.array(fc.tuple(fc.nat(4), record, fc.nat(100)), { maxLength: 40 }),
+        fc.array(fc.tuple(fc.nat(4), record, fc.nat(100)), { maxLength: 40, size: "max" }),
         async (all, needs, limit, by, changes) => {
           const shards = shardsOf(all, needs);
           const gateway = gatewayOf(shards);

@@ -250,7 +250,7 @@ it("is the same in any number of parts, each in order, for any records and at an
     });
     fc.assert(
       fc.property(
-        fc.array(stored, { maxLength: 30 }),
+        fc.array(stored, { maxLength: 30, size: "max" }),
         filters,
         fc.nat(3),
         fc.nat(4),
