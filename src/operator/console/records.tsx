@@ -102,7 +102,7 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
         </div>
         <div class="field">
           <label for="since">
-            Since <span class="soft small">a time, or how long ago</span>
+            Since <span class="soft small">how long ago, or a time</span>
           </label>
           <input id="since" name="since" placeholder="24h" value={query["since"]} autocomplete="off" />
         </div>
