@@ -5,14 +5,15 @@ import { type Command, InvalidArgumentError } from "commander";
 import { parseDuration } from "../config/units.ts";
 import { ID_PREFIX, RECORD_STATES } from "../operator/request-schema.ts";
 import { jsonLine, lookOf, printable } from "./look.ts";
-import type { RecordSummary } from "./operator-client.ts";
+import type { RecordFilter, RecordSummary } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions, readLimit } from "./operator-options.ts";
 import { readPages } from "./read-pages.ts";
 import { recordsTable } from "./records-table.ts";
 
 const DEFAULT_LIMIT = 100;
 
-interface LsOptions extends OperatorOptions {
+/** Conditions on records. */
+export interface FilterOptions {
   readonly state?: readonly string[];
   readonly route?: string;
   readonly olderThan?: string;
@@ -20,22 +21,16 @@ interface LsOptions extends OperatorOptions {
   readonly status?: string;
   readonly key?: string;
   readonly id?: string;
+}
+
+interface LsOptions extends OperatorOptions, FilterOptions {
   readonly limit: number;
   readonly all?: boolean;
 }
 
 export function defineLs(command: Command): Command {
-  command
-    .summary("list records")
-    .description("Lists the records that a gateway keeps, from all its shards.")
-    .option(
-      "--state <STATES>",
-      `only these: ${RECORD_STATES.join(", ")}; separated by commas, may be repeated`,
-      readStates,
-    )
-    .option("--route <PATH>", "only those of this route, its path as configured")
-    .option("--older-than <DURATION>", "only those whose attempt started longer ago: 5m", readDuration)
-    .option("--caller <DIGEST>", "only those of this caller: the digest that show prints")
+  command.summary("list records").description("Lists the records that a gateway keeps, from all its shards.");
+  withFilter(command)
     .option("--status <STATUS>", "only those whose result has this status: 201")
     .option("--key <KEY>", "only those of this idempotency key")
     .option(
@@ -48,9 +43,21 @@ export function defineLs(command: Command): Command {
   return operatorCommand(command, "print one JSON object per line, each a record as the API gives it").action(ls);
 }
 
-async function ls(options: LsOptions): Promise<void> {
-  const client = connect(options);
-  const filter = {
+/** The conditions that every command has; others use --key and --status for what they change. */
+export function withFilter(command: Command): Command {
+  return command
+    .option(
+      "--state <STATES>",
+      `only these: ${RECORD_STATES.join(", ")}; separated by commas, may be repeated`,
+      readStates,
+    )
+    .option("--route <PATH>", "only those of this route, its path as configured")
+    .option("--older-than <DURATION>", "only those whose attempt started longer ago: 5m", readDuration)
+    .option("--caller <DIGEST>", "only those of this caller: the digest that show prints");
+}
+
+export function filterOf(options: FilterOptions): RecordFilter {
+  return {
     states: options.state ?? [],
     ...(options.route === undefined ? {} : { route: options.route }),
     ...(options.olderThan === undefined ? {} : { olderThan: options.olderThan }),
@@ -59,7 +66,11 @@ async function ls(options: LsOptions): Promise<void> {
     ...(options.key === undefined ? {} : { key: options.key }),
     ...(options.id === undefined ? {} : { idPrefix: options.id }),
   };
-  const pages = readPages(client, filter, options.all === true ? Number.POSITIVE_INFINITY : options.limit);
+}
+
+async function ls(options: LsOptions): Promise<void> {
+  const client = connect(options);
+  const pages = readPages(client, filterOf(options), options.all === true ? Number.POSITIVE_INFINITY : options.limit);
   const records: RecordSummary[] = [];
   let page = await pages.next();
   for (; page.done !== true; page = await pages.next()) {

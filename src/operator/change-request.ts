@@ -48,7 +48,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-function givenResponse(written: v.InferOutput<typeof givenResponseSchema>): Parsed<GivenResponse> {
+export function givenResponse(written: v.InferOutput<typeof givenResponseSchema>): Parsed<GivenResponse> {
   const { status, headers = [], body: text, bodyBase64 } = written;
   if (text !== undefined && bodyBase64 !== undefined) return refuse("Write response.body or bodyBase64, not both.");
   const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);

@@ -2,6 +2,7 @@
 
 import { parseDuration } from "../config/units.ts";
 import { CALLER_DIGITS } from "../core/request-note.ts";
+import { KEY_HASH_DIGITS } from "../core/units.ts";
 import type { RecordFilter } from "./operator.ts";
 import { ID_PREFIX, LIST_LIMITS, RECORD_STATES } from "./request-schema.ts";
 
@@ -64,6 +65,12 @@ export function parseListRequest(query: URLSearchParams): Parsed<ListRequest> {
     status: status === null ? null : Number(status),
   };
   return { ok: true, value: { filter, limit: Number(limit), cursor: query.get("cursor") } };
+}
+
+/** Why no list can find these records; `null` if one can. `isPerKey`: every key has its own object. */
+export function whyNotListed(isPerKey: boolean, { key, idPrefix }: RecordFilter): string | null {
+  if (!isPerKey || key !== null || (idPrefix?.length ?? 0) >= KEY_HASH_DIGITS) return null;
+  return `Every key has its own object (shards = "per-key"), and those cannot be listed: give a key, or the first ${KEY_HASH_DIGITS} digits of an id.`;
 }
 
 function refuse(reason: string): { readonly ok: false; readonly reason: string } {

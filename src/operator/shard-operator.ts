@@ -22,10 +22,13 @@ import {
   type ChangeHead,
 } from "../shard/operator-calls.ts";
 import type { Actor } from "./access/auth.ts";
+import { changeAll } from "./change-all.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
 import { summarizeLayouts } from "./layouts.ts";
 import { type Ask, listRecords, sectionsFor } from "./list.ts";
 import type {
+  AllChange,
+  AllChangeResult,
   ChangeRequest,
   ChangeResult,
   CloseResult,
@@ -33,6 +36,7 @@ import type {
   RecordDetail,
   RecordFilter,
   RecordPage,
+  RecordSummary,
   AllCounts,
   ScopeForgetResult,
   ScopeForgetting,
@@ -45,7 +49,8 @@ import { PositionsOperator } from "./positions-operator.ts";
 import { detailOf, summaryOf } from "./seen-record.ts";
 import { fittingScopes, namedScopes } from "./scope-request.ts";
 import { type ErasedSlice, ERASE_SCOPE_URL, type ScopeErasure } from "../shard/scope-eraser.ts";
-import type { ShardPlace } from "../shard/shard-place.ts";
+import { CHANGE_LISTED_URL, type ListedChangeHead, type ListedOutcome } from "../shard/listed-changes.ts";
+import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
 import { type LaidPlace, ShardPlaces } from "./shards.ts";
 
@@ -101,14 +106,14 @@ export class ShardOperator implements Operator {
     cursor: string | null,
     known: readonly string[] = [],
   ): Promise<RecordPage | null> {
-    const { states, route, olderThanMs, key, idPrefix, caller = null, status = null } = filter;
+    const { states, route, olderThanMs, startedBefore = null, key, idPrefix, caller = null, status = null } = filter;
     const begin = key === null ? idPrefix : await keyHash(key);
     const query = {
       states,
       keyHash: begin,
       // ASCII, because it travels in a header.
       route: route === null ? null : encodeURIComponent(route),
-      startedBefore: olderThanMs === null ? null : Date.now() - olderThanMs,
+      startedBefore: olderThanMs === null ? startedBefore : Date.now() - olderThanMs,
       caller,
       status,
       limit,
@@ -149,6 +154,43 @@ export class ShardOperator implements Operator {
       return { kind: "refused", why, retryAfterMs: Math.max(0, (record?.lockedUntil ?? 0) - Date.now()) };
     }
     return record === null ? { kind: "forgotten" } : { kind: "changed", record };
+  }
+
+  async changeAll({ action, by, reason, response, ...walk }: AllChange): Promise<AllChangeResult> {
+    const event = eventOf({ action, by, reason, response });
+    const { headers = [], body = new Uint8Array() } = response ?? {};
+    const { isPreview, until: since } = walk;
+    const result = await changeAll(
+      { ...walk, response },
+      {
+        list: (...query) => this.list(...query),
+        ask: async (records) => {
+          const place = this.#placeOf(records);
+          const listed = records.map(({ id, state, attempt, startedAt }) => ({ id, state, attempt, startedAt }));
+          const head: ListedChangeHead = { records: listed, event, headers, isPreview, since };
+          return unlessSilent(place, this.#changeListed(place, encodeMessage({ head, body })));
+        },
+      },
+    );
+    if (result.kind === "done" && !isPreview) {
+      const { matched, changed, refused, skipped, unanswered, unreachable } = result;
+      const counts = { matched, changed, refused, skipped, unanswered, unreachable };
+      console.warn({ message: "all that match changed", action, by: by.name, reason, ...counts });
+    }
+    return result;
+  }
+
+  /** Where these records are, which the list has found in one object. */
+  #placeOf([first]: readonly RecordSummary[]): LaidPlace {
+    const places = first === undefined ? [] : this.#places.of(keyHashOf(first.id));
+    const place = places.find((one) => shardTitle(one) === first?.shard && one.layout === first.layout);
+    if (place === undefined) throw new Error(`no object ${first?.shard}`);
+    return place;
+  }
+
+  async #changeListed(place: ShardPlace, message: Uint8Array): Promise<readonly ListedOutcome[]> {
+    const response = await this.#fetch(place, CHANGE_LISTED_URL, message);
+    return response.json();
   }
 
   async forgetScope({ scope, cursor, by: { name: by }, ...forgetting }: ScopeForgetting): Promise<ScopeForgetResult> {

@@ -34,6 +34,7 @@ import { type EventsChanged, OutboxCalls, type OutboxPage } from "./outbox-calls
 import { alertReceivers, eventTarget } from "./event-target.ts";
 import { AuditLog } from "./store/audit.ts";
 import { Ledger } from "./store/ledger.ts";
+import { CHANGE_LISTED_URL, ListedChanges } from "./listed-changes.ts";
 import { originTarget } from "./origin-call.ts";
 import { ALIVE_URL, askElder, callItself } from "./object-calls.ts";
 import {
@@ -87,6 +88,7 @@ export class KeyShard extends ittyDurable() {
   readonly #exchanges: Exchanges;
   readonly #claims: Claims;
   readonly #operator: OperatorCalls;
+  readonly #listedChanges: ListedChanges;
   readonly #eraser: ScopeEraser;
   readonly #outbox: OutboxCalls;
   readonly #claimList: ClaimList;
@@ -133,6 +135,7 @@ export class KeyShard extends ittyDurable() {
       placesTaken: () => this.#exchanges.driven,
       timers,
     });
+    this.#listedChanges = new ListedChanges({ ledger: this.#ledger, steps });
     this.#claimList = new ClaimList(storage.sql, this.#ledger.positions);
     this.#outbox = new OutboxCalls(this.#ledger, this.#exchanges.outbox);
     this.#eraser = new ScopeEraser({
@@ -165,6 +168,8 @@ export class KeyShard extends ittyDurable() {
       }
       case CHANGE_URL:
         return this.#operator.change(request);
+      case CHANGE_LISTED_URL:
+        return this.#listedChanges.change(request);
       case ERASE_SCOPE_URL: {
         const erasure: ScopeErasure = await request.json();
         return Response.json(await this.#eraser.erase(erasure));

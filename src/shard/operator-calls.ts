@@ -14,6 +14,7 @@ import { storedBytes } from "./answers.ts";
 import type { ResponseHead } from "./exchange-answer.ts";
 import { START } from "./body/event-offsets.ts";
 import type { Elders } from "./elders.ts";
+import { changeRecord } from "./listed-changes.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { AuditEntry, AuditLog, AuditQuery } from "./store/audit.ts";
 import type { Excerpt } from "./store/excerpts.ts";
@@ -216,11 +217,7 @@ export class OperatorCalls {
     const { id, event, headers } = head;
     const body = { kind: "inline", bytes } as const;
     const response = event.type === "resolve" ? { status: event.status, statusText: "", headers, body } : null;
-    const why = this.#ports.steps.change(id, event, response);
-    if (why === null && event.type === "forget") {
-      // Logged, because the record's timeline is erased with it.
-      console.warn({ message: "record forgotten", recordId: id, by: event.by, reason: event.reason });
-    }
+    const why = changeRecord(this.#ports.steps, id, event, response);
     const answer: ChangeAnswer = { why, detail: this.inspect(id) };
     return Response.json(answer);
   }
