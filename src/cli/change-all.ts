@@ -81,7 +81,8 @@ async function forEachPart(client: OperatorClient, request: AllChangeRequest, is
   try {
     let part = await client.changeAll(request);
     let sum: Totals = part;
-    while (isWhole && part.cursor !== null) {
+    if (!isWhole) return sum;
+    while (part.cursor !== null) {
       progress.show(`${sum.matched} records …`);
       part = await client.changeAll({ ...request, until: part.until, cursor: part.cursor });
       sum = added(sum, part);
@@ -144,7 +145,9 @@ function report(totals: Totals, { json }: OperatorOptions, gist: string): void {
     ...(inFlight === 0 ? [] : [`${recordsText(inFlight)} in flight, or perhaps still running: run it again later.`]),
     ...(skipped === 0 ? [] : [`${recordsText(skipped)} changed meanwhile: skipped.`]),
     ...(completed === 0 ? [] : [`${recordsText(completed)} completed: they can only be forgotten.`]),
-    ...(remembered === 0 ? [] : [`${recordsText(remembered)} of which only the key is left: they can only be forgotten.`]),
+    ...(remembered === 0
+      ? []
+      : [`${recordsText(remembered)} of which only the key is left: they can only be forgotten.`]),
     ...(unanswered === 0 ? [] : [`${recordsText(unanswered)} without an answer: they may have been changed.`]),
     ...(unreachable.length === 0 ? [] : [`Did not answer: ${unreachable.join(", ")}. Run it again later.`]),
   ];

@@ -48,7 +48,9 @@ export function defineRelease(command: Command): Command {
 export function defineResolve(command: Command): Command {
   command
     .summary("settle a record with a response")
-    .description("States that the operation took effect, and with which response: retries get it from now on. With --all, for all records that match: each gets this same response.")
+    .description(
+      "States that the operation took effect, and with which response: retries get it from now on. With --all, for all records that match: each gets this same response.",
+    )
     .requiredOption("--status <N>", "of the response: 201", readStatus)
     .option("-H, --header <HEADER>", "'content-type: application/json'; may be repeated", collect, [])
     .option("--body <TEXT>", "the response's body (default: empty)")

@@ -20,14 +20,24 @@ export const changeAllRequestSchema = v.strictObject({
   preview: v.exactOptional(about(changeAllEntries.preview, "Only count.", true)),
   confirm: v.exactOptional(about(changeAllEntries.confirm, "Change them.", true)),
   until: v.exactOptional(
-    about(changeAllEntries.until, "From the answer of the preview; a preview without it takes the time of the call.", A_TIME),
+    about(
+      changeAllEntries.until,
+      "From the answer of the preview; a preview without it takes the time of the call.",
+      A_TIME,
+    ),
   ),
-  cursor: v.exactOptional(about(changeAllEntries.cursor, "From the answer before, with the same request and its until.", "")),
+  cursor: v.exactOptional(
+    about(changeAllEntries.cursor, "From the answer before, with the same request and its until.", ""),
+  ),
 });
 
 /** What one call has done. */
 export const allChangedSchema = v.object({
-  until: about(time, "What began later, or was changed by an operator later, is left: give it with the next call.", A_TIME),
+  until: about(
+    time,
+    "What began later, or was changed by an operator later, is left: give it with the next call.",
+    A_TIME,
+  ),
   matched: about(count, "Records that match: those that are counted below.", 14),
   states: about(
     v.object({ waiting: count, started: count, failed: count, unknown: count, completed: count, remembered: count }),

@@ -3,7 +3,9 @@
 
 import type { RecordState } from "../core/record.ts";
 import { type EpochMs, epochMs } from "../core/units.ts";
-import type { ListedOutcome } from "../shard/listed-changes.ts";
+import { encodeMessage } from "../http/message.ts";
+import type { ListedChangeHead, ListedOutcome } from "../shard/listed-changes.ts";
+import { eventOf } from "./change-request.ts";
 import type { AllChange, AllChangeResult, Operator, RecordFilter, RecordSummary } from "./operator.ts";
 import { LIST_LIMITS, RECORD_STATES } from "./request-schema.ts";
 
@@ -25,16 +27,12 @@ const SHOWN = 10;
 
 export interface ChangeAllPorts {
   readonly list: Operator["list"];
-  /** Has the object that holds them change these records, or say what would be done; `null`: it does not answer. */
-  readonly ask: (records: readonly RecordSummary[]) => Promise<readonly ListedOutcome[] | null>;
+  /** Sends a message (listed-changes.ts) to the object that has the record; `null`: it does not answer. */
+  readonly ask: (record: RecordSummary, message: Uint8Array) => Promise<readonly ListedOutcome[] | null>;
 }
 
-type Walk = Pick<AllChange, "filter" | "until" | "isPreview" | "cursor" | "response">;
-
-export async function changeAll(
-  { filter, until, isPreview, cursor, response }: Walk,
-  { list, ask }: ChangeAllPorts,
-): Promise<AllChangeResult> {
+export async function changeAll(change: AllChange, { list, ask }: ChangeAllPorts): Promise<AllChangeResult> {
+  const { filter, until, isPreview, cursor, response } = change;
   const mode = isPreview ? "preview" : "change";
   const perCall = recordsPerCall(mode, response?.body.byteLength ?? 0);
   const fixed = fixedAt(filter, until);
@@ -59,18 +57,36 @@ export async function changeAll(
         const [shard, records] = next;
         for (let from = 0; from < records.length; from += perCall) {
           const some = records.slice(from, from + perCall);
+          const [record] = some;
+          if (record === undefined) break;
           const isSilent = sum.unreachable.has(shard);
           if (!isSilent) calls += 1;
-          const outcomes = isSilent ? null : await ask(some);
+          const outcomes = isSilent ? null : await ask(record, messageOf(change, some));
           if (outcomes === null) sum.unreachable.add(shard);
-          some.forEach((record, index) => sum.add(record, outcomes?.[index] ?? "unanswered"));
+          some.forEach((one, index) => sum.add(one, outcomes?.[index] ?? "unanswered"));
         }
       }
     };
     await Promise.all(Array.from({ length: SHARDS_AT_ONCE }, run));
     at = page.cursor;
   }
-  return { kind: "done", ...sum.counts(), cursor: at };
+  const counts = sum.counts();
+  if (!isPreview) logChange(change, counts);
+  return { kind: "done", ...counts, cursor: at };
+}
+
+function messageOf(change: AllChange, some: readonly RecordSummary[]): Uint8Array {
+  const { until: since, isPreview, response } = change;
+  const { headers = [], body = new Uint8Array() } = response ?? {};
+  const records = some.map(({ id, state, attempt, startedAt }) => ({ id, state, attempt, startedAt }));
+  const head: ListedChangeHead = { records, event: eventOf(change), headers, isPreview, since };
+  return encodeMessage({ head, body });
+}
+
+function logChange({ action, by, reason }: AllChange, counts: Counts): void {
+  const { matched, changed, refused, skipped, unanswered, unreachable } = counts;
+  const told = { matched, changed, refused, skipped, unanswered, unreachable };
+  console.warn({ message: "all that match changed", action, by: by.name, reason, ...told });
 }
 
 /**
@@ -96,6 +112,8 @@ function recordsPerCall(mode: "preview" | "change", responseBytes: number): numb
   return Math.max(1, Math.min(most, Math.floor(BYTES_PER_CALL / responseBytes)));
 }
 
+type Counts = Omit<Extract<AllChangeResult, { readonly kind: "done" }>, "kind" | "cursor">;
+
 /** What a call has found and done. */
 class Sum {
   readonly unreachable = new Set<string>();
@@ -119,7 +137,7 @@ class Sum {
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
   }
 
-  counts(): Omit<Extract<AllChangeResult, { readonly kind: "done" }>, "kind" | "cursor"> {
+  counts(): Counts {
     const of = (outcome: ListedOutcome | "unanswered"): number => this.#outcomes.get(outcome) ?? 0;
     const inState = (state: RecordState): number => this.#states.get(state) ?? 0;
     return {

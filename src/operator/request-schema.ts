@@ -115,7 +115,8 @@ export const resolveSchema = v.strictObject(
   'The body must be JSON: write {"reason":"…","response":{"status":201,"headers":[],"body":""},"preview":true}.',
 );
 
-const FILTER = 'filter must have the conditions of a list, each as text: write {"state":"unknown","route":"/v1/payments"}.';
+const FILTER =
+  'filter must have the conditions of a list, each as text: write {"state":"unknown","route":"/v1/payments"}.';
 
 export const changeAllEntries = {
   change: v.picklist(CHANGES, `change must be one of ${CHANGES.join(", ")}.`),

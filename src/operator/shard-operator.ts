@@ -2,11 +2,7 @@
 
 import type { Destination, Route } from "../config/resolved.ts";
 import { layoutName, layoutTitle } from "../config/layout.ts";
-import { identityRoots } from "../config/identity.ts";
-import { sourceName } from "../config/key-source.ts";
-import { scopeNames } from "../config/scope-part.ts";
 import type { LayoutsView } from "./gateway-schema.ts";
-import type { OperatorEvent } from "../core/events.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
 import type { Encryptions } from "../http/encryption.ts";
 import { encodeMessage } from "../http/message.ts";
@@ -23,8 +19,9 @@ import {
 } from "../shard/operator-calls.ts";
 import type { Actor } from "./access/auth.ts";
 import { changeAll } from "./change-all.ts";
+import { eventOf } from "./change-request.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
-import { summarizeLayouts } from "./layouts.ts";
+import { routeViews, summarizeLayouts } from "./layouts.ts";
 import { type Ask, listRecords, sectionsFor } from "./list.ts";
 import type {
   AllChange,
@@ -49,7 +46,7 @@ import { PositionsOperator } from "./positions-operator.ts";
 import { detailOf, summaryOf } from "./seen-record.ts";
 import { fittingScopes, namedScopes } from "./scope-request.ts";
 import { type ErasedSlice, ERASE_SCOPE_URL, type ScopeErasure } from "../shard/scope-eraser.ts";
-import { CHANGE_LISTED_URL, type ListedChangeHead, type ListedOutcome } from "../shard/listed-changes.ts";
+import { CHANGE_LISTED_URL, type ListedOutcome } from "../shard/listed-changes.ts";
 import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
 import { type LaidPlace, ShardPlaces } from "./shards.ts";
@@ -87,17 +84,7 @@ export class ShardOperator implements Operator {
   }
 
   get routes(): LayoutsView["routes"] {
-    return this.#routes.map(({ path, methods, scope, identities, keyFrom, sealed, async }) => ({
-      path,
-      methods,
-      scope: scopeNames(scope),
-      ...(identities.length === 0
-        ? {}
-        : { identities: Object.fromEntries(identities.map((one) => [one.name, identityRoots(one)])) }),
-      keyFrom: keyFrom.map(sourceName),
-      sealed: sealed === true,
-      async,
-    }));
+    return routeViews(this.#routes);
   }
 
   async list(
@@ -156,41 +143,18 @@ export class ShardOperator implements Operator {
     return record === null ? { kind: "forgotten" } : { kind: "changed", record };
   }
 
-  async changeAll({ action, by, reason, response, ...walk }: AllChange): Promise<AllChangeResult> {
-    const event = eventOf({ action, by, reason, response });
-    const { headers = [], body = new Uint8Array() } = response ?? {};
-    const { isPreview, until: since } = walk;
-    const result = await changeAll(
-      { ...walk, response },
-      {
-        list: (...query) => this.list(...query),
-        ask: async (records) => {
-          const place = this.#placeOf(records);
-          const listed = records.map(({ id, state, attempt, startedAt }) => ({ id, state, attempt, startedAt }));
-          const head: ListedChangeHead = { records: listed, event, headers, isPreview, since };
-          return unlessSilent(place, this.#changeListed(place, encodeMessage({ head, body })));
-        },
+  changeAll(change: AllChange): Promise<AllChangeResult> {
+    return changeAll(change, {
+      list: (...query) => this.list(...query),
+      ask: (record, message) => {
+        const place = this.#places.of(keyHashOf(record.id)).find((one) => isAt(one, record));
+        return place === undefined ? Promise.resolve(null) : unlessSilent(place, this.#changeListed(place, message));
       },
-    );
-    if (result.kind === "done" && !isPreview) {
-      const { matched, changed, refused, skipped, unanswered, unreachable } = result;
-      const counts = { matched, changed, refused, skipped, unanswered, unreachable };
-      console.warn({ message: "all that match changed", action, by: by.name, reason, ...counts });
-    }
-    return result;
-  }
-
-  /** Where these records are, which the list has found in one object. */
-  #placeOf([first]: readonly RecordSummary[]): LaidPlace {
-    const places = first === undefined ? [] : this.#places.of(keyHashOf(first.id));
-    const place = places.find((one) => shardTitle(one) === first?.shard && one.layout === first.layout);
-    if (place === undefined) throw new Error(`no object ${first?.shard}`);
-    return place;
+    });
   }
 
   async #changeListed(place: ShardPlace, message: Uint8Array): Promise<readonly ListedOutcome[]> {
-    const response = await this.#fetch(place, CHANGE_LISTED_URL, message);
-    return response.json();
+    return (await this.#fetch(place, CHANGE_LISTED_URL, message)).json();
   }
 
   async forgetScope({ scope, cursor, by: { name: by }, ...forgetting }: ScopeForgetting): Promise<ScopeForgetResult> {
@@ -311,13 +275,6 @@ export class ShardOperator implements Operator {
   }
 }
 
-function eventOf({ action, by: { name: by }, reason, response }: ChangeRequest): OperatorEvent {
-  switch (action) {
-    case "release":
-    case "forget":
-      return { type: action, by, reason };
-    case "resolve":
-      if (response === null) throw new TypeError("resolve takes a response");
-      return { type: action, by, reason, status: response.status };
-  }
+function isAt(place: LaidPlace, { shard, layout }: RecordSummary): boolean {
+  return shardTitle(place) === shard && place.layout === layout;
 }

@@ -34,18 +34,9 @@ import { type EventsChanged, OutboxCalls, type OutboxPage } from "./outbox-calls
 import { alertReceivers, eventTarget } from "./event-target.ts";
 import { AuditLog } from "./store/audit.ts";
 import { Ledger } from "./store/ledger.ts";
-import { CHANGE_LISTED_URL, ListedChanges } from "./listed-changes.ts";
 import { originTarget } from "./origin-call.ts";
 import { ALIVE_URL, askElder, callItself } from "./object-calls.ts";
-import {
-  type ShardNumbers,
-  AUDIT_URL,
-  BODY_URL,
-  CHANGE_URL,
-  type Counts,
-  OperatorCalls,
-  type SeenDetail,
-} from "./operator-calls.ts";
+import { type ShardNumbers, type Counts, OPERATOR_URLS, OperatorCalls, type SeenDetail } from "./operator-calls.ts";
 import { type Origins, Reachability } from "./reachability.ts";
 import type { ListQuery } from "./store/list-query.ts";
 import { type ListPage, RecordList } from "./store/record-list.ts";
@@ -88,7 +79,6 @@ export class KeyShard extends ittyDurable() {
   readonly #exchanges: Exchanges;
   readonly #claims: Claims;
   readonly #operator: OperatorCalls;
-  readonly #listedChanges: ListedChanges;
   readonly #eraser: ScopeEraser;
   readonly #outbox: OutboxCalls;
   readonly #claimList: ClaimList;
@@ -135,7 +125,6 @@ export class KeyShard extends ittyDurable() {
       placesTaken: () => this.#exchanges.driven,
       timers,
     });
-    this.#listedChanges = new ListedChanges({ ledger: this.#ledger, steps });
     this.#claimList = new ClaimList(storage.sql, this.#ledger.positions);
     this.#outbox = new OutboxCalls(this.#ledger, this.#exchanges.outbox);
     this.#eraser = new ScopeEraser({
@@ -166,18 +155,10 @@ export class KeyShard extends ittyDurable() {
         const question: ElderQuestion = await request.json();
         return Response.json(this.#exchanges.elders.reply(question));
       }
-      case CHANGE_URL:
-        return this.#operator.change(request);
-      case CHANGE_LISTED_URL:
-        return this.#listedChanges.change(request);
       case ERASE_SCOPE_URL: {
         const erasure: ScopeErasure = await request.json();
         return Response.json(await this.#eraser.erase(erasure));
       }
-      case AUDIT_URL:
-        return this.#operator.audit(request);
-      case BODY_URL:
-        return this.#operator.body(request);
       case TRAFFIC_URL:
         return this.#traffic.take(request);
       case TOTALS_URL:
@@ -191,6 +172,7 @@ export class KeyShard extends ittyDurable() {
         return new Response(null, { status: 204 });
       default:
         if (OPERATOR_CALLS.has(url)) return super.fetch(request);
+        if (OPERATOR_URLS.has(url)) return this.#operator.answer(request);
         throw new TypeError("a shard takes exchanges and operator calls only");
     }
   }

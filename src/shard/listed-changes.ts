@@ -45,34 +45,29 @@ export interface ListedChangePorts {
   readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
 }
 
-export class ListedChanges {
-  readonly #ports: ListedChangePorts;
+/** Answers with an outcome for each record, in their order. */
+export async function changeListed(request: Request, ports: ListedChangePorts): Promise<Response> {
+  const { head, body: bytes } = decodeMessage<ListedChangeHead>(new Uint8Array(await request.arrayBuffer()));
+  const body = { kind: "inline", bytes } as const;
+  const { event, headers } = head;
+  const response = event.type === "resolve" ? { status: event.status, statusText: "", headers, body } : null;
+  return Response.json(head.records.map((listed) => changeOne(listed, head, response, ports)));
+}
 
-  constructor(ports: ListedChangePorts) {
-    this.#ports = ports;
-  }
-
-  /** Answers with an outcome for each record, in their order. */
-  async change(request: Request): Promise<Response> {
-    const { head, body: bytes } = decodeMessage<ListedChangeHead>(new Uint8Array(await request.arrayBuffer()));
-    const body = { kind: "inline", bytes } as const;
-    const { event, headers } = head;
-    const response = event.type === "resolve" ? { status: event.status, statusText: "", headers, body } : null;
-    return Response.json(head.records.map((listed) => this.#one(listed, head, response)));
-  }
-
-  #one(listed: ListedState, head: ListedChangeHead, response: StoredResponse | null): ListedOutcome {
-    const { id } = listed;
-    const { event, isPreview, since } = head;
-    const { ledger, steps } = this.#ports;
-    const entry = ledger.find(id);
-    const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
-    if (entry === null || record === null || !isAsListed(record, listed)) return "skipped";
-    if (entry.history.some((past) => isDecision(past) && past.at >= since)) return "decided";
-    const why = isPreview ? steps.whyNot(id, event) : changeRecord(steps, id, event, response);
-    if (why === null) return "changed";
-    return why === "none" ? "skipped" : why;
-  }
+function changeOne(
+  listed: ListedState,
+  { event, isPreview, since }: ListedChangeHead,
+  response: StoredResponse | null,
+  { ledger, steps }: ListedChangePorts,
+): ListedOutcome {
+  const { id } = listed;
+  const entry = ledger.find(id);
+  const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
+  if (entry === null || record === null || !isAsListed(record, listed)) return "skipped";
+  if (entry.history.some((past) => isDecision(past) && past.at >= since)) return "decided";
+  const why = isPreview ? steps.whyNot(id, event) : changeRecord(steps, id, event, response);
+  if (why === null) return "changed";
+  return why === "none" ? "skipped" : why;
 }
 
 function isAsListed({ state, attempt }: IdempotencyRecord, listed: ListedState): boolean {
