@@ -102,7 +102,7 @@ export function matchesAll(filter: RecordFilter): boolean {
   return Object.values(filter).every((condition: unknown) =>
     Array.isArray(condition)
       ? condition.length === 0 || condition.length === RECORD_STATES.length
-      : condition === null || condition === undefined || condition === 0,
+      : condition === null || condition === undefined,
   );
 }
 
