@@ -251,7 +251,7 @@ describe("a change of all that match", () => {
     await scene.restart();
     expect(await changeAll(scene, { action: "resolve" })).toMatchObject({ changed: 4 });
     for (const { id } of kept) {
-      const body = await scene.operator.body(id, ADMIN);
+      const body = await scene.operator.body(id);
       expect(await new Response(body).text()).toBe("paid");
       expect(await scene.operator.inspect(id)).toMatchObject({ response: { status: 201, headers: GIVEN.headers } });
     }

@@ -1,5 +1,5 @@
 // All records that a filter matches: how the request is read, and how its pages are gone through, over shards made up by the test. Real
-// shards are in test/integration/operators/change-all.test.ts.
+// ones are in change-all.test.ts.
 
 import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
