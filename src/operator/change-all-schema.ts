@@ -40,7 +40,14 @@ export const allChangedSchema = v.object({
   ),
   matched: about(count, "Records that match: those that are counted below.", 14),
   states: about(
-    v.object({ waiting: count, started: count, failed: count, unknown: count, completed: count, remembered: count }),
+    v.object({
+      waiting: about(count, "Accepted, and waiting for an attempt.", 0),
+      started: about(count, "An attempt is in flight.", 1),
+      failed: about(count, "May be tried again.", 0),
+      unknown: about(count, "The outcome is unknown.", 12),
+      completed: about(count, "With a result.", 1),
+      remembered: about(count, "Expired; only the key is left.", 0),
+    }),
     "In which state the list showed them.",
   ),
   changed: about(count, "Records that were changed; with preview, those that would be.", 12),

@@ -100,8 +100,8 @@ function Counts({ view, change, found, isPreview }: CountsProps) {
   const { matched, states, changed, refused, skipped, unanswered, records, unreachable, cursor } = found;
   const left = [
     [refused.inFlight, "an attempt is in flight, or may still be running"],
-    [refused.completed, "completed, so they can only be forgotten"],
-    [refused.remembered, "only the key is left, so they can only be forgotten"],
+    [refused.completed, "completed, which can only be forgotten"],
+    [refused.remembered, "of which only the key is left, which can only be forgotten"],
     [skipped, "changed meanwhile"],
     [unanswered, isPreview ? "their shard does not answer" : "their shard did not answer: they may have been changed"],
   ] as const;
@@ -165,42 +165,44 @@ function ChangeForm({ view, query, change, fields, shown, found }: ChangeAllProp
   const { isPreview, until, response } = shown;
   const isTyped = response !== null || !isPreview;
   return (
-    <form class="card" method="post" action={addressOf(view, query, change)} id="change">
-      <FormToken view={view} />
-      <input type="hidden" name="until" value={new Date(until).toISOString()} />
-      {isPreview || found.cursor === null ? null : <input type="hidden" name="cursor" value={found.cursor} />}
-      {isTyped ? (
-        KEPT_FIELDS.filter((name) => fields[name] !== undefined).map((name) => (
-          <input type="hidden" name={name} value={fields[name] ?? ""} />
-        ))
-      ) : (
-        <>
-          {change === "resolve" ? (
-            <ResponseFields view={view} id={(name) => name} fields={fields} example={null} />
-          ) : null}
-          <Field id="reason" label="Reason" hint="Kept in each record's timeline, and in the log.">
-            <input id="reason" name="reason" required maxlength={1000} autocomplete="off" value={fields["reason"]} />
-          </Field>
-        </>
-      )}
-      {response === null ? null : <ResponsePreview preview={response} omits="Their routes omit" />}
-      {change === "resolve" && !isTyped ? null : (
-        <label class="check">
-          <input id="confirmed" type="checkbox" name="confirmed" value="yes" required /> {CONFIRMATIONS[change]}
-        </label>
-      )}
-      <div class="act">
-        {change === "resolve" && !isTyped ? (
-          <button class="main" name="step" value="preview">
-            Preview
-          </button>
+    <div class="card decide">
+      <form method="post" action={addressOf(view, query, change)} id="change">
+        <FormToken view={view} />
+        <input type="hidden" name="until" value={new Date(until).toISOString()} />
+        {isPreview || found.cursor === null ? null : <input type="hidden" name="cursor" value={found.cursor} />}
+        {isTyped ? (
+          KEPT_FIELDS.filter((name) => fields[name] !== undefined).map((name) => (
+            <input type="hidden" name={name} value={fields[name] ?? ""} />
+          ))
         ) : (
-          <button name="step" value="change">
-            {isPreview ? `${TITLES[change]} them` : "Go on"}
-          </button>
+          <>
+            {change === "resolve" ? (
+              <ResponseFields view={view} id={(name) => name} fields={fields} example={null} />
+            ) : null}
+            <Field id="reason" label="Reason" hint="Kept in each record's timeline, and in the log.">
+              <input id="reason" name="reason" required maxlength={1000} autocomplete="off" value={fields["reason"]} />
+            </Field>
+          </>
         )}
-        <SiteName site={view.site} />
-      </div>
-    </form>
+        {response === null ? null : <ResponsePreview preview={response} omits="Their routes omit" />}
+        {change === "resolve" && !isTyped ? null : (
+          <label class="check">
+            <input id="confirmed" type="checkbox" name="confirmed" value="yes" required /> {CONFIRMATIONS[change]}
+          </label>
+        )}
+        <div class="act">
+          {change === "resolve" && !isTyped ? (
+            <button class="main" name="step" value="preview">
+              Preview
+            </button>
+          ) : (
+            <button name="step" value="change">
+              {isPreview ? `${TITLES[change]} them` : "Go on"}
+            </button>
+          )}
+          <SiteName site={view.site} />
+        </div>
+      </form>
+    </div>
   );
 }

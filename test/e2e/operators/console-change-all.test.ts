@@ -55,7 +55,7 @@ it("an administrator sees what would be changed, confirms it, and nothing that h
   expect(await page.locator("#filter").innerText()).toBe("route=/pay");
   const result = page.locator("#result");
   expect(await result.innerText()).toContain("To release: 12. 13 match: 12 unknown, 1 completed.");
-  expect(await result.innerText()).toContain("Left: 1, completed, so they can only be forgotten.");
+  expect(await result.innerText()).toContain("Left: 1, completed, which can only be forgotten.");
   expect(await page.locator("#first tbody tr").count()).toBe(10);
   // Begun after the preview.
   await inDoubt("/pay", 1);
