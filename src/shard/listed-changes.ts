@@ -30,7 +30,7 @@ export interface ListedChangeHead {
   readonly headers: HeaderPairs;
   /** Only says what would be done. */
   readonly isPreview: boolean;
-  /** What an operator has changed since is left. */
+  /** What an operator has changed since is left. A Worker's time: by as much as the object's clock is behind, a change may be made twice. */
   readonly since: EpochMs;
 }
 

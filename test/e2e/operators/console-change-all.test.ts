@@ -36,10 +36,8 @@ async function inDoubt(path: (typeof ROUTES)[number], count: number): Promise<re
 
 async function statesOf(path: string): Promise<string> {
   const { text } = await scene.ask("GET", `/records?route=${path}`);
-  return [...text.matchAll(/"state":"([a-z]+)"/g)]
-    .map(([, state]) => state)
-    .toSorted()
-    .join(" ");
+  const states = [...text.matchAll(/"state":"([a-z]+)"/g)].map(([, state = ""]) => state);
+  return states.toSorted((one, other) => one.localeCompare(other)).join(" ");
 }
 
 it("an administrator sees what would be changed, confirms it, and nothing that has begun since is changed", async () => {
@@ -118,8 +116,7 @@ it("needs a condition, the confirmation, and an administrator's own form", async
   expect(await page.getByRole("alert").innerText()).toContain("Confirm it");
   const send = (fields: Readonly<Record<string, string>>): Promise<number> =>
     page.evaluate(
-      ([path, form]) =>
-        fetch(String(path), { method: "POST", body: new URLSearchParams(form) }).then(({ status }) => status),
+      ([path, form]) => fetch(path, { method: "POST", body: new URLSearchParams(form) }).then(({ status }) => status),
       [`${CHANGE_ALL}?route=%2Fguarded`, fields] as const,
     );
   const fields = { reason: "forged", confirmed: "yes", step: "change", until: new Date().toISOString() };
@@ -137,8 +134,7 @@ it("needs a condition, the confirmation, and an administrator's own form", async
   await reader.page.getByText("You may read only.").waitFor();
   const own = await reader.page.locator("input[name=token]").first().getAttribute("value");
   const forged = await reader.page.evaluate(
-    ([path, form]) =>
-      fetch(String(path), { method: "POST", body: new URLSearchParams(form) }).then(({ status }) => status),
+    ([path, form]) => fetch(path, { method: "POST", body: new URLSearchParams(form) }).then(({ status }) => status),
     [`${CHANGE_ALL}?route=%2Fguarded`, { ...fields, token: own ?? "" }] as const,
   );
   expect(forged).toBe(403);
