@@ -249,6 +249,20 @@ describe("the walk over all that match", () => {
     expect(done.calls).toBeGreaterThan(1);
   });
 
+  it("ends after five seconds with the page that it is at, and goes on with the cursor", async () => {
+    const rows = Array.from({ length: 300 }, (): Planted => ({ shard: 1, startedAt: NOW, outcome: "changed" }));
+    const shards = startShards(rows, 500, new Set());
+    const ask: ChangeAllPorts["ask"] = (record, message) => {
+      vi.setSystemTime(Date.now() + 600);
+      return shards.ask(record, message);
+    };
+    try {
+      expect(await changeAll(CHANGE, { ...shards, ask })).toMatchObject({ changed: 100, cursor: "100" });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it("gives fewer records at a time a large response", async () => {
     const rows = Array.from({ length: 12 }, (): Planted => ({ shard: 1, startedAt: NOW, outcome: "changed" }));
     const shards = startShards(rows, 500, new Set());
