@@ -23,6 +23,12 @@ export function parseChangeAll(json: unknown, now: EpochMs): Parsed<Omit<AllChan
       "All records that match would be changed. Write preview: true to count them, then confirm: true and until from its answer to change them.",
     );
   }
+  if (steps.until === undefined && (confirm || cursor !== null)) {
+    return refuse("until is missing: give the time in the answer of the preview, so that nothing newer is changed.");
+  }
+  const until = steps.until === undefined ? now : epochMs(Date.parse(steps.until));
+  if (until > now + CLOCKS_MS)
+    return refuse("until must not be in the future: give the time in the answer of the preview.");
   if ("limit" in written || "cursor" in written)
     return refuse("filter has conditions only: leave limit and cursor out.");
   const listed = parseListRequest(new URLSearchParams(written));
@@ -33,12 +39,6 @@ export function parseChangeAll(json: unknown, now: EpochMs): Parsed<Omit<AllChan
       'filter would match every record. Write at least one condition: {"state":"unknown"}, {"route":"/v1/payments"}, {"older_than":"1h"}.',
     );
   }
-  if (steps.until === undefined && (confirm || cursor !== null)) {
-    return refuse("until is missing: give the time in the answer of the preview, so that nothing newer is changed.");
-  }
-  const until = steps.until === undefined ? now : epochMs(Date.parse(steps.until));
-  if (until > now + CLOCKS_MS)
-    return refuse("until must not be in the future: give the time in the answer of the preview.");
   if ((action === "resolve") !== (given !== undefined)) {
     return refuse(
       action === "resolve"

@@ -47,8 +47,8 @@ export async function changeAll(change: AllChange, { list, ask }: ChangeAllPorts
       if (isFirst) throw error;
       return "unreachable" as const;
     });
-    if (page === null) return { kind: "no-cursor" };
-    if (page === "unreachable") break;
+    if (page === null && isFirst) return { kind: "no-cursor" };
+    if (page === null || page === "unreachable") break;
     calls += CALLS_PER_PAGE;
     for (const shard of page.unreachable) sum.unreachable.add(shard);
     const shards = [...Map.groupBy(page.records, ({ shard }) => shard)];

@@ -293,6 +293,10 @@ describe("the walk over all that match", () => {
       cursor === null ? shards.list(filter, limit, cursor) : Promise.reject(new Error("unreachable"));
     expect(await changeAll(CHANGE, { ...shards, list })).toMatchObject({ kind: "done", changed: 5, cursor: "5" });
     await expect(changeAll({ ...CHANGE, cursor: "5" }, { ...shards, list })).rejects.toThrow("unreachable");
+    const fresh = startShards(rows, 5, new Set());
+    const gone: ChangeAllPorts["list"] = (filter, limit, cursor) =>
+      cursor === null ? fresh.list(filter, limit, cursor) : Promise.resolve(null);
+    expect(await changeAll(CHANGE, { ...fresh, list: gone })).toMatchObject({ kind: "done", changed: 5, cursor: "5" });
   });
 
   it("refuses a cursor that is not the list's", async () => {
