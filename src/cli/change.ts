@@ -3,40 +3,42 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 
-import { formatSize } from "../config/units.ts";
 import { askText, askYes, openDialogue } from "./ask.ts";
+import { changeAll, type ChangeAllOptions, meansAll, withAll } from "./change-all.ts";
 import { collect, readBytes, readHeader } from "./arguments.ts";
-import { jsonLine, lookOf, printable, printableLines } from "./look.ts";
-import type { OperatorClient, RecordDetail, ResponsePreview } from "./operator-client.ts";
+import { jsonLine, lookOf } from "./look.ts";
+import type { OperatorClient, RecordDetail } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
 import { forgetScope, type ForgetScopeOptions } from "./forget-scope.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
-import { recordText } from "./record-text.ts";
+import { previewText, recordText } from "./record-text.ts";
 import { fromNow } from "./times.ts";
 
-interface ChangeOptions extends OperatorOptions, RecordChoice {
+interface ChangeOptions extends OperatorOptions, RecordChoice, ChangeAllOptions {
   readonly reason?: string;
 }
 
 type ForgetOptions = ChangeOptions & ForgetScopeOptions;
 
-interface ResolveOptions extends ChangeOptions {
+interface ResolveOptions extends Omit<ChangeOptions, "status"> {
+  /** Of the response. */
   readonly status: number;
   readonly header: readonly string[];
   readonly body?: string;
   readonly bodyFile?: string;
-  readonly yes?: boolean;
-  readonly preview?: boolean;
 }
 
 export function defineRelease(command: Command): Command {
   command
     .summary("let the next request with a key try again")
     .description(
-      "States that the operation did not take effect: the next request with this key starts a new attempt. A request that the gateway has accepted is tried by the gateway as soon as possible.",
-    );
+      "States that the operation did not take effect: the next request with this key starts a new attempt. A request that the gateway has accepted is tried by the gateway as soon as possible. With --all, for all records that match, after counting them.",
+    )
+    .option("--preview", "with --all: only count them")
+    .option("--yes", "with --all: do not ask for confirmation; required without a terminal");
   return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
+    if (meansAll(id, options)) return changeAll("release", await readReason(options), options);
     const { client, recordId, reason } = await prepare(id, options);
     const record = await client.release(recordId, reason);
     report(record, releaseText(record, Date.now()), options);
@@ -46,7 +48,9 @@ export function defineRelease(command: Command): Command {
 export function defineResolve(command: Command): Command {
   command
     .summary("settle a record with a response")
-    .description("States that the operation took effect, and with which response: retries get it from now on.")
+    .description(
+      "States that the operation took effect, and with which response: retries get it from now on. With --all, for all records that match: each gets this same response.",
+    )
     .requiredOption("--status <N>", "of the response: 201", readStatus)
     .option("-H, --header <HEADER>", "'content-type: application/json'; may be repeated", collect, [])
     .option("--body <TEXT>", "the response's body (default: empty)")
@@ -63,8 +67,10 @@ export function defineResolve(command: Command): Command {
     if (options.yes !== true && options.preview !== true && dialogue === null) {
       throw new Failure(UNUSABLE, "Every retry would get this response: check it with --preview, then add --yes.");
     }
+    const { status, ...conditions } = options;
+    const response = { status, headers, body };
+    if (meansAll(id, conditions)) return changeAll("resolve", await readReason(options), conditions, response);
     const { client, recordId, reason } = await prepare(id, options);
-    const response = { status: options.status, headers, body };
     if (options.preview === true || options.yes !== true) {
       const preview = await client.preview(recordId, reason, response);
       if (options.preview === true) {
@@ -77,7 +83,7 @@ export function defineResolve(command: Command): Command {
       }
     }
     const record = await client.resolve(recordId, reason, response);
-    report(record, `resolved: requests with this key get this ${options.status} from now on`, options);
+    report(record, `resolved: requests with this key get this ${status} from now on`, options);
   });
 }
 
@@ -85,7 +91,7 @@ export function defineForget(command: Command): Command {
   command
     .summary("erase a record, or all records of a caller")
     .description(
-      "Erases a record with its response: the next request with this key counts as a first request and calls the origin. A request that waits for its next attempt is cancelled. With --scope, erases all records of one caller, after counting them.",
+      "Erases a record with its response: the next request with this key counts as a first request and calls the origin. A request that waits for its next attempt is cancelled. With --all, erases all records that match, with --scope all of one caller, after counting them.",
     )
     .option(
       "--scope <PART>",
@@ -97,16 +103,19 @@ export function defineForget(command: Command): Command {
       "--include-unknown",
       "with --scope: also records in doubt, so that a retry may repeat what has taken effect",
     )
-    .option("--preview", "with --scope: only count them")
-    .option("--yes", "with --scope: do not ask for confirmation; required without a terminal");
+    .option("--status <STATUS>", "with --all: only those whose result has this status: 201")
+    .option("--preview", "with --all or --scope: only count them")
+    .option("--yes", "with --all or --scope: do not ask for confirmation; required without a terminal");
   return changeCommand(command).action(async (id: string | undefined, options: ForgetOptions) => {
+    const isAll = meansAll(id, options);
     if (options.scope !== undefined || options.without !== undefined) {
-      if (id !== undefined || options.key !== undefined) {
-        throw new Failure(UNUSABLE, "Write either a record or --scope.");
+      if (isAll || id !== undefined || options.key !== undefined) {
+        throw new Failure(UNUSABLE, "Write either a record, or --all, or --scope.");
       }
       await forgetScope(await readReason(options), options);
       return;
     }
+    if (isAll) return changeAll("forget", await readReason(options), options);
     const { client, recordId, reason } = await prepare(id, options);
     await client.forget(recordId, reason);
     console.log(options.json === true ? jsonLine({ id: recordId, forgotten: true }) : `forgotten: ${recordId}`);
@@ -114,13 +123,13 @@ export function defineForget(command: Command): Command {
 }
 
 function changeCommand(command: Command): Command {
-  withRecordArgument(command).option("--reason <TEXT>", "why; the record keeps it (asked for on a terminal)");
+  withAll(withRecordArgument(command)).option("--reason <TEXT>", "why; the record keeps it (asked for on a terminal)");
   return operatorCommand(command, "print what the API answers");
 }
 
 async function prepare(
   id: string | undefined,
-  options: ChangeOptions,
+  options: Omit<ChangeOptions, "status">,
 ): Promise<{ readonly client: OperatorClient; readonly recordId: string; readonly reason: string }> {
   const client = connect(options);
   checkReason(options);
@@ -129,12 +138,12 @@ async function prepare(
 }
 
 /** Checked before the first question and the first call, so that a script fails at once. */
-function checkReason({ reason = "" }: ChangeOptions): void {
+function checkReason({ reason = "" }: Pick<ChangeOptions, "reason">): void {
   if (reason.trim() === "" && openDialogue() === null)
     throw new Failure(UNUSABLE, 'Missing --reason: write --reason "…"; the record keeps it.');
 }
 
-async function readReason(options: ChangeOptions): Promise<string> {
+async function readReason(options: Pick<ChangeOptions, "reason">): Promise<string> {
   checkReason(options);
   const given = options.reason?.trim() ?? "";
   const dialogue = openDialogue();
@@ -163,24 +172,4 @@ function report(record: RecordDetail, gist: string, { json }: OperatorOptions): 
 function readStatus(value: string): number {
   if (!/^[2-5]\d\d$/.test(value)) throw new InvalidArgumentError("Write a status from 200 to 599.");
   return Number(value);
-}
-
-function previewText({ status, headers, omittedHeaders, sizeBytes, body, warnings }: ResponsePreview): string {
-  return [
-    "Every retry gets this, marked as a replay:",
-    `  ${status}`,
-    ...headers.map(([name, value]) => `  ${printable(`${name}: ${value}`)}`),
-    `  ${body === null ? `${formatSize(sizeBytes)} that are not text` : formatSize(sizeBytes)}`,
-    ...(body === null || body === ""
-      ? []
-      : [
-          "",
-          ...printableLines(body)
-            .split("\n")
-            .map((line) => `  ${line}`),
-        ]),
-    "",
-    ...(omittedHeaders.length === 0 ? [] : [`Its route omits from replays: ${printable(omittedHeaders.join(", "))}`]),
-    ...warnings.map((warning) => `Warning: ${printable(warning)}`),
-  ].join("\n");
 }

@@ -7,14 +7,15 @@ import { totalText } from "../operator/list-texts.ts";
 import { parseMoment } from "../operator/moment.ts";
 import { ID_PREFIX, RECORD_STATES } from "../operator/request-schema.ts";
 import { jsonLine, lookOf, printable } from "./look.ts";
-import type { RecordSummary } from "./operator-client.ts";
+import type { RecordFilter, RecordSummary } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions, readLimit } from "./operator-options.ts";
 import { readPages, type ReadToEnd } from "./read-pages.ts";
 import { recordsTable } from "./records-table.ts";
 
 const DEFAULT_LIMIT = 100;
 
-interface LsOptions extends OperatorOptions {
+/** Conditions on records. */
+export interface FilterOptions {
   readonly state?: readonly string[];
   readonly route?: string;
   readonly since?: string;
@@ -23,6 +24,9 @@ interface LsOptions extends OperatorOptions {
   readonly status?: string;
   readonly key?: string;
   readonly id?: string;
+}
+
+interface LsOptions extends OperatorOptions, FilterOptions {
   readonly limit: number;
   readonly all?: boolean;
 }
@@ -30,20 +34,8 @@ interface LsOptions extends OperatorOptions {
 export function defineLs(command: Command): Command {
   command
     .summary("list records")
-    .description("Lists the records that a gateway keeps, from all its shards, newest first.")
-    .option(
-      "--state <STATES>",
-      `only these: ${RECORD_STATES.join(", ")}; separated by commas, may be repeated`,
-      readStates,
-    )
-    .option("--route <PATH>", "only those of this route, its path as configured")
-    .option(
-      "--since <TIME>",
-      "only those whose last attempt started then or later: 24h (ago), or 2026-11-23T08:30:00Z",
-      readMoment,
-    )
-    .option("--until <TIME>", "only those whose last attempt started then or before: 5m (ago)", readMoment)
-    .option("--caller <DIGEST>", "only those of this caller: the digest that show prints")
+    .description("Lists the records that a gateway keeps, from all its shards, newest first.");
+  withFilter(command)
     .option("--status <STATUS>", "only those whose result has this status: 201")
     .option("--key <KEY>", "only those of this idempotency key")
     .option(
@@ -56,9 +48,26 @@ export function defineLs(command: Command): Command {
   return operatorCommand(command, "print one JSON object per line, each a record as the API gives it").action(ls);
 }
 
-async function ls(options: LsOptions): Promise<void> {
-  const client = connect(options);
-  const filter = {
+/** The conditions that every command has; others use --key and --status for what they change. */
+export function withFilter(command: Command): Command {
+  return command
+    .option(
+      "--state <STATES>",
+      `only these: ${RECORD_STATES.join(", ")}; separated by commas, may be repeated`,
+      readStates,
+    )
+    .option("--route <PATH>", "only those of this route, its path as configured")
+    .option(
+      "--since <TIME>",
+      "only those whose last attempt started then or later: 24h (ago), or 2026-11-23T08:30:00Z",
+      readMoment,
+    )
+    .option("--until <TIME>", "only those whose last attempt started then or before: 5m (ago)", readMoment)
+    .option("--caller <DIGEST>", "only those of this caller: the digest that show prints");
+}
+
+export function filterOf(options: FilterOptions): RecordFilter {
+  return {
     states: options.state ?? [],
     ...(options.route === undefined ? {} : { route: options.route }),
     ...(options.since === undefined ? {} : { since: options.since }),
@@ -68,7 +77,11 @@ async function ls(options: LsOptions): Promise<void> {
     ...(options.key === undefined ? {} : { key: options.key }),
     ...(options.id === undefined ? {} : { idPrefix: options.id }),
   };
-  const pages = readPages(client, filter, options.all === true ? Number.POSITIVE_INFINITY : options.limit);
+}
+
+async function ls(options: LsOptions): Promise<void> {
+  const client = connect(options);
+  const pages = readPages(client, filterOf(options), options.all === true ? Number.POSITIVE_INFINITY : options.limit);
   const records: RecordSummary[] = [];
   let read = 0;
   let page = await pages.next();

@@ -3,8 +3,10 @@
 
 import * as v from "valibot";
 
+import type { Change } from "../core/timeline.ts";
 import { parseJson } from "./arguments.ts";
 import { endedSchema, layoutSchema, layoutsSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
+import { allChangedSchema } from "../operator/change-all-schema.ts";
 import { forgottenSchema, previewSchema, scopeErasedSchema } from "../operator/change-schema.ts";
 import { recordPageSchema, recordSchema } from "../operator/record-schema.ts";
 import { trialSchema } from "../operator/queue-schema.ts";
@@ -23,6 +25,7 @@ export type RecentExchanges = v.InferOutput<typeof recentSchema>;
 export type Exchange = RecentExchanges["exchanges"][number];
 export type LayoutList = v.InferOutput<typeof layoutsSchema>;
 export type LayoutState = v.InferOutput<typeof layoutSchema>;
+export type AllChanged = v.InferOutput<typeof allChangedSchema>;
 export type ScopeErased = v.InferOutput<typeof scopeErasedSchema>;
 export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
 export type PositionPage = v.InferOutput<typeof positionPageSchema>;
@@ -74,6 +77,21 @@ export interface Resolution {
   readonly body: Buffer;
 }
 
+/** A change of all records that a filter matches. */
+export interface AllChangeRequest {
+  readonly change: Change;
+  readonly filter: RecordFilter;
+  readonly reason: string;
+  /** Only with `resolve`. */
+  readonly response?: Resolution;
+  /** Either this or `confirm`. */
+  readonly preview?: boolean;
+  readonly confirm?: boolean;
+  /** From the preview's answer. */
+  readonly until?: string;
+  readonly cursor?: string;
+}
+
 /** Which caller's records to forget. */
 export interface ScopeRequest {
   /** `null`: the caller's requests lack the part. */
@@ -111,6 +129,8 @@ export interface OperatorClient {
   preview(id: string, reason: string, response: Resolution): Promise<ResponsePreview>;
   resolve(id: string, reason: string, response: Resolution): Promise<RecordDetail>;
   forget(id: string, reason: string): Promise<void>;
+  /** One part of the work; continue with its cursor, and its `until`, until that is null. */
+  changeAll(request: AllChangeRequest): Promise<AllChanged>;
   /** One part of the work; continue with its cursor until that is null. */
   forgetScope(request: ScopeRequest): Promise<ScopeErased>;
   /** One page of the events that are left; continue with its cursor until that is null. */
@@ -189,6 +209,12 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     resolve: (id, reason, response) =>
       read(recordSchema, `/records/${id}/resolve`, { ...resolution(reason, response), confirm: true }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
+    changeAll: ({ filter, reason, response, ...request }) =>
+      read(allChangedSchema, "/records/change", {
+        ...request,
+        ...(response === undefined ? { reason } : resolution(reason, response)),
+        filter: Object.fromEntries(conditionsOf(filter)),
+      }),
     forgetScope: (request) => read(scopeErasedSchema, "/scopes/forget", request),
     outbox: (filter, limit, cursor) => read(outboxPageSchema, `/outbox?${pageQuery(filter, limit, cursor)}`),
     positions: (group, limit, cursor) =>
@@ -216,12 +242,16 @@ function resolution(reason: string, { status, headers, body }: Resolution): obje
   return { reason, response: { status, headers, bodyBase64: body.toString("base64") } };
 }
 
-function queryOf(
-  { states, route, since, until, key, idPrefix, caller, status }: RecordFilter,
-  limit: number,
-  cursor: string | null,
-): URLSearchParams {
-  const query = new URLSearchParams({ limit: String(limit) });
+function queryOf(filter: RecordFilter, limit: number, cursor: string | null): URLSearchParams {
+  const query = conditionsOf(filter);
+  query.set("limit", String(limit));
+  if (cursor !== null) query.set("cursor", cursor);
+  return query;
+}
+
+/** As the API writes them. */
+function conditionsOf({ states, route, since, until, key, idPrefix, caller, status }: RecordFilter): URLSearchParams {
+  const query = new URLSearchParams();
   if (states.length > 0) query.set("state", states.join(","));
   if (route !== undefined) query.set("route", route);
   if (since !== undefined) query.set("since", since);
@@ -230,7 +260,6 @@ function queryOf(
   if (status !== undefined) query.set("status", status);
   if (key !== undefined) query.set("key", key);
   if (idPrefix !== undefined) query.set("id", idPrefix);
-  if (cursor !== null) query.set("cursor", cursor);
   return query;
 }
 

@@ -48,7 +48,7 @@ export async function* readPages(
 }
 
 /** A line on stderr that is rewritten in place; shows nothing if stderr is not a terminal. */
-function startProgress(): { show(text: string): void; clear(): void } {
+export function startProgress(): { show(text: string): void; clear(): void } {
   const startedAt = Date.now();
   let isShown = false;
   return {

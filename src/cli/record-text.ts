@@ -2,8 +2,8 @@
 
 import { formatDuration, formatSize } from "../config/units.ts";
 import { claimText } from "../core/describe-record.ts";
-import { columns, type Look, printable } from "./look.ts";
-import type { RecordDetail, TimelineEvent } from "./operator-client.ts";
+import { columns, type Look, printable, printableLines } from "./look.ts";
+import type { RecordDetail, ResponsePreview, TimelineEvent } from "./operator-client.ts";
 import { nextText, requestText, STATE_STYLES } from "./records-table.ts";
 import { fromNow, readableTime, roughDuration } from "./times.ts";
 
@@ -146,4 +146,25 @@ function adviceLines({ id, state }: RecordDetail, look: Look): readonly string[]
     `  if it did not:  npx onceway release ${id} --reason "…"`,
     `  if it did:      npx onceway resolve ${id} --status 201 --body "…" --reason "…"`,
   ];
+}
+
+/** What every retry would get after `resolve`. */
+export function previewText({ status, headers, omittedHeaders, sizeBytes, body, warnings }: ResponsePreview): string {
+  return [
+    "Every retry gets this, marked as a replay:",
+    `  ${status}`,
+    ...headers.map(([name, value]) => `  ${printable(`${name}: ${value}`)}`),
+    `  ${body === null ? `${formatSize(sizeBytes)} that are not text` : formatSize(sizeBytes)}`,
+    ...(body === null || body === ""
+      ? []
+      : [
+          "",
+          ...printableLines(body)
+            .split("\n")
+            .map((line) => `  ${line}`),
+        ]),
+    "",
+    ...(omittedHeaders.length === 0 ? [] : [`Its route omits from replays: ${printable(omittedHeaders.join(", "))}`]),
+    ...warnings.map((warning) => `Warning: ${printable(warning)}`),
+  ].join("\n");
 }

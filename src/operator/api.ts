@@ -5,14 +5,15 @@ import { Hono } from "hono";
 import type { Context } from "hono";
 import { version } from "../../package.json";
 import type { Change } from "../core/timeline.ts";
-import { epochMs, KEY_HASH_DIGITS, type RecordId, recordId } from "../core/units.ts";
+import { epochMs, type RecordId, recordId } from "../core/units.ts";
 import { firstOf } from "../http/first-of.ts";
 import { invalid, readAdminRequest, refuse, type Variables } from "./admin-request.ts";
 import type { Audit } from "./access/audit.ts";
 import { addAudit } from "./access/audit-api.ts";
 import type { OperatorAuth } from "./access/auth.ts";
+import { addChangeAll } from "./change-all-api.ts";
 import { parseChange, parseJson } from "./change-request.ts";
-import { NO_PAGE, parseListRequest } from "./list-request.ts";
+import { NO_PAGE, parseListRequest, whyNotListed } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
 import type { EndedView, HealthView, LayoutsView, LayoutView, RecentView, TotalsView } from "./gateway-schema.ts";
 import type { HoursView } from "./hours-schema.ts";
@@ -99,11 +100,8 @@ export function operatorApp(
     const parsed = parseListRequest(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalid(parsed.reason);
     const { filter, limit, cursor } = parsed.value;
-    if (operator.isPerKey && filter.key === null && (filter.idPrefix?.length ?? 0) < KEY_HASH_DIGITS) {
-      return invalid(
-        `Every key has its own object (shards = "per-key"), and those cannot be listed: give a key, or the first ${KEY_HASH_DIGITS} digits of an id.`,
-      );
-    }
+    const why = whyNotListed(operator.isPerKey, filter);
+    if (why !== null) return invalid(why);
     const page = await operator.list(filter, limit, cursor);
     if (page === null) return invalid(`${NO_PAGE} Begin again without a cursor.`);
     return context.json<RecordPageView>({ ...page, records: page.records.map(viewSummary) });
@@ -133,6 +131,7 @@ export function operatorApp(
   for (const action of CHANGES) {
     app.post(`/records/:id/${action}`, (context) => change(context, action, auth, operator));
   }
+  addChangeAll(app, auth, operator);
   addQueueTrial(app, auth, operator, tryQueue);
   addOutbox(app, auth, operator.outbox);
   addPositions(app, operator.positions);

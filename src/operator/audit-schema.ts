@@ -14,7 +14,7 @@ export const auditEntrySchema = v.object({
   action: about(words(AUDITED), "What was done.", "release"),
   target: about(
     v.nullable(v.string()),
-    "To what: a record's id, the parts of a scope, a destination (and an event's id), a layout, a queue; null: to the gateway.",
+    "To what: a record's id, a filter of records (with a digest of its key) and its time, the parts of a scope, a destination (and an event's id), a layout, a queue; null: to the gateway.",
     AN_ID,
   ),
   reason: about(v.nullable(v.string()), "Why, in the operator's words.", "The origin's log has no such payment."),

@@ -1,8 +1,9 @@
-// Parses the body of a change request: the reason, which every change needs, and for `resolve` the response that is replayed
+// Parses the body of a change request, and makes it an event of the life cycle: the reason, which every change needs, and for `resolve` the response that is replayed
 // from now on.
 
 import * as v from "valibot";
 
+import type { OperatorEvent } from "../core/events.ts";
 import type { Change } from "../core/timeline.ts";
 import { isOriginsHeader } from "../http/headers.ts";
 import { contradictionIn } from "./given-response.ts";
@@ -48,7 +49,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-function givenResponse(written: v.InferOutput<typeof givenResponseSchema>): Parsed<GivenResponse> {
+export function givenResponse(written: v.InferOutput<typeof givenResponseSchema>): Parsed<GivenResponse> {
   const { status, headers = [], body: text, bodyBase64 } = written;
   if (text !== undefined && bodyBase64 !== undefined) return refuse("Write response.body or bodyBase64, not both.");
   const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
@@ -84,4 +85,16 @@ export function decodeBase64(text: string): Uint8Array | null {
 
 function refuse(message: string): { readonly ok: false; readonly reason: string } {
   return { ok: false, reason: message };
+}
+
+/** What a change is to the record's life cycle. */
+export function eventOf({ action, by: { name: by }, reason, response }: ChangeRequest): OperatorEvent {
+  switch (action) {
+    case "release":
+    case "forget":
+      return { type: action, by, reason };
+    case "resolve":
+      if (response === null) throw new TypeError("resolve takes a response");
+      return { type: action, by, reason, status: response.status };
+  }
 }

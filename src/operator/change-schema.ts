@@ -10,22 +10,21 @@ import {
 } from "./request-schema.ts";
 import { about, count, headerPairs, status, unreachable, type Written } from "./schema-members.ts";
 
-export const previewSchema = v.object({
-  preview: about(
-    v.object({
-      status: about(status, "The status.", 201),
-      headers: about(
-        headerPairs,
-        "As retries get them, except what the gateway adds to every replay, and the body's length.",
-        [["content-type", "application/json"]],
-      ),
-      omittedHeaders: about(v.array(v.string()), "Names of those that the route leaves out of replays.", []),
-      sizeBytes: about(count, "The size of the body.", 14),
-      body: about(v.nullable(v.string()), "null when the body is not text.", '{"id":"pay_1"}'),
-      warnings: about(v.array(v.string()), "What may be right but deserves a second look.", []),
-    }),
-    "What retries would get.",
+export const previewEntries = {
+  status: about(status, "The status.", 201),
+  headers: about(
+    headerPairs,
+    "As retries get them, except what the gateway adds to every replay, and the body's length.",
+    [["content-type", "application/json"]],
   ),
+  omittedHeaders: about(v.array(v.string()), "Names of those that the route leaves out of replays.", []),
+  sizeBytes: about(count, "The size of the body.", 14),
+  body: about(v.nullable(v.string()), "null when the body is not text.", '{"id":"pay_1"}'),
+  warnings: about(v.array(v.string()), "What may be right but deserves a second look.", []),
+};
+
+export const previewSchema = v.object({
+  preview: about(v.object(previewEntries), "What retries would get."),
 });
 
 const erasedEntries = {
@@ -79,26 +78,25 @@ export const reasonSchema = about(
 
 export const changeRequestSchema = v.strictObject({ reason: reasonSchema });
 
+export const givenResponseMembers = v.strictObject({
+  status: about(givenResponseEntries.status, "The status that retries get.", 201),
+  headers: v.exactOptional(
+    about(givenResponseEntries.headers, "Without hop-by-hop headers, Content-Length and the gateway's own.", [
+      ["content-type", "application/json"],
+    ]),
+  ),
+  body: v.exactOptional(about(givenResponseEntries.body, "The body as text.", '{"id":"pay_1"}')),
+  bodyBase64: v.exactOptional(
+    v.pipe(
+      about(givenResponseEntries.bodyBase64, "The body as bytes, in base64.", "eyJpZCI6InBheV8xIn0="),
+      v.metadata({ contentEncoding: "base64" }),
+    ),
+  ),
+});
+
 export const resolveRequestSchema = v.strictObject({
   reason: reasonSchema,
-  response: about(
-    v.strictObject({
-      status: about(givenResponseEntries.status, "The status that retries get.", 201),
-      headers: v.exactOptional(
-        about(givenResponseEntries.headers, "Without hop-by-hop headers, Content-Length and the gateway's own.", [
-          ["content-type", "application/json"],
-        ]),
-      ),
-      body: v.exactOptional(about(givenResponseEntries.body, "The body as text.", '{"id":"pay_1"}')),
-      bodyBase64: v.exactOptional(
-        v.pipe(
-          about(givenResponseEntries.bodyBase64, "The body as bytes, in base64.", "eyJpZCI6InBheV8xIn0="),
-          v.metadata({ contentEncoding: "base64" }),
-        ),
-      ),
-    }),
-    "At most one of body and bodyBase64; at most 1 MiB.",
-  ),
+  response: about(givenResponseMembers, "At most one of body and bodyBase64; at most 1 MiB."),
   preview: v.exactOptional(
     v.pipe(
       about(v.boolean(), "Show what retries would get, and change nothing.", true),

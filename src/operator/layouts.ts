@@ -1,11 +1,15 @@
 // What operators see of the layouts: how far the change from one to the next has come, and when an older one may leave the
 // configuration. Pure: counts what the shards have said.
 
+import { identityRoots } from "../config/identity.ts";
+import { sourceName } from "../config/key-source.ts";
 import { layoutTitle, shardCount } from "../config/layout.ts";
+import type { Route } from "../config/resolved.ts";
+import { scopeNames } from "../config/scope-part.ts";
 import { type EpochMs, epochMs } from "../core/units.ts";
 import type { Counts } from "../shard/operator-calls.ts";
 import type { ShardAnswer } from "./ask-shards.ts";
-import type { LayoutView } from "./gateway-schema.ts";
+import type { LayoutsView, LayoutView } from "./gateway-schema.ts";
 import { openCounts, type WithEpochTimes } from "./operator.ts";
 import type { ConfiguredLayout } from "./shards.ts";
 
@@ -121,4 +125,19 @@ function objectsText(count: number): string {
 function latestOf(one: EpochMs | null, other: EpochMs | null): EpochMs | null {
   if (one === null || other === null) return one ?? other;
   return epochMs(Math.max(one, other));
+}
+
+/** The routes as operators see them. */
+export function routeViews(routes: readonly Route[]): LayoutsView["routes"] {
+  return routes.map(({ path, methods, scope, identities, keyFrom, sealed, async }) => ({
+    path,
+    methods,
+    scope: scopeNames(scope),
+    ...(identities.length === 0
+      ? {}
+      : { identities: Object.fromEntries(identities.map((one) => [one.name, identityRoots(one)])) }),
+    keyFrom: keyFrom.map(sourceName),
+    sealed: sealed === true,
+    async,
+  }));
 }

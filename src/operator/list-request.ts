@@ -1,7 +1,7 @@
 // Parses the query of a list request. An unknown parameter is refused: a filter with a typo would list everything.
 
 import { CALLER_DIGITS } from "../core/request-note.ts";
-import { type EpochMs, epochMs } from "../core/units.ts";
+import { type EpochMs, epochMs, KEY_HASH_DIGITS } from "../core/units.ts";
 import { parseMoment } from "./moment.ts";
 import type { RecordFilter } from "./operator.ts";
 import { ID_PREFIX, LIST_LIMITS, RECORD_STATES } from "./request-schema.ts";
@@ -80,6 +80,12 @@ function momentIn(query: URLSearchParams, name: "since" | "until", now: EpochMs)
   const value = parseMoment(text, now);
   if (value !== null) return { ok: true, value };
   return refuse(`${name} must be a time or a duration ago: write "2026-11-23T08:30:00Z", "5m" or "24h".`);
+}
+
+/** Why no list can find these records; `null` if one can. `isPerKey`: every key has its own object. */
+export function whyNotListed(isPerKey: boolean, { key, idPrefix }: RecordFilter): string | null {
+  if (!isPerKey || key !== null || (idPrefix?.length ?? 0) >= KEY_HASH_DIGITS) return null;
+  return `Every key has its own object (shards = "per-key"), and those cannot be listed: give a key, or the first ${KEY_HASH_DIGITS} digits of an id.`;
 }
 
 function refuse(reason: string): { readonly ok: false; readonly reason: string } {

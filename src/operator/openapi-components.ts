@@ -1,6 +1,7 @@
 // The components of the OpenAPI document: the schemas by name, the refusals, parameters, headers and tokens that its operations share.
 
 import { auditEntrySchema, auditPageSchema } from "./audit-schema.ts";
+import { allChangedSchema, changeAllRequestSchema } from "./change-all-schema.ts";
 import { hoursSchema } from "./hours-schema.ts";
 import { EVENT_STATES } from "../core/outbox.ts";
 import {
@@ -55,6 +56,8 @@ export const SCHEMAS = {
   Hours: hoursSchema,
   Preview: previewSchema,
   Forgotten: forgottenSchema,
+  ChangeAll: changeAllRequestSchema,
+  AllChanged: allChangedSchema,
   ForgetScope: forgetScopeRequestSchema,
   ScopeErased: scopeErasedSchema,
   QueueTrial: queueTrialRequestSchema,

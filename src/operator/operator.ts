@@ -11,6 +11,7 @@ import type { Excerpt } from "../shard/store/excerpts.ts";
 import type { RecordReplays } from "../traffic/replay-counts.ts";
 import type { Actor } from "./access/auth.ts";
 import type { EventsOperator } from "./outbox-operator.ts";
+import type { AllChangedView } from "./change-all-schema.ts";
 import type { ScopeErasedView } from "./change-schema.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
 import type { PositionsOperator } from "./positions-operator.ts";
@@ -90,6 +91,24 @@ export type ChangeResult =
   /** Retry after: when the lock ends. The attempt may end earlier. */
   | { readonly kind: "refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
+/** A change of all records that a filter matches. */
+export interface AllChange extends ChangeRequest {
+  readonly filter: RecordFilter;
+  /** The filter as it was written, for the log. */
+  readonly written: Readonly<Record<string, string>>;
+  /** When it was first asked for. What began later, or was changed by an operator later, is left. */
+  readonly until: EpochMs;
+  readonly isPreview: boolean;
+  /** From the result before; `null`: from the beginning. */
+  readonly cursor: string | null;
+}
+
+export type AllChangeResult =
+  | ({ readonly kind: "done" } & Omit<AllChangedView, "until" | "records" | "preview"> & {
+        readonly records: readonly RecordSummary[];
+      })
+  | { readonly kind: "no-cursor" };
+
 /** Which caller's records to forget. */
 export interface ScopeForgetting {
   /** The value of each part; `null`: the caller's requests lack it. */
@@ -163,6 +182,8 @@ export interface Operator {
   /** The bytes of the stored response; `null` when there are none. Like `inspect` and `change`, rejects when its shard is unreachable. */
   body(id: RecordId, by: Actor): Promise<ReadableStream<Uint8Array> | null>;
   change(id: RecordId, change: ChangeRequest): Promise<ChangeResult>;
+  /** Changes some of the records that a filter matches, page by page: continue with the cursor until it is `null`. */
+  changeAll(change: AllChange): Promise<AllChangeResult>;
   /** Forgets some of a caller's records, shard by shard: continue with the cursor until it is `null`. */
   forgetScope(forgetting: ScopeForgetting): Promise<ScopeForgetResult>;
   /** Names of headers that a route omits from replays on any of its methods, in lower case. */

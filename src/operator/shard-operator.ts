@@ -2,11 +2,7 @@
 
 import type { Destination, Route } from "../config/resolved.ts";
 import { layoutName, layoutTitle } from "../config/layout.ts";
-import { identityRoots } from "../config/identity.ts";
-import { sourceName } from "../config/key-source.ts";
-import { scopeNames } from "../config/scope-part.ts";
 import type { LayoutsView } from "./gateway-schema.ts";
-import type { OperatorEvent } from "../core/events.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
 import type { Encryptions } from "../http/encryption.ts";
 import { encodeMessage } from "../http/message.ts";
@@ -22,10 +18,14 @@ import {
   type ChangeHead,
 } from "../shard/operator-calls.ts";
 import type { Actor } from "./access/auth.ts";
+import { changeAll } from "./change-all.ts";
+import { eventOf } from "./change-request.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
-import { summarizeLayouts } from "./layouts.ts";
+import { routeViews, summarizeLayouts } from "./layouts.ts";
 import { type Ask, listRecords } from "./list.ts";
 import type {
+  AllChange,
+  AllChangeResult,
   ChangeRequest,
   ChangeResult,
   CloseResult,
@@ -33,6 +33,7 @@ import type {
   RecordDetail,
   RecordFilter,
   RecordPage,
+  RecordSummary,
   AllCounts,
   ScopeForgetResult,
   ScopeForgetting,
@@ -45,7 +46,8 @@ import { PositionsOperator } from "./positions-operator.ts";
 import { detailOf, summaryOf } from "./seen-record.ts";
 import { fittingScopes, namedScopes } from "./scope-request.ts";
 import { type ErasedSlice, ERASE_SCOPE_URL, type ScopeErasure } from "../shard/scope-eraser.ts";
-import type { ShardPlace } from "../shard/shard-place.ts";
+import { CHANGE_LISTED_URL, type ListedOutcome } from "../shard/listed-changes.ts";
+import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
 import { type LaidPlace, ShardPlaces } from "./shards.ts";
 
@@ -82,17 +84,7 @@ export class ShardOperator implements Operator {
   }
 
   get routes(): LayoutsView["routes"] {
-    return this.#routes.map(({ path, methods, scope, identities, keyFrom, sealed, async }) => ({
-      path,
-      methods,
-      scope: scopeNames(scope),
-      ...(identities.length === 0
-        ? {}
-        : { identities: Object.fromEntries(identities.map((one) => [one.name, identityRoots(one)])) }),
-      keyFrom: keyFrom.map(sourceName),
-      sealed: sealed === true,
-      async,
-    }));
+    return routeViews(this.#routes);
   }
 
   async list(
@@ -149,6 +141,20 @@ export class ShardOperator implements Operator {
       return { kind: "refused", why, retryAfterMs: Math.max(0, (record?.lockedUntil ?? 0) - Date.now()) };
     }
     return record === null ? { kind: "forgotten" } : { kind: "changed", record };
+  }
+
+  changeAll(change: AllChange): Promise<AllChangeResult> {
+    return changeAll(change, {
+      list: (...query) => this.list(...query),
+      ask: (record, message) => {
+        const place = this.#places.of(keyHashOf(record.id)).find((one) => isAt(one, record));
+        return place === undefined ? Promise.resolve(null) : unlessSilent(place, this.#changeListed(place, message));
+      },
+    });
+  }
+
+  async #changeListed(place: ShardPlace, message: Uint8Array): Promise<readonly ListedOutcome[]> {
+    return (await this.#fetch(place, CHANGE_LISTED_URL, message)).json();
   }
 
   async forgetScope({ scope, cursor, by: { name: by }, ...forgetting }: ScopeForgetting): Promise<ScopeForgetResult> {
@@ -269,13 +275,6 @@ export class ShardOperator implements Operator {
   }
 }
 
-function eventOf({ action, by: { name: by }, reason, response }: ChangeRequest): OperatorEvent {
-  switch (action) {
-    case "release":
-    case "forget":
-      return { type: action, by, reason };
-    case "resolve":
-      if (response === null) throw new TypeError("resolve takes a response");
-      return { type: action, by, reason, status: response.status };
-  }
+function isAt(place: LaidPlace, { shard, layout }: RecordSummary): boolean {
+  return shardTitle(place) === shard && place.layout === layout;
 }

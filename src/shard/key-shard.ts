@@ -36,15 +36,7 @@ import { AuditLog } from "./store/audit.ts";
 import { Ledger } from "./store/ledger.ts";
 import { originTarget } from "./origin-call.ts";
 import { ALIVE_URL, askElder, callItself } from "./object-calls.ts";
-import {
-  type ShardNumbers,
-  AUDIT_URL,
-  BODY_URL,
-  CHANGE_URL,
-  type Counts,
-  OperatorCalls,
-  type SeenDetail,
-} from "./operator-calls.ts";
+import { type ShardNumbers, type Counts, OPERATOR_URLS, OperatorCalls, type SeenDetail } from "./operator-calls.ts";
 import { type Origins, Reachability } from "./reachability.ts";
 import type { ListQuery } from "./store/list-query.ts";
 import { type ListPage, RecordList } from "./store/record-list.ts";
@@ -163,16 +155,10 @@ export class KeyShard extends ittyDurable() {
         const question: ElderQuestion = await request.json();
         return Response.json(this.#exchanges.elders.reply(question));
       }
-      case CHANGE_URL:
-        return this.#operator.change(request);
       case ERASE_SCOPE_URL: {
         const erasure: ScopeErasure = await request.json();
         return Response.json(await this.#eraser.erase(erasure));
       }
-      case AUDIT_URL:
-        return this.#operator.audit(request);
-      case BODY_URL:
-        return this.#operator.body(request);
       case TRAFFIC_URL:
         return this.#traffic.take(request);
       case TOTALS_URL:
@@ -186,6 +172,7 @@ export class KeyShard extends ittyDurable() {
         return new Response(null, { status: 204 });
       default:
         if (OPERATOR_CALLS.has(url)) return super.fetch(request);
+        if (OPERATOR_URLS.has(url)) return this.#operator.answer(request);
         throw new TypeError("a shard takes exchanges and operator calls only");
     }
   }

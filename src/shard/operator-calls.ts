@@ -14,6 +14,7 @@ import { storedBytes } from "./answers.ts";
 import type { ResponseHead } from "./exchange-answer.ts";
 import { START } from "./body/event-offsets.ts";
 import type { Elders } from "./elders.ts";
+import { CHANGE_LISTED_URL, changeListed, changeRecord } from "./listed-changes.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { AuditEntry, AuditLog, AuditQuery } from "./store/audit.ts";
 import type { Excerpt } from "./store/excerpts.ts";
@@ -30,6 +31,9 @@ export const CHANGE_URL = "https://key-shard/change";
 export const BODY_URL = "https://key-shard/body";
 /** Where the audit log is written and read, in the operators' object. */
 export const AUDIT_URL = "https://key-shard/audit";
+
+/** All of these. */
+export const OPERATOR_URLS: ReadonlySet<string> = new Set([CHANGE_URL, CHANGE_LISTED_URL, BODY_URL, AUDIT_URL]);
 
 /** What is asked of the audit log. */
 export type AuditCall =
@@ -109,7 +113,7 @@ export interface OperatorPorts {
   readonly ledger: Ledger;
   readonly audit: AuditLog;
   readonly list: RecordList;
-  readonly steps: Pick<RecordSteps, "see" | "change">;
+  readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
   readonly elders: Pick<Elders, "answer">;
   readonly databaseBytes: () => number;
   readonly placesTaken: () => number;
@@ -211,22 +215,34 @@ export class OperatorCalls {
     return Math.max(0, now - (this.#ports.list.oldestUnknown(now) ?? now));
   }
 
-  async change(request: Request): Promise<Response> {
+  /** What is sent to one of OPERATOR_URLS. */
+  answer(request: Request): Promise<Response> {
+    switch (request.url) {
+      case CHANGE_URL:
+        return this.#changeOne(request);
+      case CHANGE_LISTED_URL:
+        return changeListed(request, this.#ports);
+      case BODY_URL:
+        return this.#body(request);
+      case AUDIT_URL:
+        return this.#audit(request);
+      default:
+        throw new TypeError(`no operator call: ${request.url}`);
+    }
+  }
+
+  async #changeOne(request: Request): Promise<Response> {
     const { head, body: bytes } = decodeMessage<ChangeHead>(new Uint8Array(await request.arrayBuffer()));
     const { id, event, headers } = head;
     const body = { kind: "inline", bytes } as const;
     const response = event.type === "resolve" ? { status: event.status, statusText: "", headers, body } : null;
-    const why = this.#ports.steps.change(id, event, response);
-    if (why === null && event.type === "forget") {
-      // Logged, because the record's timeline is erased with it.
-      console.warn({ message: "record forgotten", recordId: id, by: event.by, reason: event.reason });
-    }
+    const why = changeRecord(this.#ports.steps, id, event, response);
     const answer: ChangeAnswer = { why, detail: this.inspect(id) };
     return Response.json(answer);
   }
 
   /** Writes an entry and returns its number; sets its outcome; or returns a page. */
-  async audit(request: Request): Promise<Response> {
+  async #audit(request: Request): Promise<Response> {
     const { audit } = this.#ports;
     const call: AuditCall = await request.json();
     switch (call.kind) {
@@ -241,7 +257,7 @@ export class OperatorCalls {
   }
 
   /** The bytes of a record's stored response; 404 when it keeps none. */
-  async body(request: Request): Promise<Response> {
+  async #body(request: Request): Promise<Response> {
     const { ledger, steps, timers } = this.#ports;
     const id = recordId(await request.text());
     const entry = ledger.find(id);

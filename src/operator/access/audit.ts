@@ -3,11 +3,13 @@
 
 import { parseScopeEntry } from "../../config/scope-part.ts";
 import type { Audited } from "../../core/audit.ts";
+import type { EpochMs } from "../../core/units.ts";
 import type { Trial } from "../../events/trial.ts";
+import { keyHash } from "../../http/record-name.ts";
 import type { AuditCall } from "../../shard/operator-calls.ts";
 import type { AuditEntry, AuditPage, AuditQuery } from "../../shard/store/audit.ts";
 import type { Actor } from "./auth.ts";
-import type { Operator } from "../operator.ts";
+import type { AllChange, AllChangeResult, Operator } from "../operator.ts";
 import type { EventsOperator } from "../outbox-operator.ts";
 import type { OperatorTryQueue } from "../queue-trial.ts";
 
@@ -65,6 +67,25 @@ function partName(name: string): string {
   return parseScopeEntry(name).ok ? name : "(no part of a scope)";
 }
 
+/** A filter and its time. A key may be confidential, so its digest stands for it. */
+async function filterText(written: AllChange["written"], until: EpochMs): Promise<string> {
+  const conditions = Object.entries(written).map(async ([name, value]) =>
+    name === "key" ? `id=${await keyHash(value)}` : `${name}=${value}`,
+  );
+  return [...(await Promise.all(conditions)), `preview=${new Date(until).toISOString()}`].join(" ");
+}
+
+function allOutcome({
+  matched,
+  changed,
+  refused,
+  skipped,
+  unanswered,
+}: Extract<AllChangeResult, { readonly kind: "done" }>): string {
+  const left = refused.inFlight + refused.completed + refused.remembered;
+  return `done: ${changed} of ${matched} records, ${left} refused, ${skipped} skipped, ${unanswered} without an answer`;
+}
+
 /** An operator whose changes are audited. Whoever changes something goes through it, so that no caller can forget the log. */
 export function audited(operator: Operator, audit: Audit): Operator {
   return {
@@ -94,6 +115,16 @@ export function audited(operator: Operator, audit: Audit): Operator {
         () => operator.change(id, change),
         (result) => (result.kind === "refused" ? `refused: ${result.why}` : "done"),
       ),
+    changeAll: async (change) =>
+      change.isPreview
+        ? operator.changeAll(change)
+        : audit.record(
+            change.by,
+            `${change.action}-all`,
+            { target: await filterText(change.written, change.until), reason: change.reason },
+            () => operator.changeAll(change),
+            (result) => (result.kind === "done" ? allOutcome(result) : `refused: ${result.kind}`),
+          ),
     forgetScope: (forgetting) =>
       forgetting.isPreview
         ? operator.forgetScope(forgetting)

@@ -128,13 +128,39 @@ interface PreviewFormProps {
 }
 
 function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
-  const { status, headers, omittedHeaders, sizeBytes, body, warnings } = preview;
   return (
     <form method="post" action={view.paths.change(record.id, "resolve")} id="preview">
       <FormToken view={view} />
       {KEPT_FIELDS.filter((name) => fields[name] !== undefined).map((name) => (
         <input type="hidden" name={name} value={fields[name] ?? ""} />
       ))}
+      <ResponsePreview preview={preview} omits="This route omits" />
+      {isFromExample(fields) ? <p>Its body began as an example, the response to another request.</p> : null}
+      <Confirmation action="resolve" record={record} />
+      <div class="act">
+        <button class="main" name="step" value="give">
+          Resolve with this response
+        </button>
+        <button name="step" value="edit" formnovalidate>
+          Edit
+        </button>
+        <SiteName site={view.site} />
+      </div>
+    </form>
+  );
+}
+
+interface ResponsePreviewProps {
+  readonly preview: PreviewView["preview"];
+  /** Who omits headers from replays, as the beginning of a sentence. */
+  readonly omits: string;
+}
+
+/** What every retry would get. */
+export function ResponsePreview({ preview, omits }: ResponsePreviewProps) {
+  const { status, headers, omittedHeaders, sizeBytes, body, warnings } = preview;
+  return (
+    <>
       <p>Every retry gets this, marked as a replay:</p>
       <dl class="facts mono">
         <dt>status</dt>
@@ -153,7 +179,11 @@ function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
           {body}
         </pre>
       )}
-      {omittedHeaders.length === 0 ? null : <p>This route omits from replays: {omittedHeaders.join(", ")}.</p>}
+      {omittedHeaders.length === 0 ? null : (
+        <p>
+          {omits} from replays: {omittedHeaders.join(", ")}.
+        </p>
+      )}
       {warnings.length === 0 ? null : (
         <div class="note unknown" role="status">
           {warnings.map((warning) => (
@@ -161,19 +191,8 @@ function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
           ))}
         </div>
       )}
-      {isFromExample(fields) ? <p>Its body began as an example, the response to another request.</p> : null}
-      <Confirmation action="resolve" record={record} />
-      <div class="act">
-        <button class="main" name="step" value="give">
-          Resolve with this response
-        </button>
-        <button name="step" value="edit" formnovalidate>
-          Edit
-        </button>
-        <SiteName site={view.site} />
-      </div>
-    </form>
+    </>
   );
 }
 
-const TITLES = { resolve: "Resolve", release: "Release", forget: "Forget" } as const;
+export const TITLES = { resolve: "Resolve", release: "Release", forget: "Forget" } as const;

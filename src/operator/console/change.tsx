@@ -123,7 +123,8 @@ function readChange(action: Change, fields: Readonly<Record<string, string>>): C
   return { ok: true, change, isPreview };
 }
 
-function responseOf({ status = "", headers = "", body = "" }: Readonly<Record<string, string>>): object {
+/** What was typed as a response. */
+export function responseOf({ status = "", headers = "", body = "" }: Readonly<Record<string, string>>): object {
   // A form sends every line break as CRLF (HTML, section 4.10.21.4).
   const lines = headers.split("\n").filter((line) => line.trim() !== "");
   return { status: Number(status), headers: lines.map(pair), body: body.replaceAll("\r\n", "\n") };

@@ -8,6 +8,7 @@ import { HTTPException } from "hono/http-exception";
 import { secureHeaders } from "hono/secure-headers";
 import { SCRIPT, STYLE } from "./assets.ts";
 import { auditRoutes } from "./audit.tsx";
+import { changeAllRoutes } from "./change-all.tsx";
 import { changeRoutes } from "./change.tsx";
 import { claimRoutes } from "./claims.tsx";
 import { eventRoutes } from "./events.tsx";
@@ -88,6 +89,7 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
   const examples = new Examples(ports.operator);
   pageRoutes(app, paths, ports, examples);
   changeRoutes(app, paths, ports, examples);
+  changeAllRoutes(app, paths, ports);
   forgetScopeRoutes(app, paths, ports);
   eventRoutes(app, paths, ports);
   claimRoutes(app, paths, ports);

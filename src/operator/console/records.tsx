@@ -180,6 +180,14 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
               labelledBy="records-title"
             />
           )}
+          {/* A key names few. */}
+          {view.viewer.actor.role !== "admin" ||
+          Object.keys(query).length === 0 ||
+          query["key"] !== undefined ? null : (
+            <p class="small">
+              <a href={`${view.paths.changeAll}?${new URLSearchParams(query).toString()}`}>Change all that match …</a>
+            </p>
+          )}
           <Pages
             path={view.paths.records}
             query={query}

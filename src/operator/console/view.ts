@@ -77,6 +77,7 @@ export function pathsBelow(base: string) {
     events: `${console}/events`,
     claims: `${console}/claims`,
     audit: `${console}/audit`,
+    changeAll: `${console}/records/change-all`,
     forgetScope: `${console}/records/forget-scope`,
     signIn: `${console}/sign-in`,
     signOut: `${console}/sign-out`,

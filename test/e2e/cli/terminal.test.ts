@@ -117,6 +117,21 @@ describe("on a terminal", () => {
   });
 });
 
+describe("all that match, on a terminal", () => {
+  it("are shown, and take no for an answer", async () => {
+    const { id } = await unknownRecord();
+    const args = ["release", "--all", "--route", "/pay", "--state", "unknown", "--reason", "not in the ledger"];
+    const asked = await onTerminal(args, [["Go on?", "\r"]]);
+    expect(asked.code).toBe(2);
+    expect(asked.screen).toMatch(/\d+ records? match(es)?: \d+ unknown/);
+    expect(asked.screen).toContain("Nothing was changed.");
+    expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "unknown" });
+    const given = await onTerminal(args, [["Go on?", "y"]]);
+    expect(given.code).toBe(0);
+    expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "failed" });
+  });
+});
+
 describe("in a pipe", () => {
   it("every byte is printed unchanged", async () => {
     const id = await evilRecord();

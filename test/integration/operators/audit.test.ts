@@ -2,6 +2,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
+import { epochMs } from "../../../src/core/units.ts";
 import { Encryptions } from "../../../src/http/encryption.ts";
 import { Audit, audited } from "../../../src/operator/access/audit.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
@@ -143,5 +144,32 @@ describe("an audited operator", () => {
     expect(entries).toMatchObject([{ action: "forget-scope", outcome: "refused: no-scope" }]);
     expect(JSON.stringify(entries)).not.toContain("confidential");
     expect(entries[0]?.target).toBe("header:authorization,(no part of a scope)");
+  });
+
+  it("writes the filter of a change of all that match, with a digest of its key, and nothing of its preview", async () => {
+    const { audit } = startLog();
+    const one = audited(operator(), audit);
+    const filter = { states: [], route: null, since: null, until: null, key: "confidential", idPrefix: null };
+    const change = {
+      action: "forget",
+      by: ADMIN,
+      reason: "asked",
+      response: null,
+      filter,
+      written: { key: "confidential", state: "failed" },
+      until: epochMs(0),
+      isPreview: false,
+      cursor: null,
+    } as const;
+    expect(await one.changeAll(change)).toMatchObject({ kind: "done", matched: 0 });
+    await one.changeAll({ ...change, isPreview: true });
+    expect(await one.changeAll({ ...change, cursor: "x" })).toEqual({ kind: "no-cursor" });
+    const { entries } = await audit.page(ALL);
+    expect(entries).toMatchObject([
+      { action: "forget-all", outcome: "refused: no-cursor" },
+      { action: "forget-all", outcome: "done: 0 of 0 records, 0 refused, 0 skipped, 0 without an answer" },
+    ]);
+    expect(JSON.stringify(entries)).not.toContain("confidential");
+    expect(entries[0]?.target).toMatch(/^id=[0-9a-f]{32} state=failed preview=1970-01-01T00:00:00.000Z$/);
   });
 });

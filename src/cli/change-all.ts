@@ -1,0 +1,156 @@
+// `onceway release --all`, `resolve --all` and `forget --all`: changes all records that a filter matches. Counts them first, and changes
+// none that has begun since.
+
+import type { Command } from "commander";
+
+import type { Change } from "../core/timeline.ts";
+import { askYes, openDialogue } from "./ask.ts";
+import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { jsonLine, lookOf, printable } from "./look.ts";
+import { filterOf, type FilterOptions, withFilter } from "./ls.ts";
+import type { AllChanged, AllChangeRequest, OperatorClient, Resolution } from "./operator-client.ts";
+import { connect, type OperatorOptions } from "./operator-options.ts";
+import { startProgress } from "./read-pages.ts";
+import { previewText } from "./record-text.ts";
+import { recordsTable } from "./records-table.ts";
+
+export interface ChangeAllOptions extends OperatorOptions, Omit<FilterOptions, "id"> {
+  readonly all?: boolean;
+  readonly preview?: boolean;
+  readonly yes?: boolean;
+}
+
+type Totals = Omit<AllChanged, "cursor">;
+
+const DONE: Readonly<Record<Change, string>> = { release: "released", resolve: "resolved", forget: "forgotten" };
+
+export function withAll(command: Command): Command {
+  return withFilter(command.option("--all", "all records that match --state, --route and the like, instead of ID"));
+}
+
+/** Whether all records that match are meant. Throws a Failure if the arguments contradict each other. */
+export function meansAll(id: string | undefined, { all, ...options }: ChangeAllOptions): boolean {
+  const { key: _, ...withoutKey } = options;
+  if (all !== true) {
+    if (hasCondition(withoutKey)) throw new Failure(UNUSABLE, "Write --all to change all records that match.");
+    return false;
+  }
+  if (id !== undefined) throw new Failure(UNUSABLE, "Write either a record or --all.");
+  if (hasCondition(options)) return true;
+  throw new Failure(
+    UNUSABLE,
+    "--all needs a condition, or it would change every record: --state, --route, --since, --until, --caller, --status or --key.",
+  );
+}
+
+function hasCondition(options: FilterOptions): boolean {
+  const { states, ...others } = filterOf(options);
+  return states.length > 0 || Object.keys(others).length > 0;
+}
+
+export async function changeAll(
+  change: Change,
+  reason: string,
+  options: ChangeAllOptions,
+  response?: Resolution,
+): Promise<void> {
+  const { preview, yes } = options;
+  const dialogue = openDialogue();
+  if (preview !== true && yes !== true && dialogue === null) {
+    throw new Failure(UNUSABLE, "All records that match would be changed: count them with --preview, then add --yes.");
+  }
+  const client = connect(options);
+  const given = response === undefined ? {} : { response };
+  const request = { change, filter: filterOf(options), reason, ...given };
+  const isAsked = preview === true || yes !== true;
+  const found = await forEachPart(client, { ...request, preview: true }, isAsked);
+  if (preview === true) return report(found, options, foundText(change, found));
+  if (isAsked) {
+    process.stderr.write(`${foundText(change, found)}\n`);
+    if (dialogue === null || !(await askYes(dialogue, `${found.changed} to be ${DONE[change]}. Go on?`))) {
+      throw new Failure(UNUSABLE, "Nothing was changed.");
+    }
+  }
+  const done = await forEachPart(client, { ...request, confirm: true, until: found.until }, true);
+  report(done, options, `${DONE[change]}: ${done.changed} of ${recordsText(done.matched)}`);
+}
+
+/** Calls until all records have been looked at, or once. A run that is killed can be repeated: what was changed stays so. */
+async function forEachPart(client: OperatorClient, request: AllChangeRequest, isWhole: boolean): Promise<Totals> {
+  const progress = startProgress();
+  try {
+    let part = await client.changeAll(request);
+    let sum: Totals = part;
+    if (!isWhole) return sum;
+    while (part.cursor !== null) {
+      progress.show(`${sum.matched} records …`);
+      part = await client.changeAll({ ...request, until: part.until, cursor: part.cursor });
+      sum = added(sum, part);
+    }
+    return sum;
+  } finally {
+    progress.clear();
+  }
+}
+
+/** Records and preview are those of the first part. */
+function added(sum: Totals, part: AllChanged): Totals {
+  const { states, refused } = sum;
+  return {
+    ...sum,
+    matched: sum.matched + part.matched,
+    states: {
+      waiting: states.waiting + part.states.waiting,
+      started: states.started + part.states.started,
+      failed: states.failed + part.states.failed,
+      unknown: states.unknown + part.states.unknown,
+      completed: states.completed + part.states.completed,
+      remembered: states.remembered + part.states.remembered,
+    },
+    changed: sum.changed + part.changed,
+    refused: {
+      inFlight: refused.inFlight + part.refused.inFlight,
+      completed: refused.completed + part.refused.completed,
+      remembered: refused.remembered + part.refused.remembered,
+    },
+    skipped: sum.skipped + part.skipped,
+    unanswered: sum.unanswered + part.unanswered,
+    routes: [...new Set([...sum.routes, ...part.routes])],
+    unreachable: [...new Set([...sum.unreachable, ...part.unreachable])],
+  };
+}
+
+function foundText(change: Change, { matched, states, changed, records, preview }: Totals): string {
+  const byState = Object.entries(states).filter(([, count]) => count > 0);
+  const counts = byState.map(([state, count]) => `${count} ${state}`).join(", ");
+  return [
+    `${recordsText(matched)} match${matched === 1 ? "es" : ""}${counts === "" ? "" : `: ${counts}`}`,
+    `${recordsText(changed)} would be ${DONE[change]}`,
+    ...(records.length === 0 ? [] : ["", recordsTable(records, Date.now(), lookOf(process.stderr))]),
+    ...(records.length < matched ? ["…"] : []),
+    ...(preview === null ? [] : ["", previewText(preview)]),
+  ].join("\n");
+}
+
+function recordsText(count: number): string {
+  return count === 1 ? "1 record" : `${count} records`;
+}
+
+/** Says what is left. The exit code is that of a refusal while a later run may change more. */
+function report(totals: Totals, { json }: OperatorOptions, gist: string): void {
+  console.log(json === true ? jsonLine(totals) : gist);
+  const { refused, skipped, unanswered, unreachable } = totals;
+  const { inFlight, completed, remembered } = refused;
+  const left = [
+    ...(inFlight === 0 ? [] : [`${recordsText(inFlight)} in flight, or perhaps still running: run it again later.`]),
+    ...(skipped === 0 ? [] : [`${recordsText(skipped)} changed meanwhile: skipped.`]),
+    ...(completed === 0 ? [] : [`${recordsText(completed)} completed: they can only be forgotten.`]),
+    ...(remembered === 0
+      ? []
+      : [`${recordsText(remembered)} of which only the key is left: they can only be forgotten.`]),
+    ...(unanswered === 0 ? [] : [`${recordsText(unanswered)} without an answer: they may have been changed.`]),
+    ...(unreachable.length === 0 ? [] : [`Did not answer: ${unreachable.join(", ")}. Run it again later.`]),
+  ];
+  if (left.length > 0) process.stderr.write(`${left.map(printable).join("\n")}\n`);
+  if (inFlight + unanswered + unreachable.length > 0) process.exitCode = REFUSED;
+}
