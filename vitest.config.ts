@@ -30,9 +30,13 @@ const ONLY_LONG = [
   "serve/demo-start",
 ];
 
+/** For a machine that stands still for a second now and then. */
+const expectation = { poll: { timeout: 10_000 } };
+
 const filesOf = (names: readonly string[]): string[] => names.map((name) => `test/e2e/${name}.test.ts`);
 
 const e2e = {
+  expect: expectation,
   globalSetup: ["test/support/chromium.ts", "test/support/prometheus.ts", "test/support/proxies.ts"],
   testTimeout: 120_000,
   hookTimeout: 120_000,
@@ -48,6 +52,7 @@ export default defineConfig({
           name: "unit",
           include: ["test/unit/**/*.test.ts", "test/property/**/*.test.ts", "test/simulation/**/*.test.ts"],
           testTimeout: 30_000,
+          expect: expectation,
         },
       },
       {
@@ -57,6 +62,7 @@ export default defineConfig({
           name: "integration",
           include: ["test/integration/**/*.test.ts"],
           testTimeout: 30_000,
+          expect: expectation,
           // itty-durable mixes module systems.
           deps: { optimizer: { ssr: { enabled: true, include: ["itty-durable"] } } },
         },

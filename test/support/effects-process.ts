@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import type { EffectLine, EffectsOptions } from "./effects.ts";
 import { listen } from "./origin-server.ts";
+import { stallSometimes } from "./stalls.ts";
 import { strikesOfParent } from "./strikes.ts";
 
 const options: EffectsOptions = JSON.parse(process.argv[2] ?? "");
@@ -38,6 +39,7 @@ async function act(request: IncomingMessage, response: ServerResponse): Promise<
   const id = String(headers["onceway-message-id"] ?? key);
   await strikes.at("origin-arrived");
   await pause(options.workMs);
+  await stallSometimes();
   const wanted = /"origin":"(\d+)"/.exec(body)?.[1];
   // It refuses this many attempts before it acts.
   const refusals = Number(/"refusals":(\d+)/.exec(body)?.[1] ?? 0);

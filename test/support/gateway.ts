@@ -11,6 +11,7 @@ import type { Json } from "../../src/serve/workerd-config.ts";
 import { freePort, untilAnswers, untilRefused } from "./ports.ts";
 import { spawnGroup } from "./process-group.ts";
 import type { ProcessGroup } from "./process-group.ts";
+import { stallNowAndThen } from "./stalls.ts";
 import { gatewayMain, projectCompatibility, projectDir, spawnWrangler, writeWranglerToml } from "./wrangler.ts";
 
 const READY_PATH = "/.well-known/idempotency";
@@ -127,7 +128,9 @@ interface Started {
 }
 
 async function whenReady({ group, port, workDir, stateDir, restart }: Started): Promise<Gateway> {
+  let endStalls = (): void => undefined;
   const end = async (how: () => Promise<void>): Promise<void> => {
+    endStalls();
     await how();
     await untilRefused(port);
     await rm(workDir, { recursive: true, force: true });
@@ -139,6 +142,7 @@ async function whenReady({ group, port, workDir, stateDir, restart }: Started): 
     await end(group.kill9);
     throw new Error(`the gateway did not start: ${String(error)}\n${group.output()}`, { cause: error });
   }
+  endStalls = stallNowAndThen(group.pid);
   return {
     url: `http://127.0.0.1:${port}`,
     port,

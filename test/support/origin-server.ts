@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { answer } from "./origin-answer.ts";
 import type { Behaviour, Holds, Scripts } from "./origin-behaviour.ts";
 import type { Journal, RecordedRequest } from "./origin-journal.ts";
+import { stallSometimes } from "./stalls.ts";
 import { echoWebSocket } from "./websocket-echo.ts";
 
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -90,6 +91,7 @@ async function handle(parts: OriginParts, request: IncomingMessage, response: Se
   const hold = behaviour?.hold === true || isHeld(behaviour?.holdBody) ? holds.add(entry.key) : null;
   const effect = isEffect(behaviour, entry.method) ? journal.countEffect(entry) : null;
   journal.settle(entry, body);
+  await stallSometimes();
   await answer(behaviour ?? unscripted(entry, effect), response, request.socket, hold);
 }
 

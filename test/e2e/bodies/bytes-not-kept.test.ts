@@ -16,7 +16,7 @@ const PIECE = 64 * KIB;
 let scene: Scene;
 let bodies: BodiesDatabase;
 beforeAll(async () => {
-  scene = await startScene({ shards: 1, timeout: "2s", lock: "3s", wait: "1s" }, [
+  scene = await startScene({ shards: 1, timeout: "2s", lock: "3s", wait: "2s" }, [
     { path: "/kib", max_response_body: KIB },
     { path: "/mib", max_response_body: 1.5 * MIB },
     { path: "/waits", max_response_body: 1.5 * MIB, duplicate: "wait" },

@@ -15,14 +15,14 @@ import {
   type StreamScene,
 } from "../support/stream-scene.ts";
 
-const TIMES = { timeout: "700ms", idle_timeout: "20s", lock: "2s" };
+const TIMES = { timeout: "2s", idle_timeout: "20s", lock: "3s" };
 
 let scene: StreamScene;
 beforeAll(async () => {
   scene = await startStreamScene([
     { path: "/retry", unknown: "retry", ...TIMES },
     { path: "/hold", unknown: "hold", ...TIMES },
-    { path: "/attach", duplicate: "attach", wait: "500ms", ...TIMES },
+    { path: "/attach", duplicate: "attach", wait: "2s", ...TIMES },
   ]);
 });
 afterAll(() => scene.close());
@@ -41,7 +41,7 @@ async function startHead(path: string, headers: readonly HeaderPair[], status = 
   started.streaming.begin(headers, status);
   let told: StreamHead | null = null;
   void started.first.head.then((head) => (told = head));
-  const head = await until<StreamHead>(() => Promise.resolve(told), "the head", 5_000);
+  const head = await until<StreamHead>(() => Promise.resolve(told), "the head");
   expect({ status: head.status, replay: isReplay(head) }).toEqual({ status, replay: false });
   expect(headerValue(head, "idempotency-key")).toBe(started.key);
   for (const name of ["content-type", "x-model", "content-length"]) {
@@ -93,7 +93,7 @@ describe("The head of a stream", () => {
 
   const breaks = KINDS.flatMap(({ name, headers }) => CUT.map((how) => ({ name, headers, how })));
 
-  it.each(breaks)(
+  it.concurrent.each(breaks)(
     "is not the end of $name when the origin's connection is $how before a byte; retry: runs again",
     async (row) => {
       const { key, first, streaming } = await startHead("/retry", row.headers);

@@ -6,7 +6,7 @@ import { freshKey } from "../../support/http.ts";
 import type { StreamReader } from "../support/stream-client.ts";
 import { isReplay, makeLoad, MIB, startStreamScene, type StreamScene, untilTrue } from "../support/stream-scene.ts";
 
-const LARGE = { max_response_body: "40MiB", timeout: "2s", lock: "3s", idle_timeout: "1s" };
+const LARGE = { max_response_body: "40MiB", timeout: "2s", lock: "3s", idle_timeout: "2s" };
 
 let scene: StreamScene;
 beforeAll(async () => {
@@ -73,7 +73,7 @@ it("a first client that stops reading is disconnected, and its record is kept", 
   // When a second reader has stalled as long, the first has been disconnected.
   const second = scene.open({ path: "/kept", key, paused: true, digestOnly: true });
   await second.head;
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await new Promise((resolve) => setTimeout(resolve, 5_000));
   expect(await isWhole(first)).toBe(false);
   expect(await isWhole(second)).toBe(false);
   expect(scene.origin.effects(key)).toBe(1);

@@ -21,7 +21,7 @@ beforeAll(async () => {
       IDENTITIES: {
         account: { ask },
         brief: { ask: { ...ask, cache: "1ms" } },
-        slow: { ask: { ...ask, timeout: "1s" } },
+        slow: { ask: { ...ask, timeout: "2s" } },
         session: { ask, credential: ["cookie:session", "header:x-tenant"] },
       },
       ROUTES: [
@@ -255,14 +255,15 @@ describe("an answer of the origin", () => {
   });
 
   it("that does not come in time costs its own caller the time, and nobody else anything", async () => {
-    const [key, credential, other] = [freshKey(), credentialOf("a1", { delayMs: 4000 }), credentialOf("a2")];
+    const [key, credential, other] = [freshKey(), credentialOf("a1", { delayMs: 12_000 }), credentialOf("a2")];
     const begun = performance.now();
-    const slow = send(credential, key, "/slow");
+    let isWaiting = true;
+    const slow = send(credential, key, "/slow").finally(() => (isWaiting = false));
     await expect.poll(() => questionsOf(credential)).toBe(1);
     expectFirstAnswer(await send(other, freshKey(), "/slow"), 201);
-    expect(performance.now() - begun).toBeLessThan(1000);
+    expect(isWaiting).toBe(true);
     expectUnavailable(await slow, key);
-    expect(performance.now() - begun).toBeLessThan(3500);
+    expect(performance.now() - begun).toBeLessThan(10_000);
     expect(origin.effects(key)).toEqual([]);
   });
 

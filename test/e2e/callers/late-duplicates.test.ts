@@ -12,7 +12,7 @@ import { clientOf, type Message, until } from "../support/scene.ts";
 
 /** The code from before `remember`. It can run only where the clone has the history. */
 const BEFORE = "5b875a2";
-const SETTINGS = { shards: 1, timeout: "500ms", lock: "600ms", retention: "1s" };
+const SETTINGS = { shards: 1, timeout: "2s", lock: "2500ms", retention: "3s" };
 
 let origin: TestOrigin;
 let gateway: Gateway;
@@ -32,7 +32,7 @@ function remembering(): ReturnType<typeof vars> {
   const ROUTES = [
     { path: "/pay", remember: "30d" },
     { path: "/retry", remember: "30d", unknown: "retry" },
-    { path: "/brief", remember: "4s" },
+    { path: "/brief", remember: "5s" },
     { path: "/forgets" },
   ];
   return { IDEMPOTENCY, ROUTES };
@@ -97,7 +97,7 @@ describe("a duplicate after the retention", () => {
     expect(await origin.effects(message.key)).toBe(1);
   });
 
-  it("of another request is still told so", async () => {
+  it.concurrent("of another request is still told so", async () => {
     const message = { path: "/pay", key: freshKey() };
     await send(message);
     await untilExpired(message);
@@ -107,7 +107,7 @@ describe("a duplicate after the retention", () => {
     expect(await origin.effects(message.key)).toBe(1);
   });
 
-  it.each([
+  it.concurrent.each([
     ["are not remembered", "/forgets"],
     ["are no longer remembered", "/brief"],
   ])("runs where keys %s", async (_what, path) => {
@@ -117,7 +117,7 @@ describe("a duplicate after the retention", () => {
     expect(await origin.effects(message.key)).toBe(2);
   });
 
-  it("that nobody answered gets key-expired on a route that retries: the attempt may have acted", async () => {
+  it.concurrent("that nobody answered gets key-expired on a route that retries: the attempt may have acted", async () => {
     const message = { path: "/retry", key: freshKey() };
     const { status } = await send({ ...message, behave: { status: 201, drop: "after-effect" } });
     expect(status).toBe(502);
@@ -126,7 +126,7 @@ describe("a duplicate after the retention", () => {
     expect(await origin.effects(message.key)).toBe(1);
   });
 
-  it("runs if the origin had refused the first request: nothing has happened", async () => {
+  it.concurrent("runs if the origin had refused the first request: nothing has happened", async () => {
     const message = { path: "/retry", key: freshKey() };
     const { status } = await send({ ...message, behave: { status: 503 } });
     expect(status).toBe(503);

@@ -41,11 +41,15 @@ it("calls a handler once for a key, and gives everybody its result", async () =>
 
 it("lets one of many begin, and the others know", async () => {
   const key = randomUUID();
+  const begun = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
-  const first = once(options(), key, "p", async () => gate.promise.then(() => 1));
-  await expect
-    .poll(() => once(options(), key, "p", async () => 2).catch((error: unknown) => error))
-    .toBeInstanceOf(InFlight);
+  const first = once(options(), key, "p", async () => {
+    begun.resolve();
+    await gate.promise;
+    return 1;
+  });
+  await begun.promise;
+  await expect(once(options(), key, "p", async () => 2)).rejects.toBeInstanceOf(InFlight);
   gate.resolve();
   expect(await first).toMatchObject({ result: 1 });
 });

@@ -8,8 +8,8 @@ import { removeGateway, type Scene, startGateway, startScene, until } from "../s
 
 const ROUTES = [
   { path: "/hold", unknown: "hold" },
-  { path: "/retry", unknown: "retry", timeout: "500ms", lock: "700ms" },
-  { path: "/verify", unknown: "verify", verify: "/status/{key}", timeout: "500ms", lock: "700ms" },
+  { path: "/retry", unknown: "retry", timeout: "2s", lock: "2500ms" },
+  { path: "/verify", unknown: "verify", verify: "/status/{key}", timeout: "2s", lock: "2500ms" },
   { path: "/later", async: "prefer", unknown: "retry", give_up: { attempts: 1 } },
   { path: "/small", max_response_body: 10, max_request_body: 100 },
 ];

@@ -5,11 +5,11 @@ import { freshKey, headerValue } from "../../support/http.ts";
 import { type Scene, startScene, until } from "../support/scene.ts";
 import { expectHeld, loseAnswerForGood } from "../support/verify-scene.ts";
 
-const RETENTION = "2s";
+const RETENTION = "3s";
 
 let scene: Scene;
 beforeAll(async () => {
-  scene = await startScene({ shards: 1, timeout: "500ms", lock: "600ms", retention: RETENTION }, [
+  scene = await startScene({ shards: 1, timeout: "2s", lock: "2500ms", retention: RETENTION }, [
     { path: "/default" },
     { path: "/bounded", unknown_retention: RETENTION },
   ]);

@@ -11,7 +11,7 @@ import { type Client, clientOf, removeGateway, type Scene, startGateway, startSc
 const ROUTES = [
   { path: "/protected/*" },
   { path: "/tenants/*", scope: ["host"] },
-  { path: "/asked", unknown: "verify", verify: "/by-key/{key}", timeout: "300ms", lock: "400ms" },
+  { path: "/asked", unknown: "verify", verify: "/by-key/{key}", timeout: "2s", lock: "2500ms" },
 ];
 
 let scene: Scene;

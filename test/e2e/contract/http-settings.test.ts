@@ -6,6 +6,8 @@ import { freshKey, type HeaderPair, headerValue, type RawResponse } from "../../
 import { expectFirstAnswer, expectProblem, expectReplay } from "../support/problem.ts";
 import { type Message, type Scene, startScene, until } from "../support/scene.ts";
 
+const RETENTION_MS = 3_000;
+
 let scene: Scene;
 beforeAll(async () => {
   scene = await startScene({ shards: "per-key", timeout: "20s", lock: "30s" }, [
@@ -28,7 +30,7 @@ beforeAll(async () => {
     { path: "/optional/*", key: "optional" },
     { path: "/conflict/*", mismatch_status: 409 },
     { path: "/lists/*", refused: [500], ambiguous: [], unknown: "hold" },
-    { path: "/brief/*", timeout: "300ms", lock: "500ms", retention: "1500ms" },
+    { path: "/brief/*", timeout: "2s", lock: "2500ms", retention: `${RETENTION_MS}ms` },
   ]);
 });
 afterAll(() => scene.close());
@@ -315,19 +317,19 @@ it("retention: an answer is replayed until it expires, as Idempotency-Expires sa
   const text = headerValue(first, "idempotency-expires") ?? "";
   expect(new Date(text).toUTCString()).toBe(text);
   // An HTTP date counts whole seconds; it may name the second in which the answer expires.
-  expect(Date.parse(text)).toBeGreaterThan(before + 1_500 - 1_000);
-  expect(Date.parse(text)).toBeLessThanOrEqual(after + 1_500);
+  expect(Date.parse(text)).toBeGreaterThan(before + RETENTION_MS - 1_000);
+  expect(Date.parse(text)).toBeLessThanOrEqual(after + RETENTION_MS);
   const second = await until(async () => {
     const sentAt = Date.now();
     const response = await scene.send(message);
     if (headerValue(response, "idempotent-replayed") === null) return response;
     expectReplay(response, first);
-    expect(sentAt).toBeLessThan(after + 1_500);
+    expect(sentAt).toBeLessThan(after + RETENTION_MS);
     return null;
   }, "the expiry");
   expectFirstAnswer(second, 201);
   expect(Date.parse(headerValue(second, "idempotency-expires") ?? "")).toBeGreaterThanOrEqual(Date.parse(text) + 1_000);
   const requests = await scene.origin.requests(message.key);
   expect(requests.map(({ attempt }) => attempt)).toEqual(["1", "1"]);
-  expect((requests[1]?.arrivedAtMs ?? 0) - (requests[0]?.arrivedAtMs ?? 0)).toBeGreaterThanOrEqual(1_500);
+  expect((requests[1]?.arrivedAtMs ?? 0) - (requests[0]?.arrivedAtMs ?? 0)).toBeGreaterThanOrEqual(RETENTION_MS);
 });

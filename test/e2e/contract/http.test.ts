@@ -14,7 +14,7 @@ beforeAll(async () => {
     { path: "/pay/*" },
     { path: "/every/*", methods: ["POST", "PUT", "PATCH", "DELETE", "PURGE"] },
     { path: "/statuses/*", refused: [], ambiguous: [] },
-    { path: "/retry/*", unknown: "retry", lock: "1s", timeout: "300ms" },
+    { path: "/retry/*", unknown: "retry", timeout: "2s", lock: "2500ms" },
     { path: "/cookies/*", omit_headers: [] },
     { path: "/without/*", omit_headers: ["Set-Cookie", "X-Request-Id"] },
   ]);

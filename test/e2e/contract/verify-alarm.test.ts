@@ -21,7 +21,7 @@ import {
   VERIFY,
 } from "../support/verify-scene.ts";
 
-const LOCK_MS = 2_000;
+const LOCK_MS = 2_500;
 /** Longer than a restart takes on a busy machine. */
 const LONG_LOCK_MS = 12_000;
 

@@ -21,7 +21,7 @@ import {
   VERIFY,
 } from "../support/verify-scene.ts";
 
-const LOCK_MS = 1_500;
+const LOCK_MS = 2_500;
 
 let scene: Scene;
 let rows: VerificationRows;

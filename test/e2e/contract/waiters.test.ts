@@ -13,7 +13,7 @@ import { makeLoad, MIB, problemCode, startStreamScene, type StreamScene, untilTr
 const MAX_PER_RECORD = 100;
 
 const WAIT = { duplicate: "wait", wait: "20s", unknown: "retry" };
-const BRIEF = { timeout: "1s", lock: "1500ms", idle_timeout: "20s", wait: "1200ms" };
+const BRIEF = { timeout: "2s", lock: "4s", idle_timeout: "20s", wait: "2s" };
 
 let scene: StreamScene;
 let bodies: BodiesDatabase;
@@ -140,7 +140,7 @@ describe("waiting duplicates share a refusal", () => {
   });
 });
 
-describe("an ambiguous answer whose body is still arriving", () => {
+describe.concurrent("an ambiguous answer whose body is still arriving", () => {
   it.each([
     { path: "/brief", size: "its head alone", bytes: 0 },
     { path: "/brief", size: "400 KiB", bytes: 400 * 1024 },

@@ -14,7 +14,7 @@ import {
   untilTrue,
 } from "../support/stream-scene.ts";
 
-const BRIEF = { timeout: "700ms", lock: "900ms", idle_timeout: "60s", retention: "3s" };
+const BRIEF = { timeout: "2s", lock: "2500ms", idle_timeout: "60s", retention: "4s" };
 
 let scene: StreamScene;
 let bodies: BodiesDatabase;

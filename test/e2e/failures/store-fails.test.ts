@@ -9,7 +9,7 @@ import { until } from "../support/scene.ts";
 import type { StreamEnd, StreamHead } from "../support/stream-client.ts";
 import { isReplay, problemCode, startStreamScene, type StreamScene, untilTrue } from "../support/stream-scene.ts";
 
-const TIMES = { timeout: "700ms", idle_timeout: "20s", lock: "2s" };
+const TIMES = { timeout: "2s", idle_timeout: "20s", lock: "3s" };
 
 let scene: StreamScene;
 let store: StoreFaults;

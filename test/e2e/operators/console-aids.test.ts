@@ -141,8 +141,8 @@ describe("the last day", () => {
       expect.stringMatching(/^Replays \d+$/),
       expect.stringMatching(/^Conflicts \d+$/),
       expect.stringMatching(/^Errors \d+$/),
-      expect.stringMatching(/^Origin, 95%, slowest route [\d ]+ ms$/),
-      expect.stringMatching(/^Gateway, 95%, slowest route [\d ]+ ms$/),
+      expect.stringMatching(/^Origin, 95%, slowest route [\d\s]+ ms$/),
+      expect.stringMatching(/^Gateway, 95%, slowest route [\d\s]+ ms$/),
     ]);
     expect(await faultsOf(page, options)).toEqual([]);
     await page.locator("#routes").getByRole("link", { name: HOLD }).click();

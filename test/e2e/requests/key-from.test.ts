@@ -21,14 +21,7 @@ beforeAll(async () => {
     { path: "/template/*", key_from: [{ template: "order-{json:/id}" }], forward_key: "none" },
     { path: "/none/*", key_from: BODY, forward_key: "none" },
     { path: "/step/*", key_from: BODY, forward_key: "charge" },
-    {
-      path: "/verify/*",
-      key_from: BODY,
-      unknown: "verify",
-      verify: "/asked?key={key}",
-      timeout: "300ms",
-      lock: "400ms",
-    },
+    { path: "/verify/*", key_from: BODY, unknown: "verify", verify: "/asked?key={key}", timeout: "2s", lock: "2500ms" },
     { path: "/caller/*", key_from: BODY, scope: ["header:X-Caller"] },
   ]);
 });

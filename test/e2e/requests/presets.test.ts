@@ -179,7 +179,7 @@ describe.each([
 describe("webhooks that the handler does not accept", () => {
   let scene: Scene;
   beforeAll(async () => {
-    scene = await startScene({ ...webhooks.IDEMPOTENCY, shards: 2, timeout: "300ms", lock: "400ms" }, webhooks.ROUTES);
+    scene = await startScene({ ...webhooks.IDEMPOTENCY, shards: 2, timeout: "2s", lock: "2500ms" }, webhooks.ROUTES);
   });
   afterAll(() => scene.close());
 

@@ -128,7 +128,7 @@ export async function playModel(
   /** The locks that end soon. The model does not wait for the others. */
   async function passShortLocks(): Promise<void> {
     const ends = [...records.values()].flatMap(({ known }) => (known.state === "locked" ? [known.latestEndMs] : []));
-    const soon = ends.filter((end) => end - Date.now() < 2_000);
+    const soon = ends.filter((end) => end - Date.now() < 5_000);
     while (soon.some((end) => Date.now() <= end)) await pause(10);
   }
 

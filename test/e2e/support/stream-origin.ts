@@ -3,6 +3,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { listen } from "../../support/origin-server.ts";
+import { stallSometimes } from "../../support/stalls.ts";
 
 type Header = readonly [name: string, value: string];
 
@@ -48,14 +49,16 @@ export async function startStreamOrigin(): Promise<StreamOrigin> {
   };
   const limits = { keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 };
   const server = createServer(limits, (request, response) => {
-    request.resume().on("end", () => {
+    const arrive = async (): Promise<void> => {
       const arrivals = arrivalsOf(keyOf(request));
       arrivals.count += 1;
       const streaming = streamingOf(request, response);
+      await stallSometimes();
       const taker = arrivals.waiting.shift();
       if (taker === undefined) arrivals.ready.push(streaming);
       else taker(streaming);
-    });
+    };
+    request.resume().on("end", () => void arrive());
   });
   const { port } = await listen(server, 0);
   return {

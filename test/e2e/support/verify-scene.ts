@@ -15,8 +15,8 @@ export const VERIFY = { unknown: "verify", verify: "/by-key/{key}" };
 export const LOCKED = { ...VERIFY, lock: "10m" };
 export const SETTINGS: GatewayVars["IDEMPOTENCY"] = {
   shards: 1,
-  timeout: "1s",
-  idle_timeout: "1s",
+  timeout: "2s",
+  idle_timeout: "2s",
   retention: "1h",
 };
 

@@ -48,13 +48,13 @@ describe("a body that is offered", () => {
     await bench.called(1);
     const others = Array.from({ length: 20 }, () => offer(bench, again(head)));
     // While each of them waits.
-    await vi.waitUntil(() => others.every(({ isOver }) => isOver()));
+    await vi.waitUntil(() => others.every(({ isOver }) => isOver()), { timeout: 10_000 });
     expect(attemptMemory.heldBytes).toBe(heldOf(1));
     release();
     expect(await first.said).toMatchObject({ status: 201, isReplay: false });
     for (const { said } of others) expect(await said).toMatchObject({ status: 201, isReplay: true });
     expect(bodies).toEqual([BYTES]);
-    await vi.waitUntil(() => attemptMemory.heldBytes === 0);
+    await vi.waitUntil(() => attemptMemory.heldBytes === 0, { timeout: 10_000 });
   });
 
   it("is taken from each waiting request if equal fingerprints do not mean equal bytes", async () => {
@@ -64,12 +64,12 @@ describe("a body that is offered", () => {
     const first = offer(bench, head);
     await bench.called(1);
     const other = offer(bench, again(head));
-    await vi.waitUntil(() => other.isOver());
+    await vi.waitUntil(() => other.isOver(), { timeout: 10_000 });
     expect(attemptMemory.heldBytes).toBe(heldOf(2));
     release();
     await first.said;
     expect(await other.said).toMatchObject({ status: 201, isReplay: true });
-    await vi.waitUntil(() => attemptMemory.heldBytes === 0);
+    await vi.waitUntil(() => attemptMemory.heldBytes === 0, { timeout: 10_000 });
   });
 
   it.each([
@@ -82,7 +82,7 @@ describe("a body that is offered", () => {
     const retry = again(head);
     const late = offer(bench, { ...retry, request: { ...retry.request, fingerprint: fingerprint(print) } });
     expect(await late.said).toMatchObject(says);
-    await vi.waitUntil(() => late.isOver());
+    await vi.waitUntil(() => late.isOver(), { timeout: 10_000 });
     expect(attemptMemory.heldBytes).toBe(0);
     expect(bench.calls).toHaveLength(1);
   });
@@ -94,7 +94,7 @@ describe("a body that is offered", () => {
     const first = offer(bench, head);
     await bench.called(1);
     const redelivered = offer(bench, head, new Uint8Array());
-    await vi.waitUntil(() => redelivered.isOver());
+    await vi.waitUntil(() => redelivered.isOver(), { timeout: 10_000 });
     // One turn of the shard: a waiting request has not been answered.
     await bench.stored(head.record.id);
     release();
@@ -130,10 +130,13 @@ describe("a body that is offered", () => {
       bench.within(
         (_ledger, { storage }) => storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n,
       );
-    await vi.waitUntil(async () => {
-      await bench.alarm();
-      return (await chunks()) === 0;
-    });
+    await vi.waitUntil(
+      async () => {
+        await bench.alarm();
+        return (await chunks()) === 0;
+      },
+      { timeout: 10_000 },
+    );
     expect(attemptMemory.heldBytes).toBe(0);
   });
 });

@@ -73,7 +73,7 @@ it(`${BODIES} bodies that outgrow the ledger at once hold less than 24 MiB, wher
         return { spool, overflow };
       }),
     );
-    await vi.waitUntil(() => bucket.waiting === BODIES);
+    await vi.waitUntil(() => bucket.waiting === BODIES, { timeout: 10_000 });
     expect(heldBytes()).toBeLessThan(24 << 20);
     bucket.open();
     for (const { spool, overflow } of all) {

@@ -129,7 +129,7 @@ describe("a bucket that fails", () => {
       await vi.waitUntil(() => bucket.taken === 2, { timeout: 10_000 });
       sent.resolve();
       expect((await first).byteLength).toBe(parts.byteLength);
-      await vi.waitUntil(() => bucket.completed.length === 1);
+      await vi.waitUntil(() => bucket.completed.length === 1, { timeout: 10_000 });
       expect(bucket.parts).toBe(2);
       expect(count("SELECT count(*) AS n FROM records WHERE kept = 1")).toBe(1);
     };
@@ -142,7 +142,7 @@ describe("a bucket that fails", () => {
       expect((await (await send()).arrayBuffer()).byteLength).toBe(BODY.byteLength);
       await vi.waitUntil(() => count("SELECT count(*) AS n FROM records WHERE kept = 0") === 1, { timeout: 10_000 });
       expect(bucket.parts).toBe(1);
-      await vi.waitUntil(() => heldBytes() === before);
+      await vi.waitUntil(() => heldBytes() === before, { timeout: 10_000 });
     });
   });
 });

@@ -73,7 +73,7 @@ function withLedger(run: (bench: Bench) => Promise<void>): Promise<void> {
     } finally {
       for (const reader of readers) await reader.cancel().catch(() => undefined);
     }
-    await vi.waitUntil(() => heldBytes() === 0);
+    await vi.waitUntil(() => heldBytes() === 0, { timeout: 10_000 });
   });
 }
 
@@ -130,7 +130,7 @@ describe.each(KINDS)("a body %s", (kind) => {
       const rest = await readAll(reader);
       const begun = value ?? new Uint8Array();
       expect(rest).toEqual(BYTES.subarray(begun.byteLength));
-      await vi.waitUntil(() => ledger.bodies.hasErasable());
+      await vi.waitUntil(() => ledger.bodies.hasErasable(), { timeout: 10_000 });
       while (ledger.bodies.hasErasable()) ledger.bodies.eraseSome();
       expect(chunksOf(id)).toBe(0);
     });
@@ -142,7 +142,7 @@ describe.each(KINDS)("a body %s", (kind) => {
       const still = await open(id, 50);
       ledger.expired.erase(ledger.nextDeadline() ?? NOW, 10);
       expect(ledger.bodies.hasErasable()).toBe(false);
-      await vi.waitUntil(() => ledger.bodies.hasErasable());
+      await vi.waitUntil(() => ledger.bodies.hasErasable(), { timeout: 10_000 });
       expect(heldBytes()).toBe(0);
       while (ledger.bodies.hasErasable()) ledger.bodies.eraseSome();
       expect(chunksOf(id)).toBe(0);

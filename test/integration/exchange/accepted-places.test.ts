@@ -48,7 +48,7 @@ describe("a place", () => {
     await bench.send(messageOf(next));
     await untilState(bench, next, "completed");
     // Nobody reads these answers.
-    await vi.waitFor(() => expect(open).toBe(0));
+    await vi.waitFor(() => expect(open).toBe(0), { timeout: 10_000 });
     vi.setSystemTime(Date.now() + 60_000 + DRIVE.longestPauseMs);
     await bench.deliverAlarm();
     for (const head of heads) await untilState(bench, head, "completed");
@@ -109,13 +109,16 @@ describe("a place", () => {
     vi.setSystemTime(Date.now() + DRIVE.longestPauseMs);
     await bench.deliverAlarm();
     await untilState(bench, head, "completed");
-    await vi.waitFor(async () => {
-      await bench.deliverAlarm();
-      const left = await bench.within((_ledger, { storage }) =>
-        storage.sql.exec("SELECT count(*) AS n FROM chunks").one(),
-      );
-      expect(left).toEqual({ n: 0 });
-    });
+    await vi.waitFor(
+      async () => {
+        await bench.deliverAlarm();
+        const left = await bench.within((_ledger, { storage }) =>
+          storage.sql.exec("SELECT count(*) AS n FROM chunks").one(),
+        );
+        expect(left).toEqual({ n: 0 });
+      },
+      { timeout: 10_000 },
+    );
   });
 });
 
@@ -144,7 +147,7 @@ describe("callers who wait for places", () => {
     for (const expected of ["/lane-2", "/lane-3", "/lane-1"]) {
       const before = calls.length;
       answers.shift()?.release();
-      await vi.waitFor(() => expect(calls).toHaveLength(before + 1));
+      await vi.waitFor(() => expect(calls).toHaveLength(before + 1), { timeout: 10_000 });
       expect(calls.at(-1)).toBe(expected);
     }
   });

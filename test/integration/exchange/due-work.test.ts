@@ -123,7 +123,7 @@ describe("an alarm", () => {
     await shard.leave([...others, due]);
     const { read } = await shard.alarm();
     expect(read).toBe(56);
-    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(1));
+    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(1), { timeout: 10_000 });
     expect(asked).toEqual(["/due"]);
   });
 
@@ -271,7 +271,7 @@ describe("a question that is not answered", () => {
     asked.length = 0;
     await all.leave(hanging);
     await all.alarm();
-    await vi.waitFor(() => expect(asked.toSorted()).toEqual(["/a", "/a", "/b", "/b"]));
+    await vi.waitFor(() => expect(asked.toSorted()).toEqual(["/a", "/a", "/b", "/b"]), { timeout: 10_000 });
   });
 
   it("about a record that cannot be read delays no other, and comes again after a pause", async () => {
@@ -287,14 +287,14 @@ describe("a question that is not answered", () => {
       for (const [id] of unreadable) storage.sql.exec("UPDATE records SET unknown = 'later' WHERE id = ?", id);
     });
     await shard.alarm();
-    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(2));
+    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(2), { timeout: 10_000 });
     expect(asked.toSorted()).toEqual(["/a", "/b"]);
     vi.setSystemTime(now + 5000);
     await runInDurableObject(shard.stub, (_instance, { storage }) => {
       for (const [id] of unreadable) storage.sql.exec("UPDATE records SET unknown = 'verify' WHERE id = ?", id);
     });
     await shard.alarm();
-    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(12));
+    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(12), { timeout: 10_000 });
   });
 
   it("is asked in the order of waiting time within its route", async () => {

@@ -32,9 +32,9 @@ describe("a key of before", () => {
     all.origin = () => held.origin(new Request("http://origin.example"), 1);
     const key = fresh();
     const first = old.send(key);
-    await vi.waitFor(() => expect(all.calls).toHaveLength(1));
+    await vi.waitFor(() => expect(all.calls).toHaveLength(1), { timeout: 10_000 });
     const second = next.send(key);
-    await vi.waitFor(() => expect(next.objectCalls().length).toBeGreaterThan(0));
+    await vi.waitFor(() => expect(next.objectCalls().length).toBeGreaterThan(0), { timeout: 10_000 });
     held.release();
     expect(await first).toMatchObject({ ...FIRST, text: "held" });
     expect(await second).toMatchObject({ status: 201, text: "held" });
@@ -365,12 +365,12 @@ describe("an elder", () => {
       });
     });
     const duplicates = Array.from({ length: 60 }, () => next.send(key));
-    await vi.waitFor(() => expect(asks).toBe(1));
+    await vi.waitFor(() => expect(asks).toBe(1), { timeout: 10_000 });
     const others = keys.slice(1).map((one) => next.send(one));
     // Those above the bound are refused while the others wait.
     const refused = await Promise.race(others.toReversed());
     expect(refused).toMatchObject({ status: 503, code: "store-unavailable" });
-    await vi.waitFor(() => expect(asks).toBe(100));
+    await vi.waitFor(() => expect(asks).toBe(100), { timeout: 10_000 });
     open.resolve(null);
     for (const said of await Promise.all(duplicates)) expect(said).toMatchObject({ status: 201, text: "answer 1" });
     const statuses = (await Promise.all(others)).map(({ status }) => status);
@@ -438,10 +438,10 @@ describe("an object that is sealed while it asks", () => {
       });
     });
     const first = two.send(key);
-    await vi.waitFor(() => expect(asked.times).toBe(1));
+    await vi.waitFor(() => expect(asked.times).toBe(1), { timeout: 10_000 });
     // The third layout seals the second meanwhile.
     const second = three.send(key);
-    await vi.waitFor(async () => expect(await all.sealed(2, key)).toBe(3));
+    await vi.waitFor(async () => expect(await all.sealed(2, key)).toBe(3), { timeout: 10_000 });
     asked.times = 99;
     const said = [await first, await second];
     expect(said.map(({ status }) => status)).toContain(201);

@@ -122,8 +122,9 @@ describe("the monitor of an accepted request", () => {
     const at = all.deploy(1, [], ASYNC);
     all.origin = () => new Response("busy", { status: 503 });
     const { monitor } = await post(at, fresh());
-    await vi.waitFor(async () =>
-      expect(await look(at, monitor)).toMatchObject({ text: expect.stringMatching(/waiting/) }),
+    await vi.waitFor(
+      async () => expect(await look(at, monitor)).toMatchObject({ text: expect.stringMatching(/waiting/) }),
+      { timeout: 10_000 },
     );
     expect((await look(at, monitor, "DELETE")).status).toBe(204);
     // The key is free again.

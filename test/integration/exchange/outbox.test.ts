@@ -62,7 +62,7 @@ describe("an event", () => {
       return new Response(body);
     };
     await bench.send(messageOf(publishing(["one"])));
-    await vi.waitFor(() => expect(hooks.of("one")).toHaveLength(1));
+    await vi.waitFor(() => expect(hooks.of("one")).toHaveLength(1), { timeout: 10_000 });
     expect(JSON.stringify(hooks.of("one")[0]?.event)).toContain(`${"a".repeat(40_000)}${"b".repeat(40_000)}`);
 
     hooks.origin = (request) =>
@@ -70,7 +70,7 @@ describe("an event", () => {
     const asked = publishing(["two"], {}, headOf({}, "verify"));
     await bench.send(messageOf(asked));
     await after(bench, 60_000);
-    await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(1));
+    await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(1), { timeout: 10_000 });
     expect(JSON.stringify(hooks.of("two")[0]?.event)).toContain("found");
 
     const held = publishing(["three"], {}, headOf({}, "hold"));
@@ -78,7 +78,7 @@ describe("an event", () => {
     await after(bench, 60_000);
     const event = { type: "resolve", by: "me", reason: "seen", status: 201 } as const;
     expect(await bench.change(held.record.id, event)).toMatchObject({ why: null });
-    await vi.waitFor(() => expect(hooks.of("three")).toHaveLength(1));
+    await vi.waitFor(() => expect(hooks.of("three")).toHaveLength(1), { timeout: 10_000 });
     await untilLeft(bench, 0);
   });
 
@@ -86,11 +86,11 @@ describe("an event", () => {
     const { bench, hooks } = scene();
     hooks.answer = DOWN;
     await bench.send(messageOf(publishing(["one"])));
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(1));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
     for (const [times, pause] of [5, 30, 300, 1800].entries()) {
       await after(bench, 1000);
       await after(bench, 1.3 * 1000 * pause);
-      await vi.waitFor(() => expect(hooks.received).toHaveLength(times + 2));
+      await vi.waitFor(() => expect(hooks.received).toHaveLength(times + 2), { timeout: 10_000 });
     }
     hooks.answer = () => new Response(null, { status: 204 });
     await after(bench, 10 * HOUR_MS);
@@ -103,7 +103,7 @@ describe("an event", () => {
     const { origin, release } = heldAnswer(() => new Response(null, { status: 204 }));
     hooks.answer = () => origin(new Request("https://hooks.example"), 0);
     await bench.send(messageOf(publishing(["one"])));
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(1));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
     await bench.lose();
     release();
     expect(await bench.alarmAt()).toBeLessThanOrEqual(Date.now() + 30_000);
@@ -142,9 +142,9 @@ describe("an event", () => {
     const { bench, hooks } = scene();
     hooks.answer = DOWN;
     await bench.send(messageOf(publishing(["one"])));
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(1));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
     await after(bench, 72 * HOUR_MS);
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(2));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(2), { timeout: 10_000 });
     hooks.answer = () => new Response(null, { status: 204 });
     await after(bench, 29 * 24 * HOUR_MS);
     await untilLeft(bench, 1);
@@ -159,10 +159,10 @@ describe("a destination that fails", () => {
     const { bench, hooks } = scene();
     hooks.answer = DOWN;
     for (let events = 0; events < 10; events += 1) await bench.send(messageOf(publishing(["one"])));
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(1));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
     for (const [times, pause] of [5, 30, 300, 300].entries()) {
       await after(bench, 1.3 * 1000 * pause);
-      await vi.waitFor(() => expect(hooks.received).toHaveLength(times + 2));
+      await vi.waitFor(() => expect(hooks.received).toHaveLength(times + 2), { timeout: 10_000 });
       await after(bench, 1000);
       expect(hooks.received).toHaveLength(times + 2);
     }
@@ -179,7 +179,7 @@ describe("a destination that fails", () => {
     hooks.answer = (hook) =>
       hook === "one" ? origin(new Request("https://hooks.example"), 0) : new Response(null, { status: 204 });
     for (let events = 0; events < 5; events += 1) await bench.send(messageOf(publishing(["one", "two"])));
-    await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(5));
+    await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(5), { timeout: 10_000 });
     expect(hooks.of("one")).toHaveLength(1);
     release();
     await untilLeft(bench, 0);
@@ -203,14 +203,14 @@ describe("a destination that fails", () => {
     hooks.answer = (hook) =>
       new Response(null, hook === "one" ? { status: 429, headers: { "Retry-After": "3600" } } : { status: 410 });
     await bench.send(messageOf(publishing(["one", "two"])));
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(2));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(2), { timeout: 10_000 });
     await after(bench, HOUR_MS - 1000);
     expect(hooks.received).toHaveLength(2);
     await after(bench, 2000);
-    await vi.waitFor(() => expect(hooks.of("one")).toHaveLength(2));
+    await vi.waitFor(() => expect(hooks.of("one")).toHaveLength(2), { timeout: 10_000 });
     await after(bench, LONGEST_PAUSE_MS - 2 * HOUR_MS);
     expect(hooks.of("two")).toHaveLength(1);
     await after(bench, 2 * HOUR_MS);
-    await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(2));
+    await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(2), { timeout: 10_000 });
   });
 });

@@ -55,7 +55,7 @@ describe.each([
       const key = fresh();
       const calls = all.calls.length;
       const answer = one.send(key);
-      await vi.waitFor(() => expect(all.calls).toHaveLength(calls + 1));
+      await vi.waitFor(() => expect(all.calls).toHaveLength(calls + 1), { timeout: 10_000 });
       expect(await other.send(key)).toMatchObject({ status: 409, code: "in-flight" });
       held.release();
       expect(await answer).toMatchObject(FIRST);

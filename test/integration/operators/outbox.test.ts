@@ -28,10 +28,12 @@ async function deadEvent(): Promise<ReturnType<typeof scene>> {
   const { bench, hooks } = scene();
   hooks.answer = DOWN;
   await bench.send(messageOf(publishing(["one"])));
-  await vi.waitFor(() => expect(hooks.received).toHaveLength(1));
+  await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
   vi.setSystemTime(Date.now() + 72 * HOUR_MS);
   await bench.deliverAlarm();
-  await vi.waitFor(async () => expect(await bench.operator.countEvents()).toMatchObject([{ dead: 1 }]));
+  await vi.waitFor(async () => expect(await bench.operator.countEvents()).toMatchObject([{ dead: 1 }]), {
+    timeout: 10_000,
+  });
   return { bench, hooks };
 }
 
@@ -65,9 +67,11 @@ describe("a dead event", () => {
     const { bench, hooks } = await deadEvent();
     const { id } = hooks.received[0] ?? {};
     expect(await bench.operator.changeEvents({ ...EVERY, action: "resend" })).toEqual({ events: 1, more: false });
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(3));
-    await vi.waitFor(async () =>
-      expect((await bench.operator.listEvents(ALL)).events).toMatchObject([{ id, state: "pending", tries: 1 }]),
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(3), { timeout: 10_000 });
+    await vi.waitFor(
+      async () =>
+        expect((await bench.operator.listEvents(ALL)).events).toMatchObject([{ id, state: "pending", tries: 1 }]),
+      { timeout: 10_000 },
     );
     hooks.answer = () => new Response(null, { status: 204 });
     await bench.operator.changeEvents({ ...EVERY, action: "resend" });
@@ -101,14 +105,17 @@ it("an event that is dropped while it is being sent does not return when that fa
   const { origin, release } = heldAnswer(DOWN);
   hooks.answer = () => origin(new Request("https://hooks.example"), 0);
   await bench.send(messageOf(publishing(["one"])));
-  await vi.waitFor(() => expect(hooks.received).toHaveLength(1));
+  await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
   expect(await bench.operator.changeEvents({ ...EVERY, action: "drop" })).toEqual({ events: 1, more: false });
   await bench.operator.numbers();
   release();
-  await vi.waitFor(async () => {
-    const { routes } = await bench.operator.numbers();
-    expect(routes).toMatchObject([{ route: "outbox:one", events: [0, 1, 0, 0] }]);
-  });
+  await vi.waitFor(
+    async () => {
+      const { routes } = await bench.operator.numbers();
+      expect(routes).toMatchObject([{ route: "outbox:one", events: [0, 1, 0, 0] }]);
+    },
+    { timeout: 10_000 },
+  );
   await untilLeft(bench, 0);
 });
 

@@ -27,7 +27,7 @@ describe("operators", () => {
       recordId,
     } as const;
     expect([await report(bench, letter), await report(bench, letter)]).toEqual([204, 204]);
-    await vi.waitFor(() => expect(hooks.of("ops")).toHaveLength(1));
+    await vi.waitFor(() => expect(hooks.of("ops")).toHaveLength(1), { timeout: 10_000 });
     expect(hooks.of("ops")).toMatchObject([
       {
         id: "alert-dead-letter-orders/m1",
@@ -60,10 +60,10 @@ describe("operators", () => {
     await watch();
     for (const { name } of [a, b]) await change(name, "ALTER TABLE records RENAME TO hidden");
     for (let passes = 0; passes < 3; passes += 1) await watch();
-    await vi.waitFor(() => expect(hooks.of("ops")).toHaveLength(2));
+    await vi.waitFor(() => expect(hooks.of("ops")).toHaveLength(2), { timeout: 10_000 });
     for (const { name } of [a, b]) await change(name, "ALTER TABLE hidden RENAME TO records");
     for (let passes = 0; passes < 2; passes += 1) await watch();
-    await vi.waitFor(() => expect(hooks.of("ops")).toHaveLength(4));
+    await vi.waitFor(() => expect(hooks.of("ops")).toHaveLength(4), { timeout: 10_000 });
     const said = hooks.of("ops").map(({ event }) => {
       return /"phase":"(\w+)","shards":\["(\w)-/.exec(JSON.stringify(event))?.slice(1).join(" ");
     });
