@@ -60,6 +60,16 @@ export interface Doubts {
   readonly nextSince: EpochMs | null;
 }
 
+/**
+ * A doubt has begun: what changes in when the alarm looks for old ones; `null`: nothing, because it looks soon enough. When all others
+ * have been told, the next look may be a week away.
+ */
+export function expectOldDoubt(last: AlertState | null, name: string, since: EpochMs): AlertState | null {
+  const due = later(since, OLD_DOUBT_MS);
+  if (last === null) return { name, at: since, count: 0, due };
+  return last.due === null || last.due > due ? { ...last, due } : null;
+}
+
 /** When the alarm looks for old doubts again; `null`: there is no doubt. */
 export function lookAgainAt({ old, nextSince }: Doubts, now: EpochMs): EpochMs | null {
   const next = nextSince === null ? null : Math.max(later(nextSince, OLD_DOUBT_MS), later(now, LOOK_AGAIN_MS));

@@ -5,15 +5,15 @@ import {
   type Alert,
   type AlertState,
   beginsDoubt,
+  expectOldDoubt,
   lookAgainAt,
-  OLD_DOUBT_MS,
   restTold,
   SILENT_PASSES,
   tell,
 } from "../core/alerts.ts";
 import type { NewEvent } from "../core/outbox.ts";
 import type { IdempotencyRecord } from "../core/record.ts";
-import { epochMs, type EpochMs, keyHashOf, later, type RecordId, recordId } from "../core/units.ts";
+import { epochMs, type EpochMs, keyHashOf, type RecordId, recordId } from "../core/units.ts";
 import type { AlertReport, DeadLetterReport, SilenceReport } from "../http/alert-report.ts";
 import { type AlertFacts, alertEvents, type AlertReceiver } from "../outbox/alert-event.ts";
 import type { Alarm } from "./alarm.ts";
@@ -79,11 +79,11 @@ export class Alerts {
     return { events, states, at: now };
   }
 
-  /** The first doubt of an object begins its looks for old ones. */
+  /** Old doubts are looked for no later than this one becomes old. */
   #oldDoubt(since: EpochMs): readonly AlertState[] {
     if (this.#ports.receivers("old-doubt").length === 0) return [];
-    if (this.#ports.ledger.alerts.get("old-doubt") !== null) return [];
-    return [{ name: "old-doubt", at: since, count: 0, due: later(since, OLD_DOUBT_MS) }];
+    const state = expectOldDoubt(this.#ports.ledger.alerts.get("old-doubt"), "old-doubt", since);
+    return state === null ? [] : [state];
   }
 
   #first(alert: Alert, name: string, now: EpochMs, times = 1): ReturnType<typeof tell> | null {

@@ -3,13 +3,13 @@
 // `npm run bench -- queues [--rounds 9] [--seconds 2] [--consumers 4] [--batch 10] [--shards 64] [--late] [--beside DIR] [--disk]`.
 
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
+import { workerBeside } from "../support/beside.ts";
 import { startWorkerd } from "../support/gateway.ts";
 import { freePort } from "../support/ports.ts";
 import { Progress } from "../support/progress.ts";
@@ -50,7 +50,6 @@ interface Variant {
 const stateDir = await mkdtemp(join(options.disk ? tmpdir() : "/dev/shm", "onceway-queues-"));
 const origin = await startOrigin();
 const path = options.late ? "/late" : "/orders";
-const deliverer = await readFile(new URL("../support/deliverer.js", import.meta.url), "utf8");
 const stops: (() => Promise<void>)[] = [];
 
 /** `main`: the gateway's entry, if it is not this checkout's. */
@@ -65,13 +64,7 @@ async function start(name: string, main?: string): Promise<Variant> {
     },
     ...(main === undefined ? {} : { main }),
     extraBindings: ['(name = "ORDERS_DEAD", service = "deliverer")'],
-    extraServices: [
-      `(name = "deliverer", worker = (modules = [(name = "deliverer.js", esModule = ${JSON.stringify(deliverer)})],
-        compatibilityDate = "2026-10-01", compatibilityFlags = ["service_binding_extra_handlers"],
-        bindings = [(name = "GATEWAY", service = "gateway")], globalOutbound = "internet"))`,
-    ],
-    extraSockets: [`(name = "deliver", address = "127.0.0.1:${port}", http = (), service = "deliverer")`],
-    experimental: true,
+    ...(await workerBeside("deliverer", port)),
   });
   stops.push(() => gateway.stop());
   const unprotected = name === UNPROTECTED ? `?unprotected=${encodeURIComponent(origin.url + path)}` : "";

@@ -1,12 +1,12 @@
 // A broker, an origin and the gateway in processes of their own: what the rounds of evidence and the tests of queues share.
 
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { shardFiles } from "../e2e/support/shard-database.ts";
+import { workerBeside } from "../support/beside.ts";
 import { type Broker, type BrokerOptions, startBroker } from "../support/broker.ts";
 import { type EffectsOrigin, startEffects } from "../support/effects.ts";
-import { type Gateway, startWorkerd } from "../support/gateway.ts";
+import { type Gateway, type GatewayOptions, startWorkerd } from "../support/gateway.ts";
 import { freePort } from "../support/ports.ts";
 
 /** The rule for unknown outcomes, or no gateway at all. */
@@ -22,8 +22,8 @@ export interface QueueSceneOptions {
   /** The value of `give_up.after`. */
   readonly giveUp: string;
   readonly timeoutMs: number;
-  /** The token of an operator. */
-  readonly adminToken?: string;
+  /** Further variables and secrets of the gateway. */
+  readonly bindings?: GatewayOptions["bindings"];
 }
 
 export interface QueueScene {
@@ -31,6 +31,8 @@ export interface QueueScene {
   readonly origin: EffectsOrigin;
   /** Of the gateway. */
   url(): string;
+  /** Of the gateway. */
+  readonly stateDir: string;
   /** SIGKILL to the gateway; `whileDown` is called before it starts again. */
   crash(whileDown: () => void): Promise<void>;
   /** The ids of the messages that are stored with a record whose outcome is unknown. The gateway is killed first. */
@@ -80,6 +82,7 @@ export async function startQueueScene(options: QueueSceneOptions): Promise<Queue
       return new Set(shardFiles({ stateDir: join(folder, "state") }).flatMap(parkedIn));
     },
     url: () => gateway.url,
+    stateDir: gateway.stateDir,
     output: () => gateway.output(),
     close: async () => void (await Promise.all([broker.close(), origin.close(), gateway.stop()])),
   };
@@ -94,10 +97,10 @@ function parkedIn(file: string): readonly string[] {
 
 /** The gateway beside the deliverer, in one process. */
 async function startConsumer(
-  { consumer, key = ["id"], folder, giveUp, timeoutMs, adminToken }: QueueSceneOptions,
+  { consumer, key = ["id"], folder, giveUp, timeoutMs, bindings = {} }: QueueSceneOptions,
   ports: Ports,
 ): Promise<Gateway> {
-  const script = await readFile(new URL("../support/deliverer.js", import.meta.url), "utf8");
+  const { extraServices, ...beside } = await workerBeside("deliverer", ports.deliver);
   const unknown = consumer === "unprotected" ? "hold" : consumer;
   const verify = unknown === "verify" ? { verify: "/by-key/{key}" } : {};
   const origin = `http://127.0.0.1:${ports.origin}`;
@@ -109,15 +112,12 @@ async function startConsumer(
       ROUTES: [],
       QUEUES: [{ queue: QUEUE, to: "/orders", ...rules }],
     },
-    ...(adminToken !== undefined && { bindings: { ADMIN_TOKEN: adminToken } }),
+    bindings,
     extraBindings: ['(name = "ORDERS_DEAD", queue = "letters")'],
     extraServices: [
       `(name = "letters", external = (address = "127.0.0.1:${ports.letters}", http = ()))`,
-      `(name = "deliverer", worker = (modules = [(name = "deliverer.js", esModule = ${JSON.stringify(script)})],
-        compatibilityDate = "2026-10-01", compatibilityFlags = ["service_binding_extra_handlers"],
-        bindings = [(name = "GATEWAY", service = "gateway")], globalOutbound = "internet"))`,
+      ...extraServices,
     ],
-    extraSockets: [`(name = "deliver", address = "127.0.0.1:${ports.deliver}", http = (), service = "deliverer")`],
-    experimental: true,
+    ...beside,
   });
 }

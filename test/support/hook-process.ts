@@ -14,7 +14,7 @@ const options: HookOptions = JSON.parse(process.argv[2] ?? "");
 const strikes = strikesOfParent();
 const journal = openSync(options.journal, "a");
 
-const cloudEvent = v.object({ id: v.string(), subject: v.string(), type: v.string(), data: v.unknown() });
+const cloudEvent = v.looseObject({ id: v.string(), subject: v.string(), type: v.string() });
 
 /** By the path; `null`: it does not answer. */
 const ANSWERS: ReadonlyMap<string, number | null> = new Map([
@@ -38,10 +38,11 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   const { headers, url = "" } = request;
   const body = await text(request);
   await strikes.at("event-arrived");
-  const { id, subject, type, data } = v.parse(cloudEvent, JSON.parse(body));
+  const event = v.parse(cloudEvent, JSON.parse(body));
+  const { id, subject, type } = event;
   const verified = options.secrets.map((secret) => isVerified(secret, body, headers));
   const webhookId = String(headers["webhook-id"]);
-  const alert = type.startsWith("dev.onceway.alert.") ? { data } : {};
+  const alert = type.startsWith("dev.onceway.alert.") ? { alert: event } : {};
   const line: HookLine = { path: url, id, webhookId, subject, type, verified, at: Date.now(), ...alert };
   writeSync(journal, `${JSON.stringify(line)}\n`);
   await strikes.at("event-taken");

@@ -18,8 +18,8 @@ export interface HookLine {
   /** The record's id. */
   readonly subject: string;
   readonly type: string;
-  /** Of an alert. */
-  readonly data?: unknown;
+  /** The whole event, if it is an alert. */
+  readonly alert?: unknown;
   /** Whether a signature is right, for each of the secrets. */
   readonly verified: readonly boolean[];
   readonly at: number;

@@ -1,32 +1,27 @@
-// Operators are told, at a real receiver in another process, of an operation in doubt and of an event that is given up; also when the
-// gateway is killed before it could tell.
+// Operators are told, at a real receiver in another process, of operations in doubt, of doubts that are a day old, and of an event that
+// is given up; also when the gateway is killed before it could tell. Dead letters: queues/told.test.ts; shards that do not answer:
+// operators/told.test.ts.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { OLD_DOUBT_MS } from "../../../src/core/alerts.ts";
 import { type Gateway, startWorkerd } from "../../support/gateway.ts";
-import { type Hook, type HookLine, startHook } from "../../support/hook.ts";
 import { freshKey } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
-import { freePort } from "../../support/ports.ts";
-import { until } from "../support/guarantees-client.ts";
 import { SECRETS } from "../support/outbox-scene.ts";
+import { expectAlert, type Receiver, startReceiver, untilEventsLeft } from "../support/receiver.ts";
+import { passTime } from "../support/passed-time.ts";
 
-const ARRIVED_MS = 45_000;
+const SHARD = "shard-0-of-1";
 
 let folder: string;
 let origin: TestOrigin;
-let hook: Hook;
+let receiver: Receiver;
 let gateway: Gateway;
-let startAgain: () => Promise<Hook>;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "onceway-told-"));
-  origin = await startOrigin();
-  const options = { port: await freePort(), journal: join(folder, "hook.journal"), secrets: [SECRETS.NEW] };
-  startAgain = () => startHook(options);
-  hook = await startAgain();
+async function startTelling(alerts: Parameters<Receiver["destination"]>[0]): Promise<void> {
   gateway = await startWorkerd({
     stateDir: join(folder, "state"),
     bindings: { ...SECRETS },
@@ -34,20 +29,20 @@ beforeEach(async () => {
       IDEMPOTENCY: { origin: origin.url, shards: 1, timeout: "2s", lock: "2500ms", scope: ["none"], unknown: "hold" },
       ROUTES: [{ path: "/orders", publish: [{ to: "broken", type: "order.created" }] }],
       DESTINATIONS: [
-        {
-          name: "ops",
-          url: `${hook.url}/taken`,
-          secret: ["NEW"],
-          alerts: ["in-doubt", "dead-event"],
-          console: "https://ops.example/_onceway",
-        },
-        { name: "broken", url: `${hook.url}/refuses`, secret: ["NEW"], give_up: { after: "1s" } },
+        receiver.destination(alerts),
+        { name: "broken", url: `${receiver.url}/refuses`, secret: ["NEW"], give_up: { after: "1s" } },
       ],
     },
   });
+}
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "onceway-told-"));
+  origin = await startOrigin();
+  receiver = await startReceiver(folder);
 });
 afterEach(async () => {
-  await Promise.all([origin.close(), hook.close(), gateway.stop()]);
+  await Promise.all([origin.close(), receiver.kill(), gateway.stop()]);
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -60,46 +55,113 @@ async function order(key: string, behave?: object): Promise<number> {
   return (await fetch(`${gateway.url}/orders`, { method: "POST", headers, body: "{}" })).status;
 }
 
-function told(count: number): Promise<readonly HookLine[]> {
-  return until(
-    async () => (await hook.readJournal()).filter(({ path }) => path === "/taken"),
-    (lines) => lines.length >= count,
-    ARRIVED_MS,
-  );
+/** An operation whose outcome nobody knows. */
+async function doubt(key = freshKey()): Promise<void> {
+  expect(await order(key, { drop: "after-effect" })).toBe(502);
 }
 
-it("tells once of an operation in doubt, signed, with its record and without its key", async () => {
-  const key = freshKey();
-  expect(await order(key, { drop: "after-effect" })).toBeGreaterThanOrEqual(500);
-  const [line] = await told(1);
-  expect(line).toMatchObject({
-    type: "dev.onceway.alert.in-doubt",
-    verified: [true],
-    data: { route: "/orders", recordId: line?.subject, attempt: 1, more: 0 },
+describe("an operation in doubt", () => {
+  beforeEach(() => startTelling(["in-doubt"]));
+
+  it("is told once, with its record and without its key", async () => {
+    const key = freshKey();
+    await doubt(key);
+    const [line] = await receiver.taken(1);
+    const id = line?.subject ?? "";
+    const data = {
+      summary: "Attempt 1 of an operation at /orders may or may not have taken effect.",
+      route: "/orders",
+      recordId: id,
+      keyHash: id.slice(0, 32),
+      attempt: 1,
+      expiresAt: expect.any(String),
+      more: 0,
+    };
+    expectAlert(line, "in-doubt", { subject: id, shard: SHARD, page: `/console/records/${id}`, data });
+    expect(JSON.stringify(line)).not.toContain(key);
+    // Another one in the same quarter of an hour is told with the others.
+    await doubt();
+    expect(await order(key)).toBe(409);
+    await untilEventsLeft(gateway.stateDir, 0);
+    expect(await receiver.taken(1)).toHaveLength(1);
   });
-  expect(line?.data).toHaveProperty("link", `https://ops.example/_onceway/console/records/${line?.subject}`);
-  expect(JSON.stringify(line)).not.toContain(key);
-  // Another one in the same quarter of an hour is told with the others.
-  await order(freshKey(), { drop: "after-effect" });
-  expect(await order(key)).toBe(409);
-  expect(await told(1)).toHaveLength(1);
+
+  it("is told after the gateway was killed before the receiver could take it", async () => {
+    await receiver.kill();
+    await doubt();
+    await gateway.kill9();
+    await receiver.startAgain();
+    gateway = await gateway.restart();
+    expect((await receiver.taken(1)).map(({ type }) => type)).toEqual(["dev.onceway.alert.in-doubt"]);
+  });
 });
 
-it("tells of it after the gateway was killed before the receiver could take it", async () => {
-  await hook.close();
-  await order(freshKey(), { drop: "after-effect" });
-  await gateway.kill9();
-  hook = await startAgain();
-  gateway = await gateway.restart();
-  expect((await told(1)).map(({ type }) => type)).toEqual(["dev.onceway.alert.in-doubt"]);
+describe("doubts that are a day old", () => {
+  beforeEach(() => startTelling(["old-doubt"]));
+
+  /** A day later the gateway starts again. No request comes. */
+  async function sleepForADay(): Promise<void> {
+    await gateway.kill9();
+    passTime(gateway, OLD_DOUBT_MS);
+    gateway = await gateway.restart();
+  }
+
+  const OLD = {
+    subject: SHARD,
+    shard: SHARD,
+    page: "/console/records?state=unknown&older_than=24h",
+    data: { summary: "2 operations have been undecided for a day or longer.", count: 2 },
+  };
+
+  it("are told together and once, although no request comes and the gateway is killed again", async () => {
+    await doubt();
+    await doubt();
+    expect(await receiver.taken(0)).toEqual([]);
+    await sleepForADay();
+    const [line] = await receiver.taken(1);
+    expectAlert(line, "old-doubt", OLD);
+    await untilEventsLeft(gateway.stateDir, 0);
+    await gateway.kill9();
+    gateway = await gateway.restart();
+    await doubt();
+    await sleepForADay();
+    // The old ones are told again after a week; the new one, which is a day old now, with them.
+    const [, second] = await receiver.taken(2);
+    expectAlert(second, "old-doubt", {
+      ...OLD,
+      data: { summary: "3 operations have been undecided for a day or longer.", count: 3 },
+    });
+    await untilEventsLeft(gateway.stateDir, 0);
+    expect(await receiver.taken(2)).toHaveLength(2);
+  });
+
+  it("are told when the receiver is back, once, by a gateway that was killed after it had noticed", async () => {
+    await doubt();
+    await doubt();
+    await receiver.kill();
+    await sleepForADay();
+    await untilEventsLeft(gateway.stateDir, 1);
+    await gateway.kill9();
+    await receiver.startAgain();
+    gateway = await gateway.restart();
+    const [line] = await receiver.taken(1);
+    expectAlert(line, "old-doubt", OLD);
+    await untilEventsLeft(gateway.stateDir, 0);
+    expect(await receiver.taken(1)).toHaveLength(1);
+  });
 });
 
-it("tells of an event that another destination has not taken until it was given up", async () => {
-  expect(await order(freshKey())).toBeLessThan(300);
-  const [line] = await told(1);
-  expect(line).toMatchObject({
-    type: "dev.onceway.alert.dead-event",
-    subject: "broken",
-    data: { destination: "broken", count: 1, reason: "status 500" },
+describe("an event that another destination has not taken until it was given up", () => {
+  beforeEach(() => startTelling(["dead-event"]));
+
+  it("is told", async () => {
+    expect(await order(freshKey())).toBeLessThan(300);
+    const [line] = await receiver.taken(1);
+    expect(line).toMatchObject({
+      type: "dev.onceway.alert.dead-event",
+      subject: "broken",
+      verified: [true],
+      alert: { data: { destination: "broken", count: 1, reason: "status 500" } },
+    });
   });
 });

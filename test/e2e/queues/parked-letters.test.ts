@@ -23,7 +23,7 @@ beforeAll(async () => {
     broker: { batch: 5, concurrency: 2, seed: 3 },
     giveUp: "30s",
     timeoutMs: 1000,
-    adminToken: ADMIN_TOKEN,
+    bindings: { ADMIN_TOKEN },
   });
 });
 afterAll(async () => {

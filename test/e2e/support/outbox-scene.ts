@@ -3,13 +3,12 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { type EffectsOrigin, startEffects } from "../../support/effects.ts";
 import { type Gateway, type GatewayVars, startWorkerd } from "../../support/gateway.ts";
 import { type Hook, startHook } from "../../support/hook.ts";
 import { freePort } from "../../support/ports.ts";
 import { send, until } from "./guarantees-client.ts";
-import { shardFiles } from "./shard-database.ts";
+import { type Row, rowsIn, shardFiles } from "./shard-database.ts";
 
 const TIMEOUT_MS = 2000;
 /** Calls again after a kill, a lock and a question to the origin. */
@@ -127,17 +126,4 @@ function varsOf(origin: string, hook: string, destinations: readonly SceneDestin
     ROUTES: [{ path: "/orders", publish: destinations.map(({ name }) => ({ to: name, type: "order.created" })) }],
     DESTINATIONS: destinations.map(({ name, url, secret = ["NEW"] }) => ({ name, url: url(hook), secret })),
   };
-}
-
-type Row = Readonly<Record<string, unknown>>;
-
-/** Nothing, where the object has no such table yet. */
-function rowsIn(file: string, columns: string, table: string, where: string): readonly Row[] {
-  const database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
-  try {
-    const found = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").all(table);
-    return found.length === 0 ? [] : database.prepare(`SELECT ${columns} FROM ${table} WHERE ${where}`).all();
-  } finally {
-    database.close();
-  }
 }

@@ -24,8 +24,21 @@ export function shardFiles({ stateDir }: Pick<Gateway, "stateDir">): readonly st
     .map((name) => join(folder, name));
 }
 
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Nothing, where the object has no such table yet. */
+export function rowsIn(file: string, columns: string, table: string, where: string): readonly Row[] {
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+  try {
+    const found = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").all(table);
+    return found.length === 0 ? [] : database.prepare(`SELECT ${columns} FROM ${table} WHERE ${where}`).all();
+  } finally {
+    database.close();
+  }
+}
+
 /** What the only shard stores of a key. */
-export function rowsOf(gateway: Pick<Gateway, "stateDir">, key: string): readonly Readonly<Record<string, unknown>>[] {
+export function rowsOf(gateway: Pick<Gateway, "stateDir">, key: string): readonly Row[] {
   const database = new DatabaseSync(shardFile(gateway), { timeout: 5_000, readOnly: true });
   try {
     return database.prepare("SELECT state, kept, headers, body, history FROM records WHERE key = ?").all(key);

@@ -147,6 +147,20 @@ describe("an object", () => {
       expect(scene.alerts.nextAt()).toBe(day + HOUR_MS + REMIND_MS);
     }));
 
+  it("tells of a doubt that is a day old although all older ones have been told, and the next look was a week away", () =>
+    inLedger((ledger) => {
+      const scene = sceneIn(ledger, ["old-doubt"]);
+      scene.doubt(START);
+      const day = epochMs(START + OLD_DOUBT_MS);
+      scene.alerts.tellDue(day);
+      expect(scene.alerts.nextAt()).toBe(day + REMIND_MS);
+      scene.doubt(epochMs(day + HOUR_MS));
+      scene.doubt(epochMs(day + 2 * HOUR_MS));
+      expect(scene.alerts.nextAt()).toBe(day + HOUR_MS + OLD_DOUBT_MS);
+      scene.alerts.tellDue(epochMs(day + HOUR_MS + OLD_DOUBT_MS));
+      expect(dataOf(scene)).toMatchObject([{ data: { count: 1 } }, { data: { count: 2 } }]);
+    }));
+
   it("looks no further for old doubts once all are decided", () =>
     inLedger((ledger, storage) => {
       const scene = sceneIn(ledger, ["old-doubt"]);
