@@ -9,6 +9,8 @@ export type OperatorProblem =
   /** Too many wrong tokens from one address. */
   | { readonly code: "operator-throttled"; readonly retryAfterMs: number }
   | { readonly code: "operator-request-invalid"; readonly reason: string }
+  /** What has to be in the audit log is not done. */
+  | { readonly code: "audit-unavailable" }
   /** No such operation, or the whole API is off. */
   | { readonly code: "operator-not-found" }
   | { readonly code: "record-not-found" }
@@ -24,6 +26,9 @@ interface Description {
   /** `null`: a retry is pointless. */
   readonly retryAfterMs: number | null;
 }
+
+/** As long as of `store-unavailable`. */
+const AUDIT_RETRY_MS = 1_000;
 
 const FINAL = {
   completed: "The record is completed and its response is final.",
@@ -55,6 +60,14 @@ export function describeOperatorProblem(problem: OperatorProblem): Description {
       };
     case "operator-request-invalid":
       return final(400, "Operator request invalid", `${problem.reason} Nothing was changed.`);
+    case "audit-unavailable":
+      return {
+        status: 503,
+        title: "Audit log unavailable",
+        detail:
+          "The audit log cannot be written, so nothing was changed and no body was read. The gateway's log says why. Repeat this when the audit log can be written again.",
+        retryAfterMs: AUDIT_RETRY_MS,
+      };
     case "operator-not-found":
       return final(404, "No such operation", "The operator API has no such operation, or it is switched off.");
     case "record-not-found":

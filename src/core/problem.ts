@@ -195,6 +195,7 @@ export function describeProblem(problem: Problem): ProblemDetails {
     case "operator-forbidden":
     case "operator-throttled":
     case "operator-request-invalid":
+    case "audit-unavailable":
     case "operator-not-found":
     case "record-not-found":
     case "change-refused":

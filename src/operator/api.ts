@@ -8,7 +8,7 @@ import type { Change } from "../core/timeline.ts";
 import { epochMs, type RecordId, recordId } from "../core/units.ts";
 import { firstOf } from "../http/first-of.ts";
 import { invalid, readAdminRequest, refuse, type Variables } from "./admin-request.ts";
-import type { Audit } from "./access/audit.ts";
+import { type Audit, AuditUnavailable } from "./access/audit.ts";
 import { addAudit } from "./access/audit-api.ts";
 import type { OperatorAuth } from "./access/auth.ts";
 import { addChangeAll } from "./change-all-api.ts";
@@ -138,7 +138,7 @@ export function operatorApp(
   addAudit(app, audit);
   app.onError((error) => {
     console.error({ message: "operator request failed", reason: String(error) });
-    return refuse({ code: "store-unavailable" });
+    return refuse({ code: error instanceof AuditUnavailable ? "audit-unavailable" : "store-unavailable" });
   });
   return app;
 }

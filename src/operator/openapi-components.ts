@@ -117,8 +117,9 @@ export const PROBLEMS = {
   TooLarge: { status: 413, code: "body-too-large", description: "The request's body is too large.", headers: {} },
   Unavailable: {
     status: 503,
-    code: "store-unavailable",
-    description: "A shard, or Access's keys, cannot be reached.",
+    code: ["store-unavailable", "audit-unavailable"],
+    description:
+      "A shard, or Access's keys, cannot be reached; or the audit log cannot be written, so that nothing was changed and no body was read.",
     headers: { "Retry-After": "RetryAfter" },
   },
 } as const;
@@ -173,7 +174,7 @@ export function components(schemas: Json): Json {
 }
 
 function problemResponse({ code, description, headers }: (typeof PROBLEMS)[ProblemName]): Json {
-  const schema = { allOf: [schemaRef("Problem"), { properties: { code: { enum: [code] } } }] };
+  const schema = { allOf: [schemaRef("Problem"), { properties: { code: { enum: [code].flat() } } }] };
   return { description, headers: headersOf(headers), content: { "application/problem+json": { schema } } };
 }
 

@@ -1,5 +1,5 @@
 // The audit log of operators (shard/store/audit.ts), and the decorators that write it. Each entry is written before the change is made, so
-// that nothing is changed of which there is no word: if it cannot be written, the call rejects, and the API answers 503.
+// that nothing is changed of which there is no word: if it cannot be written, the call rejects with AuditUnavailable, and the API answers 503.
 
 import { parseScopeEntry } from "../../config/scope-part.ts";
 import type { Audited } from "../../core/audit.ts";
@@ -22,6 +22,13 @@ export type AuditPages = Awaited<ReturnType<Audit["page"]>>;
 /** Asks the operators' object; rejects without an answer. */
 export type AskAudit = <T>(call: AuditCall) => Promise<T>;
 
+/** It could not be written down, so it was not done. */
+export class AuditUnavailable extends Error {
+  constructor(cause: unknown) {
+    super(`the audit log cannot be written: ${String(cause)}`, { cause });
+  }
+}
+
 export class Audit {
   readonly #ask: AskAudit;
 
@@ -33,7 +40,11 @@ export class Audit {
     return this.#ask({ kind: "page", query });
   }
 
-  /** Makes a change of which the log says who, what and why. `outcomeOf` says in a few words what came of it. */
+  /**
+   * Makes a change of which the log says who, what and why. `outcomeOf` says in a few words what came of it.
+   *
+   * @throws AuditUnavailable The change has not been begun.
+   */
   async record<T>(
     { name: by, role, via, address }: Actor,
     action: Audited,
@@ -43,7 +54,9 @@ export class Audit {
   ): Promise<T> {
     const cut = target === null ? null : target.slice(0, MAX_TARGET_LENGTH);
     const entry: AuditEntry = { by, role, via, action, target: cut, reason, address };
-    const number = await this.#ask<number>({ kind: "begin", entry });
+    const number = await this.#ask<number>({ kind: "begin", entry }).catch((error: unknown) => {
+      throw new AuditUnavailable(error);
+    });
     console.warn({ message: "audit", number, ...entry });
     const result = await change().catch(async (error: unknown) => {
       // It may have been made all the same.

@@ -6,6 +6,8 @@ import { bodyLimit } from "hono/body-limit";
 import { csrf } from "hono/csrf";
 import { HTTPException } from "hono/http-exception";
 import { secureHeaders } from "hono/secure-headers";
+import { describeOperatorProblem } from "../../core/operator-problem.ts";
+import { AuditUnavailable } from "../access/audit.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
 import { auditRoutes } from "./audit.tsx";
 import { changeAllRoutes } from "./change-all.tsx";
@@ -78,6 +80,10 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
         "This form was not sent from the console. Nothing was changed. Open the console and try again.",
       );
     console.error({ message: "the console failed", reason: String(error) });
+    if (error instanceof AuditUnavailable) {
+      const { title, detail } = describeOperatorProblem({ code: "audit-unavailable" });
+      return say(c.req.raw, 503, title, detail);
+    }
     return say(c.req.raw, 503, "No answer", "A shard did not answer. Reload the page to see the current state.");
   });
   app.notFound((c) =>
