@@ -109,7 +109,7 @@ describe("doubts that are a day old", () => {
   const OLD = {
     subject: SHARD,
     shard: SHARD,
-    page: "/console/records?state=unknown&older_than=24h",
+    page: "/console/records?state=unknown&until=24h",
     data: { summary: "2 operations have been undecided for a day or longer.", count: 2 },
   };
 
