@@ -157,6 +157,12 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
 
   "text without quotes": withPath("/v1/payments"),
   "a secret without quotes": replaced("[vars.IDEMPOTENCY]", "[vars]\nAPI_TOKEN = hunter2hunter2\n\n[vars.IDEMPOTENCY]"),
+  "a secret in one line with another mistake": replaced(
+    "[vars.IDEMPOTENCY]",
+    '[env.staging]\nvars = { MODE = fast, API_TOKEN = "hunter2hunter2" }\n\n[vars.IDEMPOTENCY]',
+  ),
+  "an open list": withMethods('["POST"'),
+  "an open inline table": withMore('fingerprint = { body = "json"\n\n[[vars.ROUTES]]\npath = "/v1/orders"\n'),
   "an open quote": withPath('"/v1/payments'),
   "curly quotes": withPath("“/v1/payments”"),
   "a duration without quotes": withMore("timeout = 30s\n"),
