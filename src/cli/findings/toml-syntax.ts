@@ -37,6 +37,8 @@ const DIAGNOSES: readonly Diagnose[] = [
   writtenAgain,
   unclosedText,
   unquoted,
+  unquotedInside,
+  unclosedStructure,
 ];
 
 function otherFormat({ number, line }: Spot): Hint | null {
@@ -128,4 +130,30 @@ function unquoted({ line, number }: Spot): Hint | null {
     };
   }
   return replacing(number, before.length, value, JSON.stringify(value), "write text in quotes");
+}
+
+/** In a list or an inline table. */
+function unquotedInside({ line, number, at }: Spot): Hint | null {
+  const [value] = /^[A-Za-z/][^\s,\]}"'=]*/.exec(line.slice(at)) ?? [];
+  if (value === undefined || !/[=[,{]\s*$/.test(line.slice(0, at))) return null;
+  const word = WORDS[value.toLowerCase()];
+  if (word !== undefined) return replacing(number, at, value, word, `write ${word}, in lower case`);
+  return replacing(number, at, value, JSON.stringify(value), "write text in quotes");
+}
+
+/** A list or an inline table that goes on into what follows it. */
+function unclosedStructure({ number, reason }: Spot, lines: readonly string[]): Hint | null {
+  if (!reason.includes("structure")) return null;
+  const first = lines.findLastIndex((line, index) => index < number && /^[^#]*=\s*[[{]/.test(line));
+  const open: { readonly sign: string; readonly line: number; readonly at: number }[] = [];
+  for (const [index, line] of lines.slice(first, number).entries()) {
+    for (const match of line.matchAll(/"(?:[^"\\]|\\.)*"|'[^']*'|#.*$|[[\]{}]/g)) {
+      if (/^[[{]$/.test(match[0])) open.push({ sign: match[0], line: first + index + 1, at: match.index });
+      else if (/^[\]}]$/.test(match[0])) open.pop();
+    }
+  }
+  const last = open.findLast(({ line }) => line < number) ?? open.at(-1);
+  if (first < 0 || last === undefined) return null;
+  const closing = last.sign === "[" ? "]" : "}";
+  return { help: `close this ${last.sign} with a ${closing}`, range: spanOf(last.line, last.at, last.sign) };
 }
