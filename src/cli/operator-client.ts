@@ -3,6 +3,7 @@
 
 import * as v from "valibot";
 
+import { unreached } from "../conformance/unreachable.ts";
 import { parseJson } from "./arguments.ts";
 import { endedSchema, layoutSchema, layoutsSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
 import { forgottenSchema, previewSchema, scopeErasedSchema } from "../operator/change-schema.ts";
@@ -12,7 +13,7 @@ import { auditPageSchema } from "../operator/audit-schema.ts";
 import { outboxChangedSchema, outboxPageSchema } from "../operator/outbox-schema.ts";
 import { positionPageSchema } from "../operator/positions-schema.ts";
 import { printable } from "./look.ts";
-import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
 // What the gateway answers. A newer gateway's unknown words pass, and its unknown members are left out.
 export type RecordPage = v.InferOutput<typeof recordPageSchema>;
@@ -150,11 +151,8 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
         ...(change === undefined ? {} : { method: "POST", body: JSON.stringify(change) }),
       });
     } catch (error) {
-      const cause = error instanceof Error && error.cause !== undefined ? messageOf(error.cause) : messageOf(error);
-      throw new Failure(
-        UNUSABLE,
-        `${base} cannot be reached (${cause}): check --url, and that the gateway is running.`,
-      );
+      const { reason } = unreached(error);
+      throw new Failure(UNUSABLE, `${base} cannot be reached (${reason}): check --url, and that the gateway is running.`);
     }
     if (!response.ok) throw await refusal(response, base);
     return response;
