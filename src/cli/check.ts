@@ -1,6 +1,7 @@
 // `onceway check [FILE]`, and `npm run check-config`: shows whether a configuration can be deployed, and what it would
 // protect. Decides only what is read and printed; the rules are the Worker's own (`src/config`). Must never change a file.
 
+import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 
 import { type Command, Option } from "commander";
@@ -64,7 +65,7 @@ interface CheckOptions {
 async function check(named: string | undefined, options: CheckOptions): Promise<void> {
   const file = named ?? usualFile();
   const read = readWranglerFile(file);
-  if (read.kind === "unreadable") throw new Failure(UNUSABLE, `${read.message}; "npx onceway init" writes one`);
+  if (read.kind === "unreadable") throw new Failure(UNUSABLE, existsSync(file) ? read.message : `${read.message}; "npx onceway init" writes one`);
   const source = { file, text: read.text };
   if (read.kind === "invalid") {
     report(source, [read.finding], [], options);

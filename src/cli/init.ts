@@ -14,9 +14,9 @@ import { type Paths, wranglerToml } from "./init-file.ts";
 import { emptyJson, type JsonPlan, withGateway } from "./init-json.ts";
 import {
   askWhatIsMissing,
-  DEFAULT_NAME,
   DEFAULT_UNKNOWN,
   type PlanAnswers,
+  nameFor,
   nameProblem,
   originProblem,
   pathsProblem,
@@ -37,7 +37,7 @@ export function defineInit(command: Command): Command {
     .argument("[DIR]", "the project's folder, or the file to write", isInstalled ? "." : "wrangler.toml")
     .option("--origin <URL>", "the API behind the gateway")
     .option("--route <PATH>", "a path to protect; may be repeated, the first that matches counts", collect)
-    .option("--name <NAME>", `the Worker's name (default: "${DEFAULT_NAME}")`)
+    .option("--name <NAME>", "the Worker's name (default: its folder's)")
     .addOption(
       new Option("--unknown <WHAT>", `after a call whose outcome is not known (default: "${DEFAULT_UNKNOWN}")`).choices(
         ["hold", "retry"],
@@ -73,6 +73,7 @@ async function init(target: string, options: InitOptions): Promise<void> {
   const json = isFile ? null : jsonIn(target);
   const file = isFile ? target : (json ?? join(target, "wrangler.toml"));
   const isJson = languageOf(file) === "json";
+  const usualName = nameFor(dirname(resolve(file)));
   // What JSON there is gets what it lacks, and the program that it names stays.
   const text = isJson && existsSync(file) ? readValid(file) : null;
   const taken = isFile || json !== null ? [file] : [file, join(target, PROJECT_PATHS.main)];
@@ -80,10 +81,11 @@ async function init(target: string, options: InitOptions): Promise<void> {
   for (const path of taken.filter((one) => existsSync(one) && options.force !== true)) {
     const question = isJson ? `Add the gateway to ${path}?` : `${path} already exists. Overwrite it?`;
     if (dialogue !== null && (await askYes(dialogue, question))) continue;
-    const addition = text === null ? null : withGateway(text, { ...withDefaults(given), paths: PROJECT_PATHS });
+    const addition = text === null ? null : withGateway(text, { ...withDefaults(given, usualName), paths: PROJECT_PATHS });
     throw new Failure(REFUSED, addition === null ? existing(path, isFile) : toAdd(path, addition));
   }
-  const answers = dialogue === null ? withDefaults(given) : await askWhatIsMissing(given, dialogue);
+  const answers =
+    dialogue === null ? withDefaults(given, usualName) : await askWhatIsMissing(given, usualName, dialogue);
   const plan = { ...answers, paths: isFile ? pathsFrom(file) : PROJECT_PATHS };
   const config = isJson
     ? { file, ...withGateway(text ?? emptyJson(file, plan), plan) }
@@ -172,7 +174,7 @@ function write(files: ReadonlyMap<string, string>, secret?: string): void {
   }
 }
 
-function withDefaults({ origin, routes, name, unknown }: Partial<PlanAnswers>): PlanAnswers {
+function withDefaults({ origin, routes, name, unknown }: Partial<PlanAnswers>, usualName: string): PlanAnswers {
   if (origin === undefined || routes === undefined) {
     const missing = [
       origin === undefined ? "--origin https://api.example.com" : "",
@@ -183,7 +185,7 @@ function withDefaults({ origin, routes, name, unknown }: Partial<PlanAnswers>): 
       `Missing options, and no terminal to ask on: write ${missing.filter((part) => part !== "").join(" ")}`,
     );
   }
-  return { origin, routes, name: name ?? DEFAULT_NAME, unknown: unknown ?? DEFAULT_UNKNOWN };
+  return { origin, routes, name: name ?? usualName, unknown: unknown ?? DEFAULT_UNKNOWN };
 }
 
 function refuse(option: string, reason: string | undefined): void {

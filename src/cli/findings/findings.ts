@@ -96,6 +96,8 @@ function placeOf(path: string, environment: string | null, places: Places): Foun
   const prefix = environment === null ? "" : `env.${environment}.`;
   const steps = stepsOf(path.startsWith(prefix) ? path.slice(prefix.length) : path);
   const base = environment === null ? [] : ["env", environment];
+  // It is about the file as a whole.
+  if (steps.length === 0) return places.find(base);
   const inVars = places.find([...base, "vars", ...steps]);
   const atTop = places.find([...base, ...steps]);
   if (inVars?.isWhole === true) return inVars;

@@ -88,7 +88,7 @@ describe("refusals", () => {
     expect(refused.stderr).toContain("--force");
     expect(await readFile(file, "utf8")).toBe("mine");
     expect(await runOnceway(["init", file, ...ANSWERS, "--force"])).toMatchObject({ code: 0 });
-    expect(await readFile(file, "utf8")).toContain('name = "onceway"');
+    expect(await readFile(file, "utf8")).toMatch(/^name = "onceway-init-[a-z0-9]+"$/m);
   });
 
   it.each([
@@ -128,7 +128,7 @@ describe("the questions", () => {
       // Once the question has been drawn, as a person would.
       setImmediate(() => input.write(next[1]));
     });
-    return askWhatIsMissing({}, { input, output });
+    return askWhatIsMissing({}, "my-gateway", { input, output });
   }
 
   it("ask for missing settings, and again after an invalid answer", async () => {
@@ -143,7 +143,7 @@ describe("the questions", () => {
       origin: "https://api.example.com",
       routes: ["/v1/payments/*", "/v1/orders"],
       unknown: "retry",
-      name: "onceway",
+      name: "my-gateway",
     });
   });
 
