@@ -26,7 +26,10 @@ export function defineCheck(command: Command): Command {
     .summary("check the gateway's configuration in a wrangler.toml or wrangler.jsonc")
     .description("Checks the gateway's configuration in FILE, every [env.NAME] included. Changes nothing.")
     .usage("[FILE] [--env NAME] [--against URL] [--deny-warnings] [--json | --github] [--color WHEN]")
-    .argument("[FILE]", "what to check (default: the wrangler.json, wrangler.jsonc or wrangler.toml that Wrangler reads here)")
+    .argument(
+      "[FILE]",
+      "what to check (default: the wrangler.json, wrangler.jsonc or wrangler.toml that Wrangler reads here)",
+    )
     .option("--env <NAME>", "check only this environment")
     .option(
       "--against <URL>",
@@ -65,7 +68,8 @@ interface CheckOptions {
 async function check(named: string | undefined, options: CheckOptions): Promise<void> {
   const file = named ?? usualFile();
   const read = readWranglerFile(file);
-  if (read.kind === "unreadable") throw new Failure(UNUSABLE, existsSync(file) ? read.message : `${read.message}; "npx onceway init" writes one`);
+  if (read.kind === "unreadable")
+    throw new Failure(UNUSABLE, existsSync(file) ? read.message : `${read.message}; "npx onceway init" writes one`);
   const source = { file, text: read.text };
   if (read.kind === "invalid") {
     report(source, [read.finding], [], options);
@@ -223,11 +227,7 @@ export function problemsOf(checked: readonly CheckedEnvironment[]): readonly Con
 }
 
 /** One line for each problem, and how many there are: for commands that only use a configuration. */
-export function problemLines(
-  file: string,
-  problems: readonly ConfigProblem[],
-  language: Language,
-): readonly string[] {
+export function problemLines(file: string, problems: readonly ConfigProblem[], language: Language): readonly string[] {
   const lines = problems.map(({ path, message }) => `${file}: ${path}: ${inLanguage(language, message)}`);
   return [...lines, problemCount(problems.length)];
 }

@@ -40,7 +40,10 @@ export function withGateway(text: string, plan: GatewayPlan): JsonPlan {
   let changed = text;
   for (const { path, value, isEntry = false } of additions) {
     const at = isEntry ? [...path, -1] : path;
-    changed = applyEdits(changed, modify(changed, at, value, { formattingOptions: formOf(text), isArrayInsertion: isEntry }));
+    changed = applyEdits(
+      changed,
+      modify(changed, at, value, { formattingOptions: formOf(text), isArrayInsertion: isEntry }),
+    );
   }
   const { main } = file;
   return { text: changed, added: tableOf(additions), main: typeof main === "string" ? main : plan.paths.main };
@@ -61,12 +64,19 @@ function platformOf(file: Table): readonly Addition[] {
   const bindings = listOf(isTable(objects) ? objects["bindings"] : undefined);
   const isRecent = typeof date === "string" && date >= MIN_COMPATIBILITY_DATE;
   const isBound = bindings.some((one) => isTable(one) && one["name"] === SHARD.name);
-  const isCreated = listOf(migrations).some((one) => isTable(one) && listOf(one["new_sqlite_classes"]).includes(SHARD.class_name));
-  const migration = { tag: listOf(migrations).length === 0 ? "v1" : "onceway-v1", new_sqlite_classes: [SHARD.class_name] };
+  const isCreated = listOf(migrations).some(
+    (one) => isTable(one) && listOf(one["new_sqlite_classes"]).includes(SHARD.class_name),
+  );
+  const migration = {
+    tag: listOf(migrations).length === 0 ? "v1" : "onceway-v1",
+    new_sqlite_classes: [SHARD.class_name],
+  };
   return [
     ...(isRecent ? [] : [{ path: ["compatibility_date"], value: MIN_COMPATIBILITY_DATE }]),
     ...(listOf(flags).includes(FLAG) ? [] : [entry(["compatibility_flags"], FLAG, flags)]),
-    ...(isBound ? [] : [entry(["durable_objects", "bindings"], SHARD, isTable(objects) ? objects["bindings"] : undefined)]),
+    ...(isBound
+      ? []
+      : [entry(["durable_objects", "bindings"], SHARD, isTable(objects) ? objects["bindings"] : undefined)]),
     ...(isCreated ? [] : [entry(["migrations"], migration, migrations)]),
   ];
 }

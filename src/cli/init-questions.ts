@@ -14,7 +14,11 @@ const FALLBACK_NAME = "onceway";
 
 /** A Worker's name by its folder: two gateways of one account must not replace each other. */
 export function nameFor(folder: string): string {
-  const name = basename(folder).toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-+|-+$/g, "").slice(0, 63);
+  const name = basename(folder)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
+    .slice(0, 63);
   return nameProblem(name) === undefined ? name : FALLBACK_NAME;
 }
 

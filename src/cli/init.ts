@@ -81,7 +81,8 @@ async function init(target: string, options: InitOptions): Promise<void> {
   for (const path of taken.filter((one) => existsSync(one) && options.force !== true)) {
     const question = isJson ? `Add the gateway to ${path}?` : `${path} already exists. Overwrite it?`;
     if (dialogue !== null && (await askYes(dialogue, question))) continue;
-    const addition = text === null ? null : withGateway(text, { ...withDefaults(given, usualName), paths: PROJECT_PATHS });
+    const addition =
+      text === null ? null : withGateway(text, { ...withDefaults(given, usualName), paths: PROJECT_PATHS });
     throw new Failure(REFUSED, addition === null ? existing(path, isFile) : toAdd(path, addition));
   }
   const answers =
@@ -124,7 +125,8 @@ function existing(file: string, isFile: boolean): string {
 
 function toAdd(file: string, { added }: JsonPlan): string {
   const lacks = Object.keys(added).length > 0;
-  if (!lacks) return `${file} already exists and lacks nothing that a gateway needs: npx onceway check ${file} says what it protects.`;
+  if (!lacks)
+    return `${file} already exists and lacks nothing that a gateway needs: npx onceway check ${file} says what it protects.`;
   const json = JSON.stringify(added, null, 2);
   return `${file} already exists and was not changed. It lacks this, which --force adds and leaves the rest as it is:\n${json}`;
 }

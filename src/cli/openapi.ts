@@ -62,6 +62,7 @@ function routesOf(file: string, env: string | null): readonly Route[] {
   const environment = checkWranglerConfig(read.table).find(({ name }) => name === env);
   if (environment === undefined) throw new Failure(UNUSABLE, `${file}: there is no [env.${env}]`);
   const { config, problems } = environment;
-  if (config === null || problems.length > 0) throw new Failure(REFUSED, problemLines(file, problems, read.language).join("\n"));
+  if (config === null || problems.length > 0)
+    throw new Failure(REFUSED, problemLines(file, problems, read.language).join("\n"));
   return config.routes;
 }

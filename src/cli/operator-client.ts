@@ -152,7 +152,10 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
       });
     } catch (error) {
       const { reason } = unreached(error);
-      throw new Failure(UNUSABLE, `${base} cannot be reached (${reason}): check --url, and that the gateway is running.`);
+      throw new Failure(
+        UNUSABLE,
+        `${base} cannot be reached (${reason}): check --url, and that the gateway is running.`,
+      );
     }
     if (!response.ok) throw await refusal(response, base);
     return response;

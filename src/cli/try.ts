@@ -135,6 +135,9 @@ async function send(which: string, request: OutgoingRequest, timeoutMs: number):
   } catch (error) {
     const { reason, isUnsent } = unreached(error);
     const advice = isUnsent ? "It was not sent." : "It may have reached the origin and taken effect.";
-    throw new Failure(UNUSABLE, `${request.url.origin}: no full response to the ${which} request (${reason}). ${advice}`);
+    throw new Failure(
+      UNUSABLE,
+      `${request.url.origin}: no full response to the ${which} request (${reason}). ${advice}`,
+    );
   }
 }

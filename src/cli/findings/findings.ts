@@ -77,7 +77,8 @@ export function findingOf(
       return place?.isWhole === true ? [{ path: other, label, range: place.value }] : [];
     }),
     // What is missing cannot be replaced.
-    fix: fix === undefined || found?.isWhole !== true ? null : { range: found[fix.replace], text: written(language, fix) },
+    fix:
+      fix === undefined || found?.isWhole !== true ? null : { range: found[fix.replace], text: written(language, fix) },
   };
 }
 

@@ -201,7 +201,12 @@ function structureHint(text: string, offset: number, { line, number, at, reason 
     case "CommaExpected": {
       const before = tokensOf(text).findLast((token) => token.offset < offset);
       const end = before === undefined ? offset : before.offset + before.text.length;
-      return { help: "write a comma between the two", text: ",", at: pointAt(text, end), range: wordAt(line, number, at) };
+      return {
+        help: "write a comma between the two",
+        text: ",",
+        at: pointAt(text, end),
+        range: wordAt(line, number, at),
+      };
     }
     case "ColonExpected":
       return { help: "write : between a name and its value", range: wordAt(line, number, at) };

@@ -26,7 +26,11 @@ export interface Spot {
 
 export type Diagnose = (spot: Spot, lines: readonly string[]) => Hint | null;
 
-export function spotOf(lines: readonly string[], { line, column }: Pick<Range, "line" | "column">, reason: string): Spot {
+export function spotOf(
+  lines: readonly string[],
+  { line, column }: Pick<Range, "line" | "column">,
+  reason: string,
+): Spot {
   return { line: lines[line - 1] ?? "", number: line, at: column - 1, reason };
 }
 
@@ -35,7 +39,12 @@ export function hintFor(spot: Spot, lines: readonly string[], diagnoses: readonl
   return diagnoses.map((diagnose) => diagnose(spot, lines)).find((one) => one !== null) ?? null;
 }
 
-export function invalidFile(code: ProblemCode, message: string, { line, number, at }: Spot, hint: Hint | null): Finding {
+export function invalidFile(
+  code: ProblemCode,
+  message: string,
+  { line, number, at }: Spot,
+  hint: Hint | null,
+): Finding {
   const range = hint?.range ?? { line: number, column: at + 1, endLine: number, endColumn: at + 2 };
   // What is written instead could repeat a secret.
   const isShown = hint?.text !== undefined && secretStart(line) === null;

@@ -270,7 +270,10 @@ help: write [vars]
     mkdirSync(below);
     writeFileSync(join(below, "wrangler.toml"), `main = "../main.ts"\n${SOUND_FILE}`);
     const nested = await run("check-config.ts", join(below, "wrangler.toml"));
-    expect(nested).toMatchObject({ code: 0, stderr: expect.stringMatching(/Wrangler reads .*wrangler\.jsonc instead/) });
+    expect(nested).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/Wrangler reads .*wrangler\.jsonc instead/),
+    });
   });
 
   it("explains itself with --help", async () => {
