@@ -12,12 +12,13 @@ import { versionsFor } from "./installation.ts";
 
 const TEMPLATE = fileURLToPath(new URL("../../template/", import.meta.url));
 
-/** What `npm create cloudflare` replaces by the project's name. */
+/** What `npm create cloudflare` replaces by the project's name, in wrangler.toml and in package.json. */
 const NAME = "<WORKER_NAME>";
+const PACKAGE_NAME = "<PACKAGE_NAME>";
 
 const plan = { name: NAME, origin: "https://api.example.com", routes: ["/v1/payments/*"], unknown: "hold" } as const;
 const versions = { ...versionsFor(TEMPLATE), node: null };
-const manifest = projectPackage(NAME, versions, {});
+const manifest = projectPackage(PACKAGE_NAME, versions, {});
 const files = new Map([
   ["wrangler.toml", wranglerToml({ ...plan, paths: PROJECT_PATHS })],
   [PROJECT_PATHS.main, ENTRY],
