@@ -87,7 +87,6 @@ async function check(named: string | undefined, options: CheckOptions): Promise<
 /** A file that Wrangler does not read says nothing about what is deployed. */
 function withOthers(file: string, environment: CheckedEnvironment): CheckedEnvironment {
   const { problems, warnings } = environment;
-  const finding = (message: string): ConfigProblem => ({ path: "", code: "setting-unused", message });
   const other = readInstead(file);
   if (other !== null) {
     const isBeside = dirname(resolve(other)) === dirname(resolve(file));
@@ -102,6 +101,11 @@ function withOthers(file: string, environment: CheckedEnvironment): CheckedEnvir
     finding(`Wrangler does not read the ${name} beside this file: write here what only that file says, and remove it`),
   );
   return { ...environment, warnings: [...unread, ...warnings] };
+}
+
+/** About the file as a whole. */
+function finding(message: string): ConfigProblem {
+  return { path: "", code: "setting-unused", message };
 }
 
 function noEnvironment(name: string, all: readonly CheckedEnvironment[]): string {

@@ -34,7 +34,7 @@ export function nameProblems(own: Table): readonly ConfigProblem[] {
   const vars = isTable(own["vars"]) ? own["vars"] : {};
   return [
     ...Object.entries(own).flatMap(([name, value]) =>
-      isOurs(name, value) ? [misplaced(name)] : [...otherVars(name, value), ...otherEnvironments(name, value)],
+      isOurs(name, value) ? [misplaced(name)] : otherVars(name, value).concat(otherEnvironments(name, value)),
     ),
     ...zoneRoutes(own["routes"]),
     ...Object.entries(vars).flatMap(([name, value]) => misspelt(name, value)),

@@ -15,15 +15,21 @@ export class JsonPlaces extends Places {
 
   #addContent(node: Node, path: readonly Step[]): void {
     for (const [index, child] of (node.children ?? []).entries()) {
-      const [name, value] = child.type === "property" ? (child.children ?? []) : [null, child];
-      if (value === undefined || name === undefined) continue;
-      const step: unknown = name === null ? index : name.value;
-      if (typeof step !== "string" && typeof step !== "number") continue;
-      const at = [...path, step];
-      const key = name === null ? this.#openingOf(value) : this.rangeOf(name);
-      this.add(at, { key, value: this.#shown(value, key), head: value.type === "string" ? this.rangeOf(value) : key });
-      this.#addContent(value, at);
+      if (child.type === "property") this.#addMember(child, path);
+      else this.#addValue(child, [...path, index], this.#openingOf(child));
     }
+  }
+
+  #addMember({ children: [name, value] = [] }: Node, path: readonly Step[]): void {
+    if (name !== undefined && value !== undefined)
+      this.#addValue(value, [...path, String(name.value)], this.rangeOf(name));
+  }
+
+  #addValue(value: Node, path: readonly Step[], key: Range): void {
+    // What is missing in JSON text is missing in the text.
+    const head = value.type === "string" ? this.rangeOf(value) : key;
+    this.add(path, { key, value: this.#shown(value, key), head });
+    this.#addContent(value, path);
   }
 
   /** All of a value, but of what holds objects on several lines only its name or its bracket, as a header of TOML. */

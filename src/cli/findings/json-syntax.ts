@@ -52,15 +52,18 @@ interface Repeated {
 
 function repeatedNames(node: Node): readonly Repeated[] {
   const seen = new Map<unknown, Node>();
-  return (node.children ?? []).flatMap((child) => {
-    const [key, value] = child.children ?? [];
-    if (child.type !== "property" || key === undefined) return repeatedNames(child);
-    const name: unknown = key.value;
+  const repeated: Repeated[] = [];
+  for (const child of node.children ?? []) {
+    const [key] = child.children ?? [];
+    const name: unknown = child.type === "property" ? key?.value : null;
     const first = seen.get(name);
-    seen.set(name, key);
-    const own = first === undefined || typeof name !== "string" ? [] : [{ name, first, second: key }];
-    return [...own, ...(value === undefined ? [] : repeatedNames(value))];
-  });
+    if (key !== undefined && typeof name === "string") {
+      if (first !== undefined) repeated.push({ name, first, second: key });
+      seen.set(name, key);
+    }
+    repeated.push(...repeatedNames(child));
+  }
+  return repeated;
 }
 
 function writtenTwice(lines: readonly string[], places: JsonPlaces, { name, first, second }: Repeated): Finding {

@@ -51,10 +51,11 @@ function snapshotOf(name: string): string {
 }
 
 describe("the output for a file", () => {
-  it.each([
-    ...Object.entries(WRONG_FILES).map((file) => [...file, "wrangler.toml", FOLDER] as const),
-    ...Object.entries(WRONG_JSON_FILES).map((file) => [...file, "wrangler.jsonc", join(FOLDER, "json")] as const),
-  ])("with %s", async (name, text, file, folder) => {
+  const inJson = Object.entries(WRONG_JSON_FILES).map(([name, text]) => ({ name, text, file: "wrangler.jsonc" }));
+  const inToml = Object.entries(WRONG_FILES).map(([name, text]) => ({ name, text, file: "wrangler.toml" }));
+
+  it.each(inToml.concat(inJson))("with $name ($file)", async ({ name, text, file }) => {
+    const folder = file.endsWith(".toml") ? FOLDER : join(FOLDER, "json");
     const found = findings(text, file);
     expect(found).not.toEqual([]);
     const output = findingsText(found, { file, text }, plainLook);
