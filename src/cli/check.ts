@@ -92,19 +92,19 @@ function withOthers(file: string, environment: CheckedEnvironment): CheckedEnvir
     const isBeside = dirname(resolve(other)) === dirname(resolve(file));
     if (isBeside) {
       const message = `Wrangler reads the ${basename(other)} beside this file instead of it: write there what only this file says, and remove it`;
-      return { ...environment, problems: [finding(message), ...problems] };
+      return { ...environment, problems: [ofFile(message), ...problems] };
     }
     const message = `Wrangler reads ${other} instead of this file, because it looks for JSON in all folders above first: run it with --config ${basename(file)}, or remove that file`;
-    return { ...environment, warnings: [finding(message), ...warnings] };
+    return { ...environment, warnings: [ofFile(message), ...warnings] };
   }
   const unread = unreadBeside(file).map((name) =>
-    finding(`Wrangler does not read the ${name} beside this file: write here what only that file says, and remove it`),
+    ofFile(`Wrangler does not read the ${name} beside this file: write here what only that file says, and remove it`),
   );
   return { ...environment, warnings: [...unread, ...warnings] };
 }
 
 /** About the file as a whole. */
-function finding(message: string): ConfigProblem {
+function ofFile(message: string): ConfigProblem {
   return { path: "", code: "setting-unused", message };
 }
 
