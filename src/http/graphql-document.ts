@@ -7,9 +7,9 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
   type ValueNode,
-} from "graphql/language/ast";
-import { Kind } from "graphql/language/kinds";
-import { parse } from "graphql/language/parser";
+} from "graphql/language/ast.js";
+import { Kind } from "graphql/language/kinds.js";
+import { parse } from "graphql/language/parser.js";
 
 /** Where a mutation's key is. */
 export type DirectiveKey =

@@ -246,7 +246,7 @@ help: write [vars]
     expect(`${first}\n`).toBe(blockWith("src/cli/findings/README.md", "// money"));
   });
 
-  it("checks what Wrangler reads, and says what it does not", async () => {
+  it("checks what Wrangler reads, and says what it does not", { timeout: 90_000 }, async () => {
     const other = mkdtempSync(join(folder, "both-"));
     const toml = join(other, "wrangler.toml");
     const jsonc = join(other, "wrangler.jsonc");
