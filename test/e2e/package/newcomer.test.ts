@@ -64,14 +64,16 @@ describe("a newcomer", { timeout: 600_000 }, () => {
     });
   });
 
-  it("has got as many bytes as the page says", async () => {
+  it("has about as many bytes as the page says", async () => {
     const [, packed, unpacked] = /\(([\d.]+) MB, ([\d.]+) MB unpacked/.exec(readPage(PAGE).text) ?? [];
-    expect(((await stat(project.archive)).size / 1e6).toFixed(1)).toBe(packed);
     const { stdout } = await promisify(execFile)("tar", ["-xzOf", project.archive], {
       maxBuffer: 1e8,
       encoding: "buffer",
     });
-    expect((stdout.length / 1e6).toFixed(1)).toBe(unpacked);
+    const sizes = [(await stat(project.archive)).size, stdout.length];
+    for (const [index, said] of [packed, unpacked].entries()) {
+      expect((sizes[index] ?? 0) / 1e6 / Number(said)).toBeCloseTo(1, 0.6);
+    }
   });
 
   it("checks it, before anything else is installed", async () => {
