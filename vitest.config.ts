@@ -27,6 +27,7 @@ const ONLY_LONG = [
   "operators/console-walk",
   "operators/prometheus",
   "package/newcomer",
+  "package/template",
   "serve/demo-start",
 ];
 

@@ -1,5 +1,8 @@
-// `onceway check [FILE]`, and `npm run check-config`: shows whether a wrangler.toml can be deployed, and what it would
+// `onceway check [FILE]`, and `npm run check-config`: shows whether a configuration can be deployed, and what it would
 // protect. Decides only what is read and printed; the rules are the Worker's own (`src/config`). Must never change a file.
+
+import { existsSync } from "node:fs";
+import { basename, dirname, resolve } from "node:path";
 
 import { type Command, Option } from "commander";
 
@@ -13,19 +16,20 @@ import { checkMain } from "./findings/check-main.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { findingJson, githubAnnotation } from "./findings/formats.ts";
 import { findingsText, type Source } from "./findings/text.ts";
-import { type Finding, findingsOf, type Severity } from "./findings/findings.ts";
+import { type Finding, findingsOf, inLanguage, type Language, type Severity } from "./findings/findings.ts";
 import { jsonLine, type Look, lookOf, paintedLook, plainLook } from "./look.ts";
 import { connect, readGateway, TOKEN_FILE } from "./operator-options.ts";
-import { TomlPlaces } from "./findings/toml-places.ts";
-import { syntaxFinding } from "./findings/toml-syntax.ts";
-import { jsonBeside, problemCount, readWranglerFile } from "./wrangler-file.ts";
+import { problemCount, readInstead, readWranglerFile, unreadBeside, usualFile } from "./wrangler-file.ts";
 
 export function defineCheck(command: Command): Command {
   return command
-    .summary("check the gateway's configuration in a wrangler.toml")
+    .summary("check the gateway's configuration in a wrangler.toml or wrangler.jsonc")
     .description("Checks the gateway's configuration in FILE, every [env.NAME] included. Changes nothing.")
     .usage("[FILE] [--env NAME] [--against URL] [--deny-warnings] [--json | --github] [--color WHEN]")
-    .argument("[FILE]", "what to check", "wrangler.toml")
+    .argument(
+      "[FILE]",
+      "what to check (default: the wrangler.json, wrangler.jsonc or wrangler.toml that Wrangler reads here)",
+    )
     .option("--env <NAME>", "check only this environment")
     .option(
       "--against <URL>",
@@ -61,39 +65,47 @@ interface CheckOptions {
   readonly color: "auto" | "always" | "never";
 }
 
-async function check(file: string, options: CheckOptions): Promise<void> {
+async function check(named: string | undefined, options: CheckOptions): Promise<void> {
+  const file = named ?? usualFile();
   const read = readWranglerFile(file);
-  if (read.kind === "unreadable") throw new Failure(UNUSABLE, `${read.message}; ${adviceFor(file)}`);
+  if (read.kind === "unreadable")
+    throw new Failure(UNUSABLE, existsSync(file) ? read.message : `${read.message}; "npx onceway init" writes one`);
   const source = { file, text: read.text };
   if (read.kind === "invalid") {
-    report(source, [syntaxFinding(read.text, read.error)], [], options);
+    report(source, [read.finding], [], options);
     return;
   }
-  const { toml } = read;
-  const all = checkWranglerConfig(toml).map((environment) => withMain(file, environment, toml));
+  const { table } = read;
+  const all = checkWranglerConfig(table).map((environment) => withMain(file, environment, table));
   const chosen = all.filter(({ name }) => options.env === undefined || name === options.env);
   if (chosen.length === 0) throw new Failure(UNUSABLE, `${file}: ${noEnvironment(options.env ?? "", all)}`);
   const checked = options.against === undefined ? chosen : await compare(chosen, options.against, options);
-  const found = checked.map((environment, index) => (index === 0 ? withShadow(file, environment) : environment));
-  report(source, findingsOf(found, new TomlPlaces(read.text)), found, options);
-}
-
-/** New projects of Cloudflare have a wrangler.jsonc. */
-function adviceFor(file: string): string {
-  const json = jsonBeside(file);
-  if (json === null) return '"npx onceway init" writes one';
-  return `there is a ${json}, but the gateway's configuration is checked as TOML: write what it says into a wrangler.toml, and remove it`;
+  const found = checked.map((environment, index) => (index === 0 ? withOthers(file, environment) : environment));
+  report(source, findingsOf(found, read), found, options);
 }
 
 /** A file that Wrangler does not read says nothing about what is deployed. */
-function withShadow(file: string, environment: CheckedEnvironment): CheckedEnvironment {
-  const json = jsonBeside(file);
-  if (json === null) return environment;
-  const message = `Wrangler reads the ${json} beside this file instead of it: write here what only that file says, and remove it`;
-  return {
-    ...environment,
-    problems: [{ path: "", code: "setting-unused", message }, ...environment.problems],
-  };
+function withOthers(file: string, environment: CheckedEnvironment): CheckedEnvironment {
+  const { problems, warnings } = environment;
+  const other = readInstead(file);
+  if (other !== null) {
+    const isBeside = dirname(resolve(other)) === dirname(resolve(file));
+    if (isBeside) {
+      const message = `Wrangler reads the ${basename(other)} beside this file instead of it: write there what only this file says, and remove it`;
+      return { ...environment, problems: [ofFile(message), ...problems] };
+    }
+    const message = `Wrangler reads ${other} instead of this file, because it looks for JSON in all folders above first: run it with --config ${basename(file)}, or remove that file`;
+    return { ...environment, warnings: [ofFile(message), ...warnings] };
+  }
+  const unread = unreadBeside(file).map((name) =>
+    ofFile(`Wrangler does not read the ${name} beside this file: write here what only that file says, and remove it`),
+  );
+  return { ...environment, warnings: [...unread, ...warnings] };
+}
+
+/** About the file as a whole. */
+function ofFile(message: string): ConfigProblem {
+  return { path: "", code: "setting-unused", message };
 }
 
 function noEnvironment(name: string, all: readonly CheckedEnvironment[]): string {
@@ -103,11 +115,11 @@ function noEnvironment(name: string, all: readonly CheckedEnvironment[]): string
   return `there is no [env.${name}]${names.length === 0 ? "" : `, only ${names.join(", ")}`}`;
 }
 
-function withMain(file: string, environment: CheckedEnvironment, toml: Table): CheckedEnvironment {
+function withMain(file: string, environment: CheckedEnvironment, top: Table): CheckedEnvironment {
   const { name } = environment;
-  const environments = isTable(toml["env"]) ? toml["env"] : {};
-  const table = name === null ? toml : environments[name];
-  const { problems, warnings } = checkMain(file, isTable(table) ? table : {}, toml);
+  const environments = isTable(top["env"]) ? top["env"] : {};
+  const own = name === null ? top : environments[name];
+  const { problems, warnings } = checkMain(file, isTable(own) ? own : {}, top);
   const placed = below(name === null ? "" : `env.${name}.`);
   return {
     ...environment,
@@ -218,7 +230,8 @@ export function problemsOf(checked: readonly CheckedEnvironment[]): readonly Con
   return checked.flatMap((environment) => environment.problems);
 }
 
-/** One line for each problem, and how many there are: for a file that does not exist yet. */
-export function problemLines(file: string, problems: readonly ConfigProblem[]): readonly string[] {
-  return [...problems.map(({ path, message }) => `${file}: ${path}: ${message}`), problemCount(problems.length)];
+/** One line for each problem, and how many there are: for commands that only use a configuration. */
+export function problemLines(file: string, problems: readonly ConfigProblem[], language: Language): readonly string[] {
+  const lines = problems.map(({ path, message }) => `${file}: ${path}: ${inLanguage(language, message)}`);
+  return [...lines, problemCount(problems.length)];
 }

@@ -1,7 +1,5 @@
 // What is in a project that `onceway init` makes: everything that a gateway needs to be checked, run and deployed by itself. Pure.
 
-import { type GatewayPlan, wranglerToml } from "./init-file.ts";
-
 /** The versions that a project asks npm for. */
 export interface Versions {
   /** What npm installed, or a path to its archive: `file:../onceway-0.1.0.tgz`. */
@@ -14,29 +12,20 @@ export interface Versions {
 const PACKAGE = "node_modules/onceway";
 
 /** A project has its own entry, so that there is a place for code of its own. */
-const PATHS = {
+export const PROJECT_PATHS = {
   main: "src/index.ts",
   schema: `./${PACKAGE}/dist/config/wrangler.schema.json`,
   settings: `${PACKAGE}/src/config/README.md`,
 };
 
-const ENTRY = `export { default, KeyShard, Operators } from "onceway/worker";
+export const ENTRY = `export { default, KeyShard, Operators } from "onceway/worker";
 `;
 
-const IGNORED = `node_modules
+export const IGNORED = `node_modules
 .wrangler
 .onceway
 .dev.vars*
 `;
-
-/** The files' texts by their paths, without package.json, which may be there already. */
-export function projectFiles(plan: Omit<GatewayPlan, "paths">): ReadonlyMap<string, string> {
-  return new Map([
-    ["wrangler.toml", wranglerToml({ ...plan, paths: PATHS })],
-    [PATHS.main, ENTRY],
-    [".gitignore", IGNORED],
-  ]);
-}
 
 const SCRIPTS = { check: "onceway check", dev: "wrangler dev", deploy: "onceway check && wrangler deploy" };
 

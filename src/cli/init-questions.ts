@@ -1,6 +1,8 @@
 // What `onceway init` asks on a terminal, for what its options leave open. Each answer is checked by the rules that apply to
 // the file.
 
+import { basename } from "node:path";
+
 import { parsePathPattern } from "../config/path-pattern.ts";
 import { parseOrigin } from "../config/values.ts";
 import { askChoice, askText, type Dialogue } from "./ask.ts";
@@ -8,11 +10,26 @@ import type { GatewayPlan } from "./init-file.ts";
 
 export type PlanAnswers = Omit<GatewayPlan, "paths">;
 
-export const DEFAULT_NAME = "onceway";
+const FALLBACK_NAME = "onceway";
+
+/** A Worker's name by its folder: two gateways of one account must not replace each other. */
+export function nameFor(folder: string): string {
+  const name = basename(folder)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
+    .slice(0, 63);
+  return nameProblem(name) === undefined ? name : FALLBACK_NAME;
+}
+
 export const DEFAULT_UNKNOWN = "hold";
 
 /** Throws a Failure if the user cancels (Ctrl-C, Escape). */
-export async function askWhatIsMissing(given: Partial<PlanAnswers>, dialogue: Dialogue): Promise<PlanAnswers> {
+export async function askWhatIsMissing(
+  given: Partial<PlanAnswers>,
+  usualName: string,
+  dialogue: Dialogue,
+): Promise<PlanAnswers> {
   const origin =
     given.origin ??
     (await askText(dialogue, {
@@ -43,7 +60,7 @@ export async function askWhatIsMissing(given: Partial<PlanAnswers>, dialogue: Di
     given.name ??
     (await askText(dialogue, {
       message: "What is the Worker called?",
-      initialValue: DEFAULT_NAME,
+      initialValue: usualName,
       validate: (value) => nameProblem(value ?? ""),
     }));
   return { name, origin, routes, unknown };
@@ -52,7 +69,8 @@ export async function askWhatIsMissing(given: Partial<PlanAnswers>, dialogue: Di
 /** What is wrong and what to write instead; undefined if the value is valid. */
 export function originProblem(value: string): string | undefined {
   const parsed = parseOrigin(value);
-  return parsed.ok ? undefined : parsed.message;
+  // A binding is no answer here.
+  return parsed.ok ? undefined : parsed.message.replace(/(?:,| or) (?:or )?\{.*$/, "");
 }
 
 export function pathsProblem(paths: readonly string[]): string | undefined {

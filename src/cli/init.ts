@@ -1,50 +1,50 @@
-// `onceway init`: makes a project from a few answers, or writes a wrangler.toml alone. Decides what may be overwritten; must never
-// write a wrangler.toml that `onceway check` refuses.
+// `onceway init`: makes a project from a few answers, or writes its configuration alone. Decides what may be overwritten; must never
+// write a configuration whose top level `onceway check` refuses. In a folder with a wrangler.jsonc it adds to that one.
 
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 
 import { type Command, Option } from "commander";
-import { parse } from "smol-toml";
 
 import { checkWranglerConfig } from "../config/check-file.ts";
 import { askYes, openDialogue } from "./ask.ts";
-import { problemLines, problemsOf } from "./check.ts";
+import { problemLines } from "./check.ts";
 import { type Paths, wranglerToml } from "./init-file.ts";
+import { emptyJson, type JsonPlan, withGateway } from "./init-json.ts";
 import {
   askWhatIsMissing,
-  DEFAULT_NAME,
   DEFAULT_UNKNOWN,
   type PlanAnswers,
+  nameFor,
   nameProblem,
   originProblem,
   pathsProblem,
 } from "./init-questions.ts";
-import { projectFiles, projectPackage } from "./init-project.ts";
+import { ENTRY, IGNORED, PROJECT_PATHS, projectPackage } from "./init-project.ts";
 import { CODE, isInstalled, readTable, versionsFor } from "./installation.ts";
 import { collect } from "./arguments.ts";
 import { columns } from "./look.ts";
-import { jsonBeside } from "./wrangler-file.ts";
+import { languageOf, parseWranglerText, readWranglerFile, wranglerFileIn } from "./wrangler-file.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
 export function defineInit(command: Command): Command {
   return command
-    .summary("make a project, or write a wrangler.toml")
+    .summary("make a project, or write its configuration alone")
     .description(
-      "Makes the project of a gateway in front of your API in DIR; or writes DIR alone, if its name ends in .toml. Asks on a terminal for what the options leave open.",
+      "Makes the project of a gateway in front of your API in DIR; or writes DIR alone, if its name ends in .toml, .jsonc or .json. A wrangler.jsonc that is there gets what it lacks, and keeps the rest. Asks on a terminal for what the options leave open.",
     )
     .argument("[DIR]", "the project's folder, or the file to write", isInstalled ? "." : "wrangler.toml")
     .option("--origin <URL>", "the API behind the gateway")
     .option("--route <PATH>", "a path to protect; may be repeated, the first that matches counts", collect)
-    .option("--name <NAME>", `the Worker's name (default: "${DEFAULT_NAME}")`)
+    .option("--name <NAME>", "the Worker's name (default: its folder's)")
     .addOption(
       new Option("--unknown <WHAT>", `after a call whose outcome is not known (default: "${DEFAULT_UNKNOWN}")`).choices(
         ["hold", "retry"],
       ),
     )
     .option("-y, --yes", "ask nothing: take the defaults for what is not given")
-    .option("-f, --force", "overwrite files without asking")
+    .option("-f, --force", "overwrite files, and add to a wrangler.jsonc, without asking")
     .addHelpText("after", "\nExit codes: 0 written, 1 a file already exists, 2 wrong or missing answers.")
     .action(init);
 }
@@ -69,56 +69,99 @@ async function init(target: string, options: InitOptions): Promise<void> {
     ...(name === undefined ? {} : { name }),
     ...(unknown === undefined ? {} : { unknown }),
   };
-  const isFile = target.endsWith(".toml");
-  const taken = isFile ? [target] : ["wrangler.toml", "src/index.ts"].map((file) => join(target, file));
-  const toml = isFile ? target : join(target, "wrangler.toml");
-  const json = jsonBeside(toml);
-  if (json !== null) {
-    const advice = "rename it, run this again, and write what it says into the new file";
-    throw new Failure(REFUSED, `${json} exists, and Wrangler would read it instead of ${toml}: ${advice}.`);
-  }
+  const isFile = /\.(?:toml|jsonc?)$/.test(target);
+  const json = isFile ? null : jsonIn(target);
+  const file = isFile ? target : (json ?? join(target, "wrangler.toml"));
+  const isJson = languageOf(file) === "json";
+  const usualName = nameFor(dirname(resolve(file)));
+  // What JSON there is gets what it lacks, and the program that it names stays.
+  const text = isJson && existsSync(file) ? readValid(file) : null;
+  const taken = isFile || json !== null ? [file] : [file, join(target, PROJECT_PATHS.main)];
   const dialogue = options.yes === true ? null : openDialogue();
-  for (const file of taken.filter((one) => existsSync(one) && options.force !== true)) {
-    const overwrites = dialogue !== null && (await askYes(dialogue, `${file} already exists. Overwrite it?`));
-    if (!overwrites) {
-      const other = isFile ? "FILE" : "DIR";
-      throw new Failure(REFUSED, `${file} already exists and was not changed: name another ${other}, or use --force.`);
-    }
+  for (const path of taken.filter((one) => existsSync(one) && options.force !== true)) {
+    const question = isJson ? `Add the gateway to ${path}?` : `${path} already exists. Overwrite it?`;
+    if (dialogue !== null && (await askYes(dialogue, question))) continue;
+    const addition =
+      text === null ? null : withGateway(text, { ...withDefaults(given, usualName), paths: PROJECT_PATHS });
+    throw new Failure(REFUSED, addition === null ? existing(path, isFile) : toAdd(path, addition));
   }
-  const answers = dialogue === null ? withDefaults(given) : await askWhatIsMissing(given, dialogue);
-  if (isFile) writeFile(target, answers);
-  else writeProject(target, answers);
+  const answers =
+    dialogue === null ? withDefaults(given, usualName) : await askWhatIsMissing(given, usualName, dialogue);
+  const plan = { ...answers, paths: isFile ? pathsFrom(file) : PROJECT_PATHS };
+  const config = isJson
+    ? { file, ...withGateway(text ?? emptyJson(file, plan), plan) }
+    : { file, text: wranglerToml(plan), main: plan.paths.main };
+  refuseInvalid(config);
+  if (isFile) writeAlone(config);
+  else writeProject(target, config, answers);
 }
 
-function writeFile(file: string, answers: PlanAnswers): void {
-  const text = wranglerToml({ ...answers, paths: pathsFrom(file) });
-  refuseInvalid(file, text);
+interface PlannedFile {
+  readonly file: string;
+  readonly text: string;
+  /** Seen from the file. */
+  readonly main: string;
+}
+
+/** The JSON that Wrangler reads in a folder, if it is there itself: nothing else in the folder counts. */
+function jsonIn(folder: string): string | null {
+  const read = wranglerFileIn(folder);
+  if (read === null || languageOf(read) === "toml") return null;
+  const file = join(folder, basename(read));
+  if (resolve(file) === resolve(read)) return file;
+  const advice = `run npx onceway init ${join(folder, "wrangler.json")} instead, or rename that file`;
+  throw new Failure(REFUSED, `Wrangler would read ${read} instead of a wrangler.toml in ${folder}: ${advice}.`);
+}
+
+function readValid(file: string): string {
+  const read = readWranglerFile(file);
+  if (read.kind === "read") return read.text;
+  throw new Failure(UNUSABLE, `${read.message}. Nothing was written: npx onceway check ${file} shows what to write.`);
+}
+
+function existing(file: string, isFile: boolean): string {
+  return `${file} already exists and was not changed: name another ${isFile ? "FILE" : "DIR"}, or use --force.`;
+}
+
+function toAdd(file: string, { added }: JsonPlan): string {
+  const lacks = Object.keys(added).length > 0;
+  if (!lacks)
+    return `${file} already exists and lacks nothing that a gateway needs: npx onceway check ${file} says what it protects.`;
+  const json = JSON.stringify(added, null, 2);
+  return `${file} already exists and was not changed. It lacks this, which --force adds and leaves the rest as it is:\n${json}`;
+}
+
+function writeAlone({ file, text }: PlannedFile): void {
   write(new Map([[file, text]]));
   console.log(nextSteps(file));
 }
 
-function writeProject(folder: string, answers: PlanAnswers): void {
-  const files = new Map([...projectFiles(answers)].map(([path, text]) => [join(folder, path), text]));
-  const toml = join(folder, "wrangler.toml");
-  refuseInvalid(toml, files.get(toml) ?? "");
+function writeProject(folder: string, { file, text, main }: PlannedFile, answers: PlanAnswers): void {
+  const program = join(folder, main);
+  // A file in JSON has been added to, and what it named before stays.
+  const isOwn = languageOf(file) === "json" && existsSync(program);
+  const files = new Map([[file, text]]);
+  if (!isOwn) files.set(program, ENTRY);
+  const ignored = join(folder, ".gitignore");
+  if (!existsSync(ignored)) files.set(ignored, IGNORED);
   const manifest = join(folder, "package.json");
   const before = existsSync(manifest) ? readTable(manifest) : {};
   const versions = versionsFor(resolve(folder));
   files.set(manifest, `${JSON.stringify(projectPackage(answers.name, versions, before), null, 2)}\n`);
-  // What the project's owner has made of these stays.
-  if (existsSync(join(folder, ".gitignore"))) files.delete(join(folder, ".gitignore"));
   const secrets = join(folder, ".dev.vars");
   if (!existsSync(secrets)) files.set(secrets, `ADMIN_TOKEN=${randomBytes(32).toString("hex")}\n`);
   write(files, secrets);
-  console.log(projectSteps(folder, answers));
+  console.log(projectSteps(folder, answers, isOwn ? program : null));
 }
 
-/** Valid answers can still make an invalid file, so the checker decides. */
-function refuseInvalid(file: string, text: string): void {
-  const problems = problemsOf(checkWranglerConfig(parse(text)));
-  if (problems.length > 0) {
-    throw new Failure(UNUSABLE, ["Nothing was written, because of", ...problemLines(file, problems)].join("\n"));
-  }
+/** Valid answers can still make an invalid file, so the checker decides. What other environments lack, it says later. */
+function refuseInvalid({ file, text }: PlannedFile): void {
+  const read = parseWranglerText(file, text);
+  if (read.kind !== "read") throw new Failure(UNUSABLE, read.message);
+  const problems = checkWranglerConfig(read.table).flatMap((one) => (one.name === null ? one.problems : []));
+  if (problems.length === 0) return;
+  const lines = problemLines(file, problems, read.language);
+  throw new Failure(UNUSABLE, ["Nothing was written, because of", ...lines].join("\n"));
 }
 
 /** Only this user may read `secret`. */
@@ -133,7 +176,7 @@ function write(files: ReadonlyMap<string, string>, secret?: string): void {
   }
 }
 
-function withDefaults({ origin, routes, name, unknown }: Partial<PlanAnswers>): PlanAnswers {
+function withDefaults({ origin, routes, name, unknown }: Partial<PlanAnswers>, usualName: string): PlanAnswers {
   if (origin === undefined || routes === undefined) {
     const missing = [
       origin === undefined ? "--origin https://api.example.com" : "",
@@ -144,7 +187,7 @@ function withDefaults({ origin, routes, name, unknown }: Partial<PlanAnswers>): 
       `Missing options, and no terminal to ask on: write ${missing.filter((part) => part !== "").join(" ")}`,
     );
   }
-  return { origin, routes, name: name ?? DEFAULT_NAME, unknown: unknown ?? DEFAULT_UNKNOWN };
+  return { origin, routes, name: name ?? usualName, unknown: unknown ?? DEFAULT_UNKNOWN };
 }
 
 function refuse(option: string, reason: string | undefined): void {
@@ -162,7 +205,8 @@ function pathsFrom(file: string): Paths {
   return { main: seen(CODE.main), schema: seen(CODE.schema), settings: seen(CODE.settings) };
 }
 
-function projectSteps(folder: string, { routes }: PlanAnswers): string {
+/** `program`: one that was there, and is not the gateway's. */
+function projectSteps(folder: string, { routes }: PlanAnswers, program: string | null): string {
   const isHere = resolve(folder) === resolve(".");
   const path = routes[0]?.replace(/\/\*$/, "") ?? "/PATH";
   const steps = [
@@ -174,7 +218,19 @@ function projectSteps(folder: string, { routes }: PlanAnswers): string {
     ["npx wrangler deploy", "the gateway on Cloudflare"],
   ];
   const where = isHere ? "The project is in this folder." : `The project is in ${folder}.`;
-  return [`${where} Next:`, ...columns(steps).map((line) => `  ${line}`)].join("\n");
+  return [
+    ...(program === null ? [] : [...programSteps(program), ""]),
+    `${where} Next:`,
+    ...columns(steps).map((line) => `  ${line}`),
+  ].join("\n");
+}
+
+function programSteps(program: string): readonly string[] {
+  return [
+    `${program} was left as it is. If it has other work to do, write export { KeyShard } from "onceway" there, and see`,
+    '"In a Worker of your own" in node_modules/onceway/src/package/README.md. If not, replace all of it by this line:',
+    `  ${ENTRY.trimEnd()}`,
+  ];
 }
 
 function nextSteps(file: string): string {

@@ -30,6 +30,10 @@ export const CODE = {
   settings: join(PACKAGE_DIR, "src/config/README.md"),
 };
 
+export function ownVersion(): string {
+  return v.parse(OWN, readTable(join(PACKAGE_DIR, "package.json"))).version;
+}
+
 /** What a project in `folder` has to ask npm for, to get what runs here. */
 export function versionsFor(folder: string): Versions {
   const { version, devDependencies: tools } = v.parse(OWN, readTable(join(PACKAGE_DIR, "package.json")));

@@ -7,6 +7,7 @@ import { defineForget, defineRelease, defineResolve } from "./change.ts";
 import { defineCheck } from "./check.ts";
 import { defineConformance } from "./conformance.ts";
 import { defineInit } from "./init.ts";
+import { ownVersion } from "./installation.ts";
 import { defineLayouts } from "./layouts.ts";
 import { defineLs } from "./ls.ts";
 import { defineOpenapi } from "./openapi.ts";
@@ -22,6 +23,7 @@ import { defineTry } from "./try.ts";
 
 const program = newCommand("onceway")
   .description("Makes, checks and operates an idempotency gateway.")
+  .version(ownVersion(), "-v, --version", "print the version of this package")
   .addHelpText(
     "after",
     "\nls, show, release, resolve, forget, outbox, positions, tail, layouts, audit, sign-out and try --queue talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",

@@ -4,7 +4,14 @@
 import { type KeySource } from "../config/key-source.ts";
 import type { Route } from "../config/resolved.ts";
 import { formatDuration } from "../config/units.ts";
-import { findOperations, type Members, membersOf, type ProtectedOperation } from "./openapi-operations.ts";
+import {
+  findOperations,
+  type Members,
+  membersAt,
+  membersOf,
+  type ProtectedOperation,
+  stepsOf,
+} from "./openapi-operations.ts";
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = { readonly [name: string]: Json };
@@ -23,8 +30,9 @@ export interface Additions {
 }
 
 export function additionsTo(description: Members, routes: readonly Route[]): Additions {
-  const { operations, idle } = findOperations(description, routes);
-  const notes = idle.map(({ path, methods }) => `route ${path} (${methods.join(", ")}) protects no operation here`);
+  const { operations, idle, notes: unread } = findOperations(description, routes);
+  const notes = [...unread];
+  notes.push(...idle.map(({ path, methods }) => `route ${path} (${methods.join(", ")}) protects no operation here`));
   if (operations.length === 0) return { additions: [], notes, operationCount: 0 };
   const changes = operations.map((one) => operationUpdate(one, description, notes));
   const ofOperations = operations.map(({ at }, index) => ({ at, update: changes[index] ?? {} }));
@@ -37,11 +45,10 @@ export function additionsTo(description: Members, routes: readonly Route[]): Add
 }
 
 function operationUpdate(
-  { at, route, operation, pathItem }: ProtectedOperation,
+  { name: where, route, operation, pathItem }: ProtectedOperation,
   description: Members,
   notes: string[],
 ): JsonObject {
-  const where = `${at[2].toUpperCase()} ${at[1]}`;
   const parameters = keyParameters(route).filter(
     ({ name }) => ![operation, pathItem].some((one) => declares(one["parameters"], name, description)),
   );
@@ -81,12 +88,8 @@ function declares(parameters: unknown, name: string, description: Members): bool
 
 /** Of this document; another one's is not read. */
 function resolve(reference: string, description: Members): Members {
-  if (!reference.startsWith("#/")) return {};
-  return reference
-    .slice(2)
-    .split("/")
-    .map((token) => decodeURIComponent(token).replaceAll("~1", "/").replaceAll("~0", "~"))
-    .reduce<Members>((one, token) => membersOf(one[token]), description);
+  const steps = stepsOf(reference);
+  return steps === null ? {} : membersAt(description, steps);
 }
 
 const isHeader = (source: KeySource): source is Extract<KeySource, { kind: "header" }> => source.kind === "header";

@@ -1,7 +1,20 @@
 // An OpenAPI description as text: reads it, and writes it with what was added, or the additions alone as an Overlay. Comments,
-// order and style of a YAML file stay as they are.
+// order and style of a YAML file stay as they are, but for spaces, and aliases in operations that get more.
 
-import { type Document, isMap, type Node, isScalar, parseDocument, stringify } from "yaml";
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isNode,
+  isScalar,
+  type Node,
+  parseDocument,
+  Scalar,
+  stringify,
+  visit,
+} from "yaml";
 import { messageOf } from "./exit-codes.ts";
 import type { Addition, JsonObject } from "./openapi-additions.ts";
 import { type Members, membersOf } from "./openapi-operations.ts";
@@ -15,20 +28,23 @@ export interface Description {
 /** The description, or what is wrong with the text, with the line where that is known. */
 export function readDescription(text: string): Description | { readonly problem: string } {
   // JSON is YAML.
-  const document = parseDocument(text, { prettyErrors: true });
+  const isJson = text.trimStart().startsWith("{");
+  const language = isJson ? "JSON" : "YAML";
+  const document = parseDocument(text, { prettyErrors: true, merge: true });
   const [error] = document.errors;
+  if (error?.code === "MULTIPLE_DOCS") return { problem: ": it holds several documents: keep the one with the paths" };
   if (error !== undefined) {
     const line = error.linePos?.[0];
     const where = line === undefined ? "" : `:${line.line}:${line.col}`;
     return {
-      problem: `${where}: not valid YAML: ${error.message.split("\n")[0]?.replace(/ at line \d+, column \d+:?$/, "")}`,
+      problem: `${where}: not valid ${language}: ${error.message.split("\n")[0]?.replace(/ at line \d+, column \d+:?$/, "")}`,
     };
   }
   let read: unknown;
   try {
     read = document.toJS();
   } catch (failure) {
-    return { problem: `: not valid YAML: ${messageOf(failure)}` };
+    return { problem: `: not valid ${language}: ${messageOf(failure)}` };
   }
   const members = membersOf(read);
   const { openapi, swagger, paths } = members;
@@ -36,7 +52,7 @@ export function readDescription(text: string): Description | { readonly problem:
   if (!/^3\.\d/.test(String(openapi)))
     return { problem: ': no OpenAPI description: write openapi: "3.1.0" at its top' };
   if (Object.keys(membersOf(paths)).length === 0) return { problem: ": it has no paths" };
-  return { document, members, isJson: text.trimStart().startsWith("{") };
+  return { document, members, isJson };
 }
 
 /** The description with all additions. */
@@ -49,12 +65,47 @@ export function mergedText({ document, isJson }: Description, additions: readonl
 /** As the Overlay Specification says: objects are merged, lists are appended to, and everything else is replaced (1.0.0, section 4.4.3). */
 function merge(document: Document, at: readonly string[], update: JsonObject): void {
   for (const [name, value] of Object.entries(update)) {
+    own(document, [...at, name]);
     const place = keysIn(document, [...at, name]);
     const isThere = document.hasIn(place);
     if (Array.isArray(value) && isThere) for (const one of value) document.addIn(place, nodeOf(document, one));
     else if (isObject(value) && isThere) merge(document, [...at, name], value);
     else document.setIn(place, nodeOf(document, value));
   }
+}
+
+/**
+ * Makes what leads to a place, and the place itself, stand there alone: an alias becomes what it stands for, and what has an anchor is
+ * written out where aliases stand for it. Otherwise one operation's additions would be another's too.
+ */
+function own(document: Document, path: readonly string[]): void {
+  for (let length = 1; length <= path.length; length += 1) {
+    const place = keysIn(document, path.slice(0, length));
+    const node: unknown = document.getIn(place, true);
+    if (isAlias(node)) {
+      document.setIn(place, copyOf(node.resolve(document)));
+    } else if (isCollection(node) && node.anchor !== undefined) {
+      const { anchor } = node;
+      visit(document, {
+        Alias: (_, alias) => {
+          const copy = alias.source === anchor ? copyOf(node) : undefined;
+          return isNode(copy) ? copy : undefined;
+        },
+      });
+      delete node.anchor;
+    }
+    const map: unknown = document.getIn(place, true);
+    // What is merged into it could otherwise be replaced, but not added to.
+    if (isMap(map) && map.items.some(({ key }) => isScalar(key) && key.source === "<<"))
+      document.setIn(place, document.createNode(map.toJS(document)));
+  }
+}
+
+/** Without its anchors: a document has each once. */
+function copyOf(node: ReturnType<Alias["resolve"]>): unknown {
+  const copy: unknown = (node ?? new Scalar(null)).clone();
+  if (isNode(copy)) visit(copy, { Value: (_, one) => void delete one.anchor });
+  return copy;
 }
 
 /** Equal parts are written out: an alias would surprise who reads the file. */

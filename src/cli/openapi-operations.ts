@@ -8,8 +8,10 @@ export type Members = Readonly<Record<string, unknown>>;
 
 /** One operation that a route protects. */
 export interface ProtectedOperation {
-  /** Its place: `["paths", "/v1/payments", "post"]`. */
-  readonly at: readonly [string, string, string];
+  /** `POST /v1/payments`. */
+  readonly name: string;
+  /** Its place: `["paths", "/v1/payments", "post"]`, or that of a path item that the path refers to. */
+  readonly at: readonly string[];
   readonly route: Route;
   readonly operation: Members;
   readonly pathItem: Members;
@@ -19,24 +21,71 @@ export interface Found {
   readonly operations: readonly ProtectedOperation[];
   /** The routes that protect no operation of the description. */
   readonly idle: readonly Route[];
+  /** Why an operation could not be looked at. */
+  readonly notes: readonly string[];
+}
+
+interface Place {
+  readonly at: readonly string[];
+  readonly item: Members;
 }
 
 const METHODS: ReadonlySet<string> = new Set(["post", "put", "patch", "delete", "get", "head", "options", "trace"]);
 
 export function findOperations(description: Members, routes: readonly Route[]): Found {
   const operations: ProtectedOperation[] = [];
-  for (const [path, item] of Object.entries(membersOf(description["paths"]))) {
-    const pathItem = membersOf(item);
+  const notes: string[] = [];
+  const taken = new Set<string>();
+  const paths = Object.entries(membersOf(description["paths"]));
+  const shared = paths.map(([, item]) => membersOf(item)["$ref"]);
+  for (const [path, item] of paths) {
+    const place = placeOf(path, membersOf(item), description);
+    if (typeof place === "string") {
+      notes.push(place);
+      continue;
+    }
+    const pathItem = place.item;
+    const reference = membersOf(item)["$ref"];
+    const isShared = reference !== undefined && shared.filter((one) => one === reference).length > 1;
     for (const [method, value] of Object.entries(pathItem)) {
       if (!METHODS.has(method)) continue;
       const operation = membersOf(value);
       const full = prefixOf(operation["servers"] ?? pathItem["servers"] ?? description["servers"]) + path;
       const route = routes.find((one) => one.methods.includes(method.toUpperCase()) && covers(one.path, full));
-      if (route !== undefined) operations.push({ at: ["paths", path, method], route, operation, pathItem });
+      if (route === undefined) continue;
+      const at = [...place.at, method];
+      const name = `${method.toUpperCase()} ${path}`;
+      // What is added there holds for all paths that refer to it.
+      if (isShared)
+        notes.push(`${name}: its path item is also that of other paths, so what was added holds for them too`);
+      if (!taken.has(at.join("\n"))) operations.push({ name, at, route, operation, pathItem });
+      taken.add(at.join("\n"));
     }
   }
   const busy = new Set(operations.map(({ route }) => route));
-  return { operations, idle: routes.filter((route) => !busy.has(route)) };
+  return { operations, idle: routes.filter((route) => !busy.has(route)), notes };
+}
+
+/** Where the operations of a path are: there, or where its `$ref` leads. A text says why that is not known. */
+function placeOf(path: string, item: Members, description: Members): Place | string {
+  const reference = item["$ref"];
+  if (typeof reference !== "string") return { at: ["paths", path], item };
+  const at = stepsOf(reference);
+  if (at === null) return `${path}: its path item is in another file (${reference}): bundle the description first`;
+  return { at, item: membersAt(description, at) };
+}
+
+/** The steps of a reference into this document; `null`: into another one. */
+export function stepsOf(reference: string): readonly string[] | null {
+  if (!reference.startsWith("#/")) return null;
+  return reference
+    .slice(2)
+    .split("/")
+    .map((token) => decodeURIComponent(token).replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+export function membersAt(description: Members, steps: readonly string[]): Members {
+  return steps.reduce<Members>((one, step) => membersOf(one[step]), description);
 }
 
 export function membersOf(value: unknown): Members {

@@ -11,17 +11,17 @@ import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { printableLines } from "./look.ts";
 import { additionsTo } from "./openapi-additions.ts";
 import { mergedText, overlayText, readDescription } from "./openapi-document.ts";
-import { readWranglerFile } from "./wrangler-file.ts";
+import { readWranglerFile, usualFile } from "./wrangler-file.ts";
 
 export function defineOpenapi(command: Command): Command {
   return command
     .summary("add the keys, problems and statuses of protected operations to an OpenAPI description")
     .description(
-      "Reads SPEC (OpenAPI 3, YAML or JSON) and the routes of a wrangler.toml, and prints SPEC with what clients of the\n" +
+      "Reads SPEC (OpenAPI 3, YAML or JSON) and the routes of a configuration, and prints SPEC with what clients of the\n" +
         "protected operations need to know. What SPEC has already stays as it is, comments included. Changes no file.",
     )
     .argument("<SPEC>", "the description of the API behind the gateway")
-    .option("--config <FILE>", "the gateway's configuration", "wrangler.toml")
+    .option("--config <FILE>", "the gateway's configuration (default: what Wrangler reads here)")
     .option("--env <NAME>", "the routes of this environment, not those of the top level")
     .option("--overlay", "print only the additions, as an OpenAPI Overlay 1.0.0")
     .option("-o, --output <FILE>", "write there, not to standard output")
@@ -33,13 +33,13 @@ export function defineOpenapi(command: Command): Command {
 }
 
 interface OpenapiOptions {
-  readonly config: string;
+  readonly config?: string;
   readonly env?: string;
   readonly overlay?: boolean;
   readonly output?: string;
 }
 
-function addToSpec(file: string, { config, env, overlay, output }: OpenapiOptions): void {
+function addToSpec(file: string, { config = usualFile(), env, overlay, output }: OpenapiOptions): void {
   const description = readDescription(readBytes(file).toString());
   if ("problem" in description) throw new Failure(REFUSED, `${file}${description.problem}`);
   const { additions, notes, operationCount } = additionsTo(description.members, routesOf(config, env ?? null));
@@ -59,9 +59,10 @@ function addToSpec(file: string, { config, env, overlay, output }: OpenapiOption
 function routesOf(file: string, env: string | null): readonly Route[] {
   const read = readWranglerFile(file);
   if (read.kind !== "read") throw new Failure(read.kind === "unreadable" ? UNUSABLE : REFUSED, read.message);
-  const environment = checkWranglerConfig(read.toml).find(({ name }) => name === env);
+  const environment = checkWranglerConfig(read.table).find(({ name }) => name === env);
   if (environment === undefined) throw new Failure(UNUSABLE, `${file}: there is no [env.${env}]`);
   const { config, problems } = environment;
-  if (config === null || problems.length > 0) throw new Failure(REFUSED, problemLines(file, problems).join("\n"));
+  if (config === null || problems.length > 0)
+    throw new Failure(REFUSED, problemLines(file, problems, read.language).join("\n"));
   return config.routes;
 }

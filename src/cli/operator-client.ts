@@ -4,6 +4,7 @@
 import * as v from "valibot";
 
 import type { Change } from "../core/timeline.ts";
+import { unreached } from "../conformance/unreachable.ts";
 import { parseJson } from "./arguments.ts";
 import { endedSchema, layoutSchema, layoutsSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
 import { allChangedSchema } from "../operator/change-all-schema.ts";
@@ -14,7 +15,7 @@ import { auditPageSchema } from "../operator/audit-schema.ts";
 import { outboxChangedSchema, outboxPageSchema } from "../operator/outbox-schema.ts";
 import { positionPageSchema } from "../operator/positions-schema.ts";
 import { printable } from "./look.ts";
-import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
 // What the gateway answers. A newer gateway's unknown words pass, and its unknown members are left out.
 export type RecordPage = v.InferOutput<typeof recordPageSchema>;
@@ -170,10 +171,10 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
         ...(change === undefined ? {} : { method: "POST", body: JSON.stringify(change) }),
       });
     } catch (error) {
-      const cause = error instanceof Error && error.cause !== undefined ? messageOf(error.cause) : messageOf(error);
+      const { reason } = unreached(error);
       throw new Failure(
         UNUSABLE,
-        `${base} cannot be reached (${cause}): check --url, and that the gateway is running.`,
+        `${base} cannot be reached (${reason}): check --url, and that the gateway is running.`,
       );
     }
     if (!response.ok) throw await refusal(response, base);

@@ -6,10 +6,11 @@ import { randomUUID } from "node:crypto";
 import { type Command, Option } from "commander";
 
 import { parseDuration } from "../config/units.ts";
+import { unreached } from "../conformance/unreachable.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { collect } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
-import { Failure, messageOf, OK, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { Failure, OK, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { oneGateway, type OperatorOptions, TOKEN_FILE } from "./operator-options.ts";
 import { type Answer, type OutgoingRequest, sendOnce } from "./send.ts";
 import { fetchPolicy, readGatewayMarks } from "./gateway-marks.ts";
@@ -132,13 +133,11 @@ async function send(which: string, request: OutgoingRequest, timeoutMs: number):
   try {
     return await sendOnce(request, timeoutMs);
   } catch (error) {
-    const isRefused = error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
-    const advice = isRefused
-      ? "Nothing listens there: check the URL, and that the gateway is running."
-      : "It may have reached the origin and taken effect.";
+    const { reason, isUnsent } = unreached(error);
+    const advice = isUnsent ? "It was not sent." : "It may have reached the origin and taken effect.";
     throw new Failure(
       UNUSABLE,
-      `${request.url.origin}: no full response to the ${which} request (${messageOf(error)}). ${advice}`,
+      `${request.url.origin}: no full response to the ${which} request (${reason}). ${advice}`,
     );
   }
 }

@@ -1,42 +1,115 @@
-// Reads a wrangler.toml for the commands that check it. Decides how an unusable file is reported; knows no setting.
+// Finds and reads a project's configuration for the commands that need it: wrangler.json, wrangler.jsonc or wrangler.toml. Decides
+// which of them counts, as Wrangler does, and how an unusable file is reported; knows no setting.
 
-import { existsSync, readFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { readFileSync, statSync } from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
 
-import { parse, TomlError, type TomlTable } from "smol-toml";
+import { parse, TomlError } from "smol-toml";
 
-/** `unreadable`: the file does not exist or may not be read. `invalid`: it is not TOML. Messages name the file. */
+import type { Table } from "../config/read-settings.ts";
+import type { Finding, Language } from "./findings/findings.ts";
+import { readJson } from "./findings/json-syntax.ts";
+import type { Places } from "./findings/places.ts";
+import { TomlPlaces } from "./findings/toml-places.ts";
+import { syntaxFinding } from "./findings/toml-syntax.ts";
+
+/** In the order in which Wrangler looks for them, each in this folder and all folders above, before it looks for the next. */
+const NAMES = ["wrangler.json", "wrangler.jsonc", "wrangler.toml"] as const;
+
+/** `unreadable`: the file does not exist or may not be read. `invalid`: it is not in its language. Messages name the file. */
 export type WranglerFile =
-  | { readonly kind: "read"; readonly toml: TomlTable; readonly text: string }
+  | {
+      readonly kind: "read";
+      readonly table: Table;
+      readonly text: string;
+      readonly places: Places;
+      readonly language: Language;
+    }
   | { readonly kind: "unreadable"; readonly message: string }
-  | { readonly kind: "invalid"; readonly message: string; readonly text: string; readonly error: TomlError };
+  | { readonly kind: "invalid"; readonly message: string; readonly text: string; readonly finding: Finding };
 
 export function readWranglerFile(file: string): WranglerFile {
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = textOf(readFileSync(file));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return { kind: "unreadable", message: `${file}: cannot be read (${reason})` };
   }
+  return parseWranglerText(file, text);
+}
+
+/** `file` says in which language `text` is. */
+export function parseWranglerText(file: string, text: string): WranglerFile {
+  if (languageOf(file) === "json") {
+    const read = readJson(text);
+    if (!read.ok) return invalid(file, text, read.finding);
+    return { kind: "read", table: read.table, text, places: read.places, language: "json" };
+  }
   try {
-    return { kind: "read", toml: parse(text), text };
+    return { kind: "read", table: parse(text), text, places: new TomlPlaces(text), language: "toml" };
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    const reason = error.message.split("\n")[0]?.replace("Invalid TOML document: ", "");
-    return {
-      kind: "invalid",
-      message: `${file}:${error.line}:${error.column}: not valid TOML: ${reason}`,
-      text,
-      error,
-    };
+    return invalid(file, text, syntaxFinding(text, error));
   }
 }
 
-/** The file that Wrangler reads instead of this wrangler.toml, because it looks for JSON first; `null`: none is beside it. */
-export function jsonBeside(file: string): string | null {
-  if (basename(file) !== "wrangler.toml") return null;
-  return ["wrangler.json", "wrangler.jsonc"].find((name) => existsSync(join(dirname(file), name))) ?? null;
+function invalid(file: string, text: string, finding: Finding): WranglerFile {
+  const { line, column } = finding.range ?? { line: 1, column: 1 };
+  return { kind: "invalid", message: `${file}:${line}:${column}: ${finding.message}`, text, finding };
+}
+
+/** By its name, as Wrangler tells them apart. */
+export function languageOf(file: string): Language {
+  return /\.jsonc?$/.test(file) ? "json" : "toml";
+}
+
+/** Throws for what Wrangler does not read. */
+function textOf(bytes: Buffer): string {
+  const [first, second] = bytes;
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) {
+    throw new Error("it is UTF-16: save it as UTF-8");
+  }
+  return bytes.toString("utf8").replace(/^\uFEFF/, "");
+}
+
+/** What Wrangler reads in a folder where it is given no file; `null`: there is none. Relative to where this program runs. */
+export function wranglerFileIn(folder: string): string | null {
+  for (const name of NAMES) {
+    for (const above of foldersFrom(resolve(folder))) {
+      const file = join(above, name);
+      if (isFile(file)) return relative("", file);
+    }
+  }
+  return null;
+}
+
+/** What a command reads without an argument. */
+export function usualFile(): string {
+  return wranglerFileIn(".") ?? "wrangler.toml";
+}
+
+/** The file that Wrangler reads instead of this one; `null`: it reads this one, or only where it is named. */
+export function readInstead(file: string): string | null {
+  if (!NAMES.some((name) => name === basename(file))) return null;
+  const other = wranglerFileIn(dirname(file));
+  return other === null || resolve(other) === resolve(file) ? null : other;
+}
+
+/** Files beside this one that Wrangler does not read because of it. */
+export function unreadBeside(file: string): readonly string[] {
+  const at = NAMES.findIndex((name) => name === basename(file));
+  if (at < 0 || readInstead(file) !== null) return [];
+  return NAMES.slice(at + 1).filter((name) => isFile(join(dirname(file), name)));
+}
+
+function foldersFrom(folder: string): readonly string[] {
+  const above = dirname(folder);
+  return above === folder ? [folder] : [folder, ...foldersFrom(above)];
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** How many problems there are, in words. */

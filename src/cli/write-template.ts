@@ -6,18 +6,25 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
-import { projectFiles, projectPackage } from "./init-project.ts";
+import { wranglerToml } from "./init-file.ts";
+import { ENTRY, IGNORED, PROJECT_PATHS, projectPackage } from "./init-project.ts";
 import { versionsFor } from "./installation.ts";
 
 const TEMPLATE = fileURLToPath(new URL("../../template/", import.meta.url));
 
-/** What `npm create cloudflare` replaces by the project's name. */
+/** What `npm create cloudflare` replaces by the project's name, in wrangler.toml and in package.json. */
 const NAME = "<WORKER_NAME>";
+const PACKAGE_NAME = "<PACKAGE_NAME>";
 
 const plan = { name: NAME, origin: "https://api.example.com", routes: ["/v1/payments/*"], unknown: "hold" } as const;
 const versions = { ...versionsFor(TEMPLATE), node: null };
-const manifest = projectPackage(NAME, versions, {});
-const files = new Map([...projectFiles(plan), ["package.json", `${JSON.stringify(manifest, null, 2)}\n`]]);
+const manifest = projectPackage(PACKAGE_NAME, versions, {});
+const files = new Map([
+  ["wrangler.toml", wranglerToml({ ...plan, paths: PROJECT_PATHS })],
+  [PROJECT_PATHS.main, ENTRY],
+  [".gitignore", IGNORED],
+  ["package.json", `${JSON.stringify(manifest, null, 2)}\n`],
+]);
 
 const { values } = parseArgs({ options: { check: { type: "boolean", default: false } } });
 for (const [name, text] of files) {

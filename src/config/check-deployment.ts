@@ -86,6 +86,11 @@ function dateProblems(prefix: string, own: Table, top: Table): readonly ConfigPr
 function flagProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
   if (prefix !== "" && own["compatibility_flags"] === undefined) return [];
   const flags = own["compatibility_flags"] ?? top["compatibility_flags"];
+  if (typeof flags === "string") {
+    const message = `must be a list: write compatibility_flags = [${JSON.stringify(flags)}]`;
+    const fix = { replace: "value", text: `[${JSON.stringify(flags)}]` } as const;
+    return [{ path: `${prefix}compatibility_flags`, code: "compatibility-invalid", message, fix }];
+  }
   if (!Array.isArray(flags) || !flags.includes(FORBIDDEN_FLAG)) return [];
   const message = `"${FORBIDDEN_FLAG}" aborts the origin call when the client leaves: write the flags without it`;
   const path = `${prefix}compatibility_flags[${flags.indexOf(FORBIDDEN_FLAG)}]`;
@@ -95,7 +100,7 @@ function flagProblems(prefix: string, own: Table, top: Table): readonly ConfigPr
 /** Without it, an object works for clients that have gone. */
 export function flagWarnings(own: Table, top: Table): readonly ConfigProblem[] {
   const flags = own["compatibility_flags"] ?? top["compatibility_flags"];
-  if (Array.isArray(flags) && flags.includes(WANTED_FLAG)) return [];
+  if (typeof flags === "string" || (Array.isArray(flags) && flags.includes(WANTED_FLAG))) return [];
   const others = Array.isArray(flags) ? flags.filter((one) => typeof one === "string" && one !== FORBIDDEN_FLAG) : [];
   const list = `[${[...others, WANTED_FLAG].map((flag) => JSON.stringify(flag)).join(", ")}]`;
   const message =

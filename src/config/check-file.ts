@@ -8,7 +8,7 @@ import { nameProblems, nameWarnings } from "./check-names.ts";
 import { consumerProblems } from "./check-queues.ts";
 import { originNotes, reachProblems, reachWarnings } from "./check-reach.ts";
 import { secretProblems, secretWarnings } from "./check-secrets.ts";
-import { below, type ConfigProblem, type ProblemCode } from "./config-problem.ts";
+import { below, type ConfigProblem, type ProblemCode, valueFix } from "./config-problem.ts";
 import { hasRules, lackingBindings, notInherited } from "./check-inherited.ts";
 import type { BindingKind } from "./in-force.ts";
 import { unusedDestinations } from "./publish-checks.ts";
@@ -18,6 +18,7 @@ import { operatorVariables } from "./read-operators.ts";
 import { readConfig, routeVariables } from "./read.ts";
 import { destinationVariables } from "./read-destinations.ts";
 import { queueVariables } from "./read-queues.ts";
+import { nearestName } from "./nearest-name.ts";
 import { isTable, type Table } from "./read-settings.ts";
 import type { Config, Route } from "./resolved.ts";
 import { isCredential, scopePartName } from "./scope-part.ts";
@@ -183,12 +184,25 @@ export function configWarnings(config: Config): readonly ConfigProblem[] {
 
 function routeWarnings(route: Route): readonly ConfigProblem[] {
   return [
+    ...misspeltMethods(route),
     ...sharedVerification(route),
     ...failingOpen(route),
     ...comparedCredential(route),
     ...withoutCookies(route),
     ...leavingOut(route),
   ];
+}
+
+const METHODS = ["POST", "PATCH", "PUT", "DELETE"];
+
+/** A method that no client sends leaves its route without requests. */
+function misspeltMethods({ name, methods }: Route): readonly ConfigProblem[] {
+  return methods.flatMap((method, index) => {
+    const nearest = METHODS.includes(method) ? null : nearestName(method, METHODS);
+    if (nearest === null) return [];
+    const message = `"${method}" is a method of your own; did you mean "${nearest}"?`;
+    return [{ path: `${name}.methods[${index}]`, code: "setting-invalid" as const, message, fix: valueFix(nearest) }];
+  });
 }
 
 function unusedIdentities(identities: readonly Identity[], routes: readonly Route[]): readonly ConfigProblem[] {

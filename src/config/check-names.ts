@@ -34,7 +34,7 @@ export function nameProblems(own: Table): readonly ConfigProblem[] {
   const vars = isTable(own["vars"]) ? own["vars"] : {};
   return [
     ...Object.entries(own).flatMap(([name, value]) =>
-      isOurs(name, value) ? [misplaced(name)] : otherVars(name, value),
+      isOurs(name, value) ? [misplaced(name)] : otherVars(name, value).concat(otherEnvironments(name, value)),
     ),
     ...zoneRoutes(own["routes"]),
     ...Object.entries(vars).flatMap(([name, value]) => misspelt(name, value)),
@@ -51,6 +51,17 @@ function otherVars(name: string, value: unknown): readonly ConfigProblem[] {
   if (ours === undefined) return [];
   const message = `holds ${ours}, which is a variable; did you mean "vars"?`;
   return [{ path: name, code: "setting-misplaced", message, fix: { replace: "key", text: "vars" } }];
+}
+
+/** `[environments.staging.vars.IDEMPOTENCY]`. */
+function otherEnvironments(name: string, value: unknown): readonly ConfigProblem[] {
+  if (name === "env" || !isTable(value)) return [];
+  const [environment] = Object.entries(value).flatMap(([one, table]) =>
+    isTable(table) && isTable(table["vars"]) && Object.keys(table["vars"]).some(isConfiguration) ? [one] : [],
+  );
+  if (environment === undefined) return [];
+  const message = `holds variables of "${environment}", and nothing reads them; did you mean "env"?`;
+  return [{ path: name, code: "setting-misplaced", message, fix: { replace: "key", text: "env" } }];
 }
 
 function misplaced(name: string): ConfigProblem {
@@ -83,7 +94,8 @@ function misspelt(name: string, value: unknown): readonly ConfigProblem[] {
 export function nameWarnings(own: Table): readonly ConfigProblem[] {
   return Object.entries(own).flatMap(([name, value]) => {
     const isKnown = WRANGLER.includes(name) || OTHERS.has(name) || isConfiguration(name);
-    const nearest = isKnown || otherVars(name, value).length > 0 ? null : nearestName(name, WRANGLER);
+    const isTold = otherVars(name, value).length > 0 || otherEnvironments(name, value).length > 0;
+    const nearest = isKnown || isTold ? null : nearestName(name, WRANGLER);
     if (nearest === null) return [];
     const message = `is unknown to wrangler, which ignores it; did you mean "${nearest}"?`;
     return [{ path: name, code: "setting-unknown" as const, message, fix: { replace: "key" as const, text: nearest } }];

@@ -76,12 +76,15 @@ function secretProblem(
   };
 }
 
-/** Where the value of a secret begins in a line of TOML, from 0; null if nothing in it looks like one. */
+/** Where the value of a secret begins in a line of TOML or JSON, from 0; null if nothing in it looks like one. */
 export function secretStart(line: string): number | null {
-  const [before = "", name = ""] = /^\s*"?([A-Z][A-Z0-9_]*)"?\s*=\s*/.exec(line) ?? [];
-  if (SECRET_NAME.test(name)) return before.length;
+  const names = [...line.matchAll(/(?<![\w-])(["']?)(\w+)\1\s*[=:]\s*/g)];
+  // Settings in lower case hold the names of secrets.
+  const named = names.find(([, , name = ""]) => name === name.toUpperCase() && SECRET_NAME.test(name));
+  if (named !== undefined) return named.index + named[0].length;
   if (formOf(line) === null && !URL_WITH_PASSWORD.test(line)) return null;
-  return /^[^=]*=?\s*/.exec(line)?.[0].length ?? 0;
+  const [first] = names;
+  return first === undefined ? 0 : first.index + first[0].length;
 }
 
 /** Whose secret a text contains; null if it has no known form. */

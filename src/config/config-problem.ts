@@ -1,9 +1,10 @@
 // What a check of the configuration finds: where, what, and, where that is certain, what to write instead. Says nothing about
-// lines and columns: whoever has the file finds them from the path (cli/findings/toml-places.ts).
+// lines and columns: whoever has the file finds them from the path (cli/findings/places.ts).
 
 /** Each kind of problem with what it means. The codes are an interface: `check --json` gives them to scripts. */
 export const PROBLEM_CODES = {
   "toml-invalid": "the file is not TOML",
+  "json-invalid": "the file is not JSON, or has a name twice",
   "setting-invalid": "the value is not one that the setting takes",
   "setting-unknown": "there is no setting of that name",
   "setting-misplaced": "the setting or table belongs elsewhere in the file",

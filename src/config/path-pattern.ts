@@ -40,6 +40,7 @@ export function parsePathPattern(path: string): Parsed<readonly PathPattern[]> {
   if (IN_BRACES.test(path)) {
     return refuse(`parameters have a colon here, and no braces: write "${meant}"`, meant);
   }
+  if (/^\^|\$$/.test(path)) return refuse('is compared as a path pattern, not as a regular expression: write "/v1/*"');
   if (!path.startsWith("/")) return refuse(`must start with "/": write "${meant}"`, meant);
   // Hono's regular-expression router keeps its own marks in this form.
   if (/[@#][0-9]/.test(path))

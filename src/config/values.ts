@@ -19,6 +19,8 @@ const ENTRYPOINT = new RegExp(ENTRYPOINT_PATTERN);
 /** Methods that are safe to repeat by definition (RFC 9110, 9.2.1), or that never reach a Worker as themselves. */
 const REPEATABLE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"]);
 
+const EVERY_METHOD: ReadonlySet<string> = new Set(["ALL", "ANY", "*"]);
+
 const ORIGIN_ADVICE = 'write "https://api.example.com", { binding = "NAME" } or { entrypoint = "NAME" }';
 
 /** `origin = "https://…"`, which may carry a path prefix (kept without its last slash), or `{ binding = "NAME" }`. */
@@ -55,6 +57,9 @@ export function parseOrigin(
 /** A host alone is a URL that lacks its scheme. */
 function refuseOrigin(value: string): Parsed<never> {
   const wrong = "must be an absolute http or https URL";
+  // As one comes to write it who was told to begin with a slash.
+  const bare = value.trim().replace(/^\/+/, "");
+  if (bare !== value && URL.canParse(bare) && parseOrigin(bare).ok) return refuse(`${wrong}: write "${bare}"`, bare);
   if (!/^[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::\d+)?(?:\/[^\s?#]*)?$/i.test(value) || value.startsWith("http")) {
     return refuse(`${wrong}: ${ORIGIN_ADVICE}`);
   }
@@ -104,9 +109,13 @@ export function parseHeaderName(value: string): Parsed<string> {
 
 export function parseMethod(value: string): Parsed<string> {
   const upper = value.toUpperCase();
-  if (!TOKEN.test(value)) return refuse(`"${value}" is not a method: write "POST"`);
-  // "ALL" would reach the router as "every method".
-  if (upper === "ALL") return refuse('name the methods one by one: write ["POST", "PATCH"]');
+  if (!TOKEN.test(value)) {
+    const names = upper.match(/\b(?:POST|PATCH|PUT|DELETE)\b/g) ?? ["POST"];
+    const each = names.map((name) => `"${name}"`).join(", ");
+    return refuse(`"${value}" is not a method: write ${each}`);
+  }
+  // "ALL" would reach the router as "every method", and no request has the others.
+  if (EVERY_METHOD.has(upper)) return refuse('name the methods one by one: write ["POST", "PATCH"]');
   if (REPEATABLE_METHODS.has(upper)) {
     return refuse(`${upper} is safe to repeat without a key: leave it out (write ["POST", "PATCH"])`);
   }

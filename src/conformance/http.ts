@@ -1,7 +1,7 @@
 // A raw HTTP/1.1 client over TCP or TLS, for exact bytes: odd targets, repeated or malformed headers, connections that are reset
 // midway. It sends what it is given and checks nothing. One request per connection.
 
-import { connect, type Socket } from "node:net";
+import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { createResponseParser } from "./http-response.ts";
 import type { HeaderPair, RawHead, RawResponse } from "./http-response.ts";
@@ -43,7 +43,7 @@ export interface OpenRequest {
   /** Stops reading until `resume` and keeps the connection open, so the sender has to wait. */
   pause(): void;
   resume(): void;
-  /** Ends the connection with a reset (RST), like a client that crashes. */
+  /** Ends the connection with a reset (RST), like a client that crashes; with TLS, without its closing words. */
   reset(): void;
 }
 
@@ -62,7 +62,8 @@ export function openRequest(request: RawRequest): OpenRequest {
   for (const { promise } of [sent, head, response, piece]) promise.catch(() => {});
 
   const socket = openSocket(request);
-  const deadline = setTimeout(() => fail(new Error("the request took too long")), request.timeoutMs ?? 30_000);
+  const timeoutMs = request.timeoutMs ?? 30_000;
+  const deadline = setTimeout(() => fail(new Error(`nothing came within ${timeoutMs / 1_000} s`)), timeoutMs);
 
   function fail(error: Error): void {
     clearTimeout(deadline);
@@ -119,13 +120,16 @@ export function openRequest(request: RawRequest): OpenRequest {
     write: (bytes) => void socket.write(bytes),
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
-    reset: () => void socket.resetAndDestroy(),
+    // Node resets TCP only; a connection of TLS ends without a word, which a server cannot take for a client that waits either.
+    reset: () => void (request.isSecure === true ? socket.destroy() : socket.resetAndDestroy()),
   };
 }
 
 function openSocket({ host, port, from, isSecure = false }: RawRequest): Socket {
   const where = { host, port, ...(from === undefined ? {} : { localAddress: from }) };
-  return isSecure ? connectTls({ ...where, servername: host, ALPNProtocols: ["http/1.1"] }) : connect(where);
+  // An address is no server's name (RFC 6066, section 3).
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  return isSecure ? connectTls({ ...where, ...name, ALPNProtocols: ["http/1.1"] }) : connect(where);
 }
 
 interface Deferred<T> {

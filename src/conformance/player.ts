@@ -9,6 +9,7 @@ import { type OpenRequest, openRequest, type RawRequest } from "./http.ts";
 import type { HeaderPair } from "./http-response.ts";
 import type { Expectation, Origin } from "./origin.ts";
 import { type Target, TOKEN_HEADER } from "./target.ts";
+import { unreached } from "./unreachable.ts";
 
 export interface Stage {
   readonly target: Target;
@@ -210,7 +211,7 @@ function where({ base }: Target): Pick<RawRequest, "host" | "port" | "isSecure">
 }
 
 function replyTo({ response }: OpenRequest): Promise<Reply> {
-  return response.catch((error: unknown) => ({ lost: error instanceof Error ? error.message : String(error) }));
+  return response.catch((error: unknown) => ({ lost: unreached(error).reason }));
 }
 
 /** Whether it was there in time. A rejection is not. */

@@ -2,6 +2,7 @@
 
 import { type Case, type Level, levelOf, type Need, type Policy, type Verdict } from "./case.ts";
 import { hasAnswerOf } from "./findings.ts";
+import { headerValue } from "./http-response.ts";
 import { ask, play, type Stage } from "./player.ts";
 import type { Origin } from "./origin.ts";
 import { readPolicy } from "./policy.ts";
@@ -85,6 +86,10 @@ async function greet(stage: Stage): Promise<void> {
   if ("lost" in reply) throw new NotTestable(`${what}: no answer (${reply.lost}).`);
   if (reply.status < 200 || reply.status > 299) {
     const text = reply.body.subarray(0, 300).toString();
+    const location = headerValue(reply, "location");
+    if (reply.status < 400 && location !== null) {
+      throw new NotTestable(`${what}: a first request was sent on to ${location} (${reply.status}): write that URL.`);
+    }
     throw new NotTestable(
       `${what}: a first request got ${reply.status}, so nothing can be tested. Its path, body and credential must be valid: --path, --body, --header.\n${text}`,
     );

@@ -1,8 +1,15 @@
 // What a GraphQL document may do when it is executed: whether some operation that may be chosen is a mutation, and which key its
 // directive @idempotent gives. What cannot be told counts as a mutation: one must never pass as something else.
 
-import type { DirectiveNode, DocumentNode, OperationDefinitionNode, ValueNode } from "graphql/language/ast";
-import { parse } from "graphql/language/parser";
+import {
+  type DirectiveNode,
+  type DocumentNode,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+  type ValueNode,
+} from "graphql/language/ast.js";
+import { Kind } from "graphql/language/kinds.js";
+import { parse } from "graphql/language/parser.js";
 
 /** Where a mutation's key is. */
 export type DirectiveKey =
@@ -33,9 +40,11 @@ export function readDocument(document: string, operationNames: readonly string[]
   if (document.length > MAX_DOCUMENT_LENGTH) return UNKNOWN;
   const parsed = parsedDocument(document);
   if (parsed === null) return UNKNOWN;
-  const operations = parsed.definitions.filter((definition) => definition.kind === "OperationDefinition");
+  const operations = parsed.definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
   const named = operations.filter(({ name }) => name !== undefined && operationNames.includes(name.value));
-  const mutations = (named.length === 0 ? operations : named).filter(({ operation }) => operation === "mutation");
+  const mutations = (named.length === 0 ? operations : named).filter(
+    ({ operation }) => operation === OperationTypeNode.MUTATION,
+  );
   if (mutations.length === 0) return { kind: "other" };
   return { kind: "mutation", keys: mutations.flatMap(keysOf) };
 }
@@ -50,7 +59,7 @@ function parsedDocument(document: string): DocumentNode | null {
 }
 
 function keysOf(mutation: OperationDefinitionNode): readonly DirectiveKey[] {
-  const fields = mutation.selectionSet.selections.filter(({ kind }) => kind === "Field");
+  const fields = mutation.selectionSet.selections.filter(({ kind }) => kind === Kind.FIELD);
   return [mutation, ...fields]
     .flatMap(({ directives = [] }) => directives)
     .filter(({ name }) => name.value === "idempotent")
@@ -59,7 +68,7 @@ function keysOf(mutation: OperationDefinitionNode): readonly DirectiveKey[] {
 
 function keyOf(directive: DirectiveNode, { variableDefinitions = [] }: OperationDefinitionNode): DirectiveKey {
   const given = directive.arguments?.find(({ name }) => name.value === "key")?.value;
-  if (given?.kind !== "Variable") {
+  if (given?.kind !== Kind.VARIABLE) {
     const text = textOf(given);
     return text === null ? { kind: "invalid" } : { kind: "text", text };
   }
@@ -70,5 +79,5 @@ function keyOf(directive: DirectiveNode, { variableDefinitions = [] }: Operation
 
 /** The directive's argument is a string. An ID may be written as a whole number. */
 function textOf(value: ValueNode | undefined): string | null {
-  return value?.kind === "StringValue" || value?.kind === "IntValue" ? value.value : null;
+  return value?.kind === Kind.STRING || value?.kind === Kind.INT ? value.value : null;
 }

@@ -7,7 +7,7 @@ import { parseDuration } from "../config/units.ts";
 export const USAGE = `Usage: npx onceway serve [OPTIONS]            runs the gateway on this machine
        npx onceway serve health [OPTIONS]     checks a running gateway; exit code 0 if it is healthy, else 1
 
-  --config FILE    the configuration file (wrangler.toml)
+  --config FILE    the configuration file (the wrangler.json, wrangler.jsonc or wrangler.toml that Wrangler reads here)
   --env NAME       the environment [env.NAME] of that file
   --state DIR      where records are kept (.onceway/state); must be on a local disk
   --host ADDRESS   the address to listen on (127.0.0.1); 0.0.0.0 or :: for all interfaces
@@ -22,7 +22,8 @@ Exit codes: 0 stopped after every exchange ended; 1 could not start, or exchange
 
 export interface ServeOptions {
   readonly command: "serve" | "health" | "help";
-  readonly config: string;
+  /** `null`: what Wrangler reads here. */
+  readonly config: string | null;
   readonly env: string | null;
   readonly state: string;
   readonly host: string;
@@ -41,7 +42,7 @@ export function readOptions(args: readonly string[]): ServeOptions {
     args: [...args],
     allowPositionals: true,
     options: {
-      config: { type: "string", default: "wrangler.toml" },
+      config: { type: "string" },
       env: { type: "string" },
       state: { type: "string", default: ".onceway/state" },
       host: { type: "string", default: "127.0.0.1" },
@@ -56,7 +57,7 @@ export function readOptions(args: readonly string[]): ServeOptions {
   });
   return {
     command: values.help ? "help" : readCommand(positionals),
-    config: values.config,
+    config: values.config ?? null,
     env: values.env ?? null,
     state: values.state,
     host: readHost(values.host),

@@ -1,9 +1,7 @@
-// What a wrangler.toml means outside Cloudflare: decides what plain workerd supports. A setting is a problem if ignoring it
+// What a configuration means outside Cloudflare: decides what plain workerd supports. A setting is a problem if ignoring it
 // would change who gets which response or where a request goes; it is a warning if ignoring it only removes a feature. Pure.
 
 import { dirname, resolve } from "node:path";
-
-import type { TomlTable } from "smol-toml";
 
 import type { CheckedEnvironment } from "../config/check-file.ts";
 import type { Layout } from "../config/layout.ts";
@@ -24,15 +22,15 @@ export interface SelfHosting {
   readonly warnings: readonly string[];
 }
 
-/** `file` is the path of `toml`. The last parameter is the environment to run; its configuration is already checked. */
+/** `file` is the path of what was read as `top`. The last parameter is the environment to run; its configuration is already checked. */
 export function selfHosting(
   file: string,
-  toml: TomlTable,
+  top: Table,
   { name, config }: Omit<CheckedEnvironment, "config"> & { readonly config: Config },
 ): SelfHosting {
-  const own = name === null ? toml : tableOf(tableOf(toml["env"])[name]);
+  const own = name === null ? top : tableOf(tableOf(top["env"])[name]);
   const prefix = name === null ? "" : `env.${name}.`;
-  const inherited = (member: string): unknown => own[member] ?? toml[member];
+  const inherited = (member: string): unknown => own[member] ?? top[member];
   const main = inherited("main");
   return {
     main: resolve(dirname(file), typeof main === "string" ? main : "src/index.ts"),

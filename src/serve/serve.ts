@@ -1,10 +1,11 @@
-// `onceway serve`: runs the gateway of wrangler.toml on plain workerd, with its records on this machine's disk. It checks the
+// `onceway serve`: runs the gateway of a configuration on plain workerd, with its records on this machine's disk. It checks the
 // configuration, locks the state directory, bundles the Worker and runs it. It starts nothing if the configuration is invalid.
 
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-import { problemCount, readWranglerFile } from "../cli/wrangler-file.ts";
+import { inLanguage, type Language } from "../cli/findings/findings.ts";
+import { problemCount, readWranglerFile, usualFile } from "../cli/wrangler-file.ts";
 import { checkWranglerConfig } from "../config/check-file.ts";
 import { readConfig } from "../config/read.ts";
 import { describeConfig } from "../config/describe.ts";
@@ -121,14 +122,14 @@ interface Plan {
 
 /** `null` if there are problems; it prints them all. */
 function readPlan(options: ServeOptions): Plan | null {
-  const file = options.config;
+  const file = options.config ?? usualFile();
   const read = readWranglerFile(file);
   if (read.kind !== "read") return refuse([read.message]);
-  const checked = checkWranglerConfig(read.toml).find(({ name }) => name === options.env);
+  const checked = checkWranglerConfig(read.table).find(({ name }) => name === options.env);
   if (checked === undefined) return refuse([`${file}: has no environment [env.${options.env}]`]);
-  if (checked.config === null) return refuse(lines(file, checked.problems));
+  if (checked.config === null) return refuse(lines(file, checked.problems, read.language));
 
-  const hosting = selfHosting(file, read.toml, { ...checked, config: checked.config });
+  const hosting = selfHosting(file, read.table, { ...checked, config: checked.config });
   const secrets = readSecrets({
     file: options.secretsFile,
     required: [...hosting.requiredSecrets, ...options.secretNames],
@@ -136,11 +137,11 @@ function readPlan(options: ServeOptions): Plan | null {
     taken: hosting.objects.map(({ name }) => name),
   });
   const listener = listenerProblems(checked.config, options.operatorPort);
-  const problems = [...lines(file, [...hosting.problems, ...listener]), ...secrets.problems.map(lineOf)];
+  const problems = [...lines(file, [...hosting.problems, ...listener], read.language), ...secrets.problems.map(lineOf)];
   if (problems.length > 0) return refuse(problems);
   // As the Worker will read it: only here are its secrets known.
   const reading = readConfig({ ...hosting.vars, ...secrets.values });
-  if (!reading.ok) return refuse(lines(file, reading.problems));
+  if (!reading.ok) return refuse(lines(file, reading.problems, read.language));
   console.log(describeConfig(checked.config));
   for (const warning of hosting.warnings) console.warn(`${file}: warning: ${warning}`);
   return { hosting, secrets };
@@ -152,8 +153,8 @@ function refuse(problems: readonly string[]): null {
   return null;
 }
 
-function lines(file: string, problems: readonly ConfigProblem[]): readonly string[] {
-  return problems.map((problem) => `${file}: ${lineOf(problem)}`);
+function lines(file: string, problems: readonly ConfigProblem[], language: Language): readonly string[] {
+  return problems.map((problem) => `${file}: ${inLanguage(language, lineOf(problem))}`);
 }
 
 function lineOf({ path, message }: ConfigProblem): string {

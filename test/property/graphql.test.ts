@@ -2,7 +2,7 @@
 // whatever it executes as something else passes.
 
 import fc from "fast-check";
-import { getOperationAST, parse } from "graphql";
+import { getOperationAST, Kind, parse } from "graphql";
 import { expect, it } from "vitest";
 import { readDocument } from "../../src/http/graphql-document.ts";
 
@@ -48,7 +48,9 @@ function executed(source: string, operationName: string | null): Execution | nul
   try {
     const parsed = parse(source);
     const kind = getOperationAST(parsed, operationName)?.operation;
-    const names = parsed.definitions.flatMap((one) => (one.kind === "OperationDefinition" ? [one.name?.value] : []));
+    const names = parsed.definitions.flatMap((one) =>
+      one.kind === Kind.OPERATION_DEFINITION ? [one.name?.value] : [],
+    );
     return kind === undefined ? null : { kind, isValid: new Set(names).size === names.length };
   } catch {
     return null;

@@ -1,12 +1,22 @@
 // What a check found in one file, with its place in the text: the problems of src/config, which know only paths, and the lines and
-// columns of toml-places.ts. Pure; text.ts and formats.ts print it.
+// columns of places.ts. Pure; text.ts and formats.ts print it.
 
 import type { CheckedEnvironment } from "../../config/check-file.ts";
-import type { ConfigProblem, ProblemCode } from "../../config/config-problem.ts";
-import { type Range, stepsOf, type TomlPlaces } from "./toml-places.ts";
+import type { ConfigProblem, ProblemCode, Replacement } from "../../config/config-problem.ts";
+import { inJson } from "./json-words.ts";
+import { type Found, type Places, type Range, stepsOf } from "./places.ts";
 
 /** An error fails the check. A note is right as it is. */
 export type Severity = "error" | "warning" | "note";
+
+/** In which a file is written, and advice about it. */
+export type Language = "toml" | "json";
+
+/** A file as findings see it. */
+export interface CheckedText {
+  readonly language: Language;
+  readonly places: Places;
+}
 
 export interface Finding {
   readonly severity: Severity;
@@ -29,11 +39,11 @@ interface RelatedFinding {
   readonly range: Range;
 }
 
-export function findingsOf(checked: readonly CheckedEnvironment[], places: TomlPlaces): readonly Finding[] {
+export function findingsOf(checked: readonly CheckedEnvironment[], text: CheckedText): readonly Finding[] {
   const all = ({ name, problems, warnings, notes }: CheckedEnvironment): readonly (readonly Finding[])[] => [
-    problems.map((problem) => findingOf("error", problem, name, places)),
-    warnings.map((problem) => findingOf("warning", problem, name, places)),
-    notes.map((problem) => findingOf("note", problem, name, places)),
+    problems.map((problem) => findingOf("error", problem, name, text)),
+    warnings.map((problem) => findingOf("warning", problem, name, text)),
+    notes.map((problem) => findingOf("note", problem, name, text)),
   ];
   return checked.flatMap((environment) => all(environment).flatMap((findings) => findings.toSorted(byPlace)));
 }
@@ -52,7 +62,7 @@ export function findingOf(
   severity: Severity,
   { path, message, code = "setting-invalid", fix, related = [] }: ConfigProblem,
   environment: string | null,
-  places: TomlPlaces,
+  { language, places }: CheckedText,
 ): Finding {
   const found = placeOf(path, environment, places);
   const part = found?.isWhole === false ? "head" : KEY_CODES.has(code) ? "key" : "value";
@@ -60,22 +70,35 @@ export function findingOf(
     severity,
     code,
     path,
-    ...splitMessage(message),
+    ...splitMessage(inLanguage(language, message)),
     range: found === null ? null : found[part],
     related: related.flatMap(({ path: other, label }) => {
       const place = placeOf(other, environment, places);
       return place?.isWhole === true ? [{ path: other, label, range: place.value }] : [];
     }),
     // What is missing cannot be replaced.
-    fix: fix === undefined || found?.isWhole !== true ? null : { range: found[fix.replace], text: fix.text },
+    fix:
+      fix === undefined || found?.isWhole !== true ? null : { range: found[fix.replace], text: written(language, fix) },
   };
 }
 
+/** What a problem says, in the file's own language. */
+export function inLanguage(language: Language, message: string): string {
+  return language === "json" ? inJson(message) : message;
+}
+
+function written(language: Language, { replace, text }: Replacement): string {
+  if (language === "toml") return text;
+  return replace === "key" ? JSON.stringify(text) : inJson(text);
+}
+
 /** Problems name variables without `vars`, as the gateway sees them, and everything else from the top of the environment. */
-function placeOf(path: string, environment: string | null, places: TomlPlaces): ReturnType<TomlPlaces["find"]> {
+function placeOf(path: string, environment: string | null, places: Places): Found | null {
   const prefix = environment === null ? "" : `env.${environment}.`;
   const steps = stepsOf(path.startsWith(prefix) ? path.slice(prefix.length) : path);
   const base = environment === null ? [] : ["env", environment];
+  // It is about the file as a whole.
+  if (steps.length === 0) return places.find(base);
   const inVars = places.find([...base, "vars", ...steps]);
   const atTop = places.find([...base, ...steps]);
   if (inVars?.isWhole === true) return inVars;

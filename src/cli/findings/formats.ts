@@ -1,7 +1,7 @@
 // Findings for programs: the JSON of `check --json`, and the annotations that GitHub shows beside the lines of a change.
 
 import type { Finding } from "./findings.ts";
-import type { Range } from "./toml-places.ts";
+import type { Range } from "./places.ts";
 
 /** Lines and columns count from 1; `endColumn` is the first after it. Without a place in the file: the beginning of it. */
 const NOWHERE: Range = { line: 1, column: 1, endLine: 1, endColumn: 1 };

@@ -4,7 +4,7 @@
 import { secretStart } from "../../config/check-secrets.ts";
 import type { Finding, Severity } from "./findings.ts";
 import { type Look, printable, type Style } from "../look.ts";
-import type { Range } from "./toml-places.ts";
+import type { Range } from "./places.ts";
 
 /** The file that findings are about. */
 export interface Source {

@@ -3,44 +3,27 @@
 
 import type { TomlError } from "smol-toml";
 
-import { secretStart } from "../../config/check-secrets.ts";
 import type { Finding } from "./findings.ts";
-import type { Range } from "./toml-places.ts";
+import { spanOf } from "./places.ts";
+import {
+  curlyQuotes,
+  type Diagnose,
+  type Hint,
+  hintFor,
+  invalidFile,
+  mergeConflict,
+  replacing,
+  type Spot,
+  spotOf,
+  WORDS,
+} from "./syntax-hint.ts";
 
-interface Hint {
-  readonly help: string;
-  readonly range?: Range;
-  /** Replaces the range. */
-  readonly text?: string;
-}
-
-interface Spot {
-  readonly line: string;
-  readonly number: number;
-  /** From 0. */
-  readonly at: number;
-  /** The parser's. */
-  readonly reason: string;
-}
-
-type Diagnose = (spot: Spot, lines: readonly string[]) => Hint | null;
-
-export function syntaxFinding(text: string, { line: number, column, message }: TomlError): Finding {
+export function syntaxFinding(text: string, error: TomlError): Finding {
   const lines = text.split(/\r?\n/);
-  const [reason = ""] = message.replace("Invalid TOML document: ", "").split("\n");
-  const spot: Spot = { line: lines[number - 1] ?? "", number, at: column - 1, reason };
-  const hint = DIAGNOSES.map((diagnose) => diagnose(spot, lines)).find((one) => one !== null);
-  const range = hint?.range ?? { line: number, column, endLine: number, endColumn: column + 1 };
-  return {
-    severity: "error",
-    code: "toml-invalid",
-    path: "",
-    message: `the file is not valid TOML: ${reason}`,
-    help: hint?.help ?? null,
-    range,
-    related: [],
-    fix: hint?.text === undefined || secretStart(spot.line) !== null ? null : { range, text: hint.text },
-  };
+  const [reason = ""] = error.message.replace("Invalid TOML document: ", "").split("\n");
+  const spot = spotOf(lines, error, reason);
+  const hint = hintFor(spot, lines, DIAGNOSES);
+  return invalidFile("toml-invalid", `the file is not valid TOML: ${reason}`, spot, hint);
 }
 
 const DIAGNOSES: readonly Diagnose[] = [
@@ -54,24 +37,13 @@ const DIAGNOSES: readonly Diagnose[] = [
   writtenAgain,
   unclosedText,
   unquoted,
+  unquotedInside,
+  unclosedStructure,
 ];
 
 function otherFormat({ number, line }: Spot): Hint | null {
   if (number !== 1 || !/^\s*\{/.test(line)) return null;
-  return { help: "write the settings as TOML; a file in JSON is a wrangler.jsonc, which this check does not read" };
-}
-
-function mergeConflict({ line }: Spot): Hint | null {
-  const [marker] = /^(?:<{7}|={7}|>{7}|\|{7}).*/.exec(line) ?? [];
-  return marker === undefined
-    ? null
-    : { help: "resolve the merge conflict: keep one of the two versions, and remove this line" };
-}
-
-function curlyQuotes({ line, number, at }: Spot): Hint | null {
-  const match = /[“”„‘’]([^“”„‘’]*)[“”‘’]/.exec(line);
-  if (match === null || at < match.index || at > match.index + 1) return null;
-  return replacing(number, match.index, match[0], `"${match[1] ?? ""}"`, 'write straight quotes, "…"');
+  return { help: "write the settings as TOML, or name the file wrangler.jsonc" };
 }
 
 function colonForEquals({ line, number }: Spot): Hint | null {
@@ -145,15 +117,6 @@ function unclosedText({ line, number, reason }: Spot): Hint | null {
   );
 }
 
-const WORDS: Readonly<Record<string, string>> = {
-  true: "true",
-  yes: "true",
-  on: "true",
-  false: "false",
-  no: "false",
-  off: "false",
-};
-
 function unquoted({ line, number }: Spot): Hint | null {
   const match = /^(\s*[\w."-]+\s*=\s*)([^\s"'[{#][^#]*?)\s*(?:#.*)?$/.exec(line);
   const [, before = "", value = ""] = match ?? [];
@@ -169,10 +132,28 @@ function unquoted({ line, number }: Spot): Hint | null {
   return replacing(number, before.length, value, JSON.stringify(value), "write text in quotes");
 }
 
-function replacing(number: number, at: number, written: string, text: string, help: string): Hint {
-  return { help, range: spanOf(number, at, written), text };
+/** In a list or an inline table. */
+function unquotedInside({ line, number, at }: Spot): Hint | null {
+  const [value] = /^[A-Za-z/][^\s,\]}"'=]*/.exec(line.slice(at)) ?? [];
+  if (value === undefined || !/[=[,{]\s*$/.test(line.slice(0, at))) return null;
+  const word = WORDS[value.toLowerCase()];
+  if (word !== undefined) return replacing(number, at, value, word, `write ${word}, in lower case`);
+  return replacing(number, at, value, JSON.stringify(value), "write text in quotes");
 }
 
-function spanOf(line: number, at: number, text: string): Range {
-  return { line, column: at + 1, endLine: line, endColumn: at + 1 + text.length };
+/** A list or an inline table that goes on into what follows it. */
+function unclosedStructure({ number, reason }: Spot, lines: readonly string[]): Hint | null {
+  if (!reason.includes("structure")) return null;
+  const first = lines.findLastIndex((line, index) => index < number && /^[^#]*=\s*[[{]/.test(line));
+  const open: { readonly sign: string; readonly line: number; readonly at: number }[] = [];
+  for (const [index, line] of lines.slice(first, number).entries()) {
+    for (const match of line.matchAll(/"(?:[^"\\]|\\.)*"|'[^']*'|#.*$|[[\]{}]/g)) {
+      if (/^[[{]$/.test(match[0])) open.push({ sign: match[0], line: first + index + 1, at: match.index });
+      else if (/^[\]}]$/.test(match[0])) open.pop();
+    }
+  }
+  const last = open.findLast(({ line }) => line < number) ?? open.at(-1);
+  if (first < 0 || last === undefined) return null;
+  const closing = last.sign === "[" ? "]" : "}";
+  return { help: `close this ${last.sign} with a ${closing}`, range: spanOf(last.line, last.at, last.sign) };
 }

@@ -1,6 +1,6 @@
 // `onceway init`: checks the file that it writes with `onceway check` and with wrangler itself.
 
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -70,14 +70,83 @@ describe("the written file", () => {
   });
 });
 
-describe("refusals", () => {
-  it("makes no wrangler.toml beside a wrangler.jsonc, which Wrangler would read instead", async () => {
-    const project = await mkdtemp(join(folder, "json-"));
-    await writeFile(join(project, "wrangler.jsonc"), "{}");
+describe("a project with a wrangler.jsonc", () => {
+  const OWN = `{
+\t// The Worker that was here before.
+\t"name": "shop",
+\t"main": "src/shop.ts",
+\t"compatibility_date": "2026-11-01",
+\t"compatibility_flags": ["nodejs_compat"],
+\t"workers_dev": true,
+}
+`;
+
+  it("is told what its file lacks, gets it with --force, and keeps the rest", async () => {
+    const project = await mkdtemp(join(folder, "jsonc-"));
+    const file = join(project, "wrangler.jsonc");
+    await writeFile(file, OWN);
+    await mkdir(join(project, "src"));
+    const program =
+      'import { createOnceway } from "onceway";\nexport { KeyShard } from "onceway";\nexport default createOnceway();\n';
+    await writeFile(join(project, "src/shop.ts"), program);
     const refused = await runOnceway(["init", project, ...ANSWERS]);
     expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toContain("wrangler.jsonc exists, and Wrangler would read it instead of");
+    expect(refused.stderr).toContain('"class_name": "KeyShard"');
+    expect(await readFile(file, "utf8")).toBe(OWN);
+
+    const made = await runOnceway(["init", project, ...ANSWERS, "--force"]);
+    expect(made).toMatchObject({ code: 0, stderr: "" });
+    expect(made.stdout).toContain("src/shop.ts was left as it is");
+    expect(await readFile(join(project, "src/shop.ts"), "utf8")).toBe(program);
+    const text = await readFile(file, "utf8");
+    for (const line of OWN.split("\n").filter((one) => !one.includes("flags"))) expect(text).toContain(line);
+    expect(text).toContain('\t"durable_objects": {');
+    expect(await readdir(project)).not.toContain("wrangler.toml");
+    expect(await runOnceway(["check", file])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("/v1/orders/:id"),
+    });
+    // Once more adds nothing.
+    await runOnceway(["init", project, ...ANSWERS, "--force"]);
+    expect(await readFile(file, "utf8")).toBe(text);
+  });
+
+  it("may have one written alone, which passes the check and a deployment's dry run", async () => {
+    const file = join(folder, "deployable.jsonc");
+    expect(await runOnceway(["init", file, ...ANSWERS])).toMatchObject({ code: 0, stderr: "" });
+    expect(await runOnceway(["check", file])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("fine, 2 protected"),
+    });
+    const wrangler = await spawnWrangler(["deploy", "--dry-run", "--config", file], folder);
+    await wrangler.exited;
+    expect(wrangler.output()).toContain("env.KEY_SHARD (KeyShard)");
+    expect(wrangler.output()).not.toMatch(/WARNING|ERROR/);
+  });
+
+  it("is not touched if it is not valid", async () => {
+    const project = await mkdtemp(join(folder, "invalid-"));
+    await writeFile(join(project, "wrangler.jsonc"), '{ "name": shop }');
+    const refused = await runOnceway(["init", project, ...ANSWERS, "--force"]);
+    expect(refused).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/jsonc:1:11: the file is not valid JSON/),
+    });
     expect(await readdir(project)).toEqual(["wrangler.jsonc"]);
+  });
+});
+
+describe("refusals", () => {
+  it("makes no wrangler.toml below a wrangler.json, which Wrangler would read instead", async () => {
+    const above = await mkdtemp(join(folder, "json-"));
+    await writeFile(join(above, "wrangler.json"), "{}");
+    const refused = await runOnceway(["init", join(above, "gateway"), ...ANSWERS]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toMatch(
+      /Wrangler would read .*wrangler\.json instead of a wrangler\.toml in .*gateway: run npx onceway init/,
+    );
+    expect(await readdir(above)).toEqual(["wrangler.json"]);
   });
 
   it("does not overwrite a file, unless --force is given", async () => {
@@ -88,7 +157,7 @@ describe("refusals", () => {
     expect(refused.stderr).toContain("--force");
     expect(await readFile(file, "utf8")).toBe("mine");
     expect(await runOnceway(["init", file, ...ANSWERS, "--force"])).toMatchObject({ code: 0 });
-    expect(await readFile(file, "utf8")).toContain('name = "onceway"');
+    expect(await readFile(file, "utf8")).toMatch(/^name = "onceway-init-[a-z0-9]+"$/m);
   });
 
   it.each([
@@ -128,7 +197,7 @@ describe("the questions", () => {
       // Once the question has been drawn, as a person would.
       setImmediate(() => input.write(next[1]));
     });
-    return askWhatIsMissing({}, { input, output });
+    return askWhatIsMissing({}, "my-gateway", { input, output });
   }
 
   it("ask for missing settings, and again after an invalid answer", async () => {
@@ -143,7 +212,7 @@ describe("the questions", () => {
       origin: "https://api.example.com",
       routes: ["/v1/payments/*", "/v1/orders"],
       unknown: "retry",
-      name: "onceway",
+      name: "my-gateway",
     });
   });
 

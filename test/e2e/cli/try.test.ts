@@ -216,7 +216,7 @@ describe("before anything is sent", () => {
 
   it("says that the server is unreachable", async () => {
     const { stderr } = await refused(`http://127.0.0.1:${await freePort()}/pay`, "--yes");
-    expect(stderr).toContain("Nothing listens there");
+    expect(stderr).toContain("nothing listens there");
   });
 
   it.each([

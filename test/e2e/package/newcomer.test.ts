@@ -1,11 +1,13 @@
 // What a newcomer does with the package, from its archive alone, and what somebody does who comes from older code: their records are
 // replayed by the package. The steps are those of the README.
 
-import { readFile, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { entryAt, hasCommit } from "../../layouts/sources.ts";
-import { blockWith } from "../../support/docs.ts";
+import { blockWith, readPage } from "../../support/docs.ts";
 import { startWorkerd } from "../../support/gateway.ts";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
@@ -39,7 +41,17 @@ async function until(port: number, group: ProcessGroup): Promise<void> {
 // Each step needs the one before it.
 describe("a newcomer", { timeout: 600_000 }, () => {
   it("installs the archive and makes a project, on the Node that the machine has", async () => {
-    await project.run("npm", "install", "--no-audit", "--no-fund", "--prefer-offline", project.archive);
+    // What does not run on this Node is refused.
+    await project.run(
+      "npm",
+      "install",
+      "--engine-strict",
+      "--no-audit",
+      "--no-fund",
+      "--prefer-offline",
+      project.archive,
+    );
+    expect(await project.run("npx", "onceway", "--version")).toBe("0.1.0\n");
     const answers = ["--yes", "--name", "my-gateway", "--origin", origin.url, "--route", "/v1/payments/*"];
     const made = await project.run("npx", "onceway", "init", ".", ...answers);
     expect(made).toContain("npx wrangler dev");
@@ -50,6 +62,18 @@ describe("a newcomer", { timeout: 600_000 }, () => {
       name: "my-gateway",
       dependencies: { onceway: "file:../onceway-0.1.0.tgz" },
     });
+  });
+
+  it("has about as many bytes as the page says", async () => {
+    const [, packed, unpacked] = /\(([\d.]+) MB, ([\d.]+) MB unpacked/.exec(readPage(PAGE).text) ?? [];
+    const { stdout } = await promisify(execFile)("tar", ["-xzOf", project.archive], {
+      maxBuffer: 1e8,
+      encoding: "buffer",
+    });
+    const sizes = [(await stat(project.archive)).size, stdout.length];
+    for (const [index, said] of [packed, unpacked].entries()) {
+      expect((sizes[index] ?? 0) / 1e6 / Number(said)).toBeCloseTo(1, 0.6);
+    }
   });
 
   it("checks it, before anything else is installed", async () => {

@@ -1,7 +1,7 @@
 // The command line as an operator runs it: a real process, its output and its exit code.
 
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PROBLEM_CODES } from "../../../src/config/config-problem.ts";
 import { blockWith, readPage } from "../../support/docs.ts";
 import { EXAMPLE_FILE, SOUND_FILE } from "./wrong-files.ts";
+import { SOUND_JSON_FILE } from "./wrong-json-files.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const NODE = join(ROOT, "node_modules/.bin/node");
@@ -233,22 +234,46 @@ help: write [vars]
     },
   );
 
-  it("says what it reads where there is only a wrangler.jsonc", async () => {
-    const other = mkdtempSync(join(folder, "jsonc-"));
-    writeFileSync(join(other, "wrangler.jsonc"), "{}");
-    const { code, stderr } = await run("check-config.ts", join(other, "wrangler.toml"));
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("there is a wrangler.jsonc, but") });
+  it("prints what its page shows of a wrangler.jsonc", async () => {
+    const route = '{ "path": "/v1/payments", "timeout": "2m", "lock": "50s" }, // money';
+    const text = SOUND_JSON_FILE.replace(/\{ "path".*/, route).replace('"name"', '"main": "./main.ts",\n  "name"');
+    const file = join(mkdtempSync(join(folder, "json-")), "wrangler.jsonc");
+    writeFileSync(join(file, "../main.ts"), 'export { default, KeyShard } from "onceway/worker";\n');
+    writeFileSync(file, text);
+    const { code, stderr } = await run("check-config.ts", file);
+    expect(code).toBe(1);
+    const [first = ""] = stderr.replaceAll(file, "wrangler.jsonc").split("\n\n");
+    expect(`${first}\n`).toBe(blockWith("src/cli/findings/README.md", "// money"));
   });
 
-  it("refuses a wrangler.toml that Wrangler does not read, because there is a wrangler.jsonc too", async () => {
+  it("checks what Wrangler reads, and says what it does not", { timeout: 90_000 }, async () => {
     const other = mkdtempSync(join(folder, "both-"));
-    const file = join(other, "wrangler.toml");
-    writeFileSync(file, readFileSync("wrangler.toml"));
-    const alone = await run("check-config.ts", file);
-    writeFileSync(join(other, "wrangler.jsonc"), "{}");
-    const { code, stderr } = await run("check-config.ts", file);
-    expect([code, stderr]).toEqual([1, expect.stringContaining("Wrangler reads the wrangler.jsonc beside this file")]);
-    expect(alone.stderr).not.toContain("jsonc");
+    const toml = join(other, "wrangler.toml");
+    const jsonc = join(other, "wrangler.jsonc");
+    writeFileSync(toml, `main = "./main.ts"\n${SOUND_FILE}`);
+    writeFileSync(join(other, "main.ts"), 'export * from "onceway/worker";\n');
+    const alone = await run("check-config.ts", toml);
+    expect(alone).toMatchObject({ code: 0, stderr: "" });
+    writeFileSync(jsonc, SOUND_JSON_FILE.replace("{", '{ "main": "./main.ts",'));
+    const unread = await run("check-config.ts", toml);
+    expect(unread).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/Wrangler reads the wrangler\.jsonc beside this file.*\n *--> \S+\.toml\n/),
+    });
+    const read = await run("check-config.ts", jsonc);
+    expect(read).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("Wrangler does not read the wrangler.toml beside this file"),
+    });
+    // Wrangler looks for JSON in all folders above before it looks for TOML.
+    const below = join(other, "gateway");
+    mkdirSync(below);
+    writeFileSync(join(below, "wrangler.toml"), `main = "../main.ts"\n${SOUND_FILE}`);
+    const nested = await run("check-config.ts", join(below, "wrangler.toml"));
+    expect(nested).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/Wrangler reads .*wrangler\.jsonc instead/),
+    });
   });
 
   it("explains itself with --help", async () => {

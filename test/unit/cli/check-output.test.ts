@@ -3,62 +3,96 @@
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { parse, TomlError } from "smol-toml";
+import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { findingsText } from "../../../src/cli/findings/text.ts";
 import { type Finding, findingsOf } from "../../../src/cli/findings/findings.ts";
+import { stepsOf } from "../../../src/cli/findings/places.ts";
 import { plainLook } from "../../../src/cli/look.ts";
-import { TomlPlaces } from "../../../src/cli/findings/toml-places.ts";
-import { syntaxFinding } from "../../../src/cli/findings/toml-syntax.ts";
+import { parseWranglerText } from "../../../src/cli/wrangler-file.ts";
 import { checkWranglerConfig } from "../../../src/config/check-file.ts";
 import { KEY_OF_STRIPE, WRONG_FILES } from "./wrong-files.ts";
+import { WRONG_JSON_FILES } from "./wrong-json-files.ts";
 
 const FOLDER = join(import.meta.dirname, "check-output");
 
-function findings(text: string): readonly Finding[] {
-  try {
-    return findingsOf(checkWranglerConfig(parse(text)), new TomlPlaces(text));
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    return [syntaxFinding(text, error)];
-  }
+function findings(text: string, file = "wrangler.toml"): readonly Finding[] {
+  const read = parseWranglerText(file, text);
+  if (read.kind === "read") return findingsOf(checkWranglerConfig(read.table), read);
+  return read.kind === "invalid" ? [read.finding] : [];
+}
+
+/** What is wrong in TOML can be as wrong in JSON, unless the file is no TOML at all. */
+const IN_JSON = Object.fromEntries(
+  Object.entries(WRONG_FILES).flatMap(([name, text]) =>
+    parseWranglerText("wrangler.toml", text).kind === "read"
+      ? [[name, `// ${name}\n${JSON.stringify(parse(text), null, 2)}\n`]]
+      : [],
+  ),
+);
+
+interface WrongFile {
+  readonly name: string;
+  readonly file: string;
+  readonly text: string;
+}
+
+const ALL: readonly WrongFile[] = [
+  ...Object.entries(WRONG_FILES).map(([name, text]) => ({ name, file: "wrangler.toml", text })),
+  ...Object.entries({ ...IN_JSON, ...WRONG_JSON_FILES }).map(([name, text]) => ({
+    name: `${name}, in JSON`,
+    file: "wrangler.jsonc",
+    text,
+  })),
+];
+
+function snapshotOf(name: string): string {
+  return `${name.replaceAll(" ", "-")}.txt`;
 }
 
 describe("the output for a file", () => {
-  it.each(Object.entries(WRONG_FILES))("with %s", async (name, text) => {
-    const found = findings(text);
+  const inJson = Object.entries(WRONG_JSON_FILES).map(([name, text]) => ({ name, text, file: "wrangler.jsonc" }));
+  const inToml = Object.entries(WRONG_FILES).map(([name, text]) => ({ name, text, file: "wrangler.toml" }));
+
+  it.each(inToml.concat(inJson))("with $name ($file)", async ({ name, text, file }) => {
+    const folder = file.endsWith(".toml") ? FOLDER : join(FOLDER, "json");
+    const found = findings(text, file);
     expect(found).not.toEqual([]);
-    const output = findingsText(found, { file: "wrangler.toml", text }, plainLook);
-    await expect(`${output}\n`).toMatchFileSnapshot(join(FOLDER, `${name.replaceAll(" ", "-")}.txt`));
+    const output = findingsText(found, { file, text }, plainLook);
+    await expect(`${output}\n`).toMatchFileSnapshot(join(folder, snapshotOf(name)));
   });
 
   it("is kept for no other files", () => {
-    const names = Object.keys(WRONG_FILES).map((name) => `${name.replaceAll(" ", "-")}.txt`);
-    expect(readdirSync(FOLDER).toSorted()).toEqual(names.toSorted());
+    const names = Object.keys(WRONG_FILES).map(snapshotOf);
+    expect(readdirSync(FOLDER).toSorted()).toEqual([...names, "json"].toSorted());
+    const jsonNames = Object.keys(WRONG_JSON_FILES).map(snapshotOf);
+    expect(readdirSync(join(FOLDER, "json")).toSorted()).toEqual(jsonNames.toSorted());
   });
 });
 
 describe("each problem", () => {
-  it.each(Object.entries(WRONG_FILES))("says what to do, and where it is: %s", (_name, text) => {
+  it.each(ALL)("says what to do, and where it is: $name", ({ file, text }) => {
     const lines = text.split("\n");
-    for (const { help, range, related, code } of findings(text)) {
+    for (const { help, range, related, code } of findings(text, file)) {
       expect({ code, help }).not.toEqual({ code, help: null });
       for (const { line, column, endLine, endColumn } of [
         ...(range === null ? [] : [range]),
         ...related.map((one) => one.range),
       ]) {
-        expect(lines[line - 1]?.slice(column - 1).trim()).not.toBe("");
+        if (text.trim() !== "") expect(lines[line - 1]?.slice(column - 1).trim()).not.toBe("");
         expect(endLine > line || endColumn > column).toBe(true);
         expect(endColumn).toBeLessThanOrEqual((lines[endLine - 1]?.length ?? 0) + 2);
       }
     }
   });
 
-  const fixed = Object.entries(WRONG_FILES).flatMap(([name, text]) =>
-    findings(text).flatMap(({ fix, path, message }) => (fix === null ? [] : [{ name, text, fix, path, message }])),
+  const fixed = ALL.flatMap((wrong) =>
+    findings(wrong.text, wrong.file).flatMap(({ fix, path, message }) =>
+      fix === null ? [] : [{ ...wrong, fix, path, message }],
+    ),
   );
 
-  it.each(fixed)("is mended by its replacement: $name, $path", ({ text, fix, path, message }) => {
+  it.each(fixed)("is mended by its replacement: $name, $path", ({ file, text, fix, path, message }) => {
     const { range, text: written } = fix;
     const lines = text.split("\n");
     const first = lines[range.line - 1] ?? "";
@@ -68,8 +102,37 @@ describe("each problem", () => {
       range.endLine - range.line + 1,
       first.slice(0, range.column - 1) + written + last.slice(range.endColumn - 1),
     );
-    const left = findings(lines.join("\n")).map((one) => `${one.path} ${one.message}`);
+    const left = findings(lines.join("\n"), file).map((one) => `${one.path} ${one.message}`);
     expect(left).not.toContain(`${path} ${message}`);
+  });
+});
+
+describe("a file in JSON", () => {
+  it.each(Object.entries(IN_JSON))("has the same problems as in TOML: %s", (name, text) => {
+    const shape = (found: readonly Finding[]): readonly string[] =>
+      found.map(({ severity, code, path }) => `${severity} ${code} ${path}`).toSorted();
+    const inToml = findings(WRONG_FILES[name] ?? "");
+    expect(shape(findings(text, "wrangler.jsonc"))).toEqual(shape(inToml));
+  });
+
+  it.each(Object.entries(IN_JSON))("has them where their names are: %s", (_name, text) => {
+    const lines = text.split("\n");
+    for (const { path, range } of findings(text, "wrangler.jsonc")) {
+      if (range === null) continue;
+      const names = stepsOf(path).filter((step) => typeof step === "string");
+      // At the value, on the line of its name, or at the nearest that is there.
+      const line = lines[range.line - 1] ?? "";
+      const isEntry = /^\s*(?:[{[]|"[^"]*",?$)/.test(line);
+      expect([isEntry || names.some((name) => line.includes(JSON.stringify(name))), line]).toEqual([true, line]);
+    }
+  });
+
+  it.each(ALL.filter(({ file }) => file !== "wrangler.toml"))("has advice in JSON: $name", ({ text, file }) => {
+    for (const { message, help, fix } of findings(text, file)) {
+      const prose = `${message}\n${help ?? ""}`.replaceAll(/"(?:[^"\\]|\\.)*"/g, '"…"');
+      expect(prose).not.toMatch(/\[\[?[A-Za-z]| = /);
+      expect(fix?.text ?? "").not.toContain(" = ");
+    }
   });
 });
 
@@ -77,11 +140,11 @@ describe("a secret", () => {
   const secrets = [KEY_OF_STRIPE, "hunter2hunter2", "correct horse battery staple"];
 
   it("is printed by no format", () => {
-    const files = Object.values(WRONG_FILES).filter((text) => secrets.some((secret) => text.includes(secret)));
-    expect(files.length).toBeGreaterThan(3);
-    for (const text of files) {
-      const found = findings(text);
-      const output = findingsText(found, { file: "wrangler.toml", text }, plainLook) + JSON.stringify(found);
+    const files = ALL.filter(({ text }) => secrets.some((secret) => text.includes(secret)));
+    expect(files.length).toBeGreaterThan(8);
+    for (const { file, text } of files) {
+      const found = findings(text, file);
+      const output = findingsText(found, { file, text }, plainLook) + JSON.stringify(found);
       for (const secret of secrets) expect(output).not.toContain(secret);
     }
   });

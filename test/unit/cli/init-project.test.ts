@@ -1,6 +1,7 @@
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
-import { projectFiles, projectPackage } from "../../../src/cli/init-project.ts";
+import { wranglerToml } from "../../../src/cli/init-file.ts";
+import { ENTRY, IGNORED, PROJECT_PATHS, projectPackage } from "../../../src/cli/init-project.ts";
 import { checkWranglerConfig } from "../../../src/config/check-file.ts";
 
 const VERSIONS = { onceway: "0.1.0", wrangler: "4.156.2", node: null };
@@ -35,10 +36,9 @@ describe("a project's package.json", () => {
 
 it("a project's wrangler.toml passes the check, and its secrets are not committed", () => {
   const plan = { name: "pay", origin: "https://api.example.com", routes: ["/v1/payments/*"], unknown: "hold" } as const;
-  const files = projectFiles(plan);
-  const toml = parse(files.get("wrangler.toml") ?? "");
+  const toml = parse(wranglerToml({ ...plan, paths: PROJECT_PATHS }));
   expect(toml).toMatchObject({ main: "src/index.ts", minify: true, observability: { enabled: true } });
   expect(checkWranglerConfig(toml).flatMap(({ problems }) => problems)).toEqual([]);
-  expect(files.get("src/index.ts")).toContain("KeyShard");
-  expect(files.get(".gitignore")?.split("\n")).toContain(".dev.vars*");
+  expect(ENTRY).toContain("KeyShard");
+  expect(IGNORED.split("\n")).toContain(".dev.vars*");
 });

@@ -4,7 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
-import { type Range, stepsOf, TomlPlaces } from "../../../src/cli/findings/toml-places.ts";
+import { type Range, stepsOf } from "../../../src/cli/findings/places.ts";
+import { TomlPlaces } from "../../../src/cli/findings/toml-places.ts";
 import { readPage } from "../../support/docs.ts";
 import { projectDir } from "../../support/wrangler.ts";
 

@@ -63,6 +63,7 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
   "a URL for a path": withPath('"https://api.acme.com/v1/payments?x=1"'),
   "a path with a query": withPath('"/v1/payments?x=1"'),
   "a path without its slash": withPath('"v1/payments"'),
+  "a regular expression for a path": withPath('"^/v1/.*$"'),
   "a parameter of OpenAPI": withPath('"/v1/orders/{id}/lines"'),
   "a path that differs in its last slash": withMore('\n[[vars.ROUTES]]\npath = "/v1/payments/"\n'),
   "a route behind a wider one": withMore(
@@ -75,6 +76,9 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
   "a route below the path of operators": withPath('"/_onceway/payments"'),
 
   "a method in lower case": withMethods('["POST", "patch"]'),
+  "a star for the methods": withMethods('["*"]'),
+  "methods in one text": withMethods('["POST, PATCH"]'),
+  "a misspelt method": withMethods('["PSOT"]'),
   "a safe method": withMethods('["GET", "POST"]'),
   "one method that is no list": withMethods('"POST"'),
   "a scope that is no list": withMore('scope = "authorization"\n'),
@@ -102,6 +106,7 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
     "\n\n",
     '\nroutes = [{ pattern = "api.acme.com", custom_domain = true }]\n\n',
   ),
+  "an origin behind a slash": withOrigin('"/https://api.acme.com"'),
   "a host for an origin": withOrigin('"api.acme.com"'),
   "an origin of this machine without its scheme": withOrigin('"localhost:3000"'),
   "an origin of this machine": withOrigin('"http://localhost:3000"'),
@@ -127,6 +132,7 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
   "a misspelt date": replaced("compatibility_date", "compatability_date"),
   "an early date": replaced("2026-10-01", "2024-01-01"),
   "no flags": replaced('compatibility_flags = ["enable_request_signal"]\n', ""),
+  "flags that are no list": replaced('["enable_request_signal"]', '"enable_request_signal"'),
   "a harmful flag": replaced('"enable_request_signal"', '"request_signal_passthrough"'),
   "no binding": replaced('[[durable_objects.bindings]]\nname = "KEY_SHARD"\nclass_name = "KeyShard"\n', ""),
   "another class": replaced('class_name = "KeyShard"', 'class_name = "Shard"'),
@@ -134,6 +140,7 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
   "no migration": replaced('[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ["KeyShard"]\n', ""),
   "a variable that is too large": withPath(`"/${"long".repeat(1_300)}"`),
 
+  "a misspelt env": withMore(`\n${STAGING.replace("env.", "environments.")}`),
   "incomplete environments": withMore(
     '\n[env.staging]\nname = "gateway-staging"\n\n[env.production.vars.IDEMPOTENCY]\norigin = "https://api.acme.com"\n',
   ),
@@ -157,6 +164,12 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
 
   "text without quotes": withPath("/v1/payments"),
   "a secret without quotes": replaced("[vars.IDEMPOTENCY]", "[vars]\nAPI_TOKEN = hunter2hunter2\n\n[vars.IDEMPOTENCY]"),
+  "a secret in one line with another mistake": replaced(
+    "[vars.IDEMPOTENCY]",
+    '[env.staging]\nvars = { MODE = fast, API_TOKEN = "hunter2hunter2" }\n\n[vars.IDEMPOTENCY]',
+  ),
+  "an open list": withMethods('["POST"'),
+  "an open inline table": withMore('fingerprint = { body = "json"\n\n[[vars.ROUTES]]\npath = "/v1/orders"\n'),
   "an open quote": withPath('"/v1/payments'),
   "curly quotes": withPath("“/v1/payments”"),
   "a duration without quotes": withMore("timeout = 30s\n"),

@@ -40,7 +40,7 @@ function anchorsOf({ prose }: Page): readonly string[] {
 }
 
 /** Files that the reader has or makes. */
-const EXAMPLES: ReadonlySet<string> = new Set(["answer.json", "path/to/wrangler.toml"]);
+const EXAMPLES: ReadonlySet<string> = new Set(["answer.json", "path/to/wrangler.toml", "wrangler.json"]);
 
 /** A file or folder of the project, as prose names it. Routes and media types begin or end otherwise. */
 function isPath(code: string): boolean {
@@ -299,6 +299,7 @@ const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
   "src/client/README.md js": ["test/e2e/clients/clients.test.ts", "examples.client"],
   "src/config/README.md graphql": ["test/e2e/requests/graphql.test.ts", "blockWith"],
   "src/package/README.md ts": [NEWCOMER, "blockWith(PAGE"],
+  "src/package/README.md json": ["test/unit/cli/init-json.test.ts", "blockWith"],
   "src/outbox/README.md json": ["test/unit/outbox/cloud-event.test.ts", "toEqual"],
   "src/outbox/README.md js": ["test/unit/outbox/send-events.test.ts", "Webhook"],
   "src/serve/README.md nginx": ["test/support/proxies.ts", "startProxy"],

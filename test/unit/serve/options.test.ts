@@ -6,7 +6,7 @@ describe("the command line of serve", () => {
   it("has a default for everything", () => {
     expect(readOptions([])).toEqual({
       command: "serve",
-      config: "wrangler.toml",
+      config: null,
       env: null,
       state: ".onceway/state",
       host: "127.0.0.1",

@@ -111,9 +111,63 @@ describe("the merged description", () => {
   });
 });
 
+describe("a description that refers to itself", () => {
+  const TEXT = `openapi: 3.1.0
+info: { title: Shop, version: "1" }
+x-base: &base
+  # What all answers have.
+  responses: &all
+    "201": { description: Made. }
+    "400": &bad { description: Bad. }
+paths:
+  /v2/orders:
+    post:
+      <<: *base
+    patch:
+      responses: *all
+  /free:
+    post:
+      <<: *base
+    put:
+      responses: { "400": *bad }
+  /v2/refunds/{id}:
+    $ref: "#/components/pathItems/Refund"
+  /v2/elsewhere:
+    $ref: "./elsewhere.yaml"
+components:
+  pathItems:
+    Refund:
+      post:
+        responses: { "201": { description: Paid back. } }
+`;
+
+  it("is added to where its anchors, merge keys and path items lead, and nowhere else", async () => {
+    const spec = join(folder, "anchors.yaml");
+    writeFileSync(spec, TEXT);
+    const { code, stdout, stderr } = await run(spec);
+    expect(code).toBe(0);
+    const [before, after] = [parse(TEXT, { merge: true }), parse(stdout, { merge: true })];
+    expect(after["x-base"]).toEqual(before["x-base"]);
+    expect(after.paths["/free"]).toEqual(before.paths["/free"]);
+    for (const operation of [after.paths["/v2/orders"].post, after.paths["/v2/orders"].patch]) {
+      expect(operation.responses["201"]).toMatchObject({ description: "Made.", headers: expect.anything() });
+      expect(operation.responses["400"]).toMatchObject({ description: "Bad.", content: expect.anything() });
+      expect(operation.responses["409"]).toBeDefined();
+    }
+    expect(after.paths["/v2/refunds/{id}"]).toEqual(before.paths["/v2/refunds/{id}"]);
+    expect(after.components.pathItems.Refund.post.responses["409"]).toBeDefined();
+    expect(stderr).toContain(
+      "/v2/elsewhere: its path item is in another file (./elsewhere.yaml): bundle the description first",
+    );
+    expect(stdout).toContain("# What all answers have.");
+  });
+});
+
 describe("bad input", () => {
   it.each([
     ["openapi: 3.1.0\npaths:\n  /a: [\n", 1, /spec\.yaml:\d+:\d+: not valid YAML: .*\n$/],
+    ['{ "openapi": "3.1.0",', 1, /spec\.yaml:\d+:\d+: not valid JSON: /],
+    ["openapi: 3.1.0\n---\nopenapi: 3.1.0\n", 1, /several documents: keep the one with the paths/],
     ["openapi: 3.1.0\na: *nowhere\n", 1, /spec\.yaml(:\d+:\d+)?: not valid YAML: .*nowhere/],
     ["swagger: '2.0'\npaths: {}\n", 1, /Swagger 2\.0 is too old/],
     ["- 1\n", 1, /no OpenAPI description: write openapi: "3\.1\.0"/],

@@ -1,0 +1,89 @@
+// What the findings about a file that cannot be parsed have in common, whatever its language: the line on which the parser gave up, a
+// hint what its author meant, and the mistakes that people make in every language.
+
+import { secretStart } from "../../config/check-secrets.ts";
+import type { ProblemCode } from "../../config/config-problem.ts";
+import type { Finding } from "./findings.ts";
+import { type Range, spanOf } from "./places.ts";
+
+export interface Hint {
+  readonly help: string;
+  readonly range?: Range;
+  /** What to write instead of a range: of this one, or of `at`. */
+  readonly text?: string;
+  readonly at?: Range;
+}
+
+/** Where a parser gave up. */
+export interface Spot {
+  readonly line: string;
+  readonly number: number;
+  /** In the line, from 0. */
+  readonly at: number;
+  /** The parser's. */
+  readonly reason: string;
+}
+
+export type Diagnose = (spot: Spot, lines: readonly string[]) => Hint | null;
+
+export function spotOf(
+  lines: readonly string[],
+  { line, column }: Pick<Range, "line" | "column">,
+  reason: string,
+): Spot {
+  return { line: lines[line - 1] ?? "", number: line, at: column - 1, reason };
+}
+
+/** The first diagnosis that has a hint counts. */
+export function hintFor(spot: Spot, lines: readonly string[], diagnoses: readonly Diagnose[]): Hint | null {
+  return diagnoses.map((diagnose) => diagnose(spot, lines)).find((one) => one !== null) ?? null;
+}
+
+export function invalidFile(
+  code: ProblemCode,
+  message: string,
+  { line, number, at }: Spot,
+  hint: Hint | null,
+): Finding {
+  const range = hint?.range ?? { line: number, column: at + 1, endLine: number, endColumn: at + 2 };
+  // What is written instead could repeat a secret.
+  const isShown = hint?.text !== undefined && secretStart(line) === null;
+  return {
+    severity: "error",
+    code,
+    path: "",
+    message,
+    help: hint?.help ?? null,
+    range,
+    related: [],
+    fix: isShown ? { range: hint.at ?? range, text: hint.text } : null,
+  };
+}
+
+/** Replaces what is written at a place of a line. */
+export function replacing(number: number, at: number, written: string, text: string, help: string): Hint {
+  return { help, range: spanOf(number, at, written), text };
+}
+
+export function mergeConflict({ line }: Spot): Hint | null {
+  const [marker] = /^(?:<{7}|={7}|>{7}|\|{7}).*/.exec(line) ?? [];
+  return marker === undefined
+    ? null
+    : { help: "resolve the merge conflict: keep one of the two versions, and remove this line" };
+}
+
+export function curlyQuotes({ line, number, at }: Spot): Hint | null {
+  const match = /[“”„‘’]([^“”„‘’]*)[“”‘’]/.exec(line);
+  if (match === null || at < match.index || at > match.index + 1) return null;
+  return replacing(number, match.index, match[0], `"${match[1] ?? ""}"`, 'write straight quotes, "…"');
+}
+
+/** What people write for a word of the language, in lower case. */
+export const WORDS: Readonly<Record<string, string>> = {
+  true: "true",
+  yes: "true",
+  on: "true",
+  false: "false",
+  no: "false",
+  off: "false",
+};

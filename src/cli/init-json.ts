@@ -1,0 +1,119 @@
+// What `onceway init` adds to a wrangler.jsonc: what a gateway needs and the file lacks. Comments, order and what is there stay as they
+// are. Pure; the checker decides on the finished text whether it is valid.
+
+import { applyEdits, type JSONPath, modify, parse } from "jsonc-parser";
+
+import { MIN_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
+import { isTable, type Table } from "../config/read-settings.ts";
+import type { GatewayPlan } from "./init-file.ts";
+
+export interface JsonPlan {
+  readonly text: string;
+  /** The program that the file names. */
+  readonly main: string;
+  /** What was added, as JSON that one could also add by hand. */
+  readonly added: Table;
+}
+
+interface Addition {
+  readonly path: JSONPath;
+  readonly value: unknown;
+  /** An entry of the list that is at the path. */
+  readonly isEntry?: boolean;
+}
+
+const SHARD = { name: "KEY_SHARD", class_name: "KeyShard" };
+const FLAG = "enable_request_signal";
+
+/** The text of a new file, in which everything is missing yet. Editors allow comments in a `.jsonc` only. */
+export function emptyJson(file: string, { origin, paths }: GatewayPlan): string {
+  if (!file.endsWith("c")) return "{}\n";
+  const what = `// An idempotency gateway in front of ${origin.replaceAll(/\s/g, " ")}.`;
+  return `${what}\n// "npx onceway check" checks this file; ${paths.settings} explains every setting.\n{}\n`;
+}
+
+/** `text` is valid. */
+export function withGateway(text: string, plan: GatewayPlan): JsonPlan {
+  const parsed: unknown = parse(text);
+  const file = isTable(parsed) ? parsed : {};
+  const additions = [...programOf(file, plan), ...platformOf(file), ...variablesOf(file, plan)];
+  let changed = text;
+  for (const { path, value, isEntry = false } of additions) {
+    const at = isEntry ? [...path, -1] : path;
+    changed = applyEdits(
+      changed,
+      modify(changed, at, value, { formattingOptions: formOf(text), isArrayInsertion: isEntry }),
+    );
+  }
+  const { main } = file;
+  return { text: changed, added: tableOf(additions), main: typeof main === "string" ? main : plan.paths.main };
+}
+
+/** A file with nothing in it gets what a gateway of its own has. */
+function programOf(file: Table, { name, paths }: GatewayPlan): readonly Addition[] {
+  const small = { minify: true, keep_names: false, upload_source_maps: true, observability: { enabled: true } };
+  const own = { $schema: paths.schema, name, main: paths.main };
+  const wanted = Object.keys(file).length === 0 ? { ...own, ...small } : { name, main: paths.main };
+  return Object.entries(wanted)
+    .filter(([key]) => file[key] === undefined)
+    .map(([key, value]) => ({ path: [key], value }));
+}
+
+function platformOf(file: Table): readonly Addition[] {
+  const { compatibility_date: date, compatibility_flags: flags, durable_objects: objects, migrations } = file;
+  const bindings = listOf(isTable(objects) ? objects["bindings"] : undefined);
+  const isRecent = typeof date === "string" && date >= MIN_COMPATIBILITY_DATE;
+  const isBound = bindings.some((one) => isTable(one) && one["name"] === SHARD.name);
+  const isCreated = listOf(migrations).some(
+    (one) => isTable(one) && listOf(one["new_sqlite_classes"]).includes(SHARD.class_name),
+  );
+  const migration = {
+    tag: listOf(migrations).length === 0 ? "v1" : "onceway-v1",
+    new_sqlite_classes: [SHARD.class_name],
+  };
+  return [
+    ...(isRecent ? [] : [{ path: ["compatibility_date"], value: MIN_COMPATIBILITY_DATE }]),
+    ...(listOf(flags).includes(FLAG) ? [] : [entry(["compatibility_flags"], FLAG, flags)]),
+    ...(isBound
+      ? []
+      : [entry(["durable_objects", "bindings"], SHARD, isTable(objects) ? objects["bindings"] : undefined)]),
+    ...(isCreated ? [] : [entry(["migrations"], migration, migrations)]),
+  ];
+}
+
+function variablesOf(file: Table, { origin, routes, unknown }: GatewayPlan): readonly Addition[] {
+  const vars = isTable(file["vars"]) ? file["vars"] : {};
+  const defaults = { origin, scope: ["header:authorization"], timeout: "30s", lock: "40s", retention: "24h", unknown };
+  return [
+    ...(vars["IDEMPOTENCY"] === undefined ? [{ path: ["vars", "IDEMPOTENCY"], value: defaults }] : []),
+    ...(vars["ROUTES"] === undefined ? [{ path: ["vars", "ROUTES"], value: routes.map((path) => ({ path })) }] : []),
+  ];
+}
+
+/** At the end of the list that is there, or as a new one. */
+function entry(path: JSONPath, value: unknown, list: unknown): Addition {
+  return Array.isArray(list) ? { path, value, isEntry: true } : { path, value: [value] };
+}
+
+function tableOf(additions: readonly Addition[]): Table {
+  let text = "{}";
+  for (const { path, value, isEntry = false } of additions) {
+    text = applyEdits(text, modify(text, path, isEntry ? [value] : value, {}));
+  }
+  const table: unknown = parse(text);
+  return isTable(table) ? table : {};
+}
+
+/** As the file is indented. */
+function formOf(text: string): { readonly insertSpaces: boolean; readonly tabSize: number; readonly eol: string } {
+  const [indent = "  "] = /^(?:\t| +)(?=")/m.exec(text) ?? [];
+  return {
+    insertSpaces: !indent.startsWith("\t"),
+    tabSize: indent.startsWith("\t") ? 1 : indent.length,
+    eol: text.includes("\r\n") ? "\r\n" : "\n",
+  };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
