@@ -63,10 +63,11 @@ export class Contradiction extends Error {}
 /** What an elder sends: its answer, or why it gives none. */
 export type ElderReply = ElderAnswer | { readonly contradiction: string };
 
-/** Throws a `Contradiction` if the elder gave no answer. */
+/** Throws a `Contradiction` if the elder gave no answer. A list of another form, of an elder with other code, is none. */
 export function answerIn(reply: ElderReply): ElderAnswer {
   if ("contradiction" in reply) throw new Contradiction(reply.contradiction);
-  return reply;
+  const { held } = reply;
+  return { ...reply, held: typeof held?.begin === "string" && typeof held.hashes === "string" ? held : null };
 }
 
 /** The answer to a request for the home of a key, if that is the object that was asked. */

@@ -29,6 +29,8 @@ export function parseChangeAll(json: unknown, now: EpochMs): Parsed<Omit<AllChan
     return refuse("until is missing: give the time in the answer of the preview, so that nothing newer is changed.");
   }
   const until = steps.until === undefined ? now : epochMs(Date.parse(steps.until));
+  // The schema lets offsets through that nothing can read: "+05". A list until no time has no end.
+  if (Number.isNaN(until)) return refuse("until must be the time in the answer of the preview.");
   if (until > now + CLOCKS_MS)
     return refuse("until must not be in the future: give the time in the answer of the preview.");
   // Durations count from the preview, so that each call means the same records.

@@ -3,12 +3,12 @@
 
 import type { OperatorEvent, Unchangeable } from "../core/events.ts";
 import type { IdempotencyRecord } from "../core/record.ts";
-import type { TimelineEvent } from "../core/timeline.ts";
+import { type TimelineEvent, timelineOf } from "../core/timeline.ts";
 import { type EpochMs, epochMs, type RecordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import { decodeMessage } from "../http/message.ts";
 import type { RecordSteps } from "./record-steps.ts";
-import type { Ledger } from "./store/ledger.ts";
+import type { Entry, Ledger } from "./store/ledger.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
 
 /** Where such calls are sent. */
@@ -65,6 +65,7 @@ function changeOne(
   const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
   if (entry === null || record === null || !isAsListed(record, listed)) return "skipped";
   if (entry.history.some((past) => isDecision(past) && past.at >= since)) return "decided";
+  if (hasEndedSince(entry, record, since)) return "skipped";
   const why = isPreview ? steps.whyNot(id, event) : changeRecord(steps, id, event, response);
   if (why === null) return "changed";
   return why === "none" ? "skipped" : why;
@@ -72,6 +73,12 @@ function changeOne(
 
 function isAsListed({ state, attempt }: IdempotencyRecord, listed: ListedState): boolean {
   return state === listed.state && attempt.number === listed.attempt && attempt.startedAt === listed.startedAt;
+}
+
+/** Whether its last attempt has ended since: whoever decided saw it in flight, and has not asked what came of it. */
+function hasEndedSince({ history, record: stored }: Entry, record: IdempotencyRecord, since: EpochMs): boolean {
+  const events = timelineOf(history, record.state === "started" ? record : stored, epochMs(Date.now()));
+  return events.some((past) => past.type === "attempt" && past.endedAt !== null && past.endedAt > since);
 }
 
 function isDecision(event: TimelineEvent): event is Extract<TimelineEvent, { readonly type: "change" }> {

@@ -49,6 +49,7 @@ describe("a request to change all that match", () => {
     [{ preview: undefined, confirm: true }, "until is missing"],
     [{ cursor: "open~shard-0-of-1~" }, "until is missing"],
     [{ until: "yesterday" }, "until must be the time"],
+    [{ until: "2026-11-23T08:30:00+05" }, "until must be the time"],
     [{ until: new Date(NOW + 3_600_000).toISOString() }, "until must not be in the future"],
     [{ change: "erase" }, "change must be one of release, resolve, forget"],
     [{ filter: {} }, "filter would match every record"],

@@ -262,7 +262,9 @@ describe("a change of all that match", () => {
     const until = epochMs(Date.now() - 1000);
     const at = (time: number): IdempotencyRecord => ended(started(epochMs(time)), "ambiguous");
     const old = await scene.keep(at(until - 60_000));
-    const last = await scene.keep(at(until));
+    const last = await scene.keep(at(until - 10));
+    // In flight then, and in doubt since.
+    const since = await scene.keep(at(until - 5));
     const late = await scene.keep(at(until + 1));
     await scene.restart();
     const filter: RecordFilter = { ...ANYTHING, states: ["unknown"] };
@@ -270,9 +272,9 @@ describe("a change of all that match", () => {
       changed: 1,
     });
     expect(await scene.operator.inspect(old.id)).toMatchObject({ state: "failed" });
-    expect(await changeAll(scene, { filter, until })).toMatchObject({ matched: 1, changed: 1 });
+    expect(await changeAll(scene, { filter, until })).toMatchObject({ matched: 2, changed: 1, skipped: 1 });
     expect(await scene.operator.inspect(last.id)).toMatchObject({ state: "failed" });
-    expect(await scene.operator.inspect(late.id)).toMatchObject({ state: "unknown" });
+    for (const { id } of [since, late]) expect(await scene.operator.inspect(id)).toMatchObject({ state: "unknown" });
   });
 
   it("can be sent again: what it has changed is neither changed nor counted again, wherever the list shows it", async () => {
