@@ -103,7 +103,7 @@ export class AnswerRules {
   }
 
   /** Only the same request hears that, of a remembered key, and not as long as its record is certainly kept. */
-  #hearsExpired({ name, fingerprint, sentMs }: Asked, attempts: readonly AttemptFacts[]): void {
+  #hearsExpired({ name, record, fingerprint, sentMs, erasures }: Asked, attempts: readonly AttemptFacts[]): void {
     const last = attempts.at(-1);
     if (!this.#plan.remembers || last === undefined) {
       this.#rules.broken("G2", `${name} hears key-expired, but no key is remembered`);
@@ -113,8 +113,8 @@ export class AnswerRules {
       this.#rules.broken("G2", `${name} hears key-expired, but no request for the key was the same`);
     }
     const agoMs = this.#clock.latestMs - last.startedAtMs;
-    // A later one may have started between the answer and the commit that it waits for.
-    const isEarlier = last.startedAtMs <= sentMs;
+    // A later one may have started between the answer and the commit that it waits for, in the same millisecond too if the record was erased.
+    const isEarlier = last.startedAtMs <= sentMs && erasures === this.#promises.erasuresOf(record);
     if (isEarlier && !last.isForgotten && agoMs < LEAST_RETENTION_MS) {
       this.#rules.broken("G2", `${name} hears key-expired, but ${last.id} started only ${agoMs} ms ago`);
     }

@@ -9,8 +9,8 @@ import type { World } from "./world.ts";
 /** More than any interleaving needs. One that takes more steps never ends. */
 const MOST_STEPS = 2000;
 
-/** More than it takes until every lock has ended and every question has been asked. */
-const MOST_DELIVERIES = 60;
+/** More than it takes until every lock has ended, every question has been asked, and an alarm that failed has been repeated after 5 s. */
+const MOST_DELIVERIES = 1200;
 
 export async function calm(world: World, trace: (what: string) => void): Promise<void> {
   trace("the faults end");

@@ -218,9 +218,10 @@ export class Promises {
   #judgeTold(record: string, told: Told, row: DurableRow | undefined): void {
     const { latestMs } = this.#clock;
     if (row?.fingerprint !== told.fingerprint) {
-      // It may have had its result, and that have expired, between two commits.
-      const resultAtMs = this.#facts.of(record).at(-1)?.resultAtMs ?? null;
-      const isOver = resultAtMs !== null && latestMs >= resultAtMs + LEAST_RETENTION_MS;
+      // It may have had its end, and that have expired, between two commits.
+      const last = this.#facts.of(record).at(-1);
+      const endedAtMs = last?.resultAtMs ?? (last?.isRefused === true ? last.startedAtMs : null);
+      const isOver = endedAtMs !== null && latestMs >= endedAtMs + LEAST_RETENTION_MS;
       if (latestMs < told.keptUntilMs && !isOver)
         this.#rules.broken("G10", `the accepted request of ${record} is gone before ${told.keptUntilMs}`);
       this.#told.delete(record);
@@ -253,7 +254,8 @@ export class Promises {
   ends(): void {
     for (const [record] of this.#told) {
       const row = this.#facts.rows.get(record);
-      if (row?.state === "waiting" || row?.state === "started")
+      // An attempt without a promise is one that somebody waits for, after the end of what was accepted.
+      if (row?.driven !== null && (row?.state === "waiting" || row?.state === "started"))
         this.#rules.broken("G10", `the accepted request of ${record} has no end: it is ${row.state}`);
     }
   }
