@@ -1,5 +1,5 @@
 // `onceway release --all`, `resolve --all` and `forget --all`: changes all records that a filter matches. Counts them first, and changes
-// none that has begun since.
+// none that has begun or ended since: whoever has looked into those that were counted knows nothing of it.
 
 import type { Command } from "commander";
 
@@ -18,6 +18,7 @@ export interface ChangeAllOptions extends OperatorOptions, Omit<FilterOptions, "
   readonly all?: boolean;
   readonly preview?: boolean;
   readonly yes?: boolean;
+  readonly asOf?: string;
 }
 
 type Totals = Omit<AllChanged, "cursor">;
@@ -25,11 +26,21 @@ type Totals = Omit<AllChanged, "cursor">;
 const DONE: Readonly<Record<Change, string>> = { release: "released", resolve: "resolved", forget: "forgotten" };
 
 export function withAll(command: Command): Command {
-  return withFilter(command.option("--all", "all records that match --state, --route and the like, instead of ID"));
+  return withFilter(
+    command
+      .option("--all", "all records that match --state, --route and the like, instead of ID")
+      .option(
+        "--as-of <TIME>",
+        "with --all --yes: the time that --preview printed; what has begun or ended since is left",
+      ),
+  );
 }
 
 /** Whether all records that match are meant. Throws a Failure if the arguments contradict each other. */
-export function meansAll(id: string | undefined, { all, ...options }: ChangeAllOptions): boolean {
+export function meansAll(id: string | undefined, { all, yes, preview, asOf, ...options }: ChangeAllOptions): boolean {
+  if (asOf !== undefined && (all !== true || yes !== true || preview === true)) {
+    throw new Failure(UNUSABLE, "--as-of belongs to --all --yes: leave it out.");
+  }
   const { key: _, ...withoutKey } = options;
   if (all !== true) {
     if (hasCondition(withoutKey)) throw new Failure(UNUSABLE, "Write --all to change all records that match.");
@@ -54,34 +65,39 @@ export async function changeAll(
   options: ChangeAllOptions,
   response?: Resolution,
 ): Promise<void> {
-  const { preview, yes } = options;
+  const { preview, yes, asOf } = options;
   const dialogue = openDialogue();
-  if (preview !== true && yes !== true && dialogue === null) {
-    throw new Failure(UNUSABLE, "All records that match would be changed: count them with --preview, then add --yes.");
+  if (preview !== true && (yes === true ? asOf === undefined : dialogue === null)) {
+    throw new Failure(
+      UNUSABLE,
+      "All records that match would be changed: count them with --preview, which prints what to add: --yes --as-of and its time.",
+    );
   }
   const client = connect(options);
   const given = response === undefined ? {} : { response };
   const request = { change, filter: filterOf(options), reason, ...given };
-  const isAsked = preview === true || yes !== true;
-  const found = await forEachPart(client, { ...request, preview: true }, isAsked);
-  if (preview === true) return report(found, options, foundText(change, found));
-  if (isAsked) {
+  let until = asOf;
+  if (until === undefined) {
+    const found = await forEachPart(client, { ...request, preview: true });
+    if (preview === true) {
+      return report(found, options, `${foundText(change, found)}\n\nTo do it: --yes --as-of ${printable(found.until)}`);
+    }
     process.stderr.write(`${foundText(change, found)}\n`);
     if (dialogue === null || !(await askYes(dialogue, `${found.changed} to be ${DONE[change]}. Go on?`))) {
       throw new Failure(UNUSABLE, "Nothing was changed.");
     }
+    ({ until } = found);
   }
-  const done = await forEachPart(client, { ...request, confirm: true, until: found.until }, true);
+  const done = await forEachPart(client, { ...request, confirm: true, until });
   report(done, options, `${DONE[change]}: ${done.changed} of ${recordsText(done.matched)}`);
 }
 
-/** Calls until all records have been looked at, or once. A run that is killed can be repeated: what was changed stays so. */
-async function forEachPart(client: OperatorClient, request: AllChangeRequest, isWhole: boolean): Promise<Totals> {
+/** Calls until all records have been looked at. A run that is killed can be repeated: what was changed stays so. */
+async function forEachPart(client: OperatorClient, request: AllChangeRequest): Promise<Totals> {
   const progress = startProgress();
   try {
     let part = await client.changeAll(request);
     let sum: Totals = part;
-    if (!isWhole) return sum;
     while (part.cursor !== null) {
       progress.show(`${sum.matched} records …`);
       part = await client.changeAll({ ...request, until: part.until, cursor: part.cursor });
@@ -143,7 +159,7 @@ function report(totals: Totals, { json }: OperatorOptions, gist: string): void {
   const { inFlight, completed, remembered } = refused;
   const left = [
     ...(inFlight === 0 ? [] : [`${recordsText(inFlight)} in flight, or perhaps still running: run it again later.`]),
-    ...(skipped === 0 ? [] : [`${recordsText(skipped)} changed meanwhile: skipped.`]),
+    ...(skipped === 0 ? [] : [`${recordsText(skipped)} ended or changed meanwhile: skipped.`]),
     ...(completed === 0 ? [] : [`${recordsText(completed)} completed: they can only be forgotten.`]),
     ...(remembered === 0
       ? []

@@ -36,7 +36,7 @@ export function defineRelease(command: Command): Command {
       "States that the operation did not take effect: the next request with this key starts a new attempt. A request that the gateway has accepted is tried by the gateway as soon as possible. With --all, for all records that match, after counting them.",
     )
     .option("--preview", "with --all: only count them")
-    .option("--yes", "with --all: do not ask for confirmation; required without a terminal");
+    .option("--yes", "with --all: do not ask for confirmation; needs --as-of");
   return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
     if (meansAll(id, options)) return changeAll("release", await readReason(options), options);
     const { client, recordId, reason } = await prepare(id, options);

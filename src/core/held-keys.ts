@@ -17,25 +17,42 @@ export const LIST_DIGITS = 3;
 export const SHORT_HASH_FROM = 8;
 export const SHORT_HASH_DIGITS = 8;
 
-/** At most so many are remembered of one elder: four megabytes. */
-const MAX_REMEMBERED = 1_000_000;
+/** How many keys one object may remember, of all its elders: four megabytes. */
+export const MAX_REMEMBERED = 1_000_000;
+
+/** What is left of that. */
+export interface Room {
+  keys: number;
+}
 
 /** In a newer object: what one elder has listed. */
 export class ListedKeys {
   readonly #lists = new Map<string, Uint32Array>();
-  #size = 0;
+  readonly #room: Room;
+  #isFull = false;
+
+  constructor(room: Room = { keys: MAX_REMEMBERED }) {
+    this.#room = room;
+  }
+
+  /** Whether there was no room for a list: no other one should be asked for. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
 
   /** A list of all keys takes the place of others. */
   add({ begin, hashes }: HeldKeys): void {
     if (begin === "") {
+      for (const list of this.#lists.values()) this.#room.keys += list.length;
       this.#lists.clear();
-      this.#size = 0;
     }
     const list = new Uint32Array(hashes.length / SHORT_HASH_DIGITS);
-    if (this.#lists.has(begin) || this.#size + list.length > MAX_REMEMBERED) return;
+    if (this.#lists.has(begin)) return;
+    this.#isFull = list.length > this.#room.keys;
+    if (this.#isFull) return;
     for (let at = 0; at < list.length; at += 1) list[at] = digitsAt(hashes, at * SHORT_HASH_DIGITS);
     this.#lists.set(begin, list.toSorted());
-    this.#size += list.length;
+    this.#room.keys -= list.length;
   }
 
   /** Whether there is a list that would name the key. */

@@ -14,8 +14,6 @@ const SHARDS_AT_ONCE = 16;
 /** As in erase-scope.ts. */
 const MAX_CALLS = 1000;
 const MAX_MS = 5000;
-/** What a page of the list asks, besides the objects that it passes because they hold nothing that matches. */
-const CALLS_PER_PAGE = 16;
 /** A page is finished once it is begun, so one with changes is short. */
 const PAGE = { preview: LIST_LIMITS.maxLimit, change: 100 };
 /** Records that one call looks at or changes: requests wait meanwhile. */
@@ -29,11 +27,16 @@ export interface ChangeAllPorts {
   readonly list: (
     ...query: Parameters<Operator["list"]>
   ) => Promise<Pick<RecordPage, "records" | "cursor" | "unreachable"> | null>;
+  /** How many objects a page of the list asks. */
+  readonly callsPerPage: number;
   /** Sends a message (listed-changes.ts) to the object that has the record; `null`: it does not answer. */
   readonly ask: (record: RecordSummary, message: Uint8Array) => Promise<readonly ListedOutcome[] | null>;
 }
 
-export async function changeAll(change: AllChange, { list, ask }: ChangeAllPorts): Promise<AllChangeResult> {
+export async function changeAll(
+  change: AllChange,
+  { list, callsPerPage, ask }: ChangeAllPorts,
+): Promise<AllChangeResult> {
   const { filter, until, isPreview, cursor, response } = change;
   const mode = isPreview ? "preview" : "change";
   const perCall = recordsPerCall(mode, response?.body.byteLength ?? 0);
@@ -51,7 +54,7 @@ export async function changeAll(change: AllChange, { list, ask }: ChangeAllPorts
     });
     if (page === null && isFirst) return { kind: "no-cursor" };
     if (page === null || page === "unreachable") break;
-    calls += CALLS_PER_PAGE;
+    calls += callsPerPage;
     for (const shard of page.unreachable) sum.unreachable.add(shard);
     const shards = [...Map.groupBy(page.records, ({ shard }) => shard)];
     const run = async (): Promise<void> => {

@@ -146,6 +146,7 @@ export class ShardOperator implements Operator {
   changeAll(change: AllChange): Promise<AllChangeResult> {
     return changeAll(change, {
       list: (...query) => this.list(...query),
+      callsPerPage: this.#places.listed.length,
       ask: (record, message) => {
         const place = this.#places.of(keyHashOf(record.id)).find((one) => isAt(one, record));
         return place === undefined ? Promise.resolve(null) : unlessSilent(place, this.#changeListed(place, message));

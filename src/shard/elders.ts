@@ -165,9 +165,7 @@ export class Elders {
     const placing = placingOf(head.record);
     const place = placeOf(placing, elder);
     const title = shardTitle(place);
-    const isListed = this.#ledger.elders.get(title)?.held.covers(keyHashOf(head.record.id)) === true;
-    // An object for each key has no other key to tell about. One list at a time is enough.
-    const wantsList = !isListed && elder.shards !== "per-key" && !this.#listing.has(title);
+    const wantsList = this.#wantsList(title, elder, own, keyHashOf(head.record.id));
     this.#asking.set(name, (this.#asking.get(name) ?? 0) + 1);
     if (wantsList) this.#listing.add(title);
     try {
@@ -182,6 +180,13 @@ export class Elders {
       if (left > 0) this.#asking.set(name, left);
       else this.#asking.delete(name);
     }
+  }
+
+  /** An object for each key has no other key to tell about, or to be told. One list at a time is enough. */
+  #wantsList(title: string, elder: Layout, own: Layout, keyHash: string): boolean {
+    if (elder.shards === "per-key" || own.shards === "per-key" || this.#listing.has(title)) return false;
+    const held = this.#ledger.elders.get(title)?.held;
+    return held === undefined || !(held.isFull || held.covers(keyHash));
   }
 
   /**

@@ -20,9 +20,11 @@ export async function askElder(
 ): Promise<ElderAnswer> {
   if (namespace === null) throw new Error("the binding KEY_SHARD does not exist");
   const call = shardStub(namespace, place).fetch(ASK_URL, { method: "POST", body: JSON.stringify(question) });
-  const response = await firstOf(call, ELDER_MS);
-  if (response === null) throw new Error(`no answer within ${ELDER_MS} ms`);
-  const reply: ElderReply = await response.json();
+  const reply = await firstOf<ElderReply>(
+    call.then((response) => response.json()),
+    ELDER_MS,
+  );
+  if (reply === null) throw new Error(`no answer within ${ELDER_MS} ms`);
   return answerIn(reply);
 }
 

@@ -22,9 +22,9 @@ export const NO_TRIGGER: Patch = { file: SEAL, find: "      this.#sql.exec(TRIGG
 
 /** What a newer object believes is left is not used. */
 const NO_LIST: Patch = {
-  file: SEAL,
-  find: "return rows.length > MAX_LISTED ? null :",
-  put: "return rows.length >= 0 ? null :",
+  file: "shard/store/key-lister.ts",
+  find: "for (let digits = this.#digits; digits <= LIST_DIGITS; digits += 1) {",
+  put: "for (let digits = LIST_DIGITS + 1; digits <= LIST_DIGITS; digits += 1) {",
 };
 
 const NO_SEAL: Patch = {

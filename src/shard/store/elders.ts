@@ -2,7 +2,7 @@
 // stays true (seal.ts), so it need not ask again after a restart, except for lists of a part of the keys. One or two rows are written
 // for each elder, none for each key.
 
-import { type HeldKeys, ListedKeys } from "../../core/held-keys.ts";
+import { type HeldKeys, ListedKeys, MAX_REMEMBERED, type Room } from "../../core/held-keys.ts";
 import { makeTransitionTables, type Sql } from "./schema.ts";
 
 /** One elder. Layouts are JSON. */
@@ -31,12 +31,13 @@ export class KnownElders {
   readonly #sql: Sql;
   readonly #elders: Map<string, KnownElder>;
   readonly #layouts: Set<string>;
+  readonly #room: Room = { keys: MAX_REMEMBERED };
 
   /** `mayExist`: whether the tables for transitions exist. */
   constructor(sql: Sql, mayExist: boolean) {
     this.#sql = sql;
     const rows = mayExist ? sql.exec<ElderRow>("SELECT name, layout, next, held FROM elders").toArray() : [];
-    this.#elders = new Map(rows.map(({ name, held, ...row }) => [name, { ...row, held: readHeld(held) }]));
+    this.#elders = new Map(rows.map(({ name, held, ...row }) => [name, { ...row, held: readHeld(held, this.#room) }]));
     this.#layouts = new Set(rows.map(({ layout }) => layout));
   }
 
@@ -58,7 +59,7 @@ export class KnownElders {
   note(name: string, { layout, next: said, held: list }: ElderWord): void {
     const before = this.#elders.get(name);
     const next = said ?? before?.next ?? null;
-    const held = before?.held ?? new ListedKeys();
+    const held = before?.held ?? new ListedKeys(this.#room);
     const isFirstOfAll = list !== null && list.begin === "" && !held.areAll;
     if (before === undefined || before.next !== next || isFirstOfAll) {
       makeTransitionTables(this.#sql);
@@ -76,8 +77,8 @@ export class KnownElders {
   }
 }
 
-function readHeld(text: string | null): ListedKeys {
-  const listed = new ListedKeys();
+function readHeld(text: string | null, room: Room): ListedKeys {
+  const listed = new ListedKeys(room);
   if (text === null) return listed;
   const held: HeldKeys = JSON.parse(text);
   // Development versions stored whole hashes. Without a list the elder is asked.

@@ -199,8 +199,13 @@ function onceway(...args: readonly string[]): Promise<CommandOutcome> {
   return runOnceway(args, { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN, NO_COLOR: "1" });
 }
 
+/** The time that a preview has printed. */
+function asOf(stdout: string): string {
+  return /^To do it: --yes --as-of (\S+)$/m.exec(stdout)?.[1] ?? "";
+}
+
 describe("on the command line", () => {
-  it("counts, changes nothing without --yes, and releases with it", async () => {
+  it("counts, changes nothing without the time of its count, and with it what was counted", async () => {
     const keys = await inDoubt("cli", 3);
     await completed("cli", 1);
     const args = ["release", "--all", "--route", "/cli", "--reason", REASON];
@@ -209,12 +214,16 @@ describe("on the command line", () => {
     expect(preview.stdout).toContain("4 records match: 3 unknown, 1 completed\n3 records would be released\n");
     expect(preview.stdout).toMatch(/^STATE .*KEY/m);
     expect(preview.stderr).toContain("1 record completed: they can only be forgotten.");
-    const unasked = await onceway(...args);
-    expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining("count them with --preview")]);
+    for (const more of [[], ["--yes"]]) {
+      const unasked = await onceway(...args, ...more);
+      expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining("count them with --preview")]);
+    }
     expect(await statesOf(keys)).toEqual(["unknown"]);
-    const done = await onceway(...args, "--yes");
+    const late = await inDoubt("cli", 1);
+    const done = await onceway(...args, "--yes", "--as-of", asOf(preview.stdout));
     expect([done.code, done.stdout]).toEqual([0, "released: 3 of 4 records\n"]);
     expect(await statesOf(keys)).toEqual(["failed"]);
+    expect(await statesOf(late)).toEqual(["unknown"]);
   });
 
   it("resolves with one response for all, and prints what the API answers", async () => {
@@ -223,7 +232,8 @@ describe("on the command line", () => {
     const response = ["--status", "202", "--body", "seen"];
     const preview = await onceway(...args, ...response, "--preview");
     expect(preview.stdout).toContain("Every retry gets this, marked as a replay:\n  202\n");
-    const { code, stdout } = await onceway(...args, ...response, "--yes", "--json");
+    const counted = asOf(preview.stdout);
+    const { code, stdout } = await onceway(...args, ...response, "--yes", "--as-of", counted, "--json");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ matched: 2, changed: 2, states: { unknown: 2 } });
     for (const key of keys) expect((await scene.send({ path: "/cli-resolve", key })).status).toBe(202);
@@ -232,7 +242,8 @@ describe("on the command line", () => {
   it("says with its exit code that something is left for later", async () => {
     await inDoubt("cli-forget", 1);
     const done = await completed("cli-forget", 2);
-    const forget = ["forget", "--all", "--route", "/cli-forget", "--reason", REASON, "--yes"];
+    const forget = ["forget", "--all", "--route", "/cli-forget", "--reason", REASON, "--yes", "--as-of"];
+    forget.push(new Date().toISOString());
     // No record has this status.
     expect(await onceway(...forget, "--status", "404")).toMatchObject({
       code: 0,
@@ -250,6 +261,8 @@ describe("on the command line", () => {
     [["release", "0".repeat(64), "--all", "--state", "unknown"], "Write either a record or --all"],
     [["forget", "--all", "--state", "failed", "--scope", "header:authorization"], "Write either a record, or --all"],
     [["resolve", "--all", "--status", "201", "--yes"], "--all needs a condition"],
+    [["release", "0".repeat(64), "--as-of", "2026-11-23T03:12:40.118Z"], "--as-of belongs to --all --yes"],
+    [["release", "--all", "--state", "unknown", "--yes", "--as-of", "yesterday"], "until must be the time"],
   ])("does not guess what %j means", async (args, told) => {
     const { code, stderr } = await onceway(...args, "--reason", REASON);
     expect([code, stderr]).toEqual([2, expect.stringContaining(told)]);

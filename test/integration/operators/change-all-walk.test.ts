@@ -130,7 +130,7 @@ function startShards(planted: readonly Planted[], width: number, silent: Readonl
       }),
     );
   };
-  return { list, ask, changes };
+  return { list, callsPerPage: 16, ask, changes };
 }
 
 function summaryOf(id: RecordSummary["id"], shard: string, startedAt: number): RecordSummary {
@@ -249,6 +249,9 @@ describe("the walk over all that match", () => {
     if (first.kind !== "done") throw new Error("refused");
     expect(first.changed).toBeLessThanOrEqual(4000);
     expect(first.cursor).not.toBeNull();
+    // With many shards a page alone takes many.
+    const spread = await changeAll(CHANGE, { ...startShards(rows, 500, new Set()), callsPerPage: 256 });
+    expect(spread).toMatchObject({ kind: "done", changed: 400 });
     expect(most).toBe(10);
     const done = await changeToEnd(CHANGE, shards);
     expect(first.changed + done.changed).toBe(9000);
@@ -308,6 +311,6 @@ describe("the walk over all that match", () => {
   it("refuses a cursor that is not the list's", async () => {
     const list: ChangeAllPorts["list"] = () => Promise.resolve(null);
     const ask: ChangeAllPorts["ask"] = () => Promise.reject(new Error("not asked"));
-    expect(await changeAll({ ...CHANGE, cursor: "x" }, { list, ask })).toEqual({ kind: "no-cursor" });
+    expect(await changeAll({ ...CHANGE, cursor: "x" }, { list, callsPerPage: 16, ask })).toEqual({ kind: "no-cursor" });
   });
 });

@@ -115,10 +115,18 @@ it("keys are counted up to 256", () =>
     expect(ledger.heldKeys.count()).toBeNull();
   }));
 
-it("lists of more than a million keys of one elder are not remembered: the elder is asked", () => {
-  const listed = new ListedKeys();
+it("lists of more than a million keys of all elders are not remembered, nor asked for: the elder is asked about each", () => {
+  const room = { keys: 1_000_000 };
+  const listed = new ListedKeys(room);
   const many = "0123abcd".repeat(400_000);
   for (const begin of ["00", "01", "02"]) listed.add({ begin, hashes: many });
   expect(["00", "01", "02"].map((begin) => listed.covers(begin.padEnd(32, "0")))).toEqual([true, true, false]);
   expect(listed.mayHold("02".padEnd(32, "0"))).toBe(true);
+  expect(listed.isFull).toBe(true);
+  const other = new ListedKeys(room);
+  other.add({ begin: "", hashes: many });
+  expect([other.isFull, other.mayHold("02".padEnd(32, "0"))]).toEqual([true, true]);
+  listed.add({ begin: "", hashes: "" });
+  other.add({ begin: "", hashes: many });
+  expect([listed.isFull, other.isFull, other.covers("02".padEnd(32, "0"))]).toEqual([false, false, true]);
 });

@@ -177,10 +177,8 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/e2e/operators/change-all.test.ts",
     '"--preview"',
   ],
-  'npx onceway release --all --route /v1/payments --state unknown --yes --reason "not in the ledger"': [
-    "test/e2e/operators/change-all.test.ts",
-    '"--yes"',
-  ],
+  'npx onceway release --all --route /v1/payments --state unknown --yes --as-of 2026-11-23T03:12:40.118Z --reason "not in the ledger"':
+    ["test/e2e/operators/change-all.test.ts", '"--as-of"'],
   "npx onceway conformance http://127.0.0.1:8787 --path /v1/payments --origin-port 3000": [
     "test/e2e/contract/conformance-suite.test.ts",
     '"--origin-port"',

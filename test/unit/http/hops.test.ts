@@ -3,11 +3,18 @@
 import { expect, it } from "vitest";
 import { answerIn, type ElderReply } from "../../../src/http/hops.ts";
 
-const replyWith = (held: unknown): ElderReply => JSON.parse(JSON.stringify({ here: false, next: {}, elders: [], held }));
+const replyWith = (held: unknown): ElderReply =>
+  JSON.parse(JSON.stringify({ here: false, next: {}, elders: [], held }));
 
 it.each([
-  [{ begin: "", hashes: "01234567" }, { begin: "", hashes: "01234567" }],
-  [{ begin: "abc", hashes: "" }, { begin: "abc", hashes: "" }],
+  [
+    { begin: "", hashes: "01234567" },
+    { begin: "", hashes: "01234567" },
+  ],
+  [
+    { begin: "abc", hashes: "" },
+    { begin: "abc", hashes: "" },
+  ],
   [null, null],
   // Development versions listed whole hashes.
   [[], null],
