@@ -6,6 +6,7 @@ import { layoutName } from "../../../src/config/layout.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Started } from "../../../src/core/record.ts";
+import { type TimelineEvent, updateHistory } from "../../../src/core/timeline.ts";
 import { durationMs, type EpochMs, epochMs, recordId, type RecordId } from "../../../src/core/units.ts";
 import { Encryptions } from "../../../src/http/encryption.ts";
 import { encodeMessage } from "../../../src/http/message.ts";
@@ -107,7 +108,12 @@ function startScene(namespace = env.KEY_SHARD) {
   return {
     operator,
     /** Gives a new key this record. */
-    async keep(record: IdempotencyRecord, path = "/pay", isOlder = false): Promise<Kept> {
+    async keep(
+      record: IdempotencyRecord,
+      path = "/pay",
+      isOlder = false,
+      history: readonly TimelineEvent[] = [],
+    ): Promise<Kept> {
       const layout = isOlder ? elder : route.layouts.own;
       const key = crypto.randomUUID();
       const id = await nameRecord(key, [], layoutName(layout));
@@ -115,7 +121,7 @@ function startScene(namespace = env.KEY_SHARD) {
       stubs.add(name);
       await runInDurableObject(stubOf(name), (_instance, { storage }) => {
         const kept = record.state === "completed" ? { response: anyResponse } : {};
-        new Ledger(storage).save(id, null, record, { ...kept, label: { key, route: path } });
+        new Ledger(storage).save(id, null, record, { ...kept, history, label: { key, route: path } });
       });
       return { id, stub: stubOf(name) };
     },
@@ -260,12 +266,17 @@ describe("a change of all that match", () => {
   it("leaves what has begun after its preview, and what was younger then than the filter says", async () => {
     const scene = startScene();
     const until = epochMs(Date.now() - 1000);
-    const at = (time: number): IdempotencyRecord => ended(started(epochMs(time)), "ambiguous");
-    const old = await scene.keep(at(until - 60_000));
-    const last = await scene.keep(at(until - 10));
+    const begunAt = (time: number): Promise<Kept> => {
+      const claim = started(epochMs(time));
+      const ending = { type: "ambiguous", attemptId: claim.attempt.id, reason: { kind: "dropped" } } as const;
+      const record = ended(claim, "ambiguous");
+      return scene.keep(record, "/pay", false, updateHistory([], claim, ending, record, epochMs(time + 10)));
+    };
+    const old = await begunAt(until - 60_000);
+    const last = await begunAt(until - 10);
     // In flight then, and in doubt since.
-    const since = await scene.keep(at(until - 5));
-    const late = await scene.keep(at(until + 1));
+    const since = await begunAt(until - 5);
+    const late = await begunAt(until + 1);
     await scene.restart();
     const filter: RecordFilter = { ...ANYTHING, states: ["unknown"] };
     expect(await changeAll(scene, { filter: { ...filter, until: epochMs(until - 59_500) }, until })).toMatchObject({
