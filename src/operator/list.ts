@@ -51,7 +51,10 @@ export async function listRecords(
   const isForward = begin.direction === "after";
   const asking = new Asking(places, begin, limit, ask, known);
   const found: Found[] = [];
-  let [matched, looked] = [0, 0];
+  let matched = 0;
+  /** How much of the whole list was read. */
+  let share = 0;
+  let entered: PartOf | null = null;
   let { part, position } = begin;
   let ahead: PageBegin | null;
   let parts: number;
@@ -60,10 +63,11 @@ export async function listRecords(
     const opened = await asking.open(part, position);
     if (opened === null) return null;
     ({ parts, part } = opened);
+    entered ??= { parts, part };
     // oxlint-disable-next-line no-await-in-loop
     const isOver = await asking.merge(opened.streams, found);
     matched += opened.streams.reduce((sum, stream) => sum + stream.matched, 0);
-    looked += 1;
+    share += 1 / parts;
     if (asking.hasGrown) return null;
     if (!isOver) {
       ahead = { ...begin, parts, part, position: found.at(-1)?.position ?? null };
@@ -78,39 +82,47 @@ export async function listRecords(
   const back: PageBegin = {
     direction: isForward ? "before" : "after",
     parts,
+    part,
     // A page without records leads back from where it ended: nothing is in between.
-    part: first?.part ?? part,
+    ...first?.of,
     position: first?.position ?? null,
   };
   const [aheadCursor, backCursor] = [ahead, isEdge(begin) ? null : back].map((at) =>
     at === null ? null : writeCursor(at),
   );
   const records = found.map(({ record }) => record);
-  const others = part - (looked - 1) * (isForward ? 1 : -1);
+  // In parts of the last one's size.
+  const begun = Math.floor(firstWithin(entered.part, parts / entered.parts, begin.direction));
   return {
     records: isForward ? records : records.toReversed(),
     cursor: (isForward ? aheadCursor : backCursor) ?? null,
     previous: (isForward ? backCursor : aheadCursor) ?? null,
     total: {
-      count: Math.round((matched / looked) * parts),
-      isExact: looked === parts && asking.unreachable.size === 0,
+      count: Math.round(matched / share),
+      // Each share is a power of two, so the sum is exact.
+      isExact: share === 1 && asking.unreachable.size === 0,
     },
-    parts: { first: 1 + Math.min(part, others), last: 1 + Math.max(part, others), count: parts },
+    parts: { first: 1 + Math.min(part, begun), last: 1 + Math.max(part, begun), count: parts },
     unreachable: [...asking.unreachable],
   };
+}
+
+interface PartOf {
+  readonly parts: number;
+  readonly part: number;
 }
 
 /** A record of the page, and where it is. */
 interface Found {
   readonly record: ListedRecord;
-  readonly part: number;
+  readonly of: PartOf;
   readonly position: ListPosition;
 }
 
 /** What one shard has of a part, as far as it has been read. */
 interface Stream {
   readonly place: LaidPlace;
-  readonly part: number;
+  readonly of: PartOf;
   readonly matched: number;
   /** What was read and is not in the page yet, from `taken` on. */
   buffer: readonly Found[];
@@ -140,32 +152,48 @@ class Asking {
     this.#parts = begin.parts;
   }
 
-  /** Asks every shard for the beginning of what it has of a part; `null`: one has grown too much for so many parts. */
+  /** Asks every shard for the beginning of what it has of a part, or of a part of it; `null`: one has grown too much for it. */
   async open(
-    part: number | null,
+    wanted: number | null,
     position: ListPosition | null,
   ): Promise<{ readonly parts: number; readonly part: number; readonly streams: readonly Stream[] } | null> {
     const { direction } = this.#begin;
     const limit = Math.min(this.#limit, Math.ceil((SHARE * this.#limit) / this.#places.length) + SPARE);
-    const ask = (places: readonly LaidPlace[], parts: number | null): Promise<readonly Opened[]> =>
+    const ask = (places: readonly LaidPlace[], parts: number | null, part: number | null): Promise<readonly Opened[]> =>
       inBatches(places, async (place) => ({
         place,
         page: await this.#call(place, { parts, part, direction, position, limit }),
       }));
-    const asked = this.#parts;
-    let opened = await ask(this.#places, asked);
-    const parts = asked ?? Math.max(1, ...opened.map(({ page }) => page?.parts ?? 1));
-    if (asked === null) {
-      // Those that need fewer parts are asked again, so that all have the same.
-      const fewer = opened.filter(({ page }) => page !== null && page.parts < parts).map(({ place }) => place);
-      const again = await ask(fewer, parts);
+    let [parts, part] = [this.#parts, wanted];
+    let opened = await ask(this.#places, parts, part);
+    for (;;) {
+      const needed = Math.max(parts ?? 1, ...opened.map(({ page }) => page?.parts ?? 1));
+      // Those that have answered for other parts are asked again, so that all have the same.
+      const others = opened.filter(
+        ({ page }) => page !== null && (page.parts !== needed || (parts ?? needed) !== needed),
+      );
+      if (others.length === 0) {
+        parts = needed;
+        break;
+      }
+      if (parts !== null) {
+        // Clients choose what their keys hash to, so some parts may have more records than others: one that has not begun can be divided.
+        if (position !== null) return null;
+        if (part !== null) part = firstWithin(part, needed / parts, direction);
+      }
+      parts = needed;
+      // oxlint-disable-next-line no-await-in-loop
+      const again = await ask(
+        others.map(({ place }) => place),
+        parts,
+        part,
+      );
       opened = opened.map((one) => again.find(({ place }) => place === one.place) ?? one);
     }
-    if (opened.some(({ page }) => page !== null && page.parts !== parts)) return null;
     this.#parts = parts;
-    const number = part ?? (direction === "after" ? 0 : parts - 1);
-    const streams = opened.flatMap(({ place, page }) => (page === null ? [] : [streamOf(place, number, page)]));
-    return { parts, part: number, streams };
+    const opening = { parts, part: part ?? (direction === "after" ? 0 : parts - 1) };
+    const streams = opened.flatMap(({ place, page }) => (page === null ? [] : [streamOf(place, opening, page)]));
+    return { ...opening, streams };
   }
 
   /** Takes records in order until the page is full or the part has ended; says whether it has ended. */
@@ -192,11 +220,11 @@ class Asking {
   /** A shard that has more of a page than its share is asked for all that is wanted. */
   async #refill(stream: Stream, limit: number): Promise<void> {
     const { direction } = this.#begin;
-    const { place, part, buffer } = stream;
+    const { place, of, buffer } = stream;
     const position = buffer.at(-1)?.position ?? null;
-    const page = await this.#call(place, { parts: this.#parts, part, direction, position, limit });
-    if (page !== null && page.parts !== this.#parts) this.hasGrown = true;
-    stream.buffer = page === null ? [] : foundIn(place, part, page);
+    const page = await this.#call(place, { ...of, direction, position, limit });
+    if (page !== null && page.parts !== of.parts) this.hasGrown = true;
+    stream.buffer = page === null ? [] : foundIn(place, of, page);
     stream.taken = 0;
     stream.more = page?.more ?? false;
   }
@@ -216,16 +244,21 @@ interface Opened {
   readonly page: ListPage | null;
 }
 
-function streamOf(place: LaidPlace, part: number, page: ListPage): Stream {
+function streamOf(place: LaidPlace, of: PartOf, page: ListPage): Stream {
   const { matched, more } = page;
-  return { place, part, matched, buffer: foundIn(place, part, page), taken: 0, more };
+  return { place, of, matched, buffer: foundIn(place, of, page), taken: 0, more };
 }
 
-function foundIn(place: LaidPlace, part: number, { records }: ListPage): readonly Found[] {
+/** The first in this direction of so many parts of one. */
+function firstWithin(part: number, count: number, direction: Asked["direction"]): number {
+  return direction === "after" ? part * count : (part + 1) * count - 1;
+}
+
+function foundIn(place: LaidPlace, of: PartOf, { records }: ListPage): readonly Found[] {
   const shard = shardTitle(place);
   return records.map((record) => ({
     record: { ...record, shard, layout: place.layout },
-    part,
+    of,
     position: positionOf(record),
   }));
 }
