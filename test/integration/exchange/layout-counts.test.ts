@@ -17,7 +17,7 @@ const fresh = (): string => crypto.randomUUID();
 const MANY = 4100;
 
 /** What hashes begin with. */
-const DIGITS = [..."0123456789abcdef"];
+const DIGITS = Array.from({ length: 16 }, (_, digit) => digit.toString(16));
 
 /** An object of a newer layout, and the questions that its elder is asked, of which it is the only one. */
 async function transition(): Promise<{ shard: CountedShard; asks: () => number; elder: Deployments; key: string }> {
@@ -89,5 +89,5 @@ it("a newer object stores one row about an elder with many keys, and another whe
   // The next list is of a part again, and empty; the one after it is of all keys, and stored.
   const after = [];
   for (const digit of DIGITS.slice(8)) after.push((await written(digit)) - (usual[0] ?? 0));
-  expect(after.toSorted()).toEqual([...after.slice(1).map(() => 0), 1]);
+  expect(after.filter((rows) => rows !== 0)).toEqual([1]);
 });

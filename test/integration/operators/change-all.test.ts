@@ -267,10 +267,10 @@ describe("a change of all that match", () => {
     const scene = startScene();
     const until = epochMs(Date.now() - 1000);
     const begunAt = (time: number): Promise<Kept> => {
-      const claim = started(epochMs(time));
-      const ending = { type: "ambiguous", attemptId: claim.attempt.id, reason: { kind: "dropped" } } as const;
-      const record = ended(claim, "ambiguous");
-      return scene.keep(record, "/pay", false, updateHistory([], claim, ending, record, epochMs(time + 10)));
+      const begun = started(epochMs(time));
+      const ending = { type: "ambiguous", attemptId: begun.attempt.id, reason: { kind: "dropped" } } as const;
+      const record = ended(begun, "ambiguous");
+      return scene.keep(record, "/pay", false, updateHistory([], begun, ending, record, epochMs(time + 10)));
     };
     const old = await begunAt(until - 60_000);
     const last = await begunAt(until - 10);
