@@ -89,5 +89,5 @@ it("a newer object stores one row about an elder with many keys, and another whe
   // The next list is of a part again, and empty; the one after it is of all keys, and stored.
   const after = [];
   for (const digit of DIGITS.slice(8)) after.push((await written(digit)) - (usual[0] ?? 0));
-  expect(after.filter((rows) => rows !== 0)).toEqual([1]);
+  expect(after.filter((more) => more !== 0)).toEqual([1]);
 });
