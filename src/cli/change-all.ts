@@ -1,7 +1,7 @@
 // `onceway release --all`, `resolve --all` and `forget --all`: changes all records that a filter matches. Counts them first, and changes
 // none that has begun or ended since: whoever has looked into those that were counted knows nothing of it.
 
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 
 import type { Change } from "../core/timeline.ts";
 import { askYes, openDialogue } from "./ask.ts";
@@ -32,8 +32,16 @@ export function withAll(command: Command): Command {
       .option(
         "--as-of <TIME>",
         "with --all --yes: the time that --preview printed; what has begun or ended since is left",
+        readTime,
       ),
   );
+}
+
+function readTime(value: string): string {
+  if (!/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) || Number.isNaN(Date.parse(value))) {
+    throw new InvalidArgumentError("Write the time that --preview printed, such as 2026-11-23T03:12:40.118Z.");
+  }
+  return value;
 }
 
 /** Whether all records that match are meant. Throws a Failure if the arguments contradict each other. */

@@ -27,6 +27,14 @@ export const IGNORED = `node_modules
 .dev.vars*
 `;
 
+/** The project's .gitignore: what was there, and what it lacks, so that no token is committed. Later lines win, as in Git. */
+export function ignoring(before: string): string {
+  const there = new Set(before.split("\n").map((line) => line.trim().replace(/^\//, "").replace(/\/$/, "")));
+  const lacking = IGNORED.split("\n").filter((line) => line !== "" && !there.has(line));
+  if (lacking.length === 0) return before;
+  return `${before}${before === "" || before.endsWith("\n") ? "" : "\n"}${lacking.join("\n")}\n`;
+}
+
 const SCRIPTS = { check: "onceway check", dev: "wrangler dev", deploy: "onceway check && wrangler deploy" };
 
 /** These packages bring programs, which npm may fetch with a script. */

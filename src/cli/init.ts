@@ -2,7 +2,7 @@
 // write a configuration whose top level `onceway check` refuses. In a folder with a wrangler.jsonc it adds to that one.
 
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 
 import { type Command, Option } from "commander";
@@ -21,7 +21,7 @@ import {
   originProblem,
   pathsProblem,
 } from "./init-questions.ts";
-import { ENTRY, IGNORED, PROJECT_PATHS, projectPackage } from "./init-project.ts";
+import { ENTRY, ignoring, PROJECT_PATHS, projectPackage } from "./init-project.ts";
 import { CODE, isInstalled, readTable, versionsFor } from "./installation.ts";
 import { collect } from "./arguments.ts";
 import { columns } from "./look.ts";
@@ -143,7 +143,7 @@ function writeProject(folder: string, { file, text, main }: PlannedFile, answers
   const files = new Map([[file, text]]);
   if (!isOwn) files.set(program, ENTRY);
   const ignored = join(folder, ".gitignore");
-  if (!existsSync(ignored)) files.set(ignored, IGNORED);
+  files.set(ignored, ignoring(existsSync(ignored) ? readFileSync(ignored, "utf8") : ""));
   const manifest = join(folder, "package.json");
   const before = existsSync(manifest) ? readTable(manifest) : {};
   const versions = versionsFor(resolve(folder));

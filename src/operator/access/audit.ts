@@ -85,7 +85,8 @@ async function filterText(written: AllChange["written"], until: EpochMs): Promis
   const conditions = Object.entries(written).map(async ([name, value]) =>
     name === "key" ? `id=${await keyHash(value)}` : `${name}=${value}`,
   );
-  return [...(await Promise.all(conditions)), `preview=${new Date(until).toISOString()}`].join(" ");
+  // First, because the end of a long text is cut off.
+  return [`preview=${new Date(until).toISOString()}`, ...(await Promise.all(conditions))].join(" ");
 }
 
 function allOutcome({

@@ -101,7 +101,7 @@ describe("over HTTP", () => {
     expect(entry).toMatchObject({
       by: "admin",
       reason: REASON,
-      target: `route=/release preview=${until}`,
+      target: `preview=${until} route=/release`,
       outcome: "done: 12 of 15 records, 3 refused, 0 skipped, 0 without an answer",
     });
   });
@@ -262,7 +262,10 @@ describe("on the command line", () => {
     [["forget", "--all", "--state", "failed", "--scope", "header:authorization"], "Write either a record, or --all"],
     [["resolve", "--all", "--status", "201", "--yes"], "--all needs a condition"],
     [["release", "0".repeat(64), "--as-of", "2026-11-23T03:12:40.118Z"], "--as-of belongs to --all --yes"],
-    [["release", "--all", "--state", "unknown", "--yes", "--as-of", "yesterday"], "until must be the time"],
+    [
+      ["release", "--all", "--state", "unknown", "--yes", "--as-of", "yesterday"],
+      "Write the time that --preview printed",
+    ],
   ])("does not guess what %j means", async (args, told) => {
     const { code, stderr } = await onceway(...args, "--reason", REASON);
     expect([code, stderr]).toEqual([2, expect.stringContaining(told)]);

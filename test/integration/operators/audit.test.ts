@@ -170,6 +170,6 @@ describe("an audited operator", () => {
       { action: "forget-all", outcome: "done: 0 of 0 records, 0 refused, 0 skipped, 0 without an answer" },
     ]);
     expect(JSON.stringify(entries)).not.toContain("confidential");
-    expect(entries[0]?.target).toMatch(/^id=[0-9a-f]{32} state=failed preview=1970-01-01T00:00:00.000Z$/);
+    expect(entries[0]?.target).toMatch(/^preview=1970-01-01T00:00:00.000Z id=[0-9a-f]{32} state=failed$/);
   });
 });

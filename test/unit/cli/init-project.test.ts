@@ -1,7 +1,7 @@
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { wranglerToml } from "../../../src/cli/init-file.ts";
-import { ENTRY, IGNORED, PROJECT_PATHS, projectPackage } from "../../../src/cli/init-project.ts";
+import { ENTRY, IGNORED, ignoring, PROJECT_PATHS, projectPackage } from "../../../src/cli/init-project.ts";
 import { checkWranglerConfig } from "../../../src/config/check-file.ts";
 
 const VERSIONS = { onceway: "0.1.0", wrangler: "4.156.2", node: null };
@@ -41,4 +41,18 @@ it("a project's wrangler.toml passes the check, and its secrets are not committe
   expect(checkWranglerConfig(toml).flatMap(({ problems }) => problems)).toEqual([]);
   expect(ENTRY).toContain("KeyShard");
   expect(IGNORED.split("\n")).toContain(".dev.vars*");
+});
+
+describe("a project's .gitignore", () => {
+  it("is what a new one has where there is none", () => {
+    expect(ignoring("")).toBe(IGNORED);
+  });
+
+  it.each([
+    ["build\n", "build\nnode_modules\n.wrangler\n.onceway\n.dev.vars*\n"],
+    ["/node_modules/\r\n.wrangler\n.onceway", "/node_modules/\r\n.wrangler\n.onceway\n.dev.vars*\n"],
+    [IGNORED, IGNORED],
+  ])("keeps what it says, and keeps the token out: %j", (before, after) => {
+    expect(ignoring(before)).toBe(after);
+  });
 });
