@@ -40,29 +40,32 @@ export class ListedKeys {
     return this.#isFull;
   }
 
-  /** A list of all keys takes the place of others. */
-  add({ begin, hashes }: HeldKeys): void {
-    if (begin === "") {
-      for (const list of this.#lists.values()) this.#room.keys += list.length;
-      this.#lists.clear();
+  /** A list takes the place of those for parts of its range. Returns it in order; `null`: there is one already, or no room. */
+  add({ begin, hashes }: HeldKeys): Uint32Array<ArrayBuffer> | null {
+    const given = new Uint32Array(hashes.length / SHORT_HASH_DIGITS);
+    for (let at = 0; at < given.length; at += 1) given[at] = digitsAt(hashes, at * SHORT_HASH_DIGITS);
+    const list = given.toSorted();
+    return this.restore(begin, list) ? list : null;
+  }
+
+  /** Adds a list that is in order. Returns whether there was none, and room. */
+  restore(begin: string, list: Uint32Array): boolean {
+    if (this.#listFor(begin) !== undefined) return false;
+    for (const [part, { length }] of this.#lists) {
+      if (!part.startsWith(begin)) continue;
+      this.#lists.delete(part);
+      this.#room.keys += length;
     }
-    const list = new Uint32Array(hashes.length / SHORT_HASH_DIGITS);
-    if (this.#lists.has(begin)) return;
     this.#isFull = list.length > this.#room.keys;
-    if (this.#isFull) return;
-    for (let at = 0; at < list.length; at += 1) list[at] = digitsAt(hashes, at * SHORT_HASH_DIGITS);
-    this.#lists.set(begin, list.toSorted());
+    if (this.#isFull) return false;
+    this.#lists.set(begin, list);
     this.#room.keys -= list.length;
+    return true;
   }
 
   /** Whether there is a list that would name the key. */
   covers(keyHash: string): boolean {
     return this.#listFor(keyHash) !== undefined;
-  }
-
-  /** Whether all keys are listed. */
-  get areAll(): boolean {
-    return this.#lists.has("");
   }
 
   /** `false`: the elder does not have the key, and will not. */
@@ -72,7 +75,7 @@ export class ListedKeys {
   }
 
   #listFor(keyHash: string): Uint32Array | undefined {
-    for (let digits = 0; digits <= LIST_DIGITS; digits += 1) {
+    for (let digits = 0; digits <= LIST_DIGITS && digits <= keyHash.length; digits += 1) {
       const list = this.#lists.get(keyHash.slice(0, digits));
       if (list !== undefined) return list;
     }

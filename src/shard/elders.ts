@@ -246,14 +246,15 @@ export class Elders {
   /** An object for each key has no other key to ask about later, so nothing is stored about it. */
   #note(place: ShardPlace, elder: Layout, placing: string, own: string, { next, elders, held }: ElderAnswer): void {
     const { elders: known } = this.#ledger;
+    const now = epochMs(Date.now());
     const names = this.#knownLayouts();
     for (const older of elders) {
       const name = layoutName(older);
       if (name === own || names.has(name) || older.shards === "per-key") continue;
-      known.note(shardTitle(placeOf(placing, older)), { layout: JSON.stringify(older), next: null, held: null });
+      known.note(shardTitle(placeOf(placing, older)), { layout: JSON.stringify(older), next: null, held: null }, now);
     }
     if (elder.shards === "per-key") return;
-    known.note(shardTitle(place), { layout: JSON.stringify(elder), next: JSON.stringify(next), held });
+    known.note(shardTitle(place), { layout: JSON.stringify(elder), next: JSON.stringify(next), held }, now);
   }
 
   #knownLayouts(): ReadonlyMap<string, Layout> {

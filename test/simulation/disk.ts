@@ -6,7 +6,7 @@ import { bound, type Cursor, cursor, isQuery, Statements } from "../support/sqli
 
 type Value = ArrayBuffer | string | number | null;
 
-const LATER_TABLE = /^CREATE TABLE IF NOT EXISTS (outbox|resting|positions) /;
+const LATER_TABLE = /^CREATE TABLE IF NOT EXISTS (outbox|resting|positions|listed) /;
 
 export class Disk {
   readonly #database = new DatabaseSync(":memory:");

@@ -2,14 +2,15 @@
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 
-/** The rows of a statement that has already run. */
+/** The rows of a statement that has already run. Blobs are buffers, as on the platform. */
 export interface Cursor extends Iterable<Record<string, unknown>> {
   toArray(): Record<string, unknown>[];
   one(): Record<string, unknown>;
   readonly rowsWritten: number;
 }
 
-export function cursor(rows: Record<string, unknown>[], rowsWritten: number): Cursor {
+export function cursor(found: Record<string, unknown>[], rowsWritten: number): Cursor {
+  const rows = found.map(withBuffers);
   return {
     [Symbol.iterator]: () => rows[Symbol.iterator](),
     toArray: () => rows,
@@ -20,6 +21,11 @@ export function cursor(rows: Record<string, unknown>[], rowsWritten: number): Cu
     },
     rowsWritten,
   };
+}
+
+function withBuffers(row: Record<string, unknown>): Record<string, unknown> {
+  for (const [name, value] of Object.entries(row)) if (value instanceof Uint8Array) row[name] = value.slice().buffer;
+  return row;
 }
 
 /** Whether a statement only reads. */

@@ -1,9 +1,16 @@
 // What this object knows of its elders: the objects of older layouts that may hold records of its keys. What it has heard once
-// stays true (seal.ts), so it need not ask again after a restart, except for lists of a part of the keys. One or two rows are written
-// for each elder, none for each key.
+// stays true (seal.ts), so it need not ask again after a restart. A row is written for each elder and for each list of its keys, none
+// for each key.
 
 import { type HeldKeys, ListedKeys, MAX_REMEMBERED, type Room } from "../../core/held-keys.ts";
-import { makeTransitionTables, type Sql } from "./schema.ts";
+import { type EpochMs, epochMs } from "../../core/units.ts";
+import { makeListedTable, makeTransitionTables, type Sql } from "./schema.ts";
+
+/**
+ * A list of a part of the keys is forgotten by an instance that begins so long after it came. The elder has fewer keys then, and lists
+ * more of them at once.
+ */
+const PART_KEPT_MS = 24 * 3_600_000;
 
 /** One elder. Layouts are JSON. */
 export interface KnownElder {
@@ -24,7 +31,12 @@ interface ElderRow extends Record<string, SqlStorageValue> {
   readonly name: string;
   readonly layout: string;
   readonly next: string | null;
-  readonly held: string | null;
+}
+
+interface ListRow extends Record<string, SqlStorageValue> {
+  readonly elder: string;
+  readonly begin: string;
+  readonly hashes: ArrayBuffer;
 }
 
 export class KnownElders {
@@ -33,12 +45,13 @@ export class KnownElders {
   readonly #layouts: Set<string>;
   readonly #room: Room = { keys: MAX_REMEMBERED };
 
-  /** `mayExist`: whether the tables for transitions exist. */
-  constructor(sql: Sql, mayExist: boolean) {
+  /** `exists`: whether the tables exist. */
+  constructor(sql: Sql, exists: { readonly transition: boolean; readonly listed: boolean }, now = epochMs(Date.now())) {
     this.#sql = sql;
-    const rows = mayExist ? sql.exec<ElderRow>("SELECT name, layout, next, held FROM elders").toArray() : [];
-    this.#elders = new Map(rows.map(({ name, held, ...row }) => [name, { ...row, held: readHeld(held, this.#room) }]));
+    const rows = exists.transition ? sql.exec<ElderRow>("SELECT name, layout, next FROM elders").toArray() : [];
+    this.#elders = new Map(rows.map(({ name, ...row }) => [name, { ...row, held: new ListedKeys(this.#room) }]));
     this.#layouts = new Set(rows.map(({ layout }) => layout));
+    if (exists.listed) this.#restoreLists(now);
   }
 
   get isEmpty(): boolean {
@@ -55,33 +68,47 @@ export class KnownElders {
     return this.#layouts;
   }
 
-  /** Notes what an elder has said. Of its lists only the first one of all keys is stored. */
-  note(name: string, { layout, next: said, held: list }: ElderWord): void {
+  /** Notes what an elder has said. */
+  note(name: string, { layout, next: said, held: list }: ElderWord, now: EpochMs): void {
     const before = this.#elders.get(name);
     const next = said ?? before?.next ?? null;
     const held = before?.held ?? new ListedKeys(this.#room);
-    const isFirstOfAll = list !== null && list.begin === "" && !held.areAll;
-    if (before === undefined || before.next !== next || isFirstOfAll) {
+    if (before === undefined || before.next !== next) {
       makeTransitionTables(this.#sql);
       this.#sql.exec(
-        "INSERT INTO elders (name, layout, next, held) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET next = excluded.next, held = ifnull(excluded.held, held)",
+        "INSERT INTO elders (name, layout, next) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET next = excluded.next",
         name,
         layout,
         next,
-        isFirstOfAll ? JSON.stringify(list) : null,
       );
     }
-    if (list !== null) held.add(list);
+    const hashes = list === null ? null : held.add(list);
+    if (list !== null && hashes !== null) this.#store(name, list.begin, hashes, now);
     this.#elders.set(name, { layout, next, held });
     this.#layouts.add(layout);
   }
-}
 
-function readHeld(text: string | null, room: Room): ListedKeys {
-  const listed = new ListedKeys(room);
-  if (text === null) return listed;
-  const held: HeldKeys = JSON.parse(text);
-  // Development versions stored whole hashes. Without a list the elder is asked.
-  if (!Array.isArray(held)) listed.add(held);
-  return listed;
+  /** In place of those for parts of its range. */
+  #store(name: string, begin: string, hashes: Uint32Array<ArrayBuffer>, now: EpochMs): void {
+    makeListedTable(this.#sql);
+    this.#sql.exec(
+      "DELETE FROM listed WHERE elder = ?1 AND begin > ?2 AND substr(begin, 1, ?3) = ?2",
+      name,
+      begin,
+      begin.length,
+    );
+    this.#sql.exec(
+      "INSERT INTO listed (elder, begin, at, hashes) VALUES (?, ?, ?, ?)",
+      name,
+      begin,
+      now,
+      hashes.buffer,
+    );
+  }
+
+  #restoreLists(now: EpochMs): void {
+    this.#sql.exec("DELETE FROM listed WHERE begin > '' AND at < ?", now - PART_KEPT_MS);
+    const rows = this.#sql.exec<ListRow>("SELECT elder, begin, hashes FROM listed").toArray();
+    for (const { elder, begin, hashes } of rows) this.#elders.get(elder)?.held.restore(begin, new Uint32Array(hashes));
+  }
 }

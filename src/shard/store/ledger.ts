@@ -108,7 +108,7 @@ export class Ledger {
     this.#recordBodies = new RecordBodies(this.bodies, this.remote, this.#rows);
     this.seal = new Seal(sql, this.#transaction, exists.transition);
     this.heldKeys = new KeyLister(sql, this.numbers, this.expiryBuckets, crowd.mostListed);
-    this.elders = new KnownElders(sql, exists.transition);
+    this.elders = new KnownElders(sql, exists);
     this.aliases = new Aliases(sql, exists.transition);
     this.outbox = new OutboxRows(sql, this.#transaction, exists.outbox);
     this.alerts = new AlertRows(sql, this.#transaction, this.outbox, exists.alerts);

@@ -106,14 +106,22 @@ export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED, PUBLISHED, NOTE
 const TRANSITION_TABLES: Step = [
   // `next` is the layout in which new keys begin once this object is sealed, as JSON.
   `CREATE TABLE IF NOT EXISTS seal (one INTEGER PRIMARY KEY CHECK (one = 1), next TEXT NOT NULL, at INTEGER NOT NULL)`,
-  // Objects of older layouts. `next` is NULL until the object has been asked, and `held` until it holds few keys.
-  `CREATE TABLE IF NOT EXISTS elders (name TEXT PRIMARY KEY, layout TEXT NOT NULL, next TEXT, held TEXT) WITHOUT ROWID`,
+  // Objects of older layouts. `next` is NULL until the object has been asked.
+  `CREATE TABLE IF NOT EXISTS elders (name TEXT PRIMARY KEY, layout TEXT NOT NULL, next TEXT) WITHOUT ROWID`,
   // Other names of records: those that they would have in older scopes.
   `CREATE TABLE IF NOT EXISTS aliases (id TEXT NOT NULL, fingerprint TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (id, fingerprint, target)) WITHOUT ROWID`,
 ];
 
 export function makeTransitionTables(sql: Sql): void {
   for (const statement of TRANSITION_TABLES) sql.exec(statement);
+}
+
+/** What elders have listed of their keys (elders.ts): `hashes` are four bytes for each key, in order, as `Uint32Array` has them. */
+const LISTED_TABLE =
+  "CREATE TABLE IF NOT EXISTS listed (elder TEXT NOT NULL, begin TEXT NOT NULL, at INTEGER NOT NULL, hashes BLOB NOT NULL, PRIMARY KEY (elder, begin)) WITHOUT ROWID";
+
+export function makeListedTable(sql: Sql): void {
+  sql.exec(LISTED_TABLE);
 }
 
 /** How far from its home a record may lie at most (record-numbers.ts), once that is more than usual. */
@@ -171,6 +179,7 @@ export function makeAlertsTable(sql: Sql): void {
 /** Which of the tables exist that are made when they are needed. */
 export interface LaterTables {
   readonly transition: boolean;
+  readonly listed: boolean;
   readonly positions: boolean;
   readonly reach: boolean;
   readonly outbox: boolean;
@@ -182,12 +191,13 @@ export interface LaterTables {
 export function laterTables(sql: Sql): LaterTables {
   const found = sql
     .exec(
-      "SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'reach', 'outbox', 'positions', 'excerpts', 'hours', 'alerts')",
+      "SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'listed', 'reach', 'outbox', 'positions', 'excerpts', 'hours', 'alerts')",
     )
     .toArray();
   const has = (name: string): boolean => found.some((row) => row["name"] === name);
   return {
     transition: has("aliases"),
+    listed: has("listed"),
     reach: has("reach"),
     outbox: has("outbox"),
     positions: has("positions"),

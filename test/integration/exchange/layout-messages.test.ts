@@ -20,7 +20,7 @@ import {
   LOCATE_URL,
   UPLOAD_2_URL,
 } from "../../../src/http/message.ts";
-import { freshId } from "../support/records.ts";
+import { freshId, NOW } from "../support/records.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
 
@@ -84,7 +84,7 @@ describe("an object that is asked by a newer one", () => {
   it("refuses a layout that it follows itself", async () => {
     const bench = new ShardBench();
     await bench.within(({ elders }) =>
-      elders.note("shard-0-of-2", { layout: JSON.stringify(TWO), next: JSON.stringify(ONE), held: null }),
+      elders.note("shard-0-of-2", { layout: JSON.stringify(TWO), next: JSON.stringify(ONE), held: null }, NOW),
     );
     await bench.evict();
     await expect(ask(bench, [freshId()], TWO)).rejects.toThrow("contradict each other");
@@ -166,7 +166,7 @@ describe("an open object", () => {
   it("asks for the names of a key in the layouts that it knows and the request does not name", async () => {
     const bench = new ShardBench();
     await bench.within(({ elders }) =>
-      elders.note("shard-0-of-1", { layout: JSON.stringify(ONE), next: JSON.stringify(TWO), held: null }),
+      elders.note("shard-0-of-1", { layout: JSON.stringify(ONE), next: JSON.stringify(TWO), held: null }, NOW),
     );
     await bench.evict();
     const head = headIn(TWO);
@@ -183,11 +183,15 @@ describe("an open object", () => {
     const bench = new ShardBench();
     const [listed, other] = [headIn(TWO), headIn(TWO)];
     await bench.within(({ elders }) =>
-      elders.note("shard-0-of-1", {
-        layout: JSON.stringify(ONE),
-        next: JSON.stringify(TWO),
-        held: { begin: "", hashes: listed.record.id.slice(8, 16) },
-      }),
+      elders.note(
+        "shard-0-of-1",
+        {
+          layout: JSON.stringify(ONE),
+          next: JSON.stringify(TWO),
+          held: { begin: "", hashes: listed.record.id.slice(8, 16) },
+        },
+        NOW,
+      ),
     );
     await bench.evict();
     expect(await hopOf(bench, listed)).toMatchObject({ kind: "again" });

@@ -214,7 +214,7 @@ it("an object names the older layouts that it knows, and is not sealed for one o
   const bench = new AgedBench();
   const older = { ...LAYOUT, shards: 64 } as const;
   const known = { layout: JSON.stringify(older), next: JSON.stringify(LAYOUT), held: null };
-  await bench.within((ledger) => ledger.elders.note("shard-0-of-64", known));
+  await bench.within((ledger) => ledger.elders.note("shard-0-of-64", known, epochMs(Date.now())));
   await bench.evict();
   await expect(bench.operator.close(older)).rejects.toThrow();
   expect((await bench.operator.counts()).change).toMatchObject({ seal: null, elders: [older] });

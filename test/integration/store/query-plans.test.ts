@@ -60,7 +60,9 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   // One row at most.
   [/^SELECT next, at FROM seal$/, "SCAN seal"],
   // A few rows for each older layout.
-  [/^SELECT name, layout, next, held FROM elders$/, "SCAN elders"],
+  [/^SELECT name, layout, next FROM elders$/, "SCAN elders"],
+  // A few rows for each older object, once for each instance.
+  [/^(DELETE FROM listed WHERE begin > '' AND at < \?|SELECT elder, begin, hashes FROM listed)$/, "SCAN listed"],
   // One row at most.
   [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases USING COVERING INDEX aliases_by_target"],
   // One row for each destination that has failed, once for each instance.
@@ -238,7 +240,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.save(aliased, null, claim, { aliases: [freshId()] });
   ledger.aliases.targets(freshId());
   ledger.save(aliased, ledger.find(aliased), null);
-  ledger.elders.note("shard-0-of-1", { layout: "{}", next: null, held: null });
+  ledger.elders.note("shard-0-of-1", { layout: "{}", next: null, held: { begin: "", hashes: "" } }, NOW);
   // A window that is full.
   const crowded = new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) }, null, undefined, {
     homes: { of: () => 0, range: () => WHOLE_BUCKET },

@@ -9,6 +9,7 @@ import { EXCHANGE_2_URL, EXCHANGE_URL } from "../../../src/http/message.ts";
 import { Elders, type Homing, type Words } from "../../../src/shard/elders.ts";
 import { KeyLister } from "../../../src/shard/store/key-lister.ts";
 import { Seal } from "../../../src/shard/store/seal.ts";
+import { cursor } from "../../support/sqlite.ts";
 import { Disk } from "../disk.ts";
 import { findViolation } from "./interleaving.ts";
 import { Network } from "./network.ts";
@@ -109,6 +110,19 @@ describe("an elder", () => {
       begin: keyHash.slice(0, 1),
       hashes: "",
     }));
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+
+  it("whose list is too short when it is read again breaks G1", async () => {
+    const exec = original(Disk.prototype, "exec");
+    vi.spyOn(Disk.prototype, "exec").mockImplementation(function forgetful(this: Disk, query, values) {
+      const found = exec.call(this, query, values);
+      if (query !== "SELECT elder, begin, hashes FROM listed") return found;
+      return cursor(
+        found.toArray().map((row) => ({ ...row, hashes: new ArrayBuffer(0) })),
+        0,
+      );
+    });
     await expectFound(TWO_OBJECTS);
   }, 120_000);
 

@@ -263,7 +263,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npx node test/claims/run.ts --rounds 10": ["test/e2e/claims/brokers.test.ts", "killRound("],
   "npx node test/queues/run.ts --kills 200": ["test/e2e/queues/crash.test.ts", "runRound("],
   "npx node test/queues/run.ts --kills 50 --seed 11 verify": ["test/e2e/queues/crash.test.ts", "runRound("],
-  "npx node test/accepted/run.ts --kills 150": ["test/e2e/requests/accepted-crash.test.ts", "runRound("],
+  "npx node test/accepted/run.ts --kills 160": ["test/e2e/requests/accepted-crash.test.ts", "runRound("],
   "npm run bench -- accepted": TAKES_LONG,
   "npm run bench -- claims": TAKES_LONG,
   "npm run bench -- queues": TAKES_LONG,
