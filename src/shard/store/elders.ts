@@ -45,13 +45,13 @@ export class KnownElders {
   readonly #layouts: Set<string>;
   readonly #room: Room = { keys: MAX_REMEMBERED };
 
-  /** `exists`: whether the tables exist. */
-  constructor(sql: Sql, exists: { readonly transition: boolean; readonly listed: boolean }, now = epochMs(Date.now())) {
+  /** `exists`: whether the tables exist. `now`: the present time by default. */
+  constructor(sql: Sql, exists: { readonly transition: boolean; readonly listed: boolean }, now?: EpochMs) {
     this.#sql = sql;
     const rows = exists.transition ? sql.exec<ElderRow>("SELECT name, layout, next FROM elders").toArray() : [];
     this.#elders = new Map(rows.map(({ name, ...row }) => [name, { ...row, held: new ListedKeys(this.#room) }]));
     this.#layouts = new Set(rows.map(({ layout }) => layout));
-    if (exists.listed) this.#restoreLists(now);
+    if (exists.listed) this.#restoreLists(now ?? epochMs(Date.now()));
   }
 
   get isEmpty(): boolean {
