@@ -115,8 +115,17 @@ export class EventRules {
 
   #isGone({ id, event, due }: EventRow): void {
     const isErasable = due >= DEAD && this.#clock.latestMs >= due - DEAD + KEEP_DEAD_MS - CLOCK_BACK_MS;
-    if (!isErasable && !this.#taken.has(event) && !this.#dropped.has(event))
+    if (!isErasable && !this.#taken.has(event) && !this.#dropped.has(event) && !this.#takesForAnother(id))
       this.#broken(`event ${id} is gone, and nobody has taken it`);
+  }
+
+  /**
+   * An operator has erased a claim's record and dropped its event while it was being sent, and a claim with the same attempt id was
+   * completed again within that millisecond: both events have one id, so the destination has taken the one for the other.
+   */
+  #takesForAnother(id: string): boolean {
+    const isOf = (event: string): boolean => event.includes(`"id":"${id}"`);
+    return [...this.#taken].some((event) => isOf(event) && this.#dropped.has(event));
   }
 
   /** A destination rests only as often as it has failed itself: not because it refused an event, nor because another failed. */
