@@ -22,8 +22,8 @@ export interface AttemptFacts {
   number: number;
   /** Whether the gateway knows that the origin did not act. */
   isRefused: boolean;
-  /** Whether the origin, asked after the lock's end, has said that the attempt had no effect. */
-  isAbsent: boolean;
+  /** When the origin, asked after the lock's end, said that the attempt had no effect; `null` before. */
+  absentAtMs: number | null;
   /** Operators' changes: released, the next attempt may start; resolved, it has its answer; forgotten, it no longer counts. */
   isReleased: boolean;
   isResolved: boolean;
@@ -71,7 +71,7 @@ export function startedAttempt(
     isDurable: false,
     number: 0,
     isRefused: false,
-    isAbsent: false,
+    absentAtMs: null,
     isReleased: false,
     isResolved: false,
     isForgotten: false,
@@ -174,7 +174,7 @@ export class Facts {
         // The gateway has lost the origin's answer.
         attempt.isRefused = false;
         attempt.refusedAfter = null;
-        attempt.isAbsent = false;
+        attempt.absentAtMs = null;
         attempt.answeredAtMs = null;
         attempt.resultAtMs = null;
       }

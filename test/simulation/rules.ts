@@ -87,7 +87,7 @@ export class Rules {
       const isInDoubt = earlier.isUndecided && earlier.resultAtMs === null && !earlier.isResolved;
       const keptMs = isInDoubt ? LEAST_UNKNOWN_RETENTION_MS : LEAST_RETENTION_MS;
       const forbiddenUntil = settledMs + (this.#plan.remembers ? LEAST_REMEMBER_MS : keptMs);
-      if (this.#plan.unknown !== "retry" && !earlier.isAbsent && latestMs < forbiddenUntil) {
+      if (this.#plan.unknown !== "retry" && earlier.absentAtMs === null && latestMs < forbiddenUntil) {
         this.broken("G6", `${pair}, whose outcome is unknown, with unknown = "${this.#plan.unknown}"`);
       }
     }

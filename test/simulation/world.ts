@@ -253,7 +253,8 @@ export class World {
     const isForeign = effect !== null && effect.attempt.credential !== credential;
     if (effect === null || isForeign || owner === undefined) {
       // An effect that the attempt's own credential may not see belongs to an earlier attempt, which an operator released.
-      if (owner?.credential === credential) owner.isAbsent = question.askedMs >= owner.lockedUntilMs;
+      if (owner?.credential === credential)
+        owner.absentAtMs = question.askedMs >= owner.lockedUntilMs ? this.clock.nowMs : null;
       question.answer(404, "");
       return isForeign ? "404, to another client" : "404";
     }

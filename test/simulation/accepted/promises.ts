@@ -220,7 +220,7 @@ export class Promises {
     if (row?.fingerprint !== told.fingerprint) {
       // It may have had its end, and that have expired, between two commits.
       const last = this.#facts.of(record).at(-1);
-      const endedAtMs = last?.resultAtMs ?? (last?.isRefused === true ? last.startedAtMs : null);
+      const endedAtMs = last?.resultAtMs ?? last?.absentAtMs ?? (last?.isRefused === true ? last.startedAtMs : null);
       const isOver = endedAtMs !== null && latestMs >= endedAtMs + LEAST_RETENTION_MS;
       if (latestMs < told.keptUntilMs && !isOver)
         this.#rules.broken("G10", `the accepted request of ${record} is gone before ${told.keptUntilMs}`);
