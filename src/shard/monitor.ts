@@ -1,11 +1,12 @@
 // What became of an accepted request: told to its client while it waits a little, to its duplicates, and to whoever reads its
-// monitor. All three look at the record in the same way, and change nothing.
+// monitor. All three look at the record in the same way, and change nothing; where the origin can be asked about a lost attempt, it is
+// asked, as for a retry.
 
 import { isToMonitor, type MonitorReply } from "../core/events.ts";
 import type { MonitorProblem } from "../core/monitor-problem.ts";
 import { outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
-import type { Policy, Started, Waiting } from "../core/record.ts";
+import type { Policy, Started, Unknown, Waiting } from "../core/record.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import { ECHO_HEADER, PARKED, STATUS_HEADER } from "../http/headers.ts";
 import { type ExchangeHead, type MonitorQuestion, NO_MONITOR_STATUS, type ReplayHead } from "../http/message.ts";
@@ -30,7 +31,7 @@ export interface Follower {
   readonly head: ReplayHead;
 }
 
-export type MonitorShared = Pick<Shared, "steps" | "attempts" | "ledger" | "timers" | "room" | "offsets">;
+export type MonitorShared = Pick<Shared, "steps" | "attempts" | "ledger" | "timers" | "room" | "offsets" | "questions">;
 
 /** A record whose attempt does not run here is looked at again after this time: it is lost, and its lock ends. */
 const LOOK_AGAIN_MS = 1000;
@@ -52,10 +53,15 @@ export class Monitors {
   /** The outcome if it comes within the follower's time, else 202; `null` when there is no such record. */
   async follow(follower: Follower, caller: Caller | null): Promise<ExchangeAnswer | null> {
     const until = Date.now() + follower.waitMs;
+    let hasAsked = false;
     for (;;) {
       const now = epochMs(Date.now());
       const { reply, entry } = this.#look("look", follower, now);
       if (reply.type === "changed") throw new TypeError("a look has changed a record");
+      if (reply.type === "outcome-unknown" && reply.record.verifyAt !== null && !hasAsked) {
+        hasAsked = true;
+        if (await this.#asked(follower.id, reply.record, caller)) continue;
+      }
       if (reply.type !== "accepted") return this.#told(reply, entry, follower, caller, now);
       const leftMs = until - now;
       const isOver = leftMs <= 0 || !(await this.#changed(follower.id, reply.record, leftMs, caller));
@@ -82,6 +88,16 @@ export class Monitors {
     const wait = { recordId: id, head: null, untilBegun: false, ms, caller: caller?.signal ?? null, isCounted: true };
     const woken = await (inFlight === undefined ? this.#waitForTurn(id, wait) : room.wait(inFlight.waiters, wait));
     return woken.kind === "recheck" || woken.kind === "time-up";
+  }
+
+  /** Asks the origin what became of the attempt. `false`: there is no place to wait for that, or nobody who waits. */
+  async #asked(id: RecordId, { policy }: Unknown, caller: Caller | null): Promise<boolean> {
+    const ask = (): Promise<void> => this.#shared.questions.run(id, policy, null);
+    // A question has its own time limit.
+    const ms = Number.POSITIVE_INFINITY;
+    const wait = { recordId: id, head: null, untilBegun: false, ms, caller: caller?.signal ?? null, isCounted: true };
+    const woken = await this.#shared.room.until(ask, wait);
+    return woken.kind === "recheck";
   }
 
   async #waitForTurn(id: RecordId, wait: Wait): Promise<Woken> {

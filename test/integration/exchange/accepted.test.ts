@@ -204,6 +204,22 @@ describe("an accepted request", () => {
     expect(await looking).toMatchObject({ status: 404 });
   });
 
+  it("of a route that verifies: its monitor asks the origin as a retry does, without the alarm", async () => {
+    const bench = new ShardBench();
+    let status = 404;
+    bench.origin = ({ method }) =>
+      method === "GET" ? new Response("it took effect", { status }) : new Response("?", { status: 504 });
+    const head = asyncHead("verify");
+    await bench.send(messageOf(head));
+    await untilState(bench, head, "unknown");
+    // Within the lock the attempt may still be at work.
+    expect(await look(bench, head)).toMatchObject({ status: 409, code: "outcome-unknown" });
+    status = 200;
+    expect(await look(bench, head)).toMatchObject({ status: 200, text: "it took effect" });
+    expect(await look(bench, head)).toMatchObject({ status: 200, text: "it took effect" });
+    expect(bench.calls.map((call) => call.split(" ")[0])).toEqual(["POST", "GET", "GET"]);
+  });
+
   it("of a route that holds stays in doubt, and goes on when an operator has released it", async () => {
     const bench = new ShardBench();
     bench.origin = () => new Response("?", { status: 504 });
