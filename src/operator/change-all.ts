@@ -84,8 +84,9 @@ export async function changeAll(
 }
 
 function messageOf(change: AllChange, some: readonly RecordSummary[]): Uint8Array {
-  const { until: since, isPreview, response } = change;
-  const { headers = [], body = new Uint8Array() } = response ?? {};
+  const { until: since, isPreview } = change;
+  // A preview gives nobody the response, so no object gets it, which may be a megabyte for each of a thousand calls.
+  const { headers = [], body = new Uint8Array() } = (isPreview ? null : change.response) ?? {};
   const records = some.map(({ id, state, attempt, startedAt }) => ({ id, state, attempt, startedAt }));
   const head: ListedChangeHead = { records, event: eventOf(change), headers, isPreview, since };
   return encodeMessage({ head, body });
@@ -111,7 +112,7 @@ export function matchesAll({ states, since, until, ...others }: RecordFilter, as
     (states.length === 0 || states.length === RECORD_STATES.length) &&
     (since === null || since <= asOf - MAX_REMEMBER_MS) &&
     (until === null || until >= asOf - CLOCKS_MS) &&
-    Object.values(others).every((condition) => condition === null || condition === undefined)
+    Object.values(others).every((condition) => condition === null)
   );
 }
 

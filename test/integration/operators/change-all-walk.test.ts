@@ -248,6 +248,27 @@ describe("the walk over all that match", () => {
     await fc.assert(property, { numRuns: 200 });
   });
 
+  it("sends the response of resolve to objects that are to give it, and to none in a preview", async () => {
+    const rows = Array.from({ length: 30 }, (): Planted => ({ shard: 1, startedAt: NOW, outcome: "changed" }));
+    const response = { status: 201, headers: [["x-paid", "1"]] as const, body: new Uint8Array(100_000) };
+    const sent = async (isPreview: boolean): Promise<readonly [number, number]> => {
+      const shards = startShards(rows, 500, new Set());
+      let [bytes, headers] = [0, 0];
+      const ask: ChangeAllPorts["ask"] = (record, message) => {
+        const { head, body } = decodeMessage<ListedChangeHead>(message);
+        bytes += body.byteLength;
+        headers += head.headers.length;
+        return shards.ask(record, message);
+      };
+      expect(await changeAll({ ...CHANGE, action: "resolve", response, isPreview }, { ...shards, ask })).toMatchObject({
+        changed: 30,
+      });
+      return [bytes, headers];
+    };
+    expect(await sent(true)).toEqual([0, 0]);
+    expect(await sent(false)).toEqual([300_000, 3]);
+  });
+
   it("makes a bounded number of calls in one request, asks a shard for ten records at a time, and goes on with the cursor", async () => {
     const rows = Array.from({ length: 9000 }, (): Planted => ({ shard: 1, startedAt: NOW, outcome: "changed" }));
     const shards = startShards(rows, 500, new Set());
