@@ -6,6 +6,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Change } from "../core/timeline.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { inParts, type InParts, reportStopped, wholeOf } from "./in-parts.ts";
 import { jsonLine, lookOf, printable } from "./look.ts";
 import { filterOf, type FilterOptions, withFilter } from "./ls.ts";
 import type { AllChanged, AllChangeRequest, OperatorClient, Resolution } from "./operator-client.ts";
@@ -20,8 +21,6 @@ export interface ChangeAllOptions extends OperatorOptions, Omit<FilterOptions, "
   readonly yes?: boolean;
   readonly asOf?: string;
 }
-
-type Totals = Omit<AllChanged, "cursor">;
 
 const DONE: Readonly<Record<Change, string>> = { release: "released", resolve: "resolved", forget: "forgotten" };
 
@@ -86,7 +85,7 @@ export async function changeAll(
   const request = { change, filter: filterOf(options), reason, ...given };
   let until = asOf;
   if (until === undefined) {
-    const found = await forEachPart(client, { ...request, preview: true });
+    const found = wholeOf(await forEachPart(client, { ...request, preview: true }));
     if (preview === true) {
       return report(found, options, `${foundText(change, found)}\n\nTo do it: --yes --as-of ${printable(found.until)}`);
     }
@@ -96,29 +95,37 @@ export async function changeAll(
     }
     ({ until } = found);
   }
-  const done = await forEachPart(client, { ...request, confirm: true, until });
+  const { sum: done, stopped } = await forEachPart(client, { ...request, confirm: true, until });
   report(done, options, `${DONE[change]}: ${done.changed} of ${recordsText(done.matched)}`);
+  reportStopped(
+    stopped,
+    `the other records that match were not counted, and some may have been changed. Run it again with --yes --as-of ${until}.`,
+  );
 }
 
 /** Calls until all records have been looked at. A run that is killed can be repeated: what was changed stays so. */
-async function forEachPart(client: OperatorClient, request: AllChangeRequest): Promise<Totals> {
+async function forEachPart(client: OperatorClient, request: AllChangeRequest): Promise<InParts<AllChanged>> {
   const progress = startProgress();
+  let matched = 0;
   try {
-    let part = await client.changeAll(request);
-    let sum: Totals = part;
-    while (part.cursor !== null) {
-      progress.show(`${sum.matched} records …`);
-      part = await client.changeAll({ ...request, until: part.until, cursor: part.cursor });
-      sum = added(sum, part);
-    }
-    return sum;
+    return await inParts(
+      async (before: AllChanged | null) => {
+        const cursor = before?.cursor ?? null;
+        if (before === null || cursor === null) return client.changeAll(request);
+        matched += before.matched;
+        progress.show(`${matched} records …`);
+        return client.changeAll({ ...request, until: before.until, cursor });
+      },
+      ({ cursor }) => cursor === null,
+      added,
+    );
   } finally {
     progress.clear();
   }
 }
 
-/** Records and preview are those of the first part. */
-function added(sum: Totals, part: AllChanged): Totals {
+/** Records are those of the first part. */
+function added(sum: AllChanged, part: AllChanged): AllChanged {
   const { states, refused } = sum;
   return {
     ...sum,
@@ -140,11 +147,19 @@ function added(sum: Totals, part: AllChanged): Totals {
     skipped: sum.skipped + part.skipped,
     unanswered: sum.unanswered + part.unanswered,
     routes: [...new Set([...sum.routes, ...part.routes])],
+    preview: previewOfBoth(sum.preview, part.preview),
     unreachable: [...new Set([...sum.unreachable, ...part.unreachable])],
   };
 }
 
-function foundText(change: Change, { matched, states, changed, records, preview }: Totals): string {
+/** What retries would get on the routes of both: each part knows its own. */
+function previewOfBoth(one: AllChanged["preview"], other: AllChanged["preview"]): AllChanged["preview"] {
+  if (one === null || other === null) return one;
+  const omittedHeaders = [...new Set([...one.omittedHeaders, ...other.omittedHeaders])];
+  return { ...one, headers: one.headers.filter(([name]) => !omittedHeaders.includes(name)), omittedHeaders };
+}
+
+function foundText(change: Change, { matched, states, changed, records, preview }: AllChanged): string {
   const byState = Object.entries(states).filter(([, count]) => count > 0);
   const counts = byState.map(([state, count]) => `${count} ${state}`).join(", ");
   return [
@@ -161,7 +176,8 @@ function recordsText(count: number): string {
 }
 
 /** Says what is left. The exit code is that of a refusal while a later run may change more. */
-function report(totals: Totals, { json }: OperatorOptions, gist: string): void {
+function report(sum: AllChanged, { json }: OperatorOptions, gist: string): void {
+  const { cursor: _, ...totals } = sum;
   console.log(json === true ? jsonLine(totals) : gist);
   const { refused, skipped, unanswered, unreachable } = totals;
   const { inFlight, completed, remembered } = refused;

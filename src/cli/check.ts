@@ -2,7 +2,6 @@
 // protect. Decides only what is read and printed; the rules are the Worker's own (`src/config`). Must never change a file.
 
 import { existsSync } from "node:fs";
-import { basename, dirname, resolve } from "node:path";
 
 import { type Command, Option } from "commander";
 
@@ -12,6 +11,7 @@ import { describeConfig, flatConsumer, flatQueue, flatRoute } from "../config/de
 import { nearestName } from "../config/nearest-name.ts";
 import { isTable, type Table } from "../config/read-settings.ts";
 import { compareLayouts } from "./check-against.ts";
+import { chooseFile, environmentIn, withOthers } from "./checked-file.ts";
 import { checkMain } from "./findings/check-main.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { findingJson, githubAnnotation } from "./findings/formats.ts";
@@ -19,7 +19,7 @@ import { findingsText, type Source } from "./findings/text.ts";
 import { type Finding, findingsOf, inLanguage, type Language, type Severity } from "./findings/findings.ts";
 import { jsonLine, type Look, lookOf, paintedLook, plainLook } from "./look.ts";
 import { connect, readGateway, TOKEN_FILE } from "./operator-options.ts";
-import { problemCount, readInstead, readWranglerFile, unreadBeside, usualFile } from "./wrangler-file.ts";
+import { problemCount, readWranglerFile } from "./wrangler-file.ts";
 
 export function defineCheck(command: Command): Command {
   return command
@@ -28,7 +28,7 @@ export function defineCheck(command: Command): Command {
     .usage("[FILE] [--env NAME] [--against URL] [--deny-warnings] [--json | --github] [--color WHEN]")
     .argument(
       "[FILE]",
-      "what to check (default: the wrangler.json, wrangler.jsonc or wrangler.toml that Wrangler reads here)",
+      "what to check (default: what Wrangler deploys here: a wrangler.json, wrangler.jsonc or wrangler.toml, or what a build has made of it)",
     )
     .option("--env <NAME>", "check only this environment")
     .option(
@@ -66,7 +66,8 @@ interface CheckOptions {
 }
 
 async function check(named: string | undefined, options: CheckOptions): Promise<void> {
-  const file = named ?? usualFile();
+  const subject = chooseFile(named);
+  const { file } = subject;
   const read = readWranglerFile(file);
   if (read.kind === "unreadable")
     throw new Failure(UNUSABLE, existsSync(file) ? read.message : `${read.message}; "npx onceway init" writes one`);
@@ -76,36 +77,16 @@ async function check(named: string | undefined, options: CheckOptions): Promise<
     return;
   }
   const { table } = read;
+  const env = environmentIn(subject, options.env, table);
   const all = checkWranglerConfig(table).map((environment) => withMain(file, environment, table));
-  const chosen = all.filter(({ name }) => options.env === undefined || name === options.env);
-  if (chosen.length === 0) throw new Failure(UNUSABLE, `${file}: ${noEnvironment(options.env ?? "", all)}`);
-  const checked = options.against === undefined ? chosen : await compare(chosen, options.against, options);
-  const found = checked.map((environment, index) => (index === 0 ? withOthers(file, environment) : environment));
-  report(source, findingsOf(found, read), found, options);
-}
-
-/** A file that Wrangler does not read says nothing about what is deployed. */
-function withOthers(file: string, environment: CheckedEnvironment): CheckedEnvironment {
-  const { problems, warnings } = environment;
-  const other = readInstead(file);
-  if (other !== null) {
-    const isBeside = dirname(resolve(other)) === dirname(resolve(file));
-    if (isBeside) {
-      const message = `Wrangler reads the ${basename(other)} beside this file instead of it: write there what only this file says, and remove it`;
-      return { ...environment, problems: [ofFile(message), ...problems] };
-    }
-    const message = `Wrangler reads ${other} instead of this file, because it looks for JSON in all folders above first: run it with --config ${basename(file)}, or remove that file`;
-    return { ...environment, warnings: [ofFile(message), ...warnings] };
-  }
-  const unread = unreadBeside(file).map((name) =>
-    ofFile(`Wrangler does not read the ${name} beside this file: write here what only that file says, and remove it`),
+  const chosen = all.filter(({ name }) => env === null || name === env);
+  if (chosen.length === 0) throw new Failure(UNUSABLE, `${file}: ${noEnvironment(env ?? "", all)}`);
+  const checked =
+    options.against === undefined ? chosen : await compare(chosen, options.against, env, options.tokenFile);
+  const found = checked.map((environment, index) =>
+    index === 0 ? withOthers(subject, environment, table) : environment,
   );
-  return { ...environment, warnings: [...unread, ...warnings] };
-}
-
-/** About the file as a whole. */
-function ofFile(message: string): ConfigProblem {
-  return { path: "", code: "setting-unused", message };
+  report(source, findingsOf(found, read), found, options);
 }
 
 function noEnvironment(name: string, all: readonly CheckedEnvironment[]): string {
@@ -132,7 +113,8 @@ function withMain(file: string, environment: CheckedEnvironment, top: Table): Ch
 async function compare(
   checked: readonly CheckedEnvironment[],
   url: URL,
-  { env = null, tokenFile }: Pick<CheckOptions, "tokenFile"> & { readonly env?: string | null },
+  env: string | null,
+  tokenFile: string | undefined,
 ): Promise<readonly CheckedEnvironment[]> {
   const client = connect({ url, ...(tokenFile === undefined ? {} : { tokenFile }) });
   const { layouts, routes } = await client.layouts();

@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 
 import { askSecret, askYes, type Dialogue, openDialogue } from "./ask.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { inParts, type InParts, reportStopped, wholeOf } from "./in-parts.ts";
 import { jsonLine, printable } from "./look.ts";
 import type { OperatorClient, ScopeErased, ScopeRequest } from "./operator-client.ts";
 import { connect, type OperatorOptions } from "./operator-options.ts";
@@ -19,8 +20,6 @@ export interface ForgetScopeOptions extends OperatorOptions {
   readonly yes?: boolean;
 }
 
-type Totals = Omit<ScopeErased, "cursor">;
-
 export async function forgetScope(reason: string, options: ForgetScopeOptions): Promise<void> {
   const dialogue = openDialogue();
   if (options.preview !== true && options.yes !== true && dialogue === null) {
@@ -33,33 +32,35 @@ export async function forgetScope(reason: string, options: ForgetScopeOptions): 
   const scope = await readScope(options.scope ?? [], options.without ?? [], dialogue);
   const request = { scope, reason, ...(options.includeUnknown === true ? { includeUnknown: true } : {}) };
   if (options.preview === true || options.yes !== true) {
-    const found = await forEachPart(client, { ...request, preview: true });
+    const found = wholeOf(await forEachPart(client, { ...request, preview: true }));
     if (options.preview === true) return report(found, options, previewText(found));
     process.stderr.write(`${previewText(found)}\n`);
     if (dialogue === null || !(await askYes(dialogue, "Forget them?"))) {
       throw new Failure(UNUSABLE, "Nothing was changed.");
     }
   }
-  const erased = await forEachPart(client, { ...request, confirm: true });
+  const { sum: erased, stopped } = await forEachPart(client, { ...request, confirm: true });
   report(erased, options, `forgotten: ${recordsText(erased.forgotten)}`);
+  reportStopped(stopped, "the other records were not looked at, and some may have been forgotten. Run it again.");
 }
 
 /** Calls until the gateway has gone through all shards. A run that is killed can be repeated: what was forgotten stays so. */
-async function forEachPart(client: OperatorClient, request: ScopeRequest): Promise<Totals> {
-  let sum: Totals = { forgotten: 0, inFlight: 0, unknown: 0, notListed: [], unreachable: [] };
-  let cursor: string | null = null;
-  do {
-    const part: ScopeErased = await client.forgetScope({ ...request, ...(cursor === null ? {} : { cursor }) });
-    sum = {
+function forEachPart(client: OperatorClient, request: ScopeRequest): Promise<InParts<ScopeErased>> {
+  return inParts(
+    (before: ScopeErased | null) =>
+      client.forgetScope({
+        ...request,
+        ...(before === null || before.cursor === null ? {} : { cursor: before.cursor }),
+      }),
+    ({ cursor }) => cursor === null,
+    (sum, part) => ({
+      ...part,
       forgotten: sum.forgotten + part.forgotten,
       inFlight: sum.inFlight + part.inFlight,
       unknown: sum.unknown + part.unknown,
-      notListed: part.notListed,
       unreachable: [...sum.unreachable, ...part.unreachable],
-    };
-    ({ cursor } = part);
-  } while (cursor !== null);
-  return sum;
+    }),
+  );
 }
 
 async function readScope(
@@ -89,7 +90,7 @@ async function readScope(
   return Object.fromEntries(parts);
 }
 
-function previewText({ forgotten, inFlight, unknown }: Totals): string {
+function previewText({ forgotten, inFlight, unknown }: ScopeErased): string {
   return [
     `${recordsText(forgotten)} to forget`,
     `${recordsText(inFlight)} in flight: left, repeat later`,
@@ -102,7 +103,8 @@ function recordsText(count: number): string {
 }
 
 /** Says what is left, also by the exit code. */
-function report(totals: Totals, { json, preview, includeUnknown }: ForgetScopeOptions, gist: string): void {
+function report(sum: ScopeErased, { json, preview, includeUnknown }: ForgetScopeOptions, gist: string): void {
+  const { cursor: _, ...totals } = sum;
   console.log(json === true ? jsonLine(totals) : gist);
   const { inFlight, unknown, unreachable, notListed } = totals;
   const isDecided = preview === true || includeUnknown === true;

@@ -4,7 +4,9 @@
 import { applyEdits, type JSONPath, modify, parse } from "jsonc-parser";
 
 import { MIN_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
+import type { ConfigProblem } from "../config/config-problem.ts";
 import { isTable, type Table } from "../config/read-settings.ts";
+import { routeVariables } from "../config/read.ts";
 import type { GatewayPlan } from "./init-file.ts";
 
 export interface JsonPlan {
@@ -32,7 +34,47 @@ export function emptyJson(file: string, { origin, paths }: GatewayPlan): string 
   return `${what}\n// "npx onceway check" checks this file; ${paths.settings} explains every setting.\n{}\n`;
 }
 
-/** `text` is valid. */
+const SHAPES = {
+  text: { is: (value: unknown) => typeof value === "string", words: "text" },
+  list: { is: (value: unknown) => Array.isArray(value), words: "a list, in brackets" },
+  object: { is: isTable, words: "an object, in braces" },
+} as const;
+
+/** What a gateway adds to, or leaves as it is. */
+const MEMBERS: readonly (readonly [
+  path: readonly string[],
+  shape: keyof typeof SHAPES,
+  entries?: "text" | "object",
+])[] = [
+  [["name"], "text"],
+  [["main"], "text"],
+  [["compatibility_date"], "text"],
+  [["compatibility_flags"], "list", "text"],
+  [["durable_objects"], "object"],
+  [["durable_objects", "bindings"], "list", "object"],
+  [["migrations"], "list", "object"],
+  [["vars"], "object"],
+];
+
+/** What stands where something else belongs: nothing could be added to it, and it is not for this program to replace it. */
+export function misshapen(file: Table): readonly ConfigProblem[] {
+  return MEMBERS.flatMap(([path, shape, entries]) => {
+    const value = path.reduce<unknown>((at, name) => (isTable(at) ? at[name] : undefined), file);
+    if (value === undefined) return [];
+    const at = path.join(".");
+    if (!SHAPES[shape].is(value)) return [misshape(at, shape)];
+    if (entries === undefined) return [];
+    return listOf(value).flatMap((one, index) =>
+      SHAPES[entries].is(one) ? [] : [misshape(`${at}[${index}]`, entries)],
+    );
+  });
+}
+
+function misshape(path: string, shape: keyof typeof SHAPES): ConfigProblem {
+  return { path, message: `must be ${SHAPES[shape].words}: write it so, or leave it out` };
+}
+
+/** `text` is valid, and nothing in it is misshapen. */
 export function withGateway(text: string, plan: GatewayPlan): JsonPlan {
   const parsed: unknown = parse(text);
   const file = isTable(parsed) ? parsed : {};
@@ -60,17 +102,15 @@ function programOf(file: Table, { name, paths }: GatewayPlan): readonly Addition
 }
 
 function platformOf(file: Table): readonly Addition[] {
-  const { compatibility_date: date, compatibility_flags: flags, durable_objects: objects, migrations } = file;
+  const { compatibility_date: date, compatibility_flags: flags, durable_objects: objects, exports: exported } = file;
+  const { migrations } = file;
   const bindings = listOf(isTable(objects) ? objects["bindings"] : undefined);
   const isRecent = typeof date === "string" && date >= MIN_COMPATIBILITY_DATE;
   const isBound = bindings.some((one) => isTable(one) && one["name"] === SHARD.name);
-  const isCreated = listOf(migrations).some(
-    (one) => isTable(one) && listOf(one["new_sqlite_classes"]).includes(SHARD.class_name),
-  );
-  const migration = {
-    tag: listOf(migrations).length === 0 ? "v1" : "onceway-v1",
-    new_sqlite_classes: [SHARD.class_name],
-  };
+  const { class_name: name } = SHARD;
+  // However it is created, or renamed: the checker says if that is not as it has to be.
+  const isCreated = (isTable(exported) && exported[name] !== undefined) || listOf(migrations).some(namesShard);
+  const migration = { tag: freeTag(listOf(migrations)), new_sqlite_classes: [name] };
   return [
     ...(isRecent ? [] : [{ path: ["compatibility_date"], value: MIN_COMPATIBILITY_DATE }]),
     ...(listOf(flags).includes(FLAG) ? [] : [entry(["compatibility_flags"], FLAG, flags)]),
@@ -81,12 +121,30 @@ function platformOf(file: Table): readonly Addition[] {
   ];
 }
 
+/** Whether a migration is about the class of the gateway's objects. */
+function namesShard(migration: unknown): boolean {
+  if (!isTable(migration)) return false;
+  const named = Object.values(migration).flatMap(listOf);
+  return named.some((one) => (isTable(one) ? one["to"] : one) === SHARD.class_name);
+}
+
+/** Wrangler takes a migration for done by its tag. */
+function freeTag(migrations: readonly unknown[]): string {
+  if (migrations.length === 0) return "v1";
+  const taken = new Set(migrations.map((one) => (isTable(one) ? one["tag"] : null)));
+  let number = 1;
+  while (taken.has(`onceway-v${number}`)) number += 1;
+  return `onceway-v${number}`;
+}
+
 function variablesOf(file: Table, { origin, routes, unknown }: GatewayPlan): readonly Addition[] {
   const vars = isTable(file["vars"]) ? file["vars"] : {};
   const defaults = { origin, scope: ["header:authorization"], timeout: "30s", lock: "40s", retention: "24h", unknown };
   return [
     ...(vars["IDEMPOTENCY"] === undefined ? [{ path: ["vars", "IDEMPOTENCY"], value: defaults }] : []),
-    ...(vars["ROUTES"] === undefined ? [{ path: ["vars", "ROUTES"], value: routes.map((path) => ({ path })) }] : []),
+    ...(routeVariables(vars).length === 0
+      ? [{ path: ["vars", "ROUTES"], value: routes.map((path) => ({ path })) }]
+      : []),
   ];
 }
 

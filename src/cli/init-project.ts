@@ -1,5 +1,7 @@
 // What is in a project that `onceway init` makes: everything that a gateway needs to be checked, run and deployed by itself. Pure.
 
+import { isTable } from "../config/read-settings.ts";
+
 /** The versions that a project asks npm for. */
 export interface Versions {
   /** What npm installed, or a path to its archive: `file:../onceway-0.1.0.tgz`. */
@@ -42,6 +44,13 @@ const WITH_SCRIPTS = { esbuild: true, node: true, workerd: true };
 
 type PackageJson = Readonly<Record<string, unknown>>;
 
+const SECTIONS = ["scripts", "dependencies", "devDependencies", "allowScripts"] as const;
+
+/** Sections of a package.json that are no objects: nothing can be added to them. */
+export function misshapenSections(before: PackageJson): readonly string[] {
+  return SECTIONS.filter((name) => before[name] !== undefined && !isTable(before[name]));
+}
+
 /** The project's package.json: what was there, and what a gateway needs besides. What was there wins. */
 export function projectPackage(name: string, { onceway, wrangler, node }: Versions, before: PackageJson): PackageJson {
   const devDependencies = { ...(node === null ? {} : { node }), wrangler };
@@ -58,5 +67,5 @@ export function projectPackage(name: string, { onceway, wrangler, node }: Versio
 }
 
 function tableOf(value: unknown): object {
-  return typeof value === "object" && value !== null ? value : {};
+  return isTable(value) ? value : {};
 }

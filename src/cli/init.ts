@@ -2,16 +2,17 @@
 // write a configuration whose top level `onceway check` refuses. In a folder with a wrangler.jsonc it adds to that one.
 
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 
 import { type Command, Option } from "commander";
 
 import { checkWranglerConfig } from "../config/check-file.ts";
+import type { ConfigProblem } from "../config/config-problem.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { problemLines } from "./check.ts";
 import { type Paths, wranglerToml } from "./init-file.ts";
-import { emptyJson, type JsonPlan, withGateway } from "./init-json.ts";
+import { emptyJson, type JsonPlan, misshapen, withGateway } from "./init-json.ts";
 import {
   askWhatIsMissing,
   DEFAULT_UNKNOWN,
@@ -21,9 +22,10 @@ import {
   originProblem,
   pathsProblem,
 } from "./init-questions.ts";
-import { ENTRY, ignoring, PROJECT_PATHS, projectPackage } from "./init-project.ts";
+import { ENTRY, ignoring, misshapenSections, PROJECT_PATHS, projectPackage } from "./init-project.ts";
 import { CODE, isInstalled, readTable, versionsFor } from "./installation.ts";
-import { collect } from "./arguments.ts";
+import { collect, readBytes } from "./arguments.ts";
+import type { Language } from "./findings/findings.ts";
 import { columns } from "./look.ts";
 import { languageOf, parseWranglerText, readWranglerFile, wranglerFileIn } from "./wrangler-file.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
@@ -115,7 +117,10 @@ function jsonIn(folder: string): string | null {
 
 function readValid(file: string): string {
   const read = readWranglerFile(file);
-  if (read.kind === "read") return read.text;
+  if (read.kind === "read") {
+    refuseProblems(file, misshapen(read.table), read.language);
+    return read.text;
+  }
   throw new Failure(UNUSABLE, `${read.message}. Nothing was written: npx onceway check ${file} shows what to write.`);
 }
 
@@ -143,9 +148,13 @@ function writeProject(folder: string, { file, text, main }: PlannedFile, answers
   const files = new Map([[file, text]]);
   if (!isOwn) files.set(program, ENTRY);
   const ignored = join(folder, ".gitignore");
-  files.set(ignored, ignoring(existsSync(ignored) ? readFileSync(ignored, "utf8") : ""));
+  files.set(ignored, ignoring(existsSync(ignored) ? readBytes(ignored).toString() : ""));
   const manifest = join(folder, "package.json");
   const before = existsSync(manifest) ? readTable(manifest) : {};
+  const [section] = misshapenSections(before);
+  if (section !== undefined) {
+    throw new Failure(UNUSABLE, `${manifest}: ${section} must be an object: mend it first. Nothing was written.`);
+  }
   const versions = versionsFor(resolve(folder));
   files.set(manifest, `${JSON.stringify(projectPackage(answers.name, versions, before), null, 2)}\n`);
   const secrets = join(folder, ".dev.vars");
@@ -159,8 +168,12 @@ function refuseInvalid({ file, text }: PlannedFile): void {
   const read = parseWranglerText(file, text);
   if (read.kind !== "read") throw new Failure(UNUSABLE, read.message);
   const problems = checkWranglerConfig(read.table).flatMap((one) => (one.name === null ? one.problems : []));
+  refuseProblems(file, problems, read.language);
+}
+
+function refuseProblems(file: string, problems: readonly ConfigProblem[], language: Language): void {
   if (problems.length === 0) return;
-  const lines = problemLines(file, problems, read.language);
+  const lines = problemLines(file, problems, language);
   throw new Failure(UNUSABLE, ["Nothing was written, because of", ...lines].join("\n"));
 }
 

@@ -1,11 +1,14 @@
 // Where this program is installed, and as what: in a project's `node_modules`, or as a checkout.
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import * as v from "valibot";
 
+import { isTable } from "../config/read-settings.ts";
+import { parseJson, readBytes } from "./arguments.ts";
+import { Failure, UNUSABLE } from "./exit-codes.ts";
 import type { Versions } from "./init-project.ts";
 
 const CODE_DIR = fileURLToPath(new URL("..", import.meta.url));
@@ -62,9 +65,14 @@ function installedAs(folder: string): string | null {
   return null;
 }
 
-/** Throws if the file is no JSON object. */
+/** Throws a Failure if the file cannot be read, or is no JSON object. */
 export function readTable(file: string): Readonly<Record<string, unknown>> {
-  const table: unknown = JSON.parse(readFileSync(file, "utf8"));
-  if (typeof table !== "object" || table === null || Array.isArray(table)) throw new TypeError(`${file}: no object`);
+  // npm reads files with a byte order mark, too.
+  const table = parseJson(
+    readBytes(file)
+      .toString()
+      .replace(/^\uFEFF/, ""),
+  );
+  if (!isTable(table)) throw new Failure(UNUSABLE, `${file}: is not a JSON object: mend it first`);
   return { ...table };
 }

@@ -286,7 +286,8 @@ async function refusal(response: Response, base: string): Promise<Failure> {
 const ADVICE: Readonly<Record<string, string>> = {
   "operator-unauthorized": "Check the token in ONCEWAY_TOKEN or --token-file.",
   "operator-not-found":
-    'Check --url: operators may have a port of their own (operator_listener = "own"), a host (operator_hostname), ' +
+    'If there is no operator yet, run "npx wrangler secret put ADMIN_TOKEN" (on this machine, write it into .dev.vars). If there is, ' +
+    'check --url: operators may have a port of their own (operator_listener = "own"), a host (operator_hostname), ' +
     "or another path (operator_path, which the URL then has to name).",
   "operator-forbidden": "This needs an administrator's token, such as the gateway's ADMIN_TOKEN.",
 };

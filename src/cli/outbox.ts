@@ -7,8 +7,9 @@ import { EVENT_STATES } from "../core/outbox.ts";
 import { DESTINATION_NAME, LIST_LIMITS } from "../operator/request-schema.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { inParts, reportStopped } from "./in-parts.ts";
 import { columns, jsonLine, lookOf, paintHead, printable } from "./look.ts";
-import type { EventsChange, EventsChanged, OperatorClient, OutboxEvent, OutboxPage } from "./operator-client.ts";
+import type { EventsChanged, OperatorClient, OutboxEvent, OutboxPage } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions, readLimit, reportLeft } from "./operator-options.ts";
 import { fromNow } from "./times.ts";
 
@@ -151,17 +152,14 @@ async function change(action: Action, destination: string, options: ChangeOption
     process.stderr.write(`${text}\n`);
     if (dialogue === null || !(await askYes(dialogue, "Go on?"))) throw new Failure(UNUSABLE, "Nothing was changed.");
   }
-  report(action, await changeAll(client, action, { ...asked, confirm: true }), options);
-}
-
-/** Calls until nothing is left. A run that is killed can be repeated. */
-async function changeAll(client: OperatorClient, action: Action, asked: EventsChange): Promise<EventsChanged> {
-  let sum: EventsChanged = { events: 0, more: true, unreachable: [] };
-  while (sum.more) {
-    const part = await client.changeEvents(action, asked);
-    sum = { ...part, events: sum.events + part.events };
-  }
-  return sum;
+  // A run that is killed can be repeated.
+  const { sum, stopped } = await inParts(
+    () => client.changeEvents(action, { ...asked, confirm: true }),
+    ({ more }) => !more,
+    (before, part) => ({ ...part, events: before.events + part.events }),
+  );
+  report(action, sum, options);
+  reportStopped(stopped, "there may be more events, and some of them may have been changed. Run it again.");
 }
 
 async function findEvent(client: OperatorClient, destination: string, id: string): Promise<OutboxEvent> {

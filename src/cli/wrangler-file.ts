@@ -76,12 +76,16 @@ function textOf(bytes: Buffer): string {
 /** What Wrangler reads in a folder where it is given no file; `null`: there is none. Relative to where this program runs. */
 export function wranglerFileIn(folder: string): string | null {
   for (const name of NAMES) {
-    for (const above of foldersFrom(resolve(folder))) {
-      const file = join(above, name);
-      if (isFile(file)) return relative("", file);
-    }
+    const file = nearestAbove(folder, name);
+    if (file !== null) return relative("", file);
   }
   return null;
+}
+
+/** The file of this name in this folder, or in the nearest one above that has it. */
+export function nearestAbove(folder: string, name: string): string | null {
+  const files = foldersFrom(resolve(folder)).map((above) => join(above, name));
+  return files.find(isFile) ?? null;
 }
 
 /** What a command reads without an argument. */

@@ -28,7 +28,17 @@ const WRANGLER = [
 ];
 
 /** Names of wrangler's that only look like others. */
-const OTHERS: ReadonlySet<string> = new Set(["route", "rules", "exports", "define", "site", "assets", "dev", "minify"]);
+const OTHERS: ReadonlySet<string> = new Set([
+  "route",
+  "rules",
+  "exports",
+  "define",
+  "site",
+  "assets",
+  "dev",
+  "minify",
+  "vpc_services",
+]);
 
 export function nameProblems(own: Table): readonly ConfigProblem[] {
   const vars = isTable(own["vars"]) ? own["vars"] : {};

@@ -69,7 +69,12 @@ export function describeOperatorProblem(problem: OperatorProblem): Description {
         retryAfterMs: AUDIT_RETRY_MS,
       };
     case "operator-not-found":
-      return final(404, "No such operation", "The operator API has no such operation, or it is switched off.");
+      // The same whether it is off or not, and whatever the path, host and token: strangers learn nothing of it.
+      return final(
+        404,
+        "No such operation",
+        "The operator API has no such operation here, or it is off. It is on where the secret ADMIN_TOKEN is set, or OPERATORS or ACCESS names somebody.",
+      );
     case "record-not-found":
       return final(404, "No such record", "There is no such record, or it keeps no body. It may have expired.");
     case "change-refused":

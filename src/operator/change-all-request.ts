@@ -4,14 +4,11 @@
 import * as v from "valibot";
 
 import { type EpochMs, epochMs } from "../core/units.ts";
-import { matchesAll } from "./change-all.ts";
+import { CLOCKS_MS, matchesAll } from "./change-all.ts";
 import { givenResponse } from "./change-request.ts";
 import { type Parsed, parseListRequest } from "./list-request.ts";
 import type { AllChange } from "./operator.ts";
 import { changeAllSchema } from "./request-schema.ts";
-
-/** How much later another Worker's clock may be. */
-const CLOCKS_MS = 60_000;
 
 export function parseChangeAll(json: unknown, now: EpochMs): Parsed<Omit<AllChange, "by">> {
   const read = v.safeParse(changeAllSchema, json);
@@ -37,9 +34,9 @@ export function parseChangeAll(json: unknown, now: EpochMs): Parsed<Omit<AllChan
   const listed = parseListRequest(new URLSearchParams(written), until);
   if (!listed.ok) return refuse(`filter: ${listed.reason}`);
   const { filter } = listed.value;
-  if (matchesAll(filter)) {
+  if (matchesAll(filter, until)) {
     return refuse(
-      'filter would match every record. Write at least one condition: {"state":"unknown"}, {"route":"/v1/payments"}, {"until":"1h"}.',
+      'filter would match every record. Write at least one condition that leaves some out: {"state":"unknown"}, {"route":"/v1/payments"}, {"until":"1h"}.',
     );
   }
   if ((action === "resolve") !== (given !== undefined)) {

@@ -1,6 +1,7 @@
 // Changes all records that a filter matches: goes through the pages of the list, and has each record's object change it as it is changed
 // alone. Bounded in time and in calls; the list's own cursor says where the next request goes on.
 
+import { MAX_REMEMBER_MS } from "../config/settings-attempt.ts";
 import type { RecordState } from "../core/record.ts";
 import { type EpochMs, epochMs } from "../core/units.ts";
 import { encodeMessage } from "../http/message.ts";
@@ -20,6 +21,8 @@ const PAGE = { preview: LIST_LIMITS.maxLimit, change: 100 };
 const RECORDS_PER_CALL = { preview: 100, change: 10 };
 /** Bytes of responses that one call writes, if it writes more than one. */
 const BYTES_PER_CALL = 1 << 20;
+/** How much another Worker's clock may differ. */
+export const CLOCKS_MS = 60_000;
 /** How many records a preview shows. */
 const SHOWN = 10;
 
@@ -81,8 +84,9 @@ export async function changeAll(
 }
 
 function messageOf(change: AllChange, some: readonly RecordSummary[]): Uint8Array {
-  const { until: since, isPreview, response } = change;
-  const { headers = [], body = new Uint8Array() } = response ?? {};
+  const { until: since, isPreview } = change;
+  // A preview gives nobody the response, so no object gets it, which may be a megabyte for each of a thousand calls.
+  const { headers = [], body = new Uint8Array() } = (isPreview ? null : change.response) ?? {};
   const records = some.map(({ id, state, attempt, startedAt }) => ({ id, state, attempt, startedAt }));
   const head: ListedChangeHead = { records, event: eventOf(change), headers, isPreview, since };
   return encodeMessage({ head, body });
@@ -99,12 +103,16 @@ export function fixedAt(filter: RecordFilter, until: EpochMs): RecordFilter {
   return { ...filter, until: epochMs(Math.min(filter.until ?? until, until)) };
 }
 
-/** Whether a filter has no condition, or none that leaves a record out. */
-export function matchesAll(filter: RecordFilter): boolean {
-  return Object.values(filter).every((condition: unknown) =>
-    Array.isArray(condition)
-      ? condition.length === 0 || condition.length === RECORD_STATES.length
-      : condition === null || condition === undefined,
+/**
+ * Whether a filter has no condition, or none that leaves a record out whatever the records are: every state, a time that is not before that
+ * of the change by more than clocks differ, or one before any record that can still be kept.
+ */
+export function matchesAll({ states, since, until, ...others }: RecordFilter, asOf: EpochMs): boolean {
+  return (
+    (states.length === 0 || states.length === RECORD_STATES.length) &&
+    (since === null || since <= asOf - MAX_REMEMBER_MS) &&
+    (until === null || until >= asOf - CLOCKS_MS) &&
+    Object.values(others).every((condition) => condition === null)
   );
 }
 

@@ -7,6 +7,7 @@ import type { Readable } from "node:stream";
 import { projectDir } from "./wrangler.ts";
 
 export interface CommandOutcome {
+  /** -1: a signal has ended it. */
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;

@@ -161,8 +161,11 @@ export class RecordList {
 
   /** SQL: where the records lie that can match, with slots ?1 through ?2 of each bucket. */
   #sources(query: ListQuery, kind: Kind, now: EpochMs): readonly string[] {
-    const finished = listExpiryBuckets(this.#sql).filter((bucket) => bucket !== WAITING && bucket > lastExpired(now));
-    if (kind === "all") return listsOf([IN_FLIGHT, WAITING, ...finished]).map(recordsIn);
+    const buckets = listExpiryBuckets(this.#sql).filter((bucket) => bucket !== WAITING);
+    const finished = buckets.filter((bucket) => bucket > lastExpired(now));
+    // What is left of a record whose key is remembered lies in its expired bucket until the alarm moves it (expired-records.ts).
+    const mayBeLeft = query.states.length === 0 || query.states.includes("remembered");
+    if (kind === "all") return listsOf([IN_FLIGHT, WAITING, ...(mayBeLeft ? buckets : finished)]).map(recordsIn);
     // An attempt in flight that is lost may have any state by now; a request that waits may have been given up.
     const mayWait = query.states.includes("waiting") || query.states.includes("failed");
     const open = OPEN_STATES.filter((state) => query.states.includes(state));

@@ -2,7 +2,7 @@
 
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -138,6 +138,29 @@ describe("a project with a wrangler.jsonc", () => {
 });
 
 describe("refusals", () => {
+  it.each([
+    ["wrangler.jsonc", '{ "durable_objects": null }', "wrangler.jsonc: durable_objects: must be an object"],
+    ["wrangler.json", '{ "vars": "text", "migrations": {} }', "wrangler.json: migrations: must be a list"],
+    ["wrangler.jsonc", '{ "migrations": [{ "tag": "v1", "new_classes": ["KeyShard"] }] }', "without SQLite"],
+    ["package.json", "{", "package.json: is not a JSON object: mend it first"],
+    ["package.json", "[]", "package.json: is not a JSON object: mend it first"],
+    ["package.json", '{ "scripts": null }', "package.json: scripts must be an object: mend it first"],
+    [".gitignore/no-file", "", ".gitignore: cannot be read"],
+  ])("writes nothing beside an odd %s, and says why: %s", async (name, text, told) => {
+    const project = await mkdtemp(join(folder, "odd-"));
+    await mkdir(dirname(join(project, name)), { recursive: true });
+    await writeFile(join(project, name), text);
+    for (const force of [[], ["--force"]]) {
+      const refused = await runOnceway(["init", project, ...ANSWERS, ...force]);
+      // Without --force an existing file is shown what it lacks, if that can be said.
+      if (force.length === 0 && refused.code === 1) continue;
+      expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(told) });
+      expect(refused.stderr).not.toMatch(/^ {4}at /m);
+    }
+    expect(await readFile(join(project, name), "utf8")).toBe(text);
+    expect(await readdir(project)).toHaveLength(1);
+  });
+
   it("makes no wrangler.toml below a wrangler.json, which Wrangler would read instead", async () => {
     const above = await mkdtemp(join(folder, "json-"));
     await writeFile(join(above, "wrangler.json"), "{}");

@@ -5,6 +5,7 @@ import { withoutInstance } from "../../support/instance.ts";
 import { randomBytes, randomUUID } from "node:crypto";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runOnceway } from "../../support/command-line.ts";
 import { freshKey } from "../../support/http.ts";
 import { operations } from "../support/openapi.ts";
 import { ADMIN_TOKEN, type Ask, askGateway, BASE, type OperatorScene, READ_TOKEN } from "../support/operator-scene.ts";
@@ -218,13 +219,26 @@ describe("without usable operator tokens", () => {
     const off = await startOperatorScene(SETTINGS, ROUTES, {});
     try {
       const answers = new Set<string>();
+      const texts = new Set<string>();
       for (const token of [ADMIN_TOKEN, null]) {
         for (const [method, path, body] of requests()) {
-          answers.add(visibleParts(await off.ask(method, path, { token, body })));
+          const told = await off.ask(method, path, { token, body });
+          answers.add(visibleParts(told));
+          texts.add(withoutInstance(told.text));
         }
       }
       expect([...answers]).toHaveLength(1);
       expect([...answers][0]).toContain("operator-not-found");
+      expect([...answers][0]).toContain("It is on where the secret ADMIN_TOKEN is set");
+      // A gateway whose API is on says the same to a stranger who misspells its path: its texts tell nobody which of both it is.
+      const misspelt = await askPlainly("GET", "//health", { token: null });
+      expect([...texts]).toEqual([withoutInstance(misspelt.text)]);
+      const env = { ONCEWAY_URL: off.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN };
+      const listed = await runOnceway(["ls"], env);
+      expect([listed.code, listed.stderr]).toEqual([
+        2,
+        expect.stringMatching(/run "npx wrangler secret put ADMIN_TOKEN".* check --url/),
+      ]);
       expect(await off.origin.requests()).toEqual([]);
     } finally {
       await off.close();

@@ -54,6 +54,14 @@ describe("a request to change all that match", () => {
     [{ change: "erase" }, "change must be one of release, resolve, forget"],
     [{ filter: {} }, "filter would match every record"],
     [{ filter: { state: RECORD_STATES.join(",") } }, "filter would match every record"],
+    // Conditions that leave nothing out, or only what is too young for Workers' clocks.
+    [{ filter: { until: UNTIL } }, "filter would match every record"],
+    [{ filter: { until: "2099-01-01T00:00:00Z" } }, "filter would match every record"],
+    [{ filter: { until: "1ms" } }, "filter would match every record"],
+    [{ filter: { until: "60s", since: "3650d" } }, "filter would match every record"],
+    [{ filter: { since: "1970-01-01T00:00:00Z", state: RECORD_STATES.join(",") } }, "filter would match every record"],
+    [{ filter: { since: "1000000d" } }, "filter would match every record"],
+    [{ filter: { until: "0s" } }, "filter: until must be a time or a duration ago"],
     [{ filter: { state: "unknow" } }, "filter: state must be one or more of"],
     [{ filter: { stat: "unknown" } }, "filter: Unknown parameter"],
     [{ filter: { state: "unknown", limit: "10" } }, "leave limit and cursor out"],
@@ -70,18 +78,21 @@ describe("a request to change all that match", () => {
   });
 
   it("has a condition if any member of the filter leaves a record out", () => {
-    expect(matchesAll(ANYTHING)).toBe(true);
+    expect(matchesAll(ANYTHING, NOW)).toBe(true);
     for (const condition of [
       { states: ["unknown"] as const },
       { route: "/pay" },
       { since: NOW },
-      { until: NOW },
+      { since: epochMs(NOW - 3650 * 86_400_000 + 1) },
+      { until: epochMs(NOW - 60_001) },
       { caller: "3f9a0c51d2be" },
       { status: 201 },
       { key: "k" },
       { idPrefix: "00000000" },
     ]) {
-      expect(matchesAll({ ...ANYTHING, ...condition })).toBe(false);
+      expect(matchesAll({ ...ANYTHING, ...condition }, NOW)).toBe(false);
+      // Beside one that leaves nothing out.
+      expect(matchesAll({ ...ANYTHING, until: NOW, ...condition }, NOW)).toBe(false);
     }
   });
 
@@ -235,6 +246,27 @@ describe("the walk over all that match", () => {
       },
     );
     await fc.assert(property, { numRuns: 200 });
+  });
+
+  it("sends the response of resolve to objects that are to give it, and to none in a preview", async () => {
+    const rows = Array.from({ length: 30 }, (): Planted => ({ shard: 1, startedAt: NOW, outcome: "changed" }));
+    const response = { status: 201, headers: [["x-paid", "1"]] as const, body: new Uint8Array(100_000) };
+    const sent = async (isPreview: boolean): Promise<readonly [number, number]> => {
+      const shards = startShards(rows, 500, new Set());
+      let [bytes, headers] = [0, 0];
+      const ask: ChangeAllPorts["ask"] = (record, message) => {
+        const { head, body } = decodeMessage<ListedChangeHead>(message);
+        bytes += body.byteLength;
+        headers += head.headers.length;
+        return shards.ask(record, message);
+      };
+      expect(await changeAll({ ...CHANGE, action: "resolve", response, isPreview }, { ...shards, ask })).toMatchObject({
+        changed: 30,
+      });
+      return [bytes, headers];
+    };
+    expect(await sent(true)).toEqual([0, 0]);
+    expect(await sent(false)).toEqual([300_000, 3]);
   });
 
   it("makes a bounded number of calls in one request, asks a shard for ten records at a time, and goes on with the cursor", async () => {

@@ -82,6 +82,13 @@ const KINDS = {
   remembered,
 } as const satisfies Readonly<Record<string, () => IdempotencyRecord>>;
 
+/** Its retention ended hours ago, and its bucket too: only its key is remembered, but no alarm has moved it. */
+function expired(): IdempotencyRecord {
+  const record = claim(40 * HOUR_MS);
+  const remembering = { ...policy, rememberMs: durationMs(1000 * HOUR_MS) };
+  return completed({ ...record, policy: remembering }, record.attempt.startedAt);
+}
+
 interface Kept {
   readonly id: RecordId;
   readonly stub: DurableObjectStub;
@@ -222,7 +229,7 @@ describe("a change of all that match", () => {
     const alone: Kept[] = [];
     const together: Kept[] = [];
     for (const isOlder of [false, true]) {
-      for (const make of Object.values(KINDS)) {
+      for (const make of [...Object.values(KINDS), expired]) {
         alone.push(await one.keep(make(), "/pay", isOlder));
         together.push(await all.keep(make(), "/pay", isOlder));
       }

@@ -217,12 +217,17 @@ describe("shows records in their present state:", () => {
       expect(read(list, {}, expired)).toMatchObject([{ id: idOf(1), record: { state: "remembered" } }]);
       expect(idsOf(read(list, { states: ["remembered"], status: 201 }, expired))).toEqual([idOf(1)]);
       expect(read(list, { states: ["completed"] }, expired)).toEqual([]);
+      // Also when its whole bucket has ended, while the alarm has not come yet.
+      const late = later(expired, durationMs(4 * HOUR_MS));
+      expect(idsOf(read(list, {}, late))).toEqual([idOf(1)]);
+      expect(idsOf(read(list, { states: ["remembered"], status: 201 }, late))).toEqual([idOf(1)]);
+      expect(idsOf(read(list, { keyHash: idOf(1) }, late))).toEqual([idOf(1)]);
+      expect(list.page({ ...EVERY_RECORD, limit: 1 }, seeAt(late), late)).toMatchObject({ matched: 1, more: false });
+      expect(read(list, { states: ["completed"] }, late)).toEqual([]);
       // Also when it has been moved to where that ends.
-      while (ledger.expired.erase(later(expired, durationMs(4 * HOUR_MS)), 10) > 0);
-      expect(
-        idsOf(read(list, { states: ["remembered"], status: 201 }, later(expired, durationMs(4 * HOUR_MS)))),
-      ).toEqual([idOf(1)]);
-      expect(read(list, { states: ["completed"] }, later(expired, durationMs(4 * HOUR_MS)))).toEqual([]);
+      while (ledger.expired.erase(late, 10) > 0);
+      expect(idsOf(read(list, { states: ["remembered"], status: 201 }, late))).toEqual([idOf(1)]);
+      expect(read(list, { states: ["completed"] }, late)).toEqual([]);
     }));
 
   it("what waits, and what has waited too long as given up", () =>
@@ -241,7 +246,10 @@ describe("shows records in their present state:", () => {
 it("is the same in any number of parts, each in order, for any records and at any time", () =>
   inShard((ledger, list, { sql }) => {
     const kinds = fc.constantFrom("started", "waiting", "failed", "unknown", "completed", "remembering");
-    const stored = fc.record({ kind: kinds, agoMs: fc.constantFrom(0, 1, 39_999, 40_000, HOUR_MS, 24 * HOUR_MS) });
+    const stored = fc.record({
+      kind: kinds,
+      agoMs: fc.constantFrom(0, 1, 39_999, 40_000, HOUR_MS, 24 * HOUR_MS, 30 * HOUR_MS, 60 * HOUR_MS),
+    });
     const filters = fc.record({
       states: fc.subarray(["started", "waiting", "failed", "unknown", "completed", "remembered"] as const),
       status: fc.constantFrom(null, 201),

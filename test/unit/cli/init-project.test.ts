@@ -1,7 +1,14 @@
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { wranglerToml } from "../../../src/cli/init-file.ts";
-import { ENTRY, IGNORED, ignoring, PROJECT_PATHS, projectPackage } from "../../../src/cli/init-project.ts";
+import {
+  ENTRY,
+  IGNORED,
+  ignoring,
+  misshapenSections,
+  PROJECT_PATHS,
+  projectPackage,
+} from "../../../src/cli/init-project.ts";
 import { checkWranglerConfig } from "../../../src/config/check-file.ts";
 
 const VERSIONS = { onceway: "0.1.0", wrangler: "4.156.2", node: null };
@@ -41,6 +48,16 @@ it("a project's wrangler.toml passes the check, and its secrets are not committe
   expect(checkWranglerConfig(toml).flatMap(({ problems }) => problems)).toEqual([]);
   expect(ENTRY).toContain("KeyShard");
   expect(IGNORED.split("\n")).toContain(".dev.vars*");
+});
+
+it("a project's package.json must have objects where a gateway adds to them", () => {
+  expect(misshapenSections({ name: "x", scripts: {}, dependencies: { a: "1" } })).toEqual([]);
+  expect(misshapenSections({ scripts: null, dependencies: ["x"], devDependencies: "y", allowScripts: 1 })).toEqual([
+    "scripts",
+    "dependencies",
+    "devDependencies",
+    "allowScripts",
+  ]);
 });
 
 describe("a project's .gitignore", () => {

@@ -1,7 +1,11 @@
+import { readFileSync } from "node:fs";
+
 import { parse } from "smol-toml";
+import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { nameProblems, nameWarnings } from "../../../src/config/check-names.ts";
 
 const SOUND = `
 name = "gateway"
@@ -176,4 +180,17 @@ describe("a variable", () => {
   it("is measured in bytes, not in characters", () => {
     expect(problems(`${SOUND}vars.ROUTES = [{ path = "/${"é".repeat(2_600)}" }]`)).toHaveLength(1);
   });
+});
+
+it("takes no name that Wrangler knows for another one, whatever it holds", () => {
+  const schema: unknown = JSON.parse(readFileSync("node_modules/wrangler/config-schema.json", "utf8"));
+  const properties = v.object({ properties: v.record(v.string(), v.unknown()) });
+  const { definitions } = v.parse(v.object({ definitions: v.object({ RawConfig: properties }) }), schema);
+  const names = Object.keys(definitions.RawConfig.properties);
+  expect(names).toContain("durable_objects");
+  for (const name of names) {
+    for (const value of [{}, [], "text"]) {
+      expect([name, ...nameProblems({ [name]: value }), ...nameWarnings({ [name]: value })]).toEqual([name]);
+    }
+  }
 });

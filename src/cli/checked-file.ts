@@ -1,0 +1,100 @@
+// Which file `onceway check` reads, and what it says of the others around it: a file that Wrangler does not read says nothing about what is
+// deployed.
+
+import { basename, dirname, resolve } from "node:path";
+
+import type { CheckedEnvironment } from "../config/check-file.ts";
+import type { ConfigProblem, ProblemCode } from "../config/config-problem.ts";
+import { isTable, type Table } from "../config/read-settings.ts";
+import { type DeployRedirect, redirectBeside, redirectIn } from "./deploy-redirect.ts";
+import { Failure, UNUSABLE } from "./exit-codes.ts";
+import { readInstead, unreadBeside, usualFile } from "./wrangler-file.ts";
+
+type Redirected = Extract<DeployRedirect, { readonly kind: "redirected" }>;
+
+export interface CheckedFile {
+  readonly file: string;
+  /** Why it is read without being named; `null`: it is named, or the project's own. */
+  readonly redirect: Redirected | null;
+}
+
+/** `named`: what the user has asked for; by default what Wrangler deploys here. Throws a Failure where that is nothing. */
+export function chooseFile(named: string | undefined): CheckedFile {
+  if (named !== undefined) return { file: named, redirect: null };
+  const redirect = redirectIn(".");
+  if (redirect?.kind === "broken") throw new Failure(UNUSABLE, redirect.message);
+  return { file: redirect?.file ?? usualFile(), redirect };
+}
+
+/** The environment that is asked for, as the file has it: one that was built has only its own, at the top level. */
+export function environmentIn({ file, redirect }: CheckedFile, asked: string | undefined, table: Table): string | null {
+  if (asked === undefined) return null;
+  if (redirect === null) return asked;
+  const { targetEnvironment: built } = table;
+  if (asked === built) return null;
+  const own = redirect.from === null ? "" : `, or check what it is made of: npx onceway check ${redirect.from}`;
+  throw new Failure(
+    UNUSABLE,
+    `${file}, which Wrangler deploys here, was built for ${typeof built === "string" ? built : "the top level"}: build it for ${asked}${own}`,
+  );
+}
+
+/** Adds what is to be said of the file as a whole. */
+export function withOthers(
+  { file, redirect }: CheckedFile,
+  environment: CheckedEnvironment,
+  table: Table,
+): CheckedEnvironment {
+  const { problems, warnings, notes } = environment;
+  if (redirect !== null) {
+    const { by, from } = redirect;
+    const message = `Wrangler deploys this file, which a build has made${from === null ? "" : ` of ${from}`}, because ${by} names it`;
+    return {
+      ...environment,
+      problems: [...builtEnvironments(table), ...problems],
+      notes: [ofFile("file-redirected", message), ...notes],
+    };
+  }
+  const other = readInstead(file);
+  if (other !== null) {
+    const isBeside = dirname(resolve(other)) === dirname(resolve(file));
+    if (isBeside) {
+      const message = `Wrangler reads the ${basename(other)} beside this file instead of it: write there what only this file says, and remove it`;
+      return { ...environment, problems: [ofFile("setting-unused", message), ...problems] };
+    }
+    const message = `Wrangler reads ${other} instead of this file, because it looks for JSON in all folders above first: run it with --config ${basename(file)}, or remove that file`;
+    return { ...environment, warnings: [ofFile("setting-unused", message), ...warnings] };
+  }
+  const unread = unreadBeside(file).map((name) =>
+    ofFile(
+      "setting-unused",
+      `Wrangler does not read the ${name} beside this file: write here what only that file says, and remove it`,
+    ),
+  );
+  return withRedirect(file, { ...environment, warnings: [...unread, ...warnings] });
+}
+
+/** What Wrangler does with this file if a build tool has left a redirect beside it. */
+function withRedirect(file: string, environment: CheckedEnvironment): CheckedEnvironment {
+  const redirect = redirectBeside(file);
+  const { warnings, notes } = environment;
+  if (redirect === null) return environment;
+  if (redirect.kind === "broken") {
+    return { ...environment, warnings: [ofFile("file-redirected", redirect.message), ...warnings] };
+  }
+  if (redirect.from === null || resolve(redirect.from) !== resolve(file)) return environment;
+  const message = `Wrangler deploys ${redirect.file}, which a build has made of this file, because ${redirect.by} names it: run npx onceway check without a file's name to check that one`;
+  return { ...environment, notes: [ofFile("file-redirected", message), ...notes] };
+}
+
+/** Wrangler refuses such a file. */
+function builtEnvironments({ env }: Table): readonly ConfigProblem[] {
+  if (!isTable(env) || Object.keys(env).length === 0) return [];
+  const message = "Wrangler deploys no file with environments that a build has made: let the build tool choose one";
+  return [{ path: "env", code: "file-redirected", message }];
+}
+
+/** About the file as a whole. */
+function ofFile(code: ProblemCode, message: string): ConfigProblem {
+  return { path: "", code, message };
+}
