@@ -12,8 +12,8 @@ const { values, positionals } = parseArgs({
 const RULES: readonly UnknownRule[] = ["retry", "verify", "hold"];
 
 /**
- * The most kills at each point in one round. Each question that a kill loses doubles the pause before the next one: with more kills, the
- * last questions of a round come after minutes.
+ * The most kills at each point in one round. With more of them some requests use up what `give_up` promises (scene.ts): 20 attempts within
+ * ten minutes.
  */
 const KILLS_PER_ROUND = 40;
 
