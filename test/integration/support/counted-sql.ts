@@ -10,7 +10,7 @@ export interface Rows {
 export interface CountedSql {
   readonly sql: Sql;
   /** Since the last call. */
-  take(): Rows;
+  readonly take: () => Rows;
 }
 
 export function countRows(counted: Sql): CountedSql {
@@ -27,7 +27,7 @@ export function countRows(counted: Sql): CountedSql {
         return cursor;
       },
     },
-    take() {
+    take: () => {
       const taken = cursors.splice(0);
       return {
         read: taken.reduce((sum, { rowsRead }) => sum + rowsRead, 0),
