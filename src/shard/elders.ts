@@ -4,7 +4,7 @@
 
 import { type Layout, layoutName } from "../config/layout.ts";
 import { type Elder, type Home, homeOf, OWN } from "../core/home.ts";
-import type { HeldKeys } from "../core/held-keys.ts";
+import { type HeldKeys, LIST_DIGITS } from "../core/held-keys.ts";
 import { type EpochMs, epochMs, keyHashOf } from "../core/units.ts";
 import {
   type AbsentWord,
@@ -26,7 +26,7 @@ import { placeOf, type ShardPlace, shardTitle } from "./shard-place.ts";
 import type { Ledger } from "./store/ledger.ts";
 import { StoreError } from "./store/store-error.ts";
 
-/** How soon an object whose keys were too many to be listed tries again: each try reads as many rows as a list may have. */
+/** How soon an object tries to list keys again that were too many: each try reads some times as many rows as a list may have. */
 const MANY_MS = 10_000;
 
 /** What one exchange has been told about its key, by the names of the elders' layouts. */
@@ -68,7 +68,8 @@ export class Elders {
   readonly #asking = new Map<string, number>();
   /** The elders that are asked for a list at the moment. */
   readonly #listing = new Set<string>();
-  #tooManyAt = Number.NEGATIVE_INFINITY;
+  /** When a list was last tried, by the first digits of keys that are too many and too much alike for one: at most 4,096. */
+  readonly #tooManyAt = new Map<string, EpochMs>();
 
   constructor({ ledger, steps, attempts, askElder, reporter }: ElderPorts) {
     this.#ledger = ledger;
@@ -263,11 +264,15 @@ export class Elders {
   }
 
   #held(keyHash: string, now: EpochMs): HeldKeys | null {
-    if (Math.abs(now - this.#tooManyAt) < MANY_MS) return null;
+    // Whoever chooses keys that begin alike must not keep others from being listed.
+    const range = keyHash.slice(0, LIST_DIGITS);
+    const triedAt = this.#tooManyAt.get(range);
+    if (triedAt !== undefined && Math.abs(now - triedAt) < MANY_MS) return null;
     // Of a key that is not listed, another object may start an attempt.
     this.#attempts.cutOffAll(now);
     const held = this.#ledger.heldKeys.around(keyHash);
-    if (held === null) this.#tooManyAt = now;
+    if (held === null) this.#tooManyAt.set(range, now);
+    else this.#tooManyAt.delete(range);
     return held;
   }
 

@@ -9,16 +9,14 @@ import type { Finding } from "./findings.ts";
 import { JsonPlaces } from "./json-places.ts";
 import { type Range, spanOf } from "./places.ts";
 import {
-  curlyQuotes,
   type Diagnose,
   type Hint,
   hintFor,
   invalidFile,
-  mergeConflict,
   replacing,
   type Spot,
   spotOf,
-  WORDS,
+  valueHint,
 } from "./syntax-hint.ts";
 
 export type JsonReading =
@@ -102,15 +100,12 @@ function syntaxFinding(text: string, lines: readonly string[], error: ParseError
   const before = text.slice(0, offset).split("\n");
   const place = { line: before.length, column: (before.at(-1) ?? "").length + 1 };
   const spot = spotOf(lines, place, name);
-  const hint = hintFor(spot, lines, DIAGNOSES) ?? structureHint(text, offset, spot);
+  const hint = hintFor(spot, lines, FIRST, DIAGNOSES) ?? structureHint(text, offset, spot);
   return invalidFile("json-invalid", INVALID + (REASONS[name] ?? name), spot, hint);
 }
 
+const FIRST: readonly Diagnose[] = [nothing, otherFormat];
 const DIAGNOSES: readonly Diagnose[] = [
-  nothing,
-  otherFormat,
-  mergeConflict,
-  curlyQuotes,
   hashComment,
   equalsForColon,
   singleQuotes,
@@ -182,13 +177,11 @@ function unquotedValue({ line, number, at, reason }: Spot): Hint | null {
   const start = /[\w./+-]*$/.exec(line.slice(0, at))?.index ?? at;
   const [value] = /^[^\s,[\]{}":;]+(?::\/\/[^\s,\]}"]+)?/.exec(line.slice(start)) ?? [];
   if (value === undefined) return null;
-  const word = WORDS[value.toLowerCase()];
-  if (word !== undefined) return replacing(number, start, value, word, `write ${word}, in lower case`);
   if (/^(?:none|nil|undefined|nan)$/i.test(value)) {
     const help = "leave the member out: a setting that is not written has its default";
     return { help, range: spanOf(number, start, value) };
   }
-  return replacing(number, start, value, JSON.stringify(value), "write text in double quotes");
+  return valueHint(number, start, value, "write text in double quotes");
 }
 
 interface Token {

@@ -34,8 +34,14 @@ export function spotOf(
   return { line: lines[line - 1] ?? "", number: line, at: column - 1, reason };
 }
 
-/** The first diagnosis that has a hint counts. */
-export function hintFor(spot: Spot, lines: readonly string[], diagnoses: readonly Diagnose[]): Hint | null {
+/** The first diagnosis that has a hint counts: of those of a language, some come before the mistakes of every language. */
+export function hintFor(
+  spot: Spot,
+  lines: readonly string[],
+  before: readonly Diagnose[],
+  after: readonly Diagnose[],
+): Hint | null {
+  const diagnoses = [...before, mergeConflict, curlyQuotes, ...after];
   return diagnoses.map((diagnose) => diagnose(spot, lines)).find((one) => one !== null) ?? null;
 }
 
@@ -65,21 +71,21 @@ export function replacing(number: number, at: number, written: string, text: str
   return { help, range: spanOf(number, at, written), text };
 }
 
-export function mergeConflict({ line }: Spot): Hint | null {
+function mergeConflict({ line }: Spot): Hint | null {
   const [marker] = /^(?:<{7}|={7}|>{7}|\|{7}).*/.exec(line) ?? [];
   return marker === undefined
     ? null
     : { help: "resolve the merge conflict: keep one of the two versions, and remove this line" };
 }
 
-export function curlyQuotes({ line, number, at }: Spot): Hint | null {
+function curlyQuotes({ line, number, at }: Spot): Hint | null {
   const match = /[“”„‘’]([^“”„‘’]*)[“”‘’]/.exec(line);
   if (match === null || at < match.index || at > match.index + 1) return null;
   return replacing(number, match.index, match[0], `"${match[1] ?? ""}"`, 'write straight quotes, "…"');
 }
 
 /** What people write for a word of the language, in lower case. */
-export const WORDS: Readonly<Record<string, string>> = {
+const WORDS: Readonly<Record<string, string>> = {
   true: "true",
   yes: "true",
   on: "true",
@@ -87,3 +93,10 @@ export const WORDS: Readonly<Record<string, string>> = {
   no: "false",
   off: "false",
 };
+
+/** For a value without quotes: the word that is meant, or the text in quotes, with this advice. */
+export function valueHint(number: number, at: number, value: string, help: string): Hint {
+  const word = WORDS[value.toLowerCase()];
+  if (word !== undefined) return replacing(number, at, value, word, `write ${word}, in lower case`);
+  return replacing(number, at, value, JSON.stringify(value), help);
+}

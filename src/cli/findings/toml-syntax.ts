@@ -6,30 +6,25 @@ import type { TomlError } from "smol-toml";
 import type { Finding } from "./findings.ts";
 import { spanOf } from "./places.ts";
 import {
-  curlyQuotes,
   type Diagnose,
   type Hint,
   hintFor,
   invalidFile,
-  mergeConflict,
   replacing,
   type Spot,
   spotOf,
-  WORDS,
+  valueHint,
 } from "./syntax-hint.ts";
 
 export function syntaxFinding(text: string, error: TomlError): Finding {
   const lines = text.split(/\r?\n/);
   const [reason = ""] = error.message.replace("Invalid TOML document: ", "").split("\n");
   const spot = spotOf(lines, error, reason);
-  const hint = hintFor(spot, lines, DIAGNOSES);
+  const hint = hintFor(spot, lines, [otherFormat], DIAGNOSES);
   return invalidFile("toml-invalid", `the file is not valid TOML: ${reason}`, spot, hint);
 }
 
 const DIAGNOSES: readonly Diagnose[] = [
-  otherFormat,
-  mergeConflict,
-  curlyQuotes,
   colonForEquals,
   doubleEquals,
   slashComment,
@@ -121,24 +116,20 @@ function unquoted({ line, number }: Spot): Hint | null {
   const match = /^(\s*[\w."-]+\s*=\s*)([^\s"'[{#][^#]*?)\s*(?:#.*)?$/.exec(line);
   const [, before = "", value = ""] = match ?? [];
   if (value === "" || /^[\d.+-]+$/.test(value)) return null;
-  const word = WORDS[value.toLowerCase()];
-  if (word !== undefined) return replacing(number, before.length, value, word, `write ${word}, in lower case`);
   if (/^(?:null|none|nil|undefined)$/i.test(value)) {
     return {
       help: "leave the line out: a setting that is not written has its default",
       range: spanOf(number, before.length, value),
     };
   }
-  return replacing(number, before.length, value, JSON.stringify(value), "write text in quotes");
+  return valueHint(number, before.length, value, "write text in quotes");
 }
 
 /** In a list or an inline table. */
 function unquotedInside({ line, number, at }: Spot): Hint | null {
   const [value] = /^[A-Za-z/][^\s,\]}"'=]*/.exec(line.slice(at)) ?? [];
   if (value === undefined || !/[=[,{]\s*$/.test(line.slice(0, at))) return null;
-  const word = WORDS[value.toLowerCase()];
-  if (word !== undefined) return replacing(number, at, value, word, `write ${word}, in lower case`);
-  return replacing(number, at, value, JSON.stringify(value), "write text in quotes");
+  return valueHint(number, at, value, "write text in quotes");
 }
 
 /** A list or an inline table that goes on into what follows it. */

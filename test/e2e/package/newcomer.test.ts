@@ -5,15 +5,14 @@ import { execFile } from "node:child_process";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { entryAt, hasCommit } from "../../layouts/sources.ts";
 import { blockWith, readPage } from "../../support/docs.ts";
 import { startWorkerd } from "../../support/gateway.ts";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
-import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { freePort, untilAnswers } from "../../support/ports.ts";
 import type { ProcessGroup } from "../../support/process-group.ts";
-import { emptyProject } from "../support/installed-project.ts";
+import { projectWithOrigin } from "../support/installed-project.ts";
 import { projectDir } from "../../support/wrangler.ts";
 import { type Client, clientOf } from "../support/scene.ts";
 
@@ -22,16 +21,7 @@ const BEFORE = "eb18da5";
 
 const PAGE = "src/package/README.md";
 
-let origin: TestOrigin;
-let project: Awaited<ReturnType<typeof emptyProject>>;
-beforeAll(async () => {
-  origin = await startOrigin();
-  project = await emptyProject();
-}, 300_000);
-afterAll(async () => {
-  await project.remove();
-  await origin.close();
-});
+const { project, origin } = projectWithOrigin();
 
 async function until(port: number, group: ProcessGroup): Promise<void> {
   const failure = (): string | null => (group.hasExited() ? `it has ended:\n${group.output()}` : null);
@@ -42,23 +32,23 @@ async function until(port: number, group: ProcessGroup): Promise<void> {
 describe("a newcomer", { timeout: 600_000 }, () => {
   it("installs the archive and makes a project, on the Node that the machine has", async () => {
     // What does not run on this Node is refused.
-    await project.run(
+    await project().run(
       "npm",
       "install",
       "--engine-strict",
       "--no-audit",
       "--no-fund",
       "--prefer-offline",
-      project.archive,
+      project().archive,
     );
-    expect(await project.run("npx", "onceway", "--version")).toBe("0.1.0\n");
-    const answers = ["--yes", "--name", "my-gateway", "--origin", origin.url, "--route", "/v1/payments/*"];
-    const made = await project.run("npx", "onceway", "init", ".", ...answers);
+    expect(await project().run("npx", "onceway", "--version")).toBe("0.1.0\n");
+    const answers = ["--yes", "--name", "my-gateway", "--origin", origin().url, "--route", "/v1/payments/*"];
+    const made = await project().run("npx", "onceway", "init", ".", ...answers);
     expect(made).toContain("npx wrangler dev");
-    expect(await readFile(join(project.dir, "src/index.ts"), "utf8")).toMatch(
+    expect(await readFile(join(project().dir, "src/index.ts"), "utf8")).toMatch(
       /^export \{.*\} from "onceway\/worker";\n$/,
     );
-    expect(JSON.parse(await readFile(join(project.dir, "package.json"), "utf8"))).toMatchObject({
+    expect(JSON.parse(await readFile(join(project().dir, "package.json"), "utf8"))).toMatchObject({
       name: "my-gateway",
       dependencies: { onceway: "file:../onceway-0.1.0.tgz" },
     });
@@ -66,24 +56,24 @@ describe("a newcomer", { timeout: 600_000 }, () => {
 
   it("has about as many bytes as the page says", async () => {
     const [, packed, unpacked] = /\(([\d.]+) MB, ([\d.]+) MB unpacked/.exec(readPage(PAGE).text) ?? [];
-    const { stdout } = await promisify(execFile)("tar", ["-xzOf", project.archive], {
+    const { stdout } = await promisify(execFile)("tar", ["-xzOf", project().archive], {
       maxBuffer: 1e8,
       encoding: "buffer",
     });
-    const sizes = [(await stat(project.archive)).size, stdout.length];
+    const sizes = [(await stat(project().archive)).size, stdout.length];
     for (const [index, said] of [packed, unpacked].entries()) {
       expect((sizes[index] ?? 0) / 1e6 / Number(said)).toBeCloseTo(1, 0.6);
     }
   });
 
   it("checks it, before anything else is installed", async () => {
-    expect(await project.run("npx", "onceway", "check")).toContain("fine, 1 protected route in 1 environment");
-    expect(await project.run("npx", "onceway", "plan", "--rps", "100", "--origin-ms", "300")).toContain("shards =");
+    expect(await project().run("npx", "onceway", "check")).toContain("fine, 1 protected route in 1 environment");
+    expect(await project().run("npx", "onceway", "plan", "--rps", "100", "--origin-ms", "300")).toContain("shards =");
   });
 
   it("installs wrangler, and bundles it for a deployment", async () => {
-    await project.run("npm", "install", "--no-audit", "--no-fund", "--prefer-offline");
-    const bundled = await project.run("npx", "wrangler", "deploy", "--dry-run");
+    await project().run("npm", "install", "--no-audit", "--no-fund", "--prefer-offline");
+    const bundled = await project().run("npx", "wrangler", "deploy", "--dry-run");
     expect(bundled).toContain("env.KEY_SHARD (KeyShard)");
     expect(bundled).toContain("--dry-run: exiting now.");
     expect(bundled).not.toMatch(/WARNING|ERROR/);
@@ -93,14 +83,14 @@ describe("a newcomer", { timeout: 600_000 }, () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     const inspector = String(await freePort());
-    const dev = await project.start("npx", "wrangler", "dev", "--port", String(port), "--inspector-port", inspector);
+    const dev = await project().start("npx", "wrangler", "dev", "--port", String(port), "--inspector-port", inspector);
     try {
       await until(port, dev);
-      const tried = await project.run("npx", "onceway", "try", `${url}/v1/payments`, "--data", "{}", "--yes");
+      const tried = await project().run("npx", "onceway", "try", `${url}/v1/payments`, "--data", "{}", "--yes");
       expect(tried).toContain("got the first one's answer, byte for byte");
-      expect(await origin.requests()).toHaveLength(1);
-      const token = /^ADMIN_TOKEN=(.*)$/m.exec(await readFile(join(project.dir, ".dev.vars"), "utf8"))?.[1] ?? "";
-      const listed = await project.run("env", `ONCEWAY_TOKEN=${token}`, "npx", "onceway", "ls", "--url", url);
+      expect(await origin().requests()).toHaveLength(1);
+      const token = /^ADMIN_TOKEN=(.*)$/m.exec(await readFile(join(project().dir, ".dev.vars"), "utf8"))?.[1] ?? "";
+      const listed = await project().run("env", `ONCEWAY_TOKEN=${token}`, "npx", "onceway", "ls", "--url", url);
       expect(listed).toMatch(/completed +201/);
     } finally {
       await dev.stop();
@@ -108,9 +98,9 @@ describe("a newcomer", { timeout: 600_000 }, () => {
   });
 
   it.skipIf(!hasCommit(BEFORE))("serves it on plain workerd, on the records of older code", async () => {
-    const state = join(project.dir, ".onceway/state");
+    const state = join(project().dir, ".onceway/state");
     const vars = {
-      IDEMPOTENCY: { origin: origin.url, scope: ["header:authorization"] },
+      IDEMPOTENCY: { origin: origin().url, scope: ["header:authorization"] },
       ROUTES: [{ path: "/v1/payments/*" }],
     };
     const older = await startWorkerd({ vars, stateDir: join(state, "objects"), main: await entryAt(BEFORE) });
@@ -120,10 +110,10 @@ describe("a newcomer", { timeout: 600_000 }, () => {
       answers.set(key, await clientOf(older.url).send({ path: "/v1/payments", key, headers: CALLER }));
     }
     await older.stop();
-    const before = (await origin.requests()).length;
+    const before = (await origin().requests()).length;
 
     const port = await freePort();
-    const serve = await project.start("npx", "onceway", "serve", "--port", String(port), "--secrets", ".dev.vars");
+    const serve = await project().start("npx", "onceway", "serve", "--port", String(port), "--secrets", ".dev.vars");
     try {
       await until(port, serve);
       const client = clientOf(`http://127.0.0.1:${port}`);
@@ -132,16 +122,16 @@ describe("a newcomer", { timeout: 600_000 }, () => {
         expect([again.status, again.body]).toEqual([first.status, first.body]);
         expect(headerValue(again, "idempotent-replayed")).toBe("true");
       }
-      expect(await origin.requests()).toHaveLength(before);
+      expect(await origin().requests()).toHaveLength(before);
       expect((await client.send({ path: "/v1/payments", key: freshKey(), headers: CALLER })).status).toBe(201);
-      expect(await project.run("npx", "onceway", "serve", "health", "--port", String(port))).toContain("healthy");
+      expect(await project().run("npx", "onceway", "serve", "health", "--port", String(port))).toContain("healthy");
     } finally {
       await serve.stop();
     }
   });
 
   it("runs the Hono application of the page, and the page's Worker with other work, type-checked", async () => {
-    const toml = join(project.dir, "wrangler.toml");
+    const toml = join(project().dir, "wrangler.toml");
     const text = (await readFile(toml, "utf8")).replace(/^origin = .*$/m, 'origin = { entrypoint = "Origin" }');
     await writeFile(toml, text);
     const hono = await serving("idempotency()", async (client) => {
@@ -153,7 +143,7 @@ describe("a newcomer", { timeout: 600_000 }, () => {
     });
     expect(hono).toBe("unprotected");
 
-    await writeFile(toml, text.replace(/^origin = .*$/m, `origin = "${origin.url}"`));
+    await writeFile(toml, text.replace(/^origin = .*$/m, `origin = "${origin().url}"`));
     const other = await serving("createOnceway", async (client) => {
       expect((await client.send({ path: "/v1/payments", key: freshKey() })).status).toBe(201);
       expect((await client.send({ path: "/page" })).status).toBe(404);
@@ -165,10 +155,10 @@ describe("a newcomer", { timeout: 600_000 }, () => {
 
 /** Runs the Worker of the page that has this text. */
 async function serving<T>(text: string, use: (client: Client) => Promise<T>): Promise<T> {
-  await writeFile(join(project.dir, "src/index.ts"), blockWith(PAGE, text));
+  await writeFile(join(project().dir, "src/index.ts"), blockWith(PAGE, text));
   await checkTypes();
   const port = await freePort();
-  const serve = await project.start("npx", "onceway", "serve", "--port", String(port), "--state", ".onceway/page");
+  const serve = await project().start("npx", "onceway", "serve", "--port", String(port), "--state", ".onceway/page");
   try {
     await until(port, serve);
     return await use(clientOf(`http://127.0.0.1:${port}`));
@@ -179,7 +169,7 @@ async function serving<T>(text: string, use: (client: Client) => Promise<T>): Pr
 
 /** As a strict project checks it, with the types that wrangler makes for it. */
 async function checkTypes(): Promise<void> {
-  await project.run("npx", "wrangler", "types");
+  await project().run("npx", "wrangler", "types");
   const options = {
     target: "ES2022",
     lib: ["ES2022"],
@@ -189,8 +179,8 @@ async function checkTypes(): Promise<void> {
     noEmit: true,
   };
   const config = { compilerOptions: { ...options, types: [] }, include: ["src", "worker-configuration.d.ts"] };
-  await writeFile(join(project.dir, "tsconfig.json"), JSON.stringify(config));
-  await project.run(join(projectDir, "node_modules/.bin/tsc"), "-p", ".");
+  await writeFile(join(project().dir, "tsconfig.json"), JSON.stringify(config));
+  await project().run(join(projectDir, "node_modules/.bin/tsc"), "-p", ".");
 }
 
 const CALLER = [["Authorization", "Bearer one"]] as const;

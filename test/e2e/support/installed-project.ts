@@ -6,6 +6,8 @@ import { cp, mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
+import { afterAll, beforeAll } from "vitest";
+import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { spawnGroup } from "../../support/process-group.ts";
 import type { ProcessGroup } from "../../support/process-group.ts";
 import { projectDir } from "../../support/wrangler.ts";
@@ -65,4 +67,22 @@ export async function emptyProject(): Promise<InstalledProject & { readonly arch
     start: (command, ...args) => spawnGroup(command, args, { cwd: dir, env }),
     remove: () => rm(home, { recursive: true, force: true }),
   };
+}
+
+/** For the calling file: an empty project, and an origin for its gateway. They are there while its tests run. */
+export function projectWithOrigin(): {
+  readonly project: () => InstalledProject & { readonly archive: string };
+  readonly origin: () => TestOrigin;
+} {
+  let origin: TestOrigin;
+  let project: Awaited<ReturnType<typeof emptyProject>>;
+  beforeAll(async () => {
+    origin = await startOrigin();
+    project = await emptyProject();
+  }, 300_000);
+  afterAll(async () => {
+    await project.remove();
+    await origin.close();
+  });
+  return { project: () => project, origin: () => origin };
 }

@@ -8,6 +8,7 @@ import { epochMs, recordId, type RecordId } from "../../../src/core/units.ts";
 import { LOCKS_AT_ONCE } from "../../../src/shard/exchanges.ts";
 import { ERASE_ROWS } from "../../../src/shard/store/bodies.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { countRows, type Rows } from "../support/counted-sql.ts";
 import { completed, freshId, policy, response, started } from "../support/records.ts";
 import { again, headOf, LOCK_MS, messageOf, ShardBench } from "../support/shard-bench.ts";
 import { standStill } from "../support/standing-clock.ts";
@@ -42,23 +43,15 @@ class LeftShard {
   }
 
   /** Delivers the alarm once, and counts the rows read and written. */
-  alarm(): Promise<{ readonly read: number; readonly written: number }> {
+  alarm(): Promise<Rows> {
     return runInDurableObject(this.stub, async (instance, { storage }) => {
       const { sql } = storage;
       const exec = sql.exec.bind(sql);
-      const cursors: { readonly rowsRead: number; readonly rowsWritten: number }[] = [];
-      const counting = (query: string, ...bindings: SqlStorageValue[]) => {
-        const cursor = exec(query, ...bindings);
-        cursors.push(cursor);
-        return cursor;
-      };
-      Object.defineProperty(sql, "exec", { value: counting, configurable: true });
+      const counted = countRows({ exec });
+      Object.defineProperty(sql, "exec", { value: counted.sql.exec, configurable: true });
       await instance.alarm?.();
       Object.defineProperty(sql, "exec", { value: exec, configurable: true });
-      return {
-        read: cursors.reduce((sum, cursor) => sum + cursor.rowsRead, 0),
-        written: cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0),
-      };
+      return counted.take();
     });
   }
 

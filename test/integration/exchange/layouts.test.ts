@@ -4,6 +4,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { PAUSE_MS } from "../../../src/shard/elder-questions.ts";
+import { KeyLister } from "../../../src/shard/store/key-lister.ts";
 import { Deployments, keyThatBegins, FIRST, REPLAY } from "../support/deployments.ts";
 import { heldAnswer } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
@@ -299,24 +300,37 @@ describe("an elder", () => {
     expect(asks()).toBe(known + 2);
   });
 
-  it("whose keys are too many and too much alike for a list is asked about each, and tries no other list for a while", async () => {
+  it("with too many keys that begin alike is asked about each of them, tries to list them now and then, and lists all others", async () => {
     const all = new Deployments();
     const [old, next] = [all.deploy(1), all.deploy(2, [1])];
     const key = fresh();
     await old.send(key);
     await all.fill(1, key, 4100, "abc");
     const asks = await all.asks(1, key);
+    const around = vi.spyOn(KeyLister.prototype, "around");
+    /** What was tried to be listed since the last call. */
+    const tried = (): readonly string[] => around.mock.calls.splice(0).map(([hash]) => hash.slice(0, 1));
     const clock = vi.spyOn(Date, "now");
     const [begun, late] = [Date.now(), Date.now() + 11_000];
     clock.mockImplementation(() => begun);
-    for (const begin of ["abc", "abc", "d", "d"]) {
-      expect(await next.send(await keyThatBegins(begin))).toMatchObject(FIRST);
-    }
-    expect(asks()).toBe(4);
+    const sendSome = async (begin: string, count: number): Promise<void> => {
+      for (let sent = 0; sent < count; sent += 1)
+        expect(await next.send(await keyThatBegins(begin))).toMatchObject(FIRST);
+    };
+    await sendSome("abc", 3);
+    expect([asks(), tried()]).toEqual([3, ["a"]]);
+    // Others are listed meanwhile, once for each object of the newer layout.
+    await sendSome("d", 6);
+    const listed = asks() - 3;
+    expect(listed).toBeLessThanOrEqual(2);
+    expect(tried()).toEqual(Array.from({ length: listed }, () => "d"));
+    await sendSome("abc", 2);
+    expect([asks(), tried()]).toEqual([5 + listed, []]);
     clock.mockImplementation(() => late);
-    for (let sent = 0; sent < 5; sent += 1) expect(await next.send(await keyThatBegins("d"))).toMatchObject(FIRST);
-    expect(asks()).toBeLessThanOrEqual(6);
+    await sendSome("abc", 3);
+    expect([asks(), tried()]).toEqual([8 + listed, ["a"]]);
     clock.mockRestore();
+    around.mockRestore();
   });
 
   it("that cannot be reached keeps new keys from beginning: 503, and nothing is sent", async () => {

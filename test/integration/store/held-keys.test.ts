@@ -99,6 +99,33 @@ it("an object with many keys lists those around the one that is asked about, and
     expect(lists.at(-1)?.begin).toBe("");
   }));
 
+it("a newer object that knows lists in many parts needs few more, when records have left, until they cover every key", () =>
+  inShard((_, storage) => {
+    const shard = new Ledger(storage, null, undefined, { mostListed: 40 });
+    const ids = Array.from({ length: 1500 }, freshId);
+    for (const id of ids) shard.save(id, null, started(), nothing);
+    const listed = new ListedKeys();
+    /** Asks as a newer object does: about keys that no list covers. How many questions that were. */
+    const ask = (count: number): number => {
+      let questions = 0;
+      for (let key = 0; key < count; key += 1) {
+        const hash = keyHashOf(freshId());
+        const list = listed.covers(hash) ? null : shard.heldKeys.around(hash);
+        if (list === null) continue;
+        questions += 1;
+        listed.add(list);
+      }
+      return questions;
+    };
+    expect(ask(100)).toBeGreaterThan(30);
+    expect(listed.areAll).toBe(false);
+    for (const id of ids.slice(20)) shard.save(id, shard.find(id), null);
+    // Each list may have sixteen times the range of the one before, until one has a twentieth of what it may: sixteen of that range cover all.
+    expect(ask(1000)).toBeLessThanOrEqual(2 + 16);
+    expect(ask(1000)).toBe(0);
+    for (const id of ids.slice(0, 20)) expect(listed.mayHold(keyHashOf(id))).toBe(true);
+  }));
+
 it("keys that are too many and too much alike are not listed", () =>
   inShard((ledger) => {
     const alike = (): RecordId => recordId(`abc${freshId().slice(3)}`);

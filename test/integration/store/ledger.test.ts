@@ -6,6 +6,7 @@ import { CHUNK_BYTES, ERASE_BYTES } from "../../../src/shard/store/bodies.ts";
 import { expiryBucketOf } from "../../../src/shard/store/expiry-buckets.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import type { Sql } from "../../../src/shard/store/schema.ts";
+import { countRows } from "../support/counted-sql.ts";
 import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 
 /** Runs in a fresh object, so that its counts start at zero. */
@@ -14,28 +15,6 @@ function inLedger<T>(run: (ledger: Ledger, sql: SqlStorage, storage: DurableObje
   return runInDurableObject(stub, (_instance, state) =>
     run(new Ledger(state.storage), state.storage.sql, state.storage),
   );
-}
-
-/** A database that remembers its cursors, so that their rows can be counted. */
-function counting(sql: SqlStorage): { readonly sql: Sql; rowsWritten(run: () => void): number } {
-  let cursors: { readonly rowsWritten: number }[] = [];
-  return {
-    sql: {
-      exec<T extends Record<string, SqlStorageValue>>(
-        query: string,
-        ...bindings: SqlStorageValue[]
-      ): SqlStorageCursor<T> {
-        const cursor = sql.exec<T>(query, ...bindings);
-        cursors.push(cursor);
-        return cursor;
-      },
-    },
-    rowsWritten(run) {
-      cursors = [];
-      run();
-      return cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0);
-    },
-  };
 }
 
 const HEAD = JSON.stringify(response.headers);
@@ -258,15 +237,20 @@ describe("ledger", () => {
 
   it("writes three rows over a key's whole life: claim, answer, erasure", async () => {
     await inLedger((_ledger, _sql, storage) => {
-      const counted = counting(storage.sql);
+      const counted = countRows(storage.sql);
+      const rowsWritten = (run: () => void): number => {
+        counted.take();
+        run();
+        return counted.take().written;
+      };
       const ledger = new Ledger({ sql: counted.sql, transactionSync: (run) => storage.transactionSync(run) });
       const id = freshId();
       const claim = started();
       const answer = completed(claim);
-      expect(counted.rowsWritten(() => ledger.save(id, null, claim))).toBe(1);
-      expect(counted.rowsWritten(() => ledger.save(id, ledger.find(id), answer, { response }))).toBe(1);
-      expect(counted.rowsWritten(() => ledger.find(id))).toBe(0);
-      expect(counted.rowsWritten(() => ledger.expired.erase(epochMs(NOW + 48 * HOUR_MS), 10))).toBe(1);
+      expect(rowsWritten(() => ledger.save(id, null, claim))).toBe(1);
+      expect(rowsWritten(() => ledger.save(id, ledger.find(id), answer, { response }))).toBe(1);
+      expect(rowsWritten(() => ledger.find(id))).toBe(0);
+      expect(rowsWritten(() => ledger.expired.erase(epochMs(NOW + 48 * HOUR_MS), 10))).toBe(1);
       expect(ledger.find(id)).toBeNull();
     });
   });

@@ -12,6 +12,7 @@ import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { MAX_CANDIDATES, MAX_GROWN } from "../../../src/shard/store/list-parts.ts";
 import type { ListDirection, ListPosition, ListQuery } from "../../../src/shard/store/list-query.ts";
 import { MAX_COUNTED, positionOf, RecordList, type SeenRecord } from "../../../src/shard/store/record-list.ts";
+import { countRows } from "../support/counted-sql.ts";
 import { completed, EVERY_RECORD, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 
 /** The records as a shard without running attempts sees them. */
@@ -28,18 +29,8 @@ interface Counted {
 function inShard(run: (ledger: Ledger, list: RecordList, counted: Counted) => void): Promise<void> {
   return runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), (_instance, { storage }) => {
     const ledger = new Ledger(storage);
-    const cursors: { readonly rowsRead: number }[] = [];
-    const sql = {
-      exec<T extends Record<string, SqlStorageValue>>(
-        query: string,
-        ...bindings: SqlStorageValue[]
-      ): SqlStorageCursor<T> {
-        const cursor = storage.sql.exec<T>(query, ...bindings);
-        cursors.push(cursor);
-        return cursor;
-      },
-    };
-    const rowsRead = (): number => cursors.splice(0).reduce((sum, one) => sum + one.rowsRead, 0);
+    const { sql, take } = countRows(storage.sql);
+    const rowsRead = (): number => take().read;
     run(ledger, new RecordList(sql, ledger.numbers), { sql: storage.sql, rowsRead });
   });
 }

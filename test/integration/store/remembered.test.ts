@@ -9,6 +9,7 @@ import { durationMs, epochMs, type EpochMs, type RecordId } from "../../../src/c
 import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { type Homes, WHOLE_BUCKET } from "../../../src/shard/store/record-numbers.ts";
+import { countRows } from "../support/counted-sql.ts";
 import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 
 const REMEMBER_MS = durationMs(30 * 24 * HOUR_MS);
@@ -30,24 +31,10 @@ interface Opened {
 function inLedger(run: (opened: Opened) => void | Promise<void>, homes?: Homes): Promise<void> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, async (_instance, { storage }) => {
-    let cursors: { readonly rowsWritten: number }[] = [];
-    const sql = {
-      exec<T extends Record<string, SqlStorageValue>>(
-        query: string,
-        ...bindings: SqlStorageValue[]
-      ): SqlStorageCursor<T> {
-        const cursor = storage.sql.exec<T>(query, ...bindings);
-        cursors.push(cursor);
-        return cursor;
-      },
-    };
+    const { sql, take } = countRows(storage.sql);
     const transactionSync = <T>(body: () => T): T => storage.transactionSync(body);
     const ledger = new Ledger({ sql, transactionSync }, env.BODIES, () => undefined, { homes });
-    const rowsWritten = (): number => {
-      const sum = cursors.reduce((total, cursor) => total + cursor.rowsWritten, 0);
-      cursors = [];
-      return sum;
-    };
+    const rowsWritten = (): number => take().written;
     rowsWritten();
     await run({ ledger, storage, rowsWritten });
   });
