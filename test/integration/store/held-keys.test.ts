@@ -118,7 +118,7 @@ it("a newer object that knows lists in many parts needs few more, when records h
       return questions;
     };
     expect(ask(100)).toBeGreaterThan(30);
-    expect(listed.areAll).toBe(false);
+    expect(listed.covers("")).toBe(false);
     for (const id of ids.slice(20)) shard.save(id, shard.find(id), null);
     // Each list may have sixteen times the range of the one before, until one has a twentieth of what it may: sixteen of that range cover all.
     expect(ask(1000)).toBeLessThanOrEqual(2 + 16);
