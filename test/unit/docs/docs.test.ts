@@ -222,7 +222,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npx wrangler secret put ADMIN_TOKEN": NEEDS_ACCOUNT,
   "npx wrangler secret put READ_TOKEN": NEEDS_ACCOUNT,
   "mkdir my-gateway && cd my-gateway": ["test/e2e/support/installed-project.ts", "mkdir(dir)"],
-  "npm install ../onceway-0.1.0.tgz": [NEWCOMER, "project.archive"],
+  "npm install ../onceway-0.1.0.tgz": [NEWCOMER, "project().archive"],
   "npx onceway init": [NEWCOMER, '"init"'],
   "npm install": [NEWCOMER, '"npm", "install"'],
   "npx onceway check": [NEWCOMER, '"onceway", "check"'],
