@@ -6,7 +6,7 @@
 // So a lock ends no earlier than `lock` after the client sent the request, and the record of an answered attempt lives at
 // least `retention` after the origin's last byte.
 
-import type { Answer, Arrival, Decision, Exchange, Look, Question } from "../history.ts";
+import type { Answer, Arrival, DeadLetter, Decision, Exchange, Look, Question } from "../history.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, World } from "./records.ts";
 
@@ -19,7 +19,7 @@ const PROMPT_BYTES = 1_000_000;
 
 /** The earliest time of the claim for this arrival. The gateway claims each further attempt of an accepted request by itself. */
 export function claimedFrom(world: World, arrival: Arrival): number {
-  return Math.max(world.exchange(arrival.request)?.sentAt ?? arrival.at, world.previousAt(arrival));
+  return Math.max(world.cause(arrival.request)?.sentAt ?? arrival.at, world.previousAt(arrival));
 }
 
 /** The head of the origin's answer says that it did not act. What happens to the body does not matter. */
@@ -119,7 +119,7 @@ export function mayBeUnkept(world: World, record: RecordHistory, arrival: Arriva
 
 /** The print of the request that was forwarded. */
 export function printOf(world: World, arrival: Arrival): string | null {
-  return world.exchange(arrival.request)?.print ?? null;
+  return world.cause(arrival.request)?.print ?? null;
 }
 
 export interface Answered {
@@ -150,7 +150,9 @@ export function neighbours(arrivals: readonly Arrival[]): readonly (readonly [Ar
   return arrivals.slice(1).map((later, at) => [arrivals[at] ?? later, later] as const);
 }
 
-export function naming(...named: readonly (Arrival | Exchange | Question | Decision | Look)[]): readonly string[] {
+export function naming(
+  ...named: readonly (Arrival | Exchange | Question | Decision | Look | DeadLetter)[]
+): readonly string[] {
   return named.map((one) => {
     switch (one.type) {
       case "exchange":
@@ -162,6 +164,8 @@ export function naming(...named: readonly (Arrival | Exchange | Question | Decis
         return `question ${one.seq}`;
       case "decision":
         return `${one.action} ${one.seq}`;
+      case "dead-letter":
+        return `letter of ${one.message}`;
     }
   });
 }
