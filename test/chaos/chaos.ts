@@ -86,10 +86,7 @@ export async function runChaos({
   const queues = dimensions.has("deliveries")
     ? await startQueues(stateDir, createRandom(seed, "broker"), !isListed)
     : null;
-  const destinations = [
-    ...(receiver === null ? [] : DESTINATIONS),
-    ...(queues === null ? [] : [LETTER_DESTINATION]),
-  ];
+  const destinations = [...(receiver === null ? [] : DESTINATIONS), ...(queues === null ? [] : [LETTER_DESTINATION])];
   const vars = {
     ...gatewayVars(origin.url, shards, dimensions, issuer, receiver?.destinations),
     ADMIN_TOKEN,
@@ -112,10 +109,8 @@ export async function runChaos({
     const producers = queues === null ? [] : Array.from({ length: PRODUCERS }, () => queues);
     await showPhase("faults strike", seconds, () =>
       Promise.all([
-        ...floods.map(async (random) => void run.tasks.push(...(await runFloods(run, random)))),
-        ...producers.map((of, n) =>
-          runProducer({ queues: of, report, isOver }, createRandom(seed, `producer ${n}`)),
-        ),
+        ...floods.map(async (chance) => void run.tasks.push(...(await runFloods(run, chance)))),
+        ...producers.map((of, n) => runProducer({ queues: of, report, isOver }, createRandom(seed, `producer ${n}`))),
         queues === null || operators === 0
           ? null
           : runQueueOperator(run, queues.records, createRandom(seed, "queue operator")),
@@ -146,9 +141,7 @@ export async function runChaos({
       );
     }
     if (destinations.length > 0) {
-      await showPhase("all events are taken", null, () =>
-        relayAll(run.port, gateway.stateDir, destinations, report),
-      );
+      await showPhase("all events are taken", null, () => relayAll(run.port, gateway.stateDir, destinations, report));
     }
     await showPhase(`alarms erase what is due, ${ALARMS_MS / 1000} s at most`, null, () =>
       awaitAlarms(gateway.stateDir, bucket, report),

@@ -33,7 +33,7 @@ export async function startQueues(folder: string, random: Random, takesAll: bool
     concurrency: 3,
     // Longer than a batch may take, and shorter than some stops of the gateway.
     visibilityMs: 3_000,
-    redeliverMs: 100,
+    redeliverMs: 300,
     lostAcks: 0.1,
     duplicates: 0.1,
     lostLetters: takesAll ? 0 : 0.2,
@@ -145,6 +145,13 @@ export function eventsIn(journal: readonly TimedLine[]): readonly HistoryEvent[]
     }
   });
   const endAt = journal.at(-1)?.at ?? 0;
-  const cut = [...open.values()].map((begun): Delivery => ({ type: "delivery", ...begun, endAt, outcome: "lost" }));
-  return [...events, ...cut];
+  const cut = [...open.values()].map(({ message, number, sentAt }): Delivery => ({
+    type: "delivery",
+    message,
+    number,
+    sentAt,
+    endAt,
+    outcome: "lost",
+  }));
+  return events.concat(cut);
 }

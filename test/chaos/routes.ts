@@ -30,7 +30,6 @@ const SEAL_SECRET = "chaos-seal-0123456789abcdef-0123456789";
 /** Here the origin says whose a credential is. */
 export const CALLER_PATH = "/caller";
 
-
 /** Here callers take turns. */
 export const TURNS_PATH = "/accepted-turns";
 

@@ -80,7 +80,10 @@ export async function runRound(options: RoundOptions): Promise<Round> {
     const state = { isOver: false };
     const send = async (): Promise<void> => {
       for (let sent = 0; !state.isOver; sent += MESSAGES) {
-        await scene.broker.send(QUEUE, Array.from({ length: MESSAGES }, (_, n) => messageOf(sent + n, options.consumer)));
+        await scene.broker.send(
+          QUEUE,
+          Array.from({ length: MESSAGES }, (_, n) => messageOf(sent + n, options.consumer)),
+        );
       }
     };
     const killing = killAtPoints(options, scene, killed).finally(() => (state.isOver = true));

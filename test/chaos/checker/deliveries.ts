@@ -7,18 +7,26 @@
 //
 // What a record keeps cannot be seen while the gateway runs, but a record keeps a message only if an attempt may be in doubt.
 
+import { isDone } from "../../support/settling-status.ts";
 import type { Arrival, Decision, Message } from "../history.ts";
 import { claimedFrom, isClean, isOutgrown, isRefused, livesUntil, mayHaveChanged, naming } from "./facts.ts";
-import { type Delivered, type PoisonHistory, type RecordHistory, type Violation, wasBroken, type World } from "./records.ts";
+import {
+  type Delivered,
+  type PoisonHistory,
+  type RecordHistory,
+  type Violation,
+  wasBroken,
+  type World,
+} from "./records.ts";
 
 const G9 = "G9 acknowledged means settled";
 
 /** The origin may notice so much later that the gateway has closed a connection. */
 const CROSSING_MS = 250;
 
-/** A status that settles a message, by default. */
-function isDone(status: number | null): boolean {
-  return status !== null && status >= 200 && status < 400;
+/** The result settles its message. */
+function settles({ status }: { readonly status: number | null }): boolean {
+  return status !== null && isDone(status);
 }
 
 function isAcknowledged({ outcome }: Pick<Delivered, "outcome">): boolean {
@@ -31,8 +39,8 @@ export function acknowledgedIsSettled(world: World, record: RecordHistory): read
     const { message, endAt, id } = delivery;
     const isSettled =
       hasLetter(record, message, endAt) ||
-      resultsOf(world, record, message).some((arrival) => isDone(arrival.status) && isOverBy(record, arrival, endAt)) ||
-      givenBy(record, endAt).some(({ status }) => isDone(status)) ||
+      resultsOf(world, record, message).some((arrival) => settles(arrival) && isOverBy(record, arrival, endAt)) ||
+      givenBy(record, endAt).some(settles) ||
       mayBeForgotten(record, endAt) ||
       mayBeParked(world, record, delivery);
     if (isSettled) return [];
@@ -116,14 +124,15 @@ export function nothingIsLost(world: World, record: RecordHistory): readonly Vio
     if (!own.some(({ outcome }) => outcome === "acked"))
       return [{ rule: G9, what: `a message was never settled, in ${own.length} deliveries`, evidence }];
     const isKept = world.parked?.keys.includes(record.key) === true;
-    if (isKept && world.parked !== null)
-      return [{ rule: G9, what: "a message is still parked, although operators have released it", evidence }];
+    if (isKept) return [{ rule: G9, what: "a message is still parked, although operators have released it", evidence }];
     const isSettled =
       lettersFor(record, message).length > 0 ||
-      resultsOf(world, record, message).some(({ status }) => isDone(status)) ||
-      givenBy(record, Infinity).some(({ status }) => isDone(status)) ||
+      resultsOf(world, record, message).some(settles) ||
+      givenBy(record, Infinity).some(settles) ||
       mayBeForgotten(record, Infinity);
-    return isSettled ? [] : [{ rule: G9, what: "a message is lost: it has neither a result nor a dead letter", evidence }];
+    return isSettled
+      ? []
+      : [{ rule: G9, what: "a message is lost: it has neither a result nor a dead letter", evidence }];
   });
 }
 
@@ -143,7 +152,7 @@ export function unsettledResultsHaveLetters(world: World, record: RecordHistory)
     result.type === "arrival" ? (result.lastAt ?? 0) : result.sentAt;
   const deaths = record.letters.filter(({ reason }) => reason !== "key-reused");
   return results
-    .filter((result) => record.deliveries.length > 0 && !isDone(result.status))
+    .filter((result) => record.deliveries.length > 0 && !settles(result))
     .filter((result) => !record.decisions.some((one) => isForgetAfter(one, since(result))))
     .filter(({ status }) => !deaths.some((letter) => letter.status === status || letter.reason !== "rejected"))
     .map((result) => ({
@@ -162,7 +171,8 @@ export function lettersAreTrue(world: World, record: RecordHistory): readonly Vi
   const messages = new Map(record.deliveries.map(({ message }) => [message.id, message]));
   return record.letters.flatMap((letter) => {
     const message = messages.get(letter.message);
-    if (message === undefined) return [{ rule: G9, what: "a dead letter of a message that was never delivered", evidence: naming(letter) }];
+    if (message === undefined)
+      return [{ rule: G9, what: "a dead letter of a message that was never delivered", evidence: naming(letter) }];
     const what = untruthOf(message, letter) ?? untrueReason(world, record, message, letter);
     return what === null ? [] : [{ rule: G9, what, evidence: naming(letter) }];
   });
@@ -185,7 +195,7 @@ function untrueReason(world: World, record: RecordHistory, message: Message, let
         ...resultsOf(world, record, message).filter(({ headAt }) => (headAt ?? Infinity) <= at),
         ...givenBy(record, at),
       ];
-      if (isDone(status)) return `a dead letter says that status ${status} does not settle its message`;
+      if (settles(letter)) return `a dead letter says that status ${status} does not settle its message`;
       return results.some((result) => result.status === status) ? null : `there is no result with status ${status}`;
     }
     case "exhausted": {
@@ -220,7 +230,10 @@ function untrueExpiry(world: World, record: RecordHistory, writtenAt: number): s
 }
 
 /** A delivery decides about its message. */
-export function deliveriesDecide(_world: World, { deliveries }: Pick<RecordHistory, "deliveries">): readonly Violation[] {
+export function deliveriesDecide(
+  _world: World,
+  { deliveries }: Pick<RecordHistory, "deliveries">,
+): readonly Violation[] {
   return deliveries
     .filter(({ outcome }) => outcome === "undecided")
     .map(({ id }) => ({ rule: G9, what: "a delivery neither acknowledged nor retried its message", evidence: [id] }));
@@ -234,7 +247,9 @@ export function messagesArrive(world: World): readonly Violation[] {
   const never = world.messages.filter(({ id }) => !delivered.has(id)).map(({ id }) => `message ${id}`);
   const isUnread = world.messages.length > 0 && (world.parked?.keys.includes("unread") ?? true);
   return [
-    ...(never.length === 0 ? [] : [{ rule: G9, what: `${never.length} messages were never delivered`, evidence: never }]),
+    ...(never.length === 0
+      ? []
+      : [{ rule: G9, what: `${never.length} messages were never delivered`, evidence: never }]),
     ...(isUnread ? [{ rule: G9, what: "nobody knows what is still parked", evidence: [] }] : []),
     ...world.poisoned.flatMap((one) => [...deliveriesDecide(world, one), ...untoldPoison(one)]),
   ];

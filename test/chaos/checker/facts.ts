@@ -104,7 +104,10 @@ export function isOutgrown({ policy }: RecordHistory, { bytes }: Arrival): boole
   return bytes !== null && bytes > policy.maxResponseBodyBytes;
 }
 
-/** Its body may be missing: it is too large, and there is no bucket, or the bucket failed. */
+/** What keeps the bucket from taking anything for as long as `idle_timeout`, so that the upload is given up. */
+const STANDSTILLS = ["stopped", "lag", "slow-disk"] as const;
+
+/** Its body may be missing: it is too large, and there is no bucket, or the bucket failed or stood still. */
 export function mayBeUnkept(world: World, record: RecordHistory, arrival: Arrival): boolean {
   if (!isOutgrown(record, arrival)) return false;
   if (!record.policy.hasBucket) return true;
@@ -114,7 +117,7 @@ export function mayBeUnkept(world: World, record: RecordHistory, arrival: Arriva
   for (const { kind, from, to: over } of world.outages) {
     if (kind !== "origin-refuses" && from <= to) to = Math.max(to, over + SLACK_MS);
   }
-  return bucketFailed(world, record, at, to);
+  return bucketFailed(world, record, at, to) || wasBroken(world, at, closedAt + SLACK_MS, STANDSTILLS);
 }
 
 /** The print of the request that was forwarded. */

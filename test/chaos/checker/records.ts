@@ -258,7 +258,7 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
     exchange: (id) => exchanges.get(id),
     cause: (id) => causes.get(id),
     messages: [...messages.values()],
-    poisoned: [...poisoned].map(([message, of]) => ({ message, ...of })),
+    poisoned: [...poisoned].map(([message, { deliveries, letters }]) => ({ message, deliveries, letters })),
     parked,
     previousAt: (arrival) => previous.get(arrival) ?? 0,
     arrival: (seq) => arrivals.get(seq),

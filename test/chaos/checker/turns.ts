@@ -50,7 +50,9 @@ export function checkTurns(world: World): readonly Violation[] {
   return callers.flatMap((caller) =>
     callers
       .filter((other) => other !== caller)
-      .flatMap((other) => caller.waits.flatMap((wait) => other.starts.flatMap((start) => overtaken(wait, start, other)))),
+      .flatMap((other) =>
+        caller.waits.flatMap((wait) => other.starts.flatMap((start) => overtaken(wait, start, other))),
+      ),
   );
 }
 
@@ -69,7 +71,10 @@ function callersOf(world: World): readonly Caller[] {
 }
 
 /** The answers that say that no attempt has begun. */
-function waitingAnswers({ exchanges, looks }: RecordHistory): readonly { readonly sentAt: number; readonly endAt: number }[] {
+function waitingAnswers({
+  exchanges,
+  looks,
+}: RecordHistory): readonly { readonly sentAt: number; readonly endAt: number }[] {
   return [...exchanges, ...looks].filter(({ ending }) => ending.kind === "answer" && ending.isUnbegun === true);
 }
 
@@ -106,7 +111,9 @@ function startOf(record: RecordHistory): readonly Start[] {
 function overtaken(wait: Wait, start: Start, { works }: Caller): readonly Violation[] {
   const { arrival, sentAt, after } = start;
   if (after <= wait.from || arrival.at >= wait.to) return [];
-  const beside = works.includes(arrival) ? works.find((other) => other !== arrival && isBeside(other, arrival)) : undefined;
+  const beside = works.includes(arrival)
+    ? works.find((other) => other !== arrival && isBeside(other, arrival))
+    : undefined;
   if (beside !== undefined) {
     const what = "an attempt began beside another one of its caller, while somebody without any waited";
     return [{ rule: RULE, what, evidence: naming(wait.first, arrival, beside) }];
