@@ -9,9 +9,8 @@
 //              │     X: not begun ─► arrives      │
 //
 // Claims cannot be seen. But each answer and each arrival that is seen came after what it tells of, so what is compared is certain,
-// however slow the machine is: Y waited between two answers that said so, and X began after one that said the same of it, or after it
-// was sent, and before it arrived. Only a kill ends what is known: the new object gives its places to whoever comes first, until the
-// alarm or the end of an attempt calls those that have waited.
+// however slow the machine is, and whatever was killed meanwhile: Y waited between two answers that said so, and X began after one that
+// said the same of it, or after it was sent, and before it arrived.
 
 import type { Arrival, Exchange } from "../history.ts";
 import { naming, toldAt } from "./facts.ts";
@@ -81,9 +80,7 @@ function waitingAnswers({
 function waitOf(world: World, record: RecordHistory, own: readonly RecordHistory[]): readonly Wait[] {
   const [first] = record.exchanges;
   if (first === undefined) return [];
-  const kills = world.outages.filter(({ kind, to }) => kind === "killed" && to >= first.sentAt);
-  const killedAt = Math.min(Infinity, ...kills.map(({ from }) => from));
-  const answers = waitingAnswers(record).filter(({ endAt }) => endAt < killedAt);
+  const answers = waitingAnswers(record);
   const from = Math.min(Infinity, ...answers.map(({ endAt }) => endAt));
   const to = Math.max(-Infinity, ...answers.map(({ sentAt }) => sentAt));
   const isIdle = own.every((other) => other === record || isOver(world, other, first.sentAt) || isLater(other, to));

@@ -68,11 +68,13 @@ describe("callers who wait for a place", () => {
     expectGoodOf(...early.all, early.stillWaits(910), ...before.all);
   });
 
-  it("are not known to have waited across a kill, or beside an attempt of their own", () => {
-    expectGoodOf(...flood, ...early.all, early.stillWaits(530), outage("killed", 350, 400));
-    expectGoodOf(...flood, ...early.all, early.stillWaits(530), outage("killed", 250, 295));
-    expectBadOf(...flood, ...early.all, early.stillWaits(530), outage("killed", 100, 250));
-    expectBadOf(...flood, ...early.all, early.stillWaits(530), outage("stopped", 350, 400), outage("lag", 0, 900));
+  it("wait for them across a kill, and however slow the machine is", () => {
+    for (const kind of ["killed", "stopped", "lag", "slow-disk"] as const) {
+      expectBadOf(...flood, ...early.all, early.stillWaits(530), outage(kind, 350, 400));
+    }
+  });
+
+  it("may leave it to others beside an attempt of their own", () => {
     const own = request(7, AMBER, 100, 150, accepted());
     expectGoodOf(...flood, ...own.all, ...early.all, early.stillWaits(530));
   });
