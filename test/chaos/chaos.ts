@@ -111,9 +111,9 @@ export async function runChaos({
       Promise.all([
         ...floods.map(async (chance) => void run.tasks.push(...(await runFloods(run, chance)))),
         ...producers.map((of, n) => runProducer({ queues: of, report, isOver }, createRandom(seed, `producer ${n}`))),
-        queues === null || operators === 0
-          ? null
-          : runQueueOperator(run, queues.records, createRandom(seed, "queue operator")),
+        ...producers
+          .slice(0, operators)
+          .map((of, n) => runQueueOperator(run, of.records, createRandom(seed, `queue operator ${n}`))),
         ...Array.from({ length: clients }, (_, n) => runClient(run, createRandom(seed, `client ${n}`))),
         ...Array.from({ length: operators }, (_, n) => runOperator(run, createRandom(seed, `operator ${n}`))),
         strike({ gateway, origin, report, isOver }, createRandom(seed, "faults")),

@@ -30,10 +30,10 @@ export async function startQueues(folder: string, random: Random, takesAll: bool
     letterPort: letters,
     journal: join(folder, "broker.journal"),
     batch: 5,
-    concurrency: 3,
+    concurrency: 8,
     // Longer than a batch may take, and shorter than some stops of the gateway.
     visibilityMs: 3_000,
-    redeliverMs: 300,
+    redeliverMs: 500,
     lostAcks: 0.1,
     duplicates: 0.1,
     lostLetters: takesAll ? 0 : 0.2,
@@ -62,7 +62,7 @@ export async function runProducer({ queues, report, isOver }: ProducerRun, rando
       if (nth > 0) await pause(random.pick([0, random.int(0, 1_500)]));
       send(queues, produced, report);
     }
-    await pause(random.int(0, 400));
+    await pause(random.int(0, 700));
   }
 }
 

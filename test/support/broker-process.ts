@@ -181,7 +181,9 @@ function lineOf({ id: letter, time, data }: v.InferOutput<typeof letterSchema>):
 const server = createServer((request, response) => {
   void (async () => {
     const isBatch = request.url?.endsWith("/batch") === true;
-    const said = await json(request);
+    // A request breaks off when its gateway is killed.
+    const said = await json(request).catch(() => null);
+    if (said === null) return;
     const letters = isBatch ? v.parse(batchSchema, said).messages : [v.parse(letterSchema, said)];
     await strikes.at("letter-arrived");
     const fails = happens(options.lostLetters ?? 0);
