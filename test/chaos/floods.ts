@@ -4,8 +4,8 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { ask, type Run, type Task } from "./clients.ts";
-import { readMonitor } from "./monitors.ts";
 import type { Ending } from "./history.ts";
+import { readMonitor } from "./monitors.ts";
 import type { Operation } from "./operation.ts";
 import type { Random } from "./random.ts";
 import { TURNS_PATH } from "./routes.ts";
@@ -34,6 +34,9 @@ const OTHERS = 3;
 const SLOW_MS = [400, 600] as const;
 const TRIES = 4;
 const POLL_MS = 60;
+const FLOOD_POLL_MS = 600;
+/** Longer than a flood takes. */
+const ASKED_MS = 10_000;
 
 /** Floods until the run is over. Returns what has to be settled then. */
 export async function runFloods(run: Run, random: Random): Promise<readonly Task[]> {
@@ -46,11 +49,11 @@ export async function runFloods(run: Run, random: Random): Promise<readonly Task
     tasks.push(...flood, ...others);
     await Promise.all(flood.map((task) => send(run, task, random)));
     await Promise.all(others.map((task) => send(run, task, random)));
-    // Those of the flood that wait now began later than the others came.
-    await Promise.all([
-      ...flood.map((task) => askOnce(run, task)),
-      ...others.map((task) => pollWhileWaiting(run, task)),
-    ]);
+    // Those of the flood that wait now begin later than the others came.
+    const asked = others.map((task) => askWhileWaiting(run, task, POLL_MS));
+    const isServed = Promise.all(asked).then(() => true);
+    await Promise.all(flood.map((task) => askWhileWaiting(run, task, FLOOD_POLL_MS, isServed)));
+    await isServed;
     await pause(random.int(3_000, 5_000));
   }
   return tasks;
@@ -70,16 +73,17 @@ function monitorIn(ending: Ending): string | null {
   return ending.kind === "answer" ? ending.monitor : null;
 }
 
-/** Whether it still waits. */
-async function askOnce(run: Run, task: Task): Promise<boolean> {
+/** Asks its monitor until that says that an attempt has begun, or until `isOver`. */
+async function askWhileWaiting(run: Run, task: Task, everyMs: number, isOver?: Promise<boolean>): Promise<void> {
   const monitor = run.monitors.get(task);
-  if (monitor === undefined) return false;
-  const { ending } = await readMonitor(run, task, monitor);
-  return ending.kind === "answer" && ending.isUnbegun === true;
-}
-
-async function pollWhileWaiting(run: Run, task: Task): Promise<void> {
-  while (!run.isOver() && (await askOnce(run, task))) await pause(POLL_MS);
+  if (monitor === undefined) return;
+  const giveUpAt = Date.now() + ASKED_MS;
+  while (!run.isOver() && Date.now() < giveUpAt) {
+    const { ending } = await readMonitor(run, task, monitor);
+    // While the gateway is down there is no answer.
+    if (ending.kind === "answer" && ending.isUnbegun !== true) return;
+    if (await Promise.race([pause(everyMs, false), ...(isOver === undefined ? [] : [isOver])])) return;
+  }
 }
 
 function slowTask(scope: string, random: Random): Task {
