@@ -48,7 +48,11 @@ export async function runFloods(run: Run, random: Random): Promise<readonly Task
     );
     tasks.push(...flood, ...others);
     await Promise.all(flood.map((task) => send(run, task, random)));
-    await Promise.all(others.map((task) => send(run, task, random)));
+    // One after the other, so that it is known who came first.
+    for (const task of others) {
+      await send(run, task, random);
+      await pause(5);
+    }
     // Those of the flood that wait now begin later than the others came.
     const asked = others.map((task) => askWhileWaiting(run, task, POLL_MS));
     const isServed = Promise.all(asked).then(() => true);
