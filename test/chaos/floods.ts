@@ -48,17 +48,19 @@ export async function runFloods(run: Run, random: Random): Promise<readonly Task
     );
     tasks.push(...flood, ...others);
     await Promise.all(flood.map((task) => send(run, task, random)));
-    // One after the other, so that it is known who came first.
+    // One after the other, so that it is known who came first. Those of the flood that still wait then begin later.
+    const asked: Promise<void>[] = [];
     for (const task of others) {
       await send(run, task, random);
+      asked.push(askWhileWaiting(run, task, POLL_MS));
       await pause(5);
     }
-    // Those of the flood that wait now begin later than the others came.
-    const asked = others.map((task) => askWhileWaiting(run, task, POLL_MS));
     const isServed = Promise.all(asked).then(() => true);
     await Promise.all(flood.map((task) => askWhileWaiting(run, task, FLOOD_POLL_MS, isServed)));
     await isServed;
     await pause(random.int(3_000, 5_000));
+    // Who has his result has nothing at work when he comes again.
+    await Promise.all(others.map((task) => send(run, task, random)));
   }
   return tasks;
 }
