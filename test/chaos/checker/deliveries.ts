@@ -9,7 +9,16 @@
 
 import { isDone } from "../../support/settling-status.ts";
 import type { Arrival, Decision, Message } from "../history.ts";
-import { claimedFrom, isClean, isOutgrown, isRefused, livesUntil, mayHaveChanged, naming } from "./facts.ts";
+import {
+  claimedFrom,
+  forgottenFrom,
+  isClean,
+  isOutgrown,
+  isRefused,
+  livesUntil,
+  mayHaveChanged,
+  naming,
+} from "./facts.ts";
 import {
   type Delivered,
   type PoisonHistory,
@@ -108,7 +117,10 @@ export function settledIsOver(world: World, record: RecordHistory): readonly Vio
     const { message, endAt, id } = delivery;
     if (hasLetter(record, message, endAt)) return [];
     const results = resultsOf(world, record, message).filter((arrival) => isOverBy(record, arrival, endAt));
-    const livesTo = Math.min(Infinity, ...results.map((arrival) => livesUntil(world, record, arrival)));
+    const livesTo = Math.min(
+      forgottenFrom(record, message.sentAt),
+      ...results.map((arrival) => livesUntil(world, record, arrival)),
+    );
     const later = record.arrivals.find(({ at }) => at > endAt && at < livesTo);
     if (later === undefined) return [];
     const what = "a message was acknowledged as settled, and its origin was called again";

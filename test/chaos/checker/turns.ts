@@ -69,12 +69,16 @@ function callersOf(world: World): readonly Caller[] {
   }));
 }
 
-/** The answers that say that no attempt has begun. */
+/** The answers that say that no attempt has begun. A record that began anew later is another one. */
 function waitingAnswers({
   exchanges,
   looks,
+  arrivals: [first],
 }: RecordHistory): readonly { readonly sentAt: number; readonly endAt: number }[] {
-  return [...exchanges, ...looks].filter(({ ending }) => ending.kind === "answer" && ending.isUnbegun === true);
+  return [...exchanges, ...looks].filter(
+    ({ ending, sentAt }) =>
+      ending.kind === "answer" && ending.isUnbegun === true && sentAt < (first?.at ?? Number.POSITIVE_INFINITY),
+  );
 }
 
 function waitOf(world: World, record: RecordHistory, own: readonly RecordHistory[]): readonly Wait[] {

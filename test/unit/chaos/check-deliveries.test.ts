@@ -107,6 +107,9 @@ describe("a message", () => {
     const again = retry.got(2, "n/1", 100);
     const twice = [retry.sent("n"), again, delivered("n", 1, 90, 130)];
     expectBadOf(...completed, delivered("m", 1, 10, 40), ...twice);
+    const resolved = [retry.sent("m"), retry.changed(-1, "resolve", 20), delivered("m", 1, 40, 45)];
+    const anew = retry.got(2, "n/1", 100, { attempt: 1 });
+    expectGoodOf(...resolved, retry.changed(-2, "forget", 50), retry.sent("n"), anew, delivered("n", 1, 90, 130));
     expectBad(queueHistory(...parked, hold.got(2, "m/2", 1_610)), GUESS);
     const after = hold.got(2, "m/2", 1_610, { ...LOST, closedAt: 1_620 });
     expectGoodOf(...parked, hold.changed(-1, "release", 1_605), after, hold.changed(-2, "resolve", 5_000));
@@ -120,6 +123,20 @@ describe("a result that does not settle a message", () => {
     expectBadOf(...parked, resolved);
     expectGoodOf(...parked, resolved, hold.changed(-2, "forget", 6_000));
     expectBadOf(...unsettled, delivered("m", 1, 10, 40), retry.changed(-2, "forget", 6_000, { outcome: "refused" }));
+  });
+
+  it("has one also if the origin has sent another result, which was lost with the gateway", () => {
+    const sent = hold.got(1, "m/1", 20);
+    const killed = [outage("killed", 25, 60), delivered("m", 1, 10, 40, "lost"), delivered("m", 2, 1_600, 1_650)];
+    const resolved = [
+      hold.sent("m"),
+      sent,
+      acted(sent),
+      ...killed,
+      hold.changed(-1, "resolve", 5_000, { status: 402 }),
+    ];
+    expectGoodOf(...resolved, hold.died("m", "rejected", 5_100, { status: 402 }));
+    expectBadOf(...resolved);
   });
 });
 

@@ -74,6 +74,10 @@ describe("callers who wait for a place", () => {
     }
   });
 
+  it("have not waited in a record that began anew when theirs had expired", () => {
+    expectGoodOf(...flood, ...early.all, early.stillWaits(40_000));
+  });
+
   it("may leave it to others beside an attempt of their own", () => {
     const own = request(7, AMBER, 100, 150, accepted());
     expectGoodOf(...flood, ...own.all, ...early.all, early.stillWaits(530));
