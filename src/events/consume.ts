@@ -85,9 +85,10 @@ export interface HandledDelivery extends Handled {
   readonly isOver: boolean;
 }
 
-/** A message, and what is in it if it could be read now. */
+/** A message, and what is in it if it could be read now. Its age is that of this time, whatever is asked about it later. */
 interface TriedRead {
   readonly message: DeliveredMessage;
+  readonly delivery: Delivery;
   readonly read: ReadMessage | { readonly kind: "unread"; readonly reason: unknown };
 }
 
@@ -111,19 +112,15 @@ export class QueueConsumer {
     const exchanges = reads.flatMap(({ read }) => (read.kind === "exchange" ? [read.exchange] : []));
     const reports = this.#ports.deliver(this.#queue.route, exchanges).values();
     return Promise.all(
-      reads.map(({ message, read }) =>
-        this.#handle(message, read, read.kind === "exchange" ? reports.next().value : undefined),
-      ),
+      reads.map((tried) => this.#handle(tried, tried.read.kind === "exchange" ? reports.next().value : undefined)),
     );
   }
 
   /** Never rejects: a message without a decision would count as acknowledged, and a failed batch costs others their decisions. */
   async #handle(
-    message: DeliveredMessage,
-    read: TriedRead["read"],
+    { message, delivery, read }: TriedRead,
     report: Promise<DeliveryReport | null> | undefined,
   ): Promise<HandledDelivery> {
-    const delivery = this.#deliveryOf(message);
     const retry: Decision = { kind: "retry", afterMs: pauseMs(delivery) };
     let handled: Handled = { decision: retry, recordId: null, answer: null, word: null };
     let isOver = false;
@@ -150,14 +147,15 @@ export class QueueConsumer {
     return { ...handled, isOver };
   }
 
-  read(message: QueueMessage): Promise<ReadMessage> {
-    return readMessage(this.#queue, message, this.#headers);
+  read(message: QueueMessage, { ageMs } = this.#deliveryOf(message)): Promise<ReadMessage> {
+    return readMessage(this.#queue, message, this.#headers, ageMs);
   }
 
   /** What cannot be read for a reason of the gateway's own holds up no other message. */
   async #tryRead(message: DeliveredMessage): Promise<TriedRead> {
-    const read = await this.read(message).catch((reason: unknown) => ({ kind: "unread", reason }) as const);
-    return { message, read };
+    const delivery = this.#deliveryOf(message);
+    const read = await this.read(message, delivery).catch((reason: unknown) => ({ kind: "unread", reason }) as const);
+    return { message, delivery, read };
   }
 
   #deliveryOf({ attempts, timestamp }: QueueMessage): Delivery {

@@ -89,8 +89,16 @@ export type ReadMessage =
   | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
   | { readonly kind: "dead"; readonly reason: Extract<DeadReason, "message-invalid" | "key-missing"> };
 
-/** Reads one message. `headers` are those that the configuration gives, with the values of secrets. */
-export async function readMessage(queue: Queue, message: QueueMessage, headers: HeaderPairs): Promise<ReadMessage> {
+/**
+ * Reads one message. `headers` are those that the configuration gives, with the values of secrets. `ageMs`: that by which it is decided
+ * what becomes of the message, so that one that is given up has also been offered to its record.
+ */
+export async function readMessage(
+  queue: Queue,
+  message: QueueMessage,
+  headers: HeaderPairs,
+  ageMs: number,
+): Promise<ReadMessage> {
   const body = bodyOf(message);
   if (body === null) return { kind: "dead", reason: "message-invalid" };
   const { keyFrom } = queue.route;
@@ -101,7 +109,7 @@ export async function readMessage(queue: Queue, message: QueueMessage, headers: 
   if (found.kind === "invalid" || scope === null) return { kind: "dead", reason: "message-invalid" };
   const key = found.kind === "key" ? found.key : queue.hasIdAsKey ? message.id : null;
   if (key === null) return { kind: "dead", reason: "key-missing" };
-  return { kind: "exchange", exchange: await exchangeOf(queue, message, { body, key, scope, headers }) };
+  return { kind: "exchange", exchange: await exchangeOf(queue, message, { body, key, scope, headers, ageMs }) };
 }
 
 /** Any text that a value can have. */
@@ -126,6 +134,7 @@ interface MessageParts {
   readonly key: string;
   readonly scope: ScopeValues;
   readonly headers: HeaderPairs;
+  readonly ageMs: number;
 }
 
 async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessageParts): Promise<ExchangeRequest> {
@@ -156,7 +165,7 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
   const asks = route.rules.policy.unknown !== "verify" || verification !== null;
   const isHeld = !asks || route.rules.policy.unknown === "hold";
   // Until then a message of a queue that asks the origin comes again.
-  const isTooOld = Date.now() - message.timestamp.getTime() >= queue.giveUpAfterMs;
+  const isTooOld = parts.ageMs >= queue.giveUpAfterMs;
   return {
     head: {
       record: { ...named(names), key, route: route.path, ...(noted === null ? null : { note: noted.note }) },

@@ -33,6 +33,8 @@ export class Drives {
   #draining = 0;
   /** Records that could not be begun, and until when they are left out, so that they keep no other from its turn. */
   readonly #putOff = new Map<RecordId, EpochMs>();
+  /** Whether this instance knows who waited for an earlier one, which may have been lost. */
+  #hasCalled = false;
 
   constructor(shared: DrivesShared) {
     this.#shared = shared;
@@ -43,9 +45,14 @@ export class Drives {
     return [...this.#running.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** Whether an attempt may begin at once. */
   get hasPlace(): boolean {
     return this.running < PLACES;
+  }
+
+  /** Whether a new request may begin at once. Those who wait for an instance that was lost come first. */
+  mayBegin(): boolean {
+    if (!this.#hasCalled) this.#continue();
+    return this.hasPlace;
   }
 
   /**
@@ -78,6 +85,7 @@ export class Drives {
 
   /** Begins the attempts that are due, as far as there are places. */
   startDue(now: EpochMs): void {
+    this.#hasCalled = true;
     for (const [id, until] of this.#putOff) if (until <= now) this.#putOff.delete(id);
     const { due } = this.#shared.ledger;
     const tried = new Set(this.#putOff.keys());
@@ -154,7 +162,7 @@ export class Drives {
     return next <= now && this.#putOff.size > 0 ? putOff : next;
   }
 
-  /** An attempt is over: the next one begins, and the alarm is set for those that are not due yet. */
+  /** The next attempts begin, and the alarm is set for those that are not due yet. */
   #continue(): void {
     takeNextTurn({
       begin: (now) => this.startDue(now),

@@ -207,7 +207,7 @@ export class Exchange {
   /** How a new request of this kind begins; `undefined`: its client waits. */
   #acceptance(): "begin" | "wait" | undefined {
     if (this.#incoming.head.async?.accepts !== true) return undefined;
-    return this.#shared.drives.hasPlace ? "begin" : "wait";
+    return this.#shared.drives.mayBegin() ? "begin" : "wait";
   }
 
   get #signal(): AbortSignal | null {

@@ -6,23 +6,26 @@ import { rm } from "node:fs/promises";
 import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { startIssuer } from "../support/issuer.ts";
-import { makeStateDir } from "../support/gateway.ts";
+import { makeStateDir, type WorkerdOptions } from "../support/gateway.ts";
 import { showNothing, type ShowPhase } from "../support/progress.ts";
 import { runClient, settleAll } from "./clients.ts";
 import type { Run } from "./clients.ts";
 import { startBucket } from "./bucket.ts";
 import type { ChaosBucket } from "./bucket.ts";
+import { eventsIn, runProducer, settleMessages, startQueues } from "./deliveries.ts";
 import type { Dimensions } from "./dimensions.ts";
 import { strike, strikeBucket } from "./faults.ts";
 import { CONSUMER_TOKENS, GROUPS, Partition, runConsumer, settleClaims } from "./consumers.ts";
+import { runFloods } from "./floods.ts";
 import { bucketAt, quietPort, startGatewayBox } from "./gateway-box.ts";
 import type { HistoryEvent } from "./history.ts";
 import { watchLag, watchPulse } from "./lag.ts";
 import { lookAtLedger } from "./ledger.ts";
-import { ADMIN_TOKEN, runOperator } from "./operators.ts";
+import { ADMIN_TOKEN, runOperator, runQueueOperator } from "./operators.ts";
 import { startChaosOrigin } from "./origin-client.ts";
 import { relayAll, runOutboxOperator } from "./outbox.ts";
-import { HOOK_SECRET, startReceiver } from "./receiver-client.ts";
+import { LETTER_DESTINATION, QUEUE_SECRETS } from "./queues.ts";
+import { DESTINATIONS, HOOK_SECRET, startReceiver } from "./receiver-client.ts";
 import { createRandom } from "./random.ts";
 import { AMBIGUOUS, gatewayVars, policiesOf, REFUSED } from "./routes.ts";
 
@@ -35,6 +38,7 @@ const LOOK_EVERY_MS = 3_000;
 const ALARMS_MS = 10_000;
 const OPERATORS = 2;
 const CONSUMERS_OF_GROUP = 2;
+const PRODUCERS = 2;
 
 export interface RunOptions {
   readonly seed: string;
@@ -79,13 +83,18 @@ export async function runChaos({
   // Operators cannot end the rest of a destination in objects that are not listed.
   const isListed = shards !== "per-key";
   const receiver = dimensions.has("events") ? await startReceiver(await quietPort(), seed, !isListed, report) : null;
+  const queues = dimensions.has("deliveries")
+    ? await startQueues(stateDir, createRandom(seed, "broker"), !isListed)
+    : null;
+  const destinations = [...(receiver === null ? [] : DESTINATIONS), ...(queues === null ? [] : [LETTER_DESTINATION])];
   const vars = {
     ...gatewayVars(origin.url, shards, dimensions, issuer, receiver?.destinations),
     ADMIN_TOKEN,
     HOOK_SECRET,
     ...CONSUMER_TOKENS,
+    ...QUEUE_SECRETS,
   };
-  const bound = bucket === null ? {} : bucketAt(bucket.port);
+  const bound = bindAll(queues?.bound, bucket === null ? undefined : bucketAt(bucket.port));
   const gateway = await startGatewayBox({ vars, stateDir, ...bound }, report);
   const stopWatching = watchLag(report);
   const stopPulse = await watchPulse(gateway.port, stateDir, report);
@@ -96,8 +105,15 @@ export async function runChaos({
     const operators = dimensions.has("operators") ? OPERATORS : 0;
     const partitions = dimensions.has("claims") ? GROUPS.map((group) => new Partition(group)) : [];
     const claims = { port: run.port, report, isOver };
+    const floods = dimensions.has("lanes") ? [createRandom(seed, "floods")] : [];
+    const producers = queues === null ? [] : Array.from({ length: PRODUCERS }, () => queues);
     await showPhase("faults strike", seconds, () =>
       Promise.all([
+        ...floods.map(async (chance) => void run.tasks.push(...(await runFloods(run, chance)))),
+        ...producers.map((of, n) => runProducer({ queues: of, report, isOver }, createRandom(seed, `producer ${n}`))),
+        ...producers
+          .slice(0, operators)
+          .map((of, n) => runQueueOperator(run, of.records, createRandom(seed, `queue operator ${n}`))),
         ...Array.from({ length: clients }, (_, n) => runClient(run, createRandom(seed, `client ${n}`))),
         ...Array.from({ length: operators }, (_, n) => runOperator(run, createRandom(seed, `operator ${n}`))),
         strike({ gateway, origin, report, isOver }, createRandom(seed, "faults")),
@@ -106,7 +122,9 @@ export async function runChaos({
             runConsumer(claims, one, createRandom(seed, `consumer ${one.group} ${n}`)),
           ),
         ),
-        receiver === null || !isListed ? null : runOutboxOperator(run, createRandom(seed, "outbox")),
+        destinations.length === 0 || !isListed
+          ? null
+          : runOutboxOperator(run, destinations, createRandom(seed, "outbox")),
         bucket === null ? null : strikeBucket(bucket, isOver, createRandom(seed, "bucket faults")),
         watchLedger(stateDir, report, isOver),
       ]),
@@ -117,8 +135,14 @@ export async function runChaos({
     const calm = `no faults: each of ${run.tasks.length} operations is asked about until it is settled`;
     await showPhase(calm, null, () => settleAll(run, createRandom(seed, "calm")));
     for (const partition of partitions) await settleClaims(claims, partition);
-    if (receiver !== null)
-      await showPhase("all events are taken", null, () => relayAll(run.port, gateway.stateDir, report));
+    if (queues !== null) {
+      await showPhase("messages are settled", null, () =>
+        settleMessages({ ...run, queues, stateDir, report }, createRandom(seed, "settling")),
+      );
+    }
+    if (destinations.length > 0) {
+      await showPhase("all events are taken", null, () => relayAll(run.port, gateway.stateDir, destinations, report));
+    }
     await showPhase(`alarms erase what is due, ${ALARMS_MS / 1000} s at most`, null, () =>
       awaitAlarms(gateway.stateDir, bucket, report),
     );
@@ -130,10 +154,24 @@ export async function runChaos({
     await receiver?.close();
     await bucket?.close();
     await issuer?.close();
+    await queues?.broker.close();
+    for (const event of eventsIn((await queues?.broker.readJournal()) ?? [])) report(event);
     await rm(stateDir, { recursive: true, force: true });
     output.end();
     await finished(output);
   }
+}
+
+type Bound = Pick<WorkerdOptions, "extraBindings" | "extraServices" | "extraSockets" | "experimental">;
+
+/** All that the gateway's process needs for others. */
+function bindAll(...parts: readonly (Bound | undefined)[]): Required<Bound> {
+  return {
+    extraBindings: parts.flatMap((part) => part?.extraBindings ?? []),
+    extraServices: parts.flatMap((part) => part?.extraServices ?? []),
+    extraSockets: parts.flatMap((part) => part?.extraSockets ?? []),
+    experimental: parts.some((part) => part?.experimental === true),
+  };
 }
 
 const NO_BUCKET: ReadonlySet<string> = new Set();

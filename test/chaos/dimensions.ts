@@ -30,6 +30,10 @@ export const DIMENSIONS = [
   "events",
   /** Consumers that claim messages of a partition, sleep past their locks, and are lost. */
   "claims",
+  /** Messages of queues, some of them poison, from a broker that loses acknowledgements and delivers some of them twice at a time. */
+  "deliveries",
+  /** A caller that floods an accepted route with slow requests, and others that want their turn. */
+  "lanes",
 ] as const;
 
 /** Known defects: with these dimensions the gateway breaks a rule. */

@@ -23,6 +23,8 @@ export interface Answer {
   readonly echo: string | null;
   /** The monitor that a 202 of the gateway names; null: it is another answer. */
   readonly monitor: string | null;
+  /** The 202 says that no attempt of the request has begun. */
+  readonly isUnbegun?: boolean;
   /** The code, if the answer is one of the gateway's problems. */
   readonly code: string | null;
   readonly replayed: boolean;

@@ -29,6 +29,10 @@ export interface RoutePolicy {
   readonly publishes?: boolean;
   /** How many attempts an accepted request gets; absent: the route accepts none. */
   readonly acceptedAttempts?: number;
+  /** Whether its callers have a lane each, in an object of their own. */
+  readonly takesTurns?: boolean;
+  /** Of a queue: the age at which a message is given up. Absent: it is a route. */
+  readonly giveUpAfterMs?: number;
 }
 
 export interface Meta {
@@ -131,6 +135,59 @@ export interface Question {
   readonly sha256: string | null;
   readonly closedAt: number;
   readonly closedBy: "origin" | "peer";
+}
+
+/** A message that a producer has sent to a queue. */
+export interface Message {
+  readonly type: "message";
+  readonly id: string;
+  readonly queue: string;
+  readonly path: string;
+  readonly scope: string;
+  /** Empty: it has none that can be read. */
+  readonly key: string;
+  /** The dead letter that it makes, because its key is missing or cannot be read; `null`: it has one. */
+  readonly poison: "key-missing" | "message-invalid" | null;
+  /** Identifies the operation, as in an `Exchange`. */
+  readonly print: string;
+  readonly bytes: number;
+  readonly bodySha256: string;
+  readonly sentAt: number;
+}
+
+/** One delivery of a message to the gateway. */
+export interface Delivery {
+  readonly type: "delivery";
+  readonly message: string;
+  /** 1 for the first. */
+  readonly number: number;
+  readonly sentAt: number;
+  readonly endAt: number;
+  /** `ack-lost`: it was acknowledged, and its queue has not heard of that. `lost`: the gateway gave no answer. */
+  readonly outcome: "acked" | "ack-lost" | "retried" | "undecided" | "lost";
+}
+
+/** A dead letter that its queue has taken. */
+export interface DeadLetter {
+  readonly type: "dead-letter";
+  readonly message: string;
+  /** Its own id. */
+  readonly letter: string;
+  readonly reason: string;
+  readonly status: number | null;
+  /** What it says itself: when it was written, when its message was sent, and the digest of its body; `null` without one. */
+  readonly writtenAt: number;
+  readonly messageSentAt: number;
+  readonly bodySha256: string | null;
+  readonly at: number;
+}
+
+/** The messages that records keep at the end of a run, after operators have released all that were kept. */
+export interface ParkedLook {
+  readonly type: "parked";
+  readonly at: number;
+  /** Their keys. */
+  readonly keys: readonly string[];
 }
 
 /** What an operator decided about a record, possibly at a wrong time. */
@@ -296,6 +353,10 @@ export type HistoryEvent =
   | Look
   | EventTry
   | OutboxLook
+  | Message
+  | Delivery
+  | DeadLetter
+  | ParkedLook
   | ClaimCall
   | PositionLook
   | Outage

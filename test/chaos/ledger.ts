@@ -15,6 +15,8 @@ const record = v.object({ name: v.string(), overdue: v.number() });
 const count = v.object({ n: v.number() });
 const event = v.object({ id: v.string() });
 const remote = v.object({ name: v.string() });
+const parkedRecord = v.object({ id: v.string(), key: v.string(), state: v.string() });
+export type ParkedRecord = v.InferOutput<typeof parkedRecord>;
 
 const OVERDUE = `SELECT id AS name,
   CASE number >> 31 WHEN 0 THEN locked_until ELSE (number >> 31) * 1000 END < ? AS overdue FROM records`;
@@ -88,19 +90,40 @@ async function lookAtShard(file: string, copy: string, at: number): Promise<Shar
   return look ?? { ...NOTHING, isRead: false };
 }
 
-/** The ids of all events that no destination has taken; `null`: not every shard could be read. */
+/** The ids of all events that no destination has taken, dead letters among them; `null`: not every shard could be read. */
 export async function eventsLeft(stateDir: string): Promise<readonly string[] | null> {
+  const rows = await readAll(stateDir, (database) =>
+    hasTable(database, "outbox") ? v.parse(v.array(event), database.prepare("SELECT id FROM outbox").all()) : [],
+  );
+  return rows?.map(({ id }) => id) ?? null;
+}
+
+/** The records that keep a message; `null`: not every shard could be read. */
+export function parkedRecords(stateDir: string): Promise<readonly ParkedRecord[] | null> {
+  return readAll(stateDir, (database) =>
+    hasTable(database, "records") ? v.parse(v.array(parkedRecord), database.prepare(PARKED).all()) : [],
+  );
+}
+
+const PARKED = "SELECT id, key, state FROM records WHERE driven ->> 'message' IS NOT NULL";
+
+/** What `read` finds in all shards; `null`: not every shard could be read. */
+async function readAll<T>(
+  stateDir: string,
+  read: (database: DatabaseSync) => readonly T[],
+): Promise<readonly T[] | null> {
   const copies = await mkdtemp(join(tmpdir(), "onceway-look-"));
-  const left: string[] = [];
-  for (const name of await shardFiles(stateDir)) {
-    const ids = await readCopy(join(stateDir, name), join(copies, basename(name)), (database) =>
-      hasTable(database, "outbox") ? v.parse(v.array(event), database.prepare("SELECT id FROM outbox").all()) : [],
-    );
-    if (ids === null) return null;
-    left.push(...ids.map(({ id }) => id));
+  try {
+    const found: T[] = [];
+    for (const name of await shardFiles(stateDir)) {
+      const rows = await readCopy(join(stateDir, name), join(copies, basename(name)), read);
+      if (rows === null) return null;
+      found.push(...rows);
+    }
+    return found;
+  } finally {
+    await rm(copies, { recursive: true, force: true });
   }
-  await rm(copies, { recursive: true, force: true });
-  return left;
 }
 
 /** The runtime keeps databases of its own beside those of the shards. */

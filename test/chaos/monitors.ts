@@ -6,7 +6,7 @@ import type { Run, Task } from "./clients.ts";
 import type { Ending, Look } from "./history.ts";
 import { credentialOf } from "./operation.ts";
 import type { Random } from "./random.ts";
-import { TENANT_HEADER } from "./routes.ts";
+import { TENANT_HEADER } from "./steps.ts";
 import { PATIENCE_MS, readAnswer, whyNone } from "./send.ts";
 
 /** No operation has this caller. */
@@ -45,8 +45,13 @@ export async function followMonitor(run: Run, task: Task, endings: readonly Endi
 export async function lookAtEnd(run: Run, task: Task): Promise<void> {
   const monitor = run.monitors.get(task);
   if (monitor === undefined) return;
-  await look(run, task, { monitor, method: "GET", prefer: null });
+  await readMonitor(run, task, monitor);
   await askAsStranger(run, task, monitor, false);
+}
+
+/** Its caller's own question. */
+export function readMonitor(run: Run, task: Task, monitor: string): Promise<Look> {
+  return look(run, task, { monitor, method: "GET", prefer: null });
 }
 
 async function askAsStranger(run: Run, task: Task, monitor: string, hasOtherContent: boolean): Promise<void> {

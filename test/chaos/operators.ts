@@ -19,11 +19,21 @@ const POOL = 60;
 const PATIENCE_MS = 5_000;
 const STATUSES = [200, 201, 402] as const;
 
-export interface OperatorRun {
+/** The record of one caller's key. */
+export interface RecordName {
+  readonly key: string;
+  readonly scope: string;
+}
+
+/** What an operator's call needs. */
+export interface OperatorCalls {
   /** Where the next request goes. May resolve late, while nobody is there. */
   readonly port: () => number | Promise<number>;
-  readonly tasks: readonly Task[];
   readonly report: (decision: Decision) => void;
+}
+
+export interface OperatorRun extends OperatorCalls {
+  readonly tasks: readonly Task[];
   readonly isOver: () => boolean;
 }
 
@@ -32,17 +42,41 @@ const page = v.object({ records: v.array(v.object({ id: v.string(), state: v.str
 let decided = 0;
 
 export async function runOperator(run: OperatorRun, random: Random): Promise<void> {
+  const recent = (): RecordName | undefined => {
+    const task = oneOfTheLatest(run.tasks, random);
+    // Only keys with one scope, because the list does not show the scope of a record.
+    return task?.operation.scopes.length === 1 ? { key: task.operation.key, scope: task.scope } : undefined;
+  };
+  await decideAbout(run, recent, random);
+}
+
+/** An operator of queues. `records`: oldest first. */
+export async function runQueueOperator(
+  run: Omit<OperatorRun, "tasks">,
+  records: readonly RecordName[],
+  random: Random,
+): Promise<void> {
+  await decideAbout(run, () => oneOfTheLatest(records, random), random);
+}
+
+function oneOfTheLatest<T>(list: readonly T[], random: Random): T | undefined {
+  return list[list.length - random.int(1, Math.min(POOL, list.length))];
+}
+
+async function decideAbout(
+  run: Omit<OperatorRun, "tasks">,
+  recent: () => RecordName | undefined,
+  random: Random,
+): Promise<void> {
   while (!run.isOver()) {
     await pause(random.int(20, 250));
-    const task = run.tasks[run.tasks.length - random.int(1, Math.min(POOL, run.tasks.length))];
-    // Only keys with one scope, because the list does not show the scope of a record.
-    if (task !== undefined && task.operation.scopes.length === 1) await decide(run, task, random);
+    const name = recent();
+    if (name !== undefined) await decide(run, name, random);
   }
 }
 
-async function decide(run: OperatorRun, task: Task, random: Random): Promise<void> {
-  const { key } = task.operation;
-  const found = await ask(await run.port(), "GET", `/records?key=${encodeURIComponent(key)}`);
+async function decide(run: OperatorCalls, name: RecordName, random: Random): Promise<void> {
+  const found = await ask(await run.port(), "GET", `/records?key=${encodeURIComponent(name.key)}`);
   const { output, success } = v.safeParse(page, jsonOf(found));
   const record = success ? output.records[0] : undefined;
   if (record === undefined) return;
@@ -53,39 +87,44 @@ async function decide(run: OperatorRun, task: Task, random: Random): Promise<voi
     [3, "resolve"],
     [2, "forget"],
   ] as const);
+  await change(run, { ...name, id: record.id }, action, random);
+}
+
+/** Makes a change, and reports it. */
+export async function change(
+  { port, report }: OperatorCalls,
+  { id, key, scope }: RecordName & { readonly id: string },
+  action: Decision["action"],
+  random: Random,
+): Promise<Decision["outcome"]> {
   decided += 1;
   const seq = -decided;
   const status = random.pick(STATUSES);
-  const marks: OriginMarks = {
-    arrival: seq,
-    request: "",
-    key,
-    scope: task.scope,
-    effect: null,
-    bytes: random.int(0, 20_000),
-  };
+  const marks: OriginMarks = { arrival: seq, request: "", key, scope, effect: null, bytes: random.int(0, 20_000) };
   const headers: HeaderPair[] = [
     ["Content-Type", "application/octet-stream"],
     [MARKS_HEADER, JSON.stringify(marks)],
   ];
   const given = { status, headers, body: bodyOf(marks) };
   const sentAt = Date.now();
-  const told = await ask(await run.port(), "POST", `/records/${record.id}/${action}`, changeBody(action, given));
+  const told = await ask(await port(), "POST", `/records/${id}/${action}`, changeBody(action, given));
+  const outcome = told === null ? "lost" : outcomeOf(told);
   const isResolve = action === "resolve";
-  run.report({
+  report({
     type: "decision",
     seq,
     key,
-    scope: task.scope,
+    scope,
     action,
     sentAt,
     endAt: Date.now(),
-    outcome: told === null ? "lost" : outcomeOf(told),
+    outcome,
     retryAfterMs: told === null ? null : secondsOf(headerValue(told, "retry-after")),
     status: isResolve ? status : null,
     headers: isResolve ? digestHead(status, "", headers) : null,
     sha256: isResolve ? sha256(given.body) : null,
   });
+  return outcome;
 }
 
 interface Given {

@@ -3,8 +3,9 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Arrival, Effect, OriginMarks } from "./history.ts";
-import { isKeyInBody, TENANT_HEADER } from "./routes.ts";
-import { CALM, PLAN_HEADER, REQUEST_HEADER } from "./steps.ts";
+import { planOfMessage } from "./queues.ts";
+import { isKeyInBody, TIMEOUT_MS } from "./routes.ts";
+import { CALM, PLAN_HEADER, REQUEST_HEADER, TENANT_HEADER } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
 /** Identifies an answer and records how far it has been written. */
@@ -65,7 +66,9 @@ export function createArrivals(report: (event: Arrival | Effect) => void): Arriv
     open(request, response) {
       const draft = describe(request, number());
       const { seq, key, scope, credential } = draft;
-      const plan: readonly Step[] = JSON.parse(header(request, PLAN_HEADER) || "[]");
+      const plan: readonly Step[] = isOfMessage(request)
+        ? planOfMessage(key, TIMEOUT_MS)
+        : JSON.parse(header(request, PLAN_HEADER) || "[]");
       let effect: string | null = null;
       let endedHere = false;
       let lastPieceAt: number | null = null;
@@ -115,10 +118,15 @@ export function recordName({ key, scope }: { readonly key: string; readonly scop
   return `${scope} ${key}`;
 }
 
-/** Key, scope and credential from the client's headers. */
+/** Whether it comes from a queue, or is a question about a message. */
+export function isOfMessage(request: IncomingMessage): boolean {
+  return header(request, "x-key") === "";
+}
+
+/** Key, scope and credential from the headers of the client, or of the queue. */
 export function describeCaller(request: IncomingMessage): Pick<Arrival, "key" | "scope" | "credential"> {
   return {
-    key: header(request, "x-key"),
+    key: header(request, isOfMessage(request) ? "idempotency-key" : "x-key"),
     scope: header(request, TENANT_HEADER),
     credential: header(request, "authorization"),
   };
@@ -127,10 +135,11 @@ export function describeCaller(request: IncomingMessage): Pick<Arrival, "key" | 
 function describe(request: IncomingMessage, seq: number): Draft {
   const caller = describeCaller(request);
   const number = header(request, "idempotency-attempt");
+  const delivery = `${header(request, "onceway-message-id")}/${header(request, "onceway-delivery")}`;
   return {
     type: "arrival",
     seq,
-    request: header(request, REQUEST_HEADER),
+    request: isOfMessage(request) ? delivery : header(request, REQUEST_HEADER),
     ...caller,
     path: request.url ?? "",
     attempt: /^[1-9]\d*$/.test(number) ? Number(number) : null,

@@ -6,7 +6,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { bodyOf, digestHead, sha256 } from "./body.ts";
 import type { OriginMarks, Question } from "./history.ts";
-import { type Arrivals, describeCaller, header, recordName } from "./origin-arrivals.ts";
+import { type Arrivals, describeCaller, header, isOfMessage, recordName } from "./origin-arrivals.ts";
+import { questionsAboutMessage } from "./queues.ts";
 import { MARKS_HEADER, type QuestionMode, QUESTIONS_HEADER, REQUEST_HEADER } from "./steps.ts";
 
 export interface Questions {
@@ -31,7 +32,9 @@ export function createQuestions(arrivals: Arrivals, report: (event: Question) =>
   const open = new Set<(by: Question["closedBy"]) => void>();
 
   function modeOf(request: IncomingMessage, record: string): QuestionMode {
-    const plan: readonly QuestionMode[] = JSON.parse(header(request, QUESTIONS_HEADER) || "[]");
+    const plan: readonly QuestionMode[] = isOfMessage(request)
+      ? questionsAboutMessage(describeCaller(request).key)
+      : JSON.parse(header(request, QUESTIONS_HEADER) || "[]");
     const count = counts.get(record) ?? 0;
     counts.set(record, count + 1);
     return plan[count] ?? "truth";

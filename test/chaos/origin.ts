@@ -11,9 +11,9 @@ import { createArrivals } from "./origin-arrivals.ts";
 import type { OpenAnswer, OpenArrival } from "./origin-arrivals.ts";
 import type { FromOrigin, ToOrigin } from "./origin-client.ts";
 import { createQuestions } from "./origin-questions.ts";
-import { CALLER_PATH, QUESTION_PATH } from "./routes.ts";
+import { CALLER_PATH } from "./routes.ts";
 import { watchLag } from "./lag.ts";
-import { CALM, MARKS_HEADER } from "./steps.ts";
+import { CALM, MARKS_HEADER, QUESTION_PATH } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
 /** What the origin makes itself of its result, for those who are told of it. */

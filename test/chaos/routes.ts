@@ -6,8 +6,10 @@ import type { Json } from "../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../support/gateway.ts";
 import { AUDIENCE, type Issuer } from "../support/issuer.ts";
 import { CONSUMERS } from "./consumers.ts";
+import { QUESTION_PATH, TENANT_HEADER } from "./steps.ts";
 import { ALL, type Dimension, type Dimensions } from "./dimensions.ts";
 import type { RoutePolicy } from "./history.ts";
+import { queuePolicies, queueSettings } from "./queues.ts";
 import { type ChaosReceiver, PUBLISH } from "./receiver-client.ts";
 
 /** Few, so that some requests are given up. The pauses between them are about a second. */
@@ -16,19 +18,20 @@ const GIVE_UP = { attempts: ACCEPTED_ATTEMPTS, after: "60s" };
 
 const TIMES = { timeoutMs: 800, idleTimeoutMs: 800, lockMs: 1_500, unknownRetentionMs: 30_000, waitMs: 600 } as const;
 
+/** Of every route and queue. */
+export const TIMEOUT_MS = TIMES.timeoutMs;
+
 /** Smaller than the largest body that the origin generates. */
 const SMALL_BYTES = 100_000;
 
 /** Used in chaos runs only. */
 const SEAL_SECRET = "chaos-seal-0123456789abcdef-0123456789";
 
-export const TENANT_HEADER = "X-Tenant";
-
 /** Here the origin says whose a credential is. */
 export const CALLER_PATH = "/caller";
 
-/** Under this path the origin reports what it knows about a key. */
-export const QUESTION_PATH = "/by-key/";
+/** Here callers take turns. */
+export const TURNS_PATH = "/accepted-turns";
 
 export interface ChaosRoute {
   readonly path: string;
@@ -55,6 +58,8 @@ export interface ChaosRoute {
   readonly tokens?: boolean;
   /** Which requests are accepted and tried later. */
   readonly accepts?: "prefer" | "always";
+  /** Its callers have a lane each, in an object of their own. */
+  readonly takesTurns?: boolean;
   /** How often it is chosen, relative to the others; 1 by default. */
   readonly weight?: number;
   readonly of?: Dimension;
@@ -148,6 +153,18 @@ const ROUTES: readonly ChaosRoute[] = [
     accepts: "prefer",
     of: "tokens",
   },
+  {
+    path: TURNS_PATH,
+    unknown: "retry",
+    duplicate: "wait",
+    // What became of each request is asked at the end of a run.
+    retentionMs: 600_000,
+    accepts: "always",
+    takesTurns: true,
+    // Only for those who have a lane of their own.
+    weight: 0,
+    of: "lanes",
+  },
 ];
 
 export function routesOf(dimensions: Dimensions): readonly ChaosRoute[] {
@@ -160,24 +177,28 @@ export function isKeyInBody(path: string): boolean {
 }
 
 export function policiesOf(dimensions: Dimensions): Readonly<Record<string, RoutePolicy>> {
-  return Object.fromEntries(
+  const hasBucket = dimensions.has("bucket");
+  const ofQueues = dimensions.has("deliveries") ? queuePolicies(TIMES, BUILT_IN.max_response_body, hasBucket) : {};
+  const ofRoutes = Object.fromEntries(
     routesOf(dimensions).map(
-      ({ path, unknown, duplicate, retentionMs, rememberMs, small, none, accepts, publishes }) => {
+      ({ path, unknown, duplicate, retentionMs, rememberMs, small, none, accepts, publishes, takesTurns }) => {
         const maxResponseBodyBytes = small === true ? SMALL_BYTES : BUILT_IN.max_response_body;
         const comparesNone = none === true;
-        const hasBucket = dimensions.has("bucket");
         const kept = {
           retentionMs,
           ...(rememberMs === undefined ? {} : { rememberMs }),
           ...(publishes === true && dimensions.has("events") ? { publishes } : {}),
           ...(accepts === undefined ? {} : { acceptedAttempts: ACCEPTED_ATTEMPTS }),
+          ...(takesTurns === true ? { takesTurns } : {}),
           maxResponseBodyBytes,
           hasBucket,
         };
-        return [path, { unknown, duplicate, ...kept, comparesNone, ...TIMES }];
+        const unknownRetentionMs = unknownRetentionOf(retentionMs);
+        return [path, { unknown, duplicate, ...kept, comparesNone, ...TIMES, unknownRetentionMs }];
       },
     ),
   );
+  return { ...ofRoutes, ...ofQueues };
 }
 
 export const POLICIES = policiesOf(ALL);
@@ -210,15 +231,22 @@ export function gatewayVars(
     },
     ROUTES: routesOf(dimensions).map((route) => routeSettings(route, destinations.length > 0)),
     ...(dimensions.has("claims") ? { CONSUMERS } : {}),
+    ...(dimensions.has("deliveries") ? { QUEUES: queueSettings(AMBIGUOUS) } : {}),
     ...(destinations.length > 0 ? { DESTINATIONS: destinations } : {}),
     SEAL_SECRET,
   };
 }
 
+/** Doubt is kept for as long as a result at least. */
+function unknownRetentionOf(retentionMs: number): number {
+  return Math.max(TIMES.unknownRetentionMs, retentionMs);
+}
+
 function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: string]: Json } {
   const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared } = route;
-  const { bodyKey, identity, sealed, rememberMs, accepts, tokens, publishes } = route;
+  const { bodyKey, identity, sealed, rememberMs, accepts, tokens, publishes, takesTurns } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
+  if (retentionMs > TIMES.unknownRetentionMs) settings["unknown_retention"] = `${unknownRetentionOf(retentionMs)}ms`;
   if (rememberMs !== undefined) settings["remember"] = `${rememberMs}ms`;
   if (json === true) settings["fingerprint"] = { body: "json" };
   if (selected === true) settings["fingerprint"] = { body: "json", except: ["/timestamp"] };
@@ -226,6 +254,7 @@ function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: strin
   if (bodyKey === true) settings["key_from"] = ["json:/key"];
   if (small === true) settings["max_response_body"] = SMALL_BYTES;
   if (accepts !== undefined) Object.assign(settings, { async: accepts, give_up: GIVE_UP });
+  if (takesTurns === true) settings["shards"] = "1t";
   if (hasEvents && publishes === true) settings["publish"] = PUBLISH;
   if (sealed === true) settings["sealed"] = true;
   if (unknown === "verify") settings["verify"] = `${QUESTION_PATH}{key}`;

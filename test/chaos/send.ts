@@ -1,11 +1,14 @@
 // One request of one client: sends it, perhaps disconnects in the middle of it, and records what came back.
 
+import * as v from "valibot";
 import { headerValue, openRequest } from "../support/http.ts";
 import type { HeaderPair, OpenRequest, RawResponse } from "../support/http.ts";
 import { bodyOf, digestHead, sha256 } from "./body.ts";
 import type { Answer, Ending, Exchange, OriginMarks } from "./history.ts";
-import { isKeyInBody, TENANT_HEADER } from "./routes.ts";
-import { MARKS_HEADER, PLAN_HEADER, QUESTIONS_HEADER, REQUEST_HEADER, SECRET } from "./steps.ts";
+import { isKeyInBody } from "./routes.ts";
+import { MARKS_HEADER, PLAN_HEADER, QUESTIONS_HEADER, REQUEST_HEADER, SECRET, TENANT_HEADER } from "./steps.ts";
+
+const progress = v.object({ status: v.string(), attempt: v.number() });
 
 /** Longer than any answer may take: waits, timeouts and the longest planned body together. */
 export const PATIENCE_MS = 15_000;
@@ -118,6 +121,7 @@ export function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
   const { status, statusText, headers, body, complete } = response;
   const marks = headerValue(response, MARKS_HEADER);
   const origin: OriginMarks | null = marks === null ? null : JSON.parse(marks);
+  const isAccepted = headerValue(response, "idempotency-status") === "accepted";
   const isProblem = headerValue(response, "content-type") === "application/problem+json";
   return {
     kind: "answer",
@@ -125,7 +129,8 @@ export function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
     complete,
     left: hasLeft && !complete,
     echo: headerValue(response, "idempotency-key"),
-    monitor: headerValue(response, "idempotency-status") === "accepted" ? headerValue(response, "location") : null,
+    monitor: isAccepted ? headerValue(response, "location") : null,
+    ...(isAccepted && complete && isUnbegun(body) ? { isUnbegun: true } : {}),
     code: isProblem && complete ? codeOf(body) : null,
     replayed: headerValue(response, "idempotent-replayed") === "true",
     expiresAt: dateOf(headerValue(response, "idempotency-expires")),
@@ -143,6 +148,11 @@ export function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
 function compare(got: Buffer, whole: Buffer): "whole" | "prefix" | "other" {
   if (got.equals(whole)) return "whole";
   return got.length < whole.length && got.equals(whole.subarray(0, got.length)) ? "prefix" : "other";
+}
+
+function isUnbegun(body: Buffer): boolean {
+  const { status, attempt } = v.parse(progress, JSON.parse(body.toString()));
+  return status === "waiting" && attempt === 0;
 }
 
 function codeOf(body: Buffer): string | null {

@@ -1,6 +1,8 @@
 // A run in numbers: the faults that took effect, the requests and answers, and the violations.
 
 import type { Violation } from "./checker/check-history.ts";
+import { sortHistory } from "./checker/records.ts";
+import { countWaits } from "./checker/turns.ts";
 import type { Arrival, Exchange, HistoryEvent, Look } from "./history.ts";
 
 /** How many violations are printed; the checker finds them all again from the history. */
@@ -26,7 +28,8 @@ export function summarize(events: readonly HistoryEvent[], violations: readonly 
     table(numbers.answers),
     `  ${numbers.requests} requests, ${numbers.keys} keys, ${numbers.records} records, ${numbers.arrivals} attempts at the origin, ` +
       `${numbers.effects} effects, ${numbers.erased} records seen erased, ` +
-      `${numbers.events} events in ${numbers.eventTries} tries`,
+      `${numbers.events} events in ${numbers.eventTries} tries, ${numbers.messages} messages in ${numbers.deliveries} deliveries, ` +
+      `${numbers.waits} undisturbed waits for a turn`,
     `  ${violations.length} violations`,
     ...(violations.length > 0 ? [table(rules), ...shown] : []),
   ].join("\n");
@@ -44,6 +47,10 @@ export interface RunNumbers {
   /** The events that the receiver has got, and how often they were sent. */
   readonly events: number;
   readonly eventTries: number;
+  readonly messages: number;
+  readonly deliveries: number;
+  /** How often it was looked at whether callers take turns. */
+  readonly waits: number;
 }
 
 export function countRun(events: readonly HistoryEvent[]): RunNumbers {
@@ -57,6 +64,13 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
   const claims = events
     .filter((event) => event.type === "claim-call")
     .flatMap(({ verb, answers, entries }) => entries.map((_, at) => `${verb}: ${answers?.[at]?.state ?? "none"}`));
+  const messages = events.filter((event) => event.type === "message");
+  const deliveries = events.filter((event) => event.type === "delivery");
+  const letters = events.filter((event) => event.type === "dead-letter");
+  const queues = [
+    ...deliveries.map(({ outcome }) => `delivery: ${outcome}`),
+    ...letters.map(({ reason }) => `dead letter: ${reason}`),
+  ];
   const erased = events.filter((event) => event.type === "erased");
   const struck = [
     ...outages.map(({ kind }) => OUTAGES[kind]),
@@ -64,11 +78,12 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
     ...exchanges.flatMap((exchange) => faultsOf(exchange)),
     ...questions.map(({ mode, effect }) => `question: ${mode === "truth" ? truthOf(effect) : mode}`),
     ...tries.flatMap(({ answer }) => (answer === "taken" ? [] : [`receiver: ${answer}`])),
+    ...messages.flatMap(({ poison }) => (poison === null ? [] : [`poison: ${poison}`])),
     ...decisions.map(({ action, outcome }) => `operator: ${action}, ${outcome}`),
   ];
   return {
     faults: countBy(struck, (name) => name),
-    answers: countBy([...claims, ...exchanges.map(answerOf), ...looks.map(toldBy)], (name) => name),
+    answers: countBy([...claims, ...queues, ...exchanges.map(answerOf), ...looks.map(toldBy)], (name) => name),
     requests: exchanges.length,
     keys: new Set(exchanges.map(({ key }) => key)).size,
     records: new Set(exchanges.map(({ key, scope }) => `${scope} ${key}`)).size,
@@ -76,6 +91,9 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
     effects: events.filter((event) => event.type === "effect").length,
     events: new Set(tries.map(({ webhookId }) => webhookId)).size,
     eventTries: tries.length,
+    messages: messages.length,
+    deliveries: deliveries.length,
+    waits: countWaits(sortHistory(events)),
     erased: erased.reduce((sum, { count }) => sum + count, 0),
   };
 }

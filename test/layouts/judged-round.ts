@@ -24,6 +24,8 @@ export const LEFT_OUT = [
   "tokens",
   "events",
   "claims",
+  "deliveries",
+  "lanes",
 ];
 
 export function roundDimensions(): Dimensions {

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Consumer, type QueueScene, startQueueScene } from "./scene.ts";
+import { type Consumer, QUEUE, type QueueScene, startQueueScene } from "./scene.ts";
 import { judge, type Verdict } from "./verdict.ts";
 
 export type { Consumer } from "./scene.ts";
@@ -80,7 +80,10 @@ export async function runRound(options: RoundOptions): Promise<Round> {
     const state = { isOver: false };
     const send = async (): Promise<void> => {
       for (let sent = 0; !state.isOver; sent += MESSAGES) {
-        await scene.broker.send(Array.from({ length: MESSAGES }, (_, n) => messageOf(sent + n, options.consumer)));
+        await scene.broker.send(
+          QUEUE,
+          Array.from({ length: MESSAGES }, (_, n) => messageOf(sent + n, options.consumer)),
+        );
       }
     };
     const killing = killAtPoints(options, scene, killed).finally(() => (state.isOver = true));

@@ -42,7 +42,7 @@ export interface QueueScene {
   close(): Promise<void>;
 }
 
-const QUEUE = "orders";
+export const QUEUE = "orders";
 /** How much longer a lock is than the timeout. */
 const MARGIN_MS = 500;
 
@@ -59,7 +59,6 @@ export async function startQueueScene(options: QueueSceneOptions): Promise<Queue
   let gateway = await startConsumer(options, ports);
   const unprotected = consumer === "unprotected" ? `?unprotected=${encodeURIComponent(`${origin.url}/orders`)}` : "";
   const broker = await startBroker({
-    queue: QUEUE,
     deliverTo: `http://127.0.0.1:${ports.deliver}/${unprotected}`,
     letterPort: ports.letters,
     journal: join(folder, "broker.journal"),

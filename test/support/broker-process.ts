@@ -1,13 +1,14 @@
 // A broker of queue messages in its own process, as a test of crashes needs one: at least once, with a journal on disk. It
 // delivers batches to the gateway's queue handler, delivers again what was not acknowledged, loses some acknowledgements,
-// delivers some messages twice at the same time, and takes dead letters. Every line of its journal is on disk before it acts on it.
+// delivers some messages twice at the same time, and takes dead letters or fails to. Every line of its journal is on disk before
+// it acts on it.
 
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
-import type { BrokerOptions, JournalLine } from "./broker.ts";
+import type { BrokerOptions, JournalLine, SentMessage } from "./broker.ts";
 import { listen } from "./origin-server.ts";
 import { strikesOfParent } from "./strikes.ts";
 
@@ -20,23 +21,34 @@ const resultSchema = v.object({
   retryBatch: v.object({ retry: v.boolean(), delaySeconds: v.optional(v.number()) }),
 });
 
-const sendSchema = v.object({ order: v.literal("send"), bodies: v.array(v.unknown()) });
+const orderSchema = v.variant("order", [
+  v.object({
+    order: v.literal("send"),
+    messages: v.array(v.object({ id: v.string(), queue: v.string(), timestamp: v.number(), body: v.unknown() })),
+  }),
+  v.object({ order: v.literal("drain") }),
+  v.object({ order: v.literal("calm") }),
+]);
 
-interface Message {
-  readonly id: string;
-  readonly timestamp: number;
-  readonly body: unknown;
+interface Message extends SentMessage {
   attempts: number;
   visibleAt: number;
+}
+
+/** One delivery of a message: the `attempts`th. */
+interface Delivered {
+  readonly message: Message;
+  readonly attempts: number;
 }
 
 const strikes = strikesOfParent();
 const journal = openSync(options.journal, "a");
 const messages = new Map<string, Message>();
-let sent = 0;
+let isAwaited = false;
+let isCalm = false;
 
-function write(line: JournalLine): void {
-  writeSync(journal, `${JSON.stringify({ ...line, at: Date.now() })}\n`);
+function write(lines: readonly JournalLine[]): void {
+  writeSync(journal, lines.map((line) => `${JSON.stringify({ ...line, at: Date.now() })}\n`).join(""));
   fsyncSync(journal);
 }
 
@@ -49,25 +61,40 @@ function random(): number {
 }
 let seed = options.seed;
 
-/** The next messages that are due, in no certain order. */
-function take(): Message[] {
+/** By chance, with this probability. */
+function happens(probability: number): boolean {
+  return random() < probability && !isCalm;
+}
+
+/** The next messages of a queue that are due, in no certain order. */
+function take(): Delivered[] {
   const now = Date.now();
-  const due = [...messages.values()].filter(({ visibleAt }) => visibleAt <= now);
+  const visible = [...messages.values()].filter(({ visibleAt }) => visibleAt <= now);
+  const queues = [...new Set(visible.map(({ queue }) => queue))];
+  const chosen = queues[Math.floor(random() * queues.length)];
+  const due = visible.filter(({ queue }) => queue === chosen);
   if (random() < 0.5) due.reverse();
-  const batch = due.slice(0, options.batch);
-  for (const message of batch) {
+  const batch = due.slice(0, options.batch).map((message) => {
     message.attempts += 1;
     // Another batch may deliver it meanwhile: at least once.
-    message.visibleAt = now + (random() < options.duplicates ? 0 : options.visibilityMs);
-    write({ kind: "delivered", id: message.id, attempts: message.attempts });
+    message.visibleAt = now + (happens(options.duplicates) ? 0 : options.visibilityMs);
+    return { message, attempts: message.attempts };
+  });
+  if (batch.length > 0) {
+    write(batch.map(({ message: { id }, attempts }) => ({ kind: "delivered", id, attempts })));
   }
   return batch;
 }
 
-async function deliver(batch: readonly Message[]): Promise<void> {
+async function deliver(batch: readonly Delivered[]): Promise<void> {
   const body = JSON.stringify({
-    queue: options.queue,
-    messages: batch.map(({ id, timestamp, attempts, body: content }) => ({ id, timestamp, attempts, body: content })),
+    queue: batch[0]?.message.queue,
+    messages: batch.map(({ message: { id, timestamp, body: content }, attempts }) => ({
+      id,
+      timestamp,
+      attempts,
+      body: content,
+    })),
   });
   let result;
   try {
@@ -80,31 +107,31 @@ async function deliver(batch: readonly Message[]): Promise<void> {
     result = v.parse(resultSchema, await response.json());
   } catch {
     // The consumer was lost, so nobody knows what it did: its messages come again.
-    for (const { id } of batch) appearAgain(id, options.redeliverMs);
+    write(batch.map(({ message: { id }, attempts }) => ({ kind: "lost", id, attempts })));
+    for (const { message } of batch) appearAgain(message, options.redeliverMs);
     return;
   }
   await strikes.at("decided");
   if (result.retryMessages.length > 0) await strikes.at("retried");
   const retried = new Map(result.retryMessages.map(({ msgId, delaySeconds = 0 }) => [msgId, delaySeconds * 1000]));
-  for (const { id } of batch) {
-    const isAcked = result.explicitAcks.includes(id);
-    if (isAcked && random() < options.lostAcks) {
-      write({ kind: "ack-lost", id });
-      appearAgain(id, options.redeliverMs);
-    } else if (isAcked) {
-      write({ kind: "acked", id });
-      messages.delete(id);
-    } else {
-      const delayMs = retried.get(id) ?? (result.retryBatch.delaySeconds ?? 0) * 1000;
-      write({ kind: retried.has(id) || result.retryBatch.retry ? "retried" : "undecided", id, delayMs });
-      appearAgain(id, delayMs);
-    }
+  const { retryBatch } = result;
+  const acks = new Set(result.explicitAcks);
+  const batchDelayMs = (retryBatch.delaySeconds ?? 0) * 1000;
+  const lines = batch.map(({ message: { id }, attempts }): JournalLine => {
+    if (acks.has(id)) return { kind: happens(options.lostAcks) ? "ack-lost" : "acked", id, attempts };
+    const isRetried = retried.has(id) || retryBatch.retry;
+    return { kind: isRetried ? "retried" : "undecided", id, attempts, delayMs: retried.get(id) ?? batchDelayMs };
+  });
+  write(lines);
+  for (const [at, line] of lines.entries()) {
+    const message = batch[at]?.message;
+    if (line.kind === "acked") messages.delete(line.id);
+    else if (message !== undefined) appearAgain(message, "delayMs" in line ? line.delayMs : options.redeliverMs);
   }
 }
 
-function appearAgain(id: string, afterMs: number): void {
-  const message = messages.get(id);
-  if (message !== undefined) message.visibleAt = Date.now() + afterMs;
+function appearAgain(message: Message, afterMs: number): void {
+  message.visibleAt = Date.now() + afterMs;
 }
 
 async function consume(): Promise<void> {
@@ -112,14 +139,27 @@ async function consume(): Promise<void> {
     const batch = take();
     if (batch.length > 0) await deliver(batch);
     else await pause(5);
-    if (sent > 0 && messages.size === 0) {
-      process.send?.({ drained: sent });
-      sent = 0;
-    }
+    tellIfDrained();
   }
 }
 
-const letterSchema = v.object({ id: v.string(), data: v.object({ messageId: v.string(), reason: v.string() }) });
+function tellIfDrained(): void {
+  if (!isAwaited || messages.size > 0) return;
+  isAwaited = false;
+  process.send?.({ drained: true });
+}
+
+const letterSchema = v.object({
+  id: v.string(),
+  time: v.string(),
+  data: v.object({
+    messageId: v.string(),
+    reason: v.string(),
+    status: v.nullable(v.number()),
+    firstSentAt: v.string(),
+    body: v.optional(v.unknown()),
+  }),
+});
 
 /** What `sendBatch` sends: each body in base64. */
 const batchSchema = v.object({
@@ -131,14 +171,25 @@ const batchSchema = v.object({
   ),
 });
 
+function lineOf({ id: letter, time, data }: v.InferOutput<typeof letterSchema>): JournalLine {
+  const { messageId: id, reason, status, firstSentAt } = data;
+  const body = data.body === undefined ? null : JSON.stringify(data.body);
+  return { kind: "letter", id, letter, reason, status, time, firstSentAt, body };
+}
+
 /** What a producer binding of workerd talks to. */
 const server = createServer((request, response) => {
   void (async () => {
     const isBatch = request.url?.endsWith("/batch") === true;
-    const said = await json(request);
+    // A request breaks off when its gateway is killed.
+    const said = await json(request).catch(() => null);
+    if (said === null) return;
     const letters = isBatch ? v.parse(batchSchema, said).messages : [v.parse(letterSchema, said)];
     await strikes.at("letter-arrived");
-    for (const { id, data } of letters) write({ kind: "letter", id: data.messageId, letter: id, reason: data.reason });
+    const fails = happens(options.lostLetters ?? 0);
+    if (fails && random() < 0.5) return void response.writeHead(503).end();
+    write(letters.map(lineOf));
+    if (fails) return void request.socket.resetAndDestroy();
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify({ metadata: { metrics: { backlogCount: 0, backlogBytes: 0 } } }));
     await strikes.at("letter-answered");
@@ -149,13 +200,17 @@ const server = createServer((request, response) => {
 });
 
 process.on("message", (message) => {
-  const order = v.safeParse(sendSchema, message);
-  if (!order.success) return;
-  for (const body of order.output.bodies) {
-    const id = crypto.randomUUID().replaceAll("-", "");
-    messages.set(id, { id, timestamp: Date.now(), body, attempts: 0, visibleAt: 0 });
-    write({ kind: "sent", id });
-    sent += 1;
+  const { success, output } = v.safeParse(orderSchema, message);
+  if (!success) return;
+  switch (output.order) {
+    case "send":
+      for (const one of output.messages) messages.set(one.id, { ...one, attempts: 0, visibleAt: 0 });
+      return write(output.messages.map(({ id }) => ({ kind: "sent", id })));
+    case "drain":
+      isAwaited = true;
+      return;
+    case "calm":
+      isCalm = true;
   }
 });
 process.on("disconnect", () => {

@@ -6,7 +6,6 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
 export interface BrokerOptions {
-  readonly queue: string;
   /** The URL of the deliverer (deliverer.js). */
   readonly deliverTo: string;
   readonly letterPort: number;
@@ -22,15 +21,46 @@ export interface BrokerOptions {
   /** The parts of acknowledgements that are lost, and of deliveries that are made twice at the same time. */
   readonly lostAcks: number;
   readonly duplicates: number;
+  /** The part of dead letters that fail: half of these are not taken, and of the other half the sender does not hear. 0 by default. */
+  readonly lostLetters?: number;
   readonly seed: number;
 }
 
-/** One line of its journal; each has the time too. */
-export type JournalLine =
-  | { readonly kind: "sent" | "acked" | "ack-lost"; readonly id: string }
-  | { readonly kind: "delivered"; readonly id: string; readonly attempts: number }
-  | { readonly kind: "retried" | "undecided"; readonly id: string; readonly delayMs: number }
-  | { readonly kind: "letter"; readonly id: string; readonly letter: string; readonly reason: string };
+/** A message as its producer sends it. */
+export interface SentMessage {
+  readonly id: string;
+  readonly queue: string;
+  /** Milliseconds since 1970. */
+  readonly timestamp: number;
+  readonly body: unknown;
+}
+
+/** One line of its journal. `attempts`: which delivery of the message it is, 1 for the first. */
+export type JournalLine = { readonly id: string } & (
+  | { readonly kind: "sent" }
+  | { readonly kind: "delivered"; readonly attempts: number }
+  /** What became of a delivery. `lost`: its consumer gave no answer. */
+  | { readonly kind: "acked" | "ack-lost" | "lost"; readonly attempts: number }
+  | { readonly kind: "retried" | "undecided"; readonly attempts: number; readonly delayMs: number }
+  | DeadLetterLine
+);
+
+/** A dead letter that has been taken, whether or not its sender has heard of it. */
+export interface DeadLetterLine {
+  readonly kind: "letter";
+  readonly letter: string;
+  readonly reason: string;
+  /** Of the origin's answer; `null` without one. */
+  readonly status: number | null;
+  /** When it was written, and when its message was sent, as it says itself. */
+  readonly time: string;
+  readonly firstSentAt: string;
+  /** The message's body in it, as JSON; `null` without one. */
+  readonly body: string | null;
+}
+
+/** Each line has the time at which it was written, in milliseconds since 1970. */
+export type TimedLine = JournalLine & { readonly at: number };
 
 /** A process that stops where it is told (strikes.ts). */
 export interface Stoppable {
@@ -40,22 +70,41 @@ export interface Stoppable {
 }
 
 export interface Broker extends Stoppable {
-  /** Sends messages; resolves when all have been acknowledged. */
-  send(bodies: readonly unknown[]): Promise<void>;
-  readJournal(): Promise<readonly JournalLine[]>;
+  /** Sends messages to a queue; resolves when all messages of all queues have been acknowledged. */
+  send(queue: string, bodies: readonly unknown[]): Promise<void>;
+  /** Hands messages over and waits for nothing. */
+  post(messages: readonly SentMessage[]): void;
+  /** From now on it loses nothing and delivers nothing twice at the same time. */
+  calm(): void;
+  /** Resolves when all messages have been acknowledged. */
+  drained(): Promise<void>;
+  readJournal(): Promise<readonly TimedLine[]>;
 }
 
 export async function startBroker(options: BrokerOptions): Promise<Broker> {
   const child = await startChild("broker-process.ts", options);
+  const post: Broker["post"] = (messages) => void child.send({ order: "send", messages });
+  const drained: Broker["drained"] = async () => {
+    const said = untilSaid(child, "drained");
+    child.send({ order: "drain" });
+    await said;
+  };
   return {
     ...stoppable(child),
-    async send(bodies) {
-      const drained = untilSaid(child, "drained");
-      child.send({ order: "send", bodies });
-      await drained;
+    post,
+    drained,
+    calm: () => void child.send({ order: "calm" }),
+    async send(queue, bodies) {
+      post(bodies.map((body) => ({ id: newMessageId(), queue, timestamp: Date.now(), body })));
+      await drained();
     },
     readJournal: () => readLines(options.journal),
   };
+}
+
+/** As a queue makes them. */
+export function newMessageId(): string {
+  return crypto.randomUUID().replaceAll("-", "");
 }
 
 /** The lines of a journal, each JSON. */

@@ -57,10 +57,10 @@ export function claimBeforeCall(world: World, record: RecordHistory): readonly V
     violations.push({ rule, what, evidence: naming(earlier, later) });
   }
   for (const arrival of record.arrivals) {
-    const cause = world.exchange(arrival.request);
+    const cause = world.cause(arrival.request);
     const evidence = naming(arrival);
     if (cause === undefined)
-      violations.push({ rule, what: `the origin got request ${arrival.request}, which no client sent`, evidence });
+      violations.push({ rule, what: `the origin got request ${arrival.request}, which nobody sent`, evidence });
     else if (cause.partial && !(record.policy.comparesNone && cause.bytes > WHOLE_BODY_BYTES))
       violations.push({ rule, what: `request ${cause.id} was sent only in part, but it was forwarded`, evidence });
     else if (cause.partial && arrival.bodySha256 !== null)

@@ -31,7 +31,17 @@ import {
 import { honestProblems, nobodyElsesAnswer } from "./others.ts";
 import { checkClaims } from "./claims.ts";
 import { cancelledStays, promisesAreKept, strangersLearnNothing, triedOnce, trueMonitors } from "./accepted.ts";
+import {
+  acknowledgedIsSettled,
+  deliveriesDecide,
+  lettersAreTrue,
+  messagesArrive,
+  nothingIsLost,
+  settledIsOver,
+  unsettledResultsHaveLetters,
+} from "./deliveries.ts";
 import { eventsArrive, eventsHaveResults, eventsStayTheSame, oneResultIsTold, resultsHaveEvents } from "./events.ts";
+import { checkTurns } from "./turns.ts";
 import { sortHistory } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
@@ -73,6 +83,12 @@ const RULES: readonly Rule[] = [
   eventsHaveResults,
   eventsStayTheSame,
   oneResultIsTold,
+  acknowledgedIsSettled,
+  settledIsOver,
+  nothingIsLost,
+  unsettledResultsHaveLetters,
+  lettersAreTrue,
+  deliveriesDecide,
 ];
 
 export function checkHistory(events: readonly HistoryEvent[]): readonly Violation[] {
@@ -86,5 +102,13 @@ export function checkHistory(events: readonly HistoryEvent[]): readonly Violatio
       }
     }
   }
-  return [...gatewayLives(world), ...found, ...alarmsFire(world), ...eventsArrive(world), ...checkClaims(events)];
+  return [
+    ...gatewayLives(world),
+    ...found,
+    ...alarmsFire(world),
+    ...eventsArrive(world),
+    ...messagesArrive(world),
+    ...checkTurns(world),
+    ...checkClaims(events),
+  ];
 }

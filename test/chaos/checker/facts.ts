@@ -6,7 +6,7 @@
 // So a lock ends no earlier than `lock` after the client sent the request, and the record of an answered attempt lives at
 // least `retention` after the origin's last byte.
 
-import type { Answer, Arrival, Decision, Exchange, Look, Question } from "../history.ts";
+import type { Answer, Arrival, DeadLetter, Decision, Exchange, Look, Question } from "../history.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, World } from "./records.ts";
 
@@ -19,7 +19,7 @@ const PROMPT_BYTES = 1_000_000;
 
 /** The earliest time of the claim for this arrival. The gateway claims each further attempt of an accepted request by itself. */
 export function claimedFrom(world: World, arrival: Arrival): number {
-  return Math.max(world.exchange(arrival.request)?.sentAt ?? arrival.at, world.previousAt(arrival));
+  return Math.max(world.cause(arrival.request)?.sentAt ?? arrival.at, world.previousAt(arrival));
 }
 
 /** The head of the origin's answer says that it did not act. What happens to the body does not matter. */
@@ -104,7 +104,10 @@ export function isOutgrown({ policy }: RecordHistory, { bytes }: Arrival): boole
   return bytes !== null && bytes > policy.maxResponseBodyBytes;
 }
 
-/** Its body may be missing: it is too large, and there is no bucket, or the bucket failed. */
+/** What keeps the bucket from taking anything for as long as `idle_timeout`, so that the upload is given up. */
+const STANDSTILLS = ["stopped", "lag", "slow-disk"] as const;
+
+/** Its body may be missing: it is too large, and there is no bucket, or the bucket failed or stood still. */
 export function mayBeUnkept(world: World, record: RecordHistory, arrival: Arrival): boolean {
   if (!isOutgrown(record, arrival)) return false;
   if (!record.policy.hasBucket) return true;
@@ -114,12 +117,12 @@ export function mayBeUnkept(world: World, record: RecordHistory, arrival: Arriva
   for (const { kind, from, to: over } of world.outages) {
     if (kind !== "origin-refuses" && from <= to) to = Math.max(to, over + SLACK_MS);
   }
-  return bucketFailed(world, record, at, to);
+  return bucketFailed(world, record, at, to) || wasBroken(world, at, closedAt + SLACK_MS, STANDSTILLS);
 }
 
 /** The print of the request that was forwarded. */
 export function printOf(world: World, arrival: Arrival): string | null {
-  return world.exchange(arrival.request)?.print ?? null;
+  return world.cause(arrival.request)?.print ?? null;
 }
 
 export interface Answered {
@@ -150,7 +153,9 @@ export function neighbours(arrivals: readonly Arrival[]): readonly (readonly [Ar
   return arrivals.slice(1).map((later, at) => [arrivals[at] ?? later, later] as const);
 }
 
-export function naming(...named: readonly (Arrival | Exchange | Question | Decision | Look)[]): readonly string[] {
+export function naming(
+  ...named: readonly (Arrival | Exchange | Question | Decision | Look | DeadLetter)[]
+): readonly string[] {
   return named.map((one) => {
     switch (one.type) {
       case "exchange":
@@ -162,6 +167,8 @@ export function naming(...named: readonly (Arrival | Exchange | Question | Decis
         return `question ${one.seq}`;
       case "decision":
         return `${one.action} ${one.seq}`;
+      case "dead-letter":
+        return `letter of ${one.message}`;
     }
   });
 }

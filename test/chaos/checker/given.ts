@@ -94,15 +94,19 @@ export function decisionsLeaveAnswers(world: World, record: RecordHistory): read
     );
 }
 
-/** After a forget the key begins anew with attempt 1. */
+/** After a forget the key begins anew with attempt 1. A message that was parked and released has more attempts than deliveries. */
 export function forgetBeginsAnew(world: World, record: RecordHistory): readonly Violation[] {
   return record.decisions
     .filter(({ action, outcome }) => action === "forget" && outcome === "changed")
     .flatMap((forget) => {
-      const next = record.arrivals.find(({ request }) => (world.exchange(request)?.sentAt ?? 0) > forget.endAt);
+      const next = record.arrivals.find(({ request }) => (world.cause(request)?.sentAt ?? 0) > forget.endAt);
       if (next === undefined) return [];
+      const isReleased = record.decisions.some(
+        (one) => one.action === "release" && one.endAt >= forget.sentAt && one.sentAt <= next.at,
+      );
+      if (isReleased && record.deliveries.length > 0) return [];
       // Attempts that never reached the origin count too.
-      const others = record.exchanges.filter(
+      const others = [...record.exchanges, ...record.deliveries].filter(
         ({ id, sentAt, endAt }) => id !== next.request && sentAt <= next.at && endAt >= forget.sentAt,
       );
       const most = (1 + others.length) * (record.policy.acceptedAttempts ?? 1);

@@ -3,7 +3,9 @@
 
 import type {
   Arrival,
+  DeadLetter,
   Decision,
+  Delivery,
   Died,
   Effect,
   EventTry,
@@ -11,9 +13,11 @@ import type {
   HistoryEvent,
   LedgerLook,
   Look,
+  Message,
   Meta,
   Outage,
   OutboxLook,
+  ParkedLook,
   Question,
   RoutePolicy,
 } from "../history.ts";
@@ -23,6 +27,17 @@ export interface Violation {
   readonly what: string;
   /** The events that show it: `q12` (a request), `arrival 7`. */
   readonly evidence: readonly string[];
+}
+
+/** What makes the gateway call the origin: a client's request, or a delivery of a message. */
+export type Cause = Pick<
+  Exchange,
+  "id" | "key" | "scope" | "path" | "print" | "partial" | "bytes" | "bodySha256" | "sentAt" | "endAt"
+>;
+
+/** A delivery, and the message that was delivered. Its `id` names both. */
+export interface Delivered extends Cause, Pick<Delivery, "number" | "outcome"> {
+  readonly message: Message;
 }
 
 export interface RecordHistory {
@@ -38,6 +53,9 @@ export interface RecordHistory {
   readonly decisions: readonly Decision[];
   /** Questions to its monitor. */
   readonly looks: readonly Look[];
+  /** Of messages with this key, ordered by their beginning; and the dead letters of these messages, ordered by their arrival. */
+  readonly deliveries: readonly Delivered[];
+  readonly letters: readonly DeadLetter[];
 }
 
 export interface World {
@@ -55,11 +73,24 @@ export interface World {
   /** How many callers have used the key. */
   readonly scopesOf: (key: string) => number;
   readonly exchange: (id: string) => Exchange | undefined;
+  readonly cause: (id: string) => Cause | undefined;
+  /** Those that were sent, and those that have no record because they are poison, with what became of them. */
+  readonly messages: readonly Message[];
+  readonly poisoned: readonly PoisonHistory[];
+  /** What records keep at the end; `null`: there are no queues. */
+  readonly parked: ParkedLook | null;
   /** When an earlier attempt for the same request arrived: the next one was claimed later. */
   readonly previousAt: (arrival: Arrival) => number;
   readonly arrival: (seq: number) => Arrival | undefined;
   /** An answer that the record got from a question or an operator's decision. */
   readonly given: (seq: number) => Question | Decision | undefined;
+}
+
+/** A message without a key that can be read. */
+export interface PoisonHistory {
+  readonly message: Message;
+  readonly deliveries: readonly Delivered[];
+  readonly letters: readonly DeadLetter[];
 }
 
 interface Draft {
@@ -69,10 +100,27 @@ interface Draft {
   readonly questions: Question[];
   readonly decisions: Decision[];
   readonly looks: Look[];
+  readonly deliveries: Delivered[];
+  readonly letters: DeadLetter[];
 }
 
 function emptyDraft(): Draft {
-  return { exchanges: [], arrivals: [], effects: [], questions: [], decisions: [], looks: [] };
+  return {
+    exchanges: [],
+    arrivals: [],
+    effects: [],
+    questions: [],
+    decisions: [],
+    looks: [],
+    deliveries: [],
+    letters: [],
+  };
+}
+
+function deliveredOf(message: Message, { number, sentAt, endAt, outcome }: Delivery): Delivered {
+  const { key, scope, path, print, bytes, bodySha256 } = message;
+  const cause = { id: `${message.id}/${number}`, key, scope, path, print, partial: false, bytes, bodySha256 };
+  return { ...cause, sentAt, endAt, message, number, outcome };
 }
 
 export function sortHistory(events: readonly HistoryEvent[]): World {
@@ -85,6 +133,17 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
   const exchanges = new Map<string, Exchange>();
   const arrivals = new Map<number, Arrival>();
   const given = new Map<number, Question | Decision>();
+  const messages = new Map(events.flatMap((event) => (event.type === "message" ? [[event.id, event]] : [])));
+  const messageOf = (id: string): Message => {
+    const message = messages.get(id);
+    if (message === undefined) throw new Error(`nobody has sent the message ${id}`);
+    return message;
+  };
+  const causes = new Map<string, Cause>();
+  const poisoned = new Map<Message, Pick<Draft, "deliveries" | "letters">>();
+  for (const message of messages.values())
+    if (message.poison !== null) poisoned.set(message, { deliveries: [], letters: [] });
+  let parked: ParkedLook | null = null;
   const drafts = new Map<string, Draft>();
   const draftOf = ({ key, scope }: { readonly key: string; readonly scope: string }) => {
     const name = JSON.stringify([key, scope]);
@@ -99,6 +158,7 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
         break;
       case "exchange":
         exchanges.set(event.id, event);
+        causes.set(event.id, event);
         draftOf(event).exchanges.push(event);
         break;
       case "arrival":
@@ -118,6 +178,23 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
         break;
       case "look":
         draftOf(event).looks.push(event);
+        break;
+      case "message":
+        break;
+      case "delivery": {
+        const message = messageOf(event.message);
+        const delivered = deliveredOf(message, event);
+        causes.set(delivered.id, delivered);
+        (poisoned.get(message) ?? draftOf(message)).deliveries.push(delivered);
+        break;
+      }
+      case "dead-letter": {
+        const message = messageOf(event.message);
+        (poisoned.get(message) ?? draftOf(message)).letters.push(event);
+        break;
+      }
+      case "parked":
+        parked = event;
         break;
       case "event-try":
         tries.push(event);
@@ -149,7 +226,7 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
   if (meta === null) throw new Error("the history has no meta line");
   const { policies } = meta;
   const records = [...drafts.values()].map((draft): RecordHistory => {
-    const [first] = [...draft.exchanges, ...draft.arrivals];
+    const [first] = [...draft.exchanges, ...draft.deliveries, ...draft.arrivals];
     const policy = policies[first?.path ?? ""];
     if (first === undefined || policy === undefined) throw new Error("the history has a record of an unknown route");
     return {
@@ -162,6 +239,8 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
       questions: draft.questions.toSorted((a, b) => a.at - b.at),
       decisions: draft.decisions.toSorted((a, b) => a.sentAt - b.sentAt),
       looks: draft.looks.toSorted((a, b) => a.sentAt - b.sentAt),
+      deliveries: draft.deliveries.toSorted((a, b) => a.sentAt - b.sentAt),
+      letters: draft.letters.toSorted((a, b) => a.at - b.at),
     };
   });
   const triesOf = Map.groupBy(tries, ({ key }) => key);
@@ -177,6 +256,10 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
     eventsOf: (key) => triesOf.get(key) ?? [],
     scopesOf: (key) => scopesOf.get(key)?.length ?? 0,
     exchange: (id) => exchanges.get(id),
+    cause: (id) => causes.get(id),
+    messages: [...messages.values()],
+    poisoned: [...poisoned].map(([message, { deliveries, letters }]) => ({ message, deliveries, letters })),
+    parked,
     previousAt: (arrival) => previous.get(arrival) ?? 0,
     arrival: (seq) => arrivals.get(seq),
     given: (seq) => given.get(seq),

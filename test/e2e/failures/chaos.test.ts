@@ -29,7 +29,7 @@ it("keeps every guarantee while everything fails", { timeout: 180_000 }, async (
   if (violations.length > 0) console.error(summarize(history, violations));
   expect(violations).toEqual([]);
 
-  const { faults, answers, effects, arrivals, keys, events } = countRun(history);
+  const { faults, answers, effects, arrivals, keys, events, messages } = countRun(history);
   const struck = [...faults.keys()];
   expect(struck).toContain("gateway: killed and restarted");
   expect(struck).toContain("gateway: stopped and continued");
@@ -42,4 +42,6 @@ it("keeps every guarantee while everything fails", { timeout: 180_000 }, async (
   expect(keys).toBeGreaterThan(10);
   expect(events).toBeGreaterThan(10);
   expect(answers.get("complete: settled")).toBeGreaterThan(10);
+  expect(messages).toBeGreaterThan(10);
+  expect(answers.get("delivery: acked")).toBeGreaterThanOrEqual(messages);
 });

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as v from "valibot";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { type QueueScene, startQueueScene } from "../../queues/scene.ts";
+import { QUEUE, type QueueScene, startQueueScene } from "../../queues/scene.ts";
 
 const ADMIN_TOKEN = randomBytes(24).toString("hex");
 const MESSAGES = 6;
@@ -47,7 +47,10 @@ async function letters(): Promise<readonly string[]> {
 }
 
 it("have a dead letter each, and only then", async () => {
-  await scene.broker.send(Array.from({ length: MESSAGES }, () => ({ origin: "504" })));
+  await scene.broker.send(
+    QUEUE,
+    Array.from({ length: MESSAGES }, () => ({ origin: "504" })),
+  );
   // Its queue has deleted them all: only their records know of them now.
   await scene.crash(() => undefined);
   const { records } = v.parse(listed, await ask("GET", "/records?state=unknown"));

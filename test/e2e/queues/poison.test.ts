@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type QueueScene, startQueueScene } from "../../queues/scene.ts";
+import { QUEUE, type QueueScene, startQueueScene } from "../../queues/scene.ts";
 import type { JournalLine } from "../../support/broker.ts";
 import type { EffectLine } from "../../support/effects.ts";
 
@@ -37,7 +37,7 @@ interface Ended {
 /** Sends messages together, and reads from the journals what became of them. */
 async function sendAll(bodies: readonly object[]): Promise<Ended> {
   const before = { lines: await scene.broker.readJournal(), effects: await scene.origin.readJournal() };
-  await scene.broker.send(bodies);
+  await scene.broker.send(QUEUE, bodies);
   const lines = (await scene.broker.readJournal()).slice(before.lines.length);
   const reasons = lines.flatMap((line) => (line.kind === "letter" ? [line.reason] : [])).toSorted();
   return { lines, reasons, effects: (await scene.origin.readJournal()).slice(before.effects.length) };

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import * as v from "valibot";
-import { type QueueScene, startQueueScene } from "../../queues/scene.ts";
+import { QUEUE, type QueueScene, startQueueScene } from "../../queues/scene.ts";
 import { ADMIN_TOKEN, askGateway, BASE } from "../support/operator-scene.ts";
 import { SECRETS } from "../support/outbox-scene.ts";
 import { expectAlert, type Receiver, startReceiver, untilEventsLeft } from "../support/receiver.ts";
@@ -72,9 +72,9 @@ async function expectTold(shard?: string): Promise<void> {
 }
 
 it("tells of the first one at once, with its record, and of another one in the same quarter of an hour later", async () => {
-  await scene.broker.send([{ origin: "422" }]);
+  await scene.broker.send(QUEUE, [{ origin: "422" }]);
   await expectTold();
-  await scene.broker.send([{ origin: "404" }]);
+  await scene.broker.send(QUEUE, [{ origin: "404" }]);
   expect(await toldInAll()).toBe(1);
 });
 
@@ -83,7 +83,7 @@ it.each(["letter-arrived", "letter-answered", "decided"])(
   async (point) => {
     await receiver.kill();
     const struck = scene.broker.strike(point, 1);
-    const over = scene.broker.send([{ origin: "422" }]);
+    const over = scene.broker.send(QUEUE, [{ origin: "422" }]);
     const go = await struck;
     await scene.crash(go);
     await over;
@@ -95,7 +95,7 @@ it.each(["letter-arrived", "letter-answered", "decided"])(
 );
 
 it("tells once of a message that was parked, by the shard of its record, when an operator has decided", async () => {
-  await scene.broker.send([{ origin: "504" }]);
+  await scene.broker.send(QUEUE, [{ origin: "504" }]);
   const [record] = await records();
   expect(await toldInAll()).toBe(0);
   await receiver.kill();

@@ -152,6 +152,21 @@ describe("callers who wait for places", () => {
     }
   });
 
+  it("come before those who come after a crash, although no attempt is at work that would begin theirs", async () => {
+    const bench = new ShardBench();
+    bench.origin = heldAnswer(() => new Response("done")).origin;
+    for (let sent = 0; sent < PLACES; sent += 1) await bench.send(messageOf(headIn(1)));
+    await bench.called(PLACES);
+    const [early, late] = [headIn(2), headIn(3)];
+    for (const head of [early, late]) await bench.send(messageOf(head));
+    await bench.lose();
+    for (let sent = 0; sent < PLACES; sent += 1) await bench.send(messageOf(headIn(1)));
+    await bench.called(2 * PLACES);
+    const begun = bench.calls.slice(PLACES);
+    expect(begun).toHaveLength(PLACES);
+    expect(begun).toEqual(expect.arrayContaining(["POST /lane-2 1", "POST /lane-3 1"]));
+  });
+
   it("find a place also behind a record of their lane that cannot be read", async () => {
     const bench = new ShardBench();
     const held = heldAnswer(() => new Response("done"));

@@ -5,6 +5,7 @@ import { DEAD } from "../../../src/shard/store/outbox.ts";
 import type { Sent } from "../../../src/core/outbox.ts";
 import type { Target } from "../../../src/shard/outbox.ts";
 import { NOWHERE } from "../../../src/shard/event-target.ts";
+import { isDone } from "../../support/settling-status.ts";
 import type { Disk } from "../disk.ts";
 import type { DurableRow } from "../durable.ts";
 import { eventRows } from "../events/outbox-rows.ts";
@@ -15,9 +16,6 @@ import type { Rules } from "../rules.ts";
 export const LETTERS = "dead-letters:";
 
 type Parked = DurableRow & { readonly messageId: string };
-
-/** A status that settles a message, by default. */
-export const isDone = (status: number): boolean => status >= 200 && status < 400;
 
 const ACCEPTED: Sent = { kind: "accepted" };
 

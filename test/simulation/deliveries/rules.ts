@@ -1,12 +1,12 @@
 // What a broker may forget (README.md, G9): a message whose record is durably completed or keeps it, or whose dead letter has been
 // accepted. How often its operation takes effect, the rules of every record say.
 
+import { isDone } from "../../support/settling-status.ts";
 import type { Clock } from "../clock.ts";
 import type { DurableRow } from "../durable.ts";
 import type { AttemptFacts, Facts } from "../facts.ts";
 import { LEAST_RETENTION_MS, LEAST_UNKNOWN_RETENTION_MS } from "../plan.ts";
 import type { Rules } from "../rules.ts";
-import { isDone } from "./letters.ts";
 import { bodyOf, type Letter, type Message } from "./broker.ts";
 
 export class DeliveryRules {

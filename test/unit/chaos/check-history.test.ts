@@ -395,6 +395,15 @@ describe("the gateway's problems", () => {
     expectBad(story(asked("q2", 1, 30, answer), ...begun, settled), RULE);
   });
 
+  it("knows that the bucket may stand still, and a large response is then not kept", () => {
+    const small = { path: "/hold-small" };
+    const large = came(1, "q1", 20, { ...small, bytes: 200_000 });
+    const unkept = asked("q9", 2_000, 2_010, problem("response-not-kept"), { ...small, calm: true });
+    const history = [asked("q1", 0, 40, BROKEN, small), large, acted(large), unkept, outage("killed", 30, 35)];
+    expectBad(story(...history), RULE);
+    expectGood(story(...history, outage("lag", 40, 400)));
+  });
+
   it("finds origin-unreachable although the origin was reached", () => {
     expectBad(story(asked("q1", 0, 40, problem("origin-unreachable", 502)), lost), RULE);
   });

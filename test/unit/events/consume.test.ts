@@ -315,6 +315,24 @@ describe("a dead letter", () => {
     expect(scene.letters).toMatchObject([{ data: { contentType: "bytes", bodyBase64: "AP8=" } }]);
   });
 
+  it("is not that of a message which becomes too old while it is handled, and was not offered to its record", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const verify = { unknown: "verify", key: ["json:/id"], verify: "/by-key/{key}", give_up: { after: "5s" } };
+    const scene = sceneOf((request) => {
+      vi.setSystemTime(Date.now() + 10_000);
+      return request.head.park === true
+        ? answered(202, "parked")
+        : answered(409, "outcome-unknown", { "Retry-After": "2" });
+    }, verify);
+    const timestamp = new Date();
+    const [afterMs] = await scene.deliver([{ id: "a" }], { timestamp });
+    expect(afterMs).toBeGreaterThanOrEqual(2);
+    expect(await scene.deliver([{ id: "a" }], { timestamp })).toEqual(["ack"]);
+    vi.useRealTimers();
+    expect(scene.letters).toEqual([]);
+    expect(scene.requests.map(({ head }) => head.park)).toEqual([undefined, true]);
+  });
+
   it("that is not accepted leaves its message in the queue", async () => {
     const scene = sceneOf(
       () => answered(409, "outcome-unknown"),

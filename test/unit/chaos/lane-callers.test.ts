@@ -1,0 +1,36 @@
+// What the checker of turns takes for granted: the callers of the flooded route are in lanes of their own.
+
+import { expect, it } from "vitest";
+import { readConfig } from "../../../src/config/read.ts";
+import { Encryptions } from "../../../src/http/encryption.ts";
+import { readExchange } from "../../../src/http/exchange-request.ts";
+import { Identities } from "../../../src/http/identity.ts";
+import { intentReader } from "../../../src/http/intent.ts";
+import { dimensionsWithout } from "../../chaos/dimensions.ts";
+import { FLOODER, LANE_CALLERS } from "../../chaos/floods.ts";
+import { gatewayVars, TURNS_PATH } from "../../chaos/routes.ts";
+
+const nowhere = { fetch: () => Promise.reject(new Error("nobody is asked")) };
+
+it("callers who take turns in chaos are in different lanes", async () => {
+  const reading = readConfig(
+    gatewayVars("https://api.example.com", 4, dimensionsWithout(["tokens", "claims", "deliveries"])),
+  );
+  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+  const readIntent = intentReader(reading.config, () => false);
+  const ports = {
+    identities: new Identities({ network: nowhere, target: () => nowhere, waitUntil: () => undefined }),
+    encryptions: new Encryptions([]),
+  };
+  const laneOf = async (caller: string): Promise<number | undefined> => {
+    const url = new URL(TURNS_PATH, "https://gateway.example");
+    const headers = { "Idempotency-Key": "k", Authorization: caller };
+    const intent = readIntent(new Request(url, { method: "POST", headers, body: "{}" }), url);
+    if (intent.kind !== "exchange") throw new Error(`it is ${intent.kind}`);
+    const read = await readExchange(intent, { log: "none", serverTiming: false, trace: null }, ports);
+    return read.kind === "exchange" ? read.exchange.head.async?.lane : undefined;
+  };
+  const lanes = await Promise.all([FLOODER, ...LANE_CALLERS].map(laneOf));
+  expect(lanes).not.toContain(undefined);
+  expect(new Set(lanes).size).toBe(1 + LANE_CALLERS.length);
+});
