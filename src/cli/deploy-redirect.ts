@@ -28,7 +28,8 @@ export function redirectIn(folder: string): DeployRedirect | null {
   const redirect = nearestAbove(folder, REDIRECT);
   if (redirect === null) return null;
   const by = relative("", redirect);
-  const read = readJson(readFileSync(redirect, "utf8"));
+  // Wrangler takes a byte order mark.
+  const read = readJson(readFileSync(redirect, "utf8").replace(/^\uFEFF/, ""));
   if (!read.ok) return broken(by, "is not JSON");
   const { configPath } = read.table;
   if (typeof configPath !== "string" || configPath === "") return broken(by, "names no file as configPath");
@@ -38,6 +39,7 @@ export function redirectIn(folder: string): DeployRedirect | null {
   if (from !== null && join(dirname(resolve(from)), REDIRECT) !== redirect) {
     return broken(by, `does not lie beside ${from}, which may be meant instead`);
   }
+  if (from !== null && resolve(from) === file) return null;
   return { kind: "redirected", file: relative("", file), by, from };
 }
 

@@ -51,13 +51,12 @@ export class ListedKeys {
   /** Adds a list that is in order. Returns whether there was none, and room. */
   restore(begin: string, list: Uint32Array): boolean {
     if (this.#listFor(begin) !== undefined) return false;
-    for (const [part, { length }] of this.#lists) {
-      if (!part.startsWith(begin)) continue;
-      this.#lists.delete(part);
-      this.#room.keys += length;
-    }
-    this.#isFull = list.length > this.#room.keys;
+    const replaced = [...this.#lists].filter(([part]) => part.startsWith(begin));
+    const freed = replaced.reduce((sum, [, { length }]) => sum + length, 0);
+    this.#isFull = list.length > this.#room.keys + freed;
     if (this.#isFull) return false;
+    for (const [part] of replaced) this.#lists.delete(part);
+    this.#room.keys += freed;
     this.#lists.set(begin, list);
     this.#room.keys -= list.length;
     return true;

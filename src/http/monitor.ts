@@ -1,5 +1,5 @@
 // Answers who asks for the outcome of an accepted request. The question names its record as a retry would, with the scope of whoever
-// asks, so nobody reads here what a retry would not get. It never begins an attempt and never calls the origin, except to prove a caller.
+// asks, so nobody reads here what a retry would not get. Nothing here begins an attempt; the object may ask the origin about a lost one.
 
 import type { Layout, Layouts } from "../config/layout.ts";
 import type { Problem } from "../core/problem.ts";

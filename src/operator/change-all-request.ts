@@ -36,7 +36,7 @@ export function parseChangeAll(json: unknown, now: EpochMs): Parsed<Omit<AllChan
   const { filter } = listed.value;
   if (matchesAll(filter, until)) {
     return refuse(
-      'filter would match every record. Write at least one condition that leaves some out: {"state":"unknown"}, {"route":"/v1/payments"}, {"until":"1h"}.',
+      'filter would match every record, or all but those of the last minute. Write at least one condition that leaves others out: {"state":"unknown"}, {"route":"/v1/payments"}, {"until":"1h"}.',
     );
   }
   if ((action === "resolve") !== (given !== undefined)) {

@@ -1,6 +1,6 @@
 // What became of an accepted request: told to its client while it waits a little, to its duplicates, and to whoever reads its
 // monitor. All three look at the record in the same way, and change nothing; where the origin can be asked about a lost attempt, it is
-// asked, as for a retry.
+// asked.
 
 import { isToMonitor, type MonitorReply } from "../core/events.ts";
 import type { MonitorProblem } from "../core/monitor-problem.ts";
@@ -60,7 +60,7 @@ export class Monitors {
       if (reply.type === "changed") throw new TypeError("a look has changed a record");
       if (reply.type === "outcome-unknown" && reply.record.verifyAt !== null && !hasAsked) {
         hasAsked = true;
-        if (await this.#asked(follower.id, reply.record, caller)) continue;
+        if (await this.#asked(follower.id, reply.record, until - now, caller)) continue;
       }
       if (reply.type !== "accepted") return this.#told(reply, entry, follower, caller, now);
       const leftMs = until - now;
@@ -90,14 +90,21 @@ export class Monitors {
     return woken.kind === "recheck" || woken.kind === "time-up";
   }
 
-  /** Asks the origin what became of the attempt. `false`: there is no place to wait for that, or nobody who waits. */
-  async #asked(id: RecordId, { policy }: Unknown, caller: Caller | null): Promise<boolean> {
-    const ask = (): Promise<void> => this.#shared.questions.run(id, policy, null);
-    // A question has its own time limit.
-    const ms = Number.POSITIVE_INFINITY;
-    const wait = { recordId: id, head: null, untilBegun: false, ms, caller: caller?.signal ?? null, isCounted: true };
-    const woken = await this.#shared.room.until(ask, wait);
-    return woken.kind === "recheck";
+  /**
+   * Asks the origin what became of the attempt, and waits for that as long as the follower waits. `false`: the answer has not come, and the
+   * next look will find it.
+   */
+  async #asked(id: RecordId, { policy }: Unknown, leftMs: number, caller: Caller | null): Promise<boolean> {
+    const { questions, room } = this.#shared;
+    const ask = (): Promise<void> => questions.run(id, policy, null);
+    if (leftMs <= 0) {
+      // It logs its own failure.
+      ask().catch(() => undefined);
+      return false;
+    }
+    const signal = caller?.signal ?? null;
+    const wait = { recordId: id, head: null, untilBegun: false, ms: leftMs, caller: signal, isCounted: true };
+    return (await room.until(ask, wait)).kind === "recheck";
   }
 
   async #waitForTurn(id: RecordId, wait: Wait): Promise<Woken> {

@@ -31,8 +31,8 @@ export interface QuestionPorts {
 
 export class Questions {
   readonly #ports: QuestionPorts;
-  /** All questions that are being asked, including those of duplicates. */
-  readonly #running = new Map<RecordId, Promise<void>>();
+  /** All questions that are being asked, including those of duplicates, and whether they have a second chance (verification.ts). */
+  readonly #running = new Map<RecordId, { readonly end: Promise<void>; readonly hasSecondChance: boolean }>();
   /** The routes of the questions that the alarm has begun. */
   readonly #begun = new Map<RecordId, string>();
   /** Records that could not be read, and until when they are left out, so that they keep no other from its turn. */
@@ -45,15 +45,21 @@ export class Questions {
     this.#ports = ports;
   }
 
-  /** Asks about a record; `own` is the calling client's own question. Joins a question about it that is already being asked. */
+  /**
+   * Asks about a record; `own` is the calling client's own question. Joins a question about it that is already being asked, and asks again
+   * after one that had no client's credential for its second chance.
+   */
   run(id: RecordId, policy: Policy, own: Verification | null): Promise<void> {
     const running = this.#running.get(id);
-    if (running !== undefined) return running;
+    if (running !== undefined) {
+      const { end, hasSecondChance } = running;
+      return own === null || hasSecondChance ? end : end.then(() => this.run(id, policy, own));
+    }
     const question = this.#ports.ask(id, policy, own).finally(() => {
       this.#running.delete(id);
       this.#begun.delete(id);
     });
-    this.#running.set(id, question);
+    this.#running.set(id, { end: question, hasSecondChance: own !== null });
     this.#ports.waitUntil(
       question.then(
         () => this.#continue(),

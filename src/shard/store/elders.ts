@@ -88,11 +88,11 @@ export class KnownElders {
     this.#layouts.add(layout);
   }
 
-  /** In place of those for parts of its range. */
+  /** In place of those for parts of its range, and of one that an earlier instance has forgotten. */
   #store(name: string, begin: string, hashes: Uint32Array<ArrayBuffer>, now: EpochMs): void {
     makeListedTable(this.#sql);
     this.#sql.exec(
-      "DELETE FROM listed WHERE elder = ?1 AND begin > ?2 AND substr(begin, 1, ?3) = ?2",
+      "DELETE FROM listed WHERE elder = ?1 AND begin >= ?2 AND substr(begin, 1, ?3) = ?2",
       name,
       begin,
       begin.length,
@@ -107,8 +107,10 @@ export class KnownElders {
   }
 
   #restoreLists(now: EpochMs): void {
-    this.#sql.exec("DELETE FROM listed WHERE begin > '' AND at < ?", now - PART_KEPT_MS);
-    const rows = this.#sql.exec<ListRow>("SELECT elder, begin, hashes FROM listed").toArray();
+    // Nothing is deleted here: an object that cannot write must start all the same.
+    const rows = this.#sql
+      .exec<ListRow>("SELECT elder, begin, hashes FROM listed WHERE begin = '' OR at >= ?", now - PART_KEPT_MS)
+      .toArray();
     for (const { elder, begin, hashes } of rows) this.#elders.get(elder)?.held.restore(begin, new Uint32Array(hashes));
   }
 }

@@ -212,12 +212,52 @@ describe("an accepted request", () => {
     const head = asyncHead("verify");
     await bench.send(messageOf(head));
     await untilState(bench, head, "unknown");
+    const waiting = { waitMs: durationMs(60_000) };
     // Within the lock the attempt may still be at work.
-    expect(await look(bench, head)).toMatchObject({ status: 409, code: "outcome-unknown" });
+    expect(await look(bench, head, waiting)).toMatchObject({ status: 409, code: "outcome-unknown" });
     status = 200;
-    expect(await look(bench, head)).toMatchObject({ status: 200, text: "it took effect" });
+    expect(await look(bench, head, waiting)).toMatchObject({ status: 200, text: "it took effect" });
     expect(await look(bench, head)).toMatchObject({ status: 200, text: "it took effect" });
     expect(bench.calls.map((call) => call.split(" ")[0])).toEqual(["POST", "GET", "GET"]);
+  });
+
+  it("of a route that verifies: looks that do not wait take no places from others while the origin is asked", async () => {
+    const bench = new ShardBench();
+    const held = heldAnswer(() => new Response("it took effect"));
+    bench.origin = (request, number) =>
+      request.method === "GET" ? held.origin(request, number) : new Response("?", { status: 504 });
+    const head = asyncHead("verify");
+    await bench.send(messageOf(head));
+    await untilState(bench, head, "unknown");
+    const looks = await Promise.all(Array.from({ length: 150 }, () => look(bench, head)));
+    expect(new Set(looks.map(({ code }) => code))).toEqual(new Set(["outcome-unknown"]));
+    const retrying = bench.send(messageOf(again(head)));
+    await bench.called(2);
+    held.release();
+    expect(await retrying).toMatchObject({ status: 200, text: "it took effect" });
+  });
+
+  it("of a route that verifies: a retry with a new credential is heard although a monitor's question is under way", async () => {
+    const bench = new ShardBench();
+    const held = heldAnswer(() => new Response("no", { status: 401 }));
+    bench.origin = (request, number) => {
+      if (request.method !== "GET") return new Response("?", { status: 504 });
+      const isNew = request.headers.get("authorization") === "new";
+      return isNew ? new Response("it took effect") : held.origin(request, number);
+    };
+    const head = asyncHead("verify");
+    const { verification } = head;
+    if (verification === null) throw new Error("a route that does not verify");
+    await bench.send(messageOf(head));
+    await untilState(bench, head, "unknown");
+    await look(bench, head);
+    await bench.called(2);
+    const renewed = { ...verification, headers: [["authorization", "new"]] as const };
+    const retrying = bench.send(messageOf({ ...again(head), verification: renewed }));
+    // These come after it.
+    for (let looks = 0; looks < 10; looks += 1) await look(bench, head);
+    held.release();
+    expect(await retrying).toMatchObject({ status: 200, text: "it took effect" });
   });
 
   it("of a route that holds stays in doubt, and goes on when an operator has released it", async () => {

@@ -97,6 +97,47 @@ it("what is known of an elder is stored when it is new, and kept when less is he
     expect(reopened.isEmpty).toBe(false);
   }));
 
+/** A list of so many keys. */
+const listOf = (begin: string, keys: number): HeldKeys => ({
+  begin,
+  hashes: Array.from({ length: keys }, (_, key) => key.toString(16).padStart(8, "0")).join(""),
+});
+
+it("a list for which there is no room replaces nothing, and what is stored fits after a restart", () =>
+  inShard(({ elders }, { sql }) => {
+    const note = (known: KnownElders, name: string, held: HeldKeys): void =>
+      known.note(name, { layout: name, next: "4", held }, NOW);
+    note(elders, "A", listOf("a00", 10));
+    note(elders, "A", listOf("0", 999_000));
+    note(elders, "A", listOf("a", 4000));
+    expect(elders.get("A")?.held.isFull).toBe(true);
+    expect(elders.get("A")?.held.covers("a00".padEnd(32, "0"))).toBe(true);
+    note(elders, "B", listOf("b", 991));
+    note(elders, "B", listOf("c", 990));
+    const reopened = new KnownElders(sql, { transition: true, listed: true }, NOW);
+    const covers = (name: string, begin: string) => reopened.get(name)?.held.covers(begin.padEnd(32, "0"));
+    expect([covers("A", "a00"), covers("A", "0"), covers("B", "b"), covers("B", "c")]).toEqual([
+      true,
+      true,
+      false,
+      true,
+    ]);
+  }));
+
+it("an object that can write nothing starts, and a list that it has forgotten is replaced later", () =>
+  inShard((ledger, storage) => {
+    const note = (known: KnownElders, at: number): void =>
+      known.note("A", { layout: "A", next: "4", held: listOf("a", 3) }, epochMs(at));
+    note(ledger.elders, NOW);
+    storage.sql.exec("CREATE TRIGGER full BEFORE DELETE ON listed BEGIN SELECT RAISE(ABORT, 'disk full'); END");
+    const late = NOW + 25 * HOUR_MS;
+    const known = new KnownElders(storage.sql, { transition: true, listed: true }, epochMs(late));
+    expect(known.get("A")?.held.covers("a".padEnd(32, "0"))).toBe(false);
+    storage.sql.exec("DROP TRIGGER full");
+    note(known, late);
+    expect(known.get("A")?.held.covers("a".padEnd(32, "0"))).toBe(true);
+  }));
+
 it("a list of a part of an elder's keys is stored for a day, until one of more keys takes its place", () =>
   inShard((ledger, { sql }) => {
     const name = "shard-0-of-2";

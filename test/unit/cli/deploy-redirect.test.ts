@@ -50,6 +50,12 @@ describe("what is deployed", () => {
     ["a project that is not built", { "wrangler.toml": own }, "."],
     ["a redirect", { "wrangler.toml": own, [BUILT]: "{}", [REDIRECT]: toBuilt }, "."],
     ["a redirect with a comment", { "wrangler.toml": own, [BUILT]: "{}", [REDIRECT]: `// built\n${toBuilt}` }, "."],
+    ["a redirect with a byte order mark", { "wrangler.toml": own, [BUILT]: "{}", [REDIRECT]: `\uFEFF${toBuilt}` }, "."],
+    [
+      "a redirect to the project's own file",
+      { "wrangler.toml": own, [REDIRECT]: '{"configPath":"../../wrangler.toml"}' },
+      ".",
+    ],
     [
       "a redirect in a folder above",
       { "wrangler.jsonc": "{}", [BUILT]: "{}", [REDIRECT]: toBuilt, "src/x": "" },
