@@ -9,7 +9,7 @@ export interface InParts<Sum> {
   readonly stopped: Failure | null;
 }
 
-/** Calls until `isLast`. Throws what the first call throws, because nothing was done before it. */
+/** Calls until `isLast`. Throws what the first call throws: there is nothing to print. */
 export async function inParts<Part>(
   call: (before: Part | null) => Promise<Part>,
   isLast: (part: Part) => boolean,

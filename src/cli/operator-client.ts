@@ -171,10 +171,13 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
         ...(change === undefined ? {} : { method: "POST", body: JSON.stringify(change) }),
       });
     } catch (error) {
-      const { reason } = unreached(error);
+      const { reason, isUnsent } = unreached(error);
+      const isChange = change !== undefined && !("preview" in change && change.preview === true);
+      const doubt =
+        isChange && !isUnsent ? " The change may have been made all the same: look before you repeat it." : "";
       throw new Failure(
         UNUSABLE,
-        `${base} cannot be reached (${reason}): check --url, and that the gateway is running.`,
+        `${base} cannot be reached (${reason}): check --url, and that the gateway is running.${doubt}`,
       );
     }
     if (!response.ok) throw await refusal(response, base);

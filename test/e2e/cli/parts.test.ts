@@ -159,3 +159,14 @@ it.each([
   expect(stderr).toContain("cannot be reached");
   expect(stderr).toContain("Stopped there");
 });
+
+it("a change whose answer is lost may have been made, and a preview changes nothing", async () => {
+  parts = [];
+  refusal = "lost";
+  const all = ["release", "--all", "--state", "unknown"];
+  const doubt = "The change may have been made all the same: look before you repeat it.";
+  const changed = await onceway(...all, "--yes", "--as-of", UNTIL);
+  expect([changed.code, changed.stderr]).toEqual([2, expect.stringContaining(doubt)]);
+  const previewed = await onceway(...all, "--preview");
+  expect([previewed.code, previewed.stderr]).toEqual([2, expect.not.stringContaining(doubt)]);
+});
