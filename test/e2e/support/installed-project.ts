@@ -36,10 +36,13 @@ function withOwnTools(): NodeJS.ProcessEnv {
   return { ...process.env, PATH: [join(projectDir, "node_modules/.bin"), process.env["PATH"]].join(delimiter) };
 }
 
-/** No program of this repository, and nothing that an outer npm or test runner says. */
+/** What an outer npm or test runner says; not which certificates the machine trusts. */
+const OF_OTHERS = /^(?:npm_(?!config_)|NODE(?!_EXTRA_CA_CERTS)|VITEST|INIT_CWD)/;
+
+/** No program of this repository, and nothing of others. */
 function newcomersEnv(): NodeJS.ProcessEnv {
   const path = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
-  const kept = Object.entries(process.env).filter(([name]) => !/^(?:npm_(?!config_)|NODE|VITEST|INIT_CWD)/.test(name));
+  const kept = Object.entries(process.env).filter(([name]) => !OF_OTHERS.test(name));
   const quiet = { WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false", NO_COLOR: "1" };
   return { ...Object.fromEntries(kept), ...quiet, PATH: path.join(delimiter) };
 }
