@@ -5,7 +5,7 @@ import { applyEdits, type JSONPath, modify, parse } from "jsonc-parser";
 
 import { MIN_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
 import type { ConfigProblem } from "../config/config-problem.ts";
-import { isTable, type Table } from "../config/read-settings.ts";
+import { isTable, listOf, type Table } from "../config/read-settings.ts";
 import { routeVariables } from "../config/read.ts";
 import type { GatewayPlan } from "./init-file.ts";
 
@@ -108,7 +108,7 @@ function platformOf(file: Table): readonly Addition[] {
   const isRecent = typeof date === "string" && date >= MIN_COMPATIBILITY_DATE;
   const isBound = bindings.some((one) => isTable(one) && one["name"] === SHARD.name);
   const { class_name: name } = SHARD;
-  // However it is created, or renamed: the checker says if that is not as it has to be.
+  // However it is created, or renamed: the checker says if nothing of it is left.
   const isCreated = (isTable(exported) && exported[name] !== undefined) || listOf(migrations).some(namesShard);
   const migration = { tag: freeTag(listOf(migrations)), new_sqlite_classes: [name] };
   return [
@@ -170,8 +170,4 @@ function formOf(text: string): { readonly insertSpaces: boolean; readonly tabSiz
     tabSize: indent.startsWith("\t") ? 1 : indent.length,
     eol: text.includes("\r\n") ? "\r\n" : "\n",
   };
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

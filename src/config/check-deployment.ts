@@ -1,7 +1,7 @@
 // Checks what the gateway needs in wrangler.toml besides its own configuration: the object's binding, its storage, and the
 // compatibility date and flags; and that its rate limit bindings are whole. Knows what each environment inherits, and nothing about routes.
 
-import { isTable, type Table } from "./read-settings.ts";
+import { isTable, listOf, type Table, tablesOf } from "./read-settings.ts";
 import { type ConfigProblem, valueFix } from "./config-problem.ts";
 
 /** From this date on, pending work keeps an object alive without a client, and errors keep their flags over RPC. */
@@ -52,15 +52,15 @@ function storageProblems(prefix: string, own: Table, top: Table): readonly Confi
   if (isTable(exported) && exported[SHARD_CLASS] !== undefined) return [];
   const isOwn = own["migrations"] !== undefined && prefix !== "";
   const migrations = tablesOf(isOwn ? own["migrations"] : top["migrations"]);
-  const created = migrations.some(
-    ({ new_sqlite_classes: names }) => Array.isArray(names) && names.includes(SHARD_CLASS),
-  );
-  if (created || (prefix !== "" && !isOwn)) return [];
+  const storage = storageAfter(migrations).get(SHARD_CLASS);
+  if (storage === "sqlite" || storage === "unknown" || (prefix !== "" && !isOwn)) return [];
   const path = `${prefix}migrations`;
-  const write = `write [[${path}]] with tag = "v1" and new_sqlite_classes = ["${SHARD_CLASS}"]`;
-  const old = migrations.findIndex(({ new_classes: names }) => Array.isArray(names) && names.includes(SHARD_CLASS));
-  const message = `no migration creates "${SHARD_CLASS}" with SQLite storage: ${write}`;
-  if (old < 0) return [{ path, code: "storage-missing", message }];
+  const old = migrations.findIndex(({ new_classes: names }) => listOf(names).includes(SHARD_CLASS));
+  if (storage === undefined || old < 0) {
+    const [left, tag] = migrations.length === 0 ? ["", 'tag = "v1"'] : [" and leaves it", "a new tag"];
+    const message = `no migration creates "${SHARD_CLASS}" with SQLite storage${left}: write [[${path}]] with ${tag} and new_sqlite_classes = ["${SHARD_CLASS}"]`;
+    return [{ path, code: "storage-missing", message }];
+  }
   return [
     {
       path: `${path}[${old}].new_classes`,
@@ -69,6 +69,22 @@ function storageProblems(prefix: string, own: Table, top: Table): readonly Confi
       fix: { replace: "key", text: "new_sqlite_classes" },
     },
   ];
+}
+
+/** What storage each class has after these; `unknown`: what it had under its former name, or in another Worker. */
+function storageAfter(migrations: readonly Table[]): ReadonlyMap<unknown, "sqlite" | "other" | "unknown"> {
+  const classes = new Map<unknown, "sqlite" | "other" | "unknown">();
+  for (const migration of migrations) {
+    for (const name of listOf(migration["new_sqlite_classes"])) classes.set(name, "sqlite");
+    for (const name of listOf(migration["new_classes"])) classes.set(name, "other");
+    for (const name of listOf(migration["deleted_classes"])) classes.delete(name);
+    for (const { to } of tablesOf(migration["transferred_classes"])) classes.set(to, "unknown");
+    for (const { from, to } of tablesOf(migration["renamed_classes"])) {
+      classes.set(to, classes.get(from) ?? "unknown");
+      classes.delete(from);
+    }
+  }
+  return classes;
 }
 
 function dateProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
@@ -135,8 +151,4 @@ function limiterProblems(prefix: string, own: Table): readonly ConfigProblem[] {
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   return value instanceof Date ? value.toISOString().slice(0, 10) : "";
-}
-
-function tablesOf(value: unknown): readonly Table[] {
-  return Array.isArray(value) ? value.filter(isTable) : [];
 }

@@ -19,7 +19,7 @@ import { readConfig, routeVariables } from "./read.ts";
 import { destinationVariables } from "./read-destinations.ts";
 import { queueVariables } from "./read-queues.ts";
 import { nearestName } from "./nearest-name.ts";
-import { isTable, type Table } from "./read-settings.ts";
+import { isTable, listOf, type Table } from "./read-settings.ts";
 import type { Config, Route } from "./resolved.ts";
 import { isCredential, scopePartName } from "./scope-part.ts";
 
@@ -288,8 +288,4 @@ function hasBinding(own: Table, name: string, kind: BindingKind): boolean {
 
 function tableOf(value: unknown): Table {
   return isTable(value) ? value : {};
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -2,7 +2,7 @@
 // before the gateway gives up, and messages that the platform deletes. Of one environment, which inherits none of them.
 
 import { MIN_MAX_RETRIES } from "../core/delivery.ts";
-import { isTable, type Table } from "./read-settings.ts";
+import { isTable, type Table, tablesOf } from "./read-settings.ts";
 import type { ConfigProblem, Queue } from "./resolved.ts";
 
 export function consumerProblems(prefix: string, own: Table, queues: readonly Queue[]): readonly ConfigProblem[] {
@@ -86,8 +86,4 @@ function unknownQueue(
   const name = typeof queue === "string" ? queue : "";
   const message = `"${name}" has no entry in QUEUES, so its messages are delivered and never processed: write [[${prefix}vars.QUEUES]] with queue = "${name}"`;
   return [{ path: `${path}.queue`, code: "queue-invalid", message }];
-}
-
-function tablesOf(value: unknown): readonly Table[] {
-  return Array.isArray(value) ? value.filter(isTable) : [];
 }

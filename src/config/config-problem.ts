@@ -20,7 +20,7 @@ export const PROBLEM_CODES = {
   "storage-missing": "the objects have no storage",
   "compatibility-invalid": "the platform's date or flags",
   "main-invalid": "the Worker's program does not export what the file names",
-  "file-redirected": "a build has made another file of it, which Wrangler deploys",
+  "file-redirected": "a build has redirected Wrangler to another file",
   "queue-invalid": "messages would be lost, or never processed",
   "environment-incomplete": "an environment does not inherit it",
   "variable-too-large": "more than the platform takes",

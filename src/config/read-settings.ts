@@ -40,6 +40,16 @@ export function isTable(value: unknown): value is Table {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Its entries; none if it is no list. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Those of its entries that are tables. */
+export function tablesOf(value: unknown): readonly Table[] {
+  return listOf(value).filter(isTable);
+}
+
 /** A variable from the dashboard may be JSON text; one from wrangler.toml is parsed already. */
 export function readJson(variable: unknown): Parsed<unknown> {
   if (typeof variable !== "string") return { ok: true, value: variable };

@@ -31,11 +31,11 @@ export type Action =
       readonly untilBegun: boolean;
       readonly refusal: ClientProblem;
     }
-  /** Ask the origin whether the last attempt took effect, then decide again. `refusal` is the answer if the wait fails. */
   /** Store a message with its record, whose outcome is unknown. */
   | { readonly kind: "park"; readonly refusal: ClientProblem }
   /** Answer 202, or with the result if it comes in time. */
   | { readonly kind: "follow" }
+  /** Ask the origin whether the last attempt took effect, then decide again. `refusal` is the answer if the wait fails. */
   | { readonly kind: "ask"; readonly policy: Policy; readonly refusal: ClientProblem }
   /** The record is claimed in another object, or not before an elder has been asked. */
   | { readonly kind: "leave" }

@@ -131,6 +131,26 @@ describe("what else a gateway needs", () => {
     ]);
   });
 
+  it.each([
+    [
+      '{ tag = "v1", new_sqlite_classes = ["A"] }, { tag = "v2", renamed_classes = [{ from = "A", to = "KeyShard" }] }',
+      true,
+    ],
+    ['{ tag = "v1", transferred_classes = [{ from = "A", from_script = "b", to = "KeyShard" }] }', true],
+    ['{ tag = "v1", new_sqlite_classes = ["KeyShard"] }, { tag = "v2", deleted_classes = ["KeyShard"] }', false],
+    [
+      '{ tag = "v1", new_sqlite_classes = ["KeyShard"] }, { tag = "v2", renamed_classes = [{ from = "KeyShard", to = "A" }] }',
+      false,
+    ],
+    ['{ tag = "v1", new_classes = ["A"] }, { tag = "v2", renamed_classes = [{ from = "A", to = "KeyShard" }] }', false],
+    ['{ tag = "v1", new_sqlite_classes = ["A"] }', false],
+  ])("is what all migrations leave: %s", (migrations, isThere) => {
+    const found = problems(`${SOUND.replace(/migrations = .*/, `migrations = [${migrations}]`)}${ROUTES}`);
+    const expected =
+      'no migration creates "KeyShard" with SQLite storage and leaves it: write [[migrations]] with a new tag';
+    expect(found).toEqual(isThere ? [] : [expect.stringContaining(expected)]);
+  });
+
   it("is SQLite storage, not the older kind", () => {
     expect(problems(`${SOUND.replace("new_sqlite_classes", "new_classes")}${ROUTES}`)).toEqual([
       expect.stringMatching(/^migrations\[0\]\.new_classes: creates "KeyShard" without SQLite/),
