@@ -27,7 +27,7 @@ export function describeMonitorProblem(problem: MonitorProblem): Description {
         status: 404,
         title: "Monitor not found",
         detail:
-          "No request with this key, content and caller is known. It may have been cancelled, or its record may have expired. Nothing is known about whether it took effect.",
+          "No request with this key, content and caller is known here. Check the address and the credential. If both are right, the request was cancelled or its record has expired: it may have taken effect, so read its outcome from the API before you send it again.",
       };
     case "attempts-exhausted":
       return {
@@ -35,7 +35,7 @@ export function describeMonitorProblem(problem: MonitorProblem): Description {
         status: 502,
         title: "Attempts exhausted",
         detail:
-          "The gateway has made all attempts that it promised, the request was cancelled, or what was stored of it cannot be read, and no attempt brought a result. Send the same request with the same key again to have it tried anew.",
+          "No attempt brought a result, and the gateway makes no further one: it has made all that it promised, the request was cancelled, or what was stored of it cannot be read. To have it tried again, send the same request with the same key.",
         retryable: true,
         members: problem.lastStatus === null ? {} : { lastStatus: problem.lastStatus },
       };
@@ -46,7 +46,7 @@ export function describeMonitorProblem(problem: MonitorProblem): Description {
             status: 409,
             title: "Not cancelled",
             detail:
-              "An attempt is at work, or may be, so the operation may take effect. Nothing was changed. Try again later.",
+              "An attempt is running, or may be, so the operation may take effect. Nothing was changed. Try again later.",
             retryable: true,
             retryAfterMs: problem.retryAfterMs,
           }
@@ -55,7 +55,7 @@ export function describeMonitorProblem(problem: MonitorProblem): Description {
             status: 409,
             title: "Not cancelled",
             detail:
-              "The operation has its result, or may have taken effect, so there is nothing to cancel. Read the monitor.",
+              "The operation has its result, or may have taken effect, so it can no longer be cancelled. Read the monitor to see which.",
           };
   }
 }

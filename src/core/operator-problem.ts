@@ -84,7 +84,7 @@ export function describeOperatorProblem(problem: OperatorProblem): Description {
             status: 409,
             title: "Change refused",
             detail:
-              "An attempt is in flight or may still be running at the origin. Attempts never overlap. Nothing was changed. Try again when the attempt or its lock ends.",
+              "An attempt is in flight or may still be running at the API. Attempts never overlap. Nothing was changed. Try again when the attempt or its lock ends.",
             retryAfterMs: problem.retryAfterMs,
           };
   }

@@ -53,6 +53,12 @@ export interface ProblemDetails {
   readonly members: Readonly<Record<string, number>>;
 }
 
+const NOTHING_SENT = "Nothing was sent to the API.";
+
+/** What to do while nobody knows the outcome. A new key would be a new operation, and so possibly a second effect. */
+const KEEP_THE_KEY =
+  "The gateway will not repeat it. Do not use a new key: that could do it twice. The operator of this API decides what happened; send the same request with the same key later to get the result.";
+
 /** How soon a client may retry when the store did not answer: long enough for an object to restart elsewhere. */
 const STORE_RETRY_SECONDS = 1;
 
@@ -62,34 +68,34 @@ export function describeProblem(problem: Problem): ProblemDetails {
       return notRetryable(
         400,
         "Idempotency key missing",
-        `This operation requires ${problem.ways} with a value that is unique to the operation, such as a UUID. Nothing was sent to the origin.`,
+        `This operation requires ${problem.ways}. Its value names the operation: make it once, such as a UUID, and send the same one with each retry. ${NOTHING_SENT}`,
       );
     case "key-invalid":
-      return notRetryable(400, "Idempotency key invalid", `${problem.reason} Nothing was sent to the origin.`);
+      return notRetryable(400, "Idempotency key invalid", `${problem.reason} ${NOTHING_SENT}`);
     case "request-invalid":
       return notRetryable(
         problem.allow === undefined ? 400 : 405,
         "Request invalid",
-        `${problem.reason} Nothing was sent to the origin.`,
+        `${problem.reason} ${NOTHING_SENT}`,
       );
     case "key-reused":
       return notRetryable(
         problem.status,
         "Idempotency key reused",
-        "This idempotency key was already used for a different request. Use a new key for a new operation; to retry, send the original request unchanged.",
+        "This idempotency key belongs to a different request. If this is a retry, send the original request unchanged: with a new key it could take effect twice. Only a new operation needs a new key.",
       );
     case "too-many-keys":
       return retryable(
         429,
         "Too many new idempotency keys",
-        "This caller has begun too many operations in a short time. Nothing was sent to the origin, and the key is still free. Send the same request again later. Retries of operations that have begun are not limited.",
+        `This caller has begun too many operations in a short time. ${NOTHING_SENT} Send the same request again later, with the same key. Retries of operations that have begun are not limited.`,
         problem.retryAfterMs,
       );
     case "in-flight":
       return retryable(
         409,
         "Request in flight",
-        "An earlier request with this idempotency key has not finished. Send the same request again later to get its response.",
+        "An earlier request with this idempotency key has not finished. Send the same request again later, with the same key, to get its response.",
         problem.retryAfterMs,
       );
     case "outcome-unknown":
@@ -97,14 +103,14 @@ export function describeProblem(problem: Problem): ProblemDetails {
         return retryable(
           409,
           "Outcome unknown",
-          "An earlier request with this idempotency key may have taken effect, but its response was lost. The gateway is asking the origin. Send the same request again later to learn the outcome.",
+          "An earlier request with this idempotency key may have taken effect, but its response was lost. The gateway is asking the API whether it did. Send the same request again later, with the same key, to get the outcome.",
           problem.retryAfterMs,
         );
       }
       return notRetryable(
         409,
         "Outcome unknown",
-        "An earlier request with this idempotency key may have taken effect, but its response was lost. The gateway will not repeat it. Find out whether it took effect before you start the operation again with a new key.",
+        `An earlier request with this idempotency key may have taken effect, but its response was lost. ${KEEP_THE_KEY}`,
       );
     case "response-not-kept": {
       const { originalStatus } = problem;
@@ -112,8 +118,8 @@ export function describeProblem(problem: Problem): ProblemDetails {
         409,
         "Response not kept",
         originalStatus === null
-          ? "The operation took effect and was answered, but its response was not kept or can no longer be read. Do not repeat the operation; read its outcome from the API."
-          : `The operation took effect and was answered with status ${originalStatus}, but its response was not kept, because it was too large or could not be stored. Do not repeat the operation; read its outcome from the API.`,
+          ? "The operation took effect and was answered, but its response was not kept or can no longer be read. Do not repeat it, with this key or a new one: read its outcome from the API."
+          : `The operation took effect and was answered with status ${originalStatus}, but its response was not kept, because it was too large or could not be stored. Do not repeat it, with this key or a new one: read its outcome from the API.`,
       );
       return originalStatus === null ? details : { ...details, members: { originalStatus } };
     }
@@ -123,7 +129,7 @@ export function describeProblem(problem: Problem): ProblemDetails {
       const details = notRetryable(
         409,
         "Idempotency key expired",
-        `An earlier request with this idempotency key ${what}. Its record has expired, so there is no response to replay, and the gateway will not repeat the operation. Read its outcome from the API, and use a new key only for a new operation.`,
+        `An earlier request with this idempotency key ${what}. Its record has expired, so there is no response to replay, and the gateway will not repeat the operation. Read its outcome from the API. A new key is for a new operation: with one, this operation could take effect twice.`,
       );
       return originalStatus === null ? details : { ...details, members: { originalStatus } };
     }
@@ -131,7 +137,7 @@ export function describeProblem(problem: Problem): ProblemDetails {
       const details = notRetryable(
         413,
         "Request body too large",
-        `The body of this request may have at most ${problem.limitBytes} bytes${problem.holdsKey === true ? ", because its idempotency key may be in it" : ""}. Nothing was sent to the origin.`,
+        `The body of this request may have at most ${problem.limitBytes} bytes${problem.holdsKey === true ? ", because its idempotency key may be in it" : ""}. ${NOTHING_SENT}`,
       );
       return { ...details, members: { limitBytes: problem.limitBytes } };
     }
@@ -139,45 +145,45 @@ export function describeProblem(problem: Problem): ProblemDetails {
       return {
         ...notRetryable(
           502,
-          "Origin unreachable",
-          "The gateway could not connect to the origin, so nothing was sent. You may send the same request again.",
+          "API unreachable",
+          "The gateway could not connect to the API, so nothing was sent. Send the same request again later; if it has a key, with the same key.",
         ),
         retryable: true,
       };
     case "origin-dropped":
       return inDoubt(
         502,
-        "Connection to the origin lost",
-        "The connection to the origin broke, possibly after the request was sent",
+        "Connection to the API lost",
+        "The connection to the API broke, possibly after the request was sent",
         problem,
       );
     case "origin-timeout":
-      return inDoubt(504, "Origin timed out", "The origin did not answer in time", problem);
+      return inDoubt(504, "API timed out", "The API did not answer in time", problem);
     case "store-unavailable":
       return retryable(
         503,
         "Idempotency store unavailable",
-        "The gateway cannot reach the record of this idempotency key. Send the same request again, with the same key, to learn its outcome.",
+        "The gateway cannot read or write the record of this idempotency key. An earlier request with this key may have taken effect. Send the same request again later, with the same key, to get its outcome.",
         STORE_RETRY_SECONDS * 1000,
       );
     case "credential-invalid":
       return notRetryable(
         401,
         "Credential invalid",
-        `${describeFault(problem.why)} Nothing was sent to the origin. Send the same request with the same key and a valid credential of the same caller.`,
+        `${describeFault(problem.why)} ${NOTHING_SENT} Send the same request with the same key and a valid credential of the same caller.`,
       );
     case "identity-unavailable":
       return retryable(
         503,
         "Identity unavailable",
-        "The gateway cannot find out whose credential this is at the moment. Nothing was sent to the origin. Send the same request again later, with the same key.",
+        `The gateway cannot find out whose credential this is at the moment. ${NOTHING_SENT} Send the same request again later, with the same key.`,
         problem.retryAfterMs,
       );
     case "configuration-invalid": {
       const details = notRetryable(
         500,
         "Gateway configuration invalid",
-        "The gateway's configuration has errors, so it forwards nothing. The errors are in the gateway's log.",
+        `The gateway's configuration has errors, which are in its log. ${NOTHING_SENT} When the operator of this API has corrected them, send the same request again; if it has a key, with the same key.`,
       );
       return { ...details, members: { problemCount: problem.problemCount } };
     }
@@ -246,20 +252,16 @@ function inDoubt(
       return retryable(
         status,
         title,
-        `${what}, so the operation may have taken effect. Send the same request with the same key again: the gateway first asks the origin whether it did.`,
+        `${what}, so the operation may have taken effect. Send the same request with the same key again: the gateway first asks the API whether it did.`,
         doubt.retryAfterMs,
       );
     case "hold":
-      return notRetryable(
-        status,
-        title,
-        `${what}, so the operation may have taken effect. The gateway will not repeat it: find out whether it took effect before you start it again with a new key.`,
-      );
+      return notRetryable(status, title, `${what}, so the operation may have taken effect. ${KEEP_THE_KEY}`);
     case "unprotected":
       return notRetryable(
         status,
         title,
-        `${what}, and no idempotency key protects it. Whether it is safe to send again depends on the operation.`,
+        `${what}, so it may have taken effect, and no idempotency key protects it. Read its outcome from the API before you send it again: a second request, also one with a key, is a second operation.`,
       );
   }
 }
