@@ -282,6 +282,28 @@ describe("a client that sends half a request", () => {
       },
     );
   });
+
+  it("takes no connection to its process from others, with or without a key", async () => {
+    const [one] = processes;
+    await withProxy(
+      (text) => text.replace("be_conn gt 10000", "be_conn gt 4").replaceAll("maxconn 3000", "maxconn 1"),
+      async (narrow) => {
+        const keys = await Promise.all(Array.from({ length: 8 }, () => keyOf(one)));
+        const halves = [...keys, null].map((key) => {
+          const socket = connect(endpoint(narrow));
+          const line = key === null ? "" : `Idempotency-Key: ${key}\r\n`;
+          socket.write(
+            `POST /optional HTTP/1.1\r\nHost: api.example.com\r\n${line}Content-Length: 100\r\n\r\n{"half":`,
+          );
+          return socket;
+        });
+        for (const key of keys) expect(isReplay(await send(narrow, { path: "/pay", key }))).toBe(true);
+        const keyless = Array.from({ length: 4 }, () => post(narrow, "/optional", []));
+        expect((await Promise.all(keyless)).map(({ status }) => status)).toEqual([201, 201, 201, 201]);
+        for (const socket of halves) socket.destroy();
+      },
+    );
+  });
 });
 
 describe("a process that is killed", () => {
