@@ -8,10 +8,10 @@ import type { Problem } from "../core/problem.ts";
 import { readBounded } from "../http/body.ts";
 import { ByteBudget } from "../http/byte-budget.ts";
 import { type AskPosition, type CallClaims, type ClaimAnswer, MAX_RESULTS_BYTES } from "../http/claim-message.ts";
+import { CLIENT_ADDRESS } from "../http/client-address.ts";
 import { drain, endAfter } from "../http/drain.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import { unreadOf } from "../http/request-body.ts";
-import { CLIENT_ADDRESS } from "../http/scope.ts";
 import { bearerToken, TokenAuth, tokenSpotter } from "../http/token-auth.ts";
 import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { MAX_CLAIMS_BYTES, readPartition, readWishes } from "./claim-body.ts";
@@ -40,23 +40,22 @@ export function createClaims(
   tokens: readonly ConsumerToken[],
   ports: ClaimsPorts,
 ): Consumers {
-  const groups = new Map(
-    consumers.map((consumer) => {
-      const keys = tokens.filter(({ group }) => group === consumer.group);
-      const auth = new TokenAuth(keys.map(({ token }) => ({ token, opens: consumer })));
-      return [consumer.group, auth] as const;
-    }),
+  // One for all groups: with one each, their counts of wrong tokens would tell anybody which groups exist.
+  const auth = new TokenAuth(
+    consumers.flatMap((consumer) =>
+      tokens.filter(({ group }) => group === consumer.group).map(({ token }) => ({ token, opens: consumer })),
+    ),
   );
-  /** For groups that do not exist: nobody without a token learns which do. */
-  const nobody = new TokenAuth<Consumer>([]);
   return {
     isTheirs: tokenSpotter(tokens.map(({ token }) => token)),
     answer: async (request, path) => {
       const [group = "", ...operation] = path.slice(basePath.length + 1).split("/");
       const { headers } = request;
       const address = headers.get(CLIENT_ADDRESS) ?? "local";
-      const auth = groups.get(group) ?? nobody;
-      const admission = await auth.admit(bearerToken(headers.get("authorization")), address, Date.now());
+      const now = Date.now();
+      const opened = await auth.admit(bearerToken(headers.get("authorization")), address, now);
+      const isOthers = opened.kind === "admitted" && opened.opened.group !== group;
+      const admission = isOthers ? auth.fail(address, now) : opened;
       switch (admission.kind) {
         case "unauthorized":
           return refuseUnread(request, { code: "consumer-unauthorized" });

@@ -4,7 +4,8 @@
 import type { NewKeys } from "../config/resolved.ts";
 import { digest } from "./digest.ts";
 import type { HeadersView } from "./headers.ts";
-import { CLIENT_ADDRESS, isSomebody, type ScopeValues } from "./scope.ts";
+import { CLIENT_ADDRESS, networkOf } from "./client-address.ts";
+import { isSomebody, type ScopeValues } from "./scope.ts";
 
 /** How a new key is counted, as part of the message to the shard. */
 export interface KeyCount extends NewKeys {
@@ -14,9 +15,15 @@ export interface KeyCount extends NewKeys {
 
 /**
  * A scope that shows nobody (`["none"]`, or no part of it is in the request) is shared by strangers, and one of them could use up
- * the limit of all. So there the client's address counts too.
+ * the limit of all. So there the client's address counts too. Of an address only its network counts, here and in the scope: whoever has
+ * one IPv6 address would otherwise begin with each of 2^64 anew.
  */
 export async function countFor(newKeys: NewKeys, scope: ScopeValues, headers: HeadersView): Promise<KeyCount> {
   const address = isSomebody(scope) ? null : headers.get(CLIENT_ADDRESS);
-  return { ...newKeys, caller: await digest([...scope, address]) };
+  const counted = scope.map((value, at) => (at % 2 === 1 && scope[at - 1] === "ip" ? inNetwork(value) : value));
+  return { ...newKeys, caller: await digest([...counted, inNetwork(address)]) };
+}
+
+function inNetwork(address: string | null): string | null {
+  return address === null ? null : networkOf(address);
 }

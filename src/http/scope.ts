@@ -5,10 +5,8 @@
 
 import { type ScopePart, scopePartName } from "../config/scope-part.ts";
 import type { ClientProblem } from "../core/problem.ts";
+import { canonicalAddress, CLIENT_ADDRESS } from "./client-address.ts";
 import type { HeadersView } from "./headers.ts";
-
-/** Cloudflare overwrites whatever a client sends under this name (developers.cloudflare.com, "HTTP headers"). */
-export const CLIENT_ADDRESS = "cf-connecting-ip";
 
 /** The most characters of the `Cookie` header. Even the worst value takes only a few milliseconds; few servers accept more. */
 const MAX_COOKIE_LENGTH = 16 * 1024;
@@ -85,8 +83,10 @@ function readPart(
       return headers.get(part.name);
     case "cookie":
       return readCookie(headers.get("cookie") ?? "", part.name);
-    case "ip":
-      return headers.get(CLIENT_ADDRESS);
+    case "ip": {
+      const address = headers.get(CLIENT_ADDRESS);
+      return address === null ? null : canonicalAddress(address);
+    }
     case "host":
       return host;
   }

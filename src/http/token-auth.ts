@@ -1,7 +1,10 @@
-// Who holds a token. Tokens are compared as digests in constant time, so that the time of a refusal reveals nothing. An address that
-// sends many wrong tokens is refused for a minute. Each isolate counts for itself: 32 random characters cannot be guessed however many
-// isolates there are, and counting in an object would let callers without a token write to storage.
+// Who holds a token. Tokens are compared as digests in constant time, so that the time of a refusal reveals nothing. A network that
+// sends many wrong tokens gets 429 for further wrong ones until a minute has passed, which slows down a client that retries a mistake. A
+// right token is never refused: whoever shares an address with somebody who guesses would be locked out. Nothing is lost by that, because 32
+// random characters cannot be guessed. Each isolate counts for itself: counting in an object would let callers without a token write
+// to storage.
 
+import { networkOf } from "./client-address.ts";
 import { sha256 } from "./digest.ts";
 
 /** A token, and what it opens. */
@@ -16,12 +19,12 @@ export type TokenAnswer<Opened> =
   | { readonly kind: "unauthorized" }
   | { readonly kind: "throttled"; readonly retryAfterMs: number };
 
-/** Wrong tokens from one address within a minute, before all its tokens are refused until that minute ends. */
+/** Wrong tokens from one network within a minute, before its wrong tokens are throttled until that minute ends. */
 export const MAX_FAILURES = 10;
 const WINDOW_MS = 60_000;
 
-/** Addresses that are remembered: those that failed last. */
-const MAX_ADDRESSES = 1000;
+/** Networks that are remembered: those that failed last. */
+const MAX_NETWORKS = 1000;
 
 interface Failures {
   readonly since: number;
@@ -40,15 +43,20 @@ export class TokenAuth<Opened> {
   }
 
   async admit(token: string | null, address: string, now: number): Promise<TokenAnswer<Opened>> {
+    // A request without a token is no guess.
+    if (token === null) return { kind: "unauthorized" };
+    const key = await this.#keyOf(token);
+    return key === undefined ? this.fail(address, now) : { kind: "admitted", opened: key.opens };
+  }
+
+  /** For a token that is none, or opens something else than was asked for: counts it, and says how it is refused. */
+  fail(address: string, now: number): Exclude<TokenAnswer<Opened>, { readonly kind: "admitted" }> {
     const from = networkOf(address);
     const failures = this.#failures.get(from);
     if (failures !== undefined && failures.count >= MAX_FAILURES && now < failures.since + WINDOW_MS) {
       return { kind: "throttled", retryAfterMs: failures.since + WINDOW_MS - now };
     }
-    const key = token === null ? undefined : await this.#keyOf(token);
-    if (key !== undefined) return { kind: "admitted", opened: key.opens };
-    // A request without a token is no guess.
-    if (token !== null) this.#count(from, now);
+    this.#count(from, now);
     return { kind: "unauthorized" };
   }
 
@@ -66,7 +74,7 @@ export class TokenAuth<Opened> {
     this.#failures.delete(from);
     this.#failures.set(from, isOver ? { since: now, count: 1 } : { ...before, count: before.count + 1 });
     const [oldest] = this.#failures.keys();
-    if (this.#failures.size > MAX_ADDRESSES && oldest !== undefined) this.#failures.delete(oldest);
+    if (this.#failures.size > MAX_NETWORKS && oldest !== undefined) this.#failures.delete(oldest);
   }
 }
 
@@ -98,13 +106,4 @@ function isSame(one: string, other: string): boolean {
 
 function digestOf(token: string): Promise<Uint8Array> {
   return sha256(new TextEncoder().encode(token));
-}
-
-/** Whoever has one IPv6 address has its whole /64. */
-function networkOf(address: string): string {
-  if (!address.includes(":")) return address;
-  const [head = "", tail] = address.split("::");
-  const groups = head === "" ? [] : head.split(":");
-  const zeros = tail === undefined ? 0 : 8 - groups.length - (tail === "" ? 0 : tail.split(":").length);
-  return [...groups, ...Array.from({ length: Math.max(0, zeros) }, () => "0")].slice(0, 4).join(":");
 }

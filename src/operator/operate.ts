@@ -1,4 +1,4 @@
-// The entry for operators: the API and the console. Both share one count of wrong tokens per address, and one audit log.
+// The entry for operators: the API and the console. Both share one count of wrong tokens per network, and one audit log.
 
 import type { OperatorAccess } from "../config/operators.ts";
 import type { Config } from "../config/resolved.ts";

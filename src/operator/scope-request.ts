@@ -5,6 +5,7 @@ import * as v from "valibot";
 
 import type { Route } from "../config/resolved.ts";
 import { scopeNames, scopePartName } from "../config/scope-part.ts";
+import { canonicalAddress } from "../http/client-address.ts";
 import type { ScopeValues } from "../http/scope.ts";
 import type { Parsed } from "./list-request.ts";
 import type { ScopeForgetting } from "./operator.ts";
@@ -21,11 +22,18 @@ export function parseScopeRequest(json: unknown): Parsed<Omit<ScopeForgetting, "
     const remedy = "Write preview: true to count them, then confirm: true instead to forget them.";
     return { ok: false, reason: `All records of the caller would be forgotten. ${remedy}` };
   }
-  const values = new Map(Object.entries(scope).map(([name, value]) => [partName(name), value?.trim() ?? null]));
+  const values = new Map(Object.entries(scope).map(([name, value]) => partOf(name, value)));
   return {
     ok: true,
     value: { scope: values, reason, isPreview: preview, includesUnknown: includeUnknown, cursor },
   };
+}
+
+/** A part as requests have it: an address in one spelling. */
+function partOf(written: string, value: string | null): readonly [string, string | null] {
+  const name = partName(written);
+  const trimmed = value?.trim() ?? null;
+  return [name, name === "ip" && trimmed !== null ? canonicalAddress(trimmed) : trimmed];
 }
 
 /** The names of headers have no case. */

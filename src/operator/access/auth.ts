@@ -5,6 +5,7 @@ import { type AccessRules, type OperatorAccess, roleOf } from "../../config/oper
 import type { OperatorProof, Role } from "../../core/audit.ts";
 import type { OperatorProblem } from "../../core/operator-problem.ts";
 import type { Problem } from "../../core/problem.ts";
+import { CLIENT_ADDRESS } from "../../http/client-address.ts";
 import type { JwtProver } from "../../http/identity-jwt.ts";
 import { bearerToken, type Key, TokenAuth } from "../../http/token-auth.ts";
 
@@ -100,7 +101,7 @@ export function assertionOf(headers: Headers): string {
 }
 
 export function addressOf(headers: Headers): string {
-  return headers.get("cf-connecting-ip") ?? "local";
+  return headers.get(CLIENT_ADDRESS) ?? "local";
 }
 
 /**

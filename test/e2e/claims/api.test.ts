@@ -180,7 +180,7 @@ describe("a token", () => {
     expect(elsewhere.status).toBe(401);
   });
 
-  it("that is wrong too often is refused for a minute, as is the right one from there", async () => {
+  it("that is wrong too often is throttled for a minute, and the right one from there goes on", async () => {
     const wrong = { token: "x".repeat(40) };
     for (let times = 0; times < 10; times += 1) {
       expect((await scene.ask("mail", "{}", wrong)).status).toBe(401);
@@ -188,9 +188,33 @@ describe("a token", () => {
     const throttled = await scene.ask("mail", "{}", wrong);
     expect(throttled).toMatchObject({ status: 429, code: "consumer-throttled" });
     expect(Number(throttled.headers.get("retry-after"))).toBeGreaterThan(50);
-    expect((await scene.ask("mail", "{}", { token: MAIL_TOKEN })).status).toBe(429);
-    // Another group's consumers at the same address go on.
-    expect((await scene.ask("billing", { claims: [freshClaim()] })).status).toBe(200);
+    expect((await scene.ask("mail", { claims: [freshClaim()] }, { token: MAIL_TOKEN })).status).toBe(200);
+    // Each isolate counts for itself, and a new one begins at nothing.
+    await scene.crash();
+  });
+
+  it.each([
+    ["wrong", "x".repeat(40)],
+    ["right for another group", BILLING_TOKEN],
+  ])("that is %s tells nobody which groups exist", async (_, token) => {
+    const statuses: number[][] = [];
+    for (const groups of [["mail"], ["no-such-group"], ["no", "such", "groups"]]) {
+      const told: number[] = [];
+      for (let times = 0; times < 12; times += 1) {
+        told.push((await scene.ask(groups[times % groups.length] ?? "", "{}", { token })).status);
+      }
+      statuses.push(told);
+      await scene.crash();
+    }
+    const [exists, ...others] = statuses;
+    expect(exists).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
+    for (const other of others) expect(other).toEqual(exists);
+  });
+
+  it("counts together whatever group is named, so that the groups in between do not show which exist", async () => {
+    const token = "x".repeat(40);
+    for (let times = 0; times < 10; times += 1) await scene.ask("no-such-group", "{}", { token });
+    expect((await scene.ask("mail", "{}", { token })).status).toBe(429);
     await scene.crash();
   });
 });

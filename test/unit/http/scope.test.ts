@@ -107,7 +107,11 @@ describe("readScope", () => {
   });
 
   it("takes the caller's address from Cloudflare's own header", () => {
-    expect(valuesOf({ "cf-connecting-ip": "2001:db8::1" }, [{ kind: "ip" }])).toEqual(["ip", "2001:db8::1"]);
+    const address = (text: string): ScopeValues => valuesOf({ "cf-connecting-ip": text }, [{ kind: "ip" }]);
+    expect(address("2001:db8::1")).toEqual(["ip", "2001:db8:0:0:0:0:0:1"]);
+    // Proxies write one client in several ways.
+    expect(address("2001:DB8:0::1")).toEqual(address("2001:db8::1"));
+    expect(address("::ffff:192.0.2.1")).toEqual(address("192.0.2.1"));
   });
 
   it("distinguishes hosts if the scope says so", () => {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { recordId } from "../../../src/core/units.ts";
 import { countFor } from "../../../src/http/new-keys.ts";
-import { CLIENT_ADDRESS } from "../../../src/http/scope.ts";
+import { CLIENT_ADDRESS } from "../../../src/http/client-address.ts";
 import { type Limiter, NewKeys } from "../../../src/shard/new-keys.ts";
 import { Timers } from "../../../src/shard/timers.ts";
 
@@ -107,4 +107,15 @@ describe("the caller", () => {
       expect(await callerOf(scope, "192.0.2.7")).not.toBe(await callerOf(scope, "192.0.2.8"));
     },
   );
+
+  it.each([
+    ["where it is the scope", (address: string) => callerOf(["ip", address], "192.0.2.7")],
+    ["where the scope shows nobody", (address: string) => callerOf([], address)],
+  ])("is a whole network of IPv6, and one address of IPv4, %s", async (_, named) => {
+    const neighbours = Array.from({ length: 100 }, (_value, at) => `2001:db8:1:2::${at.toString(16)}`);
+    expect(new Set(await Promise.all(neighbours.map(named))).size).toBe(1);
+    expect(await named("2001:db8:1:2::1")).not.toBe(await named("2001:db8:1:3::1"));
+    expect(await named("192.0.2.1")).not.toBe(await named("192.0.2.2"));
+    expect(await named("::ffff:192.0.2.1")).not.toBe(await named("::ffff:192.0.2.2"));
+  });
 });
