@@ -1,7 +1,7 @@
 // `onceway serve`: runs the gateway of a configuration on plain workerd, with its records on this machine's disk. It checks the
 // configuration, locks the state directory, bundles the Worker and runs it. It starts nothing if the configuration is invalid.
 
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 import { inLanguage, type Language } from "../cli/findings/findings.ts";
@@ -83,9 +83,11 @@ async function serve(options: ServeOptions): Promise<number> {
   if (plan === null) return FAILED;
   const signals = stopSignals(process, () => performance.now());
   const stateDir = resolve(options.state);
+  // workerd inherits it: the databases are its files.
+  process.umask(0o077);
   try {
-    // Only this user may read the records, because they contain the origin's responses.
-    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+    mkdirSync(stateDir, { recursive: true });
+    closeToOthers(stateDir);
     const lock = lockState(stateDir, "choose another directory with --state");
     lock.note(`process ${process.pid}`);
     const configPath = await prepare(plan, stateDir, options);
@@ -113,6 +115,15 @@ async function serve(options: ServeOptions): Promise<number> {
     console.error(messageOf(error));
     return FAILED;
   }
+}
+
+/**
+ * Only this user may read the records, because they contain callers' credentials and the origin's responses, and only this user may
+ * lock them. A directory that another user has made (a container's volume, for example) stays as it is: what is created in it is closed.
+ */
+function closeToOthers(directory: string): void {
+  const { uid, mode } = statSync(directory);
+  if (uid === process.getuid?.() && (mode & 0o077) !== 0) chmodSync(directory, mode & 0o700);
 }
 
 interface Plan {
@@ -169,6 +180,7 @@ async function prepare({ hosting, secrets }: Plan, stateDir: string, options: Se
   await bundleInto(modulesDir, hosting.main, hosting.compatibility);
   const objectsDir = join(stateDir, "objects");
   mkdirSync(objectsDir, { recursive: true });
+  closeToOthers(objectsDir);
   const names = Object.keys(secrets.values);
   const text = await workerdConfig({
     modulesDir,

@@ -3,7 +3,7 @@
 // however they end, and it outlasts this process if workerd does.
 
 import { spawnSync } from "node:child_process";
-import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, fchmodSync, fstatSync, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 export interface StateLock {
@@ -22,7 +22,9 @@ export class NoFlock extends Error {}
  */
 export function lockState(stateDir: string, alternative: string): StateLock {
   const path = join(stateDir, "lock");
-  const fd = openSync(path, "a+");
+  const fd = openSync(path, "a+", 0o600);
+  // Whoever can open the file can take the lock, and so keep the gateway from starting.
+  if (fstatSync(fd).uid === process.getuid?.()) fchmodSync(fd, 0o600);
   // The lock belongs to the open file, not to the process that took it, so it survives the exit of this `flock` command.
   const { status, error } = spawnSync("flock", ["-n", "3"], { stdio: ["ignore", "ignore", "ignore", fd] });
   if (error !== undefined) {

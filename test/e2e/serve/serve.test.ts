@@ -1,5 +1,8 @@
 // The gateway on plain workerd, as `npm run serve` starts it: what its users rely on when processes end in any way.
 
+import { statSync } from "node:fs";
+import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { freshKey } from "../../support/http.ts";
@@ -45,6 +48,24 @@ it("answers, replays, and reports that it is healthy", async () => {
   gateway.signal("SIGTERM");
   expect(await gateway.exited).toBe(0);
   expect(await serve(["health", "--port", port]).exited).toBe(1);
+});
+
+it("lets no other user read its state or take its lock, in a directory that was open to all", async () => {
+  const { args, stateDir } = await deployment();
+  // As systemd makes it without StateDirectoryMode, with what a gateway under the usual umask has left.
+  await mkdir(join(stateDir, "objects"), { recursive: true });
+  await writeFile(join(stateDir, "lock"), "");
+  for (const path of ["", "objects"]) await chmod(join(stateDir, path), 0o755);
+  await chmod(join(stateDir, "lock"), 0o644);
+  const umask = process.umask(0o022);
+  const gateway = serve(args);
+  process.umask(umask);
+  const { url } = await gateway.listening();
+  expect((await send(url, { path: "/pay", key: freshKey() })).status).toBe(201);
+  const files = await readdir(stateDir, { recursive: true });
+  const readable = ["", ...files].filter((path) => (statSync(join(stateDir, path)).mode & 0o077) !== 0);
+  expect(readable).toEqual([]);
+  expect(files.some((path) => path.endsWith(".sqlite"))).toBe(true);
 });
 
 it("restarts a killed workerd on the same port, and with hold the lost attempt is never repeated", async () => {

@@ -43,3 +43,10 @@ it("the unit starts each process where HAProxy looks for it", () => {
     );
   }
 });
+
+it("both units keep the state from other users", () => {
+  const page = readFileSync(new URL("../../../src/serve/README.md", import.meta.url), "utf8");
+  for (const unit of [read("onceway@.service"), page]) {
+    expect(unit).toMatch(/^StateDirectory=onceway\S*\nStateDirectoryMode=0700\nUMask=0077$/m);
+  }
+});
