@@ -1,5 +1,6 @@
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
+import { PROGRAM_TAGS, SkippedPrograms } from "./test/support/programs.ts";
 
 /** In short among the others, whole in the project `long`. */
 const SHORTENED = [
@@ -38,7 +39,6 @@ const filesOf = (names: readonly string[]): string[] => names.map((name) => `tes
 
 const e2e = {
   expect: expectation,
-  globalSetup: ["test/support/chromium.ts", "test/support/prometheus.ts", "test/support/proxies.ts"],
   testTimeout: 120_000,
   hookTimeout: 120_000,
 };
@@ -46,6 +46,8 @@ const e2e = {
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    reporters: ["default", new SkippedPrograms()],
+    tags: [...PROGRAM_TAGS],
     projects: [
       {
         // The pure parts, and what runs in Node: no platform needed.

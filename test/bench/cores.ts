@@ -1,7 +1,7 @@
 // What a second process brings: first requests through HAProxy to one process and to two, and to one without HAProxy, in
 // interleaved rounds. The load generator and the origin run on the same cores, so the processor time of each request says
 // what the throughput cannot. `npm run bench -- cores [--rounds 9] [--seconds 2] [--warm-up 12]`; `test/bench/install.sh` and
-// `test/support/install-proxies.sh` once before.
+// `npm run setup` once before.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { cpus } from "node:os";

@@ -2,10 +2,11 @@
 // so it is not killed; its consumers are.
 
 import { type ProcessGroup, spawnGroup } from "../support/process-group.ts";
+import { programPath } from "../support/programs.ts";
 
 export async function startKafka(dir: string): Promise<{ readonly port: number; readonly group: ProcessGroup }> {
   // It lives as long as its input.
-  const command = "tail -f /dev/null | kcat -P -b x:1 -t boot -X test.mock.num.brokers=1 -d mock";
+  const command = `tail -f /dev/null | ${programPath("kcat")} -P -b x:1 -t boot -X test.mock.num.brokers=1 -d mock`;
   const found = Promise.withResolvers<number>();
   const onOutput = (text: string): void => {
     const port = /bootstrap\.servers=127\.0\.0\.1:(\d+)/.exec(text)?.[1];

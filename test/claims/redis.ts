@@ -3,6 +3,7 @@
 import { type Socket, connect } from "node:net";
 import { freePort } from "../support/ports.ts";
 import { type ProcessGroup, spawnGroup } from "../support/process-group.ts";
+import { programPath } from "../support/programs.ts";
 
 export type Reply = string | number | null | readonly Reply[];
 
@@ -82,7 +83,7 @@ export async function startRedis(dir: string): Promise<{ readonly port: number; 
   const args = ["--port", String(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no"];
   const ready = Promise.withResolvers<void>();
   const onOutput = (text: string): void => void (text.includes("Ready to accept") && ready.resolve());
-  const group = await spawnGroup("redis-server", args, { cwd: dir, env: process.env, onOutput });
+  const group = await spawnGroup(programPath("redis"), args, { cwd: dir, env: process.env, onOutput });
   await Promise.race([ready.promise, group.exited]);
   if (group.hasExited()) throw new Error(`redis-server did not start:\n${group.output()}`);
   return { port, group };

@@ -1,49 +1,12 @@
-// The Prometheus that the metrics are tested with: the real one, as a process that scrapes a gateway over loopback and keeps what
-// it reads in a folder of its own. `npm test` on a fresh machine unpacks it where it may (as root, on Debian); elsewhere the
-// tests fail with the command to run. This file's default export is a global set-up of the e2e project.
+// The Prometheus that the metrics are tested with (`npm run setup`): the real one, as a process that scrapes a gateway over loopback
+// and keeps what it reads in a folder of its own.
 
-import { execFileSync, spawn } from "node:child_process";
-import { accessSync, constants } from "node:fs";
+import { spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import * as v from "valibot";
-
-const SCRIPT = fileURLToPath(new URL("install-prometheus.sh", import.meta.url));
-const UNPACKED = fileURLToPath(new URL("../../node_modules/.cache/onceway-prometheus", import.meta.url));
-
-export default function installMissing(): void {
-  if (find("prometheus") !== null || process.getuid?.() !== 0 || !isExecutable("/usr/bin/apt-get")) return;
-  try {
-    execFileSync(SCRIPT, [UNPACKED], { stdio: "inherit" });
-  } catch {
-    // The tests that need Prometheus fail with the reason.
-  }
-}
-
-/** The path of `prometheus` or `promtool`. Throws with the command to run if it is missing. */
-export function prometheusProgram(name: "prometheus" | "promtool"): string {
-  const path = find(name);
-  if (path !== null) return path;
-  throw new Error(
-    `The metrics are tested with Prometheus, and there is none: run test/support/install-prometheus.sh node_modules/.cache/onceway-prometheus, or install it (${name} is looked for in /usr/bin and /usr/local/bin).`,
-  );
-}
-
-function find(name: string): string | null {
-  const places = [join(UNPACKED, "usr/bin"), "/usr/bin", "/usr/local/bin"];
-  return places.map((place) => join(place, name)).find(isExecutable) ?? null;
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
+import { programPath } from "./programs.ts";
 
 export interface Series {
   readonly labels: Readonly<Record<string, string>>;
@@ -78,7 +41,7 @@ export interface ScrapeTarget {
 
 /** Listens on a free port of the loopback address only. */
 export async function startPrometheus({ url, path, token, everyMs, rules }: ScrapeTarget): Promise<Prometheus> {
-  const program = prometheusProgram("prometheus");
+  const program = programPath("prometheus");
   const dir = await mkdtemp(join(tmpdir(), "onceway-prometheus-"));
   // JSON is YAML.
   const config = {

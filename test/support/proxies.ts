@@ -1,36 +1,17 @@
-// Real proxies in front of a gateway, with the very lines that src/serve/README.md prints. `npm test` on a fresh machine installs them
-// where it may (as root, on Debian); elsewhere the tests fail with the command to run. This file's default export is part
-// of the e2e project's global set-up.
+// Real proxies (`npm run setup`) in front of a gateway, with the very lines that src/serve/README.md prints.
 
-import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort, untilAnswers } from "./ports.ts";
 import { spawnGroup } from "./process-group.ts";
+import { programPath } from "./programs.ts";
 
-const SCRIPT = fileURLToPath(new URL("install-proxies.sh", import.meta.url));
 const README = new URL("../../src/serve/README.md", import.meta.url);
 const PROCESSES = new URL("../../src/serve/processes/", import.meta.url);
 
 export type ProxyKind = "nginx" | "haproxy";
-
-const PROGRAMS: Readonly<Record<ProxyKind, string>> = { nginx: "/usr/sbin/nginx", haproxy: "/usr/sbin/haproxy" };
-
-/** Which the same script installs, for test/claims. */
-const BROKERS = ["/usr/bin/redis-server", "/usr/bin/kcat"];
-
-export default function installMissing(): void {
-  const isInstalled = [...Object.values(PROGRAMS), ...BROKERS].every((program) => existsSync(program));
-  if (isInstalled || process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return;
-  try {
-    execFileSync(SCRIPT, { stdio: "inherit" });
-  } catch {
-    // The tests that need them say so.
-  }
-}
 
 /** What differs between the example in src/serve/README.md and a test on loopback. */
 export interface ProxyPlaces {
@@ -99,10 +80,7 @@ async function runFile(
   port: number,
   operatorPort: number,
 ): Promise<Proxy> {
-  const program = PROGRAMS[kind];
-  if (!existsSync(program)) {
-    throw new Error(`The gateway is tested behind ${kind}, and there is none: run test/support/install-proxies.sh.`);
-  }
+  const program = programPath(kind);
   const dir = await mkdtemp(join(tmpdir(), `onceway-${kind}-`));
   const file = join(dir, "proxy.conf");
   await writeFile(file, textOf(dir));

@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // Pages of other origins in Chromium: what their scripts can read through `cors`, with `fetch` alone and with `onceway/client` as
 // npm installs it. Effects are counted at the origin.
 

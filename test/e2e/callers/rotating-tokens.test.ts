@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // Tokens that expire before their records do, on a route whose scope is the token: operators are told once, in the log, in the health answer
 // and in the console.
 

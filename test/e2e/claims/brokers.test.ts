@@ -1,3 +1,5 @@
+// @module-tag needs/redis
+// @module-tag needs/kcat
 // Real brokers in front of claims: Redis Streams, and Kafka's protocol. Consumers are killed and stopped, and effects are counted in another
 // process (test/claims/run.ts is the long form).
 

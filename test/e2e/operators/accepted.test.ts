@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // Accepted requests that wait for their next attempt, as operators see and handle them: in the API, in the console, on the command
 // line. What was stored to be sent is shown nowhere, because it carries the caller's credential.
 

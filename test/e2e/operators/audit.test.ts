@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // Operators by name, and the audit log: in the API, on the command line and in the console.
 
 import { randomBytes } from "node:crypto";

@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // Access to the console: tokens, sessions, forged forms of other origins, read-only tokens.
 
 import { withoutInstance } from "../../support/instance.ts";

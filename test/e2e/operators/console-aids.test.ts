@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // What makes the console quick to use: tiles that lead to what they count, text that a button copies, times in the operator's zone,
 // and a day in charts.
 

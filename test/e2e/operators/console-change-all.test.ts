@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // All records that a filter matches are changed in the console: previewed first, in a real browser without script, and closed to those
 // who may only read.
 

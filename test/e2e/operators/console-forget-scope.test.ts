@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // Forgetting a caller in the console: counted first, in a real browser, and closed to those who may only read.
 
 import type { Browser } from "playwright-core";

@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // Events and claims in the console, in a real browser in front of a real gateway: what is left is shown, counted, sent again and
 // dropped, by administrators alone; every page is accessible.
 

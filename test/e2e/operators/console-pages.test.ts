@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // Every page of the console in a browser: accessible in light, in dark and on a phone, without browser errors, without requests
 // to other hosts, up to date without a reload, and safe whatever keys and responses contain.
 

@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // The form for a response is filled in from a success on the same route: status and type at once, another request's body only when
 // somebody asks, marked, confirmed and audited; and nothing from or for a sealed record.
 

@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // Which gateway the console shows: host and environment are on every page and beside every button that changes a record.
 
 import { afterAll, beforeAll, expect, it } from "vitest";

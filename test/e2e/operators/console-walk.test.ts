@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // A new operator's way through the console: the origin is killed during a call, its key is shown as unknown, the operator
 // decides, and the retry gets the result. With a mouse, with the keyboard alone, and without the script.
 

@@ -1,3 +1,5 @@
+// @module-tag needs/prometheus
+// @module-tag needs/promtool
 // A real Prometheus reads the metrics: after a known load, `increase()` equals what the origin and the client have counted,
 // also for the first requests and across restarts. Prometheus also reads the dashboard's queries and the alert rules.
 
@@ -13,7 +15,8 @@ import { ATTEMPT_VERDICTS } from "../../../src/core/timeline.ts";
 import { BOUNDS_MS } from "../../../src/traffic/histogram.ts";
 import { ASK_ANSWERS } from "../../../src/traffic/route-counters.ts";
 import { freshKey } from "../../support/http.ts";
-import { type Prometheus, prometheusProgram, type Series, startPrometheus } from "../../support/prometheus.ts";
+import { programPath } from "../../support/programs.ts";
+import { type Prometheus, type Series, startPrometheus } from "../../support/prometheus.ts";
 import { type Client, clientOf, until } from "../support/scene.ts";
 import { BASE, type OperatorScene, READ_TOKEN, startOperatorScene } from "../support/operator-scene.ts";
 
@@ -79,7 +82,7 @@ const REQUESTS = 385;
 const COUNTED = { first: 100, replay: 200, mismatch: 40, refused: 25, "key-missing": 15 };
 
 function promtool(...args: readonly string[]): string {
-  return execFileSync(prometheusProgram("promtool"), args, { encoding: "utf8" });
+  return execFileSync(programPath("promtool"), args, { encoding: "utf8" });
 }
 
 describe("Prometheus", () => {

@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // The list of records over several shards, as operators read it: newest first, by time, forward and back, with totals, in the API, on
 // the command line and in the console. And a list of so many records that it is read in parts.
 

@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // An operator when one shard of four fails: API, console and command line show everything that the others hold, and name the
 // failing shard wherever its data is missing.
 

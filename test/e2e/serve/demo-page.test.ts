@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // The demo's page in a real browser: each button sends real requests through a real gateway, and the API that two of them kill is a
 // real process. What the page says is compared with what the API has counted.
 

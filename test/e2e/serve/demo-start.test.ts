@@ -12,7 +12,7 @@ import { blockWith } from "../../support/docs.ts";
 import { freshKey } from "../../support/http.ts";
 import { startOrigin } from "../../support/origin.ts";
 import { freePort } from "../../support/ports.ts";
-import { prometheusProgram } from "../../support/prometheus.ts";
+import { programPath } from "../../support/programs.ts";
 import { projectDir } from "../../support/wrangler.ts";
 import { clientOf, until } from "../support/scene.ts";
 
@@ -145,12 +145,12 @@ describe("the documentation's commands", () => {
     }
   });
 
-  it("scrape metrics: Prometheus reads the configuration", async () => {
+  it("scrape metrics: Prometheus reads the configuration", { tags: "needs/promtool" }, async () => {
     const file = join(await stateFolder(), "prometheus.yml");
     await writeFile(file, blockWith("src/traffic/README.md", "scrape_configs"));
     // Not the token's file, which is the reader's.
     const args = ["check", "config", "--syntax-only", file];
-    const { stdout } = await promisify(execFile)(prometheusProgram("promtool"), args);
+    const { stdout } = await promisify(execFile)(programPath("promtool"), args);
     expect(stdout).toContain("SUCCESS");
   });
 });

@@ -1,3 +1,4 @@
+// @module-tag needs/haproxy
 // Two processes of one gateway behind Debian's HAProxy, with the files of src/serve/processes: a key belongs to one process,
 // whatever happens to that process.
 

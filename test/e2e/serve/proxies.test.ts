@@ -1,3 +1,5 @@
+// @module-tag needs/haproxy
+// @module-tag needs/nginx
 // Operators behind real proxies, in the two ways that src/serve/README.md describes: a listener of their own, with its very lines, and a
 // rule for their path. Every form of attack goes through the proxy, and to the gateway itself.
 

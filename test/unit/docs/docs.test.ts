@@ -237,6 +237,8 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npx onceway serve --operator-port 8788": ["test/e2e/serve/serve-configuration.test.ts", "--operator-port"],
   "npm ci && npm test": ["test/check.ts", '"vitest", "run"'],
   "npm run test:long": ["test/check.ts", "options.long"],
+  "npm run test:all": ["test/check.ts", '"vitest", "run"'],
+  "npm run setup": [".ci/run", "npm run setup -- --yes"],
   "ONCEWAY_STALLS=800 npx vitest run --project e2e": {
     notRun: "it runs the tests themselves, on a machine that is made slow",
   },
