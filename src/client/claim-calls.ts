@@ -2,6 +2,7 @@
 // it has the same attempt id.
 
 import { ClaimFailed } from "./claim-errors.ts";
+import { exactJson } from "./exact-json.ts";
 import { type Backoff, parseRetryAfter, pauseMs } from "./pause.ts";
 import type { Clock, Fetch } from "./settings.ts";
 
@@ -28,13 +29,34 @@ export interface ClaimCalls extends Backoff {
 /** @throws {ClaimFailed} if the gateway refuses, or gives no answer in all tries. */
 export function callClaims<Result>(calls: ClaimCalls, operation: string, entry: object): Promise<ClaimAnswer<Result>> {
   const path = operation === "" ? "" : `/${operation}`;
-  const read = (json: unknown): ClaimAnswer<Result> | null => answerIn<Result>(json);
-  return repeated(calls, path, { method: "POST", body: JSON.stringify({ claims: [entry] }) }, read);
+  return repeated(calls, path, postOf(entry), answerIn<Result>, (failed, tries) => failed.again && tries < calls.tries);
+}
+
+/**
+ * Says how an attempt ended, until the gateway has heard it or `until` has come. A refusal may be one of now (the group's token is being
+ * changed, the gateway deployed), so it ends the tries only if the entry itself is refused.
+ *
+ * @throws {ClaimFailed} if the entry is refused, or the time is over.
+ */
+export function endClaim(calls: ClaimCalls, operation: string, entry: object, until: number): Promise<ClaimAnswer> {
+  const mayRepeat = (failed: Failed): boolean => !isRefusedEntry(failed.failed) && calls.clock.now() < until;
+  return repeated(calls, `/${operation}`, postOf(entry), answerIn, mayRepeat);
+}
+
+/** Whether the gateway, or a proxy before it, takes no such entry. */
+export function isRefusedEntry({ code, status }: ClaimFailed): boolean {
+  return code === "claim-invalid" || status === 413;
+}
+
+function postOf(entry: object): RequestInit {
+  return { method: "POST", body: JSON.stringify({ claims: [entry] }) };
 }
 
 /** @throws {ClaimFailed} as above. */
 export async function askPosition(calls: ClaimCalls, query: URLSearchParams): Promise<number | null> {
-  const { next } = await repeated(calls, `/positions?${query.toString()}`, { method: "GET" }, positionIn);
+  const path = `/positions?${query.toString()}`;
+  const mayRepeat = (failed: Failed, tries: number): boolean => failed.again && tries < calls.tries;
+  const { next } = await repeated(calls, path, { method: "GET" }, positionIn, mayRepeat);
   return next;
 }
 
@@ -43,17 +65,22 @@ async function repeated<Answer>(
   path: string,
   init: RequestInit,
   read: (json: unknown) => Answer | null,
+  mayRepeat: (failed: Failed, tries: number) => boolean,
 ): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const tried = await tryOnce(calls, path, init, read);
     if ("answer" in tried) return tried.answer;
-    if (!tried.again || tries >= calls.tries) throw tried.failed;
-    const ms = pauseMs(calls, tries, tried.retryAfterMs, calls.clock.random());
+    if (!mayRepeat(tried, tries)) throw tried.failed;
+    // No pause outlasts a lock that is running out, whatever `Retry-After` says.
+    const ms = Math.min(calls.maxPauseMs, pauseMs(calls, tries, tried.retryAfterMs, calls.clock.random()));
     await new Promise<void>((resolve) => {
       calls.clock.after(ms, resolve);
     });
   }
 }
+
+/** Request Timeout, Too Early, Too Many Requests: of proxies, and of the gateway while wrong tokens come from this address. */
+const TRY_LATER: ReadonlySet<number> = new Set([408, 425, 429]);
 
 interface Failed {
   readonly failed: ClaimFailed;
@@ -73,16 +100,18 @@ async function tryOnce<Answer>(
   const stop = calls.clock.after(calls.tryMs, () => controller.abort());
   try {
     const response = await calls.fetch(url, { ...init, headers, signal: controller.signal });
-    const json: unknown = await response.json();
+    const json: unknown = response.ok ? await response.json() : await response.json().catch(() => null);
     const answer = response.ok ? read(json) : null;
     if (answer !== null) return { answer };
     const code = codeIn(json);
     const retryAfterMs = parseRetryAfter(response.headers.get("retry-after"), calls.clock.now());
     // An answer that says "unavailable" is one to ask for again.
-    const again = response.ok || response.status >= 500;
-    return { failed: new ClaimFailed(`${url}: ${code ?? response.status}`, code), again, retryAfterMs };
+    const { status } = response;
+    const again = response.ok || status >= 500 || TRY_LATER.has(status);
+    return { failed: new ClaimFailed(`${url}: ${code ?? status}`, { code, status }), again, retryAfterMs };
   } catch (error) {
-    return { failed: new ClaimFailed(`${url}: no answer`, null, error), again: true, retryAfterMs: null };
+    const failed = new ClaimFailed(`${url}: no answer`, { code: null, status: null, cause: error });
+    return { failed, again: true, retryAfterMs: null };
   } finally {
     stop();
   }
@@ -112,26 +141,30 @@ function codeIn(read: unknown): string | null {
 }
 
 /**
- * The digest by which the gateway tells a redelivery from another operation under the same key: SHA-256, in hexadecimal, of text and bytes as they are, of anything else as JSON with its
- * members sorted.
+ * The digest by which the gateway tells a redelivery from another operation under the same key: SHA-256, in hexadecimal, of text and bytes
+ * as they are, of anything else as JSON with its members sorted.
+ *
+ * @throws {TypeError} if the payload is neither text nor bytes, and JSON does not say exactly what it is.
  */
 export async function payloadHash(payload: unknown): Promise<string> {
-  const bytes = payload instanceof Uint8Array ? new Uint8Array(payload) : new TextEncoder().encode(textOf(payload));
+  const bytes = bytesOf(payload) ?? new TextEncoder().encode(textOf(payload));
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Producers write the members of an object in any order. */
-function textOf(payload: unknown): string {
-  if (typeof payload === "string") return payload;
-  const text: unknown = JSON.stringify(payload, (_name, value: unknown) => sorted(value));
-  if (typeof text !== "string") throw new TypeError("The payload has no JSON form. Give text, bytes or JSON.");
-  return text;
+/** A copy, because memory that is shared has no digest. `null`: the payload is not bytes. */
+function bytesOf(payload: unknown): Uint8Array<ArrayBuffer> | null {
+  if (ArrayBuffer.isView(payload)) {
+    return Uint8Array.from(new Uint8Array(payload.buffer, payload.byteOffset, payload.byteLength));
+  }
+  const isShared = typeof SharedArrayBuffer !== "undefined" && payload instanceof SharedArrayBuffer;
+  return isShared || payload instanceof ArrayBuffer ? Uint8Array.from(new Uint8Array(payload)) : null;
 }
 
-function sorted(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const members: [string, unknown][] = Object.entries(value);
-  members.sort(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(members);
+function textOf(payload: unknown): string {
+  if (typeof payload !== "string") return exactJson(payload);
+  // Half of a surrogate pair has no bytes: each would be encoded alike.
+  if (/[\ud800-\udfff]/u.test(payload))
+    throw new TypeError("The payload is no valid text: it has half a surrogate pair.");
+  return payload;
 }

@@ -46,14 +46,23 @@ export class NothingHappened extends Error {
   override readonly name = "NothingHappened";
 }
 
-/** The gateway refused the request, or cannot be reached. Nothing was claimed, or what was claimed ends with its lock. */
+/**
+ * The gateway refused the request, or cannot be reached. The handler was not called. A claim whose answer was lost may hold the key until
+ * its lock ends.
+ */
 export class ClaimFailed extends Error {
   override readonly name = "ClaimFailed";
-  /** The gateway's code, such as `consumer-unauthorized`; `null` if there was no answer. */
+  /** The gateway's code, such as `consumer-unauthorized`; `null` if the answer had none, or there was no answer. */
   readonly code: string | null;
+  /** The status of the answer; `null` if there was none. */
+  readonly status: number | null;
 
-  constructor(message: string, code: string | null, cause?: unknown) {
+  constructor(
+    message: string,
+    { code, status, cause }: { readonly code: string | null; readonly status: number | null; readonly cause?: unknown },
+  ) {
     super(message, { cause });
     this.code = code;
+    this.status = status;
   }
 }

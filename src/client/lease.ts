@@ -1,9 +1,10 @@
-// Keeps a claim while its handler works: extends the lock at half its time, and tells the handler to stop while there is time left.
+// Keeps a claim while its handler works, and until the gateway has heard how it ended: extends the lock at half its time, and tells the
+// handler to stop while there is time left.
 //
-//   claimed                extended at ½           told to stop, unless extended: at ⅘          the lock ends
-//     ├───────────────────────┼──────────────────────────────┼───────────────────────────────────┤
+//   claimed                extended at ½           told to stop, unless extended: at ⅘          the lock ends     its end is said until
+//     ├───────────────────────┼──────────────────────────────┼───────────────────────────────────┼───────────────────────────┤
 
-import { type ClaimAnswer, type ClaimCalls, callClaims } from "./claim-calls.ts";
+import { type ClaimAnswer, type ClaimCalls, callClaims, endClaim } from "./claim-calls.ts";
 import { Superseded } from "./claim-errors.ts";
 
 /** The part of the lock that is left when the handler is told to stop. */
@@ -11,6 +12,12 @@ const MARGIN = 0.2;
 
 /** After an extension that failed, another is tried after this part of the lock. */
 const AGAIN = 0.1;
+
+/**
+ * After the lock has ended, an attempt's end is said for as long again, and for this long at least: a gateway that was away takes it as
+ * long as no other attempt has begun.
+ */
+const MIN_BEYOND_MS = 30_000;
 
 /** What names the attempt in every call. */
 export interface ClaimName {
@@ -23,6 +30,10 @@ export class Lease {
   readonly #name: ClaimName;
   readonly #controller = new AbortController();
   #stopTimers: readonly (() => void)[] = [];
+  /** As far as this side knows. */
+  #endsAt = 0;
+  #lockMs = 0;
+  #hasHandlerEnded = false;
   #isOver = false;
 
   /** `sentAt`: when the claim was sent, since its lock may have begun then. */
@@ -37,8 +48,19 @@ export class Lease {
     return this.#controller.signal;
   }
 
-  /** To be called when the handler has ended. */
-  end(): void {
+  /**
+   * To be called when the handler has ended: says so, again and again, while the lock goes on being extended, so that no other attempt
+   * begins. Rejects when the lock has ended, and as much time again, or when the gateway refuses the entry.
+   */
+  async end(operation: "complete" | "release", entry: object): Promise<ClaimAnswer> {
+    this.#hasHandlerEnded = true;
+    const beyondMs = Math.max(this.#lockMs, MIN_BEYOND_MS);
+    const until = Math.max(this.#endsAt, this.#calls.clock.now()) + beyondMs;
+    return endClaim(this.#calls, operation, entry, until);
+  }
+
+  /** Nothing more is to be said. */
+  close(): void {
     this.#isOver = true;
     this.#stop();
   }
@@ -50,12 +72,14 @@ export class Lease {
 
   #hold(sentAt: number, lockedForMs: number): void {
     this.#stop();
+    this.#endsAt = sentAt + lockedForMs;
+    this.#lockMs = lockedForMs;
     const { clock } = this.#calls;
     const passedMs = clock.now() - sentAt;
     const at = (part: number): number => Math.max(0, part * lockedForMs - passedMs);
     this.#stopTimers = [
       clock.after(at(0.5), () => void this.#extend(lockedForMs)),
-      clock.after(at(1 - MARGIN), () => this.#abort(new Superseded(this.#name.key))),
+      clock.after(at(1 - MARGIN), () => this.#warn()),
     ];
   }
 
@@ -66,7 +90,7 @@ export class Lease {
     const answer = await callClaims({ ...this.#calls, tries: 1 }, "extend", this.#name).catch(() => null);
     if (this.#isOver || this.signal.aborted) return;
     if (answer?.state === "granted") this.#hold(sentAt, lockOf(answer));
-    else if (answer?.state === "superseded") this.#abort(new Superseded(this.#name.key));
+    else if (answer?.state === "superseded") this.#abort();
     else {
       // The margin's timer goes on.
       const again = clock.after(AGAIN * lockedForMs, () => void this.#extend(lockedForMs));
@@ -74,9 +98,15 @@ export class Lease {
     }
   }
 
-  #abort(reason: Superseded): void {
+  /** The lock is about to end. Only a handler can stop; an end that is being said goes on, and so do the extensions. */
+  #warn(): void {
+    if (!this.#hasHandlerEnded) this.#abort();
+  }
+
+  /** No later extension helps: the handler is told to stop, or the lock is lost. */
+  #abort(): void {
     this.#stop();
-    this.#controller.abort(reason);
+    if (!this.#hasHandlerEnded) this.#controller.abort(new Superseded(this.#name.key));
   }
 }
 

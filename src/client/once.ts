@@ -1,8 +1,16 @@
 // Runs a handler at most once for each key: it claims the key at the gateway, keeps the claim while the handler works, and leaves the
 // result, or says what a failure has left.
 
-import { askPosition, callClaims, type ClaimCalls, payloadHash } from "./claim-calls.ts";
+import {
+  askPosition,
+  callClaims,
+  type ClaimAnswer,
+  type ClaimCalls,
+  isRefusedEntry,
+  payloadHash,
+} from "./claim-calls.ts";
 import { ClaimFailed, InDoubt, InFlight, Mismatch, NothingHappened, Superseded } from "./claim-errors.ts";
+import { exactJson } from "./exact-json.ts";
 import { type ClaimName, Lease, lockOf } from "./lease.ts";
 import { type Clock, type Fetch, milliseconds, SYSTEM, whole } from "./settings.ts";
 
@@ -31,8 +39,9 @@ export interface OnceOptions {
   /** Which process this is, for operators. */
   readonly holder?: string;
   /**
-   * Calls of the gateway that fail are made so often.
-   * @defaultValue 4
+   * A claim, and each extension of it, that gets no answer is sent so often. How the attempt ended is said for longer: until the lock has
+   * ended, and as much time again, at least 30 seconds.
+   * @defaultValue 8
    */
   readonly tries?: number;
   /**
@@ -59,19 +68,38 @@ export interface OnceContext {
   readonly signal: AbortSignal;
 }
 
-export interface OnceResult<Result> {
+export type OnceResult<Result> = Completed<Result> | Replayed<Result>;
+
+/** The handler was called. */
+export interface Completed<Result> {
+  readonly replayed: false;
   readonly result: Result;
-  /** Whether it is the result of an earlier attempt, and the handler was not called. */
-  readonly replayed: boolean;
-  /** When it was completed, as ISO 8601; `null`: by this call. */
+  /**
+   * Whether later calls get the result. `false`: it is `undefined`, has more than 64 KiB as JSON, or JSON does not say exactly what it is;
+   * the operation is completed all the same, and later calls get `undefined`.
+   */
+  readonly isKept: boolean;
+  readonly completedAt: null;
+}
+
+/** An earlier attempt has had its result, and the handler was not called. */
+export interface Replayed<Result> {
+  readonly replayed: true;
+  /** What came back from JSON, such as text instead of a `Date`; `undefined` if it was not kept. */
+  readonly result: Result | undefined;
+  readonly isKept: boolean;
+  /** As ISO 8601; `null`: the record has expired, and only its key is remembered. */
   readonly completedAt: string | null;
 }
 
 /**
  * Calls `handler`, unless it has had its result for `key` already. What it throws is thrown on; unless that is a `NothingHappened`, the
- * gateway takes it that the attempt may have had an effect.
+ * gateway takes it that the attempt may have had an effect. It settles when the gateway has heard how the handler ended, or when that is
+ * too late: while the gateway is away, when the lock has ended and as much time again.
  *
- * @param payload what the operation is about: text, bytes or JSON. The same key with another payload is refused.
+ * @param payload what the operation is about: text, bytes (an `ArrayBuffer` or a view of one) or plain JSON. The same key with another payload is
+ * refused.
+ * @throws {TypeError} if the payload is none of these: a `Map`, for example, or an instance of a class without `toJSON`.
  * @throws {InFlight} if another attempt is at work. @throws {Mismatch} if the key was used for another payload.
  * @throws {InDoubt} if an attempt may have taken effect and nobody knows. @throws {Superseded} if the claim was lost meanwhile.
  * @throws {ClaimFailed} if the gateway refuses the call or cannot be reached.
@@ -90,12 +118,23 @@ export async function once<Result>(
   const name = { key, attemptId: crypto.randomUUID(), position };
   const hash = await payloadHash(payload);
   const sentAt = calls.clock.now();
-  const claimed = await callClaims<Result>(calls, "", { ...name, payloadHash: hash, lockMs, holder });
+  const claim = { ...name, payloadHash: hash, lockMs, holder };
+  const claimed = await callClaims<Result>(calls, "", claim).catch(async (error: unknown) => {
+    // It may have been granted, and with "hold" a lock that ends leaves doubt about a handler that was never called.
+    const release = { ...name, effect: "none", reason: "the claim had no answer" };
+    if (isUnanswered(error)) await callClaims({ ...calls, tries: 1 }, "release", release).catch(() => undefined);
+    throw error;
+  });
   switch (claimed.state) {
     case "granted":
-      return run(calls, name, new Lease(calls, name, sentAt, lockOf(claimed)), claimed.attempt ?? 1, handler);
+      return run(name, new Lease(calls, name, sentAt, lockOf(claimed)), claimed.attempt ?? 1, handler);
     case "completed":
-      return { result: claimed.result, replayed: true, completedAt: claimed.completedAt ?? null };
+      return {
+        replayed: true,
+        result: claimed.result,
+        isKept: "result" in claimed,
+        completedAt: claimed.completedAt ?? null,
+      };
     case "in-flight":
       throw new InFlight(key, claimed.retryAfterMs ?? 0);
     case "unknown":
@@ -103,8 +142,16 @@ export async function once<Result>(
     case "mismatch":
       throw new Mismatch(key);
     default:
-      throw new ClaimFailed(`the gateway says ${claimed.state}, which this client does not know`, claimed.state);
+      throw new ClaimFailed(`the gateway says ${claimed.state}, which this client does not know`, {
+        code: claimed.state,
+        status: 200,
+      });
   }
+}
+
+/** Whether the gateway may have done what it was asked. */
+function isUnanswered(error: unknown): boolean {
+  return error instanceof ClaimFailed && (error.status === null || error.status < 300 || error.status >= 500);
 }
 
 /**
@@ -119,28 +166,58 @@ export async function readPosition(options: OnceOptions, stream: string, partiti
 }
 
 async function run<Result>(
-  calls: ClaimCalls,
   name: ClaimName,
   lease: Lease,
   attempt: number,
   handler: (context: OnceContext) => Promise<Result>,
 ): Promise<OnceResult<Result>> {
-  let result: Result;
   try {
-    result = await handler({ attempt, signal: lease.signal });
-  } catch (error) {
-    lease.end();
-    const effect = error instanceof NothingHappened ? "none" : "unknown";
-    // If nobody hears of it, the lock ends, which says the same.
-    await callClaims(calls, "release", { ...name, effect, reason: reasonOf(error) }).catch(() => undefined);
-    throw error;
+    let result: Result;
+    try {
+      result = await handler({ attempt, signal: lease.signal });
+    } catch (error) {
+      const effect = error instanceof NothingHappened ? "none" : "unknown";
+      // If the gateway never hears of it, the lock ends, which says that the outcome is unknown.
+      await lease.end("release", { ...name, effect, reason: reasonOf(error) }).catch(() => undefined);
+      throw error;
+    }
+    const { ended, isKept } = await complete(lease, name, keptForm(result));
+    if (ended.state !== "settled") throw new Superseded(name.key);
+    return { replayed: false, result, isKept, completedAt: null };
+  } finally {
+    lease.close();
   }
-  lease.end();
-  const ended = await callClaims(calls, "complete", { ...name, result }).catch((error: unknown) => {
+}
+
+/** With the result, if it can be kept. The operation took effect: without a completion the next delivery would act again. */
+async function complete(
+  lease: Lease,
+  name: ClaimName,
+  kept: { readonly result?: unknown },
+): Promise<{ readonly ended: ClaimAnswer; readonly isKept: boolean }> {
+  try {
+    const ended = await lease.end("complete", { ...name, ...kept });
+    return { ended, isKept: "result" in kept };
+  } catch (error) {
+    // Whoever is between here and the gateway may take less than the gateway does.
+    if ("result" in kept && error instanceof ClaimFailed && isRefusedEntry(error)) return complete(lease, name, {});
     throw new InDoubt(name.key, error);
-  });
-  if (ended.state !== "settled") throw new Superseded(name.key);
-  return { result, replayed: false, completedAt: null };
+  }
+}
+
+/** The most bytes of a result that the gateway keeps, as JSON. */
+const MAX_RESULT_BYTES = 64 * 1024;
+
+/** The result as later calls get it; without a member: they get none. */
+function keptForm(result: unknown): { readonly result?: unknown } {
+  if (result === undefined) return {};
+  try {
+    exactJson(result);
+    const text = JSON.stringify(result);
+    return new TextEncoder().encode(text).byteLength > MAX_RESULT_BYTES ? {} : { result: JSON.parse(text) };
+  } catch {
+    return {};
+  }
 }
 
 /** As the API takes it: up to 200 ASCII characters. */
@@ -161,7 +238,7 @@ function callsOf(options: OnceOptions): ClaimCalls {
   return {
     url: `${url.replace(/\/$/, "")}/${group}`,
     token,
-    tries: whole("tries", options.tries ?? 4, 1),
+    tries: whole("tries", options.tries ?? 8, 1),
     tryMs: milliseconds("tryMs", options.tryMs ?? 10_000, 1),
     firstPauseMs: 200,
     maxPauseMs: 5000,

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { InDoubt, InFlight, Mismatch, NothingHappened, once } from "../../../src/client/index.ts";
-import { BILLING_TOKEN, type ClaimScene, startClaimScene } from "../../support/claim-scene.ts";
+import { BILLING_TOKEN, MAIL_TOKEN, type ClaimScene, startClaimScene } from "../../support/claim-scene.ts";
 import { blockWith } from "../../support/docs.ts";
 import { projectDir } from "../../support/wrangler.ts";
 
@@ -32,6 +32,7 @@ it("calls a handler once for a key, and gives everybody its result", async () =>
   expect(await once(options(), key, { a: 1 }, handler)).toEqual({
     result: { number: 1 },
     replayed: false,
+    isKept: true,
     completedAt: null,
   });
   expect(await once(options(), key, { a: 1 }, handler)).toMatchObject({ result: { number: 1 }, replayed: true });
@@ -63,6 +64,59 @@ it("frees the key when nothing happened, and leaves doubt after anything else", 
   expect(await once(options(), free, "p", async ({ attempt }) => attempt)).toMatchObject({ result: 2 });
   await expect(once(options(), held, "p", fail(new Error("half way")))).rejects.toThrow("half way");
   await expect(once(options(), held, "p", async () => 1)).rejects.toBeInstanceOf(InDoubt);
+});
+
+it.each<readonly [string, unknown]>([
+  ["of more than 64 KiB", "x".repeat(70_000)],
+  ["without a JSON form", { cents: 1n }],
+  ["that is bytes", new Uint8Array([1])],
+])("acts once in four deliveries with a result %s", async (_, value) => {
+  const key = randomUUID();
+  let effects = 0;
+  const handler = async (): Promise<unknown> => {
+    effects += 1;
+    return value;
+  };
+  const done = [];
+  for (let delivery = 0; delivery < 4; delivery += 1) done.push(await once(options(), key, "p", handler));
+  expect(done[0]).toEqual({ replayed: false, result: value, isKept: false, completedAt: null });
+  expect(done.slice(1).map(({ replayed, result }) => [replayed, result])).toEqual(
+    Array.from({ length: 3 }, () => [true, undefined]),
+  );
+  expect(effects).toBe(1);
+});
+
+it("keeps the result of a handler that ends while the gateway is restarted", async () => {
+  const key = randomUUID();
+  let effects = 0;
+  const url = "http://gateway.test/_claims";
+  let backAtMs = 0;
+  const send: typeof fetch = async (input, init) => {
+    if (Date.now() < backAtMs) throw new TypeError("fetch failed");
+    const { pathname } = new URL(new Request(input).url);
+    return fetch(scene.gateway().url + pathname, init);
+  };
+  // In doubt as soon as the lock ends, and with "retry" the next delivery would act again.
+  const own = { ...options(), group: "mail", token: MAIL_TOKEN, url, fetch: send, lockMs: 60_000 };
+  const crashes: Promise<void>[] = [];
+  const handler = async (): Promise<number> => {
+    effects += 1;
+    backAtMs = Date.now() + 5000;
+    crashes.push(scene.crash());
+    return effects;
+  };
+  expect(await once(own, key, "p", handler)).toMatchObject({ replayed: false, result: 1 });
+  await Promise.all(crashes);
+  expect(await once(own, key, "p", handler)).toMatchObject({ replayed: true, result: 1 });
+  expect(effects).toBe(1);
+});
+
+it("refuses a payload that JSON does not say, and tells one buffer from another", async () => {
+  const key = randomUUID();
+  const bytes = (...list: number[]): ArrayBuffer => new Uint8Array(list).buffer;
+  await once(options(), key, bytes(1, 2), async () => "one payment");
+  await expect(once(options(), key, bytes(3, 4), async () => "another")).rejects.toBeInstanceOf(Mismatch);
+  await expect(once(options(), key, new Map([["a", 1]]), async () => 1)).rejects.toBeInstanceOf(TypeError);
 });
 
 it("does what the page shows", async () => {

@@ -43,7 +43,11 @@ function scene(steps: Readonly<Record<string, readonly Step[]>>, options: Partia
     const own = steps[operation] ?? [SETTLED];
     const step = own[Math.min(number, own.length - 1)] ?? SETTLED;
     if (step === "lost") throw new TypeError("fetch failed");
-    if (typeof step === "number") return Response.json({ code: "claim-invalid" }, { status: step });
+    // Only the gateway's own refusals have a code.
+    if (step === 400) return Response.json({ code: "claim-invalid" }, { status: step });
+    if (step === 401) return Response.json({ code: "consumer-unauthorized" }, { status: step });
+    if (typeof step === "number")
+      return new Response("no", { status: step, headers: step === 429 ? { "retry-after": "3600" } : {} });
     return Response.json({ claims: [step] });
   };
   return {
@@ -61,7 +65,7 @@ describe("once", () => {
   it("claims, calls the handler with its attempt, and completes with the result", async () => {
     const { run, calls, operations } = scene({ "": [GRANTED] }, { lockMs: 5000, holder: "node-1" });
     const done = await run(async ({ attempt }) => ({ charged: attempt }));
-    expect(done).toEqual({ result: { charged: 3 }, replayed: false, completedAt: null });
+    expect(done).toEqual({ result: { charged: 3 }, replayed: false, isKept: true, completedAt: null });
     expect(operations()).toEqual(["claim", "complete"]);
     const [claim, complete] = calls.map(({ entry }) => entry);
     expect(claim).toMatchObject({
@@ -77,7 +81,12 @@ describe("once", () => {
     const completed = { state: "completed", attempt: 1, completedAt: "2026-11-21T08:30:00.000Z", result: [1] };
     const { run } = scene({ "": [completed] });
     const handler = (): Promise<number[]> => Promise.reject(new Error("called"));
-    expect(await run(handler)).toEqual({ result: [1], replayed: true, completedAt: completed.completedAt });
+    expect(await run(handler)).toEqual({
+      replayed: true,
+      result: [1],
+      isKept: true,
+      completedAt: completed.completedAt,
+    });
   });
 
   it("asks through a service binding, whatever the host", async () => {
@@ -115,15 +124,27 @@ describe("once", () => {
 
   it("does not repeat what the gateway refuses, and gives up in the end", async () => {
     const refused = scene({ "": [401] });
-    await expect(refused.run(async () => 1)).rejects.toMatchObject({ name: "ClaimFailed", code: "claim-invalid" });
+    await expect(refused.run(async () => 1)).rejects.toMatchObject({
+      name: "ClaimFailed",
+      code: "consumer-unauthorized",
+      status: 401,
+    });
     expect(refused.operations()).toEqual(["claim"]);
     const lost = scene({ "": ["lost"] });
-    await expect(lost.run(async () => 1)).rejects.toMatchObject({ name: "ClaimFailed", code: null });
-    expect(lost.operations()).toHaveLength(4);
+    await expect(lost.run(async () => 1)).rejects.toMatchObject({ name: "ClaimFailed", code: null, status: null });
+    // The claim may have been granted: nobody else knows that its handler was never called.
+    expect(lost.operations()).toEqual([...Array.from({ length: 8 }, () => "claim"), "release"]);
+    expect(lost.calls.at(-1)?.entry).toMatchObject({ attemptId: lost.calls[0]?.entry["attemptId"], effect: "none" });
   });
 
-  it("is in doubt if it has acted and cannot say so, and superseded if another has begun", async () => {
-    await expect(scene({ "": [GRANTED], complete: ["lost"] }).run(async () => 1)).rejects.toBeInstanceOf(InDoubt);
+  it("sends a claim again that is put off, after no longer than five seconds", async () => {
+    const { run, calls, operations } = scene({ "": [429, 408, 425, GRANTED] });
+    await run(async () => 1);
+    expect(operations()).toEqual(["claim", "claim", "claim", "claim", "complete"]);
+    expect(calls[3]?.atMs).toBeLessThanOrEqual(15_000);
+  });
+
+  it("is superseded if another has begun", async () => {
     const late = scene({ "": [GRANTED], complete: [{ state: "superseded" }] });
     await expect(late.run(async () => 1)).rejects.toBeInstanceOf(Superseded);
   });
@@ -139,6 +160,123 @@ describe("once", () => {
       expect(calls[1]?.entry).toMatchObject({ effect });
       expect(String(calls[1]?.entry["reason"])).toMatch(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/);
     }
+  });
+});
+
+describe("the end of an attempt", () => {
+  /** The gateway does not answer from the end of the handler on, for so long. */
+  function away(forMs: number, operation: "complete" | "release", answer: Step) {
+    const own = scene(
+      { "": [GRANTED] },
+      {
+        fetch: async (...[input, init]) => {
+          const request = new Request(input, init);
+          const asked = request.url.split("/").at(-1);
+          if (asked === "billing") return Response.json({ claims: [GRANTED] });
+          if (asked === operation) tries.push(own.elapsedMs());
+          if (own.elapsedMs() < forMs) throw new TypeError("fetch failed");
+          return Response.json({ claims: [asked === operation ? answer : GRANTED] });
+        },
+      },
+    );
+    const tries: number[] = [];
+    return { ...own, tries };
+  }
+
+  it.each([
+    ["5 seconds of a restart, which half a lock outlasts", 5000],
+    ["longer than the lock, which no other attempt has taken", 25_000],
+  ])("is said until the gateway hears it, though it is away for %s", async (_, forMs) => {
+    const completing = away(forMs, "complete", SETTLED);
+    expect(await completing.run(async () => 1)).toMatchObject({ result: 1, isKept: true });
+    expect(completing.tries.at(-1)).toBeGreaterThanOrEqual(forMs);
+    const releasing = away(forMs, "release", { state: "released" });
+    await expect(releasing.run(() => Promise.reject(new NothingHappened("x")))).rejects.toThrow("x");
+    expect(releasing.tries.at(-1)).toBeGreaterThanOrEqual(forMs);
+    // No try is left waiting for long while the lock runs out.
+    expect(Math.max(...completing.tries.map((ms, at, all) => ms - (all[at - 1] ?? 0)))).toBeLessThanOrEqual(5000);
+  });
+
+  it("is in doubt when the gateway has not heard it 30 seconds after the end of the lock, and not before", async () => {
+    const { run, elapsedMs, operations } = scene({ "": [GRANTED], complete: ["lost"], extend: ["lost"] });
+    await expect(run(async () => 1)).rejects.toBeInstanceOf(InDoubt);
+    expect(elapsedMs()).toBeGreaterThanOrEqual(LOCK_MS + 30_000);
+    expect(elapsedMs()).toBeLessThan(LOCK_MS + 36_000);
+    expect(operations().at(-1)).toBe("complete");
+  });
+
+  it("keeps its lock meanwhile, and aborts no handler that has ended", async () => {
+    const { run, operations } = scene({
+      "": [GRANTED],
+      complete: [...Array.from({ length: 6 }, (): Step => 503), SETTLED],
+      extend: [GRANTED],
+    });
+    let isAborted = false;
+    await run(async ({ signal }) => signal.addEventListener("abort", () => (isAborted = true)));
+    expect(operations().filter((one) => one === "extend").length).toBeGreaterThan(0);
+    expect(operations().at(-1)).toBe("complete");
+    expect(isAborted).toBe(false);
+    const lost = scene({ "": [GRANTED], complete: [503, 503, 503, 503, 503, 503, SETTLED], extend: ["lost"] });
+    await lost.run(async ({ signal }) => signal.addEventListener("abort", () => (isAborted = true)));
+    expect(isAborted).toBe(false);
+  });
+
+  it("is said again after a refusal that may be one of now", async () => {
+    const { run, operations } = scene({ "": [GRANTED], complete: [302, 401, 404, 429, SETTLED] });
+    expect(await run(async () => 1)).toMatchObject({ result: 1 });
+    expect(operations().filter((one) => one === "complete")).toHaveLength(5);
+  });
+});
+
+describe("a result that cannot be kept", () => {
+  class Receipt {
+    readonly total = 1;
+  }
+  const circle: { self?: unknown } = {};
+  circle.self = circle;
+
+  it.each<readonly [string, unknown]>([
+    ["more than 64 KiB", "x".repeat(64 * 1024)],
+    ["more than 64 KiB of UTF-8", "ü".repeat(40_000)],
+    ["a BigInt", { cents: 1n }],
+    ["a circle", circle],
+    ["a Map", new Map([["a", 1]])],
+    ["bytes", new Uint8Array([1])],
+    ["NaN", [Number.NaN]],
+    ["a function", () => 1],
+    ["an instance of a class", new Receipt()],
+    ["undefined in a list", [undefined]],
+    ["nothing", undefined],
+  ])("leaves the completion without it: %s", async (_, value) => {
+    const { run, calls, operations } = scene({ "": [GRANTED] });
+    const done = await run(async () => value);
+    expect(done).toMatchObject({ replayed: false, isKept: false });
+    expect(done.result).toBe(value);
+    expect(operations()).toEqual(["claim", "complete"]);
+    expect(Object.keys(calls[1]?.entry ?? {})).toEqual(["key", "attemptId"]);
+  });
+
+  it.each<readonly [string, unknown]>([
+    ["64 KiB", "x".repeat(64 * 1024 - 2)],
+    ["null", null],
+    ["a Date, which says its own text", { at: new Date(0), none: undefined }],
+  ])("is none of these: %s", async (_, value) => {
+    const { run, calls } = scene({ "": [GRANTED] });
+    expect(await run(async () => value)).toMatchObject({ isKept: true });
+    expect(calls[1]?.entry["result"]).toEqual(JSON.parse(JSON.stringify(value)));
+  });
+
+  it("is left out when the gateway, or a proxy, refuses it", async () => {
+    for (const refusal of [400, 413]) {
+      const { run, calls } = scene({ "": [GRANTED], complete: [refusal, SETTLED] });
+      expect(await run(async () => 1)).toMatchObject({ result: 1, isKept: false });
+      expect(calls.slice(1).map(({ entry }) => "result" in entry)).toEqual([true, false]);
+    }
+  });
+
+  it("is not there for later calls", async () => {
+    const { run } = scene({ "": [{ state: "completed", attempt: 1, completedAt: null }] });
+    expect(await run(async () => 1)).toEqual({ replayed: true, result: undefined, isKept: false, completedAt: null });
   });
 });
 
@@ -194,6 +332,73 @@ describe("the hash of a payload", () => {
       expect(await payloadHash(other)).not.toBe(one);
     }
     expect(await payloadHash("a")).toBe(await payloadHash(new Uint8Array([97])));
-    await expect(payloadHash(undefined)).rejects.toThrow("has no JSON form");
+  });
+
+  it("is of the bytes, whatever holds them", async () => {
+    const { buffer } = new Uint8Array([1, 2, 3, 4]);
+    const shared = new SharedArrayBuffer(4);
+    new Uint8Array(shared).set([1, 2, 3, 4]);
+    const hash = await payloadHash(new Uint8Array([1, 2, 3, 4]));
+    for (const same of [buffer, new DataView(buffer), new Uint16Array(buffer), shared, Buffer.from([1, 2, 3, 4])]) {
+      expect(await payloadHash(same)).toBe(hash);
+    }
+    expect(await payloadHash(new Uint8Array(buffer, 1, 2))).toBe(await payloadHash(new Uint8Array([2, 3])));
+    for (const other of [new ArrayBuffer(4), new ArrayBuffer(0), new Uint16Array([1, 2, 3, 4])]) {
+      expect(await payloadHash(other)).not.toBe(hash);
+    }
+  });
+
+  it("is none of what JSON cannot say, at any depth", async () => {
+    class Money {
+      readonly #cents: number;
+      constructor(cents: number) {
+        this.#cents = cents;
+      }
+      cents(): number {
+        return this.#cents;
+      }
+    }
+    const none: readonly unknown[] = [
+      undefined,
+      new Map([["a", 1]]),
+      new Set([1]),
+      new WeakMap(),
+      1n,
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      Symbol("a"),
+      () => 1,
+      new Money(5),
+      new Error("x"),
+      new Blob(["x"]),
+      new FormData(),
+      Promise.resolve(1),
+      /a/,
+      new Boolean(true),
+    ];
+    for (const value of none) {
+      await expect(payloadHash(value)).rejects.toBeInstanceOf(TypeError);
+      await expect(payloadHash([value])).rejects.toBeInstanceOf(TypeError);
+      if (value !== undefined) await expect(payloadHash({ a: [{ b: value }] })).rejects.toThrow("JSON form");
+    }
+    for (const bytes of [new ArrayBuffer(1), new Uint8Array(1), new DataView(new ArrayBuffer(1))]) {
+      await expect(payloadHash({ bytes })).rejects.toThrow('has no JSON form at "bytes"');
+    }
+    const circle: { self?: unknown } = {};
+    circle.self = circle;
+    await expect(payloadHash(circle)).rejects.toBeInstanceOf(TypeError);
+    await expect(payloadHash("a\ud800")).rejects.toBeInstanceOf(TypeError);
+  });
+
+  it("is of what a value says of itself, and of the members that it has", async () => {
+    expect(await payloadHash({ at: new Date(0) })).toBe(await payloadHash({ at: "1970-01-01T00:00:00.000Z" }));
+    expect(await payloadHash({ a: 1, b: undefined })).toBe(await payloadHash({ a: 1 }));
+    expect(await payloadHash(Object.assign(Object.create(null), { a: 1 }))).toBe(await payloadHash({ a: 1 }));
+  });
+
+  it("calls no gateway with a payload that has none", async () => {
+    const { calls } = scene({});
+    await expect(once({ ...OPTIONS }, "k", new Set([1]), async () => 1)).rejects.toBeInstanceOf(TypeError);
+    expect(calls).toEqual([]);
   });
 });
