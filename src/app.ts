@@ -45,6 +45,7 @@ export function createApp(
   ports: Ports,
   { operate, isTheirs }: Operators = NO_OPERATORS,
   consumers: Consumers = NO_CONSUMERS,
+  isForThisProcess: (headers: Headers) => boolean = () => true,
 ): PassingHandle {
   const portsTo = (passOn: Handle | undefined): PassingPorts => (passOn === undefined ? ports : { ...ports, passOn });
   const readIntent = intentReader(config, isTheirs, consumers.isTheirs);
@@ -56,7 +57,9 @@ export function createApp(
       case "operate":
         return operate(request);
       case "claim":
-        return consumers.answer(request, url.pathname);
+        return isForThisProcess(request.headers)
+          ? consumers.answer(request, url.pathname)
+          : refuse({ code: "store-unavailable" });
       case "publish":
         return wellKnownResponse(config);
       case "refuse":
@@ -71,11 +74,23 @@ export function createApp(
       case "refuse-exchange":
         return refuseExchange(intent, ports).then((answer) => forPage(intent, answer));
       case "monitor":
+        if (!isForThisProcess(request.headers)) return forPage(intent, refuse({ code: "store-unavailable" }));
         return answerMonitor(intent, ports)
           .catch(refuseAfterBug)
           .then((answer) => forPage(intent, answer));
       case "exchange":
       case "search":
+        if (!isForThisProcess(request.headers)) {
+          const { route, headers } = intent;
+          const refused = {
+            kind: "refuse-exchange",
+            request,
+            problem: { code: "store-unavailable" },
+            headers,
+            route,
+          } as const;
+          return refuseExchange(refused, ports).then((answer) => forPage(intent, answer));
+        }
         rotating.look(intent.route, intent.headers);
         return run(intent, portsTo(passOn), replays);
     }

@@ -237,6 +237,9 @@ function inOrder(problems: readonly ConfigProblem[], names: readonly string[]): 
   return problems.filter(isFirst).toSorted((one, other) => rank(one) - rank(other));
 }
 
+/** Where `onceway serve --process` puts the process's number. */
+export const PROCESS_BINDING = "ONCEWAY_PROCESS";
+
 /** Whether this is a variable of the gateway's configuration, which may not come as anything else. */
 export function isConfiguration(name: string): boolean {
   return /^(?:(?:IDEMPOTENCY|IDENTITIES|ACCESS)$|ROUTES|QUEUES|CONSUMERS|DESTINATIONS|OPERATORS)/.test(name);

@@ -47,12 +47,16 @@ export const QUEUE_HEADER = "onceway-queue";
 export const MESSAGE_ID_HEADER = "onceway-message-id";
 export const DELIVERY_HEADER = "onceway-delivery";
 
-/** Request headers that only the gateway may set, in lower case. A client's are dropped, so that it cannot fake them. */
+/** From the proxy in front of several processes: the one that it has chosen by the key. */
+export const PROCESS_HEADER = "onceway-process";
+
+/** Request headers that only the gateway, or its proxy, may set, in lower case. A client's are dropped, so that it cannot fake them. */
 export const GATEWAY_REQUEST_HEADERS: ReadonlySet<string> = new Set([
   ATTEMPT_HEADER,
   QUEUE_HEADER,
   MESSAGE_ID_HEADER,
   DELIVERY_HEADER,
+  PROCESS_HEADER,
 ]);
 
 /** Response headers that only the gateway may set. An origin's are dropped, so that it cannot fake a replay. */

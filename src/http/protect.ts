@@ -36,7 +36,7 @@ export interface Ports extends MonitorPorts {
   readonly encryptions: Encryptions;
 }
 
-/** Refuses a request whose key is missing or invalid. */
+/** Refuses a request whose key is missing or invalid, or another process's. */
 export async function refuseExchange(intent: RefusedExchange, { reporter }: Ports): Promise<Response> {
   const { problem, request, headers } = intent;
   return refuseUnread(finishWith(problem, null, beginSpan(intent, reporter), reporter), unreadOf(request, headers));

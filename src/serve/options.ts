@@ -14,6 +14,7 @@ export const USAGE = `Usage: npx onceway serve [OPTIONS]            runs the gat
   --port PORT      the port to listen on (8787); 0 for any free port
   --operator-port PORT     a separate port for operators; requires operator_listener = "own" in the configuration
   --operator-host ADDRESS  the address of that port (127.0.0.1)
+  --process NUMBER         which of several processes this is: it answers for a key only if the proxy in front names its number
   --secrets FILE   a file of secrets, as NAME=value lines, such as .dev.vars
   --secret NAME    a secret to read from the environment variable NAME; may be repeated
   --grace TIME     how long exchanges in flight may take to end after SIGTERM or SIGINT (30s)
@@ -31,6 +32,8 @@ export interface ServeOptions {
   /** `null`: operators use the same port as clients. */
   readonly operatorPort: number | null;
   readonly operatorHost: string;
+  /** `null`: the only one. */
+  readonly process: number | null;
   readonly secretsFile: string | null;
   readonly secretNames: readonly string[];
   readonly graceMs: number;
@@ -49,6 +52,7 @@ export function readOptions(args: readonly string[]): ServeOptions {
       port: { type: "string", default: "8787" },
       "operator-port": { type: "string" },
       "operator-host": { type: "string", default: "127.0.0.1" },
+      process: { type: "string" },
       secrets: { type: "string" },
       secret: { type: "string", multiple: true, default: [] },
       grace: { type: "string", default: "30s" },
@@ -66,6 +70,7 @@ export function readOptions(args: readonly string[]): ServeOptions {
     operatorPort:
       values["operator-port"] === undefined ? null : readPort("--operator-port", values["operator-port"], 1),
     operatorHost: readHost(values["operator-host"]),
+    process: values.process === undefined ? null : readProcess(values.process),
     secretsFile: values.secrets ?? null,
     secretNames: values.secret,
     graceMs: readGrace(values.grace),
@@ -86,6 +91,11 @@ function readPort(option: string, text: string, min: number): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port >= min && port <= 65_535) return port;
   throw new TypeError(`${option} must be a number from ${min} to 65535, not ${JSON.stringify(text)}`);
+}
+
+function readProcess(text: string): number {
+  if (/^\d{1,3}$/.test(text)) return Number(text);
+  throw new TypeError(`--process must be a number from 0 to 999, not ${JSON.stringify(text)}`);
 }
 
 function readGrace(text: string): number {

@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { inLanguage, type Language } from "../cli/findings/findings.ts";
 import { problemCount, readWranglerFile, usualFile } from "../cli/wrangler-file.ts";
 import { checkWranglerConfig } from "../config/check-file.ts";
-import { readConfig } from "../config/read.ts";
+import { PROCESS_BINDING, readConfig } from "../config/read.ts";
 import { describeConfig } from "../config/describe.ts";
 import type { ConfigProblem } from "../config/resolved.ts";
 import { bundleInto } from "./bundle.ts";
@@ -190,7 +190,10 @@ async function prepare({ hosting, secrets }: Plan, stateDir: string, options: Se
     compatibility: hosting.compatibility,
     objects: hosting.objects,
     // A secret overrides a variable of the same name.
-    vars: Object.fromEntries(Object.entries(hosting.vars).filter(([name]) => !names.includes(name))),
+    vars: {
+      ...Object.fromEntries(Object.entries(hosting.vars).filter(([name]) => !names.includes(name))),
+      ...(options.process === null ? null : { [PROCESS_BINDING]: String(options.process) }),
+    },
     secrets: names,
     extraBindings: [],
     extraServices: [],

@@ -2,6 +2,7 @@
 // Two processes of one gateway behind Debian's HAProxy, with the files of src/serve/processes: a key belongs to one process,
 // whatever happens to that process.
 
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { rename } from "node:fs/promises";
 import { connect } from "node:net";
@@ -22,6 +23,7 @@ import {
   problemCode,
   problemOf,
   send,
+  until,
   untilNotInFlight,
 } from "../support/guarantees-client.ts";
 import { readLedgers } from "../support/guarantees-ledger.ts";
@@ -39,8 +41,16 @@ const OPERATOR = "127.0.0.2";
 const LOCK_MS = 2_000;
 const SLACK_MS = 15_000;
 
+/** So many that both processes have some. */
+const GROUPS = ["billing", "mail", "audit", "search", "stock", "ledger"];
+const tokenName = (group: string): string => `${group.toUpperCase()}_TOKEN`;
+const TOKENS = Object.fromEntries(GROUPS.map((group) => [tokenName(group), group.padEnd(40, "x")]));
+
+const SECRETS = ["ADMIN_TOKEN", ...Object.keys(TOKENS)].flatMap((name) => ["--secret", name]);
+
 /** One `serve` process, which can be lost and started again on its records. */
 interface Process {
+  readonly number: number;
   readonly port: number;
   readonly operatorPort: number;
   stateDir: string;
@@ -60,10 +70,12 @@ beforeAll(async () => {
     { path: "/two-names", key_from: ["header:Idempotency-Key", "header:X-Request-Key"] },
     { path: "/own-name", key_from: ["header:X-Request-Key"] },
     { path: "/optional", key: "optional" },
+    { path: "/later/*", async: "always", unknown: "hold" },
     { path: "/*", unknown: "hold", timeout: "1900ms", lock: `${LOCK_MS}ms` },
   ];
-  deployment = await writeDeployment({ vars: { IDEMPOTENCY, ROUTES } });
-  processes = [await newProcess("00"), await newProcess("01")];
+  const CONSUMERS = GROUPS.map((name) => ({ name, token: tokenName(name) }));
+  deployment = await writeDeployment({ vars: { IDEMPOTENCY, ROUTES, CONSUMERS } });
+  processes = [await newProcess("00", 0), await newProcess("01", 1)];
   await Promise.all(processes.map(({ running }) => running.listening()));
   proxy = await startProxy();
   url = `http://127.0.0.1:${proxy.port}`;
@@ -75,15 +87,16 @@ afterAll(async () => {
   await origin.close();
 });
 
-async function newProcess(name: string): Promise<Process> {
+async function newProcess(name: string, number: number): Promise<Process> {
   const [port, operatorPort] = [await freePort(), await freePort()];
   const stateDir = join(deployment.dir, name);
-  return { port, operatorPort, stateDir, running: start(port, operatorPort, stateDir) };
+  return { number, port, operatorPort, stateDir, running: start({ number, port, operatorPort, stateDir }) };
 }
 
-function start(port: number, operatorPort: number, stateDir: string): ServeProcess {
+function start({ number, port, operatorPort, stateDir }: Omit<Process, "running">): ServeProcess {
   const places = ["--state", stateDir, "--port", String(port), "--operator-port", String(operatorPort)];
-  return serve([...deployment.args, ...places, "--secret", "ADMIN_TOKEN"], { ADMIN_TOKEN });
+  const own = ["--process", String(number).padStart(2, "0"), ...SECRETS];
+  return serve([...deployment.args, ...places, ...own], { ADMIN_TOKEN, ...TOKENS });
 }
 
 /** SIGKILL to the process and its workerd, as when a machine fails. */
@@ -96,7 +109,7 @@ async function kill({ port, running }: Process): Promise<void> {
 }
 
 async function restart(one: Process): Promise<void> {
-  one.running = start(one.port, one.operatorPort, one.stateDir);
+  one.running = start(one);
   await one.running.listening();
 }
 
@@ -236,6 +249,154 @@ describe("a key", () => {
         },
       );
     });
+  });
+});
+
+describe("a monitor", () => {
+  const look = (method: string, target: string, headers: readonly HeaderPair[] = []): Promise<RawResponse> =>
+    rawRequest({ ...endpoint(url), method, target, headers });
+
+  it("is asked at the process that has accepted its request, whatever else its question carries", async () => {
+    const accepted: { key: string; monitor: string }[] = [];
+    for (const odd of ["", 'a"b', "a+b", "a%22b", "a&b", String.raw`\"x\"`, '"', "=?#"]) {
+      for (let round = 0; round < 3; round += 1) {
+        const key = `${odd}${freshKey()}${odd}`;
+        await origin.behave({ key }, { status: 201, hold: true });
+        const answer = await send(url, { path: "/later/job", key: quoted(key) });
+        expect(answer.status).toBe(202);
+        accepted.push({ key, monitor: headerValue(answer, "location") ?? "" });
+      }
+    }
+    const other: HeaderPair[] = [["Idempotency-Key", freshKey()]];
+    for (const { monitor } of accepted) {
+      const looks = [look("GET", monitor), look("GET", monitor, other), look("HEAD", monitor)];
+      expect((await Promise.all(looks)).map(({ status }) => status)).toEqual([202, 202, 202]);
+    }
+    // 204: it waits for its turn, and is cancelled. 409: it is at work. 404 would say that it is cancelled, whatever it does.
+    const kept: typeof accepted = [];
+    for (const one of accepted) {
+      const { status } = await look("DELETE", one.monitor);
+      expect([204, 409]).toContain(status);
+      if (status === 409) kept.push(one);
+    }
+    expect(kept.length).toBeGreaterThan(0);
+    for (const { key } of kept) await origin.release(key);
+    for (const { key, monitor } of accepted) {
+      const isKept = kept.some((one) => one.key === key);
+      const answer = await until(
+        () => look("GET", monitor),
+        ({ status }) => status !== 202,
+        SLACK_MS,
+      );
+      expect([answer.status, await origin.effects(key)]).toEqual(isKept ? [201, 1] : [404, 0]);
+    }
+    const found = await Promise.all(kept.map(({ key }) => holders(key)));
+    expect(new Set(found.flat()).size).toBe(2);
+  });
+});
+
+describe("claims", () => {
+  interface Told {
+    readonly claims: readonly { readonly state: string }[];
+  }
+  const ask = async (
+    path: string,
+    body: unknown,
+    to = url,
+  ): Promise<{ status: number; json: Told & { next?: number } }> => {
+    const authorization = `Bearer ${TOKENS[tokenName(/^[a-z]+/.exec(path)?.[0] ?? "")]}`;
+    const init = body === null ? {} : { method: "POST", body: JSON.stringify(body) };
+    const answer = await fetch(`${to}/_claims/${path}`, { headers: { authorization }, ...init });
+    return { status: answer.status, json: JSON.parse(await answer.text()) };
+  };
+  const claim = (key: string) => ({ key, payloadHash: "h", attemptId: randomUUID() });
+
+  it("of one group are all at one process, so that no key is granted twice", async () => {
+    for (const group of GROUPS) {
+      const keys = Array.from({ length: 10 }, freshKey);
+      // Two consumers, each by itself and both at once.
+      const asked = keys.flatMap((key) => [ask(group, { claims: [claim(key)] }), ask(group, { claims: [claim(key)] })]);
+      const states = (await Promise.all(asked)).map(({ json }) => json.claims[0]?.state);
+      const counted = ["granted", "in-flight"].map((state) => states.filter((one) => one === state).length);
+      expect(counted).toEqual([keys.length, keys.length]);
+      const batch = await ask(group, { claims: keys.map(claim) });
+      expect(new Set(batch.json.claims.map(({ state }) => state))).toEqual(new Set(["in-flight"]));
+    }
+    const rows = await Promise.all(processes.map(({ stateDir }) => readLedgers(stateDir)));
+    // The hash of six names is what it is: some are at each process.
+    for (const list of rows) expect(list.length).toBeGreaterThan(0);
+  });
+
+  it("and its positions are found by every consumer", async () => {
+    for (const group of GROUPS) {
+      for (const offset of [7, 8]) {
+        const one = { ...claim(freshKey()), position: { stream: "orders", partition: 3, offset } };
+        expect((await ask(group, { claims: [one] })).json.claims).toMatchObject([{ state: "granted" }]);
+        const { key, attemptId, position } = one;
+        await ask(`${group}/complete`, { claims: [{ key, attemptId, position }] });
+      }
+      for (let round = 0; round < 4; round += 1) {
+        expect((await ask(`${group}/positions?stream=orders&partition=3`, null)).json.next).toBe(9);
+      }
+    }
+  });
+
+  it("at a process that the proxy has not chosen are refused, as are keys and monitors there", async () => {
+    const [{ port }] = processes;
+    const direct = `http://127.0.0.1:${port}`;
+    const key = freshKey();
+    expect((await ask("billing", { claims: [claim(key)] }, direct)).status).toBe(503);
+    const refused = async (method: string, target: string, headers: readonly HeaderPair[]): Promise<unknown> => {
+      const answer = await rawRequest({
+        ...endpoint(direct),
+        method,
+        target,
+        headers,
+        ...(method === "POST" ? { body: "{}" } : {}),
+      });
+      return [answer.status, problemCode(answer)];
+    };
+    const unavailable = [503, "store-unavailable"];
+    const monitor = `/.well-known/idempotency/requests/later/job?key=${key}&print=${"0".repeat(32)}`;
+    for (const chosen of [[], [["Onceway-Process", "1"]], [["Onceway-Process", "x"]]] satisfies HeaderPair[][]) {
+      expect(await refused("POST", "/pay", [["Idempotency-Key", key], ...chosen])).toEqual(unavailable);
+      // 404 would tell the client of an accepted request that it is cancelled.
+      expect(await refused("GET", monitor, chosen)).toEqual(unavailable);
+      expect(await refused("DELETE", monitor, chosen)).toEqual(unavailable);
+    }
+    expect(await origin.effects(key)).toBe(0);
+    expect(processes[0].running.output()).toContain("process 0 was sent a key for which the proxy has chosen none");
+    expect(await refused("GET", monitor, [["Onceway-Process", "0"]])).toEqual([404, "monitor-not-found"]);
+  });
+});
+
+describe("the addresses of two processes", () => {
+  it("can be exchanged by mistake: every key gets 503, and none acts again", async () => {
+    const keys = await Promise.all(processes.map(keyOf));
+    await withProxy(
+      (text) =>
+        text.replace(
+          /(backend process_0[^]*?)127\.0\.0\.1:8800([^]*?backend process_1[^]*?)127\.0\.0\.1:8801/,
+          "$1127.0.0.1:8801$2127.0.0.1:8800",
+        ),
+      async (exchanged) => {
+        for (const key of [...keys, freshKey()]) {
+          expect(problemCode(await send(exchanged, { path: "/pay", key }))).toBe("store-unavailable");
+        }
+      },
+    );
+    for (const key of keys) expect(await origin.effects(key)).toBe(1);
+  });
+
+  it("cannot be chosen by a client, and its choice does not reach the origin", async () => {
+    const key = freshKey();
+    const headers: HeaderPair[] = [
+      ["Onceway-Process", "0"],
+      ["Onceway-Process", "1"],
+    ];
+    expect((await send(url, { path: "/pay", key, headers })).status).toBe(201);
+    const [seen] = await origin.requests(key);
+    expect(seen?.headers.some(([name]) => name.toLowerCase() === "onceway-process")).toBe(false);
   });
 });
 
@@ -448,7 +609,7 @@ describe("the number of processes", () => {
     await moved.running.exited;
     const stateDir = join(deployment.dir, "another-machine");
     await rename(moved.stateDir, stateDir);
-    processes = [one, await newProcess("another-machine")];
+    processes = [one, await newProcess("another-machine", 1)];
     await processes[1].running.listening();
     await proxy.stop();
     proxy = await startProxy();

@@ -13,6 +13,7 @@ describe("the command line of serve", () => {
       port: 8787,
       operatorPort: null,
       operatorHost: "127.0.0.1",
+      process: null,
       secretsFile: null,
       secretNames: [],
       graceMs: 30_000,
@@ -21,7 +22,7 @@ describe("the command line of serve", () => {
 
   it("accepts each of its options", () => {
     const args = ["--config", "a.toml", "--env", "local", "--state", "/s", "--host", "[::1]", "--port", "0"];
-    const operators = ["--operator-port", "8788", "--operator-host", "[::]"];
+    const operators = ["--operator-port", "8788", "--operator-host", "[::]", "--process", "01"];
     const more = [...operators, "--secrets", ".dev.vars", "--secret", "A", "--secret", "B", "--grace", "2m"];
     expect(readOptions([...args, ...more])).toEqual({
       command: "serve",
@@ -32,6 +33,7 @@ describe("the command line of serve", () => {
       port: 0,
       operatorPort: 8788,
       operatorHost: "::",
+      process: 1,
       secretsFile: ".dev.vars",
       secretNames: ["A", "B"],
       graceMs: 120_000,
@@ -45,6 +47,7 @@ describe("the command line of serve", () => {
     [["--port", "65536"], "--port must be a number from 0 to 65535"],
     [["--port", "http"], "--port must be a number from 0 to 65535"],
     [["--grace", "30"], '--grace must be a number with a unit (ms, s, m, h, d): write "30s"'],
+    [["--process", "one"], '--process must be a number from 0 to 999, not "one"'],
     [["--nonsense"], "--nonsense"],
     [["start"], 'unknown command "start"'],
     [["health", "now"], 'unknown command "health now"'],

@@ -32,8 +32,9 @@ it("the unit starts each process where HAProxy looks for it", () => {
   for (const number of [0, 1]) {
     const options = readOptions(command.replaceAll("%i", `0${number}`).split(" "));
     expect(options.state).toBe(`/var/lib/onceway/0${number}`);
+    expect(options.process).toBe(number);
     expect(proxy).toContain(
-      `backend process_${number} from process\n  server gateway ${options.host}:${options.port} tcp-ut 60s\n`,
+      `backend process_${number} from process\n  http-request set-header Onceway-Process ${number}\n  server gateway ${options.host}:${options.port} tcp-ut 60s\n`,
     );
     expect(proxy).toContain(
       `  server gateway_${number} ${options.host}:${options.port} check maxconn 3000 tcp-ut 60s\n`,
