@@ -10,13 +10,14 @@ import { type HasBinding, type InForce, type Layer, type SettingName, settingsIn
 import type { PathPattern } from "./path-pattern.ts";
 import { type PlacedLayouts, previousShardsProblem, sharedLayoutProblems } from "./layout-checks.ts";
 import type { IdentitiesReading } from "./read-identities.ts";
-import { layoutsOf } from "./resolve.ts";
+import { layoutsOf, originOf } from "./resolve.ts";
 import { type ConfigProblem, valueFix } from "./config-problem.ts";
 import type { Settings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { MAX_LOCK_MS, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, longestStep } from "./settings-key.ts";
 import { publishProblems } from "./publish-checks.ts";
+import { strangeHost } from "./verify-rule.ts";
 import { unreachableRoutes } from "./unreachable-routes.ts";
 import { DAY_MS, formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 
@@ -47,7 +48,7 @@ export function crossCheck(
       ...timeProblems(inForce),
       ...statusProblems(inForce),
       ...keyFormatProblems(inForce),
-      ...verifyProblems(inForce),
+      ...verifyProblems(inForce, route.route !== null),
       ...openProblems(inForce),
       ...asyncProblems(inForce),
       ...publishProblems(inForce, destinations),
@@ -147,7 +148,7 @@ function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigPro
 }
 
 /** Asking the origin needs an address, and an origin that has received the key. */
-function verifyProblems({ all, source, isKnown, place }: InForce): readonly ConfigProblem[] {
+function verifyProblems({ all, source, isKnown, place }: InForce, isForRequests: boolean): readonly ConfigProblem[] {
   if (!isKnown("unknown", "verify", "forward_key")) return [];
   if (all.unknown !== "verify") {
     // In `IDEMPOTENCY` it may be for other routes.
@@ -160,6 +161,9 @@ function verifyProblems({ all, source, isKnown, place }: InForce): readonly Conf
     const related = [{ path: `${source("unknown") ?? place("unknown")}.unknown`, label: "needs it" }];
     return [{ path: `${place("unknown")}.verify`, code: "setting-missing", message, related }];
   }
+  // A queue's messages may go to another host than its requests: see `queueProblems`.
+  const strange = isForRequests && isKnown("origin") ? strangeHost(all.verify, originOf(all)) : null;
+  if (strange !== null) return [{ path: `${source("verify") ?? place("verify")}.verify`, message: strange }];
   if (all.forward_key.kind !== "none") return [];
   const message =
     'must not be "none" with unknown = "verify", because the origin would be asked for a key that it never received';

@@ -2,10 +2,12 @@
 // routes have too are checked with theirs (`cross-checks.ts`); what else stands in the file, by `check-queues.ts`.
 
 import type { HasBinding } from "./in-force.ts";
-import { mergeForQueue, type QueueDraft } from "./read-queues.ts";
+import { mergeForQueue, type QueueDraft, targetOf } from "./read-queues.ts";
+import { originOf } from "./resolve.ts";
 import type { ConfigProblem, Queue } from "./resolved.ts";
 import type { Settings } from "./settings.ts";
 import { QUEUE_DEFAULTS } from "./settings-queue.ts";
+import { strangeHost } from "./verify-rule.ts";
 import { DAY_MS, formatDuration, MINUTE_MS, SECOND_MS } from "./units.ts";
 
 /** How long a queue keeps messages by default, and at most. */
@@ -39,6 +41,11 @@ export function queueProblems(
       `is too long: with idle_timeout and wait it makes ${formatDuration(longestMs)}, and the platform ends a batch after 15m: write timeout = "5m" or less`,
     );
   }
+  const strange =
+    all.unknown === "verify" && all.verify !== undefined
+      ? strangeHost(all.verify, targetOf(originOf(all), written.to).origin)
+      : null;
+  if (strange !== null) report("verify", strange);
   const { binding } = written.dead_letter;
   if (!hasBinding(binding, "queue")) {
     report(

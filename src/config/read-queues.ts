@@ -129,7 +129,7 @@ const NO_REQUEST = { methods: ["QUEUE"], scope: [], trustForwarded: false };
 const NO_HOST = "https://origin.invalid";
 
 /** Where messages go: `to` as a URL is its own origin, unless a binding is called. */
-function targetOf(origin: Origin, to: string): { readonly origin: Origin; readonly url: string } {
+export function targetOf(origin: Origin, to: string): { readonly origin: Origin; readonly url: string } {
   if (!to.startsWith("/")) {
     const { href, origin: base } = new URL(to);
     return {

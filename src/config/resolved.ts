@@ -26,6 +26,7 @@ import type { NamedOperator } from "./operators.ts";
 import type { PageOrigin } from "./page-origin.ts";
 import type { MessageHeader } from "./queue-values.ts";
 import type { ScopePart } from "./scope-part.ts";
+import type { VerifyRule } from "./verify-rule.ts";
 
 /** Where a request goes. A URL may carry a path prefix; `zone` means the request's own URL (the zone's own origin). */
 export type Origin =
@@ -135,8 +136,8 @@ export interface Route {
   readonly rules: RouteRules;
   /** Which requests are answered before their result is there. */
   readonly async: AsyncRule;
-  /** What to GET to learn whether an operation took effect: a path or a URL with `{key}`; `null` if the origin is not asked. */
-  readonly verify: string | null;
+  /** How to learn whether an operation took effect; `null` if the origin is not asked. */
+  readonly verify: VerifyRule | null;
   readonly onStoreFailure: StoreFailureRule;
   readonly maxRequestBodyBytes: number;
   readonly forwardKey: ForwardKey;

@@ -6,7 +6,14 @@ import * as v from "valibot";
 import { UNKNOWN_RULES } from "../core/record.ts";
 import { choice, duration, durationOrNone, parsed, setting, statuses } from "./setting-kinds.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "./units.ts";
-import { parseVerify, VERIFY_PATTERN } from "./values.ts";
+import {
+  parseVerify,
+  VERIFY_PATTERN,
+  VERIFY_TABLE_ADVICE,
+  VERIFY_URL_PATTERN,
+  type VerifyRule,
+} from "./verify-rule.ts";
+import { TOKEN_PATTERN } from "./values.ts";
 import { STORE_FAILURE_RULES } from "./words.ts";
 
 /** The platform ends every operation of a Durable Object after 15 minutes. */
@@ -67,18 +74,25 @@ export const attemptSettings = {
   }),
   verify: setting(
     v.pipe(
-      v.string('must be text: write "/v1/payments/by-key/{key}"'),
-      v.metadata({
-        pattern: VERIFY_PATTERN,
-        examples: ["/v1/payments/by-key/{key}", "https://api.example.com/v1/orders?idempotency_key={key}"],
-      }),
-      parsed(parseVerify),
+      v.union(
+        [
+          v.pipe(v.string(), v.metadata({ pattern: VERIFY_PATTERN, examples: ["/v1/payments/by-key/{key}"] })),
+          v.strictObject({
+            url: v.pipe(v.string(), v.metadata({ pattern: VERIFY_URL_PATTERN })),
+            headers: v.array(v.pipe(v.string(), v.metadata({ pattern: TOKEN_PATTERN }))),
+          }),
+        ],
+        `must be text: write "/v1/payments/by-key/{key}", or for another host ${VERIFY_TABLE_ADVICE.slice("write ".length)}`,
+      ),
+      parsed<string | { url: string; headers: string[] }, VerifyRule>(parseVerify),
     ),
     {
       description:
-        "The address that the gateway asks, with `GET` and the client's own headers, whether an operation took effect. Needed " +
-        'with `unknown = "verify"`. 2xx: it did, and this is its answer. 404: it did not.',
-      takes: "a path at the origin, or a URL, with `{key}` for the key",
+        "The address that the gateway asks, with `GET`, whether an operation took effect. Needed with " +
+        '`unknown = "verify"`. 2xx: it did, and this is its answer. 404: it did not. `{key}` stands in the path, because a search ' +
+        "in the query has no 404. The origin gets the headers of the request, another host those of them that are listed.",
+      takes:
+        'a path at the origin, or a URL there, with `{key}` for the key; or `{ url = "https://…/{key}", headers = ["authorization"] }`',
       otherwise: "none",
       onChange: "applies to new attempts",
     },

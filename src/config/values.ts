@@ -87,20 +87,6 @@ export function parseForwardKey(value: string): Parsed<ForwardKey> {
   );
 }
 
-export const VERIFY_PATTERN = "^(?:/|https?://)[^#]*\\{key\\}[^#]*$";
-
-/** `verify`: a path at the origin, or a URL, in which `{key}` stands for the key. */
-export function parseVerify(value: string): Parsed<string> {
-  const advice = 'write "/v1/payments/by-key/{key}"';
-  if (!/^(?:\/|https?:\/\/)/i.test(value) || !URL.canParse(value, "https://origin")) {
-    return refuse(`must be a path at the origin or an http or https URL: ${advice}`);
-  }
-  if (value.includes("#")) return refuse(`must not carry a fragment: ${advice}`);
-  if (/\{(?!key\})|(?<!\{key)\}/.test(value)) return refuse(`has a placeholder other than {key}: ${advice}`);
-  // Without the key, the origin's answer for one operation would count for all others.
-  return value.includes("{key}") ? { ok: true, value } : refuse(`must name the key: ${advice}`);
-}
-
 export function parseHeaderName(value: string): Parsed<string> {
   return TOKEN.test(value)
     ? { ok: true, value }

@@ -32,6 +32,9 @@ const FORWARDED = "forwarded";
 const HOST = "x-forwarded-host";
 const PROTO = "x-forwarded-proto";
 
+/** The headers that tell the origin where the client sent its request, in lower case. */
+export const FORWARDED_NAMES: ReadonlySet<string> = new Set([HOST, PROTO]);
+
 export interface ForwardedHeaders {
   /** Names of request headers that the origin must not get, in lower case. */
   readonly drop: readonly string[];

@@ -5,6 +5,7 @@ import type { Route } from "../config/resolved.ts";
 import { isPlainInPath } from "../core/question.ts";
 import type { HeaderPairs } from "./headers.ts";
 import type { Verification } from "./message.ts";
+import { FORWARDED_NAMES } from "./host.ts";
 import { originUrl } from "./origin.ts";
 
 /** A question is asked within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
@@ -27,16 +28,20 @@ export function questionAbout(
 ): Verification | null {
   if (verify === null) return null;
   const originKey = forwardKey.kind === "step" ? withStep(key, forwardKey.step) : key;
-  const [path = ""] = verify.split(/[?#]/, 1);
-  if (path.includes("{key}") && !isPlainInPath(originKey)) return null;
-  const target = verify.replaceAll("{key}", encodeURIComponent(originKey));
+  if (!isPlainInPath(originKey)) return null;
+  const target = verify.target.replaceAll("{key}", encodeURIComponent(originKey));
   const isPath = target.startsWith("/");
   return {
     origin: isPath ? origin : { kind: "url", url: target },
     url: isPath ? originUrl(origin, new URL(target, url)) : target,
-    headers: headers(),
+    headers: verify.headers === null ? headers() : listed(headers(), verify.headers),
     timeoutMs: Math.min(rules.timeoutMs, MAX_VERIFICATION_MS),
     idleTimeoutMs: Math.min(rules.idleTimeoutMs, MAX_VERIFICATION_MS),
     maxBytes: rules.maxResponseBodyBytes,
   };
+}
+
+/** What the gateway itself says of a request; the client's own headers only as far as another host may have them. */
+function listed(headers: HeaderPairs, names: readonly string[]): HeaderPairs {
+  return headers.filter(([name]) => names.includes(name.toLowerCase()) || FORWARDED_NAMES.has(name.toLowerCase()));
 }

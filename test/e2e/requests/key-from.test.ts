@@ -21,7 +21,7 @@ beforeAll(async () => {
     { path: "/template/*", key_from: [{ template: "order-{json:/id}" }], forward_key: "none" },
     { path: "/none/*", key_from: BODY, forward_key: "none" },
     { path: "/step/*", key_from: BODY, forward_key: "charge" },
-    { path: "/verify/*", key_from: BODY, unknown: "verify", verify: "/asked?key={key}", timeout: "2s", lock: "2500ms" },
+    { path: "/verify/*", key_from: BODY, unknown: "verify", verify: "/asked/{key}", timeout: "2s", lock: "2500ms" },
     { path: "/caller/*", key_from: BODY, scope: ["header:X-Caller"] },
   ]);
 });
@@ -238,16 +238,16 @@ describe("what the origin gets of a key that is in the body", () => {
   });
 
   it("is the key by which it is asked", async () => {
-    const [path, id] = [`/verify/${freshKey()}`, `a b&${freshKey()}`];
+    const [path, id] = [`/verify/${freshKey()}`, `a&${freshKey()}`];
+    const asking = `/asked/${encodeURIComponent(id)}`;
     const message = withId(path, id);
     await scene.origin.behave({ path }, { drop: "after-effect" });
     const lost = await scene.send(message);
     expect(headerValue(lost, "idempotency-status")).toBe("origin-dropped");
-    await scene.origin.behave({ path: "/asked" }, { status: 200, body: "known", effect: false });
+    await scene.origin.behave({ path: asking }, { status: 200, body: "known", effect: false });
     const settled = await scene.send(message);
     expect([settled.status, settled.body.toString()]).toEqual([200, "known"]);
-    const asked = (await scene.origin.requests()).find((request) => request.path === "/asked");
-    expect(asked?.url).toBe(`/asked?key=${encodeURIComponent(`(a%20b&${id.slice(4)})`)}`);
+    expect(await arrived(asking)).toHaveLength(1);
     expect(await arrived(path)).toHaveLength(1);
   });
 });

@@ -80,6 +80,16 @@ describe("a queue", () => {
     });
   });
 
+  it("asks its own host with all of its headers, and another host with those that are listed", () => {
+    const unknown = "verify";
+    const url = "https://other.example/by-key/{key}";
+    expect(queueOf({ unknown, verify: url, to: "https://other.example/in" }).route.verify).toEqual({
+      target: url,
+      headers: null,
+    });
+    expect(queueOf({ unknown, verify: { url, headers: [] } }).route.verify).toEqual({ target: url, headers: [] });
+  });
+
   it("needs no route beside it, and may be in any variable that begins with QUEUES", () => {
     const { routes, queues } = configOf({
       ...WORKER,
@@ -117,6 +127,11 @@ describe("a queue", () => {
     ["no status", { done: [] }, "QUEUES[0].done"],
     ["a status in both lists", { refused: [500] }, "QUEUES[0].refused"],
     ["records that are forgotten while the queue remembers", { retention: "3d" }, "QUEUES[0].retention"],
+    [
+      "a question with the secrets of its headers to another host than its own",
+      { unknown: "verify", verify: "https://api.example/by-key/{key}", to: "https://other.example/in" },
+      "QUEUES[0].verify",
+    ],
     ["verify without an address", { unknown: "verify" }, "QUEUES[0].verify"],
     ["attempts that are longer than a batch", { timeout: "14m", lock: "20m" }, "QUEUES[0].timeout"],
     ["a lock that is too short", { timeout: "50s" }, "QUEUES[0].lock"],

@@ -142,10 +142,25 @@ describe("what a setting means", () => {
     ],
     [{ unknown: "hold" }, { unknown: "hold" }],
     [
-      { unknown: "verify", verify: "/v1/by-key?key={key}" },
-      { unknown: "verify", verify: "/v1/by-key?key={key}" },
+      { unknown: "verify", verify: "/v1/by-key/{key}?fields=id" },
+      { unknown: "verify", verify: { target: "/v1/by-key/{key}?fields=id", headers: null } },
     ],
-    [{ unknown: "verify", verify: "https://api.example.com/v1/{key}" }, { verify: "https://api.example.com/v1/{key}" }],
+    [
+      { unknown: "verify", verify: "https://api.example.com/v1/{key}", origin: "https://api.example.com/base" },
+      { verify: { target: "https://api.example.com/v1/{key}", headers: null } },
+    ],
+    [
+      { unknown: "verify", verify: { url: "https://status.example.com/{key}", headers: ["Authorization"] } },
+      { verify: { target: "https://status.example.com/{key}", headers: ["authorization"] } },
+    ],
+    [
+      {
+        unknown: "verify",
+        verify: { url: "https://status.example.com/{key}", headers: [] },
+        origin: { entrypoint: "Api" },
+      },
+      { verify: { target: "https://status.example.com/{key}", headers: [] } },
+    ],
     [{ on_store_failure: "open" }, { onStoreFailure: "open" }],
     [{ refused: [] }, { refused: [] }],
     [{ ambiguous: [599, 100] }, { ambiguous: [599, 100] }],
@@ -329,6 +344,41 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ unknown: "verify" }, 'verify: is needed with unknown = "verify": write verify = "/v1/payments/by-key/{key}"'],
     [{ unknown: "verify", verify: "v1/{key}" }, "verify: must be a path at the origin or an http or https URL"],
     [{ unknown: "verify", verify: "/v1/payments" }, "verify: must name the key"],
+    // A search that finds nothing answers 200: a status cannot tell that from a result.
+    [
+      { unknown: "verify", verify: "/v1/orders?idempotency_key={key}" },
+      "verify: must name the key in the path, not in the query",
+    ],
+    [{ unknown: "verify", verify: "/v1/{key}?again={key}" }, "verify: must name the key in the path, not in the query"],
+    [{ unknown: "verify", verify: "/v1/{key}/../all" }, "verify: must name the key in the path: write"],
+    [
+      { unknown: "verify", verify: "//other.example.com/{key}" },
+      "verify: must be a path at the origin or an http or https URL",
+    ],
+    [{ unknown: "verify", verify: "https://u:p@api.example.com/{key}" }, "verify: must not carry credentials"],
+    [
+      { unknown: "verify", verify: { url: "/v1/{key}", headers: [] } },
+      "verify: a path is at the origin, which gets all headers of the request",
+    ],
+    [
+      { unknown: "verify", verify: { url: "https://a.example/{key}", headers: ["a b"] } },
+      'verify: "a b" is not a header name',
+    ],
+    [
+      { unknown: "verify", verify: { url: "https://a.example/{key}", headers: ["Cookie", "cookie"] } },
+      "verify: lists cookie twice",
+    ],
+    // The clients' credentials are for the origin.
+    ...[
+      "https://api.example.com",
+      "http://status.example.com",
+      "https://status.example.com:8443",
+      { entrypoint: "Api" },
+      undefined,
+    ].map((origin): [Readonly<Record<string, unknown>>, string] => [
+      { unknown: "verify", verify: "https://status.example.com/{key}", ...(origin === undefined ? {} : { origin }) },
+      "verify: is at another host than the origin",
+    ]),
     [{ unknown: "verify", verify: "/v1/{id}/{key}" }, "verify: has a placeholder other than {key}"],
     [{ unknown: "verify", verify: "/v1/{key}#a" }, "verify: must not carry a fragment"],
     [{ verify: "/v1/{key}" }, 'verify: has no effect with unknown = "hold"'],
