@@ -9,7 +9,7 @@ import { consumerProblems } from "./check-queues.ts";
 import { originNotes, reachProblems, reachWarnings } from "./check-reach.ts";
 import { secretProblems, secretWarnings } from "./check-secrets.ts";
 import { below, type ConfigProblem, type ProblemCode, valueFix } from "./config-problem.ts";
-import { hasRules, lackingBindings, notInherited } from "./check-inherited.ts";
+import { hasRules, lackingBindings, looselyInherited, notInherited } from "./check-inherited.ts";
 import type { BindingKind } from "./in-force.ts";
 import { unusedDestinations } from "./publish-checks.ts";
 import { consumerVariables } from "./read-consumers.ts";
@@ -93,7 +93,12 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
   const warnings =
     usable === null
       ? []
-      : [...configWarnings(usable), ...reachWarnings(usable, own, top), ...cronWarnings(usable, own, top)];
+      : [
+          ...configWarnings(usable),
+          ...looselyInherited(usable, vars),
+          ...reachWarnings(usable, own, top),
+          ...cronWarnings(usable, own, top),
+        ];
   const notes = usable === null ? [] : originNotes(usable);
   return {
     name,

@@ -15,11 +15,14 @@ export type KeyPart =
 
 export const DIRECTIVE: KeyPart = { kind: "graphql", name: "@idempotent" };
 
-/** One way to find a key: a value, the source and id of a CloudEvent, several values together, or a text with values in it. */
+/**
+ * One way to find a key: a value, the source and id of a CloudEvent, several values together, or a text with values in it. What is text
+ * alone (the beginning, and texts among the pieces) keeps the keys of one sender apart from another's.
+ */
 export type KeySource =
   | KeyPart
-  | { readonly kind: "cloudevent" }
-  | { readonly kind: "all"; readonly parts: readonly KeyPart[] }
+  | { readonly kind: "cloudevent"; readonly beginning: readonly string[] }
+  | { readonly kind: "all"; readonly pieces: readonly (string | KeyPart)[] }
   | { readonly kind: "template"; readonly text: string; readonly pieces: readonly (string | KeyPart)[] };
 
 /** A source as the configuration writes it. */
@@ -27,10 +30,12 @@ export type WrittenSource = string | readonly string[] | { readonly template: st
 
 /** How the settings' documentation writes the forms of an entry. */
 export const KEY_SOURCE_FORMS =
-  'a list of `"header:NAME"`, `"query:NAME"`, `"json:/POINTER"`, `"form:NAME"`, `"cloudevent"`, of lists of these, ' +
+  'a list of `"header:NAME"`, `"query:NAME"`, `"json:/POINTER"`, `"form:NAME"`, `"cloudevent"`, of lists of these and of `"text:WORD"`, ' +
   'or of `{ template = "{header:NAME}-{json:/POINTER}" }`';
 
 export const KEY_PART_PATTERN = "^(?:header:.+|query:.+|form:.+|json:/.*)$";
+/** What a list in the list may have: a text of its own, too. */
+export const KEY_MEMBER_PATTERN = `${KEY_PART_PATTERN.slice(0, -2)}|text:.+|cloudevent)$`;
 export const KEY_SOURCE_PATTERN = `${KEY_PART_PATTERN.slice(0, -2)}|cloudevent)$`;
 
 /** Each part is looked for in the whole body. */
@@ -40,7 +45,7 @@ const PART_ADVICE = 'write "header:NAME", "query:NAME", "json:/POINTER" or "form
 
 /** One entry of `key_from`. */
 export function parseKeySource(written: WrittenSource): Parsed<KeySource> {
-  if (written === "cloudevent") return { ok: true, value: { kind: "cloudevent" } };
+  if (written === "cloudevent") return { ok: true, value: { kind: "cloudevent", beginning: [] } };
   if (typeof written === "string") return parseKeyPart(written);
   return "template" in written ? parseTemplate(written.template) : parseAll(written);
 }
@@ -86,18 +91,34 @@ function parsePointer(name: string): Parsed<KeyPart> {
   return { ok: true, value: { kind: "json", name, tokens: pointerTokens(name) } };
 }
 
+const TEXT = "text:";
+
 function parseAll(written: readonly string[]): Parsed<KeySource> {
   if (written.length < 2) {
     return refuse('a list in the list takes several values together: write ["json:/a", "json:/b"], or the text alone');
   }
-  const parts: KeyPart[] = [];
+  const twice = firstRepeated(written);
+  if (twice !== null) return refuse(`lists "${twice}" twice: write it once`);
+  const unreadable = written.find((one) => one.startsWith(TEXT) && !/^[\x21-\x7e]+$/.test(one.slice(TEXT.length)));
+  if (unreadable !== undefined) return refuse(`"${unreadable}" must name a word of visible ASCII: write "text:stripe"`);
+  const texts = written.filter((one) => one.startsWith(TEXT)).map((one) => one.slice(TEXT.length));
+  if (texts.length === written.length) return refuse('has no value of the request: write ["text:order", "json:/id"]');
+  if (written.includes("cloudevent")) {
+    return written.at(-1) === "cloudevent" && texts.length === written.length - 1
+      ? { ok: true, value: { kind: "cloudevent", beginning: texts } }
+      : refuse('may have only texts before "cloudevent": write ["text:events", "cloudevent"]');
+  }
+  const pieces: (string | KeyPart)[] = [];
   for (const one of written) {
+    if (one.startsWith(TEXT)) {
+      pieces.push(one.slice(TEXT.length));
+      continue;
+    }
     const part = parseKeyPart(one);
     if (!part.ok) return part;
-    parts.push(part.value);
+    pieces.push(part.value);
   }
-  const twice = firstRepeated(parts.map(partName));
-  return twice === null ? { ok: true, value: { kind: "all", parts } } : refuse(`lists "${twice}" twice: write it once`);
+  return { ok: true, value: { kind: "all", pieces } };
 }
 
 const TEMPLATE_ADVICE = 'write { template = "order-{json:/id}" }';
@@ -129,9 +150,9 @@ function parseTemplate(text: string): Parsed<KeySource> {
 export function writtenSource(source: KeySource): WrittenSource {
   switch (source.kind) {
     case "cloudevent":
-      return source.kind;
+      return source.beginning.length === 0 ? source.kind : [...source.beginning.map(textName), source.kind];
     case "all":
-      return source.parts.map(partName);
+      return source.pieces.map((piece) => (typeof piece === "string" ? textName(piece) : partName(piece)));
     case "template":
       return { template: source.text };
     case "header":
@@ -150,6 +171,10 @@ export function sourceText(source: KeySource): string {
   return "template" in written ? written.template : `[${written.join(", ")}]`;
 }
 
+function textName(text: string): string {
+  return TEXT + text;
+}
+
 function partName({ kind, name }: KeyPart): string {
   return `${kind}:${name}`;
 }
@@ -160,7 +185,6 @@ export function partsOf(source: KeySource): readonly KeyPart[] {
     case "cloudevent":
       return [];
     case "all":
-      return source.parts;
     case "template":
       return source.pieces.filter((piece) => typeof piece !== "string");
     case "header":

@@ -6,7 +6,7 @@ import * as v from "valibot";
 import { MAX_KEY_LENGTH } from "../core/units.ts";
 import type { ForwardKey } from "./resolved.ts";
 import {
-  KEY_PART_PATTERN,
+  KEY_MEMBER_PATTERN,
   KEY_SOURCE_FORMS,
   KEY_SOURCE_PATTERN,
   type KeySource,
@@ -133,7 +133,7 @@ export const keySettings = {
             [
               v.pipe(v.string(), v.metadata({ pattern: KEY_SOURCE_PATTERN })),
               v.pipe(
-                v.array(v.pipe(v.string(), v.metadata({ pattern: KEY_PART_PATTERN }))),
+                v.array(v.pipe(v.string(), v.metadata({ pattern: KEY_MEMBER_PATTERN }))),
                 v.metadata({ minItems: 2, maxItems: MAX_SOURCES }),
                 v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} members: leave some out`),
               ),
@@ -153,7 +153,7 @@ export const keySettings = {
     {
       description:
         "Where the key may be, in the order in which it is looked for. A list in the list takes several values together, all " +
-        "of which must be there.",
+        'of which must be there; `"text:WORD"` in it is a word of your own, which keeps its keys apart from others.',
       takes: KEY_SOURCE_FORMS,
       default: ["header:Idempotency-Key"],
       onChange:

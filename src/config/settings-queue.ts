@@ -23,6 +23,7 @@ import { BINDING_PATTERN } from "./values.ts";
 const MAX_GIVE_UP_MS = 14 * DAY_MS;
 
 const MESSAGE_PART_PATTERN = "^json:/.*$";
+const MESSAGE_MEMBER_PATTERN = "^(?:text:.+|cloudevent|json:/.*)$";
 const MESSAGE_KEY_PATTERN = "^(?:json:/.*|cloudevent|id)$";
 
 /** How a message's body may be compared: it is no form of a browser's. */
@@ -58,7 +59,7 @@ export const queueOnlyEntries = {
         v.union(
           [
             v.pipe(v.string(), v.metadata({ pattern: MESSAGE_KEY_PATTERN })),
-            v.array(v.pipe(v.string(), v.metadata({ pattern: MESSAGE_PART_PATTERN }))),
+            v.array(v.pipe(v.string(), v.metadata({ pattern: MESSAGE_MEMBER_PATTERN }))),
             v.strictObject({ template: v.string() }),
           ],
           'must be text, a list of texts or a template: write "json:/id", ["json:/a", "json:/b"] or { template = "order-{json:/id}" }',

@@ -68,16 +68,13 @@ function needsBody(source: KeySource, headers: HeadersView): boolean {
 async function readSource(source: KeySource, places: KeyPlaces, body: BodyValues): Promise<PartValue> {
   switch (source.kind) {
     case "cloudevent":
-      return readEvent(places.headers, body);
+      return readEvent(source.beginning, places.headers, body);
     case "all": {
-      const values = allOf(source.parts.map((part) => readPart(part, places, body)));
+      const values = allOf(valuesOf(source.pieces, places, body));
       return values.kind === "texts" ? { kind: "text", text: await textOfValues(values.texts) } : values;
     }
     case "template": {
-      const pieces = source.pieces.map((piece): PartValue =>
-        typeof piece === "string" ? { kind: "text", text: piece } : readPart(piece, places, body),
-      );
-      const values = allOf(pieces);
+      const values = allOf(valuesOf(source.pieces, places, body));
       return values.kind === "texts" ? { kind: "text", text: await textOfValue(values.texts.join("")) } : values;
     }
     case "header": {
@@ -94,6 +91,12 @@ async function readSource(source: KeySource, places: KeyPlaces, body: BodyValues
       return value.kind === "text" ? single(value.text, source) : value;
     }
   }
+}
+
+function valuesOf(pieces: readonly (string | KeyPart)[], places: KeyPlaces, body: BodyValues): readonly PartValue[] {
+  return pieces.map((piece) =>
+    typeof piece === "string" ? { kind: "text", text: piece } : readPart(piece, places, body),
+  );
 }
 
 async function single(value: string, part: KeyPart): Promise<PartValue> {
@@ -115,7 +118,7 @@ function allOf(values: readonly PartValue[]): PartValues {
 }
 
 /** The source and id of an event, which are unique together (CloudEvents 1.0, section "id"), in all modes with the same text. */
-async function readEvent(headers: HeadersView, body: BodyValues): Promise<PartValue> {
+async function readEvent(beginning: readonly string[], headers: HeadersView, body: BodyValues): Promise<PartValue> {
   const type = mediaType(headers);
   if (type.startsWith("application/cloudevents-batch")) {
     return invalid("A batch of CloudEvents has no key of its own; send one event in each request.");
@@ -130,7 +133,7 @@ async function readEvent(headers: HeadersView, body: BodyValues): Promise<PartVa
       ? EVENT_PARTS.map((part) => body.get(nameOf(part)) ?? ABSENT)
       : ["ce-source", "ce-id"].map((name) => eventHeader(headers, name)),
   );
-  return values.kind === "texts" ? { kind: "text", text: await textOfValues(values.texts) } : values;
+  return values.kind === "texts" ? { kind: "text", text: await textOfValues([...beginning, ...values.texts]) } : values;
 }
 
 /** An attribute, whose value is percent-encoded (CloudEvents 1.0, HTTP binding, section 3.1.3.2). */

@@ -6,9 +6,10 @@ import { randomUUID } from "node:crypto";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as v from "valibot";
+import { readConfig } from "../../../src/config/read.ts";
 import { blockWith } from "../../support/docs.ts";
 import type { GatewayVars } from "../../support/gateway.ts";
-import type { HeaderPair } from "../../support/http.ts";
+import { type HeaderPair, headerValue } from "../../support/http.ts";
 import { expectFirstAnswer, expectReplay } from "../support/problem.ts";
 import { type Message, type Scene, startScene, until } from "../support/scene.ts";
 
@@ -27,7 +28,7 @@ function example(text: string): Vars {
   return v.parse(exampleSchema, parse(blockWith(PAGE, text))).vars;
 }
 
-const webhooks = example("# Webhooks in.");
+const webhooks = example("# Webhooks in");
 const apis = example("# APIs whose clients");
 
 const JSON_LINE: HeaderPair = ["Content-Type", "application/json"];
@@ -176,12 +177,40 @@ describe.each([
   });
 });
 
-describe("webhooks that the handler does not accept", () => {
+it("are loose for themselves alone: another route of their gateway is as strict as ever", () => {
+  expect([webhooks.IDEMPOTENCY, apis.IDEMPOTENCY]).toEqual([undefined, undefined]);
+  const read = readConfig({ ROUTES: [...webhooks.ROUTES, { path: "/v1/payments" }] });
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  expect(read.config.routes.at(-1)).toMatchObject({
+    scope: [{ kind: "header", name: "authorization" }, { kind: "host" }],
+    fingerprint: { body: "bytes" },
+    rules: { policy: { unknown: "hold" } },
+  });
+});
+
+describe("webhooks of several senders, some of which the handler does not accept", () => {
   let scene: Scene;
   beforeAll(async () => {
-    scene = await startScene({ ...webhooks.IDEMPOTENCY, shards: 2, timeout: "2s", lock: "2500ms" }, webhooks.ROUTES);
+    scene = await startScene({ shards: 2, timeout: "2s", lock: "2500ms" }, webhooks.ROUTES);
   });
   afterAll(() => scene.close());
+
+  it("never share a key, whatever one sender puts into it", async () => {
+    const keyOf = async (path: string, message: Omit<Message, "path">): Promise<string> => {
+      const answer = await scene.send({ path, ...message });
+      expectFirstAnswer(answer, 201);
+      return headerValue(answer, "idempotency-key") ?? "";
+    };
+    const id = randomUUID();
+    for (const [path, send] of Object.entries(WEBHOOKS)) {
+      const name = path.slice("/webhooks/".length);
+      expect(await keyOf(path, send(id, 1))).toMatch(new RegExp(`^\\(${name}:`));
+    }
+    const [subscription, messageId] = [`projects/p/subscriptions/${id}`, "17"];
+    const event = json({}, ["ce-specversion", "1.0"], ["ce-source", subscription], ["ce-id", messageId]);
+    await keyOf("/webhooks/events", event);
+    await keyOf("/webhooks/pubsub", json({ subscription, message: { messageId } }));
+  });
 
   it("with a wrong signature do not take the key from the real one", async () => {
     const message = WEBHOOKS["/webhooks/stripe"]?.(randomUUID(), 1);

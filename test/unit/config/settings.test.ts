@@ -124,6 +124,20 @@ describe("what a setting means", () => {
       { key_from: [["json:/a", "header:B"], { template: "order-{json:/id}:{header:X-Try}" }] },
       { keyFrom: [["json:/a", "header:B"], { template: "order-{json:/id}:{header:X-Try}" }] },
     ],
+    [
+      {
+        key_from: [
+          ["text:stripe", "json:/id"],
+          ["text:events", "cloudevent"],
+        ],
+      },
+      {
+        keyFrom: [
+          ["text:stripe", "json:/id"],
+          ["text:events", "cloudevent"],
+        ],
+      },
+    ],
     [{ graphql: true }, { graphql: true, keyFrom: ["header:Idempotency-Key", "graphql:@idempotent"] }],
     [{ key_format: { pattern: "^\\p{L}+$", max: 8 } }, { keyFormat: { pattern: "^\\p{L}+$", min: 1, max: 8 } }],
     [{ fingerprint: { headers: ["X-Api-Version"] } }, { fingerprint: { ...FINGERPRINT, headers: ["x-api-version"] } }],
@@ -271,7 +285,7 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ key_from: ["json:/a~2"] }, 'key_from[0]: "/a~2" is not a JSON pointer (RFC 6901): write "~0" for "~"'],
     [{ key_from: ["json:/\ud800"] }, 'key_from[0]: "/\ud800" is not a JSON pointer (RFC 6901)'],
     [{ key_from: [["json:/a"]] }, "key_from[0]: a list in the list takes several values together"],
-    [{ key_from: [["json:/a", "cloudevent"]] }, 'key_from[0]: "cloudevent" is not a place for a key'],
+    [{ key_from: [["json:/a", "cloudevent"]] }, 'key_from[0]: may have only texts before "cloudevent"'],
     [{ key_from: [["json:/a", "json:/a"]] }, 'key_from[0]: lists "json:/a" twice'],
     [{ key_from: [{ template: "order" }] }, "key_from[0]: must have members in braces"],
     [{ key_from: [{ template: "{json:/a" }] }, "key_from[0]: must have members in braces"],
@@ -320,6 +334,10 @@ describe("what a setting refuses, with what to write instead", () => {
       { fingerprint: { body: "json", only: Array.from({ length: 33 }, (_, at) => `/${at}`) } },
       "fingerprint.only: must have at most 32 entries",
     ],
+    [{ key_from: [["text:a", "text:b"]] }, "key_from[0]: has no value of the request"],
+    [{ key_from: [["text:", "json:/id"]] }, 'key_from[0]: "text:" must name a word of visible ASCII'],
+    [{ key_from: [["json:/id", "cloudevent"]] }, 'key_from[0]: may have only texts before "cloudevent"'],
+    [{ key_from: ["text:a"] }, 'key_from[0]: "text:a" is not a place for a key'],
     [{ fingerprint: { query: "any" } }, 'fingerprint.query: must be one of its values: write "exact" or "sorted"'],
     [{ fingerprint: { query_except: "t" } }, "fingerprint.query_except: must be a list of names"],
     [{ fingerprint: { query_except: [""] } }, "fingerprint.query_except[0]: must be the name of a parameter"],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { configWarnings } from "../../../src/config/check-file.ts";
+import { checkWranglerConfig, configWarnings } from "../../../src/config/check-file.ts";
 import { describeConfig } from "../../../src/config/describe.ts";
 import { configOf, PAYMENTS, problemOf } from "./support.ts";
 
@@ -31,6 +31,37 @@ describe("a route that asks the origin with its client's credential", () => {
   it("gets no warning by default, or if the origin is not asked", () => {
     expect(pathsOf(VERIFY)).toEqual([]);
     expect(pathsOf({ unknown: "hold", scope: ["header:x-tenant"] })).toEqual([]);
+  });
+});
+
+describe("settings that are right together for webhooks alone", () => {
+  const others = { unknown: "retry", fingerprint: { body: "none" } };
+  const LOOSE = { scope: ["none"], ...others };
+  const warned = (defaults: object, ...routes: readonly object[]): readonly string[] => {
+    const [top] = checkWranglerConfig({
+      name: "api",
+      main: "src/index.ts",
+      compatibility_date: "2026-10-01",
+      compatibility_flags: ["enable_request_signal"],
+      durable_objects: { bindings: [{ name: "KEY_SHARD", class_name: "KeyShard" }] },
+      migrations: [{ tag: "v1", new_sqlite_classes: ["KeyShard"] }],
+      vars: { IDEMPOTENCY: { origin: "https://api.example.net", ...defaults }, ROUTES: routes },
+    });
+    expect(top?.problems).toEqual([]);
+    return (top?.warnings ?? []).map(({ path, message }) => `${path} ${message}`);
+  };
+
+  it("are warned of in each route that inherits one of them", () => {
+    expect(warned(LOOSE, PAYMENTS, { path: "/webhooks/a", ...LOOSE }, { path: "/v1/orders", ...others })).toEqual([
+      expect.stringMatching(/^ROUTES\[0\] takes scope, unknown, fingerprint from/),
+      expect.stringMatching(/^ROUTES\[2\] takes scope from/),
+    ]);
+  });
+
+  it("are fine where a route writes them for itself, or where one of them is stricter", () => {
+    expect(warned({}, { path: "/webhooks/a", ...LOOSE }, PAYMENTS)).toEqual([]);
+    expect(warned({ ...others }, PAYMENTS)).toEqual([]);
+    expect(warned({ ...LOOSE, unknown: "hold" }, PAYMENTS)).toEqual([]);
   });
 });
 

@@ -201,6 +201,14 @@ describe("a CloudEvent's key", () => {
     expect(await find(["cloudevent"], { headers: structured, body })).toBe(`body: ${key}`);
   });
 
+  it("may begin with a word that keeps it apart from other keys", async () => {
+    expect(await find([["text:events", "cloudevent"]], { headers: binary })).toBe("(events:/a%20shop:1)");
+    const body = '{"specversion":"1.0","source":"/a shop","id":"1"}';
+    expect(await find([["text:a", "text:b", "cloudevent"]], { headers: structured, body })).toBe(
+      "body: (a:b:/a%20shop:1)",
+    );
+  });
+
   it.each([
     [{ headers: { "ce-id": "1" } }, "absent"],
     [{ headers: JSON_TYPE, body: '{"source":"a","id":"1"}' }, "absent"],
