@@ -10,6 +10,7 @@ export function consumerProblems(prefix: string, own: Table, queues: readonly Qu
   const consumers = tablesOf(declared["consumers"]);
   const producers = tablesOf(declared["producers"]);
   return [
+    ...rings(prefix, queues, consumers, producers),
     ...queues.flatMap((queue) => problemsOf(queue, consumers, producers, prefix)),
     ...consumers.flatMap((consumer, index) =>
       unknownQueue(consumer, `${prefix}queues.consumers[${index}]`, prefix, queues),
@@ -38,14 +39,61 @@ function problemsOf(
     // A binding of another kind: it exists, but takes no messages.
     const message = `"${deadLetter}" is no queue: write [[${prefix}queues.producers]] with binding = "${deadLetter}"`;
     problems.push({ path: at, code: "queue-invalid", message });
-  } else if (producer["queue"] === queue) {
-    problems.push({
-      path: at,
-      code: "queue-invalid",
-      message: `leads back to "${queue}", so that dead letters would be processed: write another queue`,
-    });
   }
   return problems;
+}
+
+/** A way that a message, or its dead letter, can take to another queue. */
+interface DeadLetterWay {
+  readonly from: string;
+  readonly to: string;
+  /** Where it is configured. */
+  readonly path: string;
+}
+
+/**
+ * The ways on which a message that nobody can process comes back to where it was, over one queue or several: it would go round for
+ * ever. Dead letters of the gateway and those of the platform count alike.
+ */
+function rings(
+  prefix: string,
+  queues: readonly Queue[],
+  consumers: readonly Table[],
+  producers: readonly Table[],
+): readonly ConfigProblem[] {
+  const ways: readonly DeadLetterWay[] = [
+    ...queues.flatMap(({ name, queue, deadLetter }) => {
+      const to = producers.find((one) => one["binding"] === deadLetter)?.["queue"];
+      return typeof to === "string" ? [{ from: queue, to, path: `${prefix}${name}.dead_letter.binding` }] : [];
+    }),
+    ...consumers.flatMap(({ queue: from, dead_letter_queue: to }, index) => {
+      const path = `${prefix}queues.consumers[${index}].dead_letter_queue`;
+      return typeof from === "string" && typeof to === "string" ? [{ from, to, path }] : [];
+    }),
+  ];
+  return ways.flatMap(({ from, to, path }) => {
+    const between = wayBack(to, from, ways);
+    if (between === null) return [];
+    const over = between.length === 0 ? "" : `, by way of ${between.map((one) => `"${one}"`).join(", ")}`;
+    const message = `leads back to "${from}"${over}, so that a message that cannot be processed goes round for ever: write another queue`;
+    return [{ path, code: "queue-invalid" as const, message }];
+  });
+}
+
+/** The queues over which what is at `at` comes to `goal`, `at` first; empty if it is there; `null` if it does not. */
+function wayBack(
+  at: string,
+  goal: string,
+  ways: readonly DeadLetterWay[],
+  seen: readonly string[] = [],
+): readonly string[] | null {
+  if (at === goal) return seen;
+  if (seen.includes(at)) return null;
+  for (const { to } of ways.filter(({ from }) => from === at)) {
+    const found = wayBack(to, goal, ways, [...seen, at]);
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 /** What a consumer's own settings would do to the messages. */
@@ -66,12 +114,6 @@ function settingsOf(consumer: Table, path: string, queue: string): readonly Conf
   if (lost === undefined) {
     const message = `is missing, so the platform deletes messages that the gateway could not decide about: write dead_letter_queue = "${queue}-lost"`;
     problems.push({ path: `${path}.dead_letter_queue`, code: "queue-invalid", message });
-  } else if (lost === queue) {
-    problems.push({
-      path: `${path}.dead_letter_queue`,
-      code: "queue-invalid",
-      message: `must be another queue: write "${queue}-lost"`,
-    });
   }
   return problems;
 }

@@ -2,6 +2,7 @@
 // nothing is left to do: its record is completed or keeps the message, or its dead letter has been accepted. Pure: times and chance are passed in.
 
 import type { ClientProblemCode } from "./problem.ts";
+import type { UnknownRule } from "./record.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** Why a message is not tried again. */
@@ -10,7 +11,7 @@ export const DEAD_REASONS = [
   "rejected",
   /** The origin refused each attempt until the message was too old. */
   "exhausted",
-  /** An attempt may have taken effect, and no other is made. */
+  /** An attempt may have taken effect, and no other is made: its rule forbids that, or the message was too old. */
   "outcome-unknown",
   /** The key has been used for a message with another content. */
   "key-reused",
@@ -78,6 +79,8 @@ export interface Delivery {
   /** In [0, 1): spreads messages that failed together. */
   readonly jitter: number;
   readonly giveUpAfterMs: number;
+  /** What follows an attempt that may have taken effect. */
+  readonly unknown: UnknownRule;
   /** The statuses of results that settle the message. */
   readonly done: readonly number[];
 }
@@ -135,11 +138,11 @@ function afterAnswer(
   switch (verdict) {
     case "result":
       // The record may not be completed: the next delivery learns what became of it.
-      return isWhole ? settled(status, delivery) : again(delivery, null);
+      return isWhole ? settled(status, delivery) : undecided(status, delivery, null);
     case "refused":
       return isTooOld(delivery) ? dead("exhausted", status) : again(delivery, retryAfterMs);
     case "ambiguous":
-      return again(delivery, null);
+      return undecided(status, delivery, null);
   }
 }
 
@@ -149,7 +152,7 @@ function afterProblem(
 ): Decision {
   switch (code) {
     case "response-not-kept":
-      return originalStatus === null ? again(delivery, null) : settled(originalStatus, delivery);
+      return originalStatus === null ? undecided(null, delivery, null) : settled(originalStatus, delivery);
     case "key-expired":
       return originalStatus === null ? dead("outcome-unknown", null) : settled(originalStatus, delivery);
     case "origin-unreachable":
@@ -169,21 +172,33 @@ function afterProblem(
       return dead("message-invalid", null);
     case "configuration-invalid":
       return { kind: "retry", afterMs: CONFIGURATION_RETRY_MS };
-    // The next delivery finds the record in the state that follows.
     case "origin-dropped":
     case "origin-timeout":
-    case "in-flight":
+      return undecided(null, delivery, retryAfterMs);
+    // Nothing was sent. The last two are of routes with identities alone.
     case "too-many-keys":
-    case "store-unavailable":
-    // Of routes with identities alone: nothing was sent.
     case "credential-invalid":
     case "identity-unavailable":
+      return isTooOld(delivery) ? dead("exhausted", null) : again(delivery, retryAfterMs);
+    // The next delivery finds the record in the state that follows.
+    case "in-flight":
+    case "store-unavailable":
       return again(delivery, retryAfterMs);
   }
 }
 
 function settled(status: number, { done }: Delivery): Decision {
   return done.includes(status) ? { kind: "ack" } : dead("rejected", status);
+}
+
+/**
+ * After an attempt that may have taken effect. The next delivery finds the record in the state that follows: under `hold` it leaves the
+ * message with it, and otherwise it may make another attempt. So a handler that fails each time would never be done with a message: the
+ * last attempt is one of a delivery that comes too late. If it is the first, the origin may still be asked about it.
+ */
+function undecided(status: number | null, delivery: Delivery, retryAfterMs: number | null): Decision {
+  const isLast = delivery.unknown !== "hold" && delivery.attempts > 1 && isTooOld(delivery);
+  return isLast ? dead("outcome-unknown", status) : again(delivery, retryAfterMs);
 }
 
 function dead(reason: DeadReason, status: number | null): Decision {

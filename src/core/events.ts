@@ -108,8 +108,8 @@ export type OperatorEvent =
   | { readonly type: "forget"; readonly by: string; readonly reason: string };
 
 /**
- * Why an operator cannot change a record: it does not exist, an attempt may still be running, it has its final answer, or only its
- * key is left.
+ * Why an operator cannot change a record: it does not exist, an attempt may still be running or the origin is being asked about it, it
+ * has its final answer, or only its key is left.
  */
 export type Unchangeable = "none" | "in-flight" | "completed" | "remembered";
 

@@ -16,7 +16,7 @@ export type OperatorProblem =
   | { readonly code: "record-not-found" }
   /** The record's response is final; of a remembered record it is erased. */
   | { readonly code: "change-refused"; readonly why: "completed" | "remembered" }
-  /** An attempt may still be running, at the latest until its lock ends. */
+  /** An attempt may still be running, at the latest until its lock ends, or the origin is being asked about it. */
   | { readonly code: "change-refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
 interface Description {
@@ -84,7 +84,7 @@ export function describeOperatorProblem(problem: OperatorProblem): Description {
             status: 409,
             title: "Change refused",
             detail:
-              "An attempt is in flight or may still be running at the API. Attempts never overlap. Nothing was changed. Try again when the attempt or its lock ends.",
+              "An attempt is in flight or may still be running at the API, or the API is being asked whether it took effect. Attempts never overlap. Nothing was changed. Try again when the attempt, its lock or the question ends.",
             retryAfterMs: problem.retryAfterMs,
           };
   }

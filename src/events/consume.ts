@@ -159,8 +159,10 @@ export class QueueConsumer {
   }
 
   #deliveryOf({ attempts, timestamp }: QueueMessage): Delivery {
-    const { done, giveUpAfterMs } = this.#queue;
-    return { attempts, ageMs: Date.now() - timestamp.getTime(), jitter: Math.random(), giveUpAfterMs, done };
+    const { done, giveUpAfterMs, route } = this.#queue;
+    const { unknown } = route.rules.policy;
+    const ageMs = Date.now() - timestamp.getTime();
+    return { attempts, ageMs, jitter: Math.random(), giveUpAfterMs, unknown, done };
   }
 
   async #decide(

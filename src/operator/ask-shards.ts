@@ -52,3 +52,12 @@ export async function unlessSilent<T>(place: ShardPlace, answer: Promise<T>): Pr
     clearTimeout(timer);
   }
 }
+
+/** The first of these places that has it, asked one after the other; `null`: none has. */
+export async function firstWith(
+  places: readonly LaidPlace[],
+  has: (place: LaidPlace) => Promise<boolean>,
+): Promise<LaidPlace | null> {
+  for (const place of places) if (await has(place)) return place;
+  return null;
+}

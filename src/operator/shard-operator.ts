@@ -20,7 +20,7 @@ import {
 import type { Actor } from "./access/auth.ts";
 import { changeAll } from "./change-all.ts";
 import { eventOf } from "./change-request.ts";
-import { askShards, unlessSilent } from "./ask-shards.ts";
+import { askShards, unlessSilent, firstWith } from "./ask-shards.ts";
 import { routeViews, summarizeLayouts } from "./layouts.ts";
 import { type Ask, listRecords } from "./list.ts";
 import type {
@@ -51,7 +51,7 @@ import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
 import { type LaidPlace, ShardPlaces } from "./shards.ts";
 
-type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "replaysOf" | "sessions" | "endSessions">>;
+type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "has" | "replaysOf" | "sessions" | "endSessions">>;
 
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
@@ -129,8 +129,8 @@ export class ShardOperator implements Operator {
   }
 
   async change(id: RecordId, change: ChangeRequest): Promise<ChangeResult> {
-    const place = (await this.#find(id))?.place;
-    if (place === undefined) return { kind: "refused", why: "none" };
+    const place = await firstWith(this.#places.of(keyHashOf(id)), (one) => this.#calls(one).has(id));
+    if (place === null) return { kind: "refused", why: "none" };
     const { headers = [], body = new Uint8Array() } = change.response ?? {};
     const head: ChangeHead = { id, event: eventOf(change), headers };
     const response = await this.#fetch(place, CHANGE_URL, encodeMessage({ head, body }));

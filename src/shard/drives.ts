@@ -13,6 +13,7 @@ import type { ExchangeAnswer } from "./exchange-answer.ts";
 import { PAUSE_MS, takeNextTurn } from "./next-turn.ts";
 import { TURN_CHECK_MS } from "./record-steps.ts";
 import type { Entry } from "./store/ledger.ts";
+import { hasMembers, pauseAfter, readJson } from "./store/unreadable.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { StoredRequest } from "./store/stored-request.ts";
 
@@ -135,7 +136,7 @@ export class Drives {
       this.#shared.begun(id);
     } catch (error) {
       bookkeep("releasing a body", () => body?.release());
-      this.#putOff.set(id, later(now, PAUSE_MS));
+      this.#putOff.set(id, later(now, pauseAfter(error, PAUSE_MS)));
       console.error({ message: "an accepted request could not be tried", reason: String(error) });
     }
   }
@@ -143,7 +144,7 @@ export class Drives {
   #read(id: RecordId, entry: Entry): { readonly head: ExchangeHead; readonly body: RequestBody } | null {
     const { ledger } = this.#shared;
     const stored = ledger.request(id, entry);
-    const head = stored === null ? null : readStoredHead(stored);
+    const head = stored === null ? null : readStoredHead(stored, id);
     if (stored === null || head === null) return null;
     const { body } = stored;
     return {
@@ -154,12 +155,12 @@ export class Drives {
 
   /** When the alarm has to come for the next attempt; `null` when none waits. */
   nextAt(now: EpochMs): EpochMs | null {
-    const next = this.#shared.ledger.due.next();
-    if (next === null) return null;
+    const { due } = this.#shared.ledger;
+    const next = due.next(new Set(this.#putOff.keys()));
     // Without a place, each attempt that ends begins the next one.
-    if (!this.hasPlace) return later(now, TURN_CHECK_MS);
-    const putOff = [...this.#putOff.values()].reduce((one, other) => earliest(one, other), later(now, TURN_CHECK_MS));
-    return next <= now && this.#putOff.size > 0 ? putOff : next;
+    if (next !== null && !this.hasPlace) return later(now, TURN_CHECK_MS);
+    const times = [...(next === null ? [] : [next]), ...this.#putOff.values()];
+    return times.length === 0 ? null : times.reduce((one, other) => earliest(one, other));
   }
 
   /** The next attempts begin, and the alarm is set for those that are not due yet. */
@@ -192,11 +193,22 @@ export function storedHead({ record, request, rules, call, telemetry }: Exchange
 }
 
 /** `null` if it cannot be read: an error would quote it, with the client's credential. */
-function readStoredHead({ head }: StoredRequest): ExchangeHead | null {
+function readStoredHead({ head }: StoredRequest, id: RecordId): ExchangeHead | null {
   try {
-    const kept: ExchangeHead = JSON.parse(head);
-    return kept;
+    return readJson(head, "a request", (value) => isHeadOf(value, id));
   } catch {
     return null;
   }
+}
+
+/** Whether it has what a call needs, and is of this record. */
+function isHeadOf(value: unknown, id: RecordId): value is ExchangeHead {
+  return (
+    hasMembers(value, "record", "request", "rules", "call") &&
+    hasMembers(value.record, "id", "route") &&
+    value.record.id === id &&
+    hasMembers(value.request, "fingerprint", "attemptId") &&
+    hasMembers(value.rules, "policy", "lists") &&
+    hasMembers(value.call, "url", "method", "headers")
+  );
 }

@@ -12,7 +12,7 @@ import type { Ledger } from "./store/ledger.ts";
 const ALARM_RETRY_MS = 5000;
 
 export interface DueWorkPorts {
-  readonly exchanges: Pick<Exchanges, "meetDeadlines" | "steps">;
+  readonly exchanges: Pick<Exchanges, "dueTasks">;
   readonly ledger: Ledger;
   readonly alarm: Alarm;
   readonly waitUntil: (promise: Promise<unknown>) => void;
@@ -26,10 +26,9 @@ export function doDueWork(
 ): void {
   const tasks = [
     () => ledger.bodies.eraseSome(),
-    () => exchanges.steps.eraseExpired(now, ERASE_ROWS),
     () => ledger.excerpts.eraseSome(now, ERASE_ROWS),
     () => waitUntil(ledger.remote.eraseOne().catch(logFailure)),
-    () => exchanges.meetDeadlines(now),
+    ...exchanges.dueTasks(now),
   ];
   const failed = tasks.filter((task) => !succeeds(task));
   // What a failed task has left is still due: the alarm would come again at once, and without end.

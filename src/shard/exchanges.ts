@@ -1,10 +1,10 @@
 // The exchanges of one shard: what they share, and what the alarm does for them.
 
 import type { ClientProblem } from "../core/problem.ts";
-import { earliest, epochMs, type EpochMs, later } from "../core/units.ts";
+import { earliest, epochMs, type EpochMs, later, type RecordId } from "../core/units.ts";
 import type { DeliveryReport } from "../http/delivery-report.ts";
 import type { ExchangeHead, MonitorQuestion } from "../http/message.ts";
-import { hopResponse } from "../http/hops.ts";
+import { type Hop, hopResponse } from "../http/hops.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "./body/event-offsets.ts";
@@ -14,7 +14,7 @@ import { Drives } from "./drives.ts";
 import { Elders } from "./elders.ts";
 import { Exchange } from "./exchange.ts";
 import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
-import type { Caller, ExchangePorts, Shared } from "./exchange-ports.ts";
+import type { Caller, ExchangePorts, Incoming, Shared } from "./exchange-ports.ts";
 import { Monitors } from "./monitor.ts";
 import { NewKeys } from "./new-keys.ts";
 import { PAUSE_MS } from "./next-turn.ts";
@@ -22,6 +22,8 @@ import { Outbox } from "./outbox.ts";
 import { Alerts } from "./alerts.ts";
 import { Questions } from "./questions.ts";
 import { RecordSteps } from "./record-steps.ts";
+import { ERASE_ROWS } from "./store/bodies.ts";
+import { pauseAfter, UnreadableError } from "./store/unreadable.ts";
 import { type VerificationPorts, verify } from "./verification.ts";
 import { WaitingRoom } from "./waiters.ts";
 
@@ -45,7 +47,8 @@ export class Exchanges {
     const outbox = new Outbox({ ...ports, alerts, count: (...counted) => traffic.relayed(...counted) });
     this.outbox = outbox;
     const deadLetters = new DeadLetters({ ...ports, alerts, traffic });
-    this.steps = new RecordSteps({ ...ports, attempts, outbox, alerts, traffic, deadLetters });
+    const isAsked = (id: RecordId): boolean => questions.isAsked(id);
+    this.steps = new RecordSteps({ ...ports, attempts, outbox, alerts, traffic, deadLetters, isAsked });
     const verification = {
       ...ports,
       step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
@@ -76,7 +79,7 @@ export class Exchanges {
   /** Answers one request. */
   async run(head: ExchangeHead, body: RequestBody, caller: Caller | null): Promise<Response> {
     const span = this.#begin(head);
-    const given = new Exchange({ head, body, caller, span }, this.#shared).answer();
+    const given = this.#answer({ head, body, caller, span });
     const answer = given instanceof Promise ? await given : given;
     // Not the end of the exchange, which another object reports.
     if ("kind" in answer) return hopResponse(answer);
@@ -89,12 +92,27 @@ export class Exchanges {
   /** Runs the exchange of a message. Says what its answer is, at its end; `null`: another object has to be asked. */
   async deliver(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<DeliveryReport | null> {
     const span = this.#begin(head);
-    const answer = await new Exchange({ head, body, caller, span }, this.#shared).answer();
+    const answer = await this.#answer({ head, body, caller, span });
     if ("kind" in answer) return null;
     this.#shared.reporter.end(span, answer.status, answer.outcome, answer.instance);
     leaveIfGone(answer, caller);
     this.#restoreAlarm();
     return answer.report();
+  }
+
+  /** A record that cannot be read refuses its requests at once: its Worker would only ask again. Any other failure rejects. */
+  #answer(incoming: Incoming): ExchangeAnswer | Promise<ExchangeAnswer | Hop> {
+    const refused = (error: unknown): ExchangeAnswer => {
+      if (!(error instanceof UnreadableError)) throw error;
+      console.error({ message: error.message, recordId: incoming.head.record.id });
+      return problemAnswer(incoming.head, { code: "store-unavailable" });
+    };
+    try {
+      const given = new Exchange(incoming, this.#shared).answer();
+      return given instanceof Promise ? given.catch(refused) : given;
+    } catch (error) {
+      return refused(error);
+    }
   }
 
   /** Tells a Worker whether this object is the home of a key, before it sends a large body. */
@@ -113,6 +131,11 @@ export class Exchanges {
   /** How many attempts of accepted requests run now. */
   get driven(): number {
     return this.#shared.drives.running;
+  }
+
+  /** Waits for the end of the question about a record that the origin is being asked. Whether there was one. */
+  questionAbout(id: RecordId): Promise<boolean> {
+    return this.#shared.questions.about(id);
   }
 
   /** Answers a request that cannot be run. */
@@ -135,25 +158,34 @@ export class Exchanges {
   }
 
   /**
-   * Renews some of the expired locks whose attempts still run here and ends those of lost ones, and begins some of the questions about
-   * unknown outcomes. A record that fails gets another turn later, and keeps no other from its own.
+   * Renews some of the expired locks whose attempts still run here, and ends those of lost ones. A record that fails gets another turn
+   * later, and keeps no other from its own.
    */
-  meetDeadlines(now: EpochMs): void {
+  #endLocks(now: EpochMs): void {
     const { lockEnds } = this.#shared.ledger;
     const reasons = new Set<string>();
     for (const id of lockEnds.ended(now, LOCKS_AT_ONCE)) {
       try {
         this.steps.applyTime(id, now);
       } catch (error) {
-        lockEnds.putOff(id, later(now, PAUSE_MS));
+        lockEnds.putOff(id, later(now, pauseAfter(error, PAUSE_MS)));
         reasons.add(String(error));
       }
     }
     if (reasons.size > 0) console.error({ message: "records could not be settled", reasons: [...reasons] });
-    this.#shared.drives.startDue(now);
-    this.#shared.questions.askDue(now);
-    this.#shared.outbox.relayDue(now);
-    this.alerts.tellDue(now);
+  }
+
+  /** What the alarm does of exchanges, in this order. One task that fails keeps no other from its turn. */
+  dueTasks(now: EpochMs): readonly (() => void)[] {
+    const { drives, questions, outbox } = this.#shared;
+    return [
+      () => this.steps.eraseExpired(now, ERASE_ROWS),
+      () => this.#endLocks(now),
+      () => drives.startDue(now),
+      () => questions.askDue(now),
+      () => outbox.relayDue(now),
+      () => this.alerts.tellDue(now),
+    ];
   }
 
   /** When the alarm has to come next; `null` when nothing has a deadline. */

@@ -53,6 +53,7 @@ import { Timers } from "./timers.ts";
 const OPERATOR_CALLS = operatorCallUrls([
   "list",
   "inspect",
+  "has",
   "counts",
   "close",
   "numbers",
@@ -123,6 +124,7 @@ export class KeyShard extends ittyDurable() {
       elders,
       databaseBytes: () => storage.sql.databaseSize,
       placesTaken: () => this.#exchanges.driven,
+      questionAbout: (id) => this.#exchanges.questionAbout(id),
       timers,
     });
     this.#claimList = new ClaimList(storage.sql, this.#ledger.positions);
@@ -194,6 +196,11 @@ export class KeyShard extends ittyDurable() {
   /** Operator call. `null`: the record does not exist. */
   inspect(id: string): SeenDetail | null {
     return this.#operator.inspect(recordId(id));
+  }
+
+  /** Operator call: whether there is a row for the record, also one that cannot be read. */
+  has(id: string): boolean {
+    return this.#operator.has(recordId(id));
   }
 
   /** Operator call. */

@@ -117,6 +117,8 @@ export interface OperatorPorts {
   readonly elders: Pick<Elders, "answer">;
   readonly databaseBytes: () => number;
   readonly placesTaken: () => number;
+  /** Waits for the end of the question about a record that the origin is being asked. Whether there was one. */
+  readonly questionAbout: (id: RecordId) => Promise<boolean>;
   readonly timers: Timers;
 }
 
@@ -144,6 +146,11 @@ export class OperatorCalls {
     const next = crypto.randomUUID().replaceAll("-", "");
     this.#ports.kept.put(SESSIONS, next);
     return next;
+  }
+
+  /** Whether there is a row for this record, also one that cannot be read. */
+  has(id: RecordId): boolean {
+    return this.#ports.ledger.has(id);
   }
 
   inspect(id: RecordId): SeenDetail | null {
@@ -236,7 +243,10 @@ export class OperatorCalls {
     const { id, event, headers } = head;
     const body = { kind: "inline", bytes } as const;
     const response = event.type === "resolve" ? { status: event.status, statusText: "", headers, body } : null;
-    const why = changeRecord(this.#ports.steps, id, event, response);
+    // Its answer may say what the operator wants to decide, who then decides about a result without knowing it.
+    const wasAsked = await this.#ports.questionAbout(id);
+    const isNews = wasAsked && event.type === "forget" && this.inspect(id)?.record.state === "completed";
+    const why = isNews ? "in-flight" : changeRecord(this.#ports.steps, id, event, response);
     const answer: ChangeAnswer = { why, detail: this.inspect(id) };
     return Response.json(answer);
   }

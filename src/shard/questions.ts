@@ -8,6 +8,7 @@ import type { Verification } from "../http/message.ts";
 import type { Alarm } from "./alarm.ts";
 import { PAUSE_MS, takeNextTurn } from "./next-turn.ts";
 import type { Ledger } from "./store/ledger.ts";
+import { pauseAfter } from "./store/unreadable.ts";
 import { QUESTION_MS } from "./verification.ts";
 
 /** How many questions the alarm asks at a time: fewer than the six connections that a shard has. */
@@ -69,6 +70,17 @@ export class Questions {
     return question;
   }
 
+  isAsked(id: RecordId): boolean {
+    return this.#running.has(id);
+  }
+
+  /** Waits for the end of the question about a record that is being asked. Whether there was one. */
+  async about(id: RecordId): Promise<boolean> {
+    const running = this.#running.get(id);
+    await running?.end.catch(() => undefined);
+    return running !== undefined;
+  }
+
   /** Begins the questions that are due, as many as may be asked at a time. */
   askDue(now: EpochMs): void {
     if (now < this.#pausedUntil) return;
@@ -95,7 +107,7 @@ export class Questions {
       // Nobody waits for this question; `run` logs its failure.
       this.run(id, entry.record.policy, null).catch(() => undefined);
     } catch (error) {
-      this.#putOff.set(id, later(now, PAUSE_MS));
+      this.#putOff.set(id, later(now, pauseAfter(error, PAUSE_MS)));
       console.error({ message: "a record could not be asked about", reason: String(error) });
     }
   }

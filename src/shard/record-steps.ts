@@ -21,6 +21,7 @@ import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { DeadLetters } from "./dead-letters.ts";
 import type { Outbox } from "./outbox.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
+import { UnreadableError } from "./store/unreadable.ts";
 
 /**
  * When the alarm looks after accepted requests that wait for their turn. The attempts before them begin them, unless the instance is lost
@@ -39,6 +40,8 @@ export interface StepPorts {
   readonly outbox: Pick<Outbox, "eventsOf" | "published">;
   readonly alerts: Pick<Alerts, "ofStep" | "added">;
   readonly deadLetters: DeadLetters;
+  /** Whether the origin is being asked what became of a record's last attempt. */
+  readonly isAsked: (id: RecordId) => boolean;
 }
 
 export class RecordSteps {
@@ -57,10 +60,13 @@ export class RecordSteps {
 
   /** Makes an operator's change; `response` is for `resolve`. Returns why it was refused; `null` when it was made. */
   change(id: RecordId, event: OperatorEvent, response: StoredResponse | null): Unchangeable | null {
-    const entry = this.#ports.ledger.find(id);
+    const entry = this.#find(id, event);
+    if (entry === "unreadable") {
+      this.#ports.ledger.eraseUnreadable(id);
+      return null;
+    }
     if (entry === null) return "none";
-    // Also true for an attempt that has its verdict but is still receiving its body.
-    if (this.#ports.attempts.get(id) !== undefined) return "in-flight";
+    if (this.#isAnswerComing(id)) return "in-flight";
     const { policy } = entry.record;
     const now = epochMs(Date.now());
     // Ends the lock of a lost attempt that the alarm has not reached yet. Also discards its partial body.
@@ -69,10 +75,28 @@ export class RecordSteps {
     return reply.type === "unchangeable" ? reply.why : null;
   }
 
+  /**
+   * Whether an answer of the origin may be on its way that decides what an operator would decide: one that the attempt still receives,
+   * also after its verdict, or one to a question. Released beside it, an accepted request would act twice.
+   */
+  #isAnswerComing(id: RecordId): boolean {
+    return this.#ports.attempts.get(id) !== undefined || this.#ports.isAsked(id);
+  }
+
+  /** A record that cannot be read can be forgotten by an operator, and nothing else. */
+  #find(id: RecordId, { type }: OperatorEvent): Entry | "unreadable" | null {
+    try {
+      return this.#ports.ledger.find(id);
+    } catch (error) {
+      if (error instanceof UnreadableError && type === "forget") return "unreadable";
+      throw error;
+    }
+  }
+
   /** Why an operator's change would be refused now; `null`: it would be made. Changes nothing. */
   whyNot(id: RecordId, event: OperatorEvent): Unchangeable | null {
     const found = this.#ports.ledger.find(id)?.record ?? null;
-    if (this.#ports.attempts.get(id) !== undefined) return "in-flight";
+    if (this.#isAnswerComing(id)) return "in-flight";
     const now = epochMs(Date.now());
     const record = found === null ? null : this.see(id, found, now);
     if (record === null) return "none";

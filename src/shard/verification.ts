@@ -13,6 +13,7 @@ import type { Entry, Ledger } from "./store/ledger.ts";
 import { callOrigin, readUpTo } from "./origin-call.ts";
 import type { Reachability } from "./reachability.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
+import { hasMembers, readJson, readOrReport } from "./store/unreadable.ts";
 import type { Timers } from "./timers.ts";
 
 export interface VerificationPorts {
@@ -126,7 +127,11 @@ async function ask(
 
 const OPEN: Answer = { kind: "open" };
 
-/** Reads what the claim wrote, in this deployment or an earlier one. */
+/** Reads what the claim wrote, in this deployment or an earlier one. `null` if it cannot be read: an error would quote a credential. */
 function parse(text: string | null): Verification | null {
-  return text === null ? null : JSON.parse(text);
+  return text === null ? null : readOrReport(() => readJson(text, "a question to the origin", isVerification), {});
+}
+
+function isVerification(value: unknown): value is Verification {
+  return hasMembers(value, "url", "headers", "origin", "timeoutMs", "maxBytes");
 }

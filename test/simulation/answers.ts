@@ -67,6 +67,8 @@ export class AnswerRules {
   }
 
   #hearsProblem(asked: Asked, code: string): void {
+    if (this.#facts.unreadable.has(asked.record) && code !== "store-unavailable")
+      this.#rules.broken("G6", `${asked.name} hears ${code} of a record that cannot be read`);
     const attempts = this.#facts.of(asked.record);
     const row = this.#facts.rows.get(asked.record);
     switch (code) {

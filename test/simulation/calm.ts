@@ -1,7 +1,7 @@
 // After the faults: everything pending is carried out in order, all time passes, and then nothing may be left (G8).
 
 import { claimOf } from "./claims/consumers.ts";
-import { leftovers } from "./durable.ts";
+import { leftovers, recordsIn } from "./durable.ts";
 import { ACCEPTED, BROKEN } from "./events/destinations.ts";
 import { complete } from "./origin.ts";
 import type { World } from "./world.ts";
@@ -31,7 +31,9 @@ export async function calm(world: World, trace: (what: string) => void): Promise
   await passTime(world, trace);
   world.endEvents();
   const waiting = world.clients.unanswered().map(({ name }) => name);
-  world.rules.ends([...leftovers(world.disk), ...(world.bucket?.names ?? [])], waiting);
+  const { unreadable } = world.facts;
+  const inBucket = unreadable.size > 0 ? [] : (world.bucket?.names ?? []);
+  world.rules.ends([...leftovers(world.disk, unreadable), ...inBucket], waiting, recordsIn(world.disk));
 }
 
 /** Otherwise messages come, or consumers claim. */
@@ -166,6 +168,8 @@ async function passTime(world: World, trace: (what: string) => void): Promise<vo
       world.rules.broken("G8", `the alarm never comes to rest: it is set again after ${MOST_STEPS} alarms`);
       return;
     }
+    // What cannot be read is looked at now and then, without end.
+    if (world.facts.unreadable.size > 0 && leftovers(world.disk, world.facts.unreadable).length === 0) return;
     await alarm(world, trace, world.disk.durableAlarmMs);
     if (steps > 0 || !world.plan.remembers || !sendsRequests(world)) continue;
     for (const record of world.facts.rows.keys()) world.send(record, "same", "reject");

@@ -38,7 +38,13 @@ export class Clock {
   }
 
   set(fire: () => void, delayMs: number, repeats: boolean): Timer {
-    const timer = { dueMs: this.nowMs + delayMs, periodMs: repeats ? delayMs : null, fire, owner: owners.getStore() };
+    // Clocks of machines show whole milliseconds.
+    const timer = {
+      dueMs: this.nowMs + Math.ceil(delayMs),
+      periodMs: repeats ? delayMs : null,
+      fire,
+      owner: owners.getStore(),
+    };
     this.#timers.push(timer);
     return timer;
   }

@@ -41,9 +41,28 @@ const BODY_BYTES =
   "SELECT attempt_id, sum(length(bytes)) AS size FROM chunks JOIN records ON body_number = chunks.number >> 26 GROUP BY attempt_id";
 const TABLES = ["records", "chunks", "discarded", "remote"];
 
-export function durableRows(disk: Disk): ReadonlyMap<string, DurableRow> {
+const NONE: ReadonlySet<string> = new Set();
+
+/** What a mistake in a step of the schema might do to such a row. */
+export function corruptions({ state }: DurableRow): readonly string[] {
+  const always = ["state = 'lost'", "retention_ms = 0"];
+  switch (state) {
+    case "started":
+      return [...always, "locked_until = 0"];
+    case "waiting":
+      return [...always, "start_at = NULL", "driven = NULL"];
+    case "failed":
+      return [...always, "expires_at = NULL", "retry_from = NULL"];
+    default:
+      return [...always, "expires_at = NULL"];
+  }
+}
+
+/** Those that can be read. */
+export function durableRows(disk: Disk, unreadable: ReadonlySet<string> = NONE): ReadonlyMap<string, DurableRow> {
   const rows = new Map<string, DurableRow>();
   for (const row of disk.statement(ROWS).all()) {
+    if (unreadable.has(String(row["id"]))) continue;
     const { bucket_end, state, attempt_id, locked_until, verify_at, expires_at, status, kept, text } = row;
     const { fingerprint, attempt, driven, start_at, request, is_among_waiting } = row;
     const startAtMs = start_at === null ? null : Number(start_at);
@@ -105,8 +124,21 @@ export function durableBytes(disk: Disk): readonly (readonly [string, number])[]
   return rows.map(({ attempt_id, size }) => [String(attempt_id), Number(size)]);
 }
 
-/** The tables that are not empty. */
-export function leftovers(disk: Disk): readonly string[] {
-  const tables = disk.hasTable("outbox") ? [...TABLES, "outbox"] : TABLES;
-  return tables.filter((table) => disk.statement(`SELECT 1 FROM ${table} LIMIT 1`).all().length > 0);
+/** The tables that are not empty. What cannot be read stays, with its body. */
+export function leftovers(disk: Disk, unreadable: ReadonlySet<string> = NONE): readonly string[] {
+  const outbox = disk.hasTable("outbox") ? ["outbox"] : [];
+  const isLeft = (table: string): boolean => disk.statement(`SELECT 1 FROM ${table} LIMIT 1`).all().length > 0;
+  if (unreadable.size === 0) return [...TABLES, ...outbox].filter(isLeft);
+  const others = [...recordsIn(disk)].filter((id) => !unreadable.has(id));
+  return [...others, ...outbox.filter(isLeft)];
+}
+
+/** The ids of all records, readable or not. */
+export function recordsIn(disk: Disk): ReadonlySet<string> {
+  return new Set(
+    disk
+      .statement("SELECT id FROM records")
+      .all()
+      .map(({ id }) => String(id)),
+  );
 }

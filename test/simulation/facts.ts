@@ -115,6 +115,8 @@ export class Facts {
   /** How many bytes of each body in chunks are durable. */
   readonly durableBytes = new Map<string, number>();
   readonly told = new Map<string, HeardResult>();
+  /** The records whose rows say what no code writes. */
+  readonly unreadable = new Set<string>();
   /** The last question about each record. If its instance is gone before the outcome is durable, it is never settled. */
   readonly questions = new Map<string, { readonly isOpen: boolean; isSettled: boolean }>();
 

@@ -21,7 +21,7 @@ interface Decided {
 
 /** Returns a short description of the result. */
 export function decide(
-  { facts, clock, rules }: Pick<World, "facts" | "clock" | "rules">,
+  { facts, clock, rules, questions = [] }: Pick<World, "facts" | "clock" | "rules"> & Partial<Pick<World, "questions">>,
   host: Host,
   { key: record, id, erased }: Decided,
   action: Change,
@@ -44,6 +44,8 @@ export function decide(
   const why = changed(host.shard, id, eventOf(action), response);
   if (why !== null) return why;
   rules.decides(action, attempt);
+  if (questions.some((one) => one.record === record && one.isOpen))
+    rules.broken("G6", `an operator's ${action} of ${record} beside a question to the origin, whose answer may come`);
   const before = { ...attempt };
   const told = facts.told.get(record);
   const undo = (): void => void Object.assign(attempt, { ...before, isLiving: false });

@@ -12,6 +12,10 @@ import { PlainHeaders, type PlainRequest } from "./platform.ts";
 const LONG_HEAD_STATUS = 500;
 const LONG_HEADER = ["x-long", "x".repeat(600)] as const;
 
+/** The content of a message that the origin never takes: its handler fails each time, and nobody can tell what it has done. */
+export const POISON = "poison";
+export const POISON_STATUS = 502;
+
 type Work = "held" | "on the wire" | "at work" | "over";
 
 interface Read {
@@ -51,6 +55,10 @@ export class OriginCall {
 
   get response(): Promise<object> {
     return this.#headers.promise;
+  }
+
+  get isPoison(): boolean {
+    return this.attempt.content.includes(`"${POISON}"`);
   }
 
   /** Whether more of the answer is to come. */
@@ -180,7 +188,10 @@ export function act(call: OriginCall, effects: Effects): void {
 
 /** The origin does all that is left of a call: it acts, answers and sends the rest. */
 export function complete(call: OriginCall, effects: Effects): void {
-  if (call.status === 0) {
+  if (call.status === 0 && call.isPoison) {
+    call.answer(POISON_STATUS);
+    call.send(`${call.attempt.id} ${POISON_STATUS}`);
+  } else if (call.status === 0) {
     if (!call.hasActed) effects.acts(call.attempt);
     call.hasActed = true;
     call.answer(201);

@@ -57,6 +57,7 @@ export const KINDS = [
   "clock back",
   "disk full",
   "unreachable",
+  "unreadable",
   ...DELIVERY_FAULTS,
   ...EVENT_FAULTS,
 ] as const;
@@ -93,6 +94,10 @@ export const EXTRAS = [
   "events",
   /** Consumers that claim, instead of requests. */
   "claims",
+  /** Messages that the origin never takes. */
+  "poison",
+  /** Rows that say what no code writes. */
+  "unreadable",
 ] as const;
 export type Extra = (typeof EXTRAS)[number];
 export type Extras = ReadonlySet<Extra>;
@@ -197,6 +202,7 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       "clock back": some(0, 0, 1, 2),
       "disk full": some(0, 0, 0, 2),
       unreachable: some(0, 0, 0, 2),
+      unreadable: only("unreadable", 1),
       "report lost": 2,
       "delivered early": 2,
       "letter lost": 2,

@@ -10,12 +10,20 @@ import { Exchanges } from "../../src/shard/exchanges.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
 import { AttemptsInFlight } from "../../src/shard/attempts-in-flight.ts";
 import { Overflow } from "../../src/shard/body/overflow.ts";
+import { Questions } from "../../src/shard/questions.ts";
 import { RecordSteps } from "../../src/shard/record-steps.ts";
+import { RecordRows } from "../../src/shard/store/record-rows.ts";
 import { RemoteBodies } from "../../src/shard/store/remote-bodies.ts";
 import { Timers } from "../../src/shard/timers.ts";
 import { RETENTION_MS, TIMEOUT_MS } from "./plan.ts";
 
-const planted = vi.hoisted(() => ({ hidesLength: false }));
+const planted = vi.hoisted(() => ({ hidesLength: false, isGullible: false }));
+
+vi.mock(import("../../src/core/record-fault.ts"), async (importOriginal) => {
+  const actual = await importOriginal();
+  const isTime: typeof actual.isTime = (value): value is number => planted.isGullible || actual.isTime(value);
+  return { ...actual, isTime, recordFault: (record) => (planted.isGullible ? null : actual.recordFault(record)) };
+});
 
 vi.mock(import("../../src/shard/body/response-spool.ts"), async (importOriginal) => {
   const actual = await importOriginal();
@@ -26,6 +34,7 @@ vi.mock(import("../../src/shard/body/response-spool.ts"), async (importOriginal)
 
 afterEach(() => {
   planted.hidesLength = false;
+  planted.isGullible = false;
 });
 
 /** Whatever state it is in, it is taken for unknown. */
@@ -84,6 +93,11 @@ describe("an operator's decision", () => {
       type === "forget" ? { record: null, reply: { type: "changed" }, deadline: null } : null,
     );
     await expectFound(/G1: a\d+ is forgotten before the end of its lock/, "operators");
+  }, 60_000);
+
+  it("beside a question whose answer is on its way breaks G6", async () => {
+    vi.spyOn(Questions.prototype, "isAsked").mockReturnValue(false);
+    await expectFound(/G6: an operator's (release|resolve|forget) of r\d beside a question/, "operators");
   }, 60_000);
 
   it("after which attempts are counted anew breaks G6", async () => {
@@ -182,6 +196,18 @@ describe("a remembered key", () => {
         : taken;
     });
     await expectFound(/G2: request a\d+ hears key-expired, but a\d+ started only/, "remembered");
+  }, 60_000);
+});
+
+describe("a row that cannot be read", () => {
+  it("whose times count as 1970 lets an attempt start, which breaks G6", async () => {
+    planted.isGullible = true;
+    await expectFound(/G6: a\d+ starts, and its record cannot be read/, "unreadable");
+  }, 60_000);
+
+  it("and is erased with those that have expired breaks G6", async () => {
+    vi.spyOn(RecordRows.prototype, "setAside").mockImplementation(() => undefined);
+    await expectFound(/G6: the record of r\d cannot be read, and is gone/, "unreadable");
   }, 60_000);
 });
 

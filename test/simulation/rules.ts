@@ -56,6 +56,7 @@ export class Rules {
   /** An attempt starts. `waitedSince`: if its request has waited, how many requests had been sent before it. */
   starts(next: AttemptFacts, waitedSince: number | null): void {
     const { latestMs } = this.#clock;
+    if (this.#facts.unreadable.has(next.record)) this.broken("G6", `${next.id} starts, and its record cannot be read`);
     const same = this.#facts.of(next.record).at(-1);
     // The record remembers its last attempt as long as it lives.
     const isShared =
@@ -211,14 +212,16 @@ export class Rules {
     attempt.isDurable = true;
     attempt.lockedUntilMs = Math.max(attempt.startedAtMs + LOCK_MS, lockedUntilMs);
     attempt.isUndecided = state === "unknown" || state === "started";
-    // A remembered record is stored as a completed one.
     const rememberedUntilMs = this.#plan.remembers ? attempt.startedAtMs + LEAST_REMEMBER_MS : 0;
     const keptUntilMs = (attempt.resultAtMs ?? 0) + LEAST_RETENTION_MS;
-    attempt.completedUntilMs = state === "completed" ? Math.max(keptUntilMs, rememberedUntilMs) : null;
+    attempt.completedUntilMs =
+      state === "completed" || state === "remembered" ? Math.max(keptUntilMs, rememberedUntilMs) : null;
   }
 
-  /** After everything has settled and all time has passed. */
-  ends(leftovers: readonly string[], waiting: readonly string[]): void {
+  /** After everything has settled and all time has passed. `kept`: the records that are left. */
+  ends(leftovers: readonly string[], waiting: readonly string[], kept: ReadonlySet<string> = new Set()): void {
+    for (const record of this.#facts.unreadable)
+      if (!kept.has(record)) this.broken("G6", `the record of ${record} cannot be read, and is gone`);
     for (const what of leftovers) this.broken("G8", `${what} left for ever, although everything has expired`);
     for (const request of waiting) this.broken("G8", `${request} is never answered`);
   }

@@ -4,12 +4,13 @@ import { FAULTS, type Kind, KINDS, LEAST_RETENTION_MS } from "./plan.ts";
 import { CHANGES, type Choices, DUPLICATES, STATUSES } from "./choices.ts";
 import { type Calls, openCalls } from "./open-calls.ts";
 import type { BucketCall } from "./bucket.ts";
-import { act, type OriginCall } from "./origin.ts";
+import { act, type OriginCall, POISON_STATUS } from "./origin.ts";
 import type { ClientRequest } from "./clients.ts";
 import type { Question } from "./question.ts";
 import { ACCEPTANCES } from "./accepted/acceptance.ts";
 import { isClaim } from "./claims/kinds.ts";
 import { ClaimSteps } from "./claims/steps.ts";
+import { corruptions } from "./durable.ts";
 import { DeliverySteps, isDelivery } from "./deliveries/steps.ts";
 import { EventSteps, isEvent } from "./events/steps.ts";
 import type { World } from "./world.ts";
@@ -75,6 +76,8 @@ export class Steps {
         return this.#bucketCalls().length > 0;
       case "limiter":
         return this.#world.limits.length > 0;
+      case "unreadable":
+        return !plan.consumes && !plan.claims && this.#world.facts.rows.size > 0;
       case "operator":
         return this.#decisions < plan.decisions && this.#world.facts.rows.size > 0;
       case "reads on":
@@ -278,6 +281,13 @@ export class Steps {
       case "unreachable":
         this.#choices.trace("the next call finds nobody");
         world.isUnreachable = true;
+        return;
+      case "unreadable": {
+        const row = this.#choices.pick([...world.facts.rows.values()]);
+        const change = this.#choices.pick(corruptions(row));
+        this.#choices.trace(`a new instance finds ${row.id} (${row.state}) with ${change}`);
+        world.corrupt(row.id, change);
+      }
     }
   }
 
@@ -339,7 +349,8 @@ export class Steps {
   /** 503 is honest: the origin has not acted and will not. */
   #answer(call: OriginCall): void {
     const drawn = this.#choices.pick(STATUSES);
-    const status = drawn === 503 && call.hasActed ? 500 : drawn;
+    const honest = drawn === 503 && call.hasActed ? 500 : drawn;
+    const status = call.isPoison ? POISON_STATUS : honest;
     if (status === 201 && !call.hasActed) act(call, this.#world.rules);
     const isWhole = this.#choices.choose(2) === 0;
     this.#choices.trace(`the origin answers ${call.attempt.id} with ${status}${isWhole ? "" : ", and more will come"}`);

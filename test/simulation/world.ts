@@ -418,7 +418,7 @@ export class World {
 
   commit(): void {
     this.#host.commit(() => {
-      this.facts.rows = durableRows(this.disk);
+      this.facts.rows = durableRows(this.disk, this.facts.unreadable);
       this.facts.commit(OBJECT, this.disk.durable);
       this.bucket?.note(notedUploads(this.disk));
       this.facts.learnBytes(durableBytes(this.disk));
@@ -449,6 +449,17 @@ export class World {
     this.origin.crash(OBJECT);
     this.origin.expire(this.clock.latestMs);
     this.clients.crash();
+  }
+
+  /** A new instance finds a row that a mistaken step of the schema has changed. */
+  corrupt(record: string, change: string): void {
+    this.crash();
+    this.disk.statement(`UPDATE records SET ${change} WHERE id = ?`).run(record);
+    this.disk.commit();
+    this.facts.unreadable.add(record);
+    this.facts.told.delete(record);
+    this.promises.erased(record, this.#delivered);
+    this.facts.rows = durableRows(this.disk, this.facts.unreadable);
   }
 
   /** Nothing more is delivered. */

@@ -93,7 +93,7 @@ function refusalText(refusal: Extract<ChangeResult, { kind: "refused" }>): strin
     case "none":
       return "This record no longer exists.";
     case "in-flight":
-      return `An attempt is in flight or may still be running at the origin. Attempts never overlap. Try again when the attempt or its lock ends: in ${formatDuration(refusal.retryAfterMs + 999)}.`;
+      return `An attempt is in flight or may still be running at the API, or the API is being asked whether it took effect. Attempts never overlap. Try again in ${formatDuration(refusal.retryAfterMs + 999)}.`;
     case "completed":
       return "The record was completed meanwhile, and its response is final. It can only be forgotten.";
     case "remembered":

@@ -6,6 +6,7 @@ import { epochMs, type EpochMs, type RecordId } from "../../core/units.ts";
 import type { Told } from "./attachments.ts";
 import type { OutboxRows } from "./outbox.ts";
 import { makeAlertsTable, type Sql } from "./schema.ts";
+import { readOrReport, readTime, readWhole } from "./unreadable.ts";
 
 type Row = Record<"name" | "at" | "count" | "due", SqlStorageValue> & {
   readonly name: string;
@@ -40,12 +41,12 @@ export class AlertRows {
   below(prefix: string): readonly AlertState[] {
     if (!this.#exists) return [];
     const rows = this.#sql.exec<Row>("SELECT name, at, count, due FROM alerts").toArray();
-    return rows.filter(({ name }) => name.startsWith(prefix)).map(stateOf);
+    return statesOf(rows.filter(({ name }) => name.startsWith(prefix)));
   }
 
   due(now: EpochMs): readonly AlertState[] {
     if (!this.#exists) return [];
-    return this.#sql.exec<Row>("SELECT name, at, count, due FROM alerts WHERE due <= ?", now).toArray().map(stateOf);
+    return statesOf(this.#sql.exec<Row>("SELECT name, at, count, due FROM alerts WHERE due <= ?", now).toArray());
   }
 
   next(): EpochMs | null {
@@ -102,6 +103,19 @@ export class AlertRows {
   }
 }
 
-function stateOf({ name, at, count, due }: Row): AlertState {
-  return { name, at: epochMs(at), count, due: due === null ? null : epochMs(due) };
+/** `null` if it cannot be read: what it says is told anew, and no step of a record fails for it. */
+function stateOf({ name, at, count, due }: Row): AlertState | null {
+  return readOrReport(
+    () => ({
+      name,
+      at: readTime(at, "an alert"),
+      count: readWhole(count, "an alert"),
+      due: due === null ? null : readTime(due, "an alert"),
+    }),
+    { alert: name },
+  );
+}
+
+function statesOf(rows: readonly Row[]): readonly AlertState[] {
+  return rows.map(stateOf).filter((state) => state !== null);
 }

@@ -3,11 +3,13 @@
 
 import { type DueEntry, DueHeap } from "../../core/due-heap.ts";
 import type { LaneHead } from "../../core/lanes.ts";
+import { isWhole } from "../../core/record-fault.ts";
 import type { IdempotencyRecord } from "../../core/record.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import type { ExpiryBuckets } from "./expiry-buckets.ts";
 import { IS_IN_FLIGHT, WAITING } from "./record-numbers.ts";
 import { LANE, type Sql } from "./schema.ts";
+import { readDue } from "./unreadable.ts";
 
 /** When the lock of a record ends. */
 export interface LockEnd extends DueEntry {
@@ -78,7 +80,7 @@ export class LockEnds {
         `SELECT id, locked_until FROM records WHERE ${IS_IN_FLIGHT} AND state = 'started'`,
       )
       .toArray();
-    for (const row of rows) this.#move(ends, recordId(row.id), row.locked_until);
+    for (const row of rows) this.#move(ends, recordId(row.id), readDue(row.locked_until));
     this.#ends = ends;
     return ends;
   }
@@ -102,14 +104,18 @@ export class DueRequests {
   /** The first request of each lane, due or not. Costs one seek for each lane, of which there are few. */
   lanes(): readonly LaneHead[] {
     if (!this.#mayWait) return [];
-    return this.#sql
-      .exec<LaneHead & Record<string, SqlStorageValue>>(
-        `WITH RECURSIVE found(lane) AS (
+    return (
+      this.#sql
+        .exec<LaneHead & Record<string, SqlStorageValue>>(
+          `WITH RECURSIVE found(lane) AS (
            SELECT min(${LANE}) FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL
            UNION ALL SELECT (SELECT min(${LANE}) FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} > found.lane) FROM found WHERE found.lane IS NOT NULL
          ) SELECT lane, (SELECT min(start_at) FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} = found.lane) AS at FROM found WHERE lane IS NOT NULL`,
-      )
-      .toArray();
+        )
+        .toArray()
+        // One whose time cannot be read is begun by nobody.
+        .filter(({ at }) => isWhole(at, 0))
+    );
   }
 
   /** The requests of a lane that are due, longest due first. */
@@ -136,10 +142,24 @@ export class DueRequests {
       .one().n;
   }
 
-  /** When the next one is due, or was; `null` when none waits. */
-  next(): EpochMs | null {
-    const times = this.lanes().map(({ at }) => at);
+  /** When the next one is due, or was, `without` these; `null` when no other waits. */
+  next(without: ReadonlySet<RecordId> = new Set()): EpochMs | null {
+    const lanes = this.lanes();
+    const times =
+      without.size === 0 ? lanes.map(({ at }) => at) : lanes.flatMap(({ lane }) => this.#next(lane, without));
     return times.length === 0 ? null : epochMs(Math.min(...times));
+  }
+
+  #next(lane: number, without: ReadonlySet<RecordId>): readonly number[] {
+    return this.#sql
+      .exec<{ id: string; at: number }>(
+        `SELECT id, start_at AS at FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} = ? ORDER BY start_at LIMIT ?`,
+        lane,
+        without.size + 1,
+      )
+      .toArray()
+      .flatMap(({ id, at }) => (without.has(recordId(id)) || !isWhole(at, 0) ? [] : [at]))
+      .slice(0, 1);
   }
 }
 
@@ -179,6 +199,6 @@ export class WaitingQuestions {
         limit,
       )
       .toArray()
-      .map((row) => ({ id: recordId(row.id), at: epochMs(row.verify_at) }));
+      .map((row) => ({ id: recordId(row.id), at: readDue(row.verify_at) }));
   }
 }

@@ -111,6 +111,10 @@ export class KnownElders {
     const rows = this.#sql
       .exec<ListRow>("SELECT elder, begin, hashes FROM listed WHERE begin = '' OR at >= ?", now - PART_KEPT_MS)
       .toArray();
-    for (const { elder, begin, hashes } of rows) this.#elders.get(elder)?.held.restore(begin, new Uint32Array(hashes));
+    for (const { elder, begin, hashes } of rows) {
+      // A list that cannot be read is asked for again.
+      if (hashes.byteLength % Uint32Array.BYTES_PER_ELEMENT !== 0) continue;
+      this.#elders.get(elder)?.held.restore(begin, new Uint32Array(hashes));
+    }
   }
 }

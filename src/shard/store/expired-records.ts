@@ -3,12 +3,12 @@
 
 import { step } from "../../core/life-cycle.ts";
 import type { NewEvent } from "../../core/outbox.ts";
-import type { IdempotencyRecord } from "../../core/record.ts";
+import { type IdempotencyRecord, promiseIn } from "../../core/record.ts";
 import { bodyNumber, type EpochMs, type RecordId, recordId } from "../../core/units.ts";
 import type { Aliases } from "./aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
 import { expiryBucketOf, type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
-import { IS_AT_REST, NUMBER, numberAfter, PLACE_COLUMNS, placeIn, type PlaceRow } from "./record-numbers.ts";
+import { IS_AT_REST, LAST_BUCKET, NUMBER, numberAfter, placeIn } from "./record-numbers.ts";
 import { readRecord, RECORD_COLUMNS, type RecordRow } from "./record-row.ts";
 import { type RecordRows } from "./record-rows.ts";
 import type { OutboxRows } from "./outbox.ts";
@@ -16,6 +16,7 @@ import type { RemoteBodies } from "./remote-bodies.ts";
 import { FIRST_CHUNKS } from "./response-rows.ts";
 import type { Sql } from "./schema.ts";
 import type { StoredRequest } from "./stored-request.ts";
+import { readOrReport } from "./unreadable.ts";
 
 /** How fast slices grow again when records are small. */
 const GROWTH = 4;
@@ -23,9 +24,7 @@ const GROWTH = 4;
 /** The largest message of a queue (platform limit). Its dead letter is made of it, in the turn that erases its record. */
 const MAX_MESSAGE_BYTES = 128_000;
 
-interface ErasableRow extends PlaceRow {
-  readonly id: string;
-  readonly name: string;
+interface ErasableRow extends RecordRow {
   /** The body in chunks, if it has one. */
   readonly body: number | null;
   readonly chunks: number;
@@ -36,12 +35,16 @@ interface ErasableRow extends PlaceRow {
   readonly remote: number;
   /** 1: a request is stored with it, whose body may have chunks of its own. */
   readonly asks: number;
-  /** 1: it is a parked message that may have a dead letter. */
-  readonly tells: number;
-  /** Of that message, or more. */
-  readonly letter_bytes: number;
-  /** 1: its key may be remembered. */
-  readonly outlasts: number;
+  /** Of that request's body, or more. */
+  readonly request_bytes: number;
+}
+
+/** An expired record with its row. */
+interface Erasable {
+  readonly row: ErasableRow;
+  readonly record: IdempotencyRecord;
+  /** It is a parked message that may have a dead letter. */
+  readonly tells: boolean;
 }
 
 /** Where records and bodies are. */
@@ -84,36 +87,55 @@ export class ExpiredRecords {
     const most = Math.min(limit, this.#atOnce);
     const found = this.#sql
       .exec<ErasableRow>(
-        `SELECT ${PLACE_COLUMNS}, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote, remember_ms IS NOT NULL AS outlasts, request IS NOT NULL AS asks, driven ->> '$.message' IS NOT NULL AS tells, CASE WHEN driven ->> '$.message' IS NULL THEN 0 ELSE ifnull(octet_length(request_body), ${MAX_MESSAGE_BYTES}) END AS letter_bytes FROM records ${FIRST_CHUNKS} WHERE ${IS_AT_REST} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
+        `SELECT ${RECORD_COLUMNS}, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote, request IS NOT NULL AS asks, ifnull(octet_length(request_body), ${MAX_MESSAGE_BYTES}) AS request_bytes FROM records ${FIRST_CHUNKS} WHERE ${IS_AT_REST} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
         lastExpired(now),
         most,
       )
       .toArray();
-    const count = countInSlice(found);
-    const rows = found.slice(0, count);
-    const last = rows.at(-1);
+    const readable = this.#readable(found);
+    const count = countInSlice(readable);
+    const erased = readable.slice(0, count);
+    const last = erased.at(-1);
     // Until the rows are gone, they name the bodies.
-    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last, rows, now, letterOf));
-    if (rows.some(({ tells }) => tells === 1)) this.#stores.outbox.added();
+    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last.row, erased, now, letterOf));
+    if (erased.some(({ tells }) => tells)) this.#stores.outbox.added();
     this.#stores.aliases.recount();
-    const isCut = count < found.length;
+    const isCut = count < readable.length;
     this.#atOnce = isCut ? count : GROWTH * most;
-    if (count < most && !isCut) this.#stores.expiryBuckets.forgetExpired(now);
+    if (found.length < most && !isCut) this.#stores.expiryBuckets.forgetExpired(now);
     return count;
   }
 
-  #eraseThrough(last: ErasableRow, rows: readonly ErasableRow[], now: EpochMs, letterOf: LetterOf): void {
+  /** Those that can be read. The others are set aside: an operation whose record says nothing must not run again because of that. */
+  #readable(found: readonly ErasableRow[]): readonly Erasable[] {
+    return found.flatMap((row) => {
+      const record = readOrReport(() => readRecord(row), { recordId: row.id });
+      if (record !== null) return [{ row, record, tells: promiseIn(record)?.message !== undefined }];
+      this.#setAside(row);
+      return [];
+    });
+  }
+
+  /** Moves a record to where none expires: there it is found, and in nobody's way. */
+  #setAside({ id, bucket, slot }: ErasableRow): void {
+    const { rows, expiryBuckets } = this.#stores;
+    expiryBuckets.add(LAST_BUCKET);
+    rows.setAside(recordId(id), { expiryBucket: bucket, slot });
+  }
+
+  #eraseThrough(last: ErasableRow, erased: readonly Erasable[], now: EpochMs, letterOf: LetterOf): void {
     const { aliases, bodies, remote } = this.#stores;
+    const rows = erased.map(({ row }) => row);
     const isRead = rows.some(({ body }) => body !== null && bodies.isHeld(bodyNumber(body)));
     // Mostly each body has one chunk and nobody reads any: then one statement erases them all.
     if (!isRead && rows.some(({ chunks }) => chunks === 1)) bodies.eraseSingleChunks(placeIn(last));
-    for (const row of rows) {
+    for (const { row, record, tells } of erased) {
       const request = row.asks === 1 ? this.#stores.rows.request(recordId(row.id), placeIn(row)) : null;
       // Before the message's chunks are discarded.
-      if (row.tells === 1) this.#writeLetter(row, request, now, letterOf);
+      if (tells) this.#writeLetter(row, record, request, now, letterOf);
       if (request?.body.kind === "chunks") bodies.discard(request.body.body);
-      if (row.outlasts === 0 || !this.#moves(row, now)) aliases.erase(recordId(row.id));
-      if (row.remote === 1) remote.discard(row.name);
+      if (record.policy.rememberMs === undefined || !this.#moves(row, record, now)) aliases.erase(recordId(row.id));
+      if (row.remote === 1) remote.discard(row.attempt_id);
       if (row.body === null || (!isRead && row.chunks === 1)) continue;
       const body = bodyNumber(row.body);
       if (fitsSlice(row) && !bodies.isHeld(body)) bodies.erase(body);
@@ -123,28 +145,22 @@ export class ExpiredRecords {
     this.#sql.exec(`DELETE FROM records WHERE ${IS_AT_REST} AND number <= ${NUMBER}`, last.bucket, last.slot);
   }
 
-  #writeLetter(row: ErasableRow, request: StoredRequest | null, now: EpochMs, letterOf: LetterOf): void {
+  #writeLetter(
+    row: ErasableRow,
+    expired: IdempotencyRecord,
+    request: StoredRequest | null,
+    now: EpochMs,
+    letterOf: LetterOf,
+  ): void {
     const id = recordId(row.id);
-    const { expired, left } = this.#expire(row, now);
-    const letter = letterOf(id, expired, left, request);
+    const letter = letterOf(id, expired, leftOf(expired, now), request);
     if (letter !== null) this.#stores.outbox.insert(id, [letter], now);
   }
 
-  /** A record, and what is left of it. */
-  #expire(
-    { bucket, slot }: ErasableRow,
-    now: EpochMs,
-  ): { readonly expired: IdempotencyRecord; readonly left: IdempotencyRecord | null } {
-    const expired = readRecord(
-      this.#sql.exec<RecordRow>(`SELECT ${RECORD_COLUMNS} FROM records WHERE number = ${NUMBER}`, bucket, slot).one(),
-    );
-    return { expired, left: step(expired, { type: "tick" }, expired.policy, now).record };
-  }
-
   /** Moves what is left of a record, without its response; `false` if nothing is. */
-  #moves(row: ErasableRow, now: EpochMs): boolean {
+  #moves(row: ErasableRow, expired: IdempotencyRecord, now: EpochMs): boolean {
     const { rows, expiryBuckets } = this.#stores;
-    const { left: record } = this.#expire(row, now);
+    const record = leftOf(expired, now);
     if (record === null) return false;
     const bucket = expiryBucketOf(record);
     expiryBuckets.add(bucket);
@@ -155,20 +171,24 @@ export class ExpiredRecords {
   }
 }
 
+function leftOf(expired: IdempotencyRecord, now: EpochMs): IdempotencyRecord | null {
+  return step(expired, { type: "tick" }, expired.policy, now).record;
+}
+
 /** Whether a body can be erased together with its record. */
 function fitsSlice({ chunks, bytes }: ErasableRow): boolean {
   return chunks < ERASE_ROWS && bytes <= ERASE_BYTES;
 }
 
 /** How many of the first rows one slice erases; at least one. */
-function countInSlice(rows: readonly ErasableRow[]): number {
+function countInSlice(erasable: readonly Erasable[]): number {
   const slice = new EraseSlice();
   let count = 0;
-  for (const row of rows) {
+  for (const { row, tells } of erasable) {
     if (slice.isSpent) break;
     slice.take(
-      1 + row.tells + (fitsSlice(row) ? row.chunks : 0),
-      row.head_bytes + row.letter_bytes + (fitsSlice(row) ? row.bytes : 0),
+      1 + (tells ? 1 : 0) + (fitsSlice(row) ? row.chunks : 0),
+      row.head_bytes + (tells ? row.request_bytes : 0) + (fitsSlice(row) ? row.bytes : 0),
     );
     count += 1;
   }

@@ -95,9 +95,9 @@ export function endOf(expiryBucket: number): EpochMs {
   return epochMs(expiryBucket * SECOND_MS);
 }
 
-/** The last bucket whose records have all expired, whether or not it holds any. */
+/** The last bucket whose records have all expired, whether or not it holds any. Nothing in the last of all is ever erased. */
 export function lastExpired(now: EpochMs): number {
-  return Math.min(LAST_BUCKET, Math.floor(now / SECOND_MS));
+  return Math.min(LAST_BUCKET - 1, Math.floor(now / SECOND_MS));
 }
 
 /** Goes from each bucket to the next by key: one seek for each bucket. That of waiting records comes last, without those in flight. */

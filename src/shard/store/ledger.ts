@@ -3,8 +3,7 @@
 // writes of a turn are one atomic commit (Durable Objects documentation, "write coalescing").
 
 import type { IdempotencyRecord } from "../../core/record.ts";
-import type { TimelineEvent } from "../../core/timeline.ts";
-import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
+import { type BodyNumber, type EpochMs, type RecordId, epochMs } from "../../core/units.ts";
 import { Addresses } from "./addresses.ts";
 import { AlertRows } from "./alerts.ts";
 import { Aliases } from "./aliases.ts";
@@ -21,12 +20,12 @@ import {
   type Crowd,
   IS_FINISHED,
   IS_IN_FLIGHT,
-  type Place,
+  LAST_BUCKET,
   placeIn,
   RecordNumbers,
-  recordsIn,
 } from "./record-numbers.ts";
-import { FOUND_COLUMNS, type FoundRow, readHistory, readRecord } from "./record-row.ts";
+import { type Entry, entryOf, findIn, readableEntries } from "./entry.ts";
+import { FOUND_COLUMNS, type FoundRow } from "./record-row.ts";
 import { RecordRows } from "./record-rows.ts";
 import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
 import { Excerpts } from "./excerpts.ts";
@@ -35,22 +34,13 @@ import { OutboxRows } from "./outbox.ts";
 import { Positions } from "./positions.ts";
 import { OutboxList } from "./outbox-list.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
-import { FIRST_CHUNKS, type KeptResponse, readResponse } from "./response-rows.ts";
+import { FIRST_CHUNKS } from "./response-rows.ts";
 import { laterTables, type Sql, migrate } from "./schema.ts";
 import { Seal } from "./seal.ts";
 import { type Driving, drivingOf, type StoredRequest } from "./stored-request.ts";
 import { storeSql } from "./store-error.ts";
 
-/** A record, its place, and the part of its history that the record itself does not hold. */
-export interface Entry {
-  readonly record: IdempotencyRecord;
-  readonly place: Place;
-  readonly history: readonly TimelineEvent[];
-  /** The stored response of a completed record; `null` if none is kept. */
-  readonly response: KeptResponse | null;
-  /** The body in chunks that belongs to the record, or will, if its attempt writes one. */
-  readonly body: BodyNumber | null;
-}
+export type { Entry } from "./entry.ts";
 
 const UNLABELLED: Label = { key: "", route: "" };
 
@@ -130,6 +120,16 @@ export class Ledger {
   find(id: RecordId): Entry | null {
     const known = this.#inFlight.get(id);
     if (known !== undefined) return known;
+    const row = this.#row(id);
+    return row === null ? null : entryOf(row);
+  }
+
+  /** Whether there is a row, also one that cannot be read. */
+  has(id: RecordId): boolean {
+    return this.#row(id) !== null;
+  }
+
+  #row(id: RecordId): FoundRow | null {
     const { lists } = this.expiryBuckets;
     if (this.#find.lists !== lists) {
       this.#find = { lists, queries: lists.map(findIn) };
@@ -137,9 +137,22 @@ export class Ledger {
     const { from, through } = this.numbers.window(id);
     for (const query of this.#find.queries) {
       const [row] = this.#sql.exec<FoundRow>(query, from, through, id).toArray();
-      if (row !== undefined) return entryOf(row);
+      if (row !== undefined) return row;
     }
     return null;
+  }
+
+  /** Erases a record that cannot be read, with the bodies that it names. */
+  eraseUnreadable(id: RecordId): void {
+    const row = this.#row(id);
+    if (row === null) return;
+    const place = placeIn(row);
+    this.#transaction(() => {
+      this.#recordBodies.discardUnreadable(id, place, row);
+      this.aliases.erase(id);
+      this.#rows.erase(id, place);
+    });
+    this.lockEnds.note(id, null);
   }
 
   /** Replaces `entry` by `record`; either may be `null`. Discards a body that no longer belongs to a record. */
@@ -249,12 +262,14 @@ export class Ledger {
     return entry === null ? null : this.#rows.verification(id, entry.place);
   }
 
-  /** All records in flight, including those whose attempt was lost and whose lock the alarm has not ended yet. */
+  /**
+   * All records in flight, including those whose attempt was lost and whose lock the alarm has not ended yet. Without those that cannot be
+   * read.
+   */
   inFlight(): readonly { readonly id: RecordId; readonly entry: Entry }[] {
-    return this.#sql
-      .exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records ${FIRST_CHUNKS} WHERE ${IS_IN_FLIGHT}`)
-      .toArray()
-      .map((row) => ({ id: recordId(row.id), entry: entryOf(row) }));
+    return readableEntries(
+      this.#sql.exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records ${FIRST_CHUNKS} WHERE ${IS_IN_FLIGHT}`).toArray(),
+    );
   }
 
   /** When the next lock ends, the next bucket expires, or a discarded body can be erased; `null` when there is none. */
@@ -262,7 +277,7 @@ export class Ledger {
     const { bucket } = this.#sql
       .exec<{ bucket: number | null }>(`SELECT ${bucketOf("min(number)")} AS bucket FROM records WHERE ${IS_FINISHED}`)
       .one();
-    const expiry = bucket === null ? null : endOf(bucket);
+    const expiry = bucket === null || bucket >= LAST_BUCKET ? null : endOf(bucket);
     const deadlines = [
       this.lockEnds.next(),
       expiry,
@@ -272,19 +287,4 @@ export class Ledger {
     ].filter((value) => value !== null);
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
   }
-}
-
-function findIn(buckets: string): string {
-  // The `+` keeps SQLite from making an index of the whole table for `id`.
-  return `SELECT ${FOUND_COLUMNS} FROM ${recordsIn(buckets)} ${FIRST_CHUNKS} WHERE +id = ?3 LIMIT 1`;
-}
-
-function entryOf(row: FoundRow): Entry {
-  return {
-    record: readRecord(row),
-    place: placeIn(row),
-    history: readHistory(row.history),
-    response: readResponse(row),
-    body: row.body_number === null ? null : bodyNumber(row.body_number),
-  };
 }

@@ -105,23 +105,8 @@ function fitting({ keyHash, route, since, until, caller = null }: ListQuery): re
 /** What may be otherwise by now than it is stored: see `isAskedFor`. */
 function askedBy({ states, status = null }: ListQuery): string {
   const conditions = [
-    ...(states.length === 0 ? [] : [`(${states.map(storedAs).join(" OR ")})`]),
-    ...(status === null ? [] : ["state = 'completed' AND status = ?10"]),
+    ...(states.length === 0 ? [] : [`(${states.map((state) => `state = '${state}'`).join(" OR ")})`]),
+    ...(status === null ? [] : ["state IN ('completed', 'remembered') AND status = ?10"]),
   ];
   return conditions.length === 0 ? "1" : conditions.join(" AND ");
-}
-
-/** SQL: whether a row is stored in this state (see `writtenState` in record-rows.ts). */
-function storedAs(state: RecordState): string {
-  switch (state) {
-    case "started":
-    case "waiting":
-    case "failed":
-    case "unknown":
-      return `state = '${state}'`;
-    case "completed":
-      return "(state = 'completed' AND kept IS NOT NULL)";
-    case "remembered":
-      return "(state = 'completed' AND kept IS NULL)";
-  }
 }

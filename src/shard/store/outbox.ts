@@ -4,6 +4,7 @@
 import type { NewEvent } from "../../core/outbox.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
 import { makeOutboxTables, type Sql } from "./schema.ts";
+import { readOrReport, readTime, readWhole, UnreadableError } from "./unreadable.ts";
 
 /** Dead events are due at this plus the time of their death, so that they lie behind the others, oldest first. No clock comes so far. */
 export const DEAD = 2 ** 52;
@@ -140,6 +141,7 @@ export class OutboxRows {
     const taken: StoredEvent[] = [];
     if (!this.#exists) return taken;
     let bytes = 0;
+    const unreadable: Row[] = [];
     // Read one by one: the size of the next one is not known before.
     const rows = this.#sql.exec<Row>(
       `SELECT ${COLUMNS} FROM outbox WHERE destination = ?1 AND due <= ?2 ORDER BY due, seq LIMIT ?3`,
@@ -148,12 +150,18 @@ export class OutboxRows {
       most.events,
     );
     for (const row of rows) {
-      const event = eventOf(row);
+      const event = readOrReport(() => eventOf(row), { destination, event: row.id });
+      if (event === null) {
+        unreadable.push(row);
+        continue;
+      }
       // UTF-8 has at most three bytes for a UTF-16 code unit.
       bytes += 3 * event.event.length;
       if (taken.length > 0 && bytes > most.bytes) break;
       taken.push(event);
     }
+    // They stay for an operator, and keep no other event from its turn.
+    for (const row of unreadable) this.move(row, DEAD + now, { last: "the stored event cannot be read" });
     return taken;
   }
 
@@ -236,14 +244,25 @@ export class OutboxRows {
       )
       .toArray();
     return new Map(
-      rows.map(({ destination, until, failures, reason }) => [
-        destination,
-        { until: epochMs(until), failures, reason },
-      ]),
+      rows.flatMap(({ destination, until, failures, reason }) => {
+        // A rest that cannot be read is over: one call finds out whether the destination works.
+        const rest = readOrReport(
+          () => ({ until: readTime(until, "a rest"), failures: readWhole(failures, "a rest"), reason }),
+          { destination },
+        );
+        return rest === null ? [] : [[destination, rest]];
+      }),
     );
   }
 }
 
 function eventOf(row: Row): StoredEvent {
-  return { ...row, record: recordId(row.record), since: epochMs(row.since) };
+  if (!isEvent(row.event)) throw new UnreadableError("an event");
+  const tries = readWhole(row.tries, "the tries of an event");
+  return { ...row, tries, record: recordId(row.record), since: epochMs(readWhole(row.since, "an event")) };
+}
+
+/** Its first character is enough: a whole event may have 120 kB, and each is read again when it is sent. */
+function isEvent(text: SqlStorageValue): boolean {
+  return typeof text === "string" && text.startsWith("{");
 }

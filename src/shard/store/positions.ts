@@ -8,6 +8,7 @@ import { type RecordId, recordId } from "../../core/units.ts";
 import { IS_IN_FLIGHT } from "./record-numbers.ts";
 import { readHistory } from "./record-row.ts";
 import { makePositionsTable, type Sql } from "./schema.ts";
+import { readWhole } from "./unreadable.ts";
 
 /** A partition of a stream, as a group reads it; `route` is the group's name among routes. */
 export interface Partition extends Pick<Position, "stream" | "partition"> {
@@ -40,7 +41,7 @@ export class Positions {
         partition,
       )
       .toArray();
-    return row ?? null;
+    return row === undefined ? null : readPosition(row);
   }
 
   put({ route, stream, partition }: Partition, { next, done }: StoredPosition): void {
@@ -69,7 +70,11 @@ export class Positions {
         limit,
         ...(route === null ? [] : [route]),
       )
-      .toArray();
+      .toArray()
+      .map((row) => {
+        const { next, done } = readPosition(row);
+        return { route: row.route, stream: row.stream, partition: row.partition, next, done };
+      });
   }
 
   /** The transaction that has made the table is over. */
@@ -93,6 +98,11 @@ export class Positions {
         }),
     );
   }
+}
+
+/** Fails closed: a position that reads as too low repeats work, and one that is too high loses it. */
+function readPosition({ next, done }: Readonly<Record<keyof StoredPosition, SqlStorageValue>>): StoredPosition {
+  return { next: readWhole(next, "a position"), done: readWhole(done, "a position") };
 }
 
 /** The position of the record's last claim; `null`: it has none. */

@@ -2,9 +2,11 @@
 // in one transaction with the change of the record.
 
 import { type IdempotencyRecord, promiseIn } from "../../core/record.ts";
-import type { RecordId } from "../../core/units.ts";
+import { bodyNumber, type RecordId } from "../../core/units.ts";
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
 import type { Entry } from "./ledger.ts";
+import type { Place } from "./record-numbers.ts";
+import type { FoundRow } from "./record-row.ts";
 import type { RecordRows } from "./record-rows.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
 import { type ChunkedBody, fitsRow, headText, isEncrypted, type KeptResponse } from "./response-rows.ts";
@@ -25,6 +27,14 @@ export class RecordBodies {
   discard({ record, body }: Entry): void {
     if (body !== null) this.#bodies.discard(body);
     this.#remote.discard(record.attempt.id);
+  }
+
+  /** Those that the row of a record names that cannot be read. */
+  discardUnreadable(id: RecordId, place: Place, row: Pick<FoundRow, "body_number" | "attempt_id">): void {
+    const request = this.#rows.request(id, place);
+    if (request?.body.kind === "chunks") this.#bodies.discard(request.body.body);
+    if (row.body_number !== null) this.#bodies.discard(bodyNumber(row.body_number));
+    this.#remote.discard(row.attempt_id);
   }
 
   /** The body of the request that the row keeps, if it has chunks: the row is about to lose it. */

@@ -28,6 +28,7 @@ import {
   WAITING,
 } from "./record-numbers.ts";
 import { RECORD_COLUMNS, type RecordRow, readRecord } from "./record-row.ts";
+import { readOrReport } from "./unreadable.ts";
 import type { Sql } from "./schema.ts";
 
 /** A record as it stands at the time of the call. */
@@ -253,7 +254,9 @@ function openIn(values: string, state: OpenState): string {
 
 function seenNow(row: ListRow, see: See): readonly SeenRecord[] {
   const id = recordId(row.id);
-  const record = see(id, readRecord(row));
+  // One that cannot be read must not hide the others.
+  const stored = readOrReport(() => readRecord(row), { recordId: row.id });
+  const record = stored === null ? null : see(id, stored);
   return record === null ? [] : [{ id, ...readLabel(row), record }];
 }
 

@@ -10,6 +10,7 @@
 
 import type { RecordId } from "../../core/units.ts";
 import { makeReachTable, type Sql } from "./schema.ts";
+import { readWhole } from "./unreadable.ts";
 
 const SLOT_BITS = 31;
 const LAST_SLOT = 2 ** SLOT_BITS - 1;
@@ -133,7 +134,8 @@ export class RecordNumbers {
     this.#sql = sql;
     this.#homes = homes;
     const [row] = hasGrown ? sql.exec<{ slots: number }>("SELECT slots FROM reach").toArray() : [];
-    this.#reach = row?.slots ?? MIN_REACH;
+    // Too small a reach would hide records.
+    this.#reach = row === undefined ? MIN_REACH : readWhole(row.slots, "how far records lie from home", MIN_REACH);
   }
 
   /** Where a record lies, if there is one. */

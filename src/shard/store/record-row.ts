@@ -1,17 +1,20 @@
 // A record's row as it is read.
 
 import type { Publication } from "../../core/outbox.ts";
-import type { IdempotencyRecord, Policy } from "../../core/record.ts";
+import { type IdempotencyRecord, type Policy, UNKNOWN_RULES } from "../../core/record.ts";
+import { recordFault } from "../../core/record-fault.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../core/units.ts";
-import { PLACE_COLUMNS, type PlaceRow } from "./record-numbers.ts";
+import { endOf, expiryBucketOf, IN_FLIGHT } from "./expiry-buckets.ts";
+import { LAST_BUCKET, PLACE_COLUMNS, placeIn, type PlaceRow, WAITING } from "./record-numbers.ts";
 import { FOUND_RESPONSE_COLUMNS, KEPT, type ResponseRow } from "./response-rows.ts";
 import { readDriven } from "./stored-request.ts";
+import { hasMembers, readJson, readTime, readWhole, UnreadableError } from "./unreadable.ts";
 
 /** The columns that `readRecord` reads. */
-export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, driven, start_at, publish, history`;
+export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, driven, start_at, publish`;
 /** Also the columns that `readResponse` reads: one statement, since most records that are found are replayed. */
-export const FOUND_COLUMNS = `${RECORD_COLUMNS}, ${FOUND_RESPONSE_COLUMNS}`;
+export const FOUND_COLUMNS = `${RECORD_COLUMNS}, history, ${FOUND_RESPONSE_COLUMNS}`;
 
 /** A row of `records`, without the response. */
 export interface RecordRow extends PlaceRow {
@@ -38,34 +41,46 @@ export interface RecordRow extends PlaceRow {
   readonly driven: string | null;
   readonly start_at: number | null;
   readonly publish: string | null;
-  readonly history: string | null;
 }
 
-/** A row of `records` with the response. */
-export type FoundRow = RecordRow & ResponseRow;
+/** A row of `records` with its history and the response. */
+export type FoundRow = RecordRow & ResponseRow & { readonly history: string | null };
 
 /** Reads what this deployment or an earlier one wrote. */
 export function readHistory(text: string | null): readonly TimelineEvent[] {
-  return text === null ? [] : JSON.parse(text);
+  return text === null ? [] : readJson(text, "a record's history", isHistory);
 }
 
-function readPublish(text: string): readonly Publication[] {
-  return JSON.parse(text);
+function isHistory(value: unknown): value is readonly TimelineEvent[] {
+  return Array.isArray(value) && value.every((event) => hasMembers(event, "type"));
+}
+
+function isPublish(value: unknown): value is readonly Publication[] {
+  return Array.isArray(value) && value.every((one) => hasMembers(one, "to", "type", "when", "data"));
 }
 
 function readUnknown(text: string): Policy["unknown"] {
-  switch (text) {
-    case "retry":
-    case "hold":
-    case "verify":
-      return text;
-    default:
-      // Fail closed: see `readRecord`.
-      throw new TypeError(`the ledger holds a record with an unknown policy: ${text}`);
-  }
+  const rule = UNKNOWN_RULES.find((one) => one === text);
+  if (rule === undefined) throw new UnreadableError("a record's rule for unknown outcomes");
+  return rule;
 }
 
+/** A first attempt has not had the chance to act without a result, and nothing follows from it after one: there it is not written. */
+function readMayHaveActed({ state, may_have_acted: written }: RecordRow): boolean {
+  if (written === null && (state === "started" || state === "completed")) return false;
+  if (written !== 0 && written !== 1) throw new UnreadableError("whether a record's attempt may have acted");
+  return written === 1;
+}
+
+/** Fails closed: a record that cannot be read must never count as absent, nor as one whose time is over. */
 export function readRecord(row: RecordRow): IdempotencyRecord {
+  const record = recordIn(row);
+  const fault = recordFault(record) ?? placeFault(record, row);
+  if (fault !== null) throw new UnreadableError(`a record: ${fault}`);
+  return record;
+}
+
+function recordIn(row: RecordRow): IdempotencyRecord {
   const driven = readDriven(row.driven);
   const policy: Policy = {
     unknown: readUnknown(row.unknown),
@@ -74,7 +89,7 @@ export function readRecord(row: RecordRow): IdempotencyRecord {
     unknownRetentionMs: durationMs(row.unknown_retention_ms),
     ...(row.remember_ms === null ? {} : { rememberMs: durationMs(row.remember_ms) }),
     ...(driven === null ? {} : { drive: driven.drive }),
-    ...(row.publish === null ? {} : { publish: readPublish(row.publish) }),
+    ...(row.publish === null ? {} : { publish: readJson(row.publish, "a record's events", isPublish) }),
   };
   const promise = driven === null ? {} : { driven };
   const common = {
@@ -84,42 +99,67 @@ export function readRecord(row: RecordRow): IdempotencyRecord {
       number: row.attempt,
       startedAt: epochMs(row.started_at),
       lockedUntil: epochMs(row.locked_until),
-      mayHaveActed: row.may_have_acted === 1,
+      mayHaveActed: readMayHaveActed(row),
     },
     policy,
   };
-  const expiresAt = epochMs(row.expires_at ?? 0);
+  const expiry = (): { readonly expiresAt: ReturnType<typeof epochMs> } => ({
+    expiresAt: readTime(row.expires_at, "a record's expiry"),
+  });
   switch (row.state) {
     case "started":
       return { state: "started", ...common, ...promise };
     case "waiting":
-      if (driven === null) throw new TypeError("the ledger holds a waiting record without its promise");
-      return { state: "waiting", ...common, driven, startAt: epochMs(row.start_at ?? 0) };
+      if (driven === null) throw new UnreadableError("a waiting record's promise");
+      return { state: "waiting", ...common, driven, startAt: readTime(row.start_at, "a waiting record's start") };
     case "failed":
-      return { state: "failed", ...common, retryFrom: epochMs(row.retry_from ?? 0), expiresAt };
+      return { state: "failed", ...common, retryFrom: readTime(row.retry_from, "a failed record's lock"), ...expiry() };
     case "unknown":
       return {
         state: "unknown",
         ...common,
-        expiresAt,
+        ...expiry(),
         verifyAt: row.verify_at === null ? null : epochMs(row.verify_at),
-        verifications: row.verifications ?? 0,
+        verifications: readWhole(row.verifications, "a record's verifications"),
         ...promise,
       };
     case "completed": {
-      const { status, kept, completed_at } = row;
-      if (kept === null) return { state: "remembered", ...common, status, expiresAt };
+      const kept = readWhole(row.kept, "whether a record keeps its response");
+      if (kept > KEPT.encrypted || (kept === KEPT.open && row.status === null))
+        throw new UnreadableError("how a record keeps its response");
       return {
         state: "completed",
         ...common,
-        status,
-        kept: kept === KEPT.open || kept === KEPT.encrypted,
-        completedAt: epochMs(completed_at ?? 0),
-        expiresAt,
+        status: row.status,
+        kept: kept !== KEPT.no,
+        completedAt: readTime(row.completed_at, "a record's completion"),
+        ...expiry(),
       };
     }
+    case "remembered":
+      return { state: "remembered", ...common, status: row.status, ...expiry() };
     default:
-      // Fail closed: a record that cannot be read must never count as absent.
-      throw new TypeError(`the ledger holds a record in an unknown state: ${row.state}`);
+      throw new UnreadableError("a record's state");
   }
+}
+
+/** Where a record lies says when it is erased: no sooner than it expires. What is set aside in the last bucket stays unreadable. */
+function placeFault(record: IdempotencyRecord, row: PlaceRow): string | null {
+  const { expiryBucket } = placeIn(row);
+  const isRight = ((): boolean => {
+    switch (record.state) {
+      case "started":
+        return expiryBucket === IN_FLIGHT;
+      case "waiting":
+        return expiryBucket === WAITING;
+      case "failed":
+      case "unknown":
+      case "completed":
+      case "remembered":
+        return expiryBucket === LAST_BUCKET
+          ? expiryBucketOf(record) === LAST_BUCKET
+          : expiryBucket !== IN_FLIGHT && endOf(expiryBucket) >= record.expiresAt;
+    }
+  })();
+  return isRight ? null : "its place is not where it must lie";
 }

@@ -1,10 +1,11 @@
 // Writes a record to its row of the ledger, with what belongs to it.
 
-import type { IdempotencyRecord, RecordState } from "../../core/record.ts";
+import type { IdempotencyRecord } from "../../core/record.ts";
+import { recordFault } from "../../core/record-fault.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import type { BodyNumber, RecordId } from "../../core/units.ts";
 import { keyText, type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
-import { NUMBER, type Place, type RecordNumbers } from "./record-numbers.ts";
+import { LAST_BUCKET, NUMBER, type Place, type RecordNumbers } from "./record-numbers.ts";
 import { keptOf, type KeptResponse, RESPONSE_COLUMNS, writeResponse } from "./response-rows.ts";
 import type { Sql } from "./schema.ts";
 import {
@@ -116,6 +117,9 @@ export class RecordRows {
 
   /** Writes a row, mostly with one statement. A record that stays in its bucket keeps its place. Returns where it is now. */
   put(id: RecordId, before: Place | null, expiryBucket: number, row: RecordContent): Place {
+    // What must not be read must not be written: see `readRecord`.
+    const fault = recordFault(row.record);
+    if (fault !== null) throw new TypeError(`a record must not be written: ${fault}`);
     const write = (place: Place, or: OnTaken): boolean => {
       const { query, values } =
         before === null ? insertion(id, place, row, or) : replacement(id, before, place, row, or);
@@ -131,6 +135,12 @@ export class RecordRows {
     const free = this.#numbers.free(expiryBucket, id);
     write(free, "ABORT");
     return free;
+  }
+
+  /** Moves a record that cannot be read to the last bucket, as it is. */
+  setAside(id: RecordId, { expiryBucket, slot }: Place): void {
+    const to = this.#numbers.free(LAST_BUCKET, id);
+    this.#sql.exec(`UPDATE records SET number = ${NUMBER} WHERE ${AT_PLACE}`, ...valuesOf(to), expiryBucket, slot, id);
   }
 
   erase(id: RecordId, { expiryBucket, slot }: Place): void {
@@ -225,15 +235,7 @@ function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRe
   const { unknown, lockMs, retentionMs, unknownRetentionMs, rememberMs = null, publish } = policy;
   const times = [lockMs, retentionMs, unknownRetentionMs, rememberMs];
   const published = publish === undefined ? null : JSON.stringify(publish);
-  return [writtenState(state), print, id, number, startedAt, lockedUntil, unknown, ...times, published];
-}
-
-/**
- * A remembered record is stored as a completed one with NULL for `kept`. Code that does not know the state takes it for one whose
- * response was not kept: it starts no attempt, and replays nothing.
- */
-function writtenState(state: RecordState): Exclude<RecordState, "remembered"> {
-  return state === "remembered" ? "completed" : state;
+  return [state, print, id, number, startedAt, lockedUntil, unknown, ...times, published];
 }
 
 function endOf({ record, response, body, history }: RecordContent): readonly SqlStorageValue[] {
@@ -252,6 +254,6 @@ function endOf({ record, response, body, history }: RecordContent): readonly Sql
 function waitOf({ record, verification }: RecordContent): readonly SqlStorageValue[] {
   const unknown = record.state === "unknown" ? record : null;
   const retryFrom = record.state === "failed" ? record.retryFrom : null;
-  const mayHaveActed = record.attempt.mayHaveActed ? 1 : null;
+  const mayHaveActed = record.attempt.mayHaveActed ? 1 : 0;
   return [retryFrom, unknown?.verifyAt ?? null, unknown?.verifications ?? null, verification, mayHaveActed];
 }

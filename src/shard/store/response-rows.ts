@@ -2,6 +2,7 @@
 
 import { type BodyNumber, bodyNumber } from "../../core/units.ts";
 import { exactBuffer, FIRST_CHUNK_KEY } from "./bodies.ts";
+import { readJson, readWhole, UnreadableError } from "./unreadable.ts";
 
 /** The columns of a record's row that its response needs. */
 export interface ResponseRow {
@@ -129,14 +130,22 @@ export function readResponse(row: ResponseRow): KeptResponse | null {
     return row.kept === KEPT.encrypted ? { envelope: new Uint8Array(headers), body: storedBody() } : null;
   }
   if (row.kept !== KEPT.open || headers === null) return null;
-  const pairs: StoredResponse["headers"] = JSON.parse(headers);
-  return { status: status ?? 0, statusText: status_text ?? "", headers: pairs, body: storedBody() };
+  const pairs = readJson(headers, "a response's headers", isHeaders);
+  if (status === null || status_text === null) throw new UnreadableError("a response's status");
+  return { status, statusText: status_text, headers: pairs, body: storedBody() };
 
   function storedBody(): StoredBody {
-    const size = body_bytes ?? 0;
+    const size = readWhole(body_bytes, "the size of a response");
+    const count = readWhole(chunks, "the pieces of a response");
     if (body !== null) return { kind: "inline", bytes: new Uint8Array(body) };
-    const count = chunks ?? 0;
     if (count === 0 || body_number === null) return { kind: "remote", name, size };
     return { kind: "chunks", body: bodyNumber(body_number), count, size };
   }
+}
+
+function isHeaders(value: unknown): value is StoredResponse["headers"] {
+  return (
+    Array.isArray(value) &&
+    value.every((pair) => Array.isArray(pair) && pair.length === 2 && pair.every((text) => typeof text === "string"))
+  );
 }

@@ -1,8 +1,9 @@
 // The seal: nothing new begins in a sealed object, and what it lacks begins in another layout. So the absence of a record is
 // stable: records only ever leave. A seal never opens again and never names another layout.
 
-import { type EpochMs, epochMs } from "../../core/units.ts";
+import type { EpochMs } from "../../core/units.ts";
 import { makeTransitionTables, type Sql } from "./schema.ts";
+import { readTime } from "./unreadable.ts";
 
 /**
  * Keeps even code that knows no seal from claiming: its INSERT fails, so it sends nothing to the origin. UPDATE and DELETE of older
@@ -24,7 +25,7 @@ export class Seal {
     this.#transaction = transaction;
     const [row] = mayExist ? sql.exec<{ next: string; at: number }>("SELECT next, at FROM seal").toArray() : [];
     this.#next = row?.next ?? null;
-    this.#at = row === undefined ? null : epochMs(row.at);
+    this.#at = row === undefined ? null : readTime(row.at, "when this object was closed");
   }
 
   /** The layout in which new keys begin, as JSON; `null`: in this one. */

@@ -2,8 +2,10 @@
 // the client sent, credentials included, so it is emptied in the same commit that ends its use.
 
 import { type Driven, type IdempotencyRecord, promiseIn } from "../../core/record.ts";
+import { isWhole } from "../../core/record-fault.ts";
 import { type BodyNumber, bodyNumber, durationMs, epochMs } from "../../core/units.ts";
 import { exactBuffer } from "./bodies.ts";
+import { hasMembers, readJson } from "./unreadable.ts";
 
 /** The bytes of a request's body, or where they are. */
 export type RequestBytes =
@@ -53,20 +55,34 @@ export function readRequest({ request, request_body: bytes }: RequestRow): Store
   const written = request === null ? null : readWritten(request);
   if (written === null) return null;
   const { head, chunks } = written;
-  const body: RequestBytes =
+  const body: RequestBytes | null =
     chunks === undefined
-      ? { kind: "inline", bytes: new Uint8Array(bytes ?? new ArrayBuffer()) }
+      ? bytes === null
+        ? null
+        : { kind: "inline", bytes: new Uint8Array(bytes) }
       : { kind: "chunks", ...chunks, body: bodyNumber(chunks.body) };
-  return { head, body };
+  return body === null ? null : { head, body };
 }
 
 /** An error would quote the text, which has the client's credential. */
 function readWritten(text: string): WrittenRequest | null {
   try {
-    return JSON.parse(text);
+    return readJson(text, "a request", isWritten);
   } catch {
     return null;
   }
+}
+
+function isWritten(value: unknown): value is WrittenRequest {
+  if (!hasMembers(value, "head") || typeof value.head !== "string") return false;
+  if (!hasMembers(value, "chunks")) return true;
+  const { chunks } = value;
+  return (
+    hasMembers(chunks, "body", "count", "size") &&
+    isWhole(chunks.body, 1) &&
+    isWhole(chunks.count, 0) &&
+    isWhole(chunks.size, 0)
+  );
 }
 
 /** The values of DRIVEN_COLUMNS. */
@@ -77,7 +93,11 @@ export function writeDriven(record: IdempotencyRecord): readonly SqlStorageValue
 
 export function readDriven(text: string | null): Driven | null {
   if (text === null) return null;
-  const { drive, acceptedAt, giveUpAt, lastAttempt, lane, isParked, message }: Driven = JSON.parse(text);
+  const { drive, acceptedAt, giveUpAt, lastAttempt, lane, isParked, message } = readJson(
+    text,
+    "what a record promises",
+    isDriven,
+  );
   return {
     drive: {
       attempts: drive.attempts,
@@ -92,6 +112,14 @@ export function readDriven(text: string | null): Driven | null {
     ...(isParked === true && { isParked }),
     ...(message !== undefined && { message: { ...message, firstSentAt: epochMs(message.firstSentAt) } }),
   };
+}
+
+/** The members that are objects; `recordFault` looks at the others. */
+function isDriven(value: unknown): value is Driven {
+  if (!hasMembers(value, "drive", "acceptedAt", "giveUpAt", "lastAttempt")) return false;
+  const hasMessage =
+    !hasMembers(value, "message") || hasMembers(value.message, "queue", "binding", "done", "messageId");
+  return hasMessage && hasMembers(value.drive, "attempts", "firstPauseMs", "longestPauseMs", "giveUpAfterMs");
 }
 
 /** What happens to the columns of a driven record. */

@@ -54,7 +54,7 @@ describe("the alarm of a shard", () => {
 
   it("erases what has expired, whatever the amount, and then is not set", async () => {
     const stub = freshShard();
-    const old = completed(started(epochMs(0)), epochMs(0));
+    const old = completed(started(epochMs(1)), epochMs(1));
     await leaveBehind(
       stub,
       Array.from({ length: 1200 }, () => [freshId(), old] as const),

@@ -180,7 +180,7 @@ describe("the operations of", () => {
 
   it(`${ERASED_AT_ONCE} expired records, erased by one alarm`, async () => {
     const shard = await begun();
-    const old = completed(started(epochMs(0)), epochMs(0));
+    const old = completed(started(epochMs(1)), epochMs(1));
     await store(
       shard,
       Array.from({ length: ERASED_AT_ONCE }, () => [freshId(), old] as const),

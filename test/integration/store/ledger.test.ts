@@ -313,7 +313,7 @@ describe("ledger", () => {
       ledger.save(id, null, started());
       sql.exec("UPDATE records SET state = 'odd' WHERE id = ?", id);
       // Another instance, which has not written the record.
-      expect(() => new Ledger(storage).find(id)).toThrow("unknown state: odd");
+      expect(() => new Ledger(storage).find(id)).toThrow("cannot be read");
     });
   });
 });

@@ -53,8 +53,8 @@ it("treats a record of a kind that only a later version knows neither as absent 
     sql.exec("UPDATE records SET state = 'later' WHERE id = ?", later);
     sql.exec("UPDATE records SET unknown = 'later' WHERE id = ?", guarded);
     const fresh = reopen();
-    expect(() => fresh.find(later)).toThrow("a record in an unknown state: later");
-    expect(() => fresh.find(guarded)).toThrow("a record with an unknown policy: later");
+    expect(() => fresh.find(later)).toThrow("cannot be read: a record's state");
+    expect(() => fresh.find(guarded)).toThrow("cannot be read: a record's rule");
     expect(fresh.find(known)?.record.state).toBe("completed");
   });
 });

@@ -194,6 +194,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.save(accepted, null, waiting, { request: () => request });
   ledger.due.first(0, NOW, 1);
   ledger.due.next();
+  ledger.due.next(new Set([accepted]));
   ledger.due.count(9);
   const found = ledger.find(accepted);
   if (found !== null) ledger.request(accepted, found);
@@ -219,6 +220,10 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   new RecordScan(sql).slice(FIRST_PLACE, 10);
   ledger.nextDeadline();
   for (const route of ledger.questions.routes()) ledger.questions.first(route, 1);
+  // One that cannot be read is set aside.
+  const broken = freshId();
+  ledger.save(broken, null, answer, { response });
+  storage.sql.exec("UPDATE records SET state = 'lost' WHERE id = ?", broken);
   ledger.expired.erase(epochMs(NOW + 48 * HOUR_MS), 10);
   const upload = bodies.lend();
   bodies.append(upload, 0, new Uint8Array(1));

@@ -274,10 +274,9 @@ describe("records whose homes collide", () => {
 
 it("a row that cannot be written fails, and does not pass for a collision", () =>
   inShard((shard) => {
-    const claim = started();
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    const broken = { ...claim, fingerprint: null as unknown as typeof claim.fingerprint };
-    expect(() => shard.ledger.save(idOf(0), null, broken)).toThrow("NOT NULL");
+    const label = { key: null as unknown as string, route: "/" };
+    expect(() => shard.ledger.save(idOf(0), null, started(), { label })).toThrow("NOT NULL");
     expect(shard.ledger.find(idOf(0))).toBeNull();
   }));
 
@@ -296,7 +295,8 @@ it("a record that expires after the last second that a bucket can name is in the
     shard.ledger.save(idOf(0), shard.ledger.find(idOf(0)), completed(claim, claim.attempt.startedAt), { response });
     expect(shard.reopen().find(idOf(0))?.place).toEqual({ expiryBucket: 2 ** 32 - 3, slot: 0 });
     expect(shard.ledger.expired.erase(epochMs((2 ** 32 - 4) * 1000), 10)).toBe(0);
-    expect(shard.ledger.expired.erase(epochMs(2 ** 34 * 1000), 10)).toBe(1);
+    // Nothing is erased from there: records that cannot be read are set aside in it.
+    expect(shard.ledger.expired.erase(epochMs(2 ** 34 * 1000), 10)).toBe(0);
   }));
 
 describe("the home of an id", () => {

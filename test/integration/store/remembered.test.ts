@@ -89,7 +89,7 @@ describe("a record whose key is remembered", () => {
     });
   });
 
-  it("looks to code that does not know it like one whose response was not kept", async () => {
+  it("is stored in a state of its own, without its response", async () => {
     await inLedger(({ ledger, storage }) => {
       const id = freshId();
       complete(ledger, id);
@@ -97,7 +97,7 @@ describe("a record whose key is remembered", () => {
       const columns =
         "state, kept, status, status_text, headers, body, chunks, body_number, history, verification, expires_at";
       expect(storage.sql.exec(`SELECT ${columns} FROM records`).one()).toEqual({
-        state: "completed",
+        state: "remembered",
         kept: null,
         status: 201,
         status_text: null,

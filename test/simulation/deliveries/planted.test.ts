@@ -77,6 +77,14 @@ describe("a message", () => {
     await expectFound(ACKNOWLEDGED, "deliveries");
   }, 120_000);
 
+  it("that the origin never takes, and that is never too old, breaks G9", async () => {
+    planted.decide = (actual, answer, delivery) => {
+      const isInDoubt = answer.kind === "answer" && answer.verdict === "ambiguous";
+      return actual(answer, isInDoubt ? { ...delivery, ageMs: 0 } : delivery);
+    };
+    await expectFound(/G9: m\d+ is never settled/, "deliveries", "poison");
+  }, 120_000);
+
   it("that is a dead letter although its result settles it breaks G9", async () => {
     planted.decide = (actual, answer, delivery) => {
       const decision = actual(answer, delivery);

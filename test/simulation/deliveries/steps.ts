@@ -4,6 +4,7 @@ import type { Choices } from "../choices.ts";
 import type { Plan } from "../plan.ts";
 import type { World } from "../world.ts";
 import type { Broker } from "./broker.ts";
+import { POISON } from "../origin.ts";
 
 /** These steps end in the state in which a step of another kind begins. */
 export const KINDS = ["message", "batch", "report", "letter"] as const;
@@ -48,7 +49,9 @@ export class DeliverySteps {
     switch (kind) {
       case "message": {
         const key = `r${this.#choices.choose(this.#plan.records)}`;
-        const content = this.#choices.choose(6) === 0 ? "other" : "same";
+        const drawn = this.#choices.choose(6);
+        const isPoison = drawn === 1 && this.#plan.extras.has("poison");
+        const content = isPoison ? POISON : drawn === 0 ? "other" : "same";
         trace(`message m${this.#broker.messages.length + 1} for ${key}: ${content}`);
         this.#broker.send(key, content);
         return;

@@ -232,6 +232,41 @@ describe("a file with queues", () => {
     expect(problemsOfFile(toml)).toEqual(paths);
   });
 
+  /** Two queues with a consumer each, and where the dead letters of each go: the gateway's own, and the platform's. */
+  function two(letters: readonly [string, string], lost: readonly [string, string]): string {
+    const names = ["orders", "later"] as const;
+    const entries = names.map(
+      (queue, at) => `{ queue = "${queue}", to = "/in", key = ["json:/id"], dead_letter = { binding = "DEAD_${at}" } }`,
+    );
+    const tables = names.map(
+      (queue, at) =>
+        CONSUMER.replace('"orders"', `"${queue}"`).replace("orders-lost", lost[at] ?? "") +
+        PRODUCER.replace("orders-dead", letters[at] ?? "").replace("DEAD", `DEAD_${at}`),
+    );
+    return FILE.replace(/vars\.QUEUES = .*\n/, `vars.QUEUES = [${entries.join(", ")}]\n`) + tables.join("");
+  }
+
+  it.each<[string, string, readonly string[]]>([
+    ["none", two(["later", "last"], ["lost", "lost"]), []],
+    [
+      "one of the gateway's letters",
+      two(["later", "orders"], ["lost", "lost"]),
+      ["QUEUES[0].dead_letter.binding", "QUEUES[1].dead_letter.binding"],
+    ],
+    [
+      "one of the platform's",
+      two(["dead", "dead"], ["later", "orders"]),
+      ["queues.consumers[0].dead_letter_queue", "queues.consumers[1].dead_letter_queue"],
+    ],
+    [
+      "one of both",
+      two(["later", "dead"], ["lost", "orders"]),
+      ["QUEUES[0].dead_letter.binding", "queues.consumers[1].dead_letter_queue"],
+    ],
+  ])("is refused for a ring of dead-letter queues: %s", (_what, toml, paths) => {
+    expect(problemsOfFile(toml)).toEqual(paths);
+  });
+
   it("says in each environment what that lacks, because environments inherit neither variables nor queues", () => {
     const staging = '[env.staging]\ndurable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]\n';
     const vars =

@@ -15,7 +15,14 @@ import type { Verdict } from "../../../src/core/verdict.ts";
 
 const HOUR_MS = 3_600_000;
 
-const YOUNG: Delivery = { attempts: 1, ageMs: 1000, jitter: 0, giveUpAfterMs: 24 * HOUR_MS, done: [200, 201, 409] };
+const YOUNG: Delivery = {
+  attempts: 1,
+  ageMs: 1000,
+  jitter: 0,
+  giveUpAfterMs: 24 * HOUR_MS,
+  unknown: "verify",
+  done: [200, 201, 409],
+};
 const OLD: Delivery = { ...YOUNG, attempts: 50, ageMs: 24 * HOUR_MS };
 
 function answer(
@@ -74,13 +81,27 @@ describe("a delivery", () => {
     ["a refusal", answer(503, "refused"), "exhausted"],
     ["an origin that cannot be reached", problem("origin-unreachable"), "exhausted"],
     ["an unknown outcome that is asked about", problem("outcome-unknown", 9000), "outcome-unknown"],
-    // Nobody knows whether it took effect, or it is at work: it is not given up without a word.
+    ["an answer in doubt", answer(500, "ambiguous"), "outcome-unknown"],
+    ["a result whose end did not come", answer(201, "result", { isWhole: false }), "outcome-unknown"],
+    ["a lost connection", problem("origin-dropped"), "outcome-unknown"],
+    ["a silent origin", problem("origin-timeout"), "outcome-unknown"],
+    ["a result of which nothing is known", problem("response-not-kept"), "outcome-unknown"],
+    ["a limit of new keys", problem("too-many-keys", 1000), "exhausted"],
+    ["a credential that is refused", problem("credential-invalid"), "exhausted"],
+    // It is at work, or nobody could look: the next delivery learns what became of it.
     ["an attempt in flight", problem("in-flight", 1000), null],
     ["a store that cannot be reached", problem("store-unavailable"), null],
-    ["an answer in doubt", answer(502, "ambiguous"), null],
   ])("is given up when it is too old, after %s", (_what, fromShard, reason) => {
     const decision = decideDelivery(fromShard, OLD);
     expect(decision.kind === "dead" ? decision.reason : null).toBe(reason);
+  });
+
+  it("whose last attempt is in doubt is left to the next one where that stores it with its record, or asks the origin", () => {
+    const isDead = (delivery: Delivery): boolean => decideDelivery(answer(500, "ambiguous"), delivery).kind === "dead";
+    expect(isDead({ ...OLD, unknown: "hold" })).toBe(false);
+    expect(isDead({ ...OLD, unknown: "retry" })).toBe(true);
+    expect(isDead({ ...OLD, attempts: 1 })).toBe(false);
+    expect(isDead({ ...OLD, attempts: 2 })).toBe(true);
   });
 
   it("is only acknowledged after a whole result that settles it", () => {

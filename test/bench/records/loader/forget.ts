@@ -83,6 +83,7 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
     outbox,
     alerts,
     deadLetters: new DeadLetters({ ledger, traffic, alerts }),
+    isAsked: () => false,
   });
   const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), steps });
   const scopes = [scope, FORMER];

@@ -1,0 +1,46 @@
+// A record as the ledger finds it, with what belongs to it.
+
+import type { IdempotencyRecord } from "../../core/record.ts";
+import type { TimelineEvent } from "../../core/timeline.ts";
+import { type BodyNumber, bodyNumber, type RecordId, recordId } from "../../core/units.ts";
+import { type Place, placeIn, recordsIn } from "./record-numbers.ts";
+import { FOUND_COLUMNS, type FoundRow, readHistory, readRecord } from "./record-row.ts";
+import { FIRST_CHUNKS, type KeptResponse, readResponse } from "./response-rows.ts";
+import { readOrReport, readWhole } from "./unreadable.ts";
+
+/** A record, its place, and the part of its history that the record itself does not hold. */
+export interface Entry {
+  readonly record: IdempotencyRecord;
+  readonly place: Place;
+  readonly history: readonly TimelineEvent[];
+  /** The stored response of a completed record; `null` if none is kept. */
+  readonly response: KeptResponse | null;
+  /** The body in chunks that belongs to the record, or will, if its attempt writes one. */
+  readonly body: BodyNumber | null;
+}
+
+export function entryOf(row: FoundRow): Entry {
+  return {
+    record: readRecord(row),
+    place: placeIn(row),
+    history: readHistory(row.history),
+    response: readResponse(row),
+    body: row.body_number === null ? null : bodyNumber(readWhole(row.body_number, "the number of a body")),
+  };
+}
+
+/** Those that can be read. */
+export function readableEntries(
+  rows: readonly FoundRow[],
+): readonly { readonly id: RecordId; readonly entry: Entry }[] {
+  return rows.flatMap((row) => {
+    const entry = readOrReport(() => entryOf(row), { recordId: row.id });
+    return entry === null ? [] : [{ id: recordId(row.id), entry }];
+  });
+}
+
+/** SQL: the row of a record in the window from slot ?1 through slot ?2 of these buckets. */
+export function findIn(buckets: string): string {
+  // The `+` keeps SQLite from making an index of the whole table for `id`.
+  return `SELECT ${FOUND_COLUMNS} FROM ${recordsIn(buckets)} ${FIRST_CHUNKS} WHERE +id = ?3 LIMIT 1`;
+}
