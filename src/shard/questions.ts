@@ -130,14 +130,18 @@ export class Questions {
     return this.#begun.size >= MAX_AT_ONCE || ofRoute >= MAX_PER_ROUTE;
   }
 
-  /** The first question of a route that is neither being asked nor put off; if all are, the first question. */
+  /** The first question of a route that is not being asked, when it may be asked; if all are, the first question. */
   #first(
     route: string,
     now: EpochMs,
   ): { readonly id: RecordId; readonly at: EpochMs; readonly isBusy: boolean } | null {
     const rows = this.#ports.ledger.questions
       .first(route, this.#running.size + this.#putOff.size + 1)
-      .map(({ id, at }) => ({ id, at, isBusy: at <= now && (this.#running.has(id) || this.#putOff.has(id)) }));
+      .map(({ id, at }) => {
+        const isBusy = at <= now && this.#running.has(id);
+        return { id, at: latest(at, this.#putOff.get(id) ?? at), isBusy };
+      })
+      .toSorted((one, other) => one.at - other.at);
     return rows.find(({ isBusy }) => !isBusy) ?? rows[0] ?? null;
   }
 
