@@ -26,6 +26,7 @@ const ONLY_LONG = [
   "failures/stream-crash",
   "operators/console-pages",
   "operators/console-walk",
+  "operators/pauses",
   "operators/prometheus",
   "package/newcomer",
   "package/template",

@@ -24,9 +24,9 @@ import { deliverer } from "./shard/deliveries.ts";
 import { bindingIn } from "./shard/bindings.ts";
 import { TrafficFlusher } from "./traffic/traffic-flusher.ts";
 import { Identities } from "./http/identity.ts";
+import { isScopedByToken } from "./http/rotating-tokens.ts";
 import { NETWORK, originTarget } from "./shard/origin-call.ts";
 import { outboxRoute } from "./traffic/route-counters.ts";
-import { ReplayCounts } from "./traffic/replay-counts.ts";
 import { Traffic } from "./traffic/traffic.ts";
 import { ExchangeReporter } from "./traffic/exchange-reporter.ts";
 
@@ -76,22 +76,16 @@ function gatewayOf(
   const namespace = bindingIn(bindings, "KEY_SHARD");
   if (namespace === null) throw new TypeError("there is no Durable Object binding KEY_SHARD: see wrangler.toml");
   const encryptions = new Encryptions(sealSecrets);
-  const replays = new ReplayCounts();
-  const traffic = new Traffic(replays);
+  const traffic = new Traffic();
   const allRoutes = [...config.routes, ...[...config.queues, ...config.consumers].map(({ route }) => route)];
   const places = new ShardPlaces(allRoutes);
-  const shards = places.counting;
-  const keepRecords = places.listed.length > 0;
-  const flusher = new TrafficFlusher({
-    shard: () => shardStub(namespace, shards[0]),
-    traffic,
-    replays,
-    waitUntil,
-  });
+  const { listed: shards, totals } = places;
+  const flusher = new TrafficFlusher({ counting: () => shardStub(namespace, totals), traffic, waitUntil });
   const paths = allRoutes.map(({ path }) => path);
   const routes = [...new Set([...paths, ...config.destinations.map(({ name }) => outboxRoute(name))])];
   const flush = (): Promise<void> => flusher.flush();
-  const reader = new TrafficReader({ namespace, shards, totals: places.totals, keepRecords, routes, flush, waitUntil });
+  const mayRotate = (path: string): boolean => config.routes.some((one) => one.path === path && isScopedByToken(one));
+  const reader = new TrafficReader({ namespace, shards, totals, routes, mayRotate, flush });
   const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings, exports);
   const callShard = shardCaller(namespace);
   const ports = {
@@ -109,7 +103,7 @@ function gatewayOf(
     deadLetterQueue: (name) => deadLetterQueueIn(bindings, name),
     secret: (name) => textIn(bindings[name]),
     told: async (report) => {
-      if (wants("dead-letter")) await reportAlert(namespace, shards[0], report);
+      if (wants("dead-letter")) await reportAlert(namespace, shards[0] ?? totals, report);
     },
     flush: () => waitUntil(flush()),
   };

@@ -108,6 +108,16 @@ export function alarmsPerFirst(perSecond: number, shards: number, lockSeconds: n
   return 1 / ((perSecond / shards) * lockSeconds + 1);
 }
 
+/** An object writes what it has counted soon after a pause, and less often while it is busy: SOON_MS and EVERY_MS of src/shard/kept-counts.ts. */
+const COUNTED_SOON_SECONDS = 2;
+const COUNTED_EVERY_SECONDS = 5;
+
+/** The rows of counts for each request: nearly one when requests are rare, and hardly any when there are many. */
+export function countRowsPerRequest(perSecond: number, shards: number): number {
+  const perObject = perSecond / shards;
+  return 1 / Math.max(perObject * COUNTED_EVERY_SECONDS, 1 + perObject * COUNTED_SOON_SECONDS);
+}
+
 export interface Shared {
   /** First requests in a second, over all shards. */
   readonly perSecond: number;
@@ -121,8 +131,8 @@ export function firstUsage({ perSecond, shards, originSeconds, responseBytes }: 
   const seconds = originSeconds + FIRST_OVERHEAD_SECONDS;
   const own = usageOf(COUNTS.firstAmongBuckets, shareOfSeconds(seconds, exchangesAtOnce(perSecond, shards, seconds)));
   const alarms = alarmUsage(alarmsPerFirst(perSecond, shards, LOCK_SECONDS));
-  const chunks = { ...NO_USAGE, rowsWritten: chunksOf(responseBytes) };
-  return [own, chunks, alarms, erasure(responseBytes)].reduce(add);
+  const more = { ...NO_USAGE, rowsWritten: chunksOf(responseBytes) + countRowsPerRequest(perSecond, shards) };
+  return [own, more, alarms, erasure(responseBytes)].reduce(add);
 }
 
 /** A replay from its object, which shares its duration with nobody. */

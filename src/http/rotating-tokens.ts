@@ -1,5 +1,5 @@
 // Notices that a route's scope is a token which its callers refresh: a retry with the next token then counts as another caller's, and acts
-// again. Looks at the first few tokens of each route in this isolate, without any cryptography, and says it once. No part of a
+// again. Looks at a few tokens of each route in this isolate now and then, without any cryptography, and says it each time. No part of a
 // token is logged or kept.
 
 import type { Route } from "../config/resolved.ts";
@@ -8,6 +8,9 @@ import type { HeadersView } from "./headers.ts";
 /** How many tokens are looked at. Most callers of a route have tokens of the same kind. */
 const LOOKS = 8;
 
+/** When it looks again: operators are shown what was noticed in the last day. */
+const AGAIN_MS = 6 * 3_600_000;
+
 /** Longer tokens are not looked at. */
 const MAX_LENGTH = 8192;
 
@@ -15,25 +18,34 @@ const JWT = /^Bearer +[\w-]+\.([\w-]+)\.[\w-]* *$/i;
 
 export class RotatingTokens {
   readonly #report: (route: string) => void;
-  /** How many tokens are still to be looked at. */
-  readonly #left = new WeakMap<Route, number>();
+  /** How many tokens are still to be looked at, and from when on as many again. */
+  readonly #looks = new WeakMap<Route, { left: number; readonly againAt: number }>();
 
-  /** `report` is called once for each route, with its path. */
+  /** `report` is called with a route's path, at most once in AGAIN_MS. */
   constructor(report: (route: string) => void) {
     this.#report = report;
   }
 
   look(route: Route, headers: HeadersView): void {
-    const left = this.#left.get(route) ?? (isScopedByToken(route) ? LOOKS : 0);
-    if (left === 0) return;
+    const now = Date.now();
+    const looks = this.#looksAt(route, now);
+    if (looks.left === 0) return;
     const credential = headers.get("authorization");
     if (credential === null) return;
     const { policy } = route.rules;
-    const rotates = expiryOf(credential) < Date.now() + policy.retentionMs;
-    this.#left.set(route, rotates ? 0 : left - 1);
+    const rotates = expiryOf(credential) < now + policy.retentionMs;
+    looks.left = rotates ? 0 : looks.left - 1;
     if (!rotates) return;
     console.warn({ message: `tokens expire before their records do: ${ROTATING_ADVICE}`, route: route.path });
     this.#report(route.path);
+  }
+
+  #looksAt(route: Route, now: number): { left: number } {
+    const known = this.#looks.get(route);
+    if (known !== undefined && now < known.againAt) return known;
+    const looks = { left: isScopedByToken(route) ? LOOKS : 0, againAt: now + AGAIN_MS };
+    this.#looks.set(route, looks);
+    return looks;
   }
 }
 
@@ -41,7 +53,8 @@ export class RotatingTokens {
 export const ROTATING_ADVICE =
   'a retry with a refreshed token is another caller\'s and acts again; write scope = ["identity:user"] and describe the identity';
 
-function isScopedByToken({ scope }: Route): boolean {
+/** Whether a token of its callers is part of the route's scope. */
+export function isScopedByToken({ scope }: Route): boolean {
   return scope.some((part) => part.kind === "header" && part.name === "authorization");
 }
 

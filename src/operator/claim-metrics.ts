@@ -2,10 +2,9 @@
 // the operator's. `increase()` misses the first value of a new series, so every group has all its series from the first scrape on.
 
 import { CONSUMER_LABEL } from "../config/read-consumers.ts";
-import { CLAIM_STATES } from "../core/claim.ts";
 import { type GroupCounts, OPEN_CLAIM_STATES } from "../shard/store/claim-list.ts";
-import type { RouteNumbers } from "../traffic/route-counters.ts";
-import { counted, type Family, sample } from "./exposition.ts";
+import { countsOf, type RouteNumbers } from "../traffic/route-counters.ts";
+import { type Family, sample } from "./exposition.ts";
 
 function isGroup(route: string): boolean {
   return route.startsWith(CONSUMER_LABEL);
@@ -23,8 +22,8 @@ export function toldClaims(totals: readonly RouteNumbers[]): readonly Family[] {
       help: "What consumers were told of their claims.",
       samples: totals
         .filter(({ route }) => isGroup(route))
-        .flatMap(({ route, claims = [] }) =>
-          counted(CLAIM_STATES, claims).map(([state, count]) => sample({ group: groupOf(route), state }, count)),
+        .flatMap((numbers) =>
+          countsOf(numbers, "claims").map(([state, count]) => sample({ group: groupOf(numbers.route), state }, count)),
         ),
     },
   ];

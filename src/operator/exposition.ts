@@ -43,10 +43,3 @@ function escaped(value: string): string {
 export function sample(labels: Sample["labels"], value: number, suffix = ""): Sample {
   return { suffix, labels, value };
 }
-
-export function counted<T extends string>(
-  names: readonly T[],
-  counts: readonly number[],
-): readonly (readonly [T, number])[] {
-  return names.map((name, at) => [name, counts[at] ?? 0] as const);
-}

@@ -4,6 +4,7 @@
 import * as v from "valibot";
 import { OUTCOMES } from "../core/outcome.ts";
 import { COUNTED_STATES } from "../core/record.ts";
+import { HELD } from "../core/held.ts";
 import {
   A_TIME,
   about,
@@ -71,12 +72,21 @@ export const layoutSchema = v.object({
     64,
   ),
   open: about(count, "Objects that take new keys.", 0),
-  sealed: about(count, "Objects that take no new keys and still hold records.", 12),
-  empty: about(count, "Objects that take no new keys and hold no record.", 52),
+  sealed: about(count, "Objects that take no new keys and still hold something.", 12),
+  empty: about(count, "Objects that take no new keys and hold nothing.", 52),
   keys: about(
     v.nullable(count),
     "How many keys its sealed objects hold; null when one of them holds more than 256.",
     1031,
+  ),
+  holds: about(
+    v.array(
+      v.object({
+        what: about(words(HELD), "What it is. Events are pending or dead ones, dead letters among them.", "events"),
+        count: about(count, "How many; of each object at most 10,000 rows of a kind.", 6),
+      }),
+    ),
+    "All that its sealed objects hold. Without the layout nobody would find it.",
   ),
   ...openCountEntries,
   lastExpiresAt: about(
@@ -84,8 +94,12 @@ export const layoutSchema = v.object({
     "By then every record has expired that is finished now; at most an eighth of its retention too late. null without any.",
     "2026-11-22T08:30:40.000Z",
   ),
-  mayGo: about(v.boolean(), "Whether it can be taken out of previous_shards without forgetting a key.", false),
-  reason: about(v.string(), "Why it may go or not.", "12 objects still hold records."),
+  mayGo: about(
+    v.boolean(),
+    "Whether it can be taken out of previous_shards without losing anything that its objects hold.",
+    false,
+  ),
+  reason: about(v.string(), "Why it may go or not.", "12 objects still hold 1031 records and 6 events."),
   unreachable,
 });
 

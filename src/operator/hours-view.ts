@@ -1,34 +1,33 @@
 // The last day as the API and the console show it: the hours of all shards, added up.
 
 import { OUTCOMES, PREVENTED } from "../core/outcome.ts";
+import type { HourOfShard } from "../shard/kept-counts.ts";
 import { type HistogramCounts, quantileMs } from "../traffic/histogram.ts";
-import { type HourCounts, HourlyCounts, type RouteHour } from "../traffic/hour-counts.ts";
-import type { HourOfShard } from "../shard/hours.ts";
+import { addedUp, countOf, type RouteNumbers, sumOf } from "../traffic/route-counters.ts";
 import type { HoursView, RouteHourView } from "./hours-schema.ts";
 
 export function viewHours(shards: readonly (readonly HourOfShard[])[]): HoursView["hours"] {
-  const sums = new Map<number, HourlyCounts>();
-  for (const { at, routes } of shards.flat()) {
-    const sum = sums.get(at) ?? new HourlyCounts();
-    sum.addHour({ routes, replays: [] });
-    sums.set(at, sum);
-  }
-  return [...sums]
+  return [...Map.groupBy(shards.flat(), ({ at }) => at)]
     .toSorted(([one], [other]) => one - other)
-    .map(([at, { counts }]) => ({ at: new Date(at).toISOString(), routes: viewRoutes(counts) }));
+    .map(([at, hours]) => ({ at: new Date(at).toISOString(), routes: viewRoutes(hours) }))
+    .filter(({ routes }) => routes.length > 0);
 }
 
-function viewRoutes({ routes }: HourCounts): readonly RouteHourView[] {
-  return routes.map(viewRoute).toSorted((one, other) => one.route.localeCompare(other.route));
+function viewRoutes(hours: readonly HourOfShard[]): readonly RouteHourView[] {
+  return addedUp(hours.flatMap(({ routes }) => routes))
+    .filter((numbers) => sumOf(numbers, "requests") > 0)
+    .map(viewRoute)
+    .toSorted((one, other) => one.route.localeCompare(other.route));
 }
 
-function viewRoute({ route, outcomes, origin, gateway }: RouteHour): RouteHourView {
+function viewRoute(numbers: RouteNumbers): RouteHourView {
+  const { route, origin, gateway } = numbers;
   return {
     route,
-    requests: Object.values(outcomes).reduce((sum, count) => sum + count, 0),
-    prevented: PREVENTED.reduce((sum, outcome) => sum + (outcomes[outcome] ?? 0), 0),
+    requests: sumOf(numbers, "requests"),
+    prevented: PREVENTED.reduce((sum, outcome) => sum + countOf(numbers, "requests", outcome), 0),
     outcomes: OUTCOMES.flatMap((outcome) => {
-      const count = outcomes[outcome] ?? 0;
+      const count = countOf(numbers, "requests", outcome);
       return count === 0 ? [] : [{ outcome, count }];
     }),
     origin: viewTimes(origin),

@@ -8,6 +8,7 @@ import type { Route } from "../config/resolved.ts";
 import { scopeNames } from "../config/scope-part.ts";
 import { type EpochMs, epochMs } from "../core/units.ts";
 import type { Counts } from "../shard/operator-calls.ts";
+import { HELD, type HeldKind } from "../core/held.ts";
 import type { ShardAnswer } from "./ask-shards.ts";
 import type { LayoutsView, LayoutView } from "./gateway-schema.ts";
 import { openCounts, type WithEpochTimes } from "./operator.ts";
@@ -15,14 +16,14 @@ import type { ConfiguredLayout } from "./shards.ts";
 
 export type LayoutSummary = WithEpochTimes<LayoutView>;
 
-/** `open`: takes new keys. Both others are sealed: `empty` ones hold no record any more, so nothing of them can be forgotten. */
+/** `open`: takes new keys. Both others are sealed: `empty` ones hold nothing any more, so nothing of them can be forgotten. */
 export const OBJECT_STATES = ["open", "sealed", "empty"] as const;
 type ObjectState = (typeof OBJECT_STATES)[number];
 
 export function objectState({ change }: Pick<Counts, "change">): ObjectState {
   const seal = change?.seal ?? null;
   if (seal === null) return "open";
-  return seal.keys === 0 ? "empty" : "sealed";
+  return seal.holds.length === 0 ? "empty" : "sealed";
 }
 
 /** In the order of `layouts`. */
@@ -35,12 +36,16 @@ export function summarizeLayouts(
   for (const layout of layouts) {
     const shards = asked.filter((shard) => shard.layout === layout.title);
     const counted = countLayout(layout, shards);
-    summaries.push({ ...counted, ...judge(counted, configured, summaries) });
+    const { dayRequests: _dayRequests, ...shown } = counted;
+    summaries.push({ ...shown, ...judge(counted, configured, summaries) });
   }
   return summaries;
 }
 
-type Counted = Omit<LayoutSummary, "mayGo" | "reason">;
+interface Counted extends Omit<LayoutSummary, "mayGo" | "reason"> {
+  /** Requests that its sealed objects have answered in the last day. */
+  readonly dayRequests: number;
+}
 
 function countLayout(
   { title, layout, left, routes }: ConfiguredLayout,
@@ -64,6 +69,11 @@ function countLayout(
     sealed: inState("sealed"),
     empty: inState("empty"),
     keys: seals.reduce<number | null>((sum, { keys }) => (sum === null || keys === null ? null : sum + keys), 0),
+    holds: HELD.flatMap((what) => {
+      const counts = seals.flatMap(({ holds }) => holds.flatMap((one) => (one.what === what ? [one.count] : [])));
+      return counts.length === 0 ? [] : [{ what, count: counts.reduce((sum, count) => sum + count, 0) }];
+    }),
+    dayRequests: seals.reduce((sum, { dayRequests }) => sum + dayRequests, 0),
     ...openCounts(answers),
     lastExpiresAt: changes.reduce<EpochMs | null>((last, one) => latestOf(last, one.lastExpiresAt), null),
     unreachable: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
@@ -77,9 +87,14 @@ function judge(
   others: readonly LayoutSummary[],
 ): Pick<LayoutSummary, "mayGo" | "reason"> {
   const reason = layout.left === null ? inForceReason(layout) : reasonToStay(layout, configured, others);
-  return reason === null
-    ? { mayGo: true, reason: "Sealed and empty: take it out of previous_shards." }
-    : { mayGo: false, reason };
+  return reason === null ? { mayGo: true, reason: farewell(layout) } : { mayGo: false, reason };
+}
+
+function farewell({ dayRequests }: Counted): string {
+  const go = "Sealed and empty: take it out of previous_shards.";
+  if (dayRequests === 0) return go;
+  const many = dayRequests === 1 ? "1 request that it has" : `${dayRequests} requests that it has`;
+  return `${go} The last 24 hours then lack ${many} answered; the metrics keep counting them.`;
 }
 
 function inForceReason({ layout, next, objects }: Counted): string {
@@ -93,7 +108,7 @@ function inForceReason({ layout, next, objects }: Counted): string {
 
 /** `null`: the layout may go. */
 function reasonToStay(
-  { layout, left, next, elders, objects, open, sealed, unreachable }: Counted,
+  { layout, left, next, elders, objects, open, sealed, holds, unreachable }: Counted,
   configured: ReadonlySet<string>,
   others: readonly LayoutSummary[],
 ): string | null {
@@ -110,13 +125,32 @@ function reasonToStay(
   if (open > 0) {
     return `${objectsText(open)} of it ${open === 1 ? "is" : "are"} still open and may take new keys: close the layout, or wait.`;
   }
-  if (sealed > 0) return `${objectsText(sealed)} still ${sealed === 1 ? "holds" : "hold"} records.`;
+  if (sealed > 0) return `${objectsText(sealed)} still ${sealed === 1 ? "holds" : "hold"} ${heldText(holds)}.`;
   if (unreachable.length > 0) return `${objectsText(unreachable.length)} did not answer: ask again.`;
   const sender = others.find((other) => other.left !== null && !other.mayGo && other.next.includes(layout));
   return sender === undefined
     ? null
     : `Sealed and empty, but objects of ${sender.layout} still send requests to it: take ${sender.layout} out first.`;
 }
+
+/** "3 records, 6 events and 2 positions"; what has to be done about it, if waiting is not enough. */
+function heldText(holds: Counted["holds"]): string {
+  const parts = holds.map(({ what, count }) => `${count} ${count === 1 ? ONE[what] : what}`);
+  const last = parts.at(-1) ?? "";
+  const all = parts.length < 2 ? last : `${parts.slice(0, -1).join(", ")} and ${last}`;
+  const [only] = holds;
+  const isPositions = holds.length === 1 && only?.what === "positions";
+  return isPositions ? `${all}: without it their groups go on where their brokers say` : all;
+}
+
+const ONE: Readonly<Record<HeldKind, string>> = {
+  records: "record",
+  bodies: "body",
+  events: "event",
+  positions: "position",
+  alerts: "alert",
+  "audit entries": "audit entry",
+};
 
 function objectsText(count: number): string {
   return count === 1 ? "1 object" : `${count} objects`;

@@ -2,13 +2,10 @@
 // units, `_total` for counters. Events are counted by route and not by shard: 64 shards with 30 routes would be 115,000
 // series, each of which must exist before it counts.
 
-import { DEAD_REASONS, DELIVERY_DECISIONS } from "../core/delivery.ts";
-import { OUTCOMES } from "../core/outcome.ts";
-import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
 import { BOUNDS_MS, type HistogramCounts } from "../traffic/histogram.ts";
-import { ASK_ANSWERS, RouteCounters, type RouteNumbers } from "../traffic/route-counters.ts";
+import { type Counted, countsOf, RouteCounters, type RouteNumbers, sumOf } from "../traffic/route-counters.ts";
 import { heldClaims, toldClaims } from "./claim-metrics.ts";
-import { counted, type Family, type MetricType, type Sample, sample } from "./exposition.ts";
+import { type Family, type MetricType, type Sample, sample } from "./exposition.ts";
 import { type ScrapedShard, layoutFamily, shardFamilies } from "./shard-metrics.ts";
 import { destinationOf, heldEvents, isOutbox, relayedEvents } from "./outbox-metrics.ts";
 
@@ -69,36 +66,19 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
     help,
     samples: totals.flatMap((numbers) => samples({ route: numbers.route }, numbers)),
   });
+  const byName = (name: string, help: string, what: Counted, label: string): Family =>
+    ofRoutes(name, "counter", help, (labels, numbers) =>
+      countsOf(numbers, what).map(([counted, count]) => sample({ ...labels, [label]: counted }, count)),
+    );
+  const together = (name: string, help: string, what: Counted): Family =>
+    ofRoutes(name, "counter", help, (labels, numbers) => [sample(labels, sumOf(numbers, what))]);
   return [
-    ofRoutes("requests_total", "counter", "Requests answered, by route and outcome.", (labels, { requests }) =>
-      counted(OUTCOMES, requests).map(([outcome, count]) => sample({ ...labels, outcome }, count)),
-    ),
-    ofRoutes(
-      "attempts_total",
-      "counter",
-      "Attempts started: the first of a record, or again.",
-      (labels, { attempts }) =>
-        counted(["first", "again"], attempts).map(([kind, count]) => sample({ ...labels, kind }, count)),
-    ),
-    ofRoutes("verdicts_total", "counter", "Attempts ended, by verdict.", (labels, { verdicts }) =>
-      counted(ATTEMPT_VERDICTS, verdicts).map(([verdict, count]) => sample({ ...labels, verdict }, count)),
-    ),
-    ofRoutes(
-      "asks_total",
-      "counter",
-      "Questions to objects of older layouts, by what they said.",
-      (labels, { asks = [] }) =>
-        counted(ASK_ANSWERS, asks).map(([answer, count]) => sample({ ...labels, answer }, count)),
-    ),
-    ofRoutes("moved_total", "counter", "Requests sent on to another layout.", (labels, { moved = 0 }) => [
-      sample(labels, moved),
-    ]),
-    ofRoutes(
-      "given_up_total",
-      "counter",
-      "Accepted requests that were given up without a result.",
-      (labels, { givenUp = 0 }) => [sample(labels, givenUp)],
-    ),
+    byName("requests_total", "Requests answered, by route and outcome.", "requests", "outcome"),
+    byName("attempts_total", "Attempts started: the first of a record, or again.", "attempts", "kind"),
+    byName("verdicts_total", "Attempts ended, by verdict.", "verdicts", "verdict"),
+    byName("asks_total", "Questions to objects of older layouts, by what they said.", "asks", "answer"),
+    together("moved_total", "Requests sent on to another layout.", "moved"),
+    together("given_up_total", "Accepted requests that were given up without a result.", "givenUp"),
     ofRoutes(
       "origin_seconds",
       "histogram",
@@ -122,27 +102,19 @@ const QUEUE = /^queue:/;
 /** Every queue has all its series from the first scrape on. */
 function queueFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
   const queues = totals.filter(({ route }) => QUEUE.test(route));
+  const ofQueues = (name: string, help: string, what: Counted, label: string): Family => ({
+    name: `onceway_${name}`,
+    type: "counter",
+    help,
+    samples: queues.flatMap((numbers) =>
+      countsOf(numbers, what).map(([counted, count]) =>
+        sample({ queue: numbers.route.replace(QUEUE, ""), [label]: counted }, count),
+      ),
+    ),
+  });
   return [
-    {
-      name: "onceway_deliveries_total",
-      type: "counter",
-      help: "Deliveries of queue messages, by what was decided.",
-      samples: queues.flatMap(({ route, deliveries = [] }) =>
-        counted(DELIVERY_DECISIONS, deliveries).map(([decision, count]) =>
-          sample({ queue: route.replace(QUEUE, ""), decision }, count),
-        ),
-      ),
-    },
-    {
-      name: "onceway_dead_letters_total",
-      type: "counter",
-      help: "Dead letters sent, by reason.",
-      samples: queues.flatMap(({ route, deadLetters = [] }) =>
-        counted(DEAD_REASONS, deadLetters).map(([reason, count]) =>
-          sample({ queue: route.replace(QUEUE, ""), reason }, count),
-        ),
-      ),
-    },
+    ofQueues("deliveries_total", "Deliveries of queue messages, by what was decided.", "deliveries", "decision"),
+    ofQueues("dead_letters_total", "Dead letters sent, by reason.", "deadLetters", "reason"),
   ];
 }
 

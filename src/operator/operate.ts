@@ -39,7 +39,6 @@ export function createOperate(
     environment,
     operator,
     audit,
-    traffic: () => reader.traffic(),
     hours: () => reader.hours(),
     warnings: () => reader.warnings(),
     routes: paths,

@@ -1,10 +1,9 @@
 // The metrics of the outbox: what became of events, counted by destination, and what is left of them. `increase()` misses the first
 // value of a new series, so every configured destination has all its series from the first scrape on.
 
-import { EVENT_FATES } from "../core/outbox.ts";
 import type { DestinationCounts } from "../shard/store/outbox-list.ts";
-import { outboxRoute, type RouteNumbers } from "../traffic/route-counters.ts";
-import { counted, type Family, sample } from "./exposition.ts";
+import { countsOf, outboxRoute, type RouteNumbers } from "../traffic/route-counters.ts";
+import { type Family, sample } from "./exposition.ts";
 
 const PREFIX = outboxRoute("");
 
@@ -23,9 +22,9 @@ export function relayedEvents(totals: readonly RouteNumbers[]): readonly Family[
       name: "onceway_events_total",
       type: "counter",
       help: "Events by what became of them: relayed, failed (a try), dead, erased.",
-      samples: totals.flatMap(({ route, events = [] }) =>
-        counted(EVENT_FATES, events).map(([result, count]) =>
-          sample({ destination: destinationOf(route), result }, count),
+      samples: totals.flatMap((numbers) =>
+        countsOf(numbers, "events").map(([result, count]) =>
+          sample({ destination: destinationOf(numbers.route), result }, count),
         ),
       ),
     },

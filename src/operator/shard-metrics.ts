@@ -1,27 +1,29 @@
 // The metrics of what shards hold. Whatever is only added up, or compared for its largest, has one series for all of them: each line is read
-// at every scrape and kept by Prometheus. By shard is what an alert names shards by, and counters, because a sum of them falls when
-// a shard leaves memory.
+// at every scrape and kept by Prometheus. By shard is what an alert names shards by.
 
 import type { ShardNumbers } from "../shard/operator-calls.ts";
+import { sumOf as sumOfCounts } from "../traffic/route-counters.ts";
 import { type Family, type MetricType, sample } from "./exposition.ts";
 import { OBJECT_STATES, objectState } from "./layouts.ts";
-
-/** A shard's own numbers; those by route are added up elsewhere. */
-export type HeldNumbers = Omit<ShardNumbers, "routes">;
 
 /** One shard's numbers; `null` when it did not answer. */
 export interface ScrapedShard {
   readonly shard: string;
   readonly layout: string;
-  readonly numbers: HeldNumbers | null;
+  readonly numbers: ShardNumbers | null;
 }
 
 export interface Answered extends ScrapedShard {
-  readonly numbers: HeldNumbers;
+  readonly numbers: ShardNumbers;
 }
 
 export function shardFamilies(answered: readonly Answered[], isByShard: boolean): readonly Family[] {
-  const ofShards = (name: string, type: MetricType, help: string, value: (numbers: HeldNumbers) => number): Family => ({
+  const ofShards = (
+    name: string,
+    type: MetricType,
+    help: string,
+    value: (numbers: ShardNumbers) => number,
+  ): Family => ({
     name: `onceway_${name}`,
     type,
     help,
@@ -32,7 +34,7 @@ export function shardFamilies(answered: readonly Answered[], isByShard: boolean)
     name: string,
     help: string,
     combine: (values: readonly number[]) => number,
-    value: (numbers: HeldNumbers) => number,
+    value: (numbers: ShardNumbers) => number,
   ): Family =>
     isByShard
       ? ofShards(name, "gauge", help, value)
@@ -48,7 +50,7 @@ export function shardFamilies(answered: readonly Answered[], isByShard: boolean)
       "calls_queued_total",
       "counter",
       "Attempts started while six or more others ran: the platform may have queued their calls.",
-      ({ queued }) => queued,
+      ({ routes }) => routes.reduce((sum, numbers) => sum + sumOfCounts(numbers, "queued"), 0),
     ),
     recordsFamily(answered, isByShard),
     ofShards(
@@ -76,13 +78,11 @@ export function shardFamilies(answered: readonly Answered[], isByShard: boolean)
       ({ placesTaken = 0 }) => placesTaken,
     ),
     ofShards("shard_size_bytes", "gauge", "Size of the shard's database.", ({ bytes }) => bytes),
-    ofShards("alarms_total", "counter", "Alarms received.", ({ alarm }) => alarm.count),
-    ofShards("alarm_lag_seconds", "gauge", "Delay of the last alarm.", ({ alarm }) => alarm.lagMs / 1000),
-    together(
-      "alarm_lag_max_seconds",
-      "Longest delay of an alarm since its shard was loaded into memory.",
-      largestOf,
-      ({ alarm }) => alarm.maxLagMs / 1000,
+    ofShards(
+      "alarm_lag_seconds",
+      "gauge",
+      "For how long the alarm's most overdue work has been due; 0 when none is.",
+      ({ overdueMs }) => overdueMs / 1000,
     ),
   ];
 }

@@ -38,8 +38,7 @@ import type {
   ScopeForgetResult,
   ScopeForgetting,
 } from "./operator.ts";
-import { sumOfReplays } from "../shard/hours.ts";
-import type { RecordReplays } from "../traffic/replay-counts.ts";
+import { type RecordReplays, sumOfReplays } from "../traffic/replay-counts.ts";
 import { eraseScope } from "./erase-scope.ts";
 import { OutboxOperator } from "./outbox-operator.ts";
 import { PositionsOperator } from "./positions-operator.ts";
@@ -261,9 +260,7 @@ export class ShardOperator implements Operator {
 
   /** As far as its own object has counted them, and that which counts for the isolates. */
   async #replaysOf(id: RecordId, own: ShardPlace): Promise<RecordReplays | null> {
-    const [counting] = this.#places.counting;
-    const places = counting.name === own.name && counting.jurisdiction === own.jurisdiction ? [own] : [own, counting];
-    const asked = places.map((place) => unlessSilent(place, this.#calls(place).replaysOf(id)));
+    const asked = [own, this.#places.totals].map((place) => unlessSilent(place, this.#calls(place).replaysOf(id)));
     return sumOfReplays((await Promise.all(asked)).filter((one) => one !== null));
   }
 

@@ -5,7 +5,7 @@ import { type Layout, layoutName, layoutTitle, shardCount } from "../config/layo
 import type { Route } from "../config/resolved.ts";
 import { KEY_HASH_DIGITS } from "../core/units.ts";
 import { CONSUMER_LABEL } from "../config/read-consumers.ts";
-import { placeOf, type ShardPlace, shardTitle } from "../shard/shard-place.ts";
+import { placeOf, type ShardPlace, shardTitle, TOTALS } from "../shard/shard-place.ts";
 
 /** An object, with the title of its layout. */
 export interface LaidPlace extends ShardPlace {
@@ -22,7 +22,7 @@ export interface ConfiguredLayout {
   readonly routes: readonly string[];
 }
 
-const NOWHERE: LaidPlace = { name: "shard-0-of-1", jurisdiction: null, locationHint: null, layout: "none" };
+const NOWHERE: Omit<LaidPlace, "name"> = { jurisdiction: null, locationHint: null, layout: "none" };
 
 export class ShardPlaces {
   /** Those in force first, then the older ones, oldest first. */
@@ -48,26 +48,23 @@ export class ShardPlaces {
     return this.layouts.flatMap(({ title, layout }) => (shardCount(layout.shards) === null ? [title] : []));
   }
 
-  /** All that may have counted something. When none is listed, one object without records counts for the isolates. */
-  get counting(): readonly [LaidPlace, ...LaidPlace[]] {
-    const [first = NOWHERE, ...others] = this.listed;
-    return [first, ...others];
-  }
-
   /** Keeps no records, only the operators' own state, so that no failing shard affects it. */
   get operators(): ShardPlace {
     return this.#named("operators");
   }
 
-  /** Adds up what all objects have counted. */
-  get totals(): ShardPlace {
-    return this.#named("totals");
+  /**
+   * Adds up what all objects have counted, and counts for the isolates. Keeps no records, so that what isolates answer because a
+   * shard fails is counted all the same.
+   */
+  get totals(): LaidPlace {
+    return this.#named(TOTALS);
   }
 
   /** The same object in every layout of a jurisdiction. */
-  #named(name: string): ShardPlace {
+  #named(name: string): LaidPlace {
     const [first] = this.layouts;
-    return first === undefined ? NOWHERE : placeIn(first.layout, name);
+    return first === undefined ? { ...NOWHERE, name } : placeIn(first.layout, name);
   }
 
   /**

@@ -113,27 +113,3 @@ export class Alarm {
 function earlier(one: EpochMs, other: EpochMs | null): EpochMs {
   return other === null ? one : epochMs(Math.min(one, other));
 }
-
-/** How late alarms come after the time for which they were set; if they are late, so is the work that is due. */
-export interface AlarmNumbers {
-  readonly count: number;
-  /** Lag of the last alarm, and the largest lag that this instance has seen. */
-  readonly lagMs: number;
-  readonly maxLagMs: number;
-}
-
-export class AlarmLag {
-  #count = 0;
-  #lagMs = 0;
-  #maxLagMs = 0;
-
-  record(lagMs: number): void {
-    this.#count += 1;
-    this.#lagMs = Math.max(0, lagMs);
-    this.#maxLagMs = Math.max(this.#maxLagMs, lagMs);
-  }
-
-  get numbers(): AlarmNumbers {
-    return { count: this.#count, lagMs: this.#lagMs, maxLagMs: this.#maxLagMs };
-  }
-}

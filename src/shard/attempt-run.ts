@@ -79,7 +79,10 @@ class AttemptRun {
     const { ledger, sync, timers, offsets, steps, attempts, reporter } = shared;
     span.attempt = record.attempt.number;
     span.attemptId = record.attempt.id;
-    bookkeep("counting an attempt", () => reporter.traffic.attempt(head.record.route, record.attempt.number));
+    bookkeep("counting an attempt", () => {
+      reporter.traffic.attempt(head.record.route, record.attempt.number);
+      if (attempts.isCrowded) reporter.traffic.queued(head.record.route);
+    });
     const attempt = new Attempt(head, record, {
       reopen: (manner) => this.#reopen(manner),
       bodies: ledger.bodies,

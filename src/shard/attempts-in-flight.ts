@@ -20,15 +20,14 @@ export class AttemptsInFlight {
   readonly #all = new Map<RecordId, AttemptInFlight>();
   /** Attempts with an unknown outcome whose answer is still being passed on. */
   readonly #inDoubt = new Map<RecordId, Attempt>();
-  #queued = 0;
 
   get count(): number {
     return this.#all.size;
   }
 
-  /** How many attempts have begun while all connections were in use, so that their calls may have waited. */
-  get queued(): number {
-    return this.#queued;
+  /** Whether all connections are in use, so that the call of an attempt that begins now may wait. */
+  get isCrowded(): boolean {
+    return this.#all.size >= CALLS_AT_ONCE;
   }
 
   get(id: RecordId): AttemptInFlight | undefined {
@@ -36,7 +35,6 @@ export class AttemptsInFlight {
   }
 
   add(id: RecordId, attempt: Attempt, body: RequestBody): AttemptInFlight {
-    if (this.#all.size >= CALLS_AT_ONCE) this.#queued += 1;
     const inFlight = { attempt, body, waiters: new Waiters() };
     this.#all.set(id, inFlight);
     return inFlight;

@@ -188,6 +188,15 @@ export class Exchanges {
     ];
   }
 
+  /**
+   * How long the most overdue work of the alarm has been due. Read from rows: an instance that has just been loaded knows it too, and
+   * an alarm that never comes shows.
+   */
+  overdueMs(): number {
+    const now = Date.now();
+    return Math.max(0, now - (this.nextDeadline() ?? now));
+  }
+
   /** When the alarm has to come next; `null` when nothing has a deadline. */
   nextDeadline(): EpochMs | null {
     const { questions, drives, outbox, alerts, ledger } = this.#shared;

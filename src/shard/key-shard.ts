@@ -16,11 +16,10 @@ import {
   type MonitorQuestion,
   readHead,
 } from "../http/message.ts";
-import type { OutcomeCounts } from "../traffic/route-counters.ts";
 import { type ExchangeReport, TOTALS_URL, TRAFFIC_URL } from "../traffic/traffic.ts";
 import { ExchangeReporter } from "../traffic/exchange-reporter.ts";
-import { Alarm, AlarmLag } from "./alarm.ts";
-import type { HourOfShard } from "./hours.ts";
+import { Alarm } from "./alarm.ts";
+import type { HourOfShard } from "./kept-counts.ts";
 import { ShardTraffic } from "./shard-traffic.ts";
 import type { RecordReplays } from "../traffic/replay-counts.ts";
 import { bindingIn, limiterIn } from "./bindings.ts";
@@ -44,6 +43,8 @@ import { answerExchange } from "./exchange-fetch.ts";
 import { bytesBody } from "./body/request-body.ts";
 import type { DestinationCounts, EventChange, EventQuery } from "./store/outbox-list.ts";
 import { ClaimList, type GroupCounts, type PositionQuery, type SeenPosition } from "./store/claim-list.ts";
+import { TotalRows } from "./store/totals.ts";
+import { heldRows } from "./store/tables.ts";
 import { RecordScan } from "./store/record-scan.ts";
 import { ERASE_SCOPE_URL, ScopeEraser, type ScopeErasure } from "./scope-eraser.ts";
 import { storeSync } from "./store/store-error.ts";
@@ -60,7 +61,6 @@ const OPERATOR_CALLS = operatorCallUrls([
   "recent",
   "hours",
   "replaysOf",
-  "traffic",
   "rotating",
   "sessions",
   "endSessions",
@@ -84,7 +84,6 @@ export class KeyShard extends ittyDurable() {
   readonly #outbox: OutboxCalls;
   readonly #claimList: ClaimList;
   readonly #traffic: ShardTraffic;
-  readonly #alarmLag = new AlarmLag();
   readonly #waitUntil: (promise: Promise<unknown>) => void;
 
   constructor(state: DurableObjectState, env: Readonly<Record<string, unknown>>) {
@@ -94,9 +93,14 @@ export class KeyShard extends ittyDurable() {
     this.#ledger = new Ledger(storage, bindingIn(env, "BODIES"), (afterMs) =>
       this.#alarm.moveTo(epochMs(Date.now() + afterMs)),
     );
-    this.#traffic = new ShardTraffic(this.#ledger.hours, state.id.name);
     this.#alarm = new Alarm(storage, () => this.#exchanges.nextDeadline());
     const timers = new Timers();
+    this.#traffic = new ShardTraffic({
+      counts: this.#ledger.counts,
+      totals: new TotalRows(storage.sql),
+      timers,
+      name: state.id.name,
+    });
     this.#exchanges = new Exchanges({
       ledger: this.#ledger,
       alarm: this.#alarm,
@@ -125,6 +129,8 @@ export class KeyShard extends ittyDurable() {
       databaseBytes: () => storage.sql.databaseSize,
       placesTaken: () => this.#exchanges.driven,
       questionAbout: (id) => this.#exchanges.questionAbout(id),
+      held: () => heldRows(storage.sql),
+      dayRequests: () => this.#traffic.dayRequests(Date.now()),
       timers,
     });
     this.#claimList = new ClaimList(storage.sql, this.#ledger.positions);
@@ -182,10 +188,9 @@ export class KeyShard extends ittyDurable() {
   alarm(info?: AlarmInvocationInfo): void {
     const now = epochMs(Date.now());
     const firedFor = info === undefined ? now : epochMs(info.scheduledTime);
-    this.#alarmLag.record(now - firedFor);
     const ports = { exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm, waitUntil: this.#waitUntil };
     doDueWork(ports, now, firedFor);
-    this.#traffic.hours.writeIfDue(now);
+    this.#traffic.writeIfDue();
   }
 
   /** Operator call. */
@@ -215,12 +220,12 @@ export class KeyShard extends ittyDurable() {
 
   /** Operator call: what was counted in the last day. */
   hours(): readonly HourOfShard[] {
-    return this.#traffic.hours.lastDay(Date.now());
+    return this.#traffic.lastDay(Date.now());
   }
 
   /** Operator call: how often the record was replayed in the last day, as far as this object has counted it. */
   replaysOf(id: string): RecordReplays | null {
-    return this.#traffic.hours.replaysOf(id, Date.now());
+    return this.#traffic.replaysOf(id, Date.now());
   }
 
   /** Operator call, only to the operators' object: the current generation of the console's sessions. */
@@ -258,9 +263,9 @@ export class KeyShard extends ittyDurable() {
     return this.#claimList.page(query, epochMs(Date.now()));
   }
 
-  /** Operator call: all numbers of this object. Each count is reported only once. */
+  /** Operator call: all numbers of this object. */
   numbers(): ShardNumbers {
-    const { count: callsInFlight, queued } = this.#exchanges.attempts;
+    const { count: callsInFlight } = this.#exchanges.attempts;
     const [oldestMs, oldestUnknownMs] = [this.#operator.oldestMs(), this.#operator.oldestUnknownMs()];
     const held = {
       ...this.#operator.counts(),
@@ -269,7 +274,7 @@ export class KeyShard extends ittyDurable() {
       events: this.#outbox.counts(),
       claims: this.countClaims(),
     };
-    return { routes: this.#traffic.own.takeNew(), callsInFlight, queued, alarm: this.#alarmLag.numbers, ...held };
+    return { ...this.#traffic.numbers(), callsInFlight, overdueMs: this.#exchanges.overdueMs(), ...held };
   }
 
   /** Operator call: the exchanges that were counted after `after` and not after `upTo`, oldest first. */
@@ -279,11 +284,6 @@ export class KeyShard extends ittyDurable() {
 
   /** Operator call: the routes whose callers' tokens expire before their records do, as far as isolates have told this object. */
   rotating(): readonly string[] {
-    return this.#traffic.own.rotatingRoutes;
-  }
-
-  /** Operator call: counts by route, outcome and minute. */
-  traffic(): readonly OutcomeCounts[] {
-    return this.#traffic.own.outcomes(Date.now());
+    return this.#traffic.rotating(Date.now());
   }
 }

@@ -3,13 +3,13 @@
 
 import type { Layout } from "../config/layout.ts";
 import type { OperatorEvent, Unchangeable } from "../core/events.ts";
+import type { HeldRows } from "../core/held.ts";
 import type { CountedState } from "../core/record.ts";
 import { type TimelineEvent, timelineOf } from "../core/timeline.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import { decodeMessage } from "../http/message.ts";
-import type { RouteNumbers } from "../traffic/route-counters.ts";
-import type { AlarmNumbers } from "./alarm.ts";
+import type { CountedByShard } from "./totals.ts";
 import { storedBytes } from "./answers.ts";
 import type { ResponseHead } from "./exchange-answer.ts";
 import { START } from "./body/event-offsets.ts";
@@ -88,6 +88,10 @@ export interface SealState {
   readonly at: EpochMs | null;
   /** How many keys it still holds; `null`: more than it lists. */
   readonly keys: number | null;
+  /** All that it still holds, the records of these keys among it. */
+  readonly holds: readonly HeldRows[];
+  /** Requests that it has answered in the last day. */
+  readonly dayRequests: number;
 }
 
 /** The head of a message that changes a record. With `resolve`, the message's body is the response's body. */
@@ -119,6 +123,10 @@ export interface OperatorPorts {
   readonly placesTaken: () => number;
   /** Waits for the end of the question about a record that the origin is being asked. Whether there was one. */
   readonly questionAbout: (id: RecordId) => Promise<boolean>;
+  /** All that would be lost without this object. */
+  readonly held: () => readonly HeldRows[];
+  /** How many requests this object has answered in the last day. */
+  readonly dayRequests: () => number;
   readonly timers: Timers;
 }
 
@@ -193,9 +201,21 @@ export class OperatorCalls {
     const { list, ledger } = this.#ports;
     const { seal, elders } = ledger;
     return {
-      seal: seal.next === null ? null : { next: readLayout(seal.next), at: seal.at, keys: ledger.heldKeys.count() },
+      seal: seal.next === null ? null : this.#sealState(seal.next),
       lastExpiresAt: list.lastExpiry(),
       elders: [...elders.layouts].map(readLayout),
+    };
+  }
+
+  #sealState(next: string): SealState {
+    const { ledger, held, dayRequests } = this.#ports;
+    const { at } = ledger.seal;
+    return {
+      next: readLayout(next),
+      at,
+      keys: ledger.heldKeys.count(),
+      holds: held(),
+      dayRequests: dayRequests(),
     };
   }
 
@@ -295,18 +315,15 @@ function headOf({ status, statusText, headers }: ResponseHead): ResponseHead {
   return { status, statusText, headers };
 }
 
-/** All numbers of one shard: what it has counted since the last call, and what it holds now. */
-export interface ShardNumbers extends Counts {
-  /** Counted since the last call. The caller has to add them up (operator/traffic-reader.ts). */
-  readonly routes: readonly RouteNumbers[];
+/** All numbers of one shard: what it has ever counted, and what it holds now. */
+export interface ShardNumbers extends Counts, Omit<CountedByShard, "shard"> {
   /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
   readonly oldestMs: number;
   /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
   readonly oldestUnknownMs: number;
   readonly callsInFlight: number;
-  /** Attempts begun while as many others ran as the platform allows to call at once. */
-  readonly queued: number;
-  readonly alarm: AlarmNumbers;
+  /** How long the alarm's most overdue work has been due. */
+  readonly overdueMs: number;
   /** Of each destination that has events here. An object with older code says nothing of it. */
   readonly events?: readonly DestinationCounts[];
   /** Of each group of consumers that has anything here. An object with older code says nothing of it. */

@@ -16,9 +16,12 @@ export function shardName(keyHash: string, shards: Shards): string {
   return `shard-${Number.parseInt(keyHash.slice(0, 8), 16) % count}-of-${shards}`;
 }
 
-/** Whether an object of this name has many keys. */
-export function isShared(name: string | undefined): boolean {
-  return name?.startsWith("shard-") === true;
+/** The object that adds up what all have counted, and takes the counts of isolates. */
+export const TOTALS = "totals";
+
+/** Whether an object of this name keeps what it counts: one with many keys, and the one that counts for isolates. */
+export function keepsCounts(name: string | undefined): boolean {
+  return name?.startsWith("shard-") === true || name === TOTALS;
 }
 
 /** Where the layout keeps the records of a key. */

@@ -1,32 +1,86 @@
-// What an object counts of its own exchanges, and of those that isolates hand over; in the object that adds up, the counts of all.
+// What an object counts of its own exchanges, and of those that isolates hand over; in the object that adds up, the numbers of all.
 
-import type { RouteNumbers } from "../traffic/route-counters.ts";
-import { Traffic, type TrafficBatch } from "../traffic/traffic.ts";
-import { Hours } from "./hours.ts";
-import { isShared } from "./shard-place.ts";
-import type { HourRows } from "./store/hours.ts";
+import { countOf, type RouteNumbers, sumOf } from "../traffic/route-counters.ts";
+import type { RecordReplays } from "../traffic/replay-counts.ts";
+import { type SentBatch, Traffic } from "../traffic/traffic.ts";
+import { type HourOfShard, KeptCounts } from "./kept-counts.ts";
+import { keepsCounts } from "./shard-place.ts";
+import type { CountRows } from "./store/counts.ts";
+import type { TotalRows } from "./store/totals.ts";
+import type { Timers } from "./timers.ts";
+import { type CountedByShard, Totals } from "./totals.ts";
+
+export interface ShardTrafficPorts {
+  readonly counts: CountRows;
+  readonly totals: TotalRows;
+  readonly timers: Timers;
+  /** The object's name. */
+  readonly name: string | undefined;
+}
 
 export class ShardTraffic {
   readonly own: Traffic;
-  readonly hours: Hours;
-  /** The counts of all shards; used only in the object that adds them up. */
-  readonly #totals = new Traffic();
+  /** `null` in the object of a single key: it would write a row for each of its requests, and nobody could ask it. */
+  readonly #kept: KeptCounts | null;
+  readonly #totals: Totals;
 
-  /** The object of a single key keeps no hours: it would write a row for it. */
-  constructor(rows: HourRows, name: string | undefined) {
-    this.hours = new Hours(rows);
-    this.own = new Traffic(isShared(name) ? this.hours : null);
+  constructor({ counts, totals, timers, name }: ShardTrafficPorts) {
+    this.#kept = keepsCounts(name) ? new KeptCounts(counts, timers) : null;
+    this.own = new Traffic(this.#kept);
+    this.#totals = new Totals(totals);
   }
 
-  /** Counts what an isolate has answered alone. */
+  /** Counts what an isolate has answered alone. Answers when that is durable: the isolate repeats it otherwise. */
   async take(request: Request): Promise<Response> {
-    this.own.add(await request.json<TrafficBatch>(), Date.now());
-    return new Response(null, { status: 204 });
+    const { id, isUrgent, ...batch }: SentBatch = await request.json();
+    const now = Date.now();
+    if (this.#kept?.takes(id, now) !== false) this.own.add(batch, now);
+    try {
+      await this.#kept?.written(isUrgent);
+      return new Response(null, { status: 204 });
+    } catch {
+      // It is in the log why.
+      return new Response(null, { status: 503 });
+    }
   }
 
+  /** The totals, of this object's own numbers too. */
   async addUp(request: Request): Promise<Response> {
-    const routes: readonly RouteNumbers[] = await request.json();
-    this.#totals.add({ routes, exchanges: [] }, Date.now());
-    return Response.json(this.#totals.numbers);
+    const told: readonly CountedByShard[] = await request.json();
+    return Response.json(this.#totals.addUp([...told, { shard: "", ...this.numbers() }]));
+  }
+
+  /** All that was counted here. */
+  numbers(): Omit<CountedByShard, "shard"> {
+    const routes = this.#kept?.total() ?? this.own.numbers;
+    return { since: this.#kept?.since ?? 0, routes };
+  }
+
+  /** For the alarm. */
+  writeIfDue(): void {
+    this.#kept?.writeIfDue();
+  }
+
+  lastDay(now: number): readonly HourOfShard[] {
+    return this.#kept?.lastDay(now) ?? [];
+  }
+
+  /** How many requests were answered here in the last day. */
+  dayRequests(now: number): number {
+    return this.lastDay(now)
+      .flatMap(({ routes }) => routes)
+      .reduce((sum, numbers) => sum + sumOf(numbers, "requests"), 0);
+  }
+
+  replaysOf(recordId: string, now: number): RecordReplays | null {
+    return this.#kept?.replaysOf(recordId, now) ?? null;
+  }
+
+  /** The routes whose callers' tokens expire before their records do, as isolates have noticed in the last day. */
+  rotating(now: number): readonly string[] {
+    const routes: readonly RouteNumbers[] = this.lastDay(now).flatMap((hour) => hour.routes);
+    return [
+      ...new Set(routes.filter((numbers) => countOf(numbers, "rotating", "noticed") > 0).map(({ route }) => route)),
+    ];
   }
 }

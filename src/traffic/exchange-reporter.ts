@@ -92,7 +92,7 @@ export class ExchangeReporter {
   /** Counts a request without a key that went to the origin unchanged. */
   passed(route: string): void {
     bookkeep("counting a request", () => {
-      this.traffic.passed(route, Date.now());
+      this.traffic.passed(route);
       this.#counted();
     });
   }

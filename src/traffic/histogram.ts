@@ -47,7 +47,19 @@ export function quantileMs({ counts }: HistogramCounts, quantile: number): numbe
 
 const LONGEST_MS = BOUNDS_MS[BOUNDS_MS.length - 1] ?? 0;
 
+/** Whether these counts have today's bins: another version may have stored others. */
+export function isOfTheseBounds({ counts }: HistogramCounts): boolean {
+  return counts.length === BOUNDS_MS.length + 1;
+}
+
+/** Of each bin the larger count. */
+export function largerTimes(one: HistogramCounts, other: HistogramCounts): HistogramCounts {
+  if (one.counts.length !== other.counts.length) return isOfTheseBounds(one) ? one : other;
+  const counts = one.counts.map((count, bin) => Math.max(count, other.counts[bin] ?? 0));
+  return { counts, sumMs: Math.max(one.sumMs, other.sumMs) };
+}
+
 /** `at` is an index of `counts`. */
-export function increase(counts: Float64Array | Uint32Array, at: number, by = 1): void {
+function increase(counts: Float64Array, at: number, by = 1): void {
   counts[at] = (counts[at] ?? 0) + by;
 }

@@ -1,6 +1,6 @@
-// How often records were replayed, and when last, since the counts were last taken: for operators, so a limit on their number is no harm.
+// How often records were replayed, and when last: for operators, so a limit on their number is no harm.
 
-import type { ExchangeReport, TrafficBatch, TrafficWatch } from "./traffic.ts";
+import type { ExchangeReport } from "./traffic.ts";
 
 /** The replays of one record. */
 export interface RecordReplays {
@@ -17,7 +17,7 @@ const ID_DIGITS = 40;
 /** When there are more, the records that were replayed longest ago are left out. */
 export const MAX_RECORDS = 1000;
 
-export class ReplayCounts implements TrafficWatch {
+export class ReplayCounts {
   /** In the order of their last replays, the oldest first. */
   readonly #counts = new Map<string, RecordReplays>();
 
@@ -26,14 +26,8 @@ export class ReplayCounts implements TrafficWatch {
     this.#add({ record: replayedName(recordId), count: 1, lastAt: now });
   }
 
-  add({ replays = [] }: Pick<TrafficBatch, "replays">): void {
+  add(replays: readonly RecordReplays[]): void {
     for (const one of replays) this.#add(one);
-  }
-
-  take(): readonly RecordReplays[] {
-    const taken = this.all;
-    this.#counts.clear();
-    return taken;
   }
 
   get all(): readonly RecordReplays[] {
@@ -53,4 +47,15 @@ export class ReplayCounts implements TrafficWatch {
 /** What a record is called in these counts. */
 export function replayedName(recordId: string): string {
   return recordId.slice(0, ID_DIGITS);
+}
+
+/** The replays of one record from several counts; `null` without any. */
+export function sumOfReplays(found: readonly RecordReplays[]): RecordReplays | null {
+  const [first] = found;
+  if (first === undefined) return null;
+  return {
+    record: first.record,
+    count: found.reduce((sum, { count }) => sum + count, 0),
+    lastAt: Math.max(...found.map(({ lastAt }) => lastAt)),
+  };
 }

@@ -1,8 +1,7 @@
 // Exchanges that the Worker answers alone are counted in its isolate, which may end at any time and cannot be queried. So the
-// isolate hands its counts over to a shard, all in one call: soon after the first, and seldom after that. Requests never wait for it.
+// isolate hands its counts over to an object, all in one call: soon after the first, and seldom after that. Requests never wait for it.
 
-import type { ReplayCounts } from "./replay-counts.ts";
-import { type Traffic, TRAFFIC_URL } from "./traffic.ts";
+import { type SentBatch, type Traffic, TRAFFIC_URL } from "./traffic.ts";
 
 /** The delay of the first call. */
 const FIRST_MS = 1000;
@@ -11,11 +10,9 @@ const FIRST_MS = 1000;
 const EVERY_MS = 10_000;
 
 export interface TrafficFlusherPorts {
-  /** The shard that takes the counts. */
-  readonly shard: () => DurableObjectStub;
+  /** The object that takes the counts. */
+  readonly counting: () => DurableObjectStub;
   readonly traffic: Traffic;
-  /** Those of the traffic. */
-  readonly replays: ReplayCounts;
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
@@ -24,6 +21,8 @@ export class TrafficFlusher {
   /** When the next call is due; a call that is more than EVERY_MS late was lost with its request. */
   #dueAt = Number.NEGATIVE_INFINITY;
   #isDue = false;
+  /** Sent, and perhaps counted. Sent again under the same id until the object has said that it has it. */
+  #sent: Omit<SentBatch, "isUrgent"> | null = null;
 
   constructor(ports: TrafficFlusherPorts) {
     this.#ports = ports;
@@ -39,22 +38,34 @@ export class TrafficFlusher {
     this.#ports.waitUntil(
       new Promise((resolve) => setTimeout(resolve, afterMs)).then(() => {
         this.#isDue = false;
-        return this.flush();
+        return this.#handOver(false);
       }),
     );
   }
 
-  /** Hands over the counts; if that fails, they are kept for the next call. Never rejects. */
+  /** Hands over all that has been counted until now, because somebody wants to see it. Never rejects. */
   async flush(): Promise<void> {
-    const { shard, traffic, replays } = this.#ports;
-    if (traffic.isEmpty) return;
-    const batch = { ...traffic.take(), replays: replays.take() };
+    const isOver = await this.#handOver(true);
+    // What was counted while an earlier batch was on its way.
+    if (isOver && !this.#ports.traffic.isEmpty) await this.#handOver(true);
+  }
+
+  /** Whether the object has the counts; if not, they are sent again. */
+  async #handOver(isUrgent: boolean): Promise<boolean> {
+    const { counting, traffic } = this.#ports;
+    if (this.#sent === null && traffic.isEmpty) return true;
+    const sent = (this.#sent ??= { id: crypto.randomUUID(), ...traffic.take() });
     try {
-      const { ok, status } = await shard().fetch(TRAFFIC_URL, { method: "POST", body: JSON.stringify(batch) });
+      const body = JSON.stringify({ ...sent, isUrgent } satisfies SentBatch);
+      const { ok, status } = await counting().fetch(TRAFFIC_URL, { method: "POST", body });
       if (!ok) throw new Error(`status ${status}`);
+      if (this.#sent === sent) this.#sent = null;
+      return true;
     } catch (error) {
       console.warn({ message: "counts could not be handed over", reason: String(error) });
-      traffic.add(batch, Date.now());
+      // Also if nothing is counted any more. Within the time that the platform leaves a request that has been answered.
+      this.counted();
+      return false;
     }
   }
 }

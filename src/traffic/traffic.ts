@@ -1,20 +1,13 @@
-// The traffic of one object or one isolate: counts by route, and the latest exchanges. Counting only adds in memory; reports are
-// computed on request.
+// The traffic of one object or one isolate: counts by route, and the latest exchanges. Counting only adds in memory, and never fails.
 
 import type { ClaimState } from "../core/claim.ts";
 import type { DeadReason, DeliveryDecision } from "../core/delivery.ts";
 import type { EventFate } from "../core/outbox.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { AttemptVerdict } from "../core/timeline.ts";
-import type { RecordReplays } from "./replay-counts.ts";
-import {
-  type AskAnswer,
-  isNothing,
-  type OutcomeCounts,
-  outboxRoute,
-  RouteCounters,
-  type RouteNumbers,
-} from "./route-counters.ts";
+import { bookkeep } from "./bookkeep.ts";
+import { type AskAnswer, type Counted, type CountedName, outboxRoute, type RouteNumbers } from "./route-counters.ts";
+import { type Counts, Tally } from "./tally.ts";
 
 /** One exchange that has ended. */
 export interface ExchangeReport {
@@ -36,135 +29,121 @@ export interface ExchangeReport {
   readonly waitedMs: number;
 }
 
-/** The counts that an isolate hands over to a shard. */
-export interface TrafficBatch {
-  readonly routes: readonly RouteNumbers[];
+/** The counts that an isolate hands over. */
+export interface TrafficBatch extends Counts {
   readonly exchanges: readonly ExchangeReport[];
-  /** The replays of records that the isolate has given alone. An isolate with older code does not say. */
-  readonly replays?: readonly RecordReplays[];
-  /** All routes whose callers' tokens expire before their records do. An isolate with older code does not say. */
-  readonly rotating?: readonly string[];
 }
 
-/** Who else hears of what is counted. */
-export interface TrafficWatch {
-  exchange(report: ExchangeReport, now: number): void;
-  passed?(route: string, now: number): void;
-  add?(batch: TrafficBatch, now: number): void;
+/** A batch on its way. */
+export interface SentBatch extends TrafficBatch {
+  /** Random: a batch that comes twice counts once. */
+  readonly id: string;
+  /** Whether somebody waits for it. Otherwise it may share the next row with other counts. */
+  readonly isUrgent: boolean;
 }
 
-/** Where an isolate sends its batch to a shard. */
+/** Where an isolate sends its batch. Answers when the counts are durable. */
 export const TRAFFIC_URL = "https://key-shard/traffic";
 
-/** Where the counts of all shards are added up; answers with the totals. */
+/** Where the numbers of all shards are added up; answers with the totals. */
 export const TOTALS_URL = "https://key-shard/totals";
+
+/** Keeps what is counted. */
+export interface CountKeeper {
+  /** Where what happens now is counted. */
+  tallyAt(now: number): Tally;
+  /** Something has been counted. `isFact`: an alert looks at this count, so it is written in the commit of what it counts. */
+  counted(isFact: boolean): void;
+}
 
 /** How many exchanges are remembered: enough to fill a page for an operator with any number of shards. */
 const MAX_EXCHANGES = 100;
 
-const MINUTE_MS = 60_000;
-
 export class Traffic {
-  readonly #watch: TrafficWatch | null;
-  #routes = new Map<string, RouteCounters>();
+  readonly #keeper: CountKeeper | null;
+  /** Used without a keeper. */
+  #own = new Tally();
   /** A ring; `#countedAt` has the times at which they were counted, which never decrease. */
   #exchanges: ExchangeReport[] = [];
   #countedAt: number[] = [];
   #next = 0;
   #latest = 0;
-  readonly #rotating = new Set<string>();
-  /** Whether a route was added to these since the last `take`. */
-  #hasNewRotating = false;
 
-  constructor(watch: TrafficWatch | null = null) {
-    this.#watch = watch;
+  /** `null`: counts are in memory until `take`. */
+  constructor(keeper: CountKeeper | null = null) {
+    this.#keeper = keeper;
   }
 
   get isEmpty(): boolean {
-    return this.#routes.size === 0 && !this.#hasNewRotating;
+    return this.#own.isEmpty;
   }
 
   /** Notes that the tokens of the route's callers expire before their records do. */
   rotating(route: string): void {
-    this.#rotating.add(route);
-    this.#hasNewRotating = true;
-  }
-
-  get rotatingRoutes(): readonly string[] {
-    return [...this.#rotating];
+    this.#count(route, "rotating", "noticed");
   }
 
   exchange(report: ExchangeReport, now: number): void {
-    const counters = this.#countersOf(report.route);
-    counters.request(report.outcome, minuteOf(now));
-    const ofOrigin = originMs(report);
-    if (ofOrigin !== null) counters.origin(ofOrigin);
-    counters.gateway(gatewayMs(report));
     this.#remember(report, now);
-    this.#watch?.exchange(report, now);
+    this.#into(now, false, (tally) => tally.exchange(report, now));
   }
 
   /** Counts a request that went to the origin without a key. It is not an exchange. */
-  passed(route: string, now: number): void {
-    this.#countersOf(route).request("passed-through", minuteOf(now));
-    this.#watch?.passed?.(route, now);
+  passed(route: string): void {
+    this.#count(route, "requests", "passed-through");
   }
 
   attempt(route: string, number: number): void {
-    this.#countersOf(route).attempt(number);
+    this.#count(route, "attempts", number === 1 ? "first" : "again");
+  }
+
+  /** An attempt begins while as many others run as the platform allows to call at once. */
+  queued(route: string): void {
+    this.#count(route, "queued", "queued");
   }
 
   verdict(route: string, verdict: AttemptVerdict): void {
-    this.#countersOf(route).verdict(verdict);
+    this.#count(route, "verdicts", verdict);
   }
 
   /** Counts a question to the object of an older layout. */
   asked(route: string, answer: AskAnswer): void {
-    this.#countersOf(route).asked(answer);
+    this.#count(route, "asks", answer);
   }
 
   /** Counts a request that was sent on to another layout. */
   moved(route: string): void {
-    this.#countersOf(route).moved();
+    this.#count(route, "moved", "moved");
   }
 
-  /** Counts the dead letter of a parked message. */
+  /** Counts the dead letter of a message. */
   died(route: string, reason: DeadReason): void {
-    this.#countersOf(route).died(reason);
+    this.#count(route, "deadLetters", reason, 1, true);
   }
 
   /** An accepted request was given up. */
   givenUp(route: string): void {
-    this.#countersOf(route).givenUp();
+    this.#count(route, "givenUp", "given-up", 1, true);
   }
 
   /** Counts a decision about a message. */
   delivered(route: string, decision: DeliveryDecision, reason: DeadReason | null): void {
-    this.#countersOf(route).delivered(decision, reason);
+    this.#count(route, "deliveries", decision);
+    if (reason !== null) this.died(route, reason);
   }
 
   /** Counts what consumers were told of their claims. */
   claimed(route: string, states: readonly ClaimState[]): void {
-    const counters = this.#countersOf(route);
-    for (const state of states) counters.claimed(state);
+    for (const state of states) this.#count(route, "claims", state);
   }
 
   /** Counts what became of events. */
   relayed(destination: string, fate: EventFate, events: number): void {
-    this.#countersOf(outboxRoute(destination)).relayed(fate, events);
+    this.#count(outboxRoute(destination), "events", fate, events, fate === "dead" || fate === "erased");
   }
 
   get numbers(): readonly RouteNumbers[] {
-    return [...this.#routes.values()].map(({ numbers }) => numbers);
-  }
-
-  /** The counts since the last call, for routes that have any; `outcomes` still includes them. */
-  takeNew(): readonly RouteNumbers[] {
-    return [...this.#routes.values()].map((counters) => counters.take()).filter((numbers) => !isNothing(numbers));
-  }
-
-  outcomes(now: number): readonly OutcomeCounts[] {
-    return [...this.#routes.values()].flatMap((counters) => counters.outcomes(minuteOf(now)));
+    return this.#own.routes;
   }
 
   /** The exchanges counted after `after` and not after `upTo`, oldest first. */
@@ -177,13 +156,11 @@ export class Traffic {
     });
   }
 
-  /** Returns everything and resets it. Only the routes with tokens that rotate stay, because they are noted once. */
+  /** Returns everything and resets it. */
   take(): TrafficBatch {
-    const rotating = this.rotatingRoutes;
-    const counted = { routes: this.numbers, exchanges: this.recent(-1, Number.POSITIVE_INFINITY) };
-    const batch = rotating.length === 0 ? counted : { ...counted, rotating };
-    this.#hasNewRotating = false;
-    this.#routes = new Map();
+    const { routes, replays } = this.#own;
+    const batch = { routes, replays, exchanges: this.recent(-1, Number.POSITIVE_INFINITY) };
+    this.#own = new Tally();
     this.#exchanges = [];
     this.#countedAt = [];
     this.#next = 0;
@@ -191,11 +168,19 @@ export class Traffic {
   }
 
   add(batch: TrafficBatch, now: number): void {
-    const { routes, exchanges, rotating = [] } = batch;
-    for (const route of rotating) this.rotating(route);
-    for (const numbers of routes) this.#countersOf(numbers.route).add(numbers, minuteOf(now));
-    for (const report of exchanges) this.#remember(report, now);
-    this.#watch?.add?.(batch, now);
+    for (const report of batch.exchanges) this.#remember(report, now);
+    this.#into(now, false, (tally) => tally.add(batch));
+  }
+
+  #count<C extends Counted>(route: string, what: C, name: CountedName<C>, times = 1, isFact = false): void {
+    this.#into(Date.now(), isFact, (tally) => tally.count(route, what, name, times));
+  }
+
+  #into(now: number, isFact: boolean, count: (tally: Tally) => void): void {
+    bookkeep("counting", () => {
+      count(this.#keeper?.tallyAt(now) ?? this.#own);
+      this.#keeper?.counted(isFact);
+    });
   }
 
   #remember(report: ExchangeReport, now: number): void {
@@ -204,27 +189,4 @@ export class Traffic {
     this.#countedAt[this.#next] = this.#latest;
     this.#next = (this.#next + 1) % MAX_EXCHANGES;
   }
-
-  #countersOf(route: string): RouteCounters {
-    let counters = this.#routes.get(route);
-    if (counters === undefined) {
-      counters = new RouteCounters(route);
-      this.#routes.set(route, counters);
-    }
-    return counters;
-  }
-}
-
-/** The part of an exchange from the call to the origin until its headers; `null` when nothing was sent. */
-export function originMs({ originMs: ms, outcome }: ExchangeReport): number | null {
-  return outcome === "origin-unreachable" ? null : ms;
-}
-
-/** The rest of it, without waiting for others. */
-export function gatewayMs({ durationMs, originMs: ms, waitedMs }: ExchangeReport): number {
-  return Math.max(0, durationMs - (ms ?? 0) - waitedMs);
-}
-
-function minuteOf(now: number): number {
-  return Math.floor(now / MINUTE_MS);
 }

@@ -5,8 +5,8 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Outcome } from "../../src/core/outcome.ts";
+import type { RouteNumbers } from "../../src/traffic/route-counters.ts";
 import { type HistogramCounts, Histogram } from "../../src/traffic/histogram.ts";
-import type { HourCounts } from "../../src/traffic/hour-counts.ts";
 
 const HOURS = 24;
 const HOUR_MS = 3_600_000;
@@ -19,10 +19,10 @@ export interface PlannedRoute {
 }
 
 /** For hours of the night and the day, with an hour in which the origin was slow and calls were lost. */
-function hourOf({ route, busiest, originMs }: PlannedRoute, back: number): HourCounts["routes"][number] {
+function hourOf({ route, busiest, originMs }: PlannedRoute, back: number): RouteNumbers {
   const isBad = back === 6 || back === 7;
   const first = Math.round(busiest * (0.35 + 0.65 * Math.sin((Math.PI * (HOURS - back)) / HOURS) ** 2));
-  const outcomes: Partial<Record<Outcome, number>> = {
+  const requests: Partial<Record<Outcome, number>> = {
     first,
     replay: Math.round(first * (isBad ? 0.4 : 0.06)),
     attached: isBad ? 4 : 0,
@@ -31,7 +31,7 @@ function hourOf({ route, busiest, originMs }: PlannedRoute, back: number): HourC
     "origin-timeout": isBad ? Math.round(first * 0.05) : 0,
   };
   const origin = timesOf(first, originMs * (isBad ? 20 : 1));
-  return { route, outcomes, origin, gateway: timesOf(first, isBad ? 20 : 8) };
+  return { route, counts: { requests }, origin, gateway: timesOf(first, isBad ? 20 : 8) };
 }
 
 function timesOf(count: number, usualMs: number): HistogramCounts {
@@ -43,24 +43,25 @@ function timesOf(count: number, usualMs: number): HistogramCounts {
 /** Into one object of those that a stopped gateway has made. */
 export function plantDay(stateDir: string, routes: readonly PlannedRoute[], now: number): void {
   const folder = join(stateDir, "onceway-KeyShard");
-  const file = readdirSync(folder).find((name) => /^[0-9a-f]+\.sqlite$/.test(name) && hasHours(join(folder, name)));
+  const file = readdirSync(folder).find((name) => /^[0-9a-f]+\.sqlite$/.test(name) && hasCounts(join(folder, name)));
   if (file === undefined) throw new Error("no object has counted anything yet");
   const database = new DatabaseSync(join(folder, file));
   try {
-    const put = database.prepare("INSERT OR REPLACE INTO hours (hour, counts) VALUES (?, ?)");
+    const put = database.prepare(
+      "INSERT OR REPLACE INTO counts (hour, since, routes, taken, replays) VALUES (?, 0, ?, '[]', '[]')",
+    );
     for (let back = 1; back <= HOURS; back += 1) {
-      const counts: HourCounts = { routes: routes.map((route) => hourOf(route, back)), replays: [] };
-      put.run(Math.floor(now / HOUR_MS) - back, JSON.stringify(counts));
+      put.run(Math.floor(now / HOUR_MS) - back, JSON.stringify(routes.map((route) => hourOf(route, back))));
     }
   } finally {
     database.close();
   }
 }
 
-function hasHours(file: string): boolean {
+function hasCounts(file: string): boolean {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
-    return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'hours'").get() !== undefined;
+    return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'counts'").get() !== undefined;
   } finally {
     database.close();
   }

@@ -2,7 +2,7 @@
 
 import { isTrouble, type Outcome } from "../../core/outcome.ts";
 import type { HoursView, RouteHourView } from "../hours-schema.ts";
-import { CONFLICTS, REPLAYS } from "./traffic.ts";
+import { CONFLICTS, type OutcomeCount, REPLAYS } from "./traffic.ts";
 
 /** The current hour and the 24 before it. */
 const HOURS = 25;
@@ -53,6 +53,13 @@ function routeDay(hours: HoursView["hours"], now: number, name: string): RouteDa
 /** Duplicates that did not reach the origin. */
 export function preventedIn({ hours }: Pick<HoursView, "hours">): number {
   return sum(hours.flatMap(({ routes }) => routes.map(({ prevented }) => prevented)));
+}
+
+/** How often each outcome came, by route and hour. */
+export function outcomesIn({ hours }: Pick<HoursView, "hours">): readonly OutcomeCount[] {
+  return hours.flatMap(({ routes }) =>
+    routes.flatMap(({ route, outcomes }) => outcomes.map((counted) => ({ route, ...counted }))),
+  );
 }
 
 function seriesOf(hours: HoursView["hours"], now: number, isWanted: (route: RouteHourView) => boolean): DaySeries {

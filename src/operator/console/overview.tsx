@@ -21,6 +21,7 @@ export interface OverviewProps {
   readonly shards: readonly ShardCountsView[];
   /** Shards that do not answer. */
   readonly unreachable: readonly string[];
+  /** Of the last day. */
   readonly rates: readonly RouteRates[];
   /** Duplicates that did not reach the origin in the last day. */
   readonly prevented: number;
@@ -77,6 +78,7 @@ export function Overview(props: OverviewProps) {
       {isPerKey ? (
         <p class="note">
           Every key has its own object (shards = "per-key"), and those cannot be listed. Search for a record by its key.
+          Below is only what Workers have answered alone, such as replays from their memory.
         </p>
       ) : (
         <Open {...props} total={total} />
@@ -85,7 +87,7 @@ export function Overview(props: OverviewProps) {
         <div class="head">
           <h2 id="rates-title">Replays and conflicts by route</h2>
           <span class="soft small">
-            since the counters started; <a href={paths.day}>the last 24 hours</a>
+            in <a href={paths.day}>the last 24 hours</a>
           </span>
         </div>
         <Rates view={view} rates={rates} />

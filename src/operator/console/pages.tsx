@@ -5,9 +5,10 @@ import { recordId } from "../../core/units.ts";
 import { LAST_PAGE } from "../list-cursor.ts";
 import { type ListRequest, NO_PAGE } from "../list-request.ts";
 import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
+import type { HoursView } from "../hours-schema.ts";
 import { ID_PREFIX } from "../request-schema.ts";
 import { Day } from "./day.tsx";
-import { preventedIn } from "./day-counts.ts";
+import { outcomesIn, preventedIn } from "./day-counts.ts";
 import type { Signed } from "./guard.ts";
 import { Overview } from "./overview.tsx";
 import { show } from "./page.tsx";
@@ -32,16 +33,15 @@ const FORGOTTEN =
 export function pageRoutes(
   app: Hono<Signed>,
   paths: Paths,
-  { operator, traffic, hours, warnings: readWarnings, routes }: ConsolePorts,
+  { operator, hours, warnings: readWarnings, routes }: ConsolePorts,
   examples: Examples,
 ): void {
-  const lastDay = new Remembered<number>(DAY_STANDS_MS);
+  const lastDay = new Remembered<HoursView>(DAY_STANDS_MS);
   app.get(paths.overview, async (c) => {
-    const [{ shards, unreachable }, counts, warnings, prevented] = await Promise.all([
+    const [{ shards, unreachable }, warnings, day] = await Promise.all([
       operator.counts(),
-      traffic(),
       readWarnings(),
-      lastDay.get("prevented", c.var.view.now, async () => preventedIn(await hours())),
+      lastDay.get("all", c.var.view.now, hours),
     ]);
     // Usually there is nothing to list, so that a refresh asks no shard for it.
     const [inFlight, undecided] = await Promise.all([
@@ -52,10 +52,10 @@ export function pageRoutes(
       shards,
       unreachable,
       warnings,
-      rates: ratesOf(counts),
+      rates: ratesOf(outcomesIn(day)),
       inFlight,
       undecided,
-      prevented,
+      prevented: preventedIn(day),
       isPerKey: operator.isPerKey,
     };
     return show(<Overview view={c.var.view} {...props} />);

@@ -8,12 +8,7 @@ const SHOWN_ROUTES = 8;
 
 export function Rates({ view, rates }: { readonly view: View; readonly rates: readonly RouteRates[] }) {
   if (rates.length === 0) {
-    return (
-      <p class="empty">
-        No protected requests since the counters started. They live in memory and restart with the gateway; records do
-        not.
-      </p>
-    );
+    return <p class="empty">No protected requests in the last 24 hours.</p>;
   }
   return (
     <table class="cards bars" aria-labelledby="rates-title">

@@ -8,7 +8,6 @@ import type { HoursView } from "../hours-schema.ts";
 import type { Operator } from "../operator.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
-import type { OutcomeCount } from "./traffic.ts";
 
 export interface ConsolePorts {
   /** The path for operators: `/_onceway`. */
@@ -17,8 +16,6 @@ export interface ConsolePorts {
   readonly environment: string | null;
   readonly operator: Operator;
   readonly audit: Pick<Audit, "page">;
-  /** Outcomes by route since the counters started. */
-  readonly traffic: () => Promise<readonly OutcomeCount[]>;
   /** What was counted in the last day. */
   readonly hours: () => Promise<HoursView>;
   /** What operators should change in routes. */

@@ -29,7 +29,7 @@ import { FOUND_COLUMNS, type FoundRow } from "./record-row.ts";
 import { RecordRows } from "./record-rows.ts";
 import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
 import { Excerpts } from "./excerpts.ts";
-import { HourRows } from "./hours.ts";
+import { CountRows } from "./counts.ts";
 import { OutboxRows } from "./outbox.ts";
 import { Positions } from "./positions.ts";
 import { OutboxList } from "./outbox-list.ts";
@@ -72,7 +72,7 @@ export class Ledger {
   readonly alerts: AlertRows;
   readonly positions: Positions;
   readonly excerpts: Excerpts;
-  readonly hours: HourRows;
+  readonly counts: CountRows;
   readonly events: OutboxList;
   readonly expired: ExpiredRecords;
   /** The texts of the look-up statements; valid while the buckets are the same. */
@@ -104,7 +104,7 @@ export class Ledger {
     this.alerts = new AlertRows(sql, this.#transaction, this.outbox, exists.alerts);
     this.positions = new Positions(sql, exists.positions);
     this.excerpts = new Excerpts(sql, exists.excerpts);
-    this.hours = new HourRows(sql, exists.hours);
+    this.counts = new CountRows(sql, this.#transaction, exists.counts);
     this.events = new OutboxList(sql, this.#transaction, this.outbox);
     const { bodies, remote, expiryBuckets, aliases } = this;
     this.expired = new ExpiredRecords(sql, this.#transaction, {

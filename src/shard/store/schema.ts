@@ -161,11 +161,19 @@ export function makeExcerptsTable(sql: Sql): void {
   sql.exec(EXCERPTS_TABLE);
 }
 
-/** What was counted (hours.ts). */
-const HOURS_TABLE = "CREATE TABLE IF NOT EXISTS hours (hour INTEGER PRIMARY KEY, counts TEXT NOT NULL)";
+/** What was counted (counts.ts). `since` is when the object began to count, the same in all rows. */
+const COUNTS_TABLE =
+  "CREATE TABLE IF NOT EXISTS counts (hour INTEGER PRIMARY KEY, since INTEGER NOT NULL, routes TEXT NOT NULL, taken TEXT NOT NULL, replays TEXT NOT NULL)";
 
-export function makeHoursTable(sql: Sql): void {
-  sql.exec(HOURS_TABLE);
+export function makeCountsTable(sql: Sql): void {
+  sql.exec(COUNTS_TABLE);
+}
+
+/** What the object that adds up knows of all others (totals.ts). */
+const TOTALS_TABLE = "CREATE TABLE IF NOT EXISTS totals (part INTEGER PRIMARY KEY, text TEXT NOT NULL)";
+
+export function makeTotalsTable(sql: Sql): void {
+  sql.exec(TOTALS_TABLE);
 }
 
 /** What operators have been told (alerts.ts). */
@@ -184,14 +192,14 @@ export interface LaterTables {
   readonly reach: boolean;
   readonly outbox: boolean;
   readonly excerpts: boolean;
-  readonly hours: boolean;
+  readonly counts: boolean;
   readonly alerts: boolean;
 }
 
 export function laterTables(sql: Sql): LaterTables {
   const found = sql
     .exec(
-      "SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'listed', 'reach', 'outbox', 'positions', 'excerpts', 'hours', 'alerts')",
+      "SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'listed', 'reach', 'outbox', 'positions', 'excerpts', 'counts', 'alerts')",
     )
     .toArray();
   const has = (name: string): boolean => found.some((row) => row["name"] === name);
@@ -202,7 +210,7 @@ export function laterTables(sql: Sql): LaterTables {
     outbox: has("outbox"),
     positions: has("positions"),
     excerpts: has("excerpts"),
-    hours: has("hours"),
+    counts: has("counts"),
     alerts: has("alerts"),
   };
 }

@@ -110,7 +110,7 @@ describe("Prometheus", () => {
     expect(await prometheus.query('{__name__=~"onceway_.*", route!=""} != 0')).toEqual([]);
     expect(byLabel(await prometheus.query("count by (__name__) ({shard!=''})"), "__name__")).toMatchObject({
       onceway_calls_queued_total: 64,
-      onceway_alarms_total: 64,
+      onceway_alarm_lag_seconds: 64,
       onceway_shard_up: 64,
     });
   });
@@ -143,9 +143,9 @@ describe("Prometheus", () => {
     await scene.gateway.kill9();
     const again = await scene.gateway.restart();
     try {
-      await scraped(0);
+      await scraped(REQUESTS);
       await load(clientOf(again.url));
-      const end = await scraped(REQUESTS);
+      const end = await scraped(2 * REQUESTS);
       const both = Object.fromEntries(Object.entries(COUNTED).map(([outcome, count]) => [outcome, 2 * count]));
       expect(byLabel(await increase(`onceway_requests_total${counted}`, "outcome", end), "outcome")).toEqual(both);
     } finally {

@@ -6,7 +6,7 @@ import { epochMs } from "../../../src/core/units.ts";
 import type { ShardAnswer } from "../../../src/operator/ask-shards.ts";
 import { type LayoutSummary, summarizeLayouts } from "../../../src/operator/layouts.ts";
 import type { ConfiguredLayout } from "../../../src/operator/shards.ts";
-import type { Counts } from "../../../src/shard/operator-calls.ts";
+import type { Counts, SealState } from "../../../src/shard/operator-calls.ts";
 
 const NONE = { inFlight: 0, failed: 0, unknown: 0, atLeast: [], bytes: 4096 } as const;
 
@@ -23,8 +23,14 @@ function open(counts: Partial<Counts> = {}, elders: readonly Layout[] = []): Cou
   return { ...NONE, change: { seal: null, lastExpiresAt: null, elders }, ...counts };
 }
 
-function sealedFor(next: Layout["shards"], keys: number | null, expires: number | null = null): Counts {
-  const seal = { next: layoutOf(next), at: epochMs(1), keys };
+function sealedFor(
+  next: Layout["shards"],
+  keys: number | null,
+  expires: number | null = null,
+  more: Partial<SealState> = {},
+): Counts {
+  const holds = keys === 0 ? [] : ([{ what: "records", count: keys ?? 257 }] as const);
+  const seal = { next: layoutOf(next), at: epochMs(1), keys, holds, dayRequests: 0, ...more };
   return { ...NONE, change: { seal, lastExpiresAt: expires === null ? null : epochMs(expires), elders: [] } };
 }
 
@@ -85,8 +91,8 @@ describe("an older layout", () => {
   });
 
   const stays: readonly (readonly [why: string, old: readonly (Counts | null)[], reason: string])[] = [
-    ["an object holds records", [sealedFor(3, 0), sealedFor(3, 1)], "1 object still holds records."],
-    ["objects hold more than they list", [sealedFor(3, null), sealedFor(3, 1)], "2 objects still hold records."],
+    ["an object holds records", [sealedFor(3, 0), sealedFor(3, 1)], "1 object still holds 1 record."],
+    ["objects hold more than they list", [sealedFor(3, null), sealedFor(3, 1)], "2 objects still hold 258 records."],
     [
       "an object is open, although it is empty",
       [sealedFor(3, 0), open()],
@@ -109,6 +115,44 @@ describe("an older layout", () => {
     const summary = summaryOf("2", CHANGE, NEW, asked("2", ...old));
     expect(summary.mayGo).toBe(false);
     expect(summary.reason).toContain(reason);
+  });
+
+  it.each([
+    [[{ what: "events", count: 6 }], "2 objects still hold 7 events."],
+    [
+      [
+        { what: "records", count: 2 },
+        { what: "bodies", count: 1 },
+        { what: "alerts", count: 3 },
+      ],
+      "2 records, 1 body, 1 event and 3 alerts.",
+    ],
+    [[], "1 object still holds 1 event."],
+  ] satisfies [SealState["holds"], string][])(
+    "has to stay while one of its objects holds %j, with no record",
+    (holds, text) => {
+      const other = sealedFor(3, 0, null, { holds: [{ what: "events", count: 1 }] });
+      const summary = summaryOf("2", CHANGE, NEW, asked("2", sealedFor(3, 0, null, { holds }), other));
+      expect(summary).toMatchObject({ mayGo: false, keys: 0 });
+      expect(summary.reason).toContain(text);
+    },
+  );
+
+  it("has to stay while positions are left, and says what becomes of them", () => {
+    const holds = [{ what: "positions", count: 2 }] as const;
+    const summary = summaryOf("2", CHANGE, NEW, asked("2", sealedFor(3, 0, null, { holds }), sealedFor(3, 0)));
+    expect(summary).toMatchObject({ sealed: 1, empty: 1, mayGo: false, holds });
+    expect(summary.reason).toBe(
+      "1 object still holds 2 positions: without it their groups go on where their brokers say.",
+    );
+  });
+
+  it("says what the last day loses with it", () => {
+    const old = asked("2", sealedFor(3, 0, null, { dayRequests: 3 }), sealedFor(3, 0, null, { dayRequests: 58 }));
+    expect(summaryOf("2", CHANGE, NEW, old)).toMatchObject({
+      mayGo: true,
+      reason: expect.stringContaining("The last 24 hours then lack 61 requests that it has answered"),
+    });
   });
 
   it("has to stay while an older one sends its keys there", () => {

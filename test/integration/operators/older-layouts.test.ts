@@ -65,13 +65,12 @@ function sceneOf(own: string, older: string): Scene {
 function readerOf(places: ShardPlaces, route: string): TrafficReader {
   return new TrafficReader({
     namespace: env.KEY_SHARD,
-    shards: places.counting,
+    shards: places.listed,
     // Each test has its own.
     totals: { ...places.totals, name: crypto.randomUUID() },
-    keepRecords: true,
     routes: [route],
+    mayRotate: () => true,
     flush: () => Promise.resolve(),
-    waitUntil: () => undefined,
   });
 }
 

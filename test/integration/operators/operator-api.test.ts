@@ -23,8 +23,8 @@ const noAccess = new JwtProver([], {
 
 it("every route of the code is in the OpenAPI file, and every operation of the file is a route", () => {
   const namespace = env.KEY_SHARD;
-  const { counting: shards, totals } = new ShardPlaces([]);
-  const nothing = { keepRecords: true, routes: [], flush: () => Promise.resolve(), waitUntil: () => undefined };
+  const { listed: shards, totals } = new ShardPlaces([]);
+  const nothing = { routes: [], mayRotate: () => true, flush: () => Promise.resolve() };
   const reader = new TrafficReader({ namespace, shards, totals, ...nothing });
   const app = operatorApp("/_onceway", new OperatorAuth(EVERYBODY, noAccess), {
     operator: new ShardOperator(namespace, [], new Encryptions([])),

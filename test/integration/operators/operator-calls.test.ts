@@ -185,7 +185,9 @@ it("an object says what it still holds, and is sealed once, for one layout, also
   expect(lastExpiresAt).toBeGreaterThanOrEqual(begunAt + RETENTION_MS);
   expect(lastExpiresAt).toBeLessThanOrEqual(Date.now() + RETENTION_MS + RETENTION_MS / 8);
   const { change } = await bench.operator.close(LAYOUT);
-  expect(change).toEqual({ seal: { next: LAYOUT, at: expect.any(Number), keys: 1 }, lastExpiresAt, elders: [] });
+  const holds = [{ what: "records", count: 1 }];
+  const seal = { next: LAYOUT, at: expect.any(Number), keys: 1, holds, dayRequests: 0 };
+  expect(change).toEqual({ seal, lastExpiresAt, elders: [] });
   // Closed again, also for another layout, and in another instance.
   expect((await bench.operator.close({ ...LAYOUT, shards: 256 })).change).toEqual(change);
   await bench.evict();

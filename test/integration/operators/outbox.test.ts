@@ -1,7 +1,6 @@
 // Operators and the outbox of a shard: what is listed and counted, and what becomes of events that are sent again or dropped.
 
 import { describe, expect, it, vi } from "vitest";
-import { EVENT_FATES } from "../../../src/core/outbox.ts";
 import { epochMs } from "../../../src/core/units.ts";
 import { DEAD } from "../../../src/shard/store/outbox.ts";
 import { completed, freshId, NOW, started } from "../support/records.ts";
@@ -78,13 +77,8 @@ describe("a dead event", () => {
     await untilLeft(bench, 0);
     expect(new Set(hooks.received.map((one) => one.id)).size).toBe(1);
     const { routes } = await bench.operator.numbers();
-    const counts = routes.find(({ route }) => route === "outbox:one")?.events;
-    expect(Object.fromEntries(EVENT_FATES.map((fate, at) => [fate, counts?.[at]]))).toEqual({
-      relayed: 1,
-      failed: 3,
-      dead: 1,
-      erased: 0,
-    });
+    const counts = routes.find(({ route }) => route === "outbox:one")?.counts.events;
+    expect(counts).toEqual({ relayed: 1, failed: 3, dead: 1 });
   });
 
   it("can be named by its place and id, and is not found under another id", async () => {
@@ -112,7 +106,7 @@ it("an event that is dropped while it is being sent does not return when that fa
   await vi.waitFor(
     async () => {
       const { routes } = await bench.operator.numbers();
-      expect(routes).toMatchObject([{ route: "outbox:one", events: [0, 1, 0, 0] }]);
+      expect(routes.find(({ route }) => route === "outbox:one")?.counts).toEqual({ events: { failed: 1 } });
     },
     { timeout: 10_000 },
   );

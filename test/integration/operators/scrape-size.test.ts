@@ -3,11 +3,12 @@
 import { describe, expect, it } from "vitest";
 import { exposition, type Family } from "../../../src/operator/exposition.ts";
 import { metricFamilies } from "../../../src/operator/metrics.ts";
-import type { HeldNumbers, ScrapedShard } from "../../../src/operator/shard-metrics.ts";
-import { RouteCounters, type RouteNumbers } from "../../../src/traffic/route-counters.ts";
+import type { ScrapedShard } from "../../../src/operator/shard-metrics.ts";
+import type { ShardNumbers } from "../../../src/shard/operator-calls.ts";
+import { COUNTED, RouteCounters, type RouteNumbers } from "../../../src/traffic/route-counters.ts";
 
 /** Numbers as large as after months of traffic: every digit is a byte. */
-const HELD: HeldNumbers = {
+const HELD: ShardNumbers = {
   inFlight: 40,
   waiting: 10_000,
   failed: 10_000,
@@ -19,11 +20,12 @@ const HELD: HeldNumbers = {
   oldestWaitingMs: 123_456,
   placesTaken: 4,
   callsInFlight: 40,
-  queued: 1_234_567,
-  alarm: { count: 12_345_678, lagMs: 1234, maxLagMs: 123_456 },
+  overdueMs: 1234,
+  since: 0,
+  routes: [],
 };
 
-function shardsOf(count: number, changed: Partial<HeldNumbers> | null = {}): readonly ScrapedShard[] {
+function shardsOf(count: number, changed: Partial<ShardNumbers> | null = {}): readonly ScrapedShard[] {
   const numbers = changed === null ? null : { ...HELD, ...changed };
   return Array.from({ length: count }, (_, at) => ({
     shard: `shard-${at}-of-${count}`,
@@ -41,9 +43,12 @@ function routesOf(count: number): readonly RouteNumbers[] {
     });
     return {
       ...numbers,
-      requests: numbers.requests.map(() => 123_456_789),
-      attempts: [123_456_789, 123_456_789],
-      verdicts: numbers.verdicts.map(() => 123_456_789),
+      counts: Object.fromEntries(
+        Object.entries(COUNTED).map(([what, names]) => [
+          what,
+          Object.fromEntries(names.map((name) => [name, 123_456_789])),
+        ]),
+      ),
       origin: many(numbers.origin),
       gateway: many(numbers.gateway),
     };

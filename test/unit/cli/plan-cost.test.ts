@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   add,
   alarmsPerFirst,
+  countRowsPerRequest,
   alarmUsage,
   dollarsPerMillion,
   exchangesAtOnce,
@@ -58,6 +59,12 @@ describe("the duration that an exchange pays", () => {
     const perSecond = 1 * shareOfSeconds(1, exchangesAtOnce(64, 64, 1));
     expect(perSecond).toBeCloseTo(1 - Math.exp(-1), 10);
   });
+});
+
+it("counts cost nearly a row for each request when requests are rare, and hardly any when there are many", () => {
+  expect(countRowsPerRequest(0, 64)).toBe(1);
+  expect(countRowsPerRequest(10, 64)).toBeCloseTo(0.762, 3);
+  expect(countRowsPerRequest(6400, 64)).toBeCloseTo(1 / 500, 10);
 });
 
 it("an alarm comes for each first request when they are rare, and for few of them when there are many", () => {

@@ -82,6 +82,7 @@ const layout: LayoutState = {
   unknown: 1,
   atLeast: ["failed"],
   lastExpiresAt: "2026-11-21T11:35:00.000Z",
+  holds: [],
   mayGo: false,
   reason: "12 objects still hold records.",
   unreachable: [],

@@ -1,21 +1,15 @@
-// The counters alone: sums, minutes, the ring of exchanges, and what an isolate hands over.
+// The counters alone: sums, the ring of exchanges, and what an isolate hands over.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { OUTCOMES, type Outcome } from "../../../src/core/outcome.ts";
 import { BOUNDS_MS, Histogram } from "../../../src/traffic/histogram.ts";
 import { type ExchangeReport, Traffic } from "../../../src/traffic/traffic.ts";
 
-const MINUTE_MS = 60_000;
 const NOW = 1_800_000_000_000;
 
 function report(changes: Partial<ExchangeReport> = {}): ExchangeReport {
   const times = { durationMs: 30, originMs: 20, waitedMs: 0 };
   return { at: NOW, route: "/a", recordId: null, outcome: "first", status: 201, attempt: 1, ...times, ...changes };
-}
-
-function countOf(traffic: Traffic, outcome: Outcome, now: number): readonly number[] {
-  return traffic.outcomes(now).find((one) => one.outcome === outcome)?.perMinute ?? [];
 }
 
 describe("Histogram", () => {
@@ -48,46 +42,10 @@ describe("Traffic", () => {
     expect(traffic.numbers[0]?.origin.sumMs).toBe(0);
   });
 
-  it("has the present minute last, and drops what is an hour old", () => {
-    const traffic = new Traffic();
-    traffic.exchange(report(), NOW);
-    traffic.exchange(report(), NOW + MINUTE_MS);
-    traffic.exchange(report(), NOW + MINUTE_MS);
-    expect(countOf(traffic, "first", NOW + MINUTE_MS).slice(-2)).toEqual([1, 2]);
-    expect(countOf(traffic, "first", NOW + 59 * MINUTE_MS).slice(0, 2)).toEqual([1, 2]);
-    expect(countOf(traffic, "first", NOW + 61 * MINUTE_MS).every((count) => count === 0)).toBe(true);
-    expect(traffic.outcomes(NOW + 61 * MINUTE_MS)).toMatchObject([{ route: "/a", outcome: "first", count: 3 }]);
-  });
-
-  it("agrees with a plain list of events, minute by minute, whatever the steps of the clock", () => {
-    const step = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3 }), fc.integer({ min: 55, max: 65 }));
-    const exchange = fc.record({ minutes: step, outcome: fc.constantFrom(...OUTCOMES) });
-    fc.assert(
-      fc.property(fc.array(exchange, { maxLength: 40 }), (exchanges) => {
-        const traffic = new Traffic();
-        let now = NOW;
-        const came: { readonly outcome: Outcome; readonly minute: number }[] = [];
-        for (const { minutes, outcome } of exchanges) {
-          now += minutes * MINUTE_MS;
-          traffic.exchange(report({ outcome }), now);
-          came.push({ outcome, minute: Math.floor(now / MINUTE_MS) });
-        }
-        for (const { outcome, count, perMinute } of traffic.outcomes(now)) {
-          const own = came.filter((one) => one.outcome === outcome);
-          expect(count).toBe(own.length);
-          const last = Math.floor(now / MINUTE_MS);
-          expect(perMinute).toEqual(
-            Array.from({ length: 60 }, (_, at) => own.filter(({ minute }) => minute === last - 59 + at).length),
-          );
-        }
-      }),
-    );
-  });
-
   it("hands over everything once, unchanged", () => {
     const isolate = new Traffic();
     isolate.exchange(report({ outcome: "replay", originMs: null }), NOW);
-    isolate.passed("/a", NOW);
+    isolate.passed("/a");
     isolate.attempt("/b", 1);
     isolate.verdict("/b", "lost");
     isolate.asked("/c", "here");
@@ -99,25 +57,6 @@ describe("Traffic", () => {
     expect(shard.recent(-1, NOW)).toEqual([report({ outcome: "replay", originMs: null })]);
     expect(isolate.isEmpty).toBe(true);
     expect(isolate.recent(-1, NOW)).toEqual([]);
-  });
-
-  it("hands over what it has counted since, also if that is only a question or a request that moved", () => {
-    const traffic = new Traffic();
-    traffic.asked("/a", "failed");
-    traffic.moved("/b");
-    expect(traffic.takeNew()).toMatchObject([
-      { route: "/a", asks: [0, 0, 1], moved: 0 },
-      { route: "/b", asks: [0, 0, 0], moved: 1 },
-    ]);
-    expect(traffic.takeNew()).toEqual([]);
-  });
-
-  it("adds counts of code that knows no layouts", () => {
-    const traffic = new Traffic();
-    traffic.attempt("/a", 1);
-    const routes = traffic.numbers.map(({ asks: _asks, moved: _moved, ...older }) => older);
-    traffic.add({ routes, exchanges: [] }, NOW);
-    expect(traffic.numbers).toMatchObject([{ attempts: [2, 0], asks: [0, 0, 0], moved: 0 }]);
   });
 
   it("remembers the last hundred exchanges in order, between two times", () => {

@@ -1,0 +1,79 @@
+// What an object holds, by its tables: a layout may go only when nothing is left. Every table of the code is classed in one place, and
+// each row of those that count is counted.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { heldRows, TABLES } from "../../src/shard/store/tables.ts";
+import * as schema from "../../src/shard/store/schema.ts";
+import { AuditLog } from "../../src/shard/store/audit.ts";
+import { Disk } from "./disk.ts";
+import { storageOn } from "./stand-ins.ts";
+
+const SHARD = fileURLToPath(new URL("../../src/shard/", import.meta.url).href);
+
+function tablesOfTheCode(): readonly string[] {
+  const texts = readdirSync(SHARD, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => readFileSync(join(SHARD, name), "utf8"));
+  return texts.flatMap((text) =>
+    [...text.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?(\w+) ?\(/g)].map(([, name = ""]) => name),
+  );
+}
+
+/** An object with all tables. */
+function wholeObject(): { readonly sql: SqlStorage; readonly disk: Disk } {
+  const disk = new Disk();
+  const storage = storageOn(
+    disk,
+    () => true,
+    () => undefined,
+  );
+  const { sql } = storage;
+  schema.migrate(sql);
+  for (const [name, make] of Object.entries(schema)) {
+    if (/^make\w+Tables?$/.test(name) && typeof make === "function") Reflect.apply(make, null, [sql]);
+  }
+  const audit = new AuditLog(sql, (run) => storage.transactionSync(run));
+  audit.end(1, "changes nothing");
+  return { sql, disk };
+}
+
+/** A row of a table, whatever its columns are. */
+function insertRow(disk: Disk, table: string): void {
+  const columns = disk.statement(`SELECT name, type FROM pragma_table_info('${table}')`).all();
+  // An entry of the audit log has no outcome at first.
+  const isNull = (name: unknown): boolean => name === "outcome";
+  const values = columns.map(({ name, type }) =>
+    isNull(name) ? null : type === "BLOB" ? new Uint8Array(1) : type === "TEXT" ? "{}" : 1,
+  );
+  disk
+    .statement(
+      `INSERT INTO ${table} (${columns.map(({ name }) => String(name)).join(", ")}) VALUES (${values.map(() => "?").join(", ")})`,
+    )
+    .run(...values);
+}
+
+it("every table of the code is classed", () => {
+  expect([...new Set(tablesOfTheCode())].toSorted()).toEqual(Object.keys(TABLES).toSorted());
+});
+
+describe("what an object holds", () => {
+  it("is nothing when all its tables are empty, and when there are none", () => {
+    expect(heldRows(wholeObject().sql)).toEqual([]);
+    const disk = new Disk();
+    const { sql } = storageOn(
+      disk,
+      () => true,
+      () => undefined,
+    );
+    expect(heldRows(sql)).toEqual([]);
+  });
+
+  it.each(Object.entries(TABLES))("by a row in %s: %j", (table, use) => {
+    const { sql, disk } = wholeObject();
+    insertRow(disk, table);
+    expect(heldRows(sql)).toEqual("holds" in use ? [{ what: use.holds, count: 1 }] : []);
+  });
+});
