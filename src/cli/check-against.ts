@@ -4,9 +4,7 @@
 import { layoutTitle } from "../config/layout.ts";
 import { adviseAfresh, type NamedLayout, writePreviousShards } from "../config/layout-checks.ts";
 import type { ConfigProblem, Route } from "../config/resolved.ts";
-import { type IdentityRoots, identityRoots } from "../config/identity.ts";
-import { sourceName } from "../config/key-source.ts";
-import { scopeNames } from "../config/scope-part.ts";
+import { type Forgetting, renaming } from "./check-renaming.ts";
 import { InheritedRoutes, routeText, type RunningRoute } from "./inherited-routes.ts";
 import type { LayoutState } from "./operator-client.ts";
 
@@ -17,7 +15,17 @@ export interface Comparison {
 
 type RunningLayout = Pick<
   LayoutState,
-  "layout" | "shards" | "jurisdiction" | "left" | "next" | "elders" | "routes" | "objects" | "mayGo" | "reason"
+  | "layout"
+  | "shards"
+  | "jurisdiction"
+  | "left"
+  | "next"
+  | "elders"
+  | "routes"
+  | "objects"
+  | "mayGo"
+  | "reason"
+  | "failed"
 >;
 
 /** `running`: as the operator API gives them. `published`: the routes, in order. */
@@ -32,9 +40,7 @@ export function compareLayouts(
     .filter(({ mayGo }) => !mayGo)
     .flatMap((layout) => forgetting(layout, routes, running, inherited));
   const renamed = routes.flatMap((route) => [
-    ...otherScopes(route, inherited),
-    ...otherCallers(route, inherited),
-    ...otherKeys(route, inherited),
+    ...renaming(route, inherited, running),
     ...unopened(route, inherited),
     ...unmonitored(route, inherited),
   ]);
@@ -50,60 +56,6 @@ function unprotected(inherited: InheritedRoutes): readonly ConfigProblem[] {
   return inherited.left.map((route) => ({
     path: "ROUTES",
     message: `leaves ${routeText(route)} without protection: a retry of a request of before acts again`,
-  }));
-}
-
-/** Another scope gives records other names. A narrower one may be meant to forget: see `previous_scope`. */
-function otherScopes(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
-  const known = [...route.previousScopes, route.scope].map(scopeNames);
-  const texts = new Set(known.map(asList));
-  const strange = new Map(
-    inherited
-      .of(route)
-      .filter(({ scope }) => !texts.has(asList(scope)))
-      .map(({ scope }) => [asList(scope), scope]),
-  );
-  return [...strange.values()].map((scope) => {
-    const isNarrower =
-      asList(scope) === asList(["none"]) || scope.every((part) => scopeNames(route.scope).includes(part));
-    const remedy = `previous_scope = [${[...route.previousScopes.map(scopeNames), scope].map(asList).join(", ")}]`;
-    const unless = isNarrower ? ", unless the older scope showed one caller's answers to another" : "";
-    return {
-      path: `${route.name}.previous_scope`,
-      message: `forgets the keys of scope = ${asList(scope)}, which is in force: write ${remedy}${unless}`,
-      isCertain: !isNarrower,
-    };
-  });
-}
-
-/** An identity that takes callers' names from elsewhere makes other records, although the scope reads the same. */
-function otherCallers(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
-  const running = inherited.of(route).map(({ identities = {} }) => identities);
-  return route.identities
-    .filter((identity) => running.some((ones) => isRenaming(ones[identity.name] ?? {}, identityRoots(identity))))
-    .map(({ name }) => ({
-      path: `IDENTITIES.${name}`,
-      message: `gives callers other names than the identity "${name}" that is in force, so their keys are forgotten: leave it as it is, write the new one under another name, and previous_scope = [["identity:${name}"]] in ${route.name}`,
-      isCertain: true,
-    }));
-}
-
-/** A caller of an issuer that is no longer trusted is refused, which forgets nothing by itself. */
-function isRenaming(before: IdentityRoots, after: IdentityRoots): boolean {
-  const isOtherKind = Object.keys(before).length > 0 && Object.hasOwn(before, "") !== Object.hasOwn(after, "");
-  return (
-    isOtherKind || Object.entries(before).some(([root, text]) => Object.hasOwn(after, root) && after[root] !== text)
-  );
-}
-
-/** Keys of a place that is no longer read. A warning, because its clients may have moved to another place. */
-function otherKeys(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
-  const read = new Set(route.keyFrom.map(sourceName));
-  const left = new Set(inherited.of(route).flatMap(({ keyFrom = [] }) => keyFrom.filter((name) => !read.has(name))));
-  return [...left].map((name) => ({
-    path: `${route.name}.key_from`,
-    message: `no longer takes keys from ${name}, as the gateway that runs does: requests that were sent with such a key are not recognized when they come again`,
-    isCertain: false,
   }));
 }
 
@@ -131,10 +83,6 @@ function unmonitored(route: Route, inherited: InheritedRoutes): readonly Forgett
       isCertain: false,
     },
   ];
-}
-
-function asList(names: readonly string[]): string {
-  return `[${names.map((name) => JSON.stringify(name)).join(", ")}]`;
 }
 
 function asProblem({ path, message }: ConfigProblem): ConfigProblem {
@@ -177,14 +125,6 @@ function leftOut(route: Route, running: readonly RunningLayout[]): readonly Conf
     const message = `lists layout ${layout}, which was left for ${first}, where its later keys are: append ${first}`;
     return [{ path: `${route.name}.previous_shards`, message }];
   });
-}
-
-interface Forgetting extends ConfigProblem {
-  /**
-   * Otherwise it is a warning: a layout with an object for each key may be empty, because nobody can count it, and a narrower scope
-   * may be meant to forget.
-   */
-  readonly isCertain: boolean;
 }
 
 /** A layout that may still hold records has to be listed by each route that used it, or by any if none of them is there. */

@@ -20,6 +20,12 @@ export interface RunningRoute {
   readonly sealed?: boolean;
   /** Which requests are answered before their result. */
   readonly async?: string;
+  /** The key that the origin gets: `client`, `none`, or the name of a step. */
+  readonly forwardKey?: string;
+  /** What follows an attempt whose outcome is unknown. */
+  readonly unknown?: string;
+  /** What tells a retry from a reuse, as one text. */
+  readonly fingerprint?: string;
 }
 
 /** How the operator API names a route. */
@@ -64,8 +70,8 @@ export class InheritedRoutes {
 }
 
 function patterned<T extends { readonly path: string }>(route: T): Patterned<T> {
-  // A queue, which only itself matches.
-  if (route.path.startsWith("queue:")) {
+  // A queue or a group of consumers, which only itself matches.
+  if (/^(?:queue|claims):/.test(route.path)) {
     return { route, patterns: [{ segments: [{ kind: "literal", text: route.path }], tail: false }] };
   }
   const read = parsePathPattern(route.path);

@@ -3,7 +3,7 @@
 
 import type { RouteDraft } from "./cross-checks.ts";
 import { readTables, variablesOf } from "./read-tables.ts";
-import { mergeSettings, resolveRoute } from "./resolve.ts";
+import { mergeSettings, NO_GATEWAY, resolveRoute } from "./resolve.ts";
 import type { ConfigProblem, Consumer } from "./resolved.ts";
 import {
   CONSUMER_DEFAULTS,
@@ -86,11 +86,11 @@ export const CONSUMER_LABEL = "claims:";
 /** Every setting that applies to a group. `written` has no problem. */
 export function resolveConsumer({ name, settings, written }: ConsumerDraft): Consumer {
   const { name: group, token, token_previous: previous, max_lock: maxLockMs } = { ...CONSUMER_DEFAULTS, ...written };
-  const route = resolveRoute(name, CONSUMER_LABEL + group, mergeSettings({}, settings), []);
+  const route = resolveRoute(name, CONSUMER_LABEL + group, mergeSettings({}, settings), NO_GATEWAY);
   return {
     name,
     group,
-    route: { ...route, methods: ["CLAIM"], scope: [], trustForwarded: false },
+    route: { ...route, methods: ["CLAIM"], scope: [] },
     maxLockMs,
     tokens: previous === undefined ? [token] : [token, previous],
   };

@@ -4,7 +4,7 @@
 import type { StatusRule } from "../core/outbox.ts";
 import type { RouteDraft } from "./cross-checks.ts";
 import { readTables, variablesOf } from "./read-tables.ts";
-import { mergeSettings, resolveRoute } from "./resolve.ts";
+import { mergeSettings, NO_GATEWAY, resolveRoute } from "./resolve.ts";
 import { driveOf } from "./settings-async.ts";
 import type { ConfigProblem, Origin, Queue } from "./resolved.ts";
 import { type FullSettings, type Settings } from "./settings.ts";
@@ -94,7 +94,7 @@ export function resolveQueue({ name, settings, written }: QueueDraft, defaults: 
   const merged = mergeForQueue(defaults, settings);
   const { origin, url } = targetOf(merged.origin ?? { kind: "zone" }, to);
   const giveUpAfterMs = { ...GIVE_UP_DEFAULTS, ...giveUp }.after;
-  const route = resolveRoute(name, queueLabel(queue), merged, []);
+  const route = resolveRoute(name, queueLabel(queue), merged, NO_GATEWAY);
   // For messages that an operator releases.
   const policy = { ...route.rules.policy, drive: driveOf({ after: giveUpAfterMs }) };
   const deadLetters = { queue, binding: deadLetter.binding, done: statusRules(done) };
@@ -103,6 +103,7 @@ export function resolveQueue({ name, settings, written }: QueueDraft, defaults: 
     queue,
     route: { ...route, ...NO_REQUEST, origin, keyFrom: key.sources, rules: { ...route.rules, policy, deadLetters } },
     url,
+    target: targetPath(to),
     hasIdAsKey: key.hasIdAsKey,
     scopeParts: scope,
     callHeaders: headers,
@@ -123,7 +124,7 @@ function statusRules(statuses: readonly number[]): readonly StatusRule[] {
 }
 
 /** A message is no request: no method matches, and no host is part of its scope. */
-const NO_REQUEST = { methods: ["QUEUE"], scope: [], trustForwarded: false };
+const NO_REQUEST = { methods: ["QUEUE"], scope: [] };
 
 /** The host under which a binding is called if the configuration names none. It exists nowhere (RFC 6761, section 6.4). */
 const NO_HOST = "https://origin.invalid";
@@ -140,4 +141,10 @@ export function targetOf(origin: Origin, to: string): { readonly origin: Origin;
   const { pathname, search } = new URL(to, NO_HOST);
   const base = origin.kind === "url" ? origin.url : NO_HOST;
   return { origin, url: base + pathname + search };
+}
+
+/** What messages ask for, without what `origin` puts before it: the origin's address is no part of what a request is either. */
+function targetPath(to: string): Queue["target"] {
+  const { pathname, search } = new URL(to, NO_HOST);
+  return { path: pathname, query: search };
 }

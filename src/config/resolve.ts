@@ -28,7 +28,7 @@ import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
 import { noteRuleOf } from "./settings-note.ts";
-import { identityNames, type ScopePart } from "./scope-part.ts";
+import { identityNames, isHostPart, type ScopePart } from "./scope-part.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
 export interface WrittenRoute {
@@ -75,8 +75,7 @@ export function resolveConfig({
     environment: gateway.environment ?? null,
     origin: originOf(defaults),
     routes: routes.map(({ name, path, settings }) => ({
-      ...resolveRoute(name, path, mergeSettings(defaults, settings), identities),
-      trustForwarded,
+      ...resolveRoute(name, path, mergeSettings(defaults, settings), { identities, trustForwarded }),
     })),
     identities,
     queues,
@@ -87,13 +86,19 @@ export function resolveConfig({
   };
 }
 
-/** A route's rules. `identities` are those that its scopes may name. */
+/** What a route's rules take from the whole gateway. `identities` are those that its scopes may name. */
+type OfGateway = Pick<Config, "identities" | "trustForwarded">;
+
+/** For rules that no request has: of messages and claims. */
+export const NO_GATEWAY: OfGateway = { identities: [], trustForwarded: false };
+
+/** A route's rules. */
 export function resolveRoute(
   name: string,
   path: string,
   settings: FullSettings,
-  identities: readonly Identity[],
-): Omit<Route, "trustForwarded"> {
+  { identities, trustForwarded }: OfGateway,
+): Route {
   const keyFormat = { ...KEY_FORMAT_DEFAULTS, ...settings.key_format };
   const origin = originOf(settings);
   const used = identityNames([settings.scope, ...settings.previous_scope]);
@@ -104,8 +109,9 @@ export function resolveRoute(
     methods: settings.methods,
     origin,
     layouts: layoutsOf(settings),
-    scope: scopeOf(settings.scope, origin),
-    previousScopes: settings.previous_scope.map((scope) => scopeOf(scope, origin)),
+    trustForwarded,
+    scope: withHost(settings.scope, origin, trustForwarded),
+    previousScopes: settings.previous_scope.map((scope) => earlierScope(scope, origin, trustForwarded)),
     identities: own,
     key: settings.key,
     keyFrom: settings.graphql ? [...settings.key_from, DIRECTIVE] : settings.key_from,
@@ -233,7 +239,15 @@ export function originOf(settings: Pick<Settings, "origin">): Origin {
  * A binding and the zone's own origin are called under the host that the client named, so two hosts may be two APIs: the same
  * key at another host is another record. A URL as origin is one API, under however many names clients reach the gateway.
  */
-function scopeOf(written: readonly ScopePart[], { kind }: Origin): readonly ScopePart[] {
-  const isNamed = written.some((part) => part.kind === "host");
-  return kind === "url" || isNamed ? written : [...written, { kind: "host" }];
+function withHost(written: readonly ScopePart[], { kind }: Origin, trustForwarded: boolean): readonly ScopePart[] {
+  const host: ScopePart = { kind: trustForwarded ? "forwarded-host" : "host" };
+  if (written.some(isHostPart)) return written.map((part) => (part.kind === "host" ? host : part));
+  return kind === "url" ? written : [...written, host];
+}
+
+/** Says what it means itself where it names a host: settings that decide about the host may have changed since. */
+function earlierScope(written: readonly ScopePart[], origin: Origin, trustForwarded: boolean): readonly ScopePart[] {
+  return written.some(isHostPart)
+    ? written.filter(({ kind }) => kind !== "any-host")
+    : withHost(written, origin, trustForwarded);
 }

@@ -161,6 +161,8 @@ export interface Queue {
   readonly route: Route;
   /** Where its messages are sent. */
   readonly url: string;
+  /** The path and query of `to` as it is written: a part of each message's fingerprint. */
+  readonly target: { readonly path: string; readonly query: string };
   /** Whether a message in which none of the route's sources finds a key has its id as one. */
   readonly hasIdAsKey: boolean;
   /** The values of a message that are part of its scope, besides the queue. */

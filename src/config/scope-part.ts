@@ -14,13 +14,23 @@ export type ScopePart =
   /** One of `[vars.IDENTITIES]`. */
   | { readonly kind: "identity"; readonly name: string }
   | { readonly kind: "ip" }
-  | { readonly kind: "host" };
+  | { readonly kind: "host" }
+  /** The host that the client named as a trusted proxy says it, with that of the request's URL where the origin sees both. */
+  | { readonly kind: "forwarded-host" }
+  /** In an earlier scope, as written: no host was a part of it. Adds no value. */
+  | { readonly kind: "any-host" };
 
 /** How the settings' documentation writes the forms of an entry. */
 export const SCOPE_FORMS =
   'a list of `"identity:NAME"`, `"header:NAME"`, `"cookie:NAME"`, `"host"`, `"ip"`; or `["none"]`';
 
 export const SCOPE_PATTERN = "^(?:header:.+|cookie:.+|identity:.+|host|ip|none)$";
+
+/**
+ * What only an earlier scope may say of the host, because another `origin` or `trust_forwarded` has changed what the host is: that it was no part of
+ * the scope (`any-host`), or what a trusted proxy said.
+ */
+export const PREVIOUS_SCOPE_PATTERN = `${SCOPE_PATTERN.slice(0, -2)}|any-host|forwarded-host)$`;
 
 /** One entry of `scope`; "none" is null. A header's name comes back in lower case, a cookie's as written. */
 export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
@@ -51,6 +61,23 @@ export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
   }
 }
 
+/** A part as it is digested: a host is a host, whoever said it, so that trusting a proxy that repeats the host renames nothing. */
+export function digestedName(part: ScopePart): string {
+  return part.kind === "forwarded-host" ? "host" : scopePartName(part);
+}
+
+/** One entry of a value of `previous_scope`. */
+export function parsePreviousEntry(value: string): Parsed<ScopePart | null> {
+  return value === "forwarded-host" || value === "any-host"
+    ? { ok: true, value: { kind: value } }
+    : parseScopeEntry(value);
+}
+
+/** Whether this part says what the host is to the scope. */
+export function isHostPart({ kind }: ScopePart): boolean {
+  return kind === "host" || kind === "forwarded-host" || kind === "any-host";
+}
+
 /** `scope` as a whole: at least one entry, none twice, "none" (null) only alone; it becomes the empty list. */
 export function parseScope(entries: readonly (ScopePart | null)[]): Parsed<readonly ScopePart[]> {
   const parts = entries.filter((entry) => entry !== null);
@@ -61,6 +88,9 @@ export function parseScope(entries: readonly (ScopePart | null)[]): Parsed<reado
   }
   if (parts.length < entries.length && entries.length > 1) {
     return refuse('"none" must be the only entry: write ["none"], or leave "none" out');
+  }
+  if (parts.filter(isHostPart).length > 1) {
+    return refuse('"host", "forwarded-host" and "any-host" exclude each other: write one of them, once');
   }
   const twice = firstRepeated(parts.map(scopePartName));
   return twice === null ? { ok: true, value: parts } : refuse(`"${twice}" is listed twice: write it once`);
@@ -94,6 +124,8 @@ export function isCredential(part: ScopePart): boolean {
       return CREDENTIAL.test(part.name);
     case "ip":
     case "host":
+    case "forwarded-host":
+    case "any-host":
       return false;
   }
 }

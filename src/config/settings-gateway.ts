@@ -19,7 +19,9 @@ export const gatewayEntries = {
       "Whether `X-Forwarded-Host`, `X-Forwarded-Proto` and `Forwarded` come from a proxy in front of the gateway, and " +
       "reach the origin as they came. If not, the gateway sets them itself.",
     default: false,
-    onChange: "applies at once",
+    onChange:
+      "**names other records** where the scope has the host and a proxy names another than the URL: to `true`, append the old `scope` with " +
+      '`"host"` to `previous_scope`; to `false`, older keys are not found',
   }),
   operator_path: setting(
     v.pipe(

@@ -16,10 +16,18 @@ import {
 } from "./key-source.ts";
 import { choice, defaultsOf, duration, parsed, setting, whole, yesOrNo } from "./setting-kinds.ts";
 import { CHANGES_FINGERPRINTS, fingerprintSchema } from "./settings-fingerprint.ts";
-import { MINUTE_MS } from "./units.ts";
+import { MINUTE_MS, type Parsed } from "./units.ts";
 import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
 import { KEY_RULES } from "./words.ts";
-import { SCOPE_FORMS, type ScopePart, parseScope, parseScopeEntry, SCOPE_PATTERN } from "./scope-part.ts";
+import {
+  parsePreviousEntry,
+  parseScope,
+  parseScopeEntry,
+  PREVIOUS_SCOPE_PATTERN,
+  SCOPE_FORMS,
+  SCOPE_PATTERN,
+  type ScopePart,
+} from "./scope-part.ts";
 
 /** The steps for which keys are made of a route's keys: at its origin, and by the consumers of its events. */
 export interface StepSettings {
@@ -104,14 +112,13 @@ const MAX_PREVIOUS_SCOPES = 4;
 const PREVIOUS_SCOPE_MESSAGE = 'must be a list of earlier values of scope: write [["header:authorization"]]';
 
 /** One value of `scope`. */
-function scope(message: string) {
+function scope(
+  message: string,
+  [pattern, parse]: readonly [string, (entry: string) => Parsed<ScopePart | null>] = [SCOPE_PATTERN, parseScopeEntry],
+) {
   return v.pipe(
     v.array(
-      v.pipe(
-        v.string('must be text: write "header:authorization"'),
-        v.metadata({ pattern: SCOPE_PATTERN }),
-        parsed(parseScopeEntry),
-      ),
+      v.pipe(v.string('must be text: write "header:authorization"'), v.metadata({ pattern }), parsed(parse)),
       message,
     ),
     v.metadata({ minItems: 1 }),
@@ -183,7 +190,7 @@ export const keySettings = {
   }),
   previous_scope: setting(
     v.pipe(
-      v.array(scope(PREVIOUS_SCOPE_MESSAGE), PREVIOUS_SCOPE_MESSAGE),
+      v.array(scope(PREVIOUS_SCOPE_MESSAGE, [PREVIOUS_SCOPE_PATTERN, parsePreviousEntry]), PREVIOUS_SCOPE_MESSAGE),
       v.metadata({ maxItems: MAX_PREVIOUS_SCOPES }),
       v.maxLength(
         MAX_PREVIOUS_SCOPES,
@@ -193,8 +200,10 @@ export const keySettings = {
     {
       description:
         "Earlier values of `scope`, oldest first. Records of these scopes are found as before, and deployments that use " +
-        "one of them find new records. Never list a scope that showed one caller's records to another.",
-      takes: "a list of values of `scope`",
+        "one of them find new records. Never list a scope that showed one caller's records to another. Where the host has changed its part " +
+        '(another `origin` or `trust_forwarded`), an earlier scope says what it was: `"any-host"` no part at all, `"host"` that of the request\'s ' +
+        'URL, `"forwarded-host"` that of a trusted proxy. An entry that says nothing means the part that the host has now.',
+      takes: 'a list of values of `scope`, in which `"any-host"` and `"forwarded-host"` may be too',
       default: [],
       onChange: "applies at once; **records of a scope that is taken out are not found**",
     },
@@ -233,7 +242,9 @@ export const keySettings = {
         'such as `"charge"`, sends `<key>:charge`.',
       takes: '`"client"`, `"none"` or the name of a step',
       default: "client",
-      onChange: "applies to new attempts",
+      onChange:
+        "applies to new attempts; **the next attempt of a key that has failed carries another key at the origin, and acts again** " +
+        '(`unknown = "retry"`): change it when no key waits for its next attempt',
     },
   ),
 };

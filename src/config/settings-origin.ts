@@ -72,7 +72,9 @@ export const originSettings = {
         "binding of this Worker, or a class that this Worker exports.",
       takes: '`"https://api.example.com"`, `{ binding = "API" }` or `{ entrypoint = "Origin" }`',
       otherwise: "the zone's own origin",
-      onChange: "leaves records with the answers that they have",
+      onChange:
+        "leaves records with the answers that they have; further attempts go to the new one. **Between a URL and a binding, a class or the " +
+        'zone\'s own, it names other records**: append the old `scope` to `previous_scope`, from a URL with `"any-host"`, to a URL with `"host"`',
     },
   ),
   shards: setting(shards(), {

@@ -38,7 +38,7 @@ export const settingsEntries = {
     {
       description: "The methods that are protected.",
       default: ["POST", "PATCH"],
-      onChange: "applies at once",
+      onChange: "applies at once; **requests of a method that is taken out are not protected, and retries act again**",
     },
   ),
   ...keySettings,
@@ -75,7 +75,7 @@ export const pathSchema = v.pipe(
       "`/v1/:id{[0-9]+}`, `/v1/:id?`, `/v1/*/items`, or `/v1/*`, which matches `/v1` too.",
     takes: "a path pattern",
     otherwise: "none: every route needs one",
-    onChange: "applies at once",
+    onChange: "applies at once; **requests that no route matches any more are not protected, and retries act again**",
   }),
   parsed((path: string) => {
     const patterns = parsePathPattern(path);

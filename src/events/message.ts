@@ -147,7 +147,7 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
   const [names, fingerprint, noted] = await Promise.all([
     namesIn(own),
     fingerprintRequest(
-      { method: "POST", path: pathname, query: search, headers: [] },
+      { method: "POST", ...queue.target, headers: [] },
       body.bytes,
       comparisonOf(route.fingerprint, type),
     ),

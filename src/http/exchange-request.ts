@@ -15,7 +15,7 @@ import { lastEventId } from "./event-stream.ts";
 import { type Comparison, comparedHeaders, comparisonOf } from "./comparison.ts";
 import { comparedQuery } from "./compared-query.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
-import { hostForScope } from "./host.ts";
+import { forwardedHost, requestedHost } from "./host.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
 import type { NamedElder } from "./hops.ts";
 import type { Identities } from "./identity.ts";
@@ -221,12 +221,12 @@ export function readScopes(
   { headers, url, route }: Pick<ExchangeIntent, "headers" | "url" | "route">,
   proofs: Proofs,
 ): ReadScopes | { readonly problem: ClientProblem } {
-  const host = hostForScope(url, headers, route);
-  const scope = readScope(headers, host, route.scope, proofs);
+  const [host, seen] = [requestedHost(url), forwardedHost(url, headers, route)];
+  const scope = readScope(headers, host, route.scope, proofs, seen);
   if ("problem" in scope) return scope;
   const olderScopes: ScopeValues[] = [];
   for (const parts of route.previousScopes) {
-    const older = readScope(headers, host, parts, proofs);
+    const older = readScope(headers, host, parts, proofs, seen);
     if ("values" in older) olderScopes.push(older.values);
     else if (older.problem.code === "identity-unavailable") return older;
   }

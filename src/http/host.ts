@@ -61,11 +61,31 @@ export function forwardedFor(url: URL, headers: HeadersView, trusts: boolean): F
 }
 
 /**
- * The host that separates callers (`scope = ["host"]`): the one that the origin sees. An origin with a URL sees it only in
- * `X-Forwarded-Host`. A binding and the zone's own origin also see the host of the request's URL, so both count there.
+ * The host of the request's URL, as it separates callers (`scope = ["host"]`): the same whether it ends with the root's dot or names the
+ * port that its scheme implies.
  */
-export function hostForScope(url: URL, headers: HeadersView, { origin, trustForwarded }: Route): string {
-  const forwarded = trustForwarded ? headers.get(HOST) : null;
-  if (forwarded === null || forwarded === url.host) return url.host;
-  return origin.kind === "url" ? forwarded : `${url.host} ${forwarded}`;
+export function requestedHost(url: URL): string {
+  return plainHost(url.host);
+}
+
+/**
+ * The host that the origin sees where a proxy in front is trusted. An origin with a URL sees it only in `X-Forwarded-Host`. A binding and
+ * the zone's own origin also see the host of the request's URL, so both count there.
+ */
+export function forwardedHost(url: URL, headers: HeadersView, { origin, trustForwarded }: Route): string {
+  const requested = requestedHost(url);
+  const sent = trustForwarded ? (headers.get(HOST) ?? "") : "";
+  // Several proxies make a list.
+  const forwarded = sent.split(",").map(plainHost).join(", ");
+  if (forwarded === "" || forwarded === requested) return requested;
+  return origin.kind === "url" ? forwarded : `${requested} ${forwarded}`;
+}
+
+/** Two spellings of one host are one caller's: a retry that comes by another proxy must not act again. */
+function plainHost(text: string): string {
+  return text
+    .trim()
+    .toLowerCase()
+    .replace(/:(?:80|443)?$/, "")
+    .replace(/\.(?=$|:)/, "");
 }

@@ -3,7 +3,7 @@
 // is a value of its own, so all anonymous callers share one scope, and no caller with a credential is in it. A part that is
 // ambiguous is refused, never treated as missing.
 
-import { type ScopePart, scopePartName } from "../config/scope-part.ts";
+import { digestedName, type ScopePart } from "../config/scope-part.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import { canonicalAddress, CLIENT_ADDRESS } from "./client-address.ts";
 import type { HeadersView } from "./headers.ts";
@@ -24,7 +24,7 @@ export type Proof = { readonly value: string | null } | { readonly problem: Clie
 export const NO_PROOFS: Proofs = new Map();
 
 /**
- * `host` is the host that the origin sees (see `hostForScope`). Each part's name is a value too, so that a cookie and a header
+ * `host` is that of the request, `seen` that which the origin sees where a proxy is trusted (host.ts). Each part's name is a value too, so that a cookie and a header
  * with the same value differ.
  */
 export function readScope(
@@ -32,10 +32,11 @@ export function readScope(
   host: string,
   parts: readonly ScopePart[],
   proofs: Proofs = NO_PROOFS,
+  seen = host,
 ): Scope {
   const values: (string | null)[] = [];
   for (const part of parts) {
-    const name = scopePartName(part);
+    const name = digestedName(part);
     if (part.kind === "identity") {
       const proof = proofs.get(part.name) ?? UNPROVED;
       if ("problem" in proof) return proof;
@@ -47,7 +48,7 @@ export function readScope(
         `The cookies, one of which identifies the caller, have more than ${MAX_COOKIE_LENGTH} characters.`,
       );
     }
-    const value = readPart(headers, host, part);
+    const value = readPart(headers, part.kind === "forwarded-host" ? seen : host, part);
     if (value === AMBIGUOUS) {
       return invalid(
         `The cookie ${name.slice("cookie:".length)}, which identifies the caller, is ambiguous: send one Cookie line, with "; " between cookies and "name=value" for each.`,
@@ -88,7 +89,10 @@ function readPart(
       return address === null ? null : canonicalAddress(address);
     }
     case "host":
+    case "forwarded-host":
       return host;
+    case "any-host":
+      return null;
   }
 }
 

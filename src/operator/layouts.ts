@@ -5,6 +5,7 @@ import { identityRoots } from "../config/identity.ts";
 import { sourceName } from "../config/key-source.ts";
 import { layoutTitle, shardCount } from "../config/layout.ts";
 import type { Route } from "../config/resolved.ts";
+import { forwardKeyName } from "../config/values.ts";
 import { scopeNames } from "../config/scope-part.ts";
 import { type EpochMs, epochMs } from "../core/units.ts";
 import type { Counts } from "../shard/operator-calls.ts";
@@ -163,7 +164,7 @@ function latestOf(one: EpochMs | null, other: EpochMs | null): EpochMs | null {
 
 /** The routes as operators see them. */
 export function routeViews(routes: readonly Route[]): LayoutsView["routes"] {
-  return routes.map(({ path, methods, scope, identities, keyFrom, sealed, async }) => ({
+  return routes.map(({ path, methods, scope, identities, keyFrom, sealed, async, forwardKey, fingerprint, rules }) => ({
     path,
     methods,
     scope: scopeNames(scope),
@@ -173,5 +174,8 @@ export function routeViews(routes: readonly Route[]): LayoutsView["routes"] {
     keyFrom: keyFrom.map(sourceName),
     sealed: sealed === true,
     async,
+    forwardKey: forwardKeyName(forwardKey),
+    unknown: rules.policy.unknown,
+    fingerprint: JSON.stringify(fingerprint),
   }));
 }

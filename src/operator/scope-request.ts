@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import type { Route } from "../config/resolved.ts";
-import { scopeNames, scopePartName } from "../config/scope-part.ts";
+import { digestedName, scopeNames } from "../config/scope-part.ts";
 import { canonicalAddress } from "../http/client-address.ts";
 import type { ScopeValues } from "../http/scope.ts";
 import type { Parsed } from "./list-request.ts";
@@ -54,7 +54,7 @@ function scopesOf(routes: readonly Route[]): readonly Route["scope"][] {
  */
 export function fittingScopes(routes: readonly Route[], given: ScopeForgetting["scope"]): readonly ScopeValues[] {
   return scopesOf(routes).flatMap((scope) => {
-    const names = scope.map(scopePartName);
+    const names = scope.map(digestedName);
     const isComplete = names.length > 0 && names.every((name) => given.has(name));
     const isExact = [...given.keys()].every((name) => name === HOST || names.includes(name));
     return isComplete && isExact ? [names.flatMap((name) => [name, given.get(name) ?? null])] : [];
@@ -65,7 +65,7 @@ export function fittingScopes(routes: readonly Route[], given: ScopeForgetting["
 export function namedScopes(routes: readonly Route[]): readonly (readonly string[])[] {
   return scopesOf(routes)
     .filter((scope) => scope.length > 0)
-    .map(scopeNames);
+    .map((scope) => scope.map(digestedName));
 }
 
 /** What to write, if no scope has the given parts. */

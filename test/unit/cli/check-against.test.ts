@@ -31,7 +31,7 @@ function routesOf(...settings: readonly object[]): readonly Route[] {
 }
 
 function running(shards: number | string, changes: Partial<Running> = {}): Running {
-  const none = { jurisdiction: null, next: [], elders: [], objects: 64, mayGo: false, reason: "Held." };
+  const none = { jurisdiction: null, next: [], elders: [], objects: 64, mayGo: false, reason: "Held.", failed: 0 };
   return { layout: String(shards), shards, left: null, routes: ["POST PATCH /pay"], ...none, ...changes };
 }
 
@@ -379,4 +379,47 @@ it("what it says to write instead of a layout that was left is not refused in tu
     expect(parseShards(value)).toMatchObject({ ok: true });
     expect([shards, ...left].map(String)).not.toContain(String(value));
   }
+});
+
+describe("what names a record by the host, and what the origin's key is", () => {
+  const auth = "header:authorization";
+
+  it("is compared when an origin becomes a binding or a URL again", () => {
+    expect(messages(compareToPay({ origin: { entrypoint: "Api" } }, { scope: [auth] }))).toEqual([
+      'ROUTES[0].previous_scope: forgets the keys of scope = ["header:authorization"], which is in force: write previous_scope = [["header:authorization", "any-host"]], unless the older scope showed one caller\'s answers to another',
+    ]);
+    const settled = { origin: { entrypoint: "Api" }, previous_scope: [[auth, "any-host"]] };
+    expect(compareToPay(settled, { scope: [auth] })).toEqual(FINE);
+    expect(messages(compareToPay({}, { scope: [auth, "host"] }))).toEqual([
+      expect.stringContaining('write previous_scope = [["header:authorization", "host"]]'),
+    ]);
+    expect(compareToPay({ previous_scope: [[auth, "host"]] }, { scope: [auth, "host"] })).toEqual(FINE);
+  });
+
+  it("is compared when a proxy is no longer trusted", () => {
+    expect(messages(compareToPay({ scope: [auth, "host"] }, { scope: [auth, "forwarded-host"] }))).toEqual([
+      expect.stringMatching(/^IDEMPOTENCY\.trust_forwarded: .* write trust_forwarded = true until/),
+    ]);
+  });
+
+  it("is compared where a next attempt would carry another key", () => {
+    const pay = { path: "/pay", methods: ["POST"], scope: [auth], forwardKey: "client", unknown: "retry" };
+    const routes = routesOf({ path: "/pay", methods: ["POST"], unknown: "retry", forward_key: "charge" });
+    const ofFailed = (failed: number): Comparison =>
+      compareLayouts(routes, [running(64, { routes: ["POST /pay"], failed })], [pay]);
+    expect(messages(ofFailed(3))).toEqual([
+      expect.stringMatching(/^ROUTES\[0\]\.forward_key: .*3 keys whose attempt has failed/),
+    ]);
+    expect(ofFailed(0).problems).toEqual([]);
+    expect(ofFailed(0).warnings).toHaveLength(1);
+    expect(compareLayouts(routes, [running(64, { routes: ["POST /pay"] })], [{ ...pay, unknown: "hold" }])).toEqual(
+      FINE,
+    );
+  });
+
+  it("and what is compared of a request is told of", () => {
+    const { problems, warnings } = compareToPay({ fingerprint: { body: "json" } }, { fingerprint: "{}" });
+    expect(problems).toEqual([]);
+    expect(warnings.map(({ path }) => path)).toEqual(["ROUTES[0].fingerprint"]);
+  });
 });

@@ -1,0 +1,159 @@
+// What makes a request of before another one: its record's name (scope, identities, places of keys), its fingerprint, and the key by which the
+// origin knows it. Compares a route with those of the running gateway whose requests it takes over. Pure.
+
+import { type IdentityRoots, identityRoots } from "../config/identity.ts";
+import { sourceName } from "../config/key-source.ts";
+import type { ConfigProblem, Route } from "../config/resolved.ts";
+import { scopeNames } from "../config/scope-part.ts";
+import { forwardKeyName } from "../config/values.ts";
+import { type InheritedRoutes, routeText } from "./inherited-routes.ts";
+import type { LayoutState } from "./operator-client.ts";
+
+export interface Forgetting extends ConfigProblem {
+  /**
+   * Otherwise it is a warning: a layout with an object for each key may be empty, because nobody can count it, and a narrower scope
+   * may be meant to forget.
+   */
+  readonly isCertain: boolean;
+}
+
+type CountedLayout = Pick<LayoutState, "routes" | "failed">;
+
+export function renaming(
+  route: Route,
+  inherited: InheritedRoutes,
+  running: readonly CountedLayout[],
+): readonly Forgetting[] {
+  return [
+    ...otherScopes(route, inherited),
+    ...otherCallers(route, inherited),
+    ...otherKeys(route, inherited),
+    ...otherForwardedKeys(route, inherited, running),
+    ...otherFingerprints(route, inherited),
+  ];
+}
+
+/** Another scope gives records other names. A narrower one may be meant to forget: see `previous_scope`. */
+function otherScopes(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+  const known = [...route.previousScopes, route.scope].map(scopeNames);
+  const texts = new Set(known.map(asList));
+  const strange = new Map(
+    inherited
+      .of(route)
+      .filter(({ scope }) => !texts.has(asList(scope)))
+      .map(({ scope }) => [asList(scope), scope]),
+  );
+  return [...strange.values()].map((scope) => {
+    if (scope.includes("forwarded-host") && !route.trustForwarded) return untrusted(route, scope);
+    const isNarrower =
+      asList(scope) === asList(["none"]) || scope.every((part) => scopeNames(route.scope).includes(part));
+    // Where the host alone has changed its part, nothing was meant to be forgotten.
+    const isHostOnly = asList(withoutHost(scope)) === asList(withoutHost(scopeNames(route.scope)));
+    const earlier = [...route.previousScopes.map(scopeNames), scope].map((names) => asWritten(names, route));
+    const remedy = `previous_scope = [${earlier.map(asList).join(", ")}]`;
+    const unless = isNarrower ? ", unless the older scope showed one caller's answers to another" : "";
+    return {
+      path: `${route.name}.previous_scope`,
+      message: `forgets the keys of scope = ${asList(scope)}, which is in force: write ${remedy}${unless}`,
+      isCertain: !isNarrower || isHostOnly,
+    };
+  });
+}
+
+const HOSTS: ReadonlySet<string> = new Set(["host", "forwarded-host"]);
+
+function withoutHost(names: readonly string[]): readonly string[] {
+  const others = names.filter((name) => !HOSTS.has(name));
+  return others.length === 0 ? ["none"] : others;
+}
+
+/** An earlier scope as `previous_scope` has to write it: where the route's own has the host, one without it says so. */
+function asWritten(names: readonly string[], { scope }: Route): readonly string[] {
+  const isHosted = scopeNames(scope).some((name) => HOSTS.has(name));
+  if (!isHosted || names.some((name) => HOSTS.has(name))) return names;
+  return [...names.filter((name) => name !== "none"), "any-host"];
+}
+
+/** What proxies said of hosts cannot be read any more, because then every client could say it. */
+function untrusted(route: Route, scope: readonly string[]): Forgetting {
+  return {
+    path: "IDEMPOTENCY.trust_forwarded",
+    message: `forgets the keys of scope = ${asList(scope)} in ${routeText(route)}, which is in force: write trust_forwarded = true until the longest retention has passed since the last request through that proxy`,
+    isCertain: true,
+  };
+}
+
+/** A second attempt with another key is another operation for an origin that knows keys. */
+function otherForwardedKeys(
+  route: Route,
+  inherited: InheritedRoutes,
+  running: readonly CountedLayout[],
+): readonly Forgetting[] {
+  const name = forwardKeyName(route.forwardKey);
+  const before = inherited
+    .of(route)
+    .filter(({ forwardKey = name, unknown }) => forwardKey !== name && unknown === "retry");
+  const [other] = before;
+  if (other === undefined) return [];
+  const texts = new Set(before.map(routeText));
+  const failed = running
+    .filter(({ routes }) => routes.some((text) => texts.has(text)))
+    .reduce((sum, layout) => sum + layout.failed, 0);
+  const state = failed === 0 ? "a key whose attempt fails until then" : `${failed} keys whose attempt has failed`;
+  return [
+    {
+      path: `${route.name}.forward_key`,
+      message: `gives the origin another key than "${other.forwardKey}", which is in force: the next attempt of ${state} is another operation for it, and acts again. Write it when no key of the route waits for its next attempt`,
+      isCertain: failed > 0,
+    },
+  ];
+}
+
+/** Nothing acts twice, but retries of older keys get 422. */
+function otherFingerprints(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+  const text = JSON.stringify(route.fingerprint);
+  if (inherited.of(route).every(({ fingerprint = text }) => fingerprint === text)) return [];
+  return [
+    {
+      path: `${route.name}.fingerprint`,
+      message:
+        "compares requests in another way than the gateway that runs: retries of older keys look like reuse and get key-reused, as dead letters too",
+      isCertain: false,
+    },
+  ];
+}
+
+/** An identity that takes callers' names from elsewhere makes other records, although the scope reads the same. */
+function otherCallers(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+  const running = inherited.of(route).map(({ identities = {} }) => identities);
+  return route.identities
+    .filter((identity) => running.some((ones) => isRenaming(ones[identity.name] ?? {}, identityRoots(identity))))
+    .map(({ name }) => ({
+      path: `IDENTITIES.${name}`,
+      message: `gives callers other names than the identity "${name}" that is in force, so their keys are forgotten: leave it as it is, write the new one under another name, and previous_scope = [["identity:${name}"]] in ${route.name}`,
+      isCertain: true,
+    }));
+}
+
+/** A caller of an issuer that is no longer trusted is refused, which forgets nothing by itself. */
+function isRenaming(before: IdentityRoots, after: IdentityRoots): boolean {
+  const isOtherKind = Object.keys(before).length > 0 && Object.hasOwn(before, "") !== Object.hasOwn(after, "");
+  return (
+    isOtherKind || Object.entries(before).some(([root, text]) => Object.hasOwn(after, root) && after[root] !== text)
+  );
+}
+
+/** Keys of a place that is no longer read. A warning, because its clients may have moved to another place. */
+function otherKeys(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+  const read = new Set(route.keyFrom.map(sourceName));
+  const left = new Set(inherited.of(route).flatMap(({ keyFrom = [] }) => keyFrom.filter((name) => !read.has(name))));
+  return [...left].map((name) => ({
+    path: `${route.name}.key_from`,
+    message: `no longer takes keys from ${name}, as the gateway that runs does: requests that were sent with such a key are not recognized when they come again`,
+    isCertain: false,
+  }));
+}
+
+function asList(names: readonly string[]): string {
+  return `[${names.map((name) => JSON.stringify(name)).join(", ")}]`;
+}
