@@ -6,6 +6,7 @@ import type { Config, ConfigProblem } from "./config/resolved.ts";
 import type { Problem } from "./core/problem.ts";
 import { preflightResponse, readable } from "./http/cors.ts";
 import { isHost } from "./http/host.ts";
+import { inertAnswer } from "./http/inert-answer.ts";
 import { type ExchangeIntent, hostOf, type Intent, intentReader, type SearchIntent } from "./http/intent.ts";
 import { operatorPathMatcher } from "./http/operator-path.ts";
 import { answerMonitor } from "./http/monitor.ts";
@@ -77,7 +78,7 @@ export function createApp(
         if (!isForThisProcess(request.headers)) return forPage(intent, refuse({ code: "store-unavailable" }));
         return answerMonitor(intent, ports)
           .catch(refuseAfterBug)
-          .then((answer) => forPage(intent, answer));
+          .then((answer) => forPage(intent, inertAnswer(answer, intent.headers)));
       case "exchange":
       case "search":
         if (!isForThisProcess(request.headers)) {

@@ -4,8 +4,8 @@
 export type OperatorProblem =
   /** No token, or a wrong one. */
   | { readonly code: "operator-unauthorized" }
-  /** A reader, or an operator whose browser was made to send the request by another site. */
-  | { readonly code: "operator-forbidden"; readonly why: "reader" | "cross-site" }
+  /** A reader, or an operator by Access whose browser may have been made to send the request by some page. */
+  | { readonly code: "operator-forbidden"; readonly why: "reader" | "browser" }
   /** Too many wrong tokens from one address. */
   | { readonly code: "operator-throttled"; readonly retryAfterMs: number }
   | { readonly code: "operator-request-invalid"; readonly reason: string }
@@ -48,8 +48,8 @@ export function describeOperatorProblem(problem: OperatorProblem): Description {
           )
         : final(
             403,
-            "Request of another site",
-            "Who is let in by Access changes nothing by a request that another site may have made the browser send. Send it from this site, or without a browser as application/json.",
+            "Sent by a page",
+            "A browser sends what any page of this host makes it send, with the operator's proof from Access. Use the console, or send the request without a browser: a change as application/json.",
           );
     case "operator-throttled":
       return {

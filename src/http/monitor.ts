@@ -6,6 +6,7 @@ import type { Problem } from "../core/problem.ts";
 import { durationMs } from "../core/units.ts";
 import { named, namerOf, readScopes } from "./exchange-request.ts";
 import type { Identities } from "./identity.ts";
+import { isLoadedIntoPage } from "./inert-answer.ts";
 import type { MonitorIntent } from "./intent.ts";
 import { formatProblem } from "./key.ts";
 import { writeKey } from "./key-text.ts";
@@ -36,11 +37,18 @@ const PRINT = new RegExp(`^[0-9a-f]{${PRINT_DIGITS}}$`);
 
 const NOT_FOUND: Problem = { code: "monitor-not-found" };
 
+const NO_DATA: Problem = {
+  code: "request-invalid",
+  reason: "A page reads this address with fetch(): it is no script, image, style sheet or frame.",
+};
+
+/** Its answer is to be made inert (inert-answer.ts). */
 export async function answerMonitor(
   intent: MonitorIntent,
   { identities, askMonitor }: MonitorPorts,
 ): Promise<Response> {
   const { request, headers, route, asked } = intent;
+  if (isLoadedIntoPage(headers)) return problemResponse(NO_DATA, null);
   const { key, print } = asked;
   const reason = formatProblem(key, 'The parameter "key"', route.keyFormat);
   if (reason !== null) return problemResponse({ code: "key-invalid", reason }, null);

@@ -226,9 +226,11 @@ function idOf(context: Context<Variables>): ReturnType<typeof recordId> {
   return recordId(context.req.param("id") ?? "");
 }
 
-/** No cache may store an answer, and no browser may guess its type. */
+/** No cache may store an answer, no browser may guess its type, and no other page of this host may read it in a window or a frame. */
 function guarded(response: Response): Response {
   response.headers.set("Cache-Control", "no-store");
   response.headers.set("X-Content-Type-Options", "nosniff");
+  response.headers.set("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'");
+  response.headers.set("Cross-Origin-Resource-Policy", "same-origin");
   return response;
 }

@@ -147,11 +147,7 @@ export class Monitors {
     for (const id of this.#names(question)) {
       const follower = { id, print, policy: rules.policy, monitor, waitMs, isPreferred: false, head };
       const answer = cancel ? this.#cancel(follower) : (await this.follow(follower, caller))?.response;
-      if (answer === undefined) continue;
-      const { headers } = answer;
-      // A retry is not cached, because it is no GET; its answer here would be.
-      headers.set("Cache-Control", "no-store");
-      return answer;
+      if (answer !== undefined) return answer;
     }
     const { next } = this.#shared.ledger.seal;
     const body = JSON.stringify({ next: next === null ? null : JSON.parse(next) });

@@ -7,6 +7,7 @@ import type { OperatorProblem } from "../../core/operator-problem.ts";
 import type { Problem } from "../../core/problem.ts";
 import { CLIENT_ADDRESS } from "../../http/client-address.ts";
 import type { JwtProver } from "../../http/identity-jwt.ts";
+import { isBrowsers, opensPage } from "./browser.ts";
 import { bearerToken, type Key, TokenAuth } from "../../http/token-auth.ts";
 
 /** An operator who asks for something. */
@@ -45,10 +46,17 @@ export class OperatorAuth {
     this.#prover = prover;
   }
 
-  /** For a request to the API. A token that is given decides, whatever Access says. */
+  /**
+   * For a request to the API. A token that is given decides, whatever Access says. A browser adds an assertion to whatever any page on this
+   * host asks for, so by Access it may open an answer in a window, and no script may read one.
+   */
   async admit(headers: Headers, now: number): Promise<Admission> {
     const authorization = headers.get("authorization");
     const byAccess = authorization === null ? await this.admitByAccess(headers) : null;
+    if (byAccess?.kind === "admitted" && isBrowsers(headers) && !opensPage(headers)) {
+      this.refused.forbidden += 1;
+      return { kind: "refused", problem: { code: "operator-forbidden", why: "browser" } };
+    }
     return byAccess ?? this.admitToken(bearerToken(authorization), addressOf(headers), now);
   }
 
@@ -89,9 +97,9 @@ export class OperatorAuth {
   /** Why this operator may not change anything with this request, nor read a body; `null`: he may. */
   forbids({ role, via }: Actor, request: Request): OperatorProblem | null {
     const isAdmin = role === "admin";
-    if (isAdmin && (via === "token" || isOfThisSite(request))) return null;
+    if (isAdmin && (via === "token" || isMeant(request))) return null;
     this.refused.forbidden += 1;
-    return { code: "operator-forbidden", why: isAdmin ? "cross-site" : "reader" };
+    return { code: "operator-forbidden", why: isAdmin ? "browser" : "reader" };
   }
 }
 
@@ -105,18 +113,16 @@ export function addressOf(headers: Headers): string {
 }
 
 /**
- * Whether a page of this site has sent the request, or no browser at all. A browser sends an operator's assertion along with requests of
- * any site, so a change by it needs this. Browsers say where a request comes from (Fetch Metadata), older ones send `Origin` with a
- * POST; and to send JSON to another site they ask it first, which nothing here allows.
+ * Whether the holder of the request's assertion means it: a browser sends the assertion along with whatever a page asks for. So a browser
+ * changes nothing here (the console has forms for that, with a token), and reads a body only at an address that somebody has typed.
+ * Browsers say where a request comes from; older ones send `Origin` with a POST, and to send JSON to another site they ask it first, which
+ * nothing here allows.
  */
-export function isOfThisSite(request: Request): boolean {
-  const { headers, method } = request;
+function isMeant({ headers, method }: Request): boolean {
   const isRead = method === "GET" || method === "HEAD";
-  const site = headers.get("sec-fetch-site");
-  if (site !== null) return site === "same-origin" || (isRead && site === "none");
-  const origin = headers.get("origin");
-  if (origin !== null) return URL.parse(origin)?.host === new URL(request.url).host;
-  return isRead || /^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "");
+  if (isBrowsers(headers)) return isRead && headers.get("sec-fetch-site") === "none";
+  if (isRead) return true;
+  return !headers.has("origin") && /^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "");
 }
 
 /** In lower case; only ASCII, because other alphabets have letters that become ASCII ones. */

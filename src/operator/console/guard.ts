@@ -1,6 +1,10 @@
-// Without a session, or an assertion of Access, nothing is shown. After signing in, people come back to the page that they asked for.
+// Without a session, or an assertion of Access, nothing is shown. After signing in, people come back to the page that they asked for. With
+// one, only a window is shown a page, or the console's own script, which knows the form token of the page that it refreshes: to a browser, every
+// page of this host is the console's own, and one whose script can read a form can send it.
 
 import { createMiddleware } from "hono/factory";
+import { timingSafeEqual } from "hono/utils/buffer";
+import { isBrowsers, opensPage } from "../access/browser.ts";
 import { type Actor, addressOf, assertionOf } from "../access/auth.ts";
 import { formTokenOf, readSession } from "./session.ts";
 import { sessionCookie } from "./session-cookie.ts";
@@ -16,7 +20,8 @@ export function guard(paths: Paths, ports: ConsolePorts) {
   return createMiddleware<Signed>(async (c, proceed) => {
     const now = Date.now();
     const { headers } = c.req.raw;
-    const show = (actor: Actor, formToken: string): Promise<void> => {
+    const show = async (actor: Actor, formToken: string): Promise<Response | void> => {
+      if (!(await isShown(headers, formToken))) return c.text(NOT_SHOWN, 403);
       const viewer: Viewer = { actor, formToken };
       c.set("view", {
         site: siteOf(c.req.raw, ports),
@@ -43,4 +48,16 @@ export function guard(paths: Paths, ports: ConsolePorts) {
     const { name, role, formToken } = session;
     return show({ name, role, via: "token", address: addressOf(headers) }, formToken);
   });
+}
+
+const NOT_SHOWN =
+  "The console is shown in a window of its own, and never to a script or a frame of another page. If this is a window, a service worker of " +
+  "this host has asked for it: give operators a host of their own (operator_hostname).";
+
+/** The console's script sends the form token here. */
+const PAGE_TOKEN = "onceway-page";
+
+async function isShown(headers: Headers, formToken: string): Promise<boolean> {
+  if (!isBrowsers(headers) || opensPage(headers)) return true;
+  return timingSafeEqual(headers.get(PAGE_TOKEN) ?? "", formToken);
 }

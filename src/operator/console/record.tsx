@@ -7,7 +7,7 @@ import type { ResponseView } from "../record-schema.ts";
 import { ChangeForms, type Draft } from "./change-forms.tsx";
 import { CopyButton } from "./copyable.tsx";
 import type { Example } from "../example-response.ts";
-import { Page } from "./page.tsx";
+import { FormToken, Page } from "./page.tsx";
 import { RecordFacts } from "./record-facts.tsx";
 import { size } from "./shards.tsx";
 import { State } from "./state.tsx";
@@ -74,9 +74,10 @@ export function RecordPage({ view, record, draft, example }: RecordPageProps) {
             <div class="head">
               <h2>Response</h2>
               {record.response !== null && view.viewer.actor.role === "admin" ? (
-                <a class="small" href={view.paths.body(record.id)} download>
-                  Body, {size(record.response.sizeBytes)}
-                </a>
+                <form method="post" action={view.paths.body(record.id)}>
+                  <FormToken view={view} />
+                  <button class="quiet">Download body, {size(record.response.sizeBytes)}</button>
+                </form>
               ) : null}
             </div>
             {record.response === null ? (

@@ -42,14 +42,22 @@ interface Sent {
   readonly body?: string;
 }
 
+/** Over a raw socket: `fetch` would set `Sec-Fetch-Mode` itself. */
 async function send(path: string, jwt: string, { headers = {}, method = "GET", body }: Sent = {}) {
-  const response = await fetch(`${scene.gateway.url}${BASE}${path}`, {
+  const own = { "Cf-Access-Jwt-Assertion": jwt, "Cf-Connecting-Ip": "203.0.113.5" };
+  const type = body === undefined ? {} : { "Content-Type": "text/plain" };
+  const response = await scene.send({
     method,
-    redirect: "manual",
-    headers: { "cf-access-jwt-assertion": jwt, "cf-connecting-ip": "203.0.113.5", ...headers },
-    ...(body === undefined ? {} : { body }),
+    path: BASE + path,
+    headers: Object.entries({ ...own, ...type, ...headers }),
+    body: body ?? null,
   });
-  return { status: response.status, headers: response.headers, text: await response.text() };
+  const { status } = response;
+  return {
+    status,
+    headers: new Headers(response.headers.map(([name, value]) => [name, value])),
+    text: response.body.toString(),
+  };
 }
 
 async function unknownRecord(): Promise<string> {
@@ -61,6 +69,8 @@ async function unknownRecord(): Promise<string> {
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 const REASON = JSON.stringify({ reason: "seen" });
+/** What a browser says of a page of this host that it opens in a window. */
+const WINDOW = { "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document" };
 
 describe("an assertion of Access", () => {
   it("makes an operator, by the e-mail address in any case, and the log names it", async () => {
@@ -136,6 +146,10 @@ describe("a change by Access", () => {
     ["another site", { "Sec-Fetch-Site": "cross-site", ...JSON_TYPE }],
     ["another host of this site", { "Sec-Fetch-Site": "same-site", ...JSON_TYPE }],
     ["an address that somebody typed", { "Sec-Fetch-Site": "none", ...JSON_TYPE }],
+    // The origin may serve a page on this host.
+    ["a script on this host", { "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", ...JSON_TYPE }],
+    ["a form on this host", { ...WINDOW, "Content-Type": "text/plain" }],
+    ["this host, in a browser without Fetch Metadata", { Origin: "http://127.0.0.1", ...JSON_TYPE }],
     ["another origin, in a browser without Fetch Metadata", { Origin: "https://evil.example", ...JSON_TYPE }],
     ["a sandboxed page", { Origin: "null", ...JSON_TYPE }],
     ["a form, in a browser that says nothing", { "Content-Type": "text/plain" }],
@@ -150,25 +164,35 @@ describe("a change by Access", () => {
     expect((await send("/audit?limit=500", jwt)).text).not.toContain(id);
   });
 
-  it("is made from this site", async () => {
-    const jwt = await assertion("ann@example.com");
-    for (const headers of [{ "Sec-Fetch-Site": "same-origin" }, { Origin: scene.gateway.url }]) {
-      const id = await unknownRecord();
-      expect((await send(`/records/${id}/release`, jwt, { method: "POST", body: REASON, headers })).status).toBe(200);
-    }
-  });
-
-  it("does not read a body for another site", async () => {
-    const key = freshKey();
-    await scene.send({ path: HOLD, key });
-    const jwt = await assertion("ann@example.com");
-    const { text } = await send(`/records?key=${key}`, jwt);
-    const [id = ""] = /[0-9a-f]{64}/.exec(text) ?? [];
-    const headers = { "Sec-Fetch-Site": "cross-site" };
-    expect((await send(`/records/${id}/body`, jwt, { headers })).status).toBe(403);
-    expect((await send(`/console/records/${id}/body`, jwt, { headers })).status).toBe(404);
-    expect((await send(`/records/${id}/body`, jwt)).status).toBe(200);
-  });
+  it.each(["same-origin", "same-site", "cross-site"])(
+    "reads no body for a %s page, and shows nothing to its scripts",
+    async (site) => {
+      const key = freshKey();
+      await scene.send({ path: HOLD, key });
+      const jwt = await assertion("ann@example.com");
+      const { text } = await send(`/records?key=${key}`, jwt);
+      const [id = ""] = /[0-9a-f]{64}/.exec(text) ?? [];
+      const loads = [
+        { "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image" },
+        { "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty" },
+        { "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe" },
+      ];
+      for (const load of loads) {
+        const headers = { "Sec-Fetch-Site": site, ...load };
+        for (const path of [`/records/${id}/body`, `/records/${id}`, `/console/records/${id}`, ""]) {
+          expect((await send(path, jwt, { headers })).status).toBe(403);
+        }
+      }
+      const link = { ...WINDOW, "Sec-Fetch-Site": site };
+      expect((await send(`/records/${id}/body`, jwt, { headers: link })).status).toBe(403);
+      expect((await send(`/records/${id}`, jwt, { headers: link })).status).toBe(200);
+      expect((await send("/audit?action=read-body&limit=500", jwt)).text).not.toContain(id);
+      expect(
+        (await send(`/records/${id}/body`, jwt, { headers: { ...WINDOW, "Sec-Fetch-Site": "none" } })).status,
+      ).toBe(200);
+      expect((await send(`/records/${id}/body`, jwt)).status).toBe(200);
+    },
+  );
 });
 
 describe("the console behind Access", () => {
@@ -182,7 +206,7 @@ describe("the console behind Access", () => {
     expect(text).toContain("ann@example.com");
     const token = /name="token" value="([0-9a-f]+)"/.exec(text)?.[1] ?? "";
     const body = new URLSearchParams({ reason: "seen", confirmed: "yes", token }).toString();
-    const own = { ...FORM, "Sec-Fetch-Site": "same-origin", Origin: "null" };
+    const own = { ...FORM, ...WINDOW, Origin: "null" };
     const path = `/console/records/${id}/release`;
     expect((await send(path, again, { method: "POST", body, headers: own })).status).toBe(403);
     const forged = { ...own, "Sec-Fetch-Site": "cross-site" };

@@ -62,7 +62,7 @@ const FORMS: { readonly [Code in Problem["code"]]: readonly Extract<Problem, { r
   "operator-unauthorized": [{ code: "operator-unauthorized" }],
   "operator-forbidden": [
     { code: "operator-forbidden", why: "reader" },
-    { code: "operator-forbidden", why: "cross-site" },
+    { code: "operator-forbidden", why: "browser" },
   ],
   "operator-throttled": [{ code: "operator-throttled", retryAfterMs: 1_000 }],
   "operator-request-invalid": [{ code: "operator-request-invalid", reason: "REASON." }],

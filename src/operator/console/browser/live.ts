@@ -87,14 +87,19 @@ function takeOver(next: Document): void {
   document.title = next.title;
 }
 
+/** Shows the server that the console asks, and not another page of this host: only a page of the console knows the token of its forms. */
+function pageToken(): string {
+  return document.querySelector<HTMLInputElement>("input[name=token]")?.value ?? "";
+}
+
 async function refresh(): Promise<void> {
   const response = await fetch(document.body.dataset["from"] ?? location.href, {
     cache: "no-store",
-    headers: { Accept: "text/html" },
+    headers: { Accept: "text/html", "Onceway-Page": pageToken() },
     redirect: "manual",
     signal: AbortSignal.timeout(GIVE_UP_MS),
   });
-  if (response.type === "opaqueredirect") {
+  if (response.type === "opaqueredirect" || response.status === 403) {
     isOver = true;
     return say("Your session has ended. Reload the page to sign in.", "lost");
   }
