@@ -6,7 +6,7 @@ import { deploymentProblems, flagWarnings } from "./check-deployment.ts";
 import { cronWarnings, destinationProblems } from "./check-destinations.ts";
 import { nameProblems, nameWarnings } from "./check-names.ts";
 import { consumerProblems } from "./check-queues.ts";
-import { originNotes, reachProblems, reachWarnings } from "./check-reach.ts";
+import { operatorNotes, originNotes, reachProblems, reachWarnings } from "./check-reach.ts";
 import { secretProblems, secretWarnings } from "./check-secrets.ts";
 import { below, type ConfigProblem, type ProblemCode, valueFix } from "./config-problem.ts";
 import { hasRules, lackingBindings, looselyInherited, notInherited } from "./check-inherited.ts";
@@ -99,7 +99,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
           ...reachWarnings(usable, own, top),
           ...cronWarnings(usable, own, top),
         ];
-  const notes = usable === null ? [] : originNotes(usable);
+  const notes = usable === null ? [] : [...originNotes(usable), ...operatorNotes(usable)];
   return {
     name,
     config: usable,

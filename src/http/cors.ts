@@ -71,8 +71,8 @@ export function preflightResponse(
     headers.set("Access-Control-Allow-Methods", methods.join(", "));
     headers.set("Access-Control-Allow-Headers", cors.allowHeaders.join(", "));
     headers.set("Access-Control-Max-Age", String(Math.floor(cors.maxAgeMs / 1000)));
-    // For a gateway in a private network (WICG, "Private Network Access").
-    if (isPrivateNetwork) headers.set("Access-Control-Allow-Private-Network", "true");
+    // For a gateway in a private network (WICG, "Private Network Access"): to pages that somebody has listed, not to every page of the web.
+    if (isPrivateNetwork && cors.origins !== null) headers.set("Access-Control-Allow-Private-Network", "true");
   }
   return new Response(null, { status: 204, headers });
 }

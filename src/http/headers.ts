@@ -78,17 +78,12 @@ export const SMALL_HEADER = "Idempotency-Small";
 export const MOVED_HEADER = "Onceway-Moved";
 /** From an origin to the gateway: events that the origin itself makes of its result, as JSON. No client ever sees it. */
 export const EVENT_HEADER = "Onceway-Event";
+/** Said to the gateway alone. No client ever sees them, whoever answers it. */
+export const PRIVATE_HEADERS = [SMALL_HEADER, MOVED_HEADER, EVENT_HEADER];
 const GATEWAY_HEADERS = new Set(
-  [
-    ECHO_HEADER,
-    EXPIRES_HEADER,
-    REPLAYED_HEADER,
-    STATUS_HEADER,
-    UNPROTECTED_HEADER,
-    SMALL_HEADER,
-    MOVED_HEADER,
-    EVENT_HEADER,
-  ].map((name) => name.toLowerCase()),
+  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER, ...PRIVATE_HEADERS].map((name) =>
+    name.toLowerCase(),
+  ),
 );
 
 /**

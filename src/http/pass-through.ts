@@ -10,6 +10,7 @@ import {
   GATEWAY_REQUEST_HEADERS,
   type HeaderPairs,
   headersOf,
+  PRIVATE_HEADERS,
   responseHeaders,
   STATUS_HEADER,
   UNPROTECTED_HEADER,
@@ -49,8 +50,8 @@ export interface PassThroughRequest {
 }
 
 /**
- * Says so in the answer if the request carries a key: its client may believe that it is protected. `refuse` makes the gateway's own
- * answer where there is none from the origin.
+ * Says so in the answer if the request carries a key: its client may believe that it is protected. What an origin says to the gateway alone
+ * is left out. `refuse` makes the gateway's own answer where there is none from the origin.
  */
 export async function passThrough(
   passing: PassThroughRequest,
@@ -59,7 +60,8 @@ export async function passThrough(
 ): Promise<Response> {
   const response = await forward(passing, target, refuse);
   const { request, keyNames } = passing;
-  return keyNames.some((name) => request.headers.has(name)) ? withStatus(response, "ignored") : response;
+  const isKeyed = keyNames.some((name) => request.headers.has(name));
+  return withoutPrivate(isKeyed ? withStatus(response, "ignored") : response);
 }
 
 async function forward(
@@ -87,6 +89,17 @@ async function forward(
     console.error({ message: "pass-through failed", reason: String(error) });
     return refuse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 });
   }
+}
+
+/** Nearly every answer has none of these headers and stays the same object. */
+function withoutPrivate(response: Response): Response {
+  if (!PRIVATE_HEADERS.some((name) => response.headers.has(name))) return response;
+  const { status, statusText, body, headers } = response;
+  const init = { status: finalStatus(status), statusText, headers, encodeBody: "manual" } as const;
+  // An upgrade is copied from the response itself, with its connection.
+  const copy = status === 101 ? new Response(null, response) : new Response(body, init);
+  for (const name of PRIVATE_HEADERS) copy.headers.delete(name);
+  return copy;
 }
 
 /** An upgrade, or an answer with a status that HTTP does not define, cannot be made anew and stays as it is. */

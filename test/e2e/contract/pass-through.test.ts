@@ -16,6 +16,7 @@ let scene: Scene;
 beforeAll(async () => {
   scene = await startScene({ shards: "per-key", max_request_body: "1MB", max_response_body: "1MB" }, [
     { path: "/protected/*" },
+    { path: "/maybe/*", key: "optional" },
   ]);
 });
 afterAll(() => scene.close());
@@ -56,6 +57,37 @@ it.each([
   expect(requests.map((request) => [request.method, request.url])).toEqual([[method, `/open/${key}?q=%20`]]);
   expect(Buffer.from(requests[0]?.body?.base64 ?? "", "base64").toString()).toBe(body ?? "");
 });
+
+it.each([
+  ["GET", "/open/x", {}],
+  ["POST", "/open/x", { key: freshKey() }],
+  ["POST", "/maybe/x", {}],
+  ["POST", "/maybe/x", { key: freshKey() }],
+  ["GET", "/protected/x", {}],
+] as const)(
+  "keeps what the origin says to the gateway alone from the client: %s %s with %j",
+  async (method, path, how) => {
+    const headers: [string, string][] = [
+      ["Onceway-Event", '{"type":"paid","data":{"card":"4111"}}'],
+      ["Onceway-Moved", "1"],
+      ["Idempotency-Small", "1"],
+      ["X-Answer", "yes"],
+    ];
+    for (const status of [200, 404, 500]) {
+      const response = await scene.send({
+        method,
+        path,
+        body: null,
+        ...how,
+        behave: { status, headers, body: "as it is" },
+      });
+      const names = response.headers.map(([name]) => name.toLowerCase());
+      expect(names).toContain("x-answer");
+      expect(names.filter((name) => /^onceway-|-small$/.test(name))).toEqual([]);
+      expect(response.body.toString()).toBe("as it is");
+    }
+  },
+);
 
 it("passes a path that is protected for another method unchanged, with its key", async () => {
   const key = freshKey();

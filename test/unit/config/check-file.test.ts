@@ -35,6 +35,18 @@ describe("a file", () => {
     ]);
   });
 
+  it.each([
+    ["", ""],
+    ['async = "prefer"', "IDEMPOTENCY.operator_hostname"],
+    ['async = "always"', "IDEMPOTENCY.operator_hostname"],
+    ['async = "always"', "", 'vars.IDEMPOTENCY = { operator_hostname = "ops.acme.test" }\n'],
+  ])("with %s is told to give operators a host of their own: %j", (async, path, gateway = "") => {
+    const route = ['path = "/v1/payments"', async].filter((one) => one !== "").join(", ");
+    const [checked] = checkWranglerConfig(parse(`${SOUND}${gateway}vars.ROUTES = [{ ${route} }]\n`));
+    expect(checked?.problems).toEqual([]);
+    expect(checked?.notes.map((note) => note.path)).toEqual(path === "" ? [] : [path]);
+  });
+
   it("has every problem of every environment, with its path", () => {
     const found = problems(`${SOUND}vars.ROUTES = [{ path = "/a", lock = "1s" }]
       [env.staging]\n${SHARD}vars.ROUTES = [{ path = "/a" }, { path = "/b", lok = "1h" }]

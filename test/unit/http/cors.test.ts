@@ -145,4 +145,11 @@ describe("a preflight", () => {
     expect(answerTo(asked).headers.get("access-control-allow-private-network")).toBe("true");
     expect(about(answerTo({ ...asked, Origin: "https://evil.example" }))).toEqual({ vary: "Origin" });
   });
+
+  it("of any page gets no leave for a private network where all pages are listed", () => {
+    const asked = { ...ASKED, "Access-Control-Request-Private-Network": "true" };
+    const answer = about(answerTo(asked, { origins: ["*"] }));
+    expect(answer).toMatchObject({ "access-control-allow-origin": "*" });
+    expect(answer).not.toHaveProperty("access-control-allow-private-network");
+  });
 });
