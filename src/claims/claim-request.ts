@@ -4,6 +4,7 @@
 import { layoutName } from "../config/layout.ts";
 import type { Consumer } from "../config/resolved.ts";
 import type { Position } from "../core/events.ts";
+import { laneOf } from "../core/lanes.ts";
 import { attemptId, durationMs, fingerprint, keyHashOf } from "../core/units.ts";
 import type { ClaimAct, ClaimRequest } from "../http/claim-message.ts";
 import { digest } from "../http/digest.ts";
@@ -25,7 +26,13 @@ export async function claimRequest({ group, route }: Consumer, wish: Wish): Prom
   ]);
   return {
     entry: {
-      record: { ...named(names), key, route: route.path, ...(placedBy === null ? null : { placedBy }) },
+      record: {
+        ...named(names),
+        key,
+        route: route.path,
+        lane: laneOf(`claims ${group}`),
+        ...(placedBy === null ? null : { placedBy }),
+      },
       layout: own,
       ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
       attemptId: attemptIn(group, wish.attemptId),

@@ -169,7 +169,7 @@ export function chunksOf(responseBytes: number): number {
 /** A record's row without its response, with its share of half-empty pages. */
 const RECORD_BYTES = 950;
 /** The same without these pages. */
-const COLUMN_BYTES = 330;
+const COLUMN_BYTES = 344;
 
 /** How full SQLite leaves the pages of rows that come in any order; those in order fill theirs. */
 const FULLNESS = 0.75;

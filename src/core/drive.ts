@@ -9,10 +9,9 @@ import { durationMs, type DurationMs, type EpochMs, later, latest } from "./unit
 const NO_ADVICE: PauseAdvice = { jitter: 0.5, retryAfterMs: null };
 
 /** What a shard promises when it accepts a request. `made`: how many attempts the record has had before. */
-export function driven(drive: Drive, made: number, now: EpochMs, lane?: number): Driven {
+export function driven(drive: Drive, made: number, now: EpochMs): Driven {
   const giveUpAt = later(now, drive.giveUpAfterMs);
-  const promise = { drive, acceptedAt: now, giveUpAt, lastAttempt: made + drive.attempts };
-  return lane === undefined ? promise : { ...promise, lane };
+  return { drive, acceptedAt: now, giveUpAt, lastAttempt: made + drive.attempts };
 }
 
 /** The same promise for a request that an operator has released: as if it had been accepted now. */

@@ -24,8 +24,6 @@ export type LifeCycleEvent =
        * Without `drive` in the policy it means nothing.
        */
       readonly accept?: "begin" | "wait" | undefined;
-      /** The lane in which it waits for its turn (lanes.ts). */
-      readonly lane?: number | undefined;
     }
   /**
    * A consumer that runs elsewhere claims the record, to make the attempt `attemptId` itself. It is a request whose own claim is

@@ -1,13 +1,22 @@
-// Whose accepted request begins when a place is free. Callers are spread over a few lanes by a digest of who they are, and the lanes
-// take turns: a caller with a thousand slow requests delays those that share its lane, and no others. (Stochastic fair queueing:
+// Whose turn it is in a shard: for a place of an accepted request, for a place to wait, for a question to the origin, for an event's
+// destination. Callers are spread over a few lanes by a hash of who they are, and the lanes take turns: a caller with a thousand slow
+// requests delays those that share its lane, and no others. (Stochastic fair queueing:
 // P. E. McKenney, IEEE INFOCOM 1990. A lane for each caller would need a search among all callers.)
 
-/** How many lanes a shard has. */
+/** How many lanes a shard has for callers. */
 export const LANES = 16;
 
-/** The lane of a caller, of whom `digest` is a digest in hexadecimal digits. */
-export function laneOf(digest: string): number {
-  return Number.parseInt(digest.slice(0, 4), 16) % LANES;
+/** The lane of what the gateway tells by itself, beside those of all callers. */
+export const OWN_LANE = LANES;
+
+/**
+ * The lane of a caller. `whose` says who it is, as far as that is certain: what anybody can make up would give one caller all lanes. The
+ * hash (FNV-1a) spreads callers evenly and need not be secure: whoever wants to share a lane with another finds it in sixteen tries.
+ */
+export function laneOf(whose: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < whose.length; at += 1) hash = Math.imul(hash ^ whose.charCodeAt(at), 0x01000193);
+  return ((hash >>> 16) ^ (hash & 0xffff)) % LANES;
 }
 
 /** The first request that waits in a lane, and since when it is due. */

@@ -198,9 +198,9 @@ type RequestEvent = Extract<LifeCycleEvent, { type: "request" | "claim" }>;
 /** A request gets its first attempt, or one after `last`: at once, or when its turn comes. */
 function claim(fingerprint: Fingerprint, last: Attempt, event: RequestEvent, policy: Policy, now: EpochMs): Step {
   const { attemptId } = event;
-  const { accept, lane } = event.type === "request" ? event : {};
+  const { accept } = event.type === "request" ? event : {};
   const promise =
-    accept === undefined || policy.drive === undefined ? undefined : driven(policy.drive, last.number, now, lane);
+    accept === undefined || policy.drive === undefined ? undefined : driven(policy.drive, last.number, now);
   if (accept !== "wait" || promise === undefined)
     return start(fingerprint, nextOf(last, attemptId), policy, now, promise);
   const record: Waiting = { state: "waiting", fingerprint, attempt: last, policy, driven: promise, startAt: now };

@@ -1,8 +1,10 @@
 // The outbox: events that are committed with a result and relayed afterwards. This file says which events a result has, and what
-// follows a try to relay one. A destination that fails is paused as a whole, so that its events cost one call per pause; an event
-// that fails has a pause of its own too, so that it keeps no other from its turn.
+// follows a try to relay one. Callers take turns at a destination (lanes.ts). One that fails rests for the lanes whose events it did not
+// take, so that it costs one call per pause when it is down, and delays nobody else when it refuses one caller's events. An event that
+// fails has a pause of its own too, so that it keeps no other of its lane from its turn.
 
-import { durationMs, type DurationMs, epochMs, type EpochMs, later, recordId } from "./units.ts";
+import { type LaneHead, LANES } from "./lanes.ts";
+import { durationMs, type DurationMs, epochMs, type EpochMs, later, latest, recordId } from "./units.ts";
 
 /** What an event of a route carries: the response, nothing of it, or what the origin itself says in `Onceway-Event`. */
 export const EVENT_DATA = ["response", "none", "origin"] as const;
@@ -39,6 +41,8 @@ export type EventFate = (typeof EVENT_FATES)[number];
 export interface NewEvent {
   readonly id: string;
   readonly destination: string;
+  /** Whose turn it takes (lanes.ts). */
+  readonly lane: number;
   /** The event as JSON. */
   readonly event: string;
 }
@@ -49,7 +53,7 @@ export const NO_RECORD = recordId("");
 /** When an event is tried again after its first, second … failed try (Standard Webhooks: over days, ever less often). */
 const EVENT_PAUSES_MS: readonly number[] = [5, 30, 300, 1800, 7200, 18_000, 36_000].map((s) => 1000 * s);
 
-/** How long a destination rests after its first, second … failed try in a row. It is tried with another event each time. */
+/** How long a destination rests after its first, second … failed try in a row. It is tried with the event that has failed least. */
 const DESTINATION_PAUSES_MS: readonly number[] = [5, 30, 300].map((s) => 1000 * s);
 
 /** The longest `Retry-After` that is honoured, and the pause of a destination that says it is gone. */
@@ -89,6 +93,119 @@ export function afterFailure(
 /** Whether an event is given up. */
 export function isOver(createdAt: EpochMs, giveUpAfterMs: DurationMs, now: EpochMs): boolean {
   return now >= createdAt + giveUpAfterMs;
+}
+
+/** A destination that has failed. */
+export interface Rest {
+  readonly until: EpochMs;
+  /** How often it has failed in a row. */
+  readonly failures: number;
+  readonly reason: string;
+  /** The lanes whose events it did not take: a bit for each. The others need not wait. */
+  readonly lanes: number;
+}
+
+/** All lanes: bits 0 to OWN_LANE. */
+const ALL_LANES = 2 ** (LANES + 1) - 1;
+
+/** After failures in so many lanes, with no event taken in between, it is the destination that has failed, and all lanes wait. */
+const LANES_IN_DOUBT = 3;
+
+/** What the relay knows of a destination. */
+export interface DestinationState {
+  /** `null`: it has not failed, or has worked since. */
+  readonly rest: Rest | null;
+  /** The lanes that have failed since it took an event: a bit for each. */
+  readonly failing: number;
+  /** The lane that had its turn last. */
+  readonly lastLane: number;
+}
+
+/** Whether a lane waits for the destination's rest to end. */
+function waits(lane: number, { rest, failing }: DestinationState): boolean {
+  return rest !== null && (hasLane(rest.lanes, lane) || lanesIn(failing) >= LANES_IN_DOUBT);
+}
+
+function hasLane(lanes: number, lane: number): boolean {
+  return ((lanes >> lane) & 1) === 1;
+}
+
+function lanesIn(lanes: number): number {
+  return Array.from({ length: LANES + 1 }, (_, lane) => lane).filter((lane) => hasLane(lanes, lane)).length;
+}
+
+/** When a lane's first event can be tried. */
+export function triedFrom({ lane, at }: LaneHead, state: DestinationState): EpochMs {
+  const { rest } = state;
+  return epochMs(rest !== null && waits(lane, state) ? Math.max(at, rest.until) : at);
+}
+
+/** Whose event is tried next. */
+export interface Turn {
+  readonly lane: number;
+  /** With the one event that has failed least, to find out whether the destination takes any. */
+  readonly isProbe: boolean;
+}
+
+/**
+ * The next lane in turn of those that can be tried now; if it is the destination that has failed, first one that has not failed. `null`:
+ * none.
+ */
+export function nextTurn(due: readonly LaneHead[], state: DestinationState, now: EpochMs): Turn | null {
+  const { rest, failing, lastLane } = state;
+  const isInDoubt = lanesIn(failing) >= LANES_IN_DOUBT;
+  const hasFailed = (lane: number): boolean => isInDoubt && rest !== null && hasLane(rest.lanes, lane);
+  const distance = (lane: number): number => (lane - lastLane + LANES) % (LANES + 1);
+  const [next] = due
+    .filter((head) => triedFrom(head, state) <= now)
+    .map(({ lane }) => lane)
+    .toSorted((one, other) => Number(hasFailed(one)) - Number(hasFailed(other)) || distance(one) - distance(other));
+  return next === undefined ? null : { lane: next, isProbe: waits(next, state) };
+}
+
+/**
+ * Whether it is this event that its destination does not take, and not the destination that fails: it says so, or the event has failed
+ * before and another of its lane was taken just now.
+ */
+export function isOwnFailure(
+  { tries, lane }: { readonly tries: number; readonly lane: number },
+  { scope }: Failure,
+  { rest, failing }: Pick<DestinationState, "rest" | "failing">,
+): boolean {
+  if (scope !== "destination") return scope === "event";
+  return tries > 0 && !hasLane(failing, lane) && !hasLane(rest?.lanes ?? 0, lane);
+}
+
+/** The rest of a destination that has not taken an event of this lane. */
+export function restAfter(
+  { rest }: Pick<DestinationState, "rest">,
+  lane: number,
+  failure: Failure & { readonly reason: string },
+  jitter: number,
+  now: EpochMs,
+): Rest {
+  const { reason, scope, retryAfterMs } = failure;
+  const lanes = scope === "gone" ? ALL_LANES : withLane(rest?.lanes ?? 0, lane);
+  // Another lane has failed while the destination rests: it waits for the same end.
+  if (rest !== null && now < rest.until) {
+    const asked = scope === "gone" ? LONGEST_PAUSE_MS : Math.min(retryAfterMs ?? 0, LONGEST_PAUSE_MS);
+    return { ...rest, until: latest(rest.until, later(now, durationMs(asked))), reason, lanes };
+  }
+  const failures = (rest?.failures ?? 0) + 1;
+  return { until: later(now, restMs(failures, failure, jitter)), failures, reason, lanes };
+}
+
+/**
+ * What is left of a rest when an event of this lane has been taken: nothing, if the destination rested for it. Otherwise the lanes go on
+ * waiting that failed.
+ */
+export function restAfterSuccess(rest: Rest | null, lane: number): Rest | null {
+  return rest === null || hasLane(rest.lanes, lane) ? null : rest;
+}
+
+/** These lanes and another. */
+export function withLane(lanes: number, lane: number): number {
+  return lanes | (1 << lane);
 }
 
 /** How long a destination rests after `failures` failed tries in a row, if it is the destination that failed. */

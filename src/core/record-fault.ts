@@ -63,14 +63,13 @@ function stateFault(record: IdempotencyRecord): string | null {
   }
 }
 
-function drivenFault({ drive, acceptedAt, giveUpAt, lastAttempt, lane = 0 }: Driven): string | null {
+function drivenFault({ drive, acceptedAt, giveUpAt, lastAttempt }: Driven): string | null {
   return firstOf([
     [isWhole(drive.attempts, 1), "promised attempts"],
     [isWhole(drive.firstPauseMs, 0) && isWhole(drive.longestPauseMs, 0), "pauses"],
     [isWhole(drive.giveUpAfterMs, 0), "limit"],
     [isTime(acceptedAt) && isTime(giveUpAt), "time of acceptance"],
     [isWhole(lastAttempt, 0), "last attempt"],
-    [isWhole(lane, 0), "lane"],
   ]);
 }
 

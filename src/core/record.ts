@@ -81,8 +81,6 @@ export interface Driven {
   readonly giveUpAt: EpochMs;
   /** The number of the last attempt that may be made. */
   readonly lastAttempt: number;
-  /** Whose requests take turns with those of others (lanes.ts); absent: lane 0. */
-  readonly lane?: number;
   /** Set for a queue's message, which nobody would send again: it is never given up, but left to an operator. */
   readonly isParked?: true;
   /** Set with `isParked`, if the message's end without a settled result makes a dead letter. */

@@ -5,6 +5,7 @@ import { sourceText } from "../config/key-source.ts";
 import { type Layout, layoutName } from "../config/layout.ts";
 import type { Queue } from "../config/resolved.ts";
 import type { DeadReason } from "../core/delivery.ts";
+import { laneOf } from "../core/lanes.ts";
 import type { BodyKind, MessageFacts } from "../core/parked-message.ts";
 import { attemptId, epochMs, MAX_KEY_LENGTH } from "../core/units.ts";
 import { comparisonOf } from "../http/comparison.ts";
@@ -44,9 +45,12 @@ export interface MessageBody {
 
 const encoder = new TextEncoder();
 
-/** JSON for everything but text and bytes; `null` when the body has no JSON form. */
+/** JSON for everything but text and bytes; `null` when the body has no JSON form. An event may come as text, as this gateway sends it. */
 export function bodyOf({ body }: QueueMessage): MessageBody | null {
-  if (typeof body === "string") return { bytes: encoder.encode(body), type: "text/plain;charset=utf-8", kind: "text" };
+  if (typeof body === "string") {
+    const type = isEventText(body) ? "application/cloudevents+json" : "text/plain;charset=utf-8";
+    return { bytes: encoder.encode(body), type, kind: "text" };
+  }
   // Copied, because the bytes are given away with the request, and a dead letter may need them.
   if (body instanceof ArrayBuffer) return binaryBody(new Uint8Array(body.slice(0)));
   if (body instanceof Uint8Array) return binaryBody(new Uint8Array(body));
@@ -73,6 +77,18 @@ export function factsOf({ id, attempts, timestamp }: QueueMessage, body: Message
 /** An event in JSON has these attributes (CloudEvents 1.0, section "Required attributes"). */
 function isEvent(body: unknown): boolean {
   return typeof body === "object" && body !== null && "specversion" in body && "source" in body && "id" in body;
+}
+
+/** The gateway's own events begin so (outbox/cloud-event.ts), and no other text has to be read for this. */
+const BEGINS_EVENT = '{"specversion":';
+
+function isEventText(text: string): boolean {
+  if (!text.startsWith(BEGINS_EVENT)) return false;
+  try {
+    return isEvent(JSON.parse(text));
+  } catch {
+    return false;
+  }
 }
 
 function jsonOf(value: unknown): string | null {
@@ -168,7 +184,13 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
   const isTooOld = parts.ageMs >= queue.giveUpAfterMs;
   return {
     head: {
-      record: { ...named(names), key, route: route.path, ...(noted === null ? null : { note: noted.note }) },
+      record: {
+        ...named(names),
+        key,
+        route: route.path,
+        lane: laneOf(`queue ${queue.queue}`),
+        ...(noted === null ? null : { note: noted.note }),
+      },
       request: {
         echo: key,
         attemptId: attemptId(crypto.randomUUID()),

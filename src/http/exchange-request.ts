@@ -3,14 +3,12 @@
 
 import { type Layout, layoutName } from "../config/layout.ts";
 import type { Route, RouteRules } from "../config/resolved.ts";
-import { laneOf } from "../core/lanes.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import { attemptId, durationMs, type RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { Encryptions } from "./encryption.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { BoundedBody } from "./body.ts";
-import { digest } from "./digest.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type Comparison, comparedHeaders, comparisonOf } from "./comparison.ts";
 import { comparedQuery } from "./compared-query.ts";
@@ -28,7 +26,7 @@ import { isAccepted, preferencesIn } from "./prefer.ts";
 import { type NotableRequest, noteOf } from "./request-note.ts";
 import { nameRecord } from "./record-name.ts";
 import { BROKEN_BODY, readBody, unreadOf } from "./request-body.ts";
-import { NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
+import { callerLane, NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
 import { type PassOn, searchKey } from "./search-key.ts";
 
 /** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */
@@ -151,7 +149,7 @@ async function exchangeOf(
   const newKeys = route.newKeys === null ? null : await countFor(route.newKeys, scopes.scope, headers);
   return {
     head: {
-      record: { ...named(names), key: key.key, route: route.path },
+      record: { ...named(names), key: key.key, route: route.path, lane: scopes.lane },
       request: {
         echo: key.raw,
         attemptId: attemptId(crypto.randomUUID()),
@@ -166,7 +164,7 @@ async function exchangeOf(
       verification,
       telemetry: { log, serverTiming, trace },
       ...(newKeys === null ? null : { newKeys }),
-      ...(route.async === "never" ? null : { async: await asyncRequestOf(intent, scopes.scope) }),
+      ...(route.async === "never" ? null : { async: asyncRequestOf(intent) }),
       layout: own,
       ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
     },
@@ -181,7 +179,7 @@ async function exchangeOf(
 }
 
 /** Names the record of a key for its caller: in the scope, then in the older ones. */
-export function namerOf(key: string, { scope, olderScopes }: ReadScopes): NamesIn {
+export function namerOf(key: string, { scope, olderScopes }: Omit<ReadScopes, "lane">): NamesIn {
   return async (layout) => {
     const nameIn = (values: ScopeValues): Promise<RecordId> => nameRecord(key, values, layoutName(layout));
     return [await nameIn(scope), ...(olderScopes.length === 0 ? [] : await Promise.all(olderScopes.map(nameIn)))];
@@ -189,17 +187,13 @@ export function namerOf(key: string, { scope, olderScopes }: ReadScopes): NamesI
 }
 
 /** Of a route that accepts requests: whether this one is, where its outcome is read, and how long its client waits for it. */
-async function asyncRequestOf(
-  { request, headers, url, route, key }: ExchangeIntent,
-  scope: ScopeValues,
-): Promise<AsyncRequest> {
+function asyncRequestOf({ request, headers, url, route, key }: ExchangeIntent): AsyncRequest {
   const preferences = preferencesIn(headers.get("prefer"));
   return {
     accepts: isAccepted(route.async, preferences),
     monitor: monitorOf({ method: request.method, path: url.pathname, key: key.key }),
     waitMs: durationMs(Math.min(preferences.waitMs ?? 0, route.rules.waitMs)),
     isPreferred: preferences.respondAsync,
-    lane: laneOf(await digest(["onceway lane", ...scope])),
   };
 }
 
@@ -211,6 +205,8 @@ export function named([id, ...olderIds]: Awaited<ReturnType<NamesIn>>): Pick<Rec
 export interface ReadScopes {
   readonly scope: ScopeValues;
   readonly olderScopes: readonly ScopeValues[];
+  /** Whose turn the request takes (core/lanes.ts). */
+  readonly lane: number;
 }
 
 /**
@@ -230,7 +226,7 @@ export function readScopes(
     if ("values" in older) olderScopes.push(older.values);
     else if (older.problem.code === "identity-unavailable") return older;
   }
-  return { scope: scope.values, olderScopes };
+  return { scope: scope.values, olderScopes, lane: callerLane(scope.values, headers) };
 }
 
 /** Layouts with the names that a request's record has there. */

@@ -107,6 +107,8 @@ export interface RecordName {
   readonly olderIds?: readonly RecordId[];
   /** What operators are told of the request: see core/request-note.ts. */
   readonly note?: string;
+  /** Whose turn it takes in its object (core/lanes.ts); absent: lane 0. */
+  readonly lane?: number;
   /** What decides about its object instead of its id: 128 bits or more in hexadecimal. Only of claims with a position. */
   readonly placedBy?: string;
 }
@@ -152,8 +154,6 @@ export interface AsyncRequest {
   readonly waitMs: DurationMs;
   /** Whether the client has asked for it (RFC 7240, section 4.1). */
   readonly isPreferred: boolean;
-  /** The lane of its caller (core/lanes.ts). If it is absent, the Worker's code is older than lanes. */
-  readonly lane?: number;
 }
 
 /** All that a shard needs to know to run one exchange. */

@@ -59,7 +59,7 @@ export async function answerMonitor(
   const namesIn = namerOf(key, scopes);
   const waitMs = Math.min(preferencesIn(headers.get("prefer")).waitMs ?? 0, route.rules.waitMs, MAX_WAIT_MS);
   const answer = await askMonitor(route.layouts, async (layout) => ({
-    record: { ...named(await namesIn(layout)), key, route: route.path },
+    record: { ...named(await namesIn(layout)), key, route: route.path, lane: scopes.lane },
     rules: route.rules,
     echo,
     print,

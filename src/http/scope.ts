@@ -4,8 +4,9 @@
 // ambiguous is refused, never treated as missing.
 
 import { digestedName, type ScopePart } from "../config/scope-part.ts";
+import { laneOf } from "../core/lanes.ts";
 import type { ClientProblem } from "../core/problem.ts";
-import { canonicalAddress, CLIENT_ADDRESS } from "./client-address.ts";
+import { canonicalAddress, CLIENT_ADDRESS, networkOf } from "./client-address.ts";
 import type { HeadersView } from "./headers.ts";
 
 /** The most characters of the `Cookie` header. Even the worst value takes only a few milliseconds; few servers accept more. */
@@ -134,6 +135,22 @@ function looksLike(pair: string, name: string): boolean {
 /** Decodes ASCII escapes only. A cookie's name is ASCII, and `decodeURIComponent` would throw on invalid escapes, which is slow. */
 function decoded(text: string): string {
   return text.replaceAll(/%[0-7][0-9a-f]/gi, (escape) => String.fromCodePoint(Number.parseInt(escape.slice(1), 16)));
+}
+
+/**
+ * Whose turn a request takes (core/lanes.ts). A credential that nobody has verified can be made up for each request, so it says nothing
+ * here: only a proved identity does, and without one the network that the client's address is in. Where no address is known, the scope
+ * has to do.
+ */
+export function callerLane(scope: ScopeValues, headers: HeadersView): number {
+  const proved = scope.filter((value, at) => at % 2 === 1 && value !== null && isIdentity(scope[at - 1]));
+  if (proved.length > 0) return laneOf(`identity ${JSON.stringify(proved)}`);
+  const address = headers.get(CLIENT_ADDRESS);
+  return laneOf(address === null ? `scope ${JSON.stringify(scope)}` : `network ${networkOf(address)}`);
+}
+
+function isIdentity(name: string | null | undefined): boolean {
+  return name?.startsWith("identity:") ?? false;
 }
 
 /** Whether the scope's values show a caller: not if it is shared by strangers (`["none"]`, or the request has no part of it). */

@@ -215,7 +215,7 @@ function viewEvent(
   };
 }
 
-const CURSOR = /^([a-z0-9-]{1,64})~([A-Za-z0-9_-]{1,64}\.\d{1,16}\.\d{1,16})?$/;
+const CURSOR = /^([a-z0-9-]{1,64})~([A-Za-z0-9_:-]{1,80}\.\d{1,2}\.\d{1,16}\.\d{1,16})?$/;
 
 /** `<shard>~<place>`; the place is empty at the start. */
 function writeCursor({ shard, after }: PageStart<string>): string {

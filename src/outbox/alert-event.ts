@@ -3,6 +3,7 @@
 
 import type { Destination } from "../config/resolved.ts";
 import type { Alert } from "../core/alerts.ts";
+import { OWN_LANE } from "../core/lanes.ts";
 import type { NewEvent } from "../core/outbox.ts";
 import type { EpochMs } from "../core/units.ts";
 
@@ -49,6 +50,6 @@ export function alertEvents(receivers: readonly AlertReceiver[], facts: AlertFac
       datacontenttype: "application/json",
       data: { summary, ...data, ...link, advice: ADVICE[alert] },
     };
-    return { id, destination: name, event: JSON.stringify(event) };
+    return { id, destination: name, lane: OWN_LANE, event: JSON.stringify(event) };
   });
 }

@@ -11,6 +11,8 @@ import { base64 } from "../http/digest.ts";
 /** What events can tell about a result. */
 export interface ResultFacts {
   readonly recordId: RecordId;
+  /** Whose turn its events take (core/lanes.ts). */
+  readonly lane: number;
   /** The path of the route as configured, or what a queue is called. */
   readonly route: string;
   readonly key: string;
@@ -58,7 +60,7 @@ function newEvent(id: string, publication: Publication, facts: ResultFacts, { wh
   const text = cloudEvent(id, publication, facts, whole);
   const isTooLarge = encoder.encode(text).byteLength > MAX_EVENT_BYTES;
   const event = isTooLarge ? cloudEvent(id, publication, facts, reduced) : text;
-  return { id, destination: publication.to, event };
+  return { id, destination: publication.to, lane: facts.lane, event };
 }
 
 /** `data` is JSON already, and stays as it is: to read and write it would change large numbers. */

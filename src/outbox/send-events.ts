@@ -1,5 +1,6 @@
 // Sends events to their destination: a queue takes a batch, a webhook one at a time, signed after Standard Webhooks
-// (https://github.com/standard-webhooks/standard-webhooks, version 1.0.0). Never rejects: a failure is an answer.
+// (https://github.com/standard-webhooks/standard-webhooks, version 1.0.0). Never rejects: a failure is an answer. What is sent is the text
+// that is stored: read and written anew, large numbers would lose digits, and 1e20 would grow beyond what a queue takes.
 
 import { Webhook } from "standardwebhooks";
 
@@ -15,11 +16,14 @@ export interface OutgoingEvent {
 }
 
 /** Where events are sent. */
-type Receiver = Pick<Destination, "target">;
+export interface Receiver extends Pick<Destination, "target"> {
+  /** What a queue gets them as: text, if not set. Dead letters are JSON, because that is what the gateway writes them from. */
+  readonly form?: QueuedEvent["contentType"];
+}
 
 type Env = Readonly<Record<string, unknown>>;
 
-/** How long a webhook may take to answer. */
+/** How long a webhook, or a queue, may take to answer. */
 const ANSWER_MS = 20_000;
 
 /** The most that one call takes: the platform's limits for a batch are 100 messages and 256 KB with its own data. */
@@ -28,13 +32,13 @@ export function batchOf({ target }: Receiver): { readonly events: number; readon
 }
 
 export async function sendEvents(
-  { target }: Receiver,
+  { target, form = "text" }: Receiver,
   events: readonly OutgoingEvent[],
   env: Env,
   now: Date,
 ): Promise<Sent> {
   try {
-    if (target.kind === "queue") return await sendBatch(target.binding, events, env);
+    if (target.kind === "queue") return await sendBatch(target.binding, events, form, env);
     for (const event of events) {
       const sent = await post(target.url, event, signaturesOf(target.secrets, event, env, now), now);
       if (sent.kind === "failed") return sent;
@@ -51,20 +55,45 @@ function failed(reason: string, failure: Partial<Failure> = {}): Sent {
   return { kind: "failed", reason, retryAfterMs: null, scope: "destination", ...failure };
 }
 
+interface QueuedEvent {
+  readonly body: unknown;
+  readonly contentType: "text" | "json";
+}
+
 /** What events need of a queue's producer binding. */
 interface EventQueue {
-  sendBatch(messages: readonly { readonly body: unknown; readonly contentType: "json" }[]): Promise<unknown>;
+  sendBatch(messages: readonly QueuedEvent[]): Promise<unknown>;
 }
 
 function isEventQueue(binding: unknown): binding is EventQueue {
   return typeof binding === "object" && binding !== null;
 }
 
-async function sendBatch(name: string, events: readonly OutgoingEvent[], env: Env): Promise<Sent> {
+async function sendBatch(
+  name: string,
+  events: readonly OutgoingEvent[],
+  contentType: QueuedEvent["contentType"],
+  env: Env,
+): Promise<Sent> {
   const queue = env[name];
   if (!isEventQueue(queue)) return failed(`the binding ${name} does not exist`);
-  await queue.sendBatch(events.map(({ event }) => ({ body: JSON.parse(event), contentType: "json" })));
-  return ACCEPTED;
+  const bodyOf = (event: string): unknown => (contentType === "json" ? JSON.parse(event) : event);
+  const sending = queue.sendBatch(events.map(({ event }) => ({ body: bodyOf(event), contentType })));
+  return inTime(
+    sending.then(() => ACCEPTED),
+    ANSWER_MS,
+  );
+}
+
+/** A queue's binding has no time limit of its own, and one call that hangs would keep its destination for ever. */
+async function inTime(sending: Promise<Sent>, ms: number): Promise<Sent> {
+  const { promise: late, resolve } = Promise.withResolvers<Sent>();
+  const timer = setTimeout(() => resolve(failed(`no answer within ${ms / 1000} s`)), ms);
+  try {
+    return await Promise.race([sending, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** One for each secret, so that a receiver may have any of them while they change. Throws when a secret is missing or unusable. */

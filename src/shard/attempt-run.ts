@@ -32,8 +32,8 @@ export type RunShared = Pick<
 
 /** The place of an attempt of an accepted request (drives.ts). */
 export interface Place {
-  /** Its result is settled, and the rest of its body is only read to its end. */
-  readonly drain: () => void;
+  /** Its answer has begun. */
+  readonly answered: () => void;
   /** It is over. */
   readonly leave: () => void;
 }
@@ -50,7 +50,7 @@ export function runAttempt(
   enter: (() => Place) | null = null,
 ): AttemptInFlight {
   let place: Place | null = null;
-  const run = new AttemptRun(id, record, incoming, shared, () => place?.drain());
+  const run = new AttemptRun(id, record, incoming, shared, () => place?.answered());
   const ended = run.toEnd();
   place = enter === null ? null : enter();
   shared.waitUntil(ended.finally(() => place?.leave()));
@@ -62,6 +62,7 @@ class AttemptRun {
   readonly #record: Started;
   readonly #incoming: Omit<Incoming, "caller">;
   readonly #shared: RunShared;
+  readonly #answered: () => void;
   readonly inFlight: AttemptInFlight;
 
   constructor(
@@ -69,8 +70,9 @@ class AttemptRun {
     record: Started,
     incoming: Omit<Incoming, "caller">,
     shared: RunShared,
-    unkept: () => void,
+    answered: () => void,
   ) {
+    this.#answered = answered;
     this.#id = id;
     this.#record = record;
     this.#incoming = incoming;
@@ -95,7 +97,6 @@ class AttemptRun {
         steps.take(id, event, record.policy, epochMs(Date.now()), { ...attachments, label: head.record }),
       begun: () => this.inFlight.waiters.wakeFollowers(),
       settled: (answerFor) => attempts.settled(id, this.inFlight, answerFor),
-      unkept,
     });
     this.inFlight = attempts.add(id, attempt, body);
   }
@@ -114,8 +115,15 @@ class AttemptRun {
     const stop = this.#renewLock();
     try {
       await this.inFlight.attempt.run(() => {
-        const request = originRequest(head, body, this.#record.attempt);
-        return timed(span, callOrigin(request, target(request.origin), this.#shared));
+        const request = originRequest(head, body, this.#record);
+        const call = callOrigin(request, target(request.origin), this.#shared);
+        return timed(
+          span,
+          call.then((outcome) => {
+            this.#answered();
+            return outcome;
+          }),
+        );
       });
     } finally {
       attempts.remove(this.#id, this.inFlight);

@@ -46,8 +46,6 @@ export interface AttemptPorts {
   readonly begun: () => void;
   /** The attempt ended without a result and its record says so; `answerFor` gives the answer that all waiters share, if any. */
   readonly settled: (answerFor: AnswerFor | null) => void;
-  /** Its record is completed, and the rest of its body is kept nowhere. */
-  readonly unkept: () => void;
 }
 
 /** After this time a response is sent without waiting for its body: an event stream may send its first event much later. */
@@ -222,7 +220,6 @@ export class Attempt {
       // The origin has answered, so this is written before any reader continues. If the write fails, `#giveUp` tries once more.
       this.#settlement.result(response, null);
       this.#kept = false;
-      this.#ports.unkept();
     };
     this.#overflow = new Overflow({ name: this.id, remote, spool, lost, ...this.#manner });
     await spool.flush();

@@ -1,6 +1,7 @@
 // The dead letters of parked messages. Each is an event of the outbox, written in the commit that ends its message's record, so
 // that none is lost with the object and none is made without an end.
 
+import { laneOf } from "../core/lanes.ts";
 import type { DeadParkedMessage } from "../core/parked-message.ts";
 import type { NewEvent } from "../core/outbox.ts";
 import { type EpochMs, keyHashOf, type RecordId } from "../core/units.ts";
@@ -39,7 +40,9 @@ export class DeadLetters {
     const body = request === null ? null : this.#bytesOf(request);
     const { letter } = deadLetter({ ...message, reason, status, recordId: id, wasParked: true }, body, new Date(now));
     const destination = PREFIX + message.binding;
-    return { id: `${message.queue}/${message.messageId}`, destination, event: JSON.stringify(letter) };
+    // Letters have no caller: spread over the lanes, one that its queue does not take holds up few others.
+    const lane = laneOf(id);
+    return { id: `${message.queue}/${message.messageId}`, destination, lane, event: JSON.stringify(letter) };
   }
 
   /** `null` if it cannot be part of a letter. A record is not kept because its message cannot be read. */

@@ -2,9 +2,8 @@
 // that somebody waits for; the others wait for their turn, and callers take turns (core/lanes.ts). The alarm begins attempts without waiting for them;
 // each one that ends begins the next.
 
-import { attemptId, earliest, type EpochMs, later, type RecordId } from "../core/units.ts";
+import { attemptId, durationMs, earliest, type EpochMs, later, type RecordId } from "../core/units.ts";
 import { nextLane } from "../core/lanes.ts";
-import type { Driven } from "../core/record.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { type Place, runAttempt, type RunShared } from "./attempt-run.ts";
 import { bytesBody, type RequestBody, storedRequestBody } from "./body/request-body.ts";
@@ -12,13 +11,20 @@ import type { Alarm } from "./alarm.ts";
 import type { ExchangeAnswer } from "./exchange-answer.ts";
 import { PAUSE_MS, takeNextTurn } from "./next-turn.ts";
 import { TURN_CHECK_MS } from "./record-steps.ts";
+import type { Due } from "./timers.ts";
 import type { Entry } from "./store/ledger.ts";
 import { hasMembers, pauseAfter, readJson } from "./store/unreadable.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { StoredRequest } from "./store/stored-request.ts";
 
-/** How many attempts may run at a time: fewer than the six connections that a shard has. */
+/** How many attempts may run at a time: fewer than the six connections that may wait for headers in a shard. */
 export const PLACES = 4;
+
+/**
+ * How long an attempt keeps its place once its answer has begun. It no longer needs one, since its connection waits for no headers, but most
+ * answers are whole by then, so that few are received at a time. How long an answer may take in total (origin-call.ts) bounds how many.
+ */
+export const HELD_MS = durationMs(30_000);
 
 export interface DrivesShared extends RunShared {
   /** Called when a request that has waited begins. */
@@ -28,10 +34,10 @@ export interface DrivesShared extends RunShared {
 
 export class Drives {
   readonly #shared: DrivesShared;
-  /** By lane. Counted, not named: an attempt may still be ending when the next one of its record begins. */
+  /** By lane, also those that have given up their places. Counted, not named: an attempt may still be ending when the next one of its record begins. */
   readonly #running = new Map<number, number>();
-  /** How many have given up their place, and are still connected to the origin. */
-  #draining = 0;
+  /** How many have a place. */
+  #placed = 0;
   /** Records that could not be begun, and until when they are left out, so that they keep no other from its turn. */
   readonly #putOff = new Map<RecordId, EpochMs>();
   /** Whether this instance knows who waited for an earlier one, which may have been lost. */
@@ -47,7 +53,7 @@ export class Drives {
   }
 
   get hasPlace(): boolean {
-    return this.running < PLACES;
+    return this.#placed < PLACES;
   }
 
   /** Whether a new request may begin at once. Those who wait for an instance that was lost come first. */
@@ -57,28 +63,31 @@ export class Drives {
   }
 
   /**
-   * Gives a place to an attempt that has just been claimed. A result that is kept nowhere is read to its end all the same, as that of
-   * any client that has left, because an origin may act for as long as it sends. A few of these give their places to others.
+   * Gives a place to an attempt that has just been claimed. One whose answer trickles gives it up, and still counts as one of its caller:
+   * the lanes of others come first.
    */
-  enter({ lane = 0 }: Pick<Driven, "lane"> = {}): Place {
-    let isDraining = false;
-    const count = (change: 1 | -1): void => {
-      const left = (this.#running.get(lane) ?? 0) + change;
-      if (left > 0) this.#running.set(lane, left);
-      else this.#running.delete(lane);
+  enter(lane = 0): Place {
+    let isPlaced = true;
+    let due: Due | null = null;
+    const giveUp = (): void => {
+      if (!isPlaced) return;
+      isPlaced = false;
+      this.#placed -= 1;
+      this.#continue();
     };
-    count(1);
+    this.#placed += 1;
+    this.#running.set(lane, (this.#running.get(lane) ?? 0) + 1);
     return {
-      drain: () => {
-        if (isDraining || this.#draining >= PLACES) return;
-        isDraining = true;
-        this.#draining += 1;
-        count(-1);
-        this.#continue();
+      answered: () => {
+        bookkeep("setting the end of a place", () => (due = this.#shared.timers.set(HELD_MS, giveUp)));
       },
       leave: () => {
-        if (isDraining) this.#draining -= 1;
-        else count(-1);
+        due?.cancel();
+        const left = (this.#running.get(lane) ?? 1) - 1;
+        if (left > 0) this.#running.set(lane, left);
+        else this.#running.delete(lane);
+        if (isPlaced) this.#placed -= 1;
+        isPlaced = false;
         this.#continue();
       },
     };
@@ -99,12 +108,12 @@ export class Drives {
       if (id === undefined) exhausted.add(head.lane);
       else {
         tried.add(id);
-        this.#begin(id, now);
+        this.#begin(id, head.lane, now);
       }
     }
   }
 
-  #begin(id: RecordId, now: EpochMs): void {
+  #begin(id: RecordId, lane: number, now: EpochMs): void {
     let body: RequestBody | null = null;
     try {
       const { ledger, steps } = this.#shared;
@@ -127,9 +136,7 @@ export class Drives {
         return;
       }
       const span = this.#shared.reporter.begin({ route: head.record.route, recordId: id, telemetry: head.telemetry });
-      const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, () =>
-        this.enter(reply.record.driven),
-      );
+      const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, () => this.enter(lane));
       // The attempt releases it.
       body = null;
       leaveUnread(attempt.answer);

@@ -3,7 +3,7 @@
 // answer, until all earlier writes are durable (output gate; guarantees G3 and G4).
 
 import type { ClientProblem } from "../core/problem.ts";
-import type { Driven, Started } from "../core/record.ts";
+import type { Started } from "../core/record.ts";
 import { type AttemptId, attemptId, epochMs, type RecordId } from "../core/units.ts";
 import type { Hop } from "../http/hops.ts";
 import { PRINT_DIGITS } from "../http/message.ts";
@@ -167,7 +167,6 @@ export class Exchange {
       attemptId: this.#attemptId,
       home,
       accept,
-      lane: head.async?.lane,
     } as const;
     // The record is claimed only once the body is here, because the body may break off.
     const id = steps.nameOf(head, now);
@@ -219,7 +218,8 @@ export class Exchange {
   }
 
   #wait(ms: number, how: Pick<Wait, "untilBegun" | "isCounted">): Wait {
-    return { recordId: this.#id, head: this.#incoming.head, ms, caller: this.#signal, ...how };
+    const { lane = 0 } = this.#incoming.head.record;
+    return { recordId: this.#id, lane, head: this.#incoming.head, ms, caller: this.#signal, ...how };
   }
 
   /** Whether to continue after a wait. Nothing is started for a client that has disconnected. */
@@ -230,7 +230,7 @@ export class Exchange {
   /** Never rejects: the origin may have been called, and a rejection would look as if the shard had done nothing. */
   async #start(record: Started): Promise<ExchangeAnswer> {
     try {
-      if (record.driven !== undefined) return await this.#startAccepted(record, record.driven);
+      if (record.driven !== undefined) return await this.#startAccepted(record);
       return await runAttempt(this.#id, record, this.#incoming, this.#shared).attempt.answer;
     } catch (error) {
       console.error({ message: "exchange failed", reason: String(error) });
@@ -239,9 +239,11 @@ export class Exchange {
   }
 
   /** The result if it comes while the client waits; otherwise what there is to tell. */
-  async #startAccepted(record: Started, driven: Driven): Promise<ExchangeAnswer> {
+  async #startAccepted(record: Started): Promise<ExchangeAnswer> {
     const { drives, timers } = this.#shared;
-    const { attempt } = runAttempt(this.#id, record, this.#incoming, this.#shared, () => drives.enter(driven));
+    const { attempt } = runAttempt(this.#id, record, this.#incoming, this.#shared, () =>
+      drives.enter(this.#incoming.head.record.lane),
+    );
     const waitMs = this.#incoming.head.async?.waitMs ?? 0;
     const begunAt = performance.now();
     const given = waitMs > 0 ? await timers.firstOf(attempt.answer, waitMs) : null;

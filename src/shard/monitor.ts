@@ -60,11 +60,11 @@ export class Monitors {
       if (reply.type === "changed") throw new TypeError("a look has changed a record");
       if (reply.type === "outcome-unknown" && reply.record.verifyAt !== null && !hasAsked) {
         hasAsked = true;
-        if (await this.#asked(follower.id, reply.record, until - now, caller)) continue;
+        if (await this.#asked(follower, reply.record, until - now, caller)) continue;
       }
       if (reply.type !== "accepted") return this.#told(reply, entry, follower, caller, now);
       const leftMs = until - now;
-      const isOver = leftMs <= 0 || !(await this.#changed(follower.id, reply.record, leftMs, caller));
+      const isOver = leftMs <= 0 || !(await this.#changed(follower, reply.record, leftMs, caller));
       if (isOver) return accepted(reply.record, follower, now);
     }
   }
@@ -80,12 +80,17 @@ export class Monitors {
   }
 
   /** Waits until the record may have changed, or the time is up. `false`: there is no place to wait, or nobody who waits. */
-  async #changed(id: RecordId, record: Waiting | Started, leftMs: number, caller: Caller | null): Promise<boolean> {
+  async #changed(
+    { id, head }: Follower,
+    record: Waiting | Started,
+    leftMs: number,
+    caller: Caller | null,
+  ): Promise<boolean> {
     const { attempts, room } = this.#shared;
     const inFlight = attempts.get(id);
     const isElsewhere = inFlight === undefined && record.state === "started";
     const ms = isElsewhere ? Math.min(leftMs, LOOK_AGAIN_MS) : leftMs;
-    const wait = { recordId: id, head: null, untilBegun: false, ms, caller: caller?.signal ?? null, isCounted: true };
+    const wait = waitFor(id, head, ms, caller);
     const woken = await (inFlight === undefined ? this.#waitForTurn(id, wait) : room.wait(inFlight.waiters, wait));
     return woken.kind === "recheck" || woken.kind === "time-up";
   }
@@ -94,7 +99,7 @@ export class Monitors {
    * Asks the origin what became of the attempt, and waits for that as long as the follower waits. `false`: the answer has not come, and the
    * next look will find it.
    */
-  async #asked(id: RecordId, { policy }: Unknown, leftMs: number, caller: Caller | null): Promise<boolean> {
+  async #asked({ id, head }: Follower, { policy }: Unknown, leftMs: number, caller: Caller | null): Promise<boolean> {
     const { questions, room } = this.#shared;
     const ask = (): Promise<void> => questions.run(id, policy, null);
     if (leftMs <= 0) {
@@ -102,9 +107,7 @@ export class Monitors {
       ask().catch(() => undefined);
       return false;
     }
-    const signal = caller?.signal ?? null;
-    const wait = { recordId: id, head: null, untilBegun: false, ms: leftMs, caller: signal, isCounted: true };
-    return (await room.until(ask, wait)).kind === "recheck";
+    return (await room.until(ask, waitFor(id, head, leftMs, caller))).kind === "recheck";
   }
 
   async #waitForTurn(id: RecordId, wait: Wait): Promise<Woken> {
@@ -183,6 +186,10 @@ export class Monitors {
         return ofMonitor({ code: "cancel-refused", why: "ended" }, echo).response;
     }
   }
+}
+
+function waitFor(recordId: RecordId, { record: { lane = 0 } }: ReplayHead, ms: number, caller: Caller | null): Wait {
+  return { recordId, lane, head: null, untilBegun: false, ms, caller: caller?.signal ?? null, isCounted: true };
 }
 
 /** To the queue consumer alone: the message is stored with its record, whose outcome is unknown. */

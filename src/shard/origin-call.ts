@@ -2,7 +2,7 @@
 // the client cannot influence it (for example by disconnecting). Every deadline of the call is enforced here.
 
 import type { Origin } from "../config/resolved.ts";
-import type { Attempt } from "../core/record.ts";
+import type { Attempt, Started } from "../core/record.ts";
 import { type AttemptEnd, type BrokenOff, finalStatus } from "../core/verdict.ts";
 import { joinBytes } from "../http/body.ts";
 import { type BodyReader, ByteReader, type NextPiece, WHOLE } from "../http/body-reader.ts";
@@ -59,12 +59,19 @@ export interface OriginRequest {
   readonly totalMs: number | null;
 }
 
+/**
+ * How long the answer to an accepted request may take in total, after the longest wait for its headers. Nobody waits for it and would leave,
+ * so this bounds how many are received at a time; and the platform keeps no object for a call that takes longer.
+ */
+export const LONGEST_ANSWER_MS = 15 * 60_000;
+
 /** The origin's request: the client's request with the number of the attempt. */
-export function originRequest(head: ExchangeHead, body: RequestBody, attempt: Attempt): OriginRequest {
+export function originRequest(head: ExchangeHead, body: RequestBody, { attempt, driven }: Started): OriginRequest {
   const { origin, method, url, headers, hasBody } = head.call;
   const { timeoutMs, idleTimeoutMs } = head.rules;
+  const totalMs = driven === undefined ? null : timeoutMs + LONGEST_ANSWER_MS;
   const pairs: HeaderPairs = [...headers, [ATTEMPT_HEADER, String(attempt.number)], ...traceHeaders(head, attempt)];
-  return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs, totalMs: null };
+  return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs, totalMs };
 }
 
 /** Names the attempt as the parent of the origin's spans. Empty when the request has no trace. */

@@ -1,11 +1,23 @@
 // Relays events: at once after the commit that has published them, and by the alarm whatever is left. Destinations take turns, one
 // call at a time each and a few in all, so that none delays another, and connections are left to the exchanges. core/outbox.ts
-// decides what follows a failure.
+// decides whose event is next, and what follows a failure.
 
-import { afterFailure, type EventFate, type NewEvent, restMs, type Sent } from "../core/outbox.ts";
-import type { Completed, IdempotencyRecord } from "../core/record.ts";
+import { type LaneHead, LANES } from "../core/lanes.ts";
 import {
-  type BodyNumber,
+  afterFailure,
+  type DestinationState,
+  type EventFate,
+  isOwnFailure,
+  type NewEvent,
+  nextTurn,
+  restAfter,
+  restAfterSuccess,
+  type Sent,
+  triedFrom,
+  withLane,
+} from "../core/outbox.ts";
+import type { IdempotencyRecord } from "../core/record.ts";
+import {
   type DurationMs,
   durationMs,
   earliest,
@@ -17,14 +29,11 @@ import {
 } from "../core/units.ts";
 import type { Alarm } from "./alarm.ts";
 import type { Alerts } from "./alerts.ts";
-import { joinBytes } from "../http/body.ts";
 import { PAUSE_MS, takeNextTurn } from "./next-turn.ts";
+import { type EventBodies, factsOf, type Told } from "./result-facts.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
-import { eventsOf, type Omission, type ResultFacts } from "../outbox/cloud-event.ts";
-import type { Bodies } from "./store/bodies.ts";
-import type { Label } from "./store/label.ts";
-import { DEAD, type OutboxRows, type StoredEvent } from "./store/outbox.ts";
-import { isEncrypted, type KeptResponse } from "./store/response-rows.ts";
+import { eventsOf } from "../outbox/cloud-event.ts";
+import { DEAD, type LaneEvents, type OutboxRows, type StoredEvent } from "./store/outbox.ts";
 
 /** How many destinations are called at a time: fewer than the six connections that a shard has. */
 const MAX_AT_ONCE = 2;
@@ -32,11 +41,11 @@ const MAX_AT_ONCE = 2;
 /** An instance may be lost with its calls. The alarm checks after the time by which they must have ended. */
 const CHECK_AFTER_MS = durationMs(30_000);
 
-/** How many events of a destination are given up, or erased, in one turn: each may have 120 kB. */
+/**
+ * How many events of a destination are given up, or erased, in one turn: each may have 120 kB. Also how many whose time is over are tried
+ * without a rest between them: none is given up before it was tried, and a destination that stays away must not collect them for ever.
+ */
 const AT_ONCE = 20;
-
-/** Larger bodies are not part of an event. */
-const MAX_BODY_BYTES = 96 * 1024;
 
 /** Where events go. */
 export interface Target {
@@ -51,7 +60,7 @@ export interface Target {
 }
 
 export interface OutboxPorts {
-  readonly ledger: { readonly outbox: OutboxRows; readonly bodies: Pick<Bodies, "read"> };
+  readonly ledger: { readonly outbox: OutboxRows; readonly bodies: EventBodies["bodies"] };
   readonly alarm: Pick<Alarm, "moveTo">;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   /** What the configuration says about a destination. */
@@ -60,13 +69,15 @@ export interface OutboxPorts {
   readonly alerts: Pick<Alerts, "diedEvents">;
 }
 
-/** What an event can tell besides its record. */
-export interface Told {
-  readonly label: () => Label;
-  readonly response: KeptResponse | null;
-  /** What the origin's response says in `Onceway-Event`. */
-  readonly originEvents: string | null;
+/** What is remembered of a destination as long as this instance lives. */
+interface Memory extends Pick<DestinationState, "failing" | "lastLane"> {
+  /** The most events of its next batch; `null`: as many as it takes. */
+  readonly most: number | null;
+  /** How many events whose time was over have failed in a row. */
+  readonly over: number;
 }
+
+const NO_MEMORY: Memory = { failing: 0, lastLane: LANES, most: null, over: 0 };
 
 export class Outbox {
   readonly #ports: OutboxPorts;
@@ -74,6 +85,8 @@ export class Outbox {
   readonly #running = new Set<string>();
   /** The destination that had its turn last. */
   #last = "";
+  /** What is remembered of destinations, for their turns. */
+  readonly #memories = new Map<string, Memory>();
   #pausedUntil = epochMs(0);
 
   constructor(ports: OutboxPorts) {
@@ -91,48 +104,7 @@ export class Outbox {
     if (publications === undefined || after?.state !== "completed" || before?.state === "completed") return [];
     // Only a sealed record does not say its status, and a sealed route publishes nothing.
     if (after.status === null) return [];
-    return eventsOf(publications, this.#factsOf(id, after, after.status, told));
-  }
-
-  #factsOf(
-    id: RecordId,
-    { attempt, completedAt }: Completed,
-    status: number,
-    { label, response, originEvents }: Told,
-  ): ResultFacts {
-    const open = response === null || isEncrypted(response) ? null : response;
-    const { key, route } = label();
-    return {
-      recordId: id,
-      route,
-      key,
-      attempt,
-      status,
-      completedAt,
-      headers: open?.headers ?? [],
-      body: open === null ? "not-kept" : this.#bodyOf(open.body),
-      originEvents,
-    };
-  }
-
-  #bodyOf(body: Exclude<KeptResponse, { envelope: Uint8Array }>["body"]): Uint8Array | Omission {
-    switch (body.kind) {
-      case "inline":
-        return body.bytes.byteLength > MAX_BODY_BYTES ? "too-large" : body.bytes;
-      case "chunks": {
-        if (body.size > MAX_BODY_BYTES) return "too-large";
-        return joinBytes(Array.from({ length: body.count }, (_, at) => this.#chunk(body.body, at)));
-      }
-      case "remote":
-        return "too-large";
-    }
-  }
-
-  /** Half a body must never pass for a whole one. */
-  #chunk(body: BodyNumber, at: number): Uint8Array {
-    const chunk = this.#ports.ledger.bodies.read(body, at);
-    if (chunk === null) throw new Error("a chunk of a response is missing");
-    return chunk;
+    return eventsOf(publications, factsOf(id, after, after.status, told, this.#ports.ledger));
   }
 
   /** These events have been written in this turn. The runtime holds the call until that is durable. */
@@ -163,15 +135,29 @@ export class Outbox {
 
   #nextOf(destination: string, now: EpochMs): EpochMs | null {
     const { outbox } = this.#ports.ledger;
-    const death = outbox.firstDeath(destination);
-    const erasure = death === null ? null : later(death, this.#ports.destination(destination).keepDeadMs);
-    const due = outbox.firstDue(destination);
-    if (due === null) return erasure;
+    const lanes = outbox.lanes(destination);
+    const deaths = lanes.flatMap(({ death }) => death ?? []);
+    const { keepDeadMs } = this.#ports.destination(destination);
+    const erasure = deaths.length === 0 ? null : later(epochMs(Math.min(...deaths)), keepDeadMs);
+    const state = this.#stateOf(destination);
+    const due = headsOf(lanes).map((head) => triedFrom(head, state));
+    if (due.length === 0) return erasure;
     // What is being relayed, or waits for its turn, continues when a call ends.
     const isBusy = this.#running.has(destination) || this.#running.size >= MAX_AT_ONCE;
-    const resting = outbox.resting.get(destination)?.until ?? due;
-    const at = isBusy ? later(now, CHECK_AFTER_MS) : latest(latest(due, resting), this.#pausedUntil);
+    const at = isBusy ? later(now, CHECK_AFTER_MS) : latest(epochMs(Math.min(...due)), this.#pausedUntil);
     return erasure === null ? at : earliest(at, erasure);
+  }
+
+  #memoryOf(destination: string): Memory {
+    return this.#memories.get(destination) ?? NO_MEMORY;
+  }
+
+  #remember(destination: string, changed: Partial<Memory>): void {
+    this.#memories.set(destination, { ...this.#memoryOf(destination), ...changed });
+  }
+
+  #stateOf(destination: string): DestinationState {
+    return { ...this.#memoryOf(destination), rest: this.#ports.ledger.outbox.resting.get(destination) ?? null };
   }
 
   /** The destinations after the last one, and then the others. */
@@ -183,22 +169,28 @@ export class Outbox {
   #beginIfDue(destination: string, now: EpochMs): void {
     const { outbox } = this.#ports.ledger;
     if (this.#running.size >= MAX_AT_ONCE || this.#running.has(destination) || now < this.#pausedUntil) return;
-    const rest = outbox.resting.get(destination);
-    if (rest !== undefined && now < rest.until) return;
+    const turn = nextTurn(headsOf(outbox.lanes(destination)), this.#stateOf(destination), now);
+    if (turn === null) return;
+    const { lane, isProbe } = turn;
     const target = this.#ports.destination(destination);
-    // A destination that has failed gets one event first.
-    const events = outbox.due(destination, now, rest === undefined ? target.batch : { events: 1, bytes: 0 });
+    const { events: most, bytes } = target.batch;
+    const events = isProbe
+      ? outbox.leastTried(destination, lane, now)
+      : outbox.due(destination, lane, now, { events: this.#memoryOf(destination).most ?? most, bytes });
     const [first] = events;
     if (first === undefined) return;
     this.#running.add(destination);
     this.#last = destination;
+    this.#remember(destination, { lastLane: lane });
     this.#ports.waitUntil(this.#relay(destination, target, [first, ...events.slice(1)]));
   }
 
   async #relay(destination: string, target: Target, events: readonly [StoredEvent, ...StoredEvent[]]): Promise<void> {
     try {
       const sent = await target.send(events, new Date());
-      if (sent.kind === "accepted") this.#accepted(destination, events);
+      if (sent.kind === "accepted") this.#accepted(destination, target, events);
+      else if (events.length > 1 && sent.scope === "destination")
+        this.#failedTogether(destination, events, sent.reason);
       else this.#failed(destination, target, events[0], sent);
     } catch (error) {
       // Whatever was taken stays in the store, and is sent again with the same id.
@@ -210,27 +202,53 @@ export class Outbox {
     this.continue();
   }
 
-  #accepted(destination: string, events: readonly StoredEvent[]): void {
-    const { outbox } = this.#ports.ledger;
-    outbox.delete(events);
-    outbox.endRest(destination);
+  #accepted(destination: string, target: Target, events: readonly [StoredEvent, ...StoredEvent[]]): void {
+    this.#ports.ledger.outbox.delete(events);
+    this.#works(destination, events[0]);
+    const { most } = this.#memoryOf(destination);
+    if (most !== null) this.#remember(destination, { most: 2 * most < target.batch.events ? 2 * most : null });
     this.#count(destination, "relayed", events.length);
   }
 
-  /** Of several events, one is charged with the failure, and the next try is made with one. */
+  /** It has taken an event, or refused this one alone. */
+  #works(destination: string, { lane }: StoredEvent): void {
+    const { outbox } = this.#ports.ledger;
+    const rest = outbox.resting.get(destination) ?? null;
+    if (rest !== null && restAfterSuccess(rest, lane) === null) outbox.endRest(destination);
+    this.#remember(destination, { failing: 0, over: 0 });
+  }
+
+  /** One of them may be what the destination does not take: they are tried again alone, then more and more together. */
+  #failedTogether(destination: string, events: readonly StoredEvent[], reason: string): void {
+    this.#remember(destination, { most: 1 });
+    this.#count(destination, "failed", 1);
+    console.warn({ message: "events were not taken together", destination, events: events.length, reason });
+  }
+
   #failed(destination: string, target: Target, event: StoredEvent, sent: Extract<Sent, { kind: "failed" }>): void {
     const { outbox } = this.#ports.ledger;
+    const { lane } = event;
     const now = epochMs(Date.now());
-    const failures = (outbox.resting.get(destination)?.failures ?? 0) + 1;
-    const until = later(now, restMs(failures, sent, Math.random()));
     const tries = event.tries + 1;
     const next = afterFailure({ tries, createdAt: event.since }, target.giveUpAfterMs, sent, Math.random(), now);
-    if (sent.scope === "event") outbox.endRest(destination);
-    else outbox.rest(destination, { until, failures, reason: sent.reason });
+    const state = this.#stateOf(destination);
+    if (sent.scope === "event") this.#works(destination, event);
+    else {
+      if (!isOwnFailure(event, sent, state)) {
+        const rest = restAfter(state, lane, sent, Math.random(), now);
+        // The next one whose time is over is tried at once.
+        const { over } = this.#memoryOf(destination);
+        const goesOn = next.kind === "dead" && sent.scope !== "gone" && sent.retryAfterMs === null && over < AT_ONCE;
+        outbox.rest(destination, goesOn ? { ...rest, until: now } : rest);
+        this.#remember(destination, { over: goesOn ? over + 1 : 0 });
+      }
+      this.#remember(destination, { failing: withLane(state.failing, lane) });
+    }
     const changed = { tries, last: sent.reason };
     outbox.move(event, next.kind === "dead" ? DEAD + now : next.due, changed);
-    // Those behind it that nobody has tried for as long have the same fate: the destination has been away for all of it.
-    const over = outbox.dueSince(destination, now, epochMs(now - target.giveUpAfterMs), AT_ONCE);
+    // Others of its caller that have been tried, and whose time is over too, have the same fate. What was never tried is tried first.
+    const since = epochMs(now - target.giveUpAfterMs);
+    const over = sent.scope === "event" ? [] : outbox.triedSince(destination, lane, now, since, AT_ONCE);
     for (const one of over) outbox.move(one, DEAD + now, { last: sent.reason });
     const dead = over.length + (next.kind === "dead" ? 1 : 0);
     this.#count(destination, "failed", 1);
@@ -238,6 +256,7 @@ export class Outbox {
       this.#count(destination, "dead", dead);
       this.#ports.alerts.diedEvents(event, dead, sent.reason, now);
     }
+    const failures = outbox.resting.get(destination)?.failures ?? 0;
     console.warn({
       message: "an event was not taken",
       destination,
@@ -270,4 +289,9 @@ export class Outbox {
       failure: "the next events could not be relayed",
     });
   }
+}
+
+/** The first event of each lane that has any but dead ones. */
+function headsOf(lanes: readonly LaneEvents[]): readonly LaneHead[] {
+  return lanes.flatMap(({ lane, due }) => (due === null ? [] : [{ lane, at: due }]));
 }

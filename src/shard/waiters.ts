@@ -1,6 +1,7 @@
 // Requests that wait for another request's attempt, or for the answer to a question. A waiter costs one entry in a list: no
 // timer of the runtime, and no reaction on a promise that outlives it. A wait ends at its time limit or when the client
-// disconnects. The number of waiters is bounded, so that requests with one key cannot take memory from all others.
+// disconnects. The number of waiters is bounded, so that requests with one key cannot take memory from all others. When all places are
+// taken, the caller who has most of them gives one up to a caller who has fewer.
 
 import type { RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
@@ -30,6 +31,8 @@ export type Woken =
 
 export interface Wait {
   readonly recordId: RecordId;
+  /** Whose share of the places it takes (core/lanes.ts). */
+  readonly lane: number;
   /** For an answer that is shared; `null`: the waiter always re-checks the record. */
   readonly head: ExchangeHead | null;
   /** Whether the wait ends when the answer begins, so that the request can follow it. */
@@ -92,15 +95,17 @@ function wokenWith(answerFor: AnswerFor, head: ExchangeHead): Woken {
 export class WaitingRoom {
   readonly #timers: Timers;
   readonly #ofRecord = new Map<RecordId, number>();
+  /** Those who have a place, by lane, longest waiting first. */
+  readonly #ofLane = new Map<number, Set<Waiter>>();
   #count = 0;
 
   constructor(timers: Timers) {
     this.#timers = timers;
   }
 
-  wait(waiters: Waiters, { recordId, head, untilBegun, ms, caller, isCounted }: Wait): Promise<Woken> {
+  wait(waiters: Waiters, { recordId, lane, head, untilBegun, ms, caller, isCounted }: Wait): Promise<Woken> {
     if (caller?.aborted === true) return Promise.resolve({ kind: "left" });
-    if (isCounted && !this.#enter(recordId)) return Promise.resolve({ kind: "full" });
+    if (isCounted && !this.#hasPlace(recordId, lane)) return Promise.resolve({ kind: "full" });
     const { promise, resolve } = Promise.withResolvers<Woken>();
     const left = (): void => end({ kind: "left" });
     const due = this.#timers.set(ms, () => end({ kind: "time-up" }));
@@ -108,11 +113,12 @@ export class WaitingRoom {
       waiters.remove(waiter);
       due.cancel();
       caller?.removeEventListener("abort", left);
-      if (isCounted) this.#leave(recordId);
+      if (isCounted) this.#leave(recordId, lane, waiter);
       resolve(woken);
     };
     const waiter = { head, untilBegun, end };
     waiters.add(waiter);
+    if (isCounted) this.#enter(recordId, lane, waiter);
     caller?.addEventListener("abort", left);
     return promise;
   }
@@ -133,18 +139,35 @@ export class WaitingRoom {
     return woken;
   }
 
-  #enter(id: RecordId): boolean {
-    const ofRecord = this.#ofRecord.get(id) ?? 0;
-    if (this.#count >= MAX_PER_SHARD || ofRecord >= MAX_PER_RECORD) return false;
-    this.#count += 1;
-    this.#ofRecord.set(id, ofRecord + 1);
+  /** Makes room if all places are taken and another caller has more of them. */
+  #hasPlace(id: RecordId, lane: number): boolean {
+    if ((this.#ofRecord.get(id) ?? 0) >= MAX_PER_RECORD) return false;
+    if (this.#count < MAX_PER_SHARD) return true;
+    const own = this.#ofLane.get(lane)?.size ?? 0;
+    const [most] = [...this.#ofLane.values()].toSorted((one, other) => other.size - one.size);
+    if (most === undefined || most.size <= own + 1) return false;
+    for (const { end } of most) {
+      end({ kind: "full" });
+      break;
+    }
     return true;
   }
 
-  #leave(id: RecordId): void {
+  #enter(id: RecordId, lane: number, waiter: Waiter): void {
+    this.#count += 1;
+    this.#ofRecord.set(id, (this.#ofRecord.get(id) ?? 0) + 1);
+    const ofLane = this.#ofLane.get(lane);
+    if (ofLane === undefined) this.#ofLane.set(lane, new Set([waiter]));
+    else ofLane.add(waiter);
+  }
+
+  #leave(id: RecordId, lane: number, waiter: Waiter): void {
     this.#count -= 1;
     const ofRecord = (this.#ofRecord.get(id) ?? 1) - 1;
     if (ofRecord > 0) this.#ofRecord.set(id, ofRecord);
     else this.#ofRecord.delete(id);
+    const ofLane = this.#ofLane.get(lane);
+    ofLane?.delete(waiter);
+    if (ofLane?.size === 0) this.#ofLane.delete(lane);
   }
 }

@@ -1,5 +1,5 @@
-// One caller sends many slow requests at once to a route that accepts them, and others send one each and want their turn. Each caller
-// has a lane of its own, and the route an object of its own. All ask their monitors whether they still wait, so that the history says
+// One caller sends many slow requests at once to a route that accepts them, each with another credential that it has made up, and others
+// send one each and want their turn. Each caller has an address and by it a lane of its own, and the route an object of its own. All ask their monitors whether they still wait, so that the history says
 // who certainly waited while somebody else's attempt began.
 
 import { setTimeout as pause } from "node:timers/promises";
@@ -9,24 +9,8 @@ import { readMonitor } from "./monitors.ts";
 import type { Operation } from "./operation.ts";
 import type { Random } from "./random.ts";
 import { TURNS_PATH } from "./routes.ts";
+import { FLOODER, LANE_CALLERS } from "./callers.ts";
 import { CALM, type Step } from "./steps.ts";
-
-export const FLOODER = "Bearer flood";
-/** They come in turn, so that each has its result long before it comes again. A test holds that all are in different lanes. */
-export const LANE_CALLERS = [
-  "Bearer amber",
-  "Bearer cedar",
-  "Bearer daisy",
-  "Bearer ginger",
-  "Bearer hazel",
-  "Bearer kale",
-  "Bearer laurel",
-  "Bearer maple",
-  "Bearer nettle",
-  "Bearer olive",
-  "Bearer willow",
-  "Bearer yarrow",
-] as const;
 
 /** With four at a time they take about two and a half seconds. */
 const FLOOD = 20;
@@ -42,7 +26,7 @@ const ASKED_MS = 10_000;
 export async function runFloods(run: Run, random: Random): Promise<readonly Task[]> {
   const tasks: Task[] = [];
   for (let round = 0; !run.isOver(); round += 1) {
-    const flood = Array.from({ length: FLOOD }, () => slowTask(FLOODER, random));
+    const flood = Array.from({ length: FLOOD }, () => slowTask(`${FLOODER} ${random.hex(8)}`, random));
     const others = Array.from({ length: OTHERS }, (_, nth) =>
       slowTask(LANE_CALLERS[(round * OTHERS + nth) % LANE_CALLERS.length] ?? "", random),
     );

@@ -1,6 +1,7 @@
 // What clients do with accepted requests: how they prefer to be answered, how they read monitors and cancel. Strangers try as well.
 
 import { setTimeout as pause } from "node:timers/promises";
+import { addressHeaders } from "./callers.ts";
 import { openRequest } from "../support/http.ts";
 import type { Run, Task } from "./clients.ts";
 import type { Ending, Look } from "./history.ts";
@@ -83,6 +84,7 @@ async function look(run: Run, { operation, scope }: Task, options: LookOptions):
     headers: [
       ["Authorization", await credentialOf(run.issuer, operation, caller)],
       [TENANT_HEADER, caller],
+      ...addressHeaders(operation.path, caller),
       ...(prefer === null ? [] : [["Prefer", prefer] as const]),
     ],
     timeoutMs: PATIENCE_MS,

@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { headerValue, openRequest } from "../support/http.ts";
 import type { HeaderPair, OpenRequest, RawResponse } from "../support/http.ts";
 import { bodyOf, digestHead, sha256 } from "./body.ts";
+import { addressHeaders } from "./callers.ts";
 import type { Answer, Ending, Exchange, OriginMarks } from "./history.ts";
 import { isKeyInBody } from "./routes.ts";
 import { MARKS_HEADER, PLAN_HEADER, QUESTIONS_HEADER, REQUEST_HEADER, SECRET, TENANT_HEADER } from "./steps.ts";
@@ -76,6 +77,7 @@ function headersOf({ key, scope, credential, path, plan, questions, id, body, pr
     ["X-Key", key],
     ["Authorization", credential],
     [TENANT_HEADER, scope],
+    ...addressHeaders(path, scope),
     [REQUEST_HEADER, id],
     [PLAN_HEADER, plan],
     [QUESTIONS_HEADER, questions],

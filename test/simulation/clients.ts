@@ -50,7 +50,7 @@ export function headFor(
 ): ExchangeHead {
   const headers = [["authorization", credential]] as const;
   return {
-    record: { id: recordId(record), key: record, route: "/" },
+    record: { id: recordId(record), key: record, route: "/", lane: record.charCodeAt(1) % 3 },
     request: {
       echo: record,
       attemptId: attemptId(attempt),

@@ -43,7 +43,7 @@ export interface Move {
 }
 
 /** Plays the moves. Requests that are accepted, others, and a queue's messages come to the same record. */
-export function drivenHistory(unknown: Policy["unknown"], list: readonly Move[], lane?: number): readonly Lived[] {
+export function drivenHistory(unknown: Policy["unknown"], list: readonly Move[]): readonly Lived[] {
   const policy = { ...policyFor(unknown), drive: DRIVE };
   const started: string[] = [];
   const lived: Lived[] = [];
@@ -52,7 +52,7 @@ export function drivenHistory(unknown: Policy["unknown"], list: readonly Move[],
   for (const { kind, ago, passing } of list) {
     if (typeof passing === "number") now += passing;
     else if (record !== null) now = Math.max(now, deadlineOf(record));
-    const event = eventOf(kind, attemptId(started.at(-1 - ago) ?? "none"), attemptId(`attempt ${lived.length}`), lane);
+    const event = eventOf(kind, attemptId(started.at(-1 - ago) ?? "none"), attemptId(`attempt ${lived.length}`));
     const next: Step = step(record, event, policy, epochMs(now));
     if (next.reply.type === "start") started.push(next.reply.record.attempt.id);
     lived.push({ ...next, before: record, event, now, policy });
@@ -65,12 +65,11 @@ export function eventOf(
   kind: string,
   of: ReturnType<typeof attemptId>,
   fresh: ReturnType<typeof attemptId>,
-  lane?: number,
 ): LifeCycleEvent {
   switch (kind) {
     case "begin":
     case "wait":
-      return { type: "request", fingerprint: FINGERPRINT, attemptId: fresh, home: { kind: "own" }, accept: kind, lane };
+      return { type: "request", fingerprint: FINGERPRINT, attemptId: fresh, home: { kind: "own" }, accept: kind };
     case "sync":
       return { type: "request", fingerprint: FINGERPRINT, attemptId: fresh, home: { kind: "own" } };
     case "park":

@@ -13,9 +13,11 @@ export interface Label {
   readonly sealedScope?: string;
   /** What the record notes of its request (core/request-note.ts), as text; absent: nothing. */
   readonly note?: string;
+  /** Whose turn the record takes (core/lanes.ts); absent: lane 0, or it was not asked for. */
+  readonly lane?: number;
 }
 
-/** The columns of a label, besides the record's id. */
+/** The columns of a label that operators see, besides the record's id. */
 export const LABEL_COLUMNS = "key, route, note";
 
 export interface LabelRow {
@@ -23,6 +25,7 @@ export interface LabelRow {
   readonly key: string;
   readonly route: string;
   readonly note: string | null;
+  readonly lane?: number | null;
 }
 
 /** No key begins like this: keys are visible ASCII (http/key-text.ts). */
@@ -33,8 +36,8 @@ export function keyText({ key, sealedScope }: Label): string {
   return sealedScope === undefined ? key : SEALED + sealedScope;
 }
 
-export function readLabel({ id, key, route, note }: LabelRow): Label {
-  const noted = note === null ? {} : { note };
-  if (!key.startsWith(SEALED)) return { key, route, ...noted };
-  return { key: `sha256:${keyHashOf(id)}`, route, ...noted, sealedScope: key.slice(SEALED.length) };
+export function readLabel({ id, key, route, note, lane = null }: LabelRow): Label {
+  const more = { ...(note === null ? {} : { note }), ...(lane === null ? {} : { lane }) };
+  if (!key.startsWith(SEALED)) return { key, route, ...more };
+  return { key: `sha256:${keyHashOf(id)}`, route, ...more, sealedScope: key.slice(SEALED.length) };
 }

@@ -1,9 +1,9 @@
 // The events of one shard for operators: listed page by page, counted by destination, sent again and dropped. Every statement goes by
 // the key of the outbox, within one destination, and reads or changes a bounded number of rows.
 
-import { EVENT_STATES, type EventState } from "../../core/outbox.ts";
+import { EVENT_STATES, type EventState, type Rest } from "../../core/outbox.ts";
 import { type EpochMs, epochMs } from "../../core/units.ts";
-import { DEAD, type EventPlace, type OutboxRows, type Rest } from "./outbox.ts";
+import { DEAD, type EventPlace, type OutboxRows } from "./outbox.ts";
 import type { Sql } from "./schema.ts";
 
 /** Only ids, enums and numbers, because it travels as JSON in a header (see itty.ts). */
@@ -59,7 +59,8 @@ export interface EventChange {
 export const MAX_EVENTS_COUNTED = 10_000;
 export const EVENTS_AT_ONCE = 100;
 
-const AT = /^([A-Za-z0-9_-]{1,64})\.(\d{1,16})\.(\d{1,16})$/;
+/** A destination of dead letters has a colon in its name. */
+const AT = /^([A-Za-z0-9_:-]{1,80})\.(\d{1,2})\.(\d{1,16})\.(\d{1,16})$/;
 
 export class OutboxList {
   readonly #sql: Sql;
@@ -72,7 +73,7 @@ export class OutboxList {
     this.#outbox = outbox;
   }
 
-  /** By destination; first the pending ones, the one that is due first in front, and then the dead ones, oldest first. */
+  /** By destination and lane; first the pending ones, the one that is due first in front, and then the dead ones, oldest first. */
   page({ destination, state, after, limit }: EventQuery): readonly SeenEvent[] {
     const begin = after === null ? null : placeOf(after);
     const events: SeenEvent[] = [];
@@ -81,17 +82,29 @@ export class OutboxList {
       if (destination !== null && name !== destination) continue;
       if (begin !== null && name < begin.destination) continue;
       const { from, to } = rangeOf(state, 0);
-      const place = begin?.destination === name && begin.due >= from ? begin : { due: from, seq: 0 };
-      events.push(...this.#read(name, place, to, limit - events.length));
+      for (const { lane } of this.#outbox.lanes(name)) {
+        if (events.length >= limit) break;
+        const isHere = begin?.destination === name;
+        if (isHere && lane < begin.lane) continue;
+        const place = isHere && lane === begin.lane && begin.due >= from ? begin : { due: from, seq: 0 };
+        events.push(...this.#read(name, lane, place, to, limit - events.length));
+      }
     }
     return events;
   }
 
-  #read(name: string, after: Pick<EventPlace, "due" | "seq">, to: number, limit: number): readonly SeenEvent[] {
+  #read(
+    name: string,
+    lane: number,
+    after: Pick<EventPlace, "due" | "seq">,
+    to: number,
+    limit: number,
+  ): readonly SeenEvent[] {
     return this.#sql
       .exec<Row>(
-        "SELECT id, record, due, seq, tries, since, last FROM outbox WHERE destination = ?1 AND (due, seq) > (?2, ?3) AND due < ?4 ORDER BY due, seq LIMIT ?5",
+        "SELECT id, record, due, seq, tries, since, last FROM outbox WHERE destination = ?1 AND lane = ?2 AND (due, seq) > (?3, ?4) AND due < ?5 ORDER BY due, seq LIMIT ?6",
         name,
+        lane,
         after.due,
         after.seq,
         to,
@@ -109,7 +122,7 @@ export class OutboxList {
           since: epochMs(since),
           due: epochMs(isDead ? due - DEAD : due),
           last,
-          at: `${name}.${due}.${seq}`,
+          at: `${name}.${lane}.${due}.${seq}`,
         };
       });
   }
@@ -117,6 +130,7 @@ export class OutboxList {
   /** Of each destination that has events. */
   counts(): readonly DestinationCounts[] {
     return this.#outbox.destinations().map((destination) => {
+      const deaths = this.#outbox.lanes(destination).flatMap(({ death }) => death ?? []);
       const pending = this.#count(destination, "pending");
       const dead = this.#count(destination, "dead");
       return {
@@ -125,7 +139,7 @@ export class OutboxList {
         dead: dead.n,
         atLeast: EVENT_STATES.filter((state) => (state === "dead" ? dead : pending).n === MAX_EVENTS_COUNTED),
         oldestPending: pending.oldest === null ? null : epochMs(pending.oldest),
-        oldestDeath: this.#outbox.firstDeath(destination),
+        oldestDeath: deaths.length === 0 ? null : epochMs(Math.min(...deaths)),
         rest: this.#outbox.resting.get(destination) ?? null,
       };
     });
@@ -133,15 +147,23 @@ export class OutboxList {
 
   #count(destination: string, state: EventState): { readonly n: number; readonly oldest: number | null } {
     const { from, to } = rangeOf(state, 0);
-    return this.#sql
-      .exec<{ n: number; oldest: number | null }>(
-        "SELECT count(*) AS n, min(since) AS oldest FROM (SELECT since FROM outbox WHERE destination = ? AND due >= ? AND due < ? LIMIT ?)",
-        destination,
-        from,
-        to,
-        MAX_EVENTS_COUNTED,
-      )
-      .one();
+    let n = 0;
+    let oldest: number | null = null;
+    for (const { lane } of this.#outbox.lanes(destination)) {
+      const one = this.#sql
+        .exec<{ n: number; oldest: number | null }>(
+          "SELECT count(*) AS n, min(since) AS oldest FROM (SELECT since FROM outbox WHERE destination = ? AND lane = ? AND due >= ? AND due < ? LIMIT ?)",
+          destination,
+          lane,
+          from,
+          to,
+          MAX_EVENTS_COUNTED - n,
+        )
+        .one();
+      n += one.n;
+      if (one.oldest !== null) oldest = Math.min(oldest ?? one.oldest, one.oldest);
+    }
+    return { n, oldest };
   }
 
   /** Changes some events; returns how many. As many as EVENTS_AT_ONCE: there may be more. */
@@ -161,15 +183,19 @@ export class OutboxList {
     now: EpochMs,
   ): readonly EventPlace[] {
     const { from, to } = rangeOf(state, action === "resend" ? now + 1 : 0);
-    return this.#sql
-      .exec<{ destination: string; due: number; seq: number; id: string }>(
-        "SELECT destination, due, seq, id FROM outbox WHERE destination = ? AND due >= ? AND due < ? ORDER BY due, seq LIMIT ?",
+    const places: EventPlace[] = [];
+    for (const { lane } of this.#outbox.lanes(destination)) {
+      const rows = this.#sql.exec<{ destination: string; lane: number; due: number; seq: number; id: string }>(
+        "SELECT destination, lane, due, seq, id FROM outbox WHERE destination = ? AND lane = ? AND due >= ? AND due < ? ORDER BY due, seq LIMIT ?",
         destination,
+        lane,
         from,
         to,
-        EVENTS_AT_ONCE,
-      )
-      .toArray();
+        EVENTS_AT_ONCE - places.length,
+      );
+      places.push(...rows);
+    }
+    return places;
   }
 
   #one({ id, at }: NonNullable<EventChange["event"]>): readonly EventPlace[] {
@@ -177,8 +203,9 @@ export class OutboxList {
     if (place === null) return [];
     const found = this.#sql
       .exec(
-        "SELECT 1 FROM outbox WHERE destination = ? AND due = ? AND seq = ? AND id = ?",
+        "SELECT 1 FROM outbox WHERE destination = ? AND lane = ? AND due = ? AND seq = ? AND id = ?",
         place.destination,
+        place.lane,
         place.due,
         place.seq,
         id,
@@ -206,8 +233,8 @@ interface Row extends Record<string, SqlStorageValue> {
 }
 
 function placeOf(at: string): Omit<EventPlace, "id"> | null {
-  const [, destination, due, seq] = AT.exec(at) ?? [];
-  return destination === undefined ? null : { destination, due: Number(due), seq: Number(seq) };
+  const [, destination, lane, due, seq] = AT.exec(at) ?? [];
+  return destination === undefined ? null : { destination, lane: Number(lane), due: Number(due), seq: Number(seq) };
 }
 
 /** The times at which events of a state are due, pending ones from `first` on. */

@@ -1,7 +1,7 @@
 // The events that are still to be relayed. They are inserted in the transaction that writes their record's result, and deleted once
 // their destination has taken them, or an operator drops them. An object without events has no table for them.
 
-import type { NewEvent } from "../../core/outbox.ts";
+import type { NewEvent, Rest } from "../../core/outbox.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
 import { makeOutboxTables, type Sql } from "./schema.ts";
 import { readOrReport, readTime, readWhole, UnreadableError } from "./unreadable.ts";
@@ -12,6 +12,8 @@ export const DEAD = 2 ** 52;
 /** Where an event lies. Another may lie there later, so the event is named too. */
 export interface EventPlace {
   readonly destination: string;
+  /** Whose turn it takes (core/lanes.ts). */
+  readonly lane: number;
   readonly due: number;
   readonly seq: number;
   readonly id: string;
@@ -30,23 +32,28 @@ export interface StoredEvent extends EventPlace {
   readonly event: string;
 }
 
-/** A destination that has failed. */
-export interface Rest {
-  readonly until: EpochMs;
-  /** How often it has failed in a row. */
-  readonly failures: number;
-  readonly reason: string;
+/** What a destination has of a lane. */
+export interface LaneEvents {
+  readonly lane: number;
+  /** When the first event is due; `null` when only dead ones are left. */
+  readonly due: number | null;
+  /** When the event died that has been dead for longest; `null`: none is dead. */
+  readonly death: number | null;
 }
 
 /** What a move changes of an event; the rest stays. */
 type Changed = Partial<Pick<StoredEvent, "tries" | "since" | "last">>;
 
-const COLUMNS = "destination, due, seq, id, record, tries, since, last, event";
-const AT_PLACE = "destination = ?1 AND due = ?2 AND seq = ?3 AND id = ?4";
+const COLUMNS = "destination, lane, due, seq, id, record, tries, since, last, event";
+const AT_PLACE = "destination = ?1 AND lane = ?2 AND due = ?3 AND seq = ?4 AND id = ?5";
+
+/** How many events of a lane are looked at for the one that has failed least. */
+const MOST_COMPARED = 1000;
 
 /** A row as it is read: its numbers and texts have their types from the schema. */
 type Row = Record<keyof StoredEvent, SqlStorageValue> & {
   readonly destination: string;
+  readonly lane: number;
   readonly due: number;
   readonly seq: number;
   readonly id: string;
@@ -78,10 +85,11 @@ export class OutboxRows {
   /** To be called in the transaction that writes the result of `record`; after it, `added`. */
   insert(record: RecordId, events: readonly NewEvent[], now: EpochMs): void {
     if (!this.#exists && events.length > 0) makeOutboxTables(this.#sql);
-    for (const { id, destination, event } of events) {
+    for (const { id, destination, lane, event } of events) {
       this.#sql.exec(
-        `INSERT INTO outbox (${COLUMNS}) SELECT ?1, ?2, ifnull(max(seq), 0) + 1, ?3, ?4, 0, ?2, NULL, ?5 FROM outbox WHERE destination = ?1 AND due = ?2`,
+        `INSERT INTO outbox (${COLUMNS}) SELECT ?1, ?2, ?3, ifnull(max(seq), 0) + 1, ?4, ?5, 0, ?3, NULL, ?6 FROM outbox WHERE destination = ?1 AND lane = ?2 AND due = ?3`,
         destination,
+        lane,
         now,
         id,
         record,
@@ -112,40 +120,40 @@ export class OutboxRows {
     return found;
   }
 
-  /** When the first event of a destination is due; `null` when only dead ones are left. */
-  firstDue(destination: string): EpochMs | null {
-    return this.#first(destination, 0);
-  }
-
-  /** When the event died that has been dead for longest; `null`: none is dead. */
-  firstDeath(destination: string): EpochMs | null {
-    const due = this.#first(destination, DEAD);
-    return due === null ? null : epochMs(due - DEAD);
-  }
-
-  #first(destination: string, from: number): EpochMs | null {
-    if (!this.#exists) return null;
-    const [row] = this.#sql
-      .exec<{ due: number }>(
-        "SELECT due FROM outbox WHERE destination = ?1 AND due >= ?2 AND due < ?3 ORDER BY due LIMIT 1",
+  /** The lanes of a destination's events, dead ones included. Costs one seek for each lane, of which there are few. */
+  lanes(destination: string): readonly LaneEvents[] {
+    if (!this.#exists) return [];
+    return this.#sql
+      .exec<LaneEvents & Record<string, SqlStorageValue>>(
+        `WITH RECURSIVE found(lane) AS (
+           SELECT min(lane) FROM outbox WHERE destination = ?1
+           UNION ALL SELECT (SELECT min(lane) FROM outbox WHERE destination = ?1 AND lane > found.lane) FROM found WHERE found.lane IS NOT NULL
+         ) SELECT lane, (SELECT min(due) FROM outbox WHERE destination = ?1 AND lane = found.lane AND due < ?2) AS due, (SELECT min(due) FROM outbox WHERE destination = ?1 AND lane = found.lane AND due >= ?2) - ?2 AS death FROM found WHERE lane IS NOT NULL`,
         destination,
-        from,
-        from + DEAD,
+        DEAD,
       )
       .toArray();
-    return row === undefined ? null : epochMs(row.due);
   }
 
-  /** The first events that are due, at most so many, and no more bytes of them unless the first has more. */
-  due(destination: string, now: EpochMs, most: { readonly events: number; readonly bytes: number }): StoredEvent[] {
+  /**
+   * The first events of a lane that are due, at most so many, and no more bytes of them unless the first has more. One that has failed
+   * before is given alone, because it may be what made others fail that were sent with it.
+   */
+  due(
+    destination: string,
+    lane: number,
+    now: EpochMs,
+    most: { readonly events: number; readonly bytes: number },
+  ): StoredEvent[] {
     const taken: StoredEvent[] = [];
     if (!this.#exists) return taken;
     let bytes = 0;
     const unreadable: Row[] = [];
     // Read one by one: the size of the next one is not known before.
     const rows = this.#sql.exec<Row>(
-      `SELECT ${COLUMNS} FROM outbox WHERE destination = ?1 AND due <= ?2 ORDER BY due, seq LIMIT ?3`,
+      `SELECT ${COLUMNS} FROM outbox WHERE destination = ?1 AND lane = ?2 AND due <= ?3 ORDER BY due, seq LIMIT ?4`,
       destination,
+      lane,
       now,
       most.events,
     );
@@ -157,54 +165,84 @@ export class OutboxRows {
       }
       // UTF-8 has at most three bytes for a UTF-16 code unit.
       bytes += 3 * event.event.length;
-      if (taken.length > 0 && bytes > most.bytes) break;
+      if (taken.length > 0 && (bytes > most.bytes || event.tries > 0)) break;
       taken.push(event);
+      if (event.tries > 0) break;
     }
     // They stay for an operator, and keep no other event from its turn.
     for (const row of unreadable) this.move(row, DEAD + now, { last: "the stored event cannot be read" });
     return taken;
   }
 
-  /** Some of the events that are due and have been here since `since` or longer. Reads nothing of what they say. */
-  dueSince(destination: string, now: EpochMs, since: EpochMs, most: number): readonly EventPlace[] {
+  /** Of the first events of a lane that are due, the one that has failed least. */
+  leastTried(destination: string, lane: number, now: EpochMs): StoredEvent[] {
     return this.#sql
-      .exec<Pick<Row, keyof EventPlace | "since">>(
-        "SELECT destination, due, seq, id, since FROM outbox WHERE destination = ?1 AND due <= ?2 ORDER BY due, seq LIMIT ?3",
+      .exec<Row>(
+        `SELECT ${COLUMNS} FROM outbox WHERE (destination, lane, due, seq) IN (SELECT ?1, ?2, due, seq FROM (SELECT due, seq, tries FROM outbox WHERE destination = ?1 AND lane = ?2 AND due <= ?3 ORDER BY due, seq LIMIT ?4) ORDER BY tries, due, seq LIMIT 1)`,
         destination,
+        lane,
+        now,
+        MOST_COMPARED,
+      )
+      .toArray()
+      .flatMap((row) => {
+        const event = readOrReport(() => eventOf(row), { destination, event: row.id });
+        if (event !== null) return [event];
+        this.move(row, DEAD + now, { last: "the stored event cannot be read" });
+        return [];
+      });
+  }
+
+  /**
+   * Some of the events of a lane that are due, have been here since `since` or longer, and have been tried. Reads nothing of what they
+   * say.
+   */
+  triedSince(destination: string, lane: number, now: EpochMs, since: EpochMs, most: number): readonly EventPlace[] {
+    return this.#sql
+      .exec<Pick<Row, keyof EventPlace | "since" | "tries">>(
+        "SELECT destination, lane, due, seq, id, since, tries FROM outbox WHERE destination = ?1 AND lane = ?2 AND due <= ?3 ORDER BY due, seq LIMIT ?4",
+        destination,
+        lane,
         now,
         most,
       )
       .toArray()
-      .filter((row) => row.since <= since);
+      .filter((row) => row.since <= since && row.tries > 0);
   }
 
   /** These have been taken by their destination, or dropped. */
   delete(places: readonly EventPlace[]): void {
     this.#transaction(() => {
-      for (const { destination, due, seq, id } of places) {
-        this.#sql.exec(`DELETE FROM outbox WHERE ${AT_PLACE}`, destination, due, seq, id);
+      for (const { destination, lane, due, seq, id } of places) {
+        this.#sql.exec(`DELETE FROM outbox WHERE ${AT_PLACE}`, destination, lane, due, seq, id);
       }
     });
   }
 
   /** Erases some of the events that had died by `until`. Returns how many. */
   eraseDead(destination: string, until: EpochMs, most: number): number {
-    if (!this.#exists) return 0;
-    return this.#sql.exec(
-      "DELETE FROM outbox WHERE (destination, due, seq) IN (SELECT destination, due, seq FROM outbox WHERE destination = ?1 AND due >= ?2 AND due <= ?3 ORDER BY due LIMIT ?4)",
-      destination,
-      DEAD,
-      DEAD + until,
-      most,
-    ).rowsWritten;
+    let erased = 0;
+    for (const { lane, death } of this.lanes(destination)) {
+      if (death === null || death > until) continue;
+      erased += this.#sql.exec(
+        "DELETE FROM outbox WHERE (destination, lane, due, seq) IN (SELECT destination, lane, due, seq FROM outbox WHERE destination = ?1 AND lane = ?2 AND due >= ?3 AND due <= ?4 ORDER BY due LIMIT ?5)",
+        destination,
+        lane,
+        DEAD,
+        DEAD + until,
+        most - erased,
+      ).rowsWritten;
+    }
+    return erased;
   }
 
   /** Moves an event to another time, with what has changed about it. One that an operator has moved or dropped meanwhile is left. */
-  move({ destination, due: from, seq, id }: EventPlace, due: number, { tries, since, last }: Changed): void {
+  move({ destination, lane, due: from, seq, id }: EventPlace, due: number, { tries, since, last }: Changed): void {
     // A row that moves costs one row written, as any update. Deleted and inserted, it would cost two.
     this.#sql.exec(
-      `UPDATE outbox SET due = ?5, seq = (SELECT ifnull(max(seq), 0) + 1 FROM outbox WHERE destination = ?1 AND due = ?5), tries = ifnull(?6, tries), since = ifnull(?7, since), last = ifnull(?8, last) WHERE ${AT_PLACE}`,
+      `UPDATE outbox SET due = ?6, seq = (SELECT ifnull(max(seq), 0) + 1 FROM outbox WHERE destination = ?1 AND lane = ?2 AND due = ?6), tries = ifnull(?7, tries), since = ifnull(?8, since), last = ifnull(?9, last) WHERE ${AT_PLACE}`,
       destination,
+      lane,
       from,
       seq,
       id,
@@ -220,9 +258,17 @@ export class OutboxRows {
     return this.#knownRests();
   }
 
-  rest(destination: string, { until, failures, reason }: Rest): void {
-    this.#sql.exec("INSERT OR REPLACE INTO resting VALUES (?, ?, ?, ?)", destination, until, failures, reason);
-    this.#knownRests().set(destination, { until, failures, reason });
+  rest(destination: string, rest: Rest): void {
+    const { until, failures, reason, lanes } = rest;
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO resting VALUES (?, ?, ?, ?, ?)",
+      destination,
+      until,
+      failures,
+      reason,
+      lanes,
+    );
+    this.#knownRests().set(destination, rest);
   }
 
   /** The destination works, or an operator wants it to be tried now. */
@@ -239,15 +285,20 @@ export class OutboxRows {
 
   #readRests(): Map<string, Rest> {
     const rows = this.#sql
-      .exec<{ destination: string; until: number; failures: number; reason: string }>(
-        "SELECT destination, until, failures, reason FROM resting",
+      .exec<{ destination: string; until: number; failures: number; reason: string; lanes: number }>(
+        "SELECT destination, until, failures, reason, lanes FROM resting",
       )
       .toArray();
     return new Map(
-      rows.flatMap(({ destination, until, failures, reason }) => {
+      rows.flatMap(({ destination, until, failures, reason, lanes }) => {
         // A rest that cannot be read is over: one call finds out whether the destination works.
         const rest = readOrReport(
-          () => ({ until: readTime(until, "a rest"), failures: readWhole(failures, "a rest"), reason }),
+          () => ({
+            until: readTime(until, "a rest"),
+            failures: readWhole(failures, "a rest"),
+            reason,
+            lanes: readWhole(lanes, "a rest"),
+          }),
           { destination },
         );
         return rest === null ? [] : [[destination, rest]];

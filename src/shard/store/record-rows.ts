@@ -43,7 +43,7 @@ interface Statement {
 /** SQL: the row of a place that has this id. */
 const AT_PLACE = `number = ${NUMBER} AND id = ?`;
 
-const LABEL = ["key", "route", "note"];
+const LABEL = ["key", "route", "note", "lane"];
 const ATTEMPT = [
   "state",
   "fingerprint",
@@ -149,8 +149,8 @@ export class RecordRows {
 
   label(id: RecordId, { expiryBucket, slot }: Place): Label | null {
     const [row] = this.#sql
-      .exec<Pick<LabelRow, keyof LabelRow>>(
-        `SELECT id, ${LABEL_COLUMNS} FROM records WHERE ${AT_PLACE}`,
+      .exec<Required<Pick<LabelRow, keyof LabelRow>>>(
+        `SELECT id, ${LABEL_COLUMNS}, lane FROM records WHERE ${AT_PLACE}`,
         expiryBucket,
         slot,
         id,
@@ -184,7 +184,7 @@ export class RecordRows {
 function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken): Statement {
   const { record, verification, body, label, driving } = row;
   const driven = drivenValues(row);
-  const labelled = label === null ? ["", "", null] : labelOf(label);
+  const labelled = label === null ? ["", "", null, null] : labelOf(label);
   const claimed = [...valuesOf(place), id, ...labelled, ...attemptOf(record)];
   // What a consumer says of its claim is its history.
   if (record.state === "started" && row.history.length === 0) {
@@ -227,7 +227,7 @@ function valuesOf({ expiryBucket, slot }: Place): readonly number[] {
 }
 
 function labelOf(label: Label): readonly SqlStorageValue[] {
-  return [keyText(label), label.route, label.note ?? null];
+  return [keyText(label), label.route, label.note ?? null, label.lane ?? null];
 }
 
 function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRecord): readonly SqlStorageValue[] {

@@ -87,10 +87,11 @@ const PUBLISHED: Step = [`ALTER TABLE records ADD COLUMN publish TEXT`];
 const NOTED: Step = [`ALTER TABLE records ADD COLUMN note TEXT`];
 
 /** The lane of a record (core/lanes.ts); what is indexed, so it must be written in the same way everywhere. */
-export const LANE = "ifnull(driven ->> 'lane', 0)";
+export const LANE = "ifnull(lane, 0)";
 
-/** For accepted requests that take turns. */
+/** For callers who take turns. */
 const TURNS: Step = [
+  `ALTER TABLE records ADD COLUMN lane INTEGER`,
   // From a version before the first release, which had one order for all.
   `DROP INDEX IF EXISTS records_due`,
   // What waits, by lane, each in its order. A request that starts at once never writes to it.
@@ -134,11 +135,12 @@ export function makeReachTable(sql: Sql): void {
 
 /** Made with the first event of an object (outbox.ts). */
 const OUTBOX_TABLES: Step = [
-  // The events that are still to be relayed, by destination, the one that is due first in front; `seq` tells apart what is due at the
-  // same time. `since` is when it was published, or sent again by an operator. Dead ones lie behind all others: see DEAD.
-  `CREATE TABLE IF NOT EXISTS outbox (destination TEXT NOT NULL, due INTEGER NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, tries INTEGER NOT NULL, since INTEGER NOT NULL, last TEXT, event TEXT NOT NULL, PRIMARY KEY (destination, due, seq)) WITHOUT ROWID`,
-  // Destinations that have failed, until when they rest, and how often they have failed in a row.
-  `CREATE TABLE IF NOT EXISTS resting (destination TEXT PRIMARY KEY, until INTEGER NOT NULL, failures INTEGER NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID`,
+  // The events that are still to be relayed, by destination and lane (core/lanes.ts), the one that is due first in front; `seq` tells
+  // apart what is due at the same time. `since` is when it was published, or sent again by an operator. Dead ones lie behind all others of
+  // their lane: see DEAD.
+  `CREATE TABLE IF NOT EXISTS outbox (destination TEXT NOT NULL, lane INTEGER NOT NULL, due INTEGER NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, tries INTEGER NOT NULL, since INTEGER NOT NULL, last TEXT, event TEXT NOT NULL, PRIMARY KEY (destination, lane, due, seq)) WITHOUT ROWID`,
+  // Destinations that have failed, until when they rest, how often they have failed in a row, and for which lanes (one bit for each).
+  `CREATE TABLE IF NOT EXISTS resting (destination TEXT PRIMARY KEY, until INTEGER NOT NULL, failures INTEGER NOT NULL, reason TEXT NOT NULL, lanes INTEGER NOT NULL) WITHOUT ROWID`,
 ];
 
 export function makeOutboxTables(sql: Sql): void {

@@ -93,7 +93,7 @@ export function writeDriven(record: IdempotencyRecord): readonly SqlStorageValue
 
 export function readDriven(text: string | null): Driven | null {
   if (text === null) return null;
-  const { drive, acceptedAt, giveUpAt, lastAttempt, lane, isParked, message } = readJson(
+  const { drive, acceptedAt, giveUpAt, lastAttempt, isParked, message } = readJson(
     text,
     "what a record promises",
     isDriven,
@@ -108,7 +108,6 @@ export function readDriven(text: string | null): Driven | null {
     acceptedAt: epochMs(acceptedAt),
     giveUpAt: epochMs(giveUpAt),
     lastAttempt,
-    ...(lane !== undefined && { lane }),
     ...(isParked === true && { isParked }),
     ...(message !== undefined && { message: { ...message, firstSentAt: epochMs(message.firstSentAt) } }),
   };

@@ -1,10 +1,14 @@
 // The places of accepted requests in a real shard: what takes one, and when it is free again.
 
 import { describe, expect, it, vi } from "vitest";
-import { fingerprint } from "../../../src/core/units.ts";
+import { attemptId, fingerprint } from "../../../src/core/units.ts";
+import { bytesBody } from "../../../src/shard/body/request-body.ts";
+import { NOW } from "../support/records.ts";
 import { encodeMessage, type ExchangeHead } from "../../../src/http/message.ts";
-import { PLACES } from "../../../src/shard/drives.ts";
+import { HELD_MS, PLACES } from "../../../src/shard/drives.ts";
+import { LONGEST_ANSWER_MS, originRequest } from "../../../src/shard/origin-call.ts";
 import { RemoteBodies } from "../../../src/shard/store/remote-bodies.ts";
+import { Timers } from "../../../src/shard/timers.ts";
 import { asyncHead, DRIVE, untilState } from "../support/accepted.ts";
 import { again, heldAnswer, messageOf, ShardBench } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
@@ -21,6 +25,22 @@ function unending(status: number, cancelled: () => void): Response {
     cancel: cancelled,
   });
   return new Response(body, { status });
+}
+
+/** A method as it is, for one that stands in its place. */
+function actual<T extends object, Name extends keyof T>(prototype: T, name: Name): T[Name] {
+  return prototype[name];
+}
+
+/** Places are given up when the test calls what this returns. */
+function heldPlaces(): { readonly ends: (() => void)[] } {
+  const ends: (() => void)[] = [];
+  const set = actual(Timers.prototype, "set");
+  vi.spyOn(Timers.prototype, "set").mockImplementation(function held(this: Timers, ms, run) {
+    if (ms === HELD_MS) ends.push(run);
+    return set.call(this, ms, run);
+  });
+  return { ends };
 }
 
 /** A request whose second attempt begins no sooner than the test lets time pass. */
@@ -55,39 +75,47 @@ describe("a place", () => {
     expect(bench.calls).toHaveLength(2 * PLACES + 1);
   });
 
-  it("is free when a result has become too large to be kept, although it is still read, as far as that goes", async () => {
+  it("is given up by an answer that trickles, whether it is kept or not, which then counts as its caller's all the same", async () => {
     // No bucket is bound.
     vi.spyOn(RemoteBodies.prototype, "begin").mockResolvedValue(null);
+    const { ends } = heldPlaces();
     const bench = new ShardBench();
-    let open = 0;
+    const begun: string[] = [];
     bench.origin = ({ url }) => {
-      if (url.endsWith("/done")) return new Response("done");
-      open += 1;
-      return unending(200, () => (open -= 1));
+      const { pathname } = new URL(url);
+      begun.push(pathname);
+      return pathname === "/done" ? new Response("done") : unending(200, () => undefined);
     };
-    const endless = (): ExchangeHead => {
+    const of = (lane: number, pathname: string, most?: number): ExchangeHead => {
       const head = asyncHead();
-      return { ...head, rules: { ...head.rules, maxResponseBodyBytes: 1 } };
+      const rules = most === undefined ? head.rules : { ...head.rules, maxResponseBodyBytes: most };
+      const call = { ...head.call, url: `https://api.example${pathname}` };
+      return { ...head, rules, call, record: { ...head.record, lane } };
     };
-    const quick = (): ExchangeHead => {
-      const head = asyncHead();
-      return { ...head, call: { ...head.call, url: "https://api.example/done" } };
-    };
-    const sendAll = async (heads: readonly ExchangeHead[]): Promise<void> => {
-      for (const head of heads) await bench.send(messageOf(head));
-      for (const head of heads) await untilState(bench, head, "completed");
-    };
-    await sendAll(Array.from({ length: PLACES }, endless));
-    await sendAll([quick()]);
-    // The origin may still be acting.
-    expect(open).toBe(PLACES);
-    // These keep their places.
-    await sendAll(Array.from({ length: PLACES }, endless));
-    const waiting = quick();
-    await bench.send(messageOf(waiting));
-    await bench.send(messageOf(again(waiting)));
-    expect(await bench.stored(waiting.record.id)).toMatchObject({ state: "waiting" });
-    expect(open).toBe(2 * PLACES);
+    for (let sent = 0; sent < PLACES; sent += 1)
+      await bench.send(messageOf(of(1, `/trickles-${sent}`, sent % 2 || undefined)));
+    await bench.called(PLACES);
+    const more = Array.from({ length: PLACES }, (_, sent) => of(1, `/more-${sent}`));
+    for (const head of more) await bench.send(messageOf(head));
+    const other = of(2, "/done");
+    await bench.send(messageOf(other));
+    await vi.waitFor(() => expect(ends).toHaveLength(PLACES), { timeout: 10_000 });
+    expect(begun).not.toContain("/done");
+    await bench.within(() => ends[0]?.());
+    await untilState(bench, other, "completed");
+    expect(begun.indexOf("/done")).toBe(PLACES);
+    await bench.within(() => ends[1]?.());
+    await bench.called(PLACES + 3);
+  });
+
+  it("ends with an answer's longest time, which only an accepted request's has", () => {
+    const { head, body } = { head: asyncHead(), body: bytesBody(new Uint8Array()) };
+    const attempt = { id: attemptId("1"), number: 1, startedAt: NOW, lockedUntil: NOW, mayHaveActed: false };
+    const started = { state: "started", fingerprint: fingerprint(""), attempt, policy: head.rules.policy } as const;
+    const { timeoutMs } = head.rules;
+    expect(originRequest(head, body, started).totalMs).toBeNull();
+    const driven = { drive: DRIVE, acceptedAt: NOW, giveUpAt: NOW, lastAttempt: 1 };
+    expect(originRequest(head, body, { ...started, driven }).totalMs).toBe(timeoutMs + LONGEST_ANSWER_MS);
   });
 
   it("is not taken by an attempt whose claim cannot be written, and whose request's body is erased in the end", async () => {
@@ -126,7 +154,7 @@ describe("callers who wait for places", () => {
   function headIn(lane: number): ExchangeHead {
     const head = asyncHead();
     const url = `https://api.example/lane-${lane}`;
-    return { ...head, call: { ...head.call, url }, ...(head.async && { async: { ...head.async, lane } }) };
+    return { ...head, call: { ...head.call, url }, record: { ...head.record, lane } };
   }
 
   it("take turns: one with many slow requests has all places alone, and leaves the next to another", async () => {

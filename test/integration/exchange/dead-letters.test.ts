@@ -57,7 +57,10 @@ function letters(bench: ShardBench): Promise<readonly unknown[]> {
   return bench.within(({ outbox }) =>
     outbox.exists
       ? outbox
-          .due(DESTINATION, epochMs(Number.MAX_SAFE_INTEGER), { events: 10, bytes: 1e7 })
+          .lanes(DESTINATION)
+          .flatMap(({ lane }) =>
+            outbox.due(DESTINATION, lane, epochMs(Number.MAX_SAFE_INTEGER), { events: 10, bytes: 1e7 }),
+          )
           .map(({ event }): unknown => JSON.parse(event))
       : [],
   );

@@ -1,11 +1,16 @@
 // Events in a real shard (guarantee G11): they are written with their result, and relayed with the same id until a destination has
 // taken them, whatever else fails.
 
+import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { LONGEST_PAUSE_MS } from "../../../src/core/outbox.ts";
+import { LONGEST_PAUSE_MS, NO_RECORD } from "../../../src/core/outbox.ts";
+import { durationMs, epochMs } from "../../../src/core/units.ts";
 import { OperatedBench } from "../support/operated-bench.ts";
 import { heldAnswer, headOf, messageOf } from "../support/shard-bench.ts";
-import { Hooks, publishing, untilLeft } from "../support/hooks.ts";
+import type { ExchangeHead } from "../../../src/http/message.ts";
+import { Outbox, type Target } from "../../../src/shard/outbox.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { type Hook, Hooks, publishing, untilLeft } from "../support/hooks.ts";
 import { silence } from "../support/silence.ts";
 
 silence();
@@ -21,6 +26,20 @@ function scene(): { readonly bench: OperatedBench; readonly hooks: Hooks } {
 async function after(bench: OperatedBench, ms: number): Promise<void> {
   vi.setSystemTime(Date.now() + ms);
   await bench.deliverAlarm();
+}
+
+/** The same for a caller of this lane. */
+function ofCaller(lane: number, to: readonly Hook[]): ExchangeHead {
+  const head = publishing(to);
+  return { ...head, record: { ...head.record, lane } };
+}
+
+/** A receiver that answers so to the events of these requests, and takes all others. */
+function refusing(hooks: Hooks, refused: ReadonlySet<string>, status: number): void {
+  hooks.answer = () => {
+    const id = hooks.received.at(-1)?.id ?? "";
+    return new Response(null, { status: refused.has(id) ? status : 204 });
+  };
 }
 
 const DOWN = (): Response => new Response(null, { status: 500 });
@@ -212,5 +231,133 @@ describe("a destination that fails", () => {
     expect(hooks.of("two")).toHaveLength(1);
     await after(bench, 2 * HOUR_MS);
     await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(2), { timeout: 10_000 });
+  });
+});
+
+describe("a destination that refuses one caller's events", () => {
+  it.each([403, 500])("with %i takes those of another at once, whichever came first", async (status) => {
+    const { bench, hooks } = scene();
+    const refused = new Set<string>();
+    refusing(hooks, refused, status);
+    const send = async (lane: number): Promise<string> => {
+      const head = ofCaller(lane, ["one"]);
+      const id = `${head.request.attemptId}-0`;
+      if (lane === 1) refused.add(id);
+      await bench.send(messageOf(head));
+      return id;
+    };
+    for (let events = 0; events < 10; events += 1) await send(1);
+    const wanted: string[] = [];
+    for (let events = 0; events < 20; events += 1) wanted.push(await send(2));
+    for (let events = 0; events < 10; events += 1) await send(1);
+    await untilLeft(bench, 20);
+    expect(hooks.received.filter(({ id }) => wanted.includes(id)).map(({ id }) => id)).toEqual(wanted);
+    // The caller whose events are refused has a rest as long as any destination that fails.
+    expect(hooks.received.filter(({ id }) => refused.has(id))).toHaveLength(1);
+    hooks.answer = () => new Response(null, { status: 204 });
+    await after(bench, HOUR_MS);
+    await untilLeft(bench, 0);
+  });
+
+  it("and of the same caller some, takes the others after one short rest", async () => {
+    const { bench, hooks } = scene();
+    const refused = new Set<string>();
+    refusing(hooks, refused, 500);
+    for (let events = 0; events < 20; events += 1) {
+      const head = ofCaller(1, ["one"]);
+      if (events === 0) refused.add(`${head.request.attemptId}-0`);
+      await bench.send(messageOf(head));
+    }
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+    await after(bench, 6500);
+    await untilLeft(bench, 1);
+    // Since another was taken, its next failure is its own: those that come meanwhile do not wait for it.
+    await bench.send(messageOf(ofCaller(1, ["one"])));
+    await untilLeft(bench, 1);
+    const before = hooks.received.length;
+    await after(bench, 60_000);
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(before + 1), { timeout: 10_000 });
+    await bench.send(messageOf(ofCaller(1, ["one"])));
+    await untilLeft(bench, 1);
+  });
+
+  it("lets no event die that was never sent", async () => {
+    const { bench, hooks } = scene();
+    hooks.answer = DOWN;
+    const ids: string[] = [];
+    for (let events = 0; events < 5; events += 1) {
+      const head = ofCaller(1, ["one"]);
+      ids.push(`${head.request.attemptId}-0`);
+      await bench.send(messageOf(head));
+    }
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+    // Longer than an event is tried, while nothing is sent at all.
+    vi.setSystemTime(Date.now() + 100 * HOUR_MS);
+    await bench.deliverAlarm();
+    await vi.waitFor(
+      async () => {
+        const [counts] = await bench.operator.countEvents();
+        expect(counts).toMatchObject({ pending: 0, dead: 5 });
+      },
+      { timeout: 10_000 },
+    );
+    expect(new Set(hooks.received.map(({ id }) => id))).toEqual(new Set(ids));
+  });
+});
+
+/** A relay over a database of its own, to a queue that refuses batches with `poison`; returns what it was sent. */
+async function relayedBatches(ids: readonly string[], poison: string): Promise<readonly (readonly string[])[]> {
+  const sent: (readonly string[])[] = [];
+  const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+  await runInDurableObject(stub, async (_instance, { storage }) => {
+    const ledger = new Ledger(storage);
+    const target: Target = {
+      giveUpAfterMs: durationMs(72 * HOUR_MS),
+      keepDeadMs: durationMs(HOUR_MS),
+      batch: { events: 100, bytes: 250_000 },
+      send: (events) => {
+        const batch = events.map(({ id }) => id);
+        sent.push(batch);
+        const refusal = { kind: "failed", reason: "too long", retryAfterMs: null, scope: "destination" } as const;
+        return Promise.resolve(batch.includes(poison) ? refusal : { kind: "accepted" });
+      },
+    };
+    const outbox = new Outbox({
+      ledger,
+      alarm: { moveTo: () => undefined },
+      waitUntil: () => undefined,
+      destination: () => target,
+      count: () => undefined,
+      alerts: { diedEvents: () => undefined },
+    });
+    const events = ids.map((id) => ({ id, destination: "queue", lane: 0, event: "{}" }));
+    ledger.together(() => ledger.outbox.insert(NO_RECORD, events, epochMs(Date.now())));
+    ledger.outbox.added();
+    outbox.continue();
+    const restedUntil = (): number => ledger.outbox.resting.get("queue")?.until ?? 0;
+    await vi.waitFor(() => expect(restedUntil()).toBeGreaterThan(0), { timeout: 10_000 });
+    vi.setSystemTime(restedUntil());
+    outbox.continue();
+    await vi.waitFor(() => expect(ledger.outbox.lanes("queue")[0]?.due).toBeGreaterThan(0), { timeout: 10_000 });
+    await vi.waitFor(() => expect(storage.sql.exec("SELECT id FROM outbox").toArray()).toEqual([{ id: poison }]), {
+      timeout: 10_000,
+    });
+  });
+  return sent;
+}
+
+describe("a queue that does not take one event of a batch", () => {
+  it("takes all others, of which none is charged with the failure", async () => {
+    const ids = Array.from({ length: 60 }, (_, at) => `event-${at}`);
+    const poison = "event-40";
+    const sent = await relayedBatches(ids, poison);
+    expect(sent[0]).toEqual(ids);
+    const refused = sent.filter((batch) => batch.includes(poison));
+    // It is found by a few batches, each of which begins with one event.
+    expect(refused.length).toBeLessThan(8);
+    expect(refused.at(-1)).toEqual([poison]);
+    // None of the others was tried alone because it had failed before: each is in the batches that were refused, and in one that was taken.
+    const taken = sent.filter((batch) => !batch.includes(poison)).flat();
+    expect(taken.toSorted()).toEqual(ids.filter((id) => id !== poison).toSorted());
   });
 });

@@ -171,6 +171,25 @@ describe("duplicates that wait", () => {
     });
   });
 
+  it("of one caller leave a place to another, although they have taken all", async () => {
+    await withExchanges(async ({ run, world }) => {
+      const answer = Promise.withResolvers<null>();
+      world.origin = () => answer.promise.then(() => new Response("done", { status: 201 }));
+      const heads = Array.from({ length: MAX_PER_SHARD / MAX_PER_RECORD }, () => waiting());
+      const other = waiting();
+      const inLane = (head: ExchangeHead): ExchangeHead => ({ ...head, record: { ...head.record, lane: 5 } });
+      const firsts = [...heads, other].map((head) => run(head));
+      const crowd = heads.flatMap((head) => Array.from({ length: MAX_PER_RECORD }, () => run(again(head))));
+      const another = Array.from({ length: 20 }, () => run(inLane(again(other))));
+      // One of the crowd has given each of these its place.
+      const refused = await Promise.all(crowd.slice(0, another.length));
+      for (const response of refused) expect(await saidBy(response)).toMatchObject({ status: 409, code: "in-flight" });
+      answer.resolve(null);
+      const rest = crowd.slice(another.length);
+      for (const response of await Promise.all([...firsts, ...rest, ...another])) expect(response.status).toBe(201);
+    });
+  });
+
   it("are limited in one object", async () => {
     await withExchanges(async ({ run, world }) => {
       const answer = Promise.withResolvers<null>();

@@ -42,7 +42,7 @@ async function stored(bench: OperatedBench, destination: string, ids: readonly s
     const record = freshId();
     const claim = started();
     ledger.save(record, null, claim);
-    const events = ids.map((id) => ({ id, destination, event: "{}" }));
+    const events = ids.map((id) => ({ id, destination, lane: 0, event: "{}" }));
     ledger.save(record, ledger.find(record), completed(claim), { events });
   });
   // The object itself finds the tables when it is loaded.
@@ -118,7 +118,7 @@ it("pages hold each event once, by destination and state", async () => {
   await stored(bench, "b", ["1", "2", "3"]);
   await stored(bench, "a", ["4", "5"]);
   const dead = await bench.within((ledger) => {
-    const [event] = ledger.outbox.due("b", FAR, { events: 1, bytes: 0 });
+    const [event] = ledger.outbox.due("b", 0, FAR, { events: 1, bytes: 0 });
     if (event === undefined) throw new Error("no event");
     ledger.outbox.move(event, DEAD + NOW, {});
     return event.id;

@@ -176,6 +176,7 @@ describe("an object", () => {
       const dead = {
         id: "1",
         destination: "billing",
+        lane: 0,
         due: 1,
         seq: 1,
         record: recordId("a".repeat(64)),

@@ -7,6 +7,7 @@ import { expect, it } from "vitest";
 import { step } from "../../../src/core/life-cycle.ts";
 import { type IdempotencyRecord, promiseIn } from "../../../src/core/record.ts";
 import { epochMs, recordId } from "../../../src/core/units.ts";
+import type { Label } from "../../../src/shard/store/label.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { bucketOf, WAITING } from "../../../src/shard/store/record-numbers.ts";
 import {
@@ -61,12 +62,12 @@ function storedIn(ledger: Ledger, sql: SqlStorage, id: (typeof IDS)[number]): St
 
 function expectSame(ledger: Ledger, sql: SqlStorage, model: ReadonlyMap<string, Known>, now: number): void {
   const waiting: { readonly id: string; readonly lane: number; readonly startAt: number }[] = [];
-  for (const id of IDS) {
+  for (const [at, id] of IDS.entries()) {
     const { record, request } = model.get(id) ?? { record: null, request: null };
     expect(asStored(ledger.find(id)?.record ?? null)).toEqual(asStored(record));
     expect(storedIn(ledger, sql, id)).toEqual(request);
     if (record === null) continue;
-    if (record.state === "waiting") waiting.push({ id, lane: record.driven.lane ?? 0, startAt: record.startAt });
+    if (record.state === "waiting") waiting.push({ id, lane: LANES_OF[at] ?? 0, startAt: record.startAt });
     const columns = [...DRIVEN_COLUMNS, ...REQUEST_COLUMNS].join(", ");
     const query = `SELECT ${bucketOf("number")} AS bucket, ${columns} FROM records WHERE id = ?`;
     const { bucket, ...rest } = sql.exec(query, id).one();
@@ -92,6 +93,11 @@ function eraseAll(ledger: Ledger): void {
   while (ledger.bodies.eraseAt() !== null) ledger.bodies.eraseSome();
 }
 
+function labelOf(of: number): Label {
+  const lane = LANES_OF[of];
+  return { key: "k", route: "/", ...(lane !== undefined && { lane }) };
+}
+
 /** As it is stored: what is promised is stored by itself. */
 function asStored(record: IdempotencyRecord | null): IdempotencyRecord | null {
   if (record === null) return null;
@@ -109,13 +115,16 @@ it("keeps of each accepted request what the life cycle says, and nothing of thos
         // After a counterexample something is left.
         eraseAll(ledger);
         const model = new Map<string, Known>();
-        const steps = inTurn(lists.map((list, of) => drivenHistory(unknown, list, LANES_OF[of])));
+        const steps = inTurn(lists.map((list) => drivenHistory(unknown, list)));
         for (const [nth, { of, lived }] of steps.entries()) {
           const id = IDS[of] ?? recordId("none");
           const request = requestOf(lived, nth);
           const { record } = lived;
           if (record !== lived.before) {
-            ledger.save(id, ledger.find(id), record, request === null ? {} : { request: () => request });
+            ledger.save(id, ledger.find(id), record, {
+              label: labelOf(of),
+              ...(request !== null && { request: () => request }),
+            });
             model.set(id, { record, request: keptAfter(lived, model.get(id), request) });
           }
           if (nth % instanceEvery === 0) ledger = new Ledger(storage);

@@ -15,11 +15,11 @@ function inLedger(run: (ledger: Ledger, storage: DurableObjectStorage) => void):
   });
 }
 
-function publish(ledger: Ledger, ids: readonly string[], destination = "hook"): RecordId {
+function publish(ledger: Ledger, ids: readonly string[], destination = "hook", lane = 0): RecordId {
   const record = freshId();
   const claim = started();
   ledger.save(record, null, claim);
-  const events = ids.map((id) => ({ id, destination, event: JSON.stringify({ id }) }));
+  const events = ids.map((id) => ({ id, destination, lane, event: JSON.stringify({ id }) }));
   const done = completed(claim);
   ledger.save(record, ledger.find(record), done, { events, eventsDue: done.completedAt });
   return record;
@@ -29,7 +29,7 @@ const ALL = { events: 1000, bytes: Number.POSITIVE_INFINITY };
 const FAR = epochMs(NOW + 1000 * HOUR_MS);
 
 function due(outbox: OutboxRows, destination = "hook", now = FAR): readonly string[] {
-  return outbox.due(destination, now, ALL).map(({ id }) => id);
+  return outbox.due(destination, 0, now, ALL).map(({ id }) => id);
 }
 
 describe("the outbox", () => {
@@ -49,14 +49,14 @@ describe("the outbox", () => {
       const claim = started();
       ledger.save(record, null, claim);
       storage.sql.exec("CREATE TRIGGER full BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'full'); END");
-      const events = [{ id: "1", destination: "hook", event: "{}" }];
+      const events = [{ id: "1", destination: "hook", lane: 0, event: "{}" }];
       const complete = (): void =>
         ledger.save(record, ledger.find(record), completed(claim), { events, eventsDue: completed(claim).completedAt });
       expect(complete).toThrow("full");
       expect(new Ledger(storage).outbox.destinations()).toEqual([]);
       storage.sql.exec("DROP TRIGGER full");
       complete();
-      expect(new Ledger(storage).outbox.due("hook", FAR, ALL)).toMatchObject([
+      expect(new Ledger(storage).outbox.due("hook", 0, FAR, ALL)).toMatchObject([
         { id: "1", record, tries: 0, since: completed(claim).completedAt, last: null, event: "{}" },
       ]);
     }));
@@ -65,32 +65,60 @@ describe("the outbox", () => {
     inLedger((ledger) => {
       publish(ledger, ["1", "2", "3"]);
       const take = (events: number, bytes: number): readonly string[] =>
-        ledger.outbox.due("hook", FAR, { events, bytes }).map(({ id }) => id);
+        ledger.outbox.due("hook", 0, FAR, { events, bytes }).map(({ id }) => id);
       expect(take(2, 1000)).toEqual(["1", "2"]);
       expect(take(100, 1)).toEqual(["1"]);
-      const [first] = ledger.outbox.due("hook", FAR, ALL);
+      const [first] = ledger.outbox.due("hook", 0, FAR, ALL);
       expect(take(100, 3 * 2 * (first?.event.length ?? 0))).toEqual(["1", "2"]);
+    }));
+
+  it("gives an event that has failed alone, and finds the one of a lane that has failed least", () =>
+    inLedger((ledger) => {
+      const { outbox } = ledger;
+      publish(ledger, ["1", "2", "3", "4"]);
+      const [one, , three] = outbox.due("hook", 0, FAR, ALL);
+      if (one === undefined || three === undefined) throw new Error("no events");
+      outbox.move(one, one.due, { tries: 2 });
+      outbox.move(three, three.due - 1, { tries: 1 });
+      expect(due(outbox)).toEqual(["3"]);
+      expect(outbox.leastTried("hook", 0, FAR).map(({ id }) => id)).toEqual(["2"]);
+      outbox.delete(outbox.due("hook", 0, FAR, ALL));
+      expect(due(outbox)).toEqual(["2", "4"]);
+      outbox.delete(outbox.due("hook", 0, FAR, ALL));
+      expect(outbox.leastTried("hook", 0, FAR).map(({ id }) => id)).toEqual(["1"]);
+    }));
+
+  it("keeps callers apart, so that what one has waiting hides nothing of another", () =>
+    inLedger((ledger) => {
+      const { outbox } = ledger;
+      publish(ledger, ["1", "2"], "hook", 3);
+      publish(ledger, ["3"], "hook", 7);
+      expect(outbox.lanes("hook")).toMatchObject([
+        { lane: 3, death: null },
+        { lane: 7, death: null },
+      ]);
+      expect(outbox.due("hook", 7, FAR, ALL)).toMatchObject([{ id: "3", lane: 7 }]);
     }));
 
   it("leaves an event that lies where another lay that is gone", () =>
     inLedger((ledger) => {
       const { outbox } = ledger;
       publish(ledger, ["1"]);
-      const taken = outbox.due("hook", FAR, ALL);
+      const taken = outbox.due("hook", 0, FAR, ALL);
       // An operator drops it while it is being sent, and the next result comes in the same millisecond.
       outbox.delete(taken);
       publish(ledger, ["2"]);
-      expect(outbox.due("hook", FAR, ALL)).toMatchObject([{ due: taken[0]?.due, seq: taken[0]?.seq }]);
+      expect(outbox.due("hook", 0, FAR, ALL)).toMatchObject([{ due: taken[0]?.due, seq: taken[0]?.seq }]);
       outbox.delete(taken);
       for (const one of taken) outbox.move(one, DEAD, {});
       expect(due(outbox)).toEqual(["2"]);
-      expect(outbox.firstDeath("hook")).toBeNull();
+      expect(outbox.lanes("hook")).toMatchObject([{ death: null }]);
     }));
 
   it("remembers which destinations rest when the object is lost", () =>
     inLedger((ledger, storage) => {
       publish(ledger, ["1"]);
-      const rest = { until: FAR, failures: 3, reason: "status 500" };
+      const rest = { until: FAR, failures: 3, reason: "status 500", lanes: 1 };
       ledger.outbox.rest("hook", rest);
       expect(new Ledger(storage).outbox.resting).toEqual(new Map([["hook", rest]]));
       ledger.outbox.endRest("hook");
@@ -129,7 +157,7 @@ describe("the outbox", () => {
           for (const step of commands) {
             const { destination } = step;
             const now = "at" in step ? epochMs(NOW + step.at) : NOW;
-            const [first] = outbox.due(destination, now, { events: 1, bytes: 0 });
+            const [first] = outbox.due(destination, 0, now, { events: 1, bytes: 0 });
             const [expected] = of(destination, 0, now);
             expect(first?.id).toBe(expected?.id);
             switch (step.kind) {
@@ -140,7 +168,7 @@ describe("the outbox", () => {
                 break;
               }
               case "take": {
-                const taken = outbox.due(destination, now, { events: step.most, bytes: Number.POSITIVE_INFINITY });
+                const taken = outbox.due(destination, 0, now, { events: step.most, bytes: Number.POSITIVE_INFINITY });
                 const gone = of(destination, 0, now).slice(0, step.most);
                 expect(taken.map(({ id }) => id)).toEqual(gone.map(({ id }) => id));
                 outbox.delete(taken);
@@ -151,7 +179,7 @@ describe("the outbox", () => {
               case "die": {
                 if (first === undefined || expected === undefined) break;
                 const to = step.kind === "die" ? DEAD + now : now + step.by;
-                outbox.move(first, to, { tries: first.tries + 1, last: "why" });
+                outbox.move(first, to, { last: "why" });
                 expected.due = to;
                 expected.order = order += 1;
                 break;
@@ -166,9 +194,9 @@ describe("the outbox", () => {
             expect(outbox.destinations()).toEqual([...new Set(model.map((one) => one.destination))].toSorted());
             const living = of(destination, 0, FAR);
             expect(due(outbox, destination)).toEqual(living.map(({ id }) => id));
-            expect(outbox.firstDue(destination)).toBe(living[0]?.due ?? null);
             const dead = of(destination, DEAD, 2 * DEAD);
-            expect(outbox.firstDeath(destination)).toBe(dead[0] === undefined ? null : dead[0].due - DEAD);
+            const heads = { due: living[0]?.due ?? null, death: dead[0] === undefined ? null : dead[0].due - DEAD };
+            expect(outbox.lanes(destination)).toEqual(living.length + dead.length === 0 ? [] : [{ lane: 0, ...heads }]);
           }
         }),
       ),

@@ -10,6 +10,7 @@ import { durationMs, epochMs } from "../../../src/core/units.ts";
 import { AuditLog } from "../../../src/shard/store/audit.ts";
 import { CountRows } from "../../../src/shard/store/counts.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { DEAD } from "../../../src/shard/store/outbox.ts";
 import { TotalRows } from "../../../src/shard/store/totals.ts";
 import { heldRows } from "../../../src/shard/store/tables.ts";
 import { ClaimList } from "../../../src/shard/store/claim-list.ts";
@@ -50,6 +51,15 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
     /^SELECT count\(\*\) AS n, min\(since\) AS oldest FROM \(SELECT since FROM outbox .* LIMIT \?\)$/,
     "SCAN (subquery-1)",
   ],
+  // As many events as are compared at most, after a destination has failed: those of the statement within, which goes by the key.
+  [
+    /^SELECT destination, lane, .* WHERE \(destination, lane, due, seq\) IN \(SELECT .* LIMIT 1\)$/,
+    "SCAN (subquery-1)",
+  ],
+  [
+    /^SELECT destination, lane, .* WHERE \(destination, lane, due, seq\) IN \(SELECT .* LIMIT 1\)$/,
+    "USE TEMP B-TREE FOR ORDER BY",
+  ],
   [/^SELECT count\(\*\) AS looked FROM \(SELECT 1 FROM records .* LIMIT \?\)$/, "SCAN (subquery-1)"],
   [/^SELECT route, state, started_at, expires_at, history FROM records WHERE number IN .*$/, "SCAN (subquery-1)"],
   // A row per bucket, of which there are a handful; the table is SQLite's own, in memory.
@@ -83,7 +93,7 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   // One row at most.
   [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases USING COVERING INDEX aliases_by_target"],
   // One row for each destination that has failed, once for each instance.
-  [/^SELECT destination, until, failures, reason FROM resting$/, "SCAN resting"],
+  [/^SELECT destination, until, failures, reason, lanes FROM resting$/, "SCAN resting"],
   // One row for each thing of which operators are told.
   [/^SELECT name, at, count, due FROM alerts( WHERE due <= \?)?$/, "SCAN alerts"],
   [/^SELECT min\(due\) AS due FROM alerts$/, "SCAN alerts"],
@@ -105,23 +115,22 @@ function useOutbox(ledger: Ledger): void {
   const id = freshId();
   const claim = started();
   ledger.save(id, null, claim);
-  const events = ["a", "b"].map((name) => ({ id: name, destination: name, event: "{}" }));
+  const events = ["a", "b"].map((name) => ({ id: name, destination: name, lane: 3, event: "{}" }));
   ledger.save(id, ledger.find(id), completed(claim), { events });
   for (const destination of outbox.destinations()) {
-    outbox.firstDue(destination);
-    outbox.firstDeath(destination);
-    outbox.rest(destination, { until: NOW, failures: 1, reason: "" });
+    outbox.lanes(destination);
+    outbox.rest(destination, { until: NOW, failures: 1, reason: "", lanes: 8 });
     outbox.endRest(destination);
-    outbox.dueSince(destination, NOW, NOW, 1);
-    const due = outbox.due(destination, NOW, { events: 2, bytes: 1 });
+    outbox.triedSince(destination, 3, NOW, NOW, 1);
+    outbox.leastTried(destination, 3, NOW);
     const all = { destination, state: null, event: null };
     for (const { id: event, at } of ledger.events.page({ ...all, after: null, limit: 1 })) {
       ledger.events.change({ ...all, action: "resend", event: { id: event, at } }, NOW);
     }
     ledger.events.change({ ...all, action: "resend" }, NOW);
     ledger.events.counts();
-    for (const event of due) outbox.move(event, NOW, { tries: 1 });
-    outbox.delete(outbox.due(destination, NOW, { events: 2, bytes: 1 }));
+    for (const event of outbox.due(destination, 3, NOW, { events: 2, bytes: 1 })) outbox.move(event, DEAD + NOW, {});
+    outbox.delete(outbox.due(destination, 3, NOW, { events: 2, bytes: 1 }));
     outbox.eraseDead(destination, NOW, 1);
   }
 }

@@ -37,7 +37,6 @@ export function accepting(head: ExchangeHead, { accepts, waitMs }: Acceptance): 
       monitor: `/monitor?key=${head.record.key}`,
       waitMs: durationMs(waitMs),
       isPreferred: accepts,
-      lane: head.record.key.length + (head.record.key.charCodeAt(1) % 3),
     },
   };
 }

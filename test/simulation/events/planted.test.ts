@@ -3,14 +3,14 @@
 import { afterEach, describe, it, vi } from "vitest";
 import { expectFound, original } from "../plant.ts";
 import type * as OutboxRules from "../../../src/core/outbox.ts";
-import { durationMs, epochMs } from "../../../src/core/units.ts";
+import { epochMs } from "../../../src/core/units.ts";
 import { KEEP_DEAD_MS } from "./destinations.ts";
 import { Outbox } from "../../../src/shard/outbox.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { OutboxRows } from "../../../src/shard/store/outbox.ts";
 
 type After = typeof OutboxRules.afterFailure;
-type Rest = typeof OutboxRules.restMs;
+type Rest = typeof OutboxRules.restAfter;
 
 interface Planted {
   after: ((actual: After, ...given: Parameters<After>) => ReturnType<After>) | null;
@@ -23,9 +23,9 @@ vi.mock(import("../../../src/core/outbox.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const afterFailure: After = (...given) =>
     planted.after === null ? actual.afterFailure(...given) : planted.after(actual.afterFailure, ...given);
-  const restMs: Rest = (...given) =>
-    planted.rest === null ? actual.restMs(...given) : planted.rest(actual.restMs, ...given);
-  return { ...actual, afterFailure, restMs };
+  const restAfter: Rest = (...given) =>
+    planted.rest === null ? actual.restAfter(...given) : planted.rest(actual.restAfter, ...given);
+  return { ...actual, afterFailure, restAfter };
 });
 
 afterEach(() => {
@@ -59,7 +59,7 @@ describe("an event", () => {
     vi.spyOn(Ledger.prototype, "save").mockImplementation(function hasty(this: Ledger, id, entry, record, attachments) {
       save.call(this, id, entry, record, attachments);
       if (record === null || record.state !== "failed") return;
-      const event = { id: `${record.attempt.id}-0`, destination: "hook", event: '{"id":"","subject":""}' };
+      const event = { id: `${record.attempt.id}-0`, destination: "hook", lane: 0, event: '{"id":"","subject":""}' };
       this.outbox.insert(id, [event], record.attempt.startedAt);
       this.outbox.added();
     });
@@ -132,14 +132,14 @@ describe("a destination", () => {
     };
     vi.spyOn(OutboxRows.prototype, "endRest").mockImplementation(function poisoned(this: OutboxRows, destination) {
       if (refused === null) endRest.call(this, destination);
-      else this.rest(destination, { until: epochMs(Date.now() + 5000), failures: 1, reason: refused });
+      else this.rest(destination, { until: epochMs(Date.now() + 5000), failures: 1, reason: refused, lanes: 1 });
       refused = null;
     });
     await expectFound(/G11: \w+ rests after \d+ failures, and has failed \d+ times/, "events");
   }, 120_000);
 
   it("that rests for ever breaks G11", async () => {
-    planted.rest = () => durationMs(1e12);
+    planted.rest = (actual, ...given) => ({ ...actual(...given), until: epochMs(Date.now() + 1e12) });
     await expectFound(/G11: \w+ rests until \d+, longer than the longest pause/, "events");
   }, 120_000);
 

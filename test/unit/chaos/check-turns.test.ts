@@ -1,7 +1,7 @@
 // Turns in the checker: the rule for accepted requests of several callers accepts a good history and finds the violation in a bad one.
 
 import { describe, it } from "vitest";
-import { FLOODER, LANE_CALLERS } from "../../chaos/floods.ts";
+import { FLOODER, LANE_CALLERS } from "../../chaos/callers.ts";
 import type { Answer, Arrival, Exchange, HistoryEvent, Look } from "../../chaos/history.ts";
 import { TURNS_PATH } from "../../chaos/routes.ts";
 import { accepted, acted, asked, came, expectBad, expectGood, looked, outage, replayed, story } from "./story.ts";
@@ -31,8 +31,8 @@ function request(seq: number, scope: string, sentAt: number, at: number, ending 
 }
 
 /** The flood has two at work, and two more that wait. */
-const working = [request(1, FLOODER, 0, 20, accepted()), request(2, FLOODER, 0, 200, accepted())];
-const third = request(3, FLOODER, 0, 520);
+const working = [request(1, `${FLOODER} 1`, 0, 20, accepted()), request(2, `${FLOODER} 2`, 0, 200, accepted())];
+const third = request(3, `${FLOODER} 3`, 0, 520);
 const flood = [...working.flatMap(({ all }) => all), ...third.all, third.stillWaits(310)];
 
 const early = request(8, AMBER, 290, 1_000);

@@ -7,7 +7,7 @@ import { readExchange } from "../../../src/http/exchange-request.ts";
 import { Identities } from "../../../src/http/identity.ts";
 import { intentReader } from "../../../src/http/intent.ts";
 import { dimensionsWithout } from "../../chaos/dimensions.ts";
-import { FLOODER, LANE_CALLERS } from "../../chaos/floods.ts";
+import { addressHeaders, FLOODER, LANE_CALLERS } from "../../chaos/callers.ts";
 import { gatewayVars, TURNS_PATH } from "../../chaos/routes.ts";
 
 const nowhere = { fetch: () => Promise.reject(new Error("nobody is asked")) };
@@ -24,13 +24,16 @@ it("callers who take turns in chaos are in different lanes", async () => {
   };
   const laneOf = async (caller: string): Promise<number | undefined> => {
     const url = new URL(TURNS_PATH, "https://gateway.example");
-    const headers = { "Idempotency-Key": "k", Authorization: caller };
+    const addressed = Object.fromEntries(addressHeaders(TURNS_PATH, caller));
+    const headers = { "Idempotency-Key": "k", Authorization: caller, ...addressed };
     const intent = readIntent(new Request(url, { method: "POST", headers, body: "{}" }), url);
     if (intent.kind !== "exchange") throw new Error(`it is ${intent.kind}`);
     const read = await readExchange(intent, { log: "none", serverTiming: false, trace: null }, ports);
-    return read.kind === "exchange" ? read.exchange.head.async?.lane : undefined;
+    return read.kind === "exchange" ? read.exchange.head.record.lane : undefined;
   };
   const lanes = await Promise.all([FLOODER, ...LANE_CALLERS].map(laneOf));
+  // Made-up credentials give it no other lane.
+  expect(await laneOf(`${FLOODER} 2`)).toBe(lanes[0]);
   expect(lanes).not.toContain(undefined);
   expect(new Set(lanes).size).toBe(1 + LANE_CALLERS.length);
 });

@@ -69,11 +69,11 @@ describe("the next lane", () => {
 it("a caller's lane is one of a few, each about as likely", () => {
   const counts = new Map<number, number>();
   for (let nth = 0; nth < 65_536; nth += 1) {
-    const found = laneOf(nth.toString(16).padStart(4, "0") + "f".repeat(60));
+    const found = laneOf(`network 192.0.2.${nth}`);
     counts.set(found, (counts.get(found) ?? 0) + 1);
   }
   expect([...counts.keys()].toSorted((one, other) => one - other)).toEqual(
     Array.from({ length: LANES }, (_, at) => at),
   );
-  expect(new Set(counts.values())).toEqual(new Set([65_536 / LANES]));
+  for (const count of counts.values()) expect(Math.abs(count / (65_536 / LANES) - 1)).toBeLessThan(0.1);
 });

@@ -2,7 +2,21 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { afterFailure, type Failure, isOver, LONGEST_PAUSE_MS, matches, restMs } from "../../../src/core/outbox.ts";
+import {
+  afterFailure,
+  type DestinationState,
+  type Failure,
+  isOver,
+  isOwnFailure,
+  LONGEST_PAUSE_MS,
+  matches,
+  nextTurn,
+  restAfter,
+  restAfterSuccess,
+  restMs,
+  triedFrom,
+  withLane,
+} from "../../../src/core/outbox.ts";
 import { durationMs, epochMs } from "../../../src/core/units.ts";
 
 const HOUR_MS = 3_600_000;
@@ -75,5 +89,101 @@ describe("restMs", () => {
         if (failure.scope === "gone") expect(rest).toBe(LONGEST_PAUSE_MS);
       }),
     );
+  });
+});
+
+const FRESH: DestinationState = { rest: null, failing: 0, lastLane: 16 };
+const FAILED = { ...PLAIN, reason: "status 500" };
+
+/** The state after events of these lanes were not taken, one after the other. */
+function failedIn(lanes: readonly number[], before = FRESH): DestinationState {
+  return lanes.reduce<DestinationState>(
+    (state, lane) => ({
+      rest: restAfter(state, lane, FAILED, 0, NOW),
+      failing: withLane(state.failing, lane),
+      lastLane: lane,
+    }),
+    before,
+  );
+}
+
+const heads = (...lanes: readonly number[]): { lane: number; at: number }[] => lanes.map((lane) => ({ lane, at: NOW }));
+
+describe("nextTurn", () => {
+  it("goes round the lanes", () => {
+    expect(nextTurn(heads(2, 5, 9), { ...FRESH, lastLane: 5 }, NOW)).toEqual({ lane: 9, isProbe: false });
+    expect(nextTurn(heads(2, 5, 9), { ...FRESH, lastLane: 9 }, NOW)).toEqual({ lane: 2, isProbe: false });
+    expect(nextTurn(heads(5), { ...FRESH, lastLane: 5 }, NOW)).toEqual({ lane: 5, isProbe: false });
+    expect(nextTurn([{ lane: 1, at: NOW + 1 }], FRESH, NOW)).toBeNull();
+  });
+
+  it("lets only those lanes wait whose events were not taken", () => {
+    const state = failedIn([3]);
+    expect(nextTurn(heads(3, 4), state, NOW)).toEqual({ lane: 4, isProbe: false });
+    expect(nextTurn(heads(3), state, NOW)).toBeNull();
+    expect(triedFrom({ lane: 3, at: NOW }, state)).toBe(state.rest?.until);
+    expect(triedFrom({ lane: 4, at: NOW }, state)).toBe(NOW);
+    expect(nextTurn(heads(3), state, epochMs(NOW + 5000))).toEqual({ lane: 3, isProbe: true });
+  });
+
+  it("lets all wait after failures in three lanes, and then tries those first that have not failed", () => {
+    const state = failedIn([3, 4, 5]);
+    expect(state.rest?.failures).toBe(1);
+    expect(nextTurn(heads(3, 6), state, NOW)).toBeNull();
+    expect(nextTurn(heads(3, 6, 9), { ...state, lastLane: 9 }, epochMs(NOW + 5000))).toEqual({
+      lane: 6,
+      isProbe: true,
+    });
+  });
+
+  it("never lets a lane wait longer than the destination rests, and always finds one that can be tried", () => {
+    const lane = fc.integer({ min: 0, max: 16 });
+    const lanes = fc.array(lane, { minLength: 1, maxLength: 10 });
+    fc.assert(
+      fc.property(lanes, fc.array(lane), lane, fc.nat(10_000), (due, failed, lastLane, afterMs) => {
+        const state = { ...failedIn(failed), lastLane };
+        const now = epochMs(NOW + afterMs);
+        const turn = nextTurn(heads(...due), state, now);
+        const isResting = state.rest !== null && now < state.rest.until;
+        if (!isResting) expect(turn).not.toBeNull();
+        if (turn === null) return;
+        expect(due).toContain(turn.lane);
+        if (isResting) expect(failed).not.toContain(turn.lane);
+      }),
+    );
+  });
+});
+
+describe("a failure", () => {
+  it("is the event's own if the destination says so, or has taken another of its lane since it failed before", () => {
+    const again = { tries: 1, lane: 3 };
+    expect(isOwnFailure({ tries: 0, lane: 3 }, { ...PLAIN, scope: "event" }, FRESH)).toBe(true);
+    expect(isOwnFailure({ tries: 0, lane: 3 }, PLAIN, FRESH)).toBe(false);
+    expect(isOwnFailure(again, PLAIN, FRESH)).toBe(true);
+    expect(isOwnFailure(again, PLAIN, failedIn([3]))).toBe(false);
+    expect(isOwnFailure(again, PLAIN, failedIn([4]))).toBe(true);
+    expect(isOwnFailure(again, PLAIN, { ...FRESH, failing: withLane(0, 3) })).toBe(false);
+    expect(isOwnFailure(again, { ...PLAIN, scope: "gone" }, FRESH)).toBe(false);
+  });
+
+  it("after a rest makes the next one longer; that of another lane meanwhile does not", () => {
+    const first = failedIn([3]);
+    expect(failedIn([4], first).rest).toMatchObject({ until: NOW + 5000, failures: 1 });
+    const after = restAfter(first, 3, FAILED, 0, epochMs(NOW + 5000));
+    expect(after).toMatchObject({ until: NOW + 35_000, failures: 2, lanes: first.rest?.lanes });
+  });
+
+  it("of a destination that says it is gone lets all lanes wait for a day", () => {
+    const rest = restAfter(FRESH, 3, { ...FAILED, scope: "gone" }, 0, NOW);
+    expect(rest.until).toBe(NOW + LONGEST_PAUSE_MS);
+    expect(nextTurn(heads(8), { ...FRESH, rest }, NOW)).toBeNull();
+    expect(restAfter(failedIn([4]), 3, { ...FAILED, retryAfterMs: HOUR_MS }, 0, NOW).until).toBe(NOW + HOUR_MS);
+  });
+
+  it("is over for all when one of its lanes is taken, and for none when another is", () => {
+    const { rest } = failedIn([3, 4]);
+    expect(restAfterSuccess(rest, 3)).toBeNull();
+    expect(restAfterSuccess(rest, 5)).toBe(rest);
+    expect(restAfterSuccess(null, 5)).toBeNull();
   });
 });

@@ -11,6 +11,7 @@ const PUBLICATION: Publication = { to: "billing", type: "order.created", when: [
 function facts(changes: Partial<ResultFacts> = {}): ResultFacts {
   return {
     recordId: recordId("a1b2"),
+    lane: 5,
     route: "/v1/orders/:id",
     key: "order-7",
     attempt: { id: attemptId("5f0c"), number: 2 },
@@ -36,7 +37,7 @@ function texts(events: readonly NewEvent[]): readonly string[] {
 describe("an event", () => {
   it("is a CloudEvent that names its record, its attempt and when it was completed", () => {
     const [event] = eventsOf([PUBLICATION], facts());
-    expect(event).toMatchObject({ id: "5f0c-0", destination: "billing" });
+    expect(event).toMatchObject({ id: "5f0c-0", destination: "billing", lane: 5 });
     expect(JSON.parse(event?.event ?? "")).toEqual({
       specversion: "1.0",
       id: "5f0c-0",

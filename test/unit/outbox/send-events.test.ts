@@ -3,7 +3,7 @@
 
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import { Webhook } from "standardwebhooks";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Destination } from "../../../src/config/resolved.ts";
 import { durationMs } from "../../../src/core/units.ts";
 import { batchOf, sendEvents } from "../../../src/outbox/send-events.ts";
@@ -102,18 +102,28 @@ describe("a webhook", () => {
 });
 
 describe("a queue", () => {
-  it("gets a batch of JSON", async () => {
+  it("gets a batch of the texts that are stored, to the digit", async () => {
     const batches: unknown[] = [];
     const QUEUE = { sendBatch: (messages: unknown) => Promise.resolve(batches.push(messages)) };
-    const events = [EVENT, { id: "5f0c-1", event: '{"id":"5f0c-1"}' }];
+    const large = '{"id":"5f0c-1","data":{"sum":1e20,"id":12345678901234567890}}';
+    const events = [EVENT, { id: "5f0c-1", event: large }];
     expect(await sendEvents(queue(), events, { QUEUE }, new Date())).toEqual({ kind: "accepted" });
     expect(batches).toEqual([
       [
-        { body: { id: "5f0c-0" }, contentType: "json" },
-        { body: { id: "5f0c-1" }, contentType: "json" },
+        { body: EVENT.event, contentType: "text" },
+        { body: large, contentType: "text" },
       ],
     ]);
     expect(batchOf(queue())).toEqual({ events: 100, bytes: 250_000 });
+  });
+
+  it("that does not answer within twenty seconds has taken nothing", async () => {
+    vi.useFakeTimers();
+    const QUEUE = { sendBatch: () => new Promise(() => undefined) };
+    const sent = sendEvents(queue(), [EVENT], { QUEUE }, new Date());
+    await vi.advanceTimersByTimeAsync(20_000);
+    vi.useRealTimers();
+    expect(await sent).toMatchObject({ kind: "failed", scope: "destination", reason: "no answer within 20 s" });
   });
 
   it("that fails, or is not bound, has taken nothing", async () => {
