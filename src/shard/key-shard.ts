@@ -45,6 +45,7 @@ import type { DestinationCounts, EventChange, EventQuery } from "./store/outbox-
 import { ClaimList, type GroupCounts, type PositionQuery, type SeenPosition } from "./store/claim-list.ts";
 import { TotalRows } from "./store/totals.ts";
 import { heldRows } from "./store/tables.ts";
+import { OwnedEvents } from "./store/owned-events.ts";
 import { RecordScan } from "./store/record-scan.ts";
 import { ERASE_SCOPE_URL, ScopeEraser, type ScopeErasure } from "./scope-eraser.ts";
 import { storeSync } from "./store/store-error.ts";
@@ -138,6 +139,7 @@ export class KeyShard extends ittyDurable() {
     this.#eraser = new ScopeEraser({
       ledger: this.#ledger,
       scan: new RecordScan(storage.sql),
+      events: new OwnedEvents(storage.sql, this.#ledger.outbox),
       steps,
     });
   }

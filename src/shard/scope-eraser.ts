@@ -1,5 +1,6 @@
 // Forgets the records of one caller, for the day when somebody asks to be erased. No row says whose it is: a record's name is computed
-// again from its key and the caller's scope values, and compared; a sealed record, whose key is not stored, has a digest of its scope.
+// again from its key and the caller's scope values, and compared; a sealed record, whose key is not stored, has a digest of its scope. What the
+// outbox has not delivered yet, and its dead letters, are erased with the records: each says the key of its record.
 // One call looks at a bounded number of rows in one short turn. The values are never stored, logged or answered.
 
 import type { OperatorEvent } from "../core/events.ts";
@@ -7,7 +8,9 @@ import { epochMs } from "../core/units.ts";
 import { isNameIn } from "../http/record-name.ts";
 import type { ScopeValues } from "../http/scope.ts";
 import type { RecordSteps } from "./record-steps.ts";
+import { readLabel } from "./store/label.ts";
 import type { Ledger } from "./store/ledger.ts";
+import type { OwnedEvent, OwnedEvents } from "./store/owned-events.ts";
 import type { Place } from "./store/record-numbers.ts";
 import { FIRST_PLACE, FIRST_WAITING, type RecordScan, type ScannedRecord } from "./store/record-scan.ts";
 
@@ -63,6 +66,7 @@ export interface ErasedSlice extends ErasureCounts {
 export interface EraserPorts {
   readonly ledger: Pick<Ledger, "find">;
   readonly scan: RecordScan;
+  readonly events: OwnedEvents;
   readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
 }
 
@@ -85,7 +89,28 @@ export class ScopeEraser {
       if (!isNothing) return { forgotten, ...left, next: FIRST_PLACE };
     }
     const { isNothing: _, ...slice } = await this.#look(from.isFirstLook === true ? FIRST_PLACE : from, erasure);
+    if (slice.next === null && !isPreview) await this.#eraseEvents(erasure);
     return slice;
+  }
+
+  /**
+   * Erases what the outbox still has of the caller's results and messages, whose records may be gone for long. All of it in one call, in
+   * short turns: an event has no place that a cursor could name, because it moves with each try.
+   */
+  async #eraseEvents(erasure: ScopeErasure): Promise<void> {
+    const { events: all } = this.#ports;
+    for (let after: OwnedEvent | null = null; ;) {
+      const events: readonly OwnedEvent[] = all.slice(after, ROWS_PER_CALL);
+      const labelled = events.map(({ record: id, key }) => ({
+        id,
+        label: readLabel({ id, key, route: "", note: null }),
+      }));
+      // oxlint-disable-next-line no-await-in-loop -- one short turn after the other
+      const own = await Promise.all(labelled.map((event) => isOfScope(event, erasure)));
+      all.erase(events.filter((_, at) => own[at] === true));
+      after = events.at(-1) ?? null;
+      if (after === null || events.length < ROWS_PER_CALL) return;
+    }
   }
 
   async #look(from: Place, erasure: ScopeErasure): Promise<ErasedSlice & { readonly isNothing: boolean }> {
@@ -119,9 +144,9 @@ export class ScopeEraser {
   }
 }
 
-/** Whether a record is that of the caller with these scope values. */
+/** Whether a record, or an event's record, is that of the caller with these scope values. */
 async function isOfScope(
-  { id, label: { key, sealedScope } }: ScannedRecord,
+  { id, label: { key, sealedScope } }: Pick<ScannedRecord, "id" | "label">,
   { scopes, sealedScopes, layout }: Pick<ScopeErasure, "scopes" | "sealedScopes" | "layout">,
 ): Promise<boolean> {
   if (sealedScope !== undefined) return sealedScopes.includes(sealedScope);

@@ -54,9 +54,11 @@ export class Audit {
   ): Promise<T> {
     const cut = target === null ? null : target.slice(0, MAX_TARGET_LENGTH);
     const entry: AuditEntry = { by, role, via, action, target: cut, reason, address };
-    const number = await this.#ask<number>({ kind: "begin", entry }).catch((error: unknown) => {
+    const number = await this.#ask<number | null>({ kind: "begin", entry }).catch((error: unknown) => {
       throw new AuditUnavailable(error);
     });
+    // One of too many sign-ins.
+    if (number === null) return change();
     console.warn({ message: "audit", number, ...entry });
     const result = await change().catch(async (error: unknown) => {
       // It may have been made all the same.

@@ -4,6 +4,7 @@ import { html } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { HtmlEscapedString } from "hono/utils/html";
 import type { Actor } from "../access/auth.ts";
+import { withVisibleOrder } from "./visible-order.ts";
 import { type Paths, type Site, siteText, type View } from "./view.ts";
 
 interface DocumentProps {
@@ -200,6 +201,6 @@ export async function show(
   status = 200,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
-  const text = await page;
-  return new Response(String(text), { status, headers: { "Content-Type": "text/html; charset=utf-8", ...headers } });
+  const text = withVisibleOrder(String(await page));
+  return new Response(text, { status, headers: { "Content-Type": "text/html; charset=utf-8", ...headers } });
 }

@@ -48,6 +48,13 @@ export interface AuditPage {
 /** One call looks at this many entries at most, because other calls wait for it. */
 const MAX_LOOKED_AT = 2000;
 
+/**
+ * Entries of one operator's sign-ins within an hour. Nothing is ever erased here, and whoever has a token, also one that may only read,
+ * can sign in as often as they like.
+ */
+export const MAX_SIGN_INS = 20;
+const HOUR_MS = 3_600_000;
+
 const COLUMNS = "number, at, operator, role, via, action, target, reason, address, outcome";
 
 const STATEMENTS = [
@@ -93,9 +100,10 @@ export class AuditLog {
     this.#transaction = transaction;
   }
 
-  /** Returns the entry's number. */
-  begin({ by, role, via, action, target, reason, address }: AuditEntry, now: EpochMs): number {
+  /** Returns the entry's number; `null`: it is one of too many sign-ins, and is not written. */
+  begin({ by, role, via, action, target, reason, address }: AuditEntry, now: EpochMs): number | null {
     this.#make();
+    if (action === "sign-in" && this.#signIns(by, now) >= MAX_SIGN_INS) return null;
     const { number } = this.#sql
       .exec<{
         number: number;
@@ -112,6 +120,19 @@ export class AuditLog {
       )
       .one();
     return number;
+  }
+
+  /** Those that are written of this operator's last hour, as far as one call looks. */
+  #signIns(by: string, now: EpochMs): number {
+    const { signIns } = this.#sql
+      .exec<{ signIns: number }>(
+        "SELECT count(*) AS signIns FROM (SELECT operator, action, at FROM audit ORDER BY number DESC LIMIT ?) WHERE operator = ? AND action = 'sign-in' AND at > ?",
+        MAX_LOOKED_AT,
+        by,
+        now - HOUR_MS,
+      )
+      .one();
+    return signIns;
   }
 
   end(number: number, outcome: string): void {

@@ -5,6 +5,7 @@ import { step } from "../../core/life-cycle.ts";
 import type { NewEvent } from "../../core/outbox.ts";
 import { type IdempotencyRecord, promiseIn } from "../../core/record.ts";
 import { bodyNumber, type EpochMs, type RecordId, recordId } from "../../core/units.ts";
+import { keyText } from "./label.ts";
 import type { Aliases } from "./aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
 import { expiryBucketOf, type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
@@ -154,7 +155,9 @@ export class ExpiredRecords {
   ): void {
     const id = recordId(row.id);
     const letter = letterOf(id, expired, leftOf(expired, now), request);
-    if (letter !== null) this.#stores.outbox.insert(id, [letter], now);
+    if (letter === null) return;
+    const label = this.#stores.rows.label(id, placeIn(row));
+    this.#stores.outbox.insert(id, [letter], now, label === null ? "" : keyText(label));
   }
 
   /** Moves what is left of a record, without its response; `false` if nothing is. */

@@ -9,7 +9,7 @@ import { AlertRows } from "./alerts.ts";
 import { Aliases } from "./aliases.ts";
 import type { Attachments } from "./attachments.ts";
 import { Bodies, type Wake } from "./bodies.ts";
-import type { Label } from "./label.ts";
+import { keyText, type Label } from "./label.ts";
 import { DueRequests, LockEnds, WaitingQuestions } from "./due-records.ts";
 import { KnownElders } from "./elders.ts";
 import { KeyLister } from "./key-lister.ts";
@@ -179,7 +179,9 @@ export class Ledger {
         this.excerpts.erase(id, () => this.label(id, entry));
         this.excerpts.insert(id, excerpt);
       }
-      this.outbox.insert(id, events, eventsDue);
+      if (events.length > 0) {
+        this.outbox.insert(id, events, eventsDue, keyText(attachments.label ?? this.label(id, entry)));
+      }
       if (told !== null) this.alerts.insert(id, told);
       this.#write(
         id,

@@ -41,11 +41,14 @@ export interface LaneEvents {
   readonly death: number | null;
 }
 
+/** For events that operators are told: they name records by their ids. */
+const NO_KEY = "";
+
 /** What a move changes of an event; the rest stays. */
 type Changed = Partial<Pick<StoredEvent, "tries" | "since" | "last">>;
 
 const COLUMNS = "destination, lane, due, seq, id, record, tries, since, last, event";
-const AT_PLACE = "destination = ?1 AND lane = ?2 AND due = ?3 AND seq = ?4 AND id = ?5";
+export const AT_PLACE = "destination = ?1 AND lane = ?2 AND due = ?3 AND seq = ?4 AND id = ?5";
 
 /** How many events of a lane are looked at for the one that has failed least. */
 const MOST_COMPARED = 1000;
@@ -82,18 +85,19 @@ export class OutboxRows {
     return this.#exists;
   }
 
-  /** To be called in the transaction that writes the result of `record`; after it, `added`. */
-  insert(record: RecordId, events: readonly NewEvent[], now: EpochMs): void {
+  /** To be called in the transaction that writes the result of `record`; after it, `added`. `key`: as the record's own column has it. */
+  insert(record: RecordId, events: readonly NewEvent[], now: EpochMs, key = NO_KEY): void {
     if (!this.#exists && events.length > 0) makeOutboxTables(this.#sql);
     for (const { id, destination, lane, event } of events) {
       this.#sql.exec(
-        `INSERT INTO outbox (${COLUMNS}) SELECT ?1, ?2, ?3, ifnull(max(seq), 0) + 1, ?4, ?5, 0, ?3, NULL, ?6 FROM outbox WHERE destination = ?1 AND lane = ?2 AND due = ?3`,
+        `INSERT INTO outbox (${COLUMNS}, key) SELECT ?1, ?2, ?3, ifnull(max(seq), 0) + 1, ?4, ?5, 0, ?3, NULL, ?6, ?7 FROM outbox WHERE destination = ?1 AND lane = ?2 AND due = ?3`,
         destination,
         lane,
         now,
         id,
         record,
         event,
+        key,
       );
     }
   }

@@ -137,8 +137,9 @@ export function makeReachTable(sql: Sql): void {
 const OUTBOX_TABLES: Step = [
   // The events that are still to be relayed, by destination and lane (core/lanes.ts), the one that is due first in front; `seq` tells
   // apart what is due at the same time. `since` is when it was published, or sent again by an operator. Dead ones lie behind all others of
-  // their lane: see DEAD.
-  `CREATE TABLE IF NOT EXISTS outbox (destination TEXT NOT NULL, lane INTEGER NOT NULL, due INTEGER NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, tries INTEGER NOT NULL, since INTEGER NOT NULL, last TEXT, event TEXT NOT NULL, PRIMARY KEY (destination, lane, due, seq)) WITHOUT ROWID`,
+  // their lane: see DEAD. `key` is that of its record, as the record's own column has it (label.ts), so that a caller's events can be erased
+  // when their records are gone.
+  `CREATE TABLE IF NOT EXISTS outbox (destination TEXT NOT NULL, lane INTEGER NOT NULL, due INTEGER NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, key TEXT NOT NULL, tries INTEGER NOT NULL, since INTEGER NOT NULL, last TEXT, event TEXT NOT NULL, PRIMARY KEY (destination, lane, due, seq)) WITHOUT ROWID`,
   // Destinations that have failed, until when they rest, how often they have failed in a row, and for which lanes (one bit for each).
   `CREATE TABLE IF NOT EXISTS resting (destination TEXT PRIMARY KEY, until INTEGER NOT NULL, failures INTEGER NOT NULL, reason TEXT NOT NULL, lanes INTEGER NOT NULL) WITHOUT ROWID`,
 ];

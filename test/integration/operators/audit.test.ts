@@ -7,7 +7,7 @@ import { Encryptions } from "../../../src/http/encryption.ts";
 import { Audit, audited } from "../../../src/operator/access/audit.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { AUDIT_URL, type AuditCall } from "../../../src/shard/operator-calls.ts";
-import type { AuditEntry } from "../../../src/shard/store/audit.ts";
+import { type AuditEntry, MAX_SIGN_INS } from "../../../src/shard/store/audit.ts";
 import { ADMIN } from "../support/operators.ts";
 
 const ENTRY: AuditEntry = {
@@ -74,6 +74,24 @@ describe("the audit log", () => {
     const before = await audit.page(ALL);
     await expect(sql(statement)).rejects.toThrow("append-only");
     expect(await audit.page(ALL)).toEqual(before);
+  });
+
+  it("has so many sign-ins of one operator an hour, and lets everybody in all the same", async () => {
+    const { audit } = startLog();
+    const reader = { name: "reader", role: "reader", via: "token", address: "192.0.2.1" } as const;
+    const signIn = (name: string): Promise<string> =>
+      audit.record(
+        { ...reader, name },
+        "sign-in",
+        { target: null },
+        () => Promise.resolve(name),
+        () => "done",
+      );
+    for (let time = 0; time < 2 * MAX_SIGN_INS; time += 1) expect(await signIn("reader")).toBe("reader");
+    expect(await signIn("ann")).toBe("ann");
+    const { entries } = await audit.page({ ...ALL, action: "sign-in" });
+    expect(entries.filter(({ by }) => by === "reader")).toHaveLength(MAX_SIGN_INS);
+    expect(entries.filter(({ by }) => by === "ann")).toMatchObject([{ outcome: "done" }]);
   });
 
   it("is read newest first, page by page, by operator, action and time", async () => {

@@ -16,6 +16,8 @@ import {
   type ScopeErasure,
 } from "../../../src/shard/scope-eraser.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { DEAD } from "../../../src/shard/store/outbox.ts";
+import { OwnedEvents } from "../../../src/shard/store/owned-events.ts";
 import { FIRST_PLACE } from "../../../src/shard/store/record-scan.ts";
 import { completed, HOUR_MS, policy, response, started } from "../support/records.ts";
 
@@ -55,6 +57,49 @@ function waiting(lockMs = -1): Waiting {
   const attempt = { ...claim().attempt, lockedUntil: epochMs(now + lockMs) };
   return { ...claim(), state: "waiting", attempt, driven, startAt: epochMs(now + HOUR_MS) };
 }
+
+interface Event {
+  readonly scope: readonly string[];
+  /** Whether its record is still there. */
+  readonly hasRecord?: boolean;
+  readonly isDead?: boolean;
+}
+
+const eventsIn = (storage: DurableObjectStorage): OwnedEvents =>
+  new OwnedEvents(storage.sql, new Ledger(storage).outbox);
+
+/** Events as a result writes them, and what becomes of them. Returns their ids. */
+async function publish(stub: Stub, all: readonly Event[]): Promise<readonly string[]> {
+  const made = await Promise.all(
+    all.map(async (event) => {
+      const key = crypto.randomUUID();
+      return { ...event, key, id: await nameRecord(key, event.scope, LAYOUT) };
+    }),
+  );
+  return runInDurableObject(stub, (_instance, { storage }) => {
+    const ledger = new Ledger(storage);
+    const now = epochMs(Date.now() + HOUR_MS);
+    return made.map(({ key, id, hasRecord = true, isDead = false }) => {
+      const event = { id: crypto.randomUUID(), destination: "hooks", lane: 1, event: '{"data":"personal"}' };
+      const label = { key, route: "/" };
+      ledger.save(id, null, done(), { response, label, events: [event], eventsDue: now });
+      const entry = ledger.find(id);
+      if (!hasRecord && entry !== null) ledger.save(id, entry, null);
+      const place = eventsIn(storage)
+        .slice(null, 10_000)
+        .find((one) => one.id === event.id);
+      if (isDead && place !== undefined) ledger.outbox.move(place, DEAD + now, {});
+      return event.id;
+    });
+  });
+}
+
+const eventsLeft = (stub: Stub): Promise<readonly string[]> =>
+  runInDurableObject(stub, (_instance, { storage }) =>
+    eventsIn(storage)
+      .slice(null, 10_000)
+      .map(({ id }) => id),
+  );
 
 const done = (): IdempotencyRecord => completed(claim(), epochMs(Date.now()));
 
@@ -230,5 +275,51 @@ describe("a shard that forgets a caller", () => {
     await runInDurableObject(stub, (_instance, { storage }) => {
       expect(storage.sql.exec("SELECT count(*) AS n FROM chunks").one()).toEqual({ n: 0 });
     });
+  });
+});
+
+describe("what the outbox has of a caller", () => {
+  it("goes with the records: pending or dead, with its record or long after it, and nobody else's", async () => {
+    const stub = freshShard();
+    const forms = [{}, { isDead: true }, { hasRecord: false }, { hasRecord: false, isDead: true }];
+    await publish(
+      stub,
+      forms.map((form) => ({ scope: ANNA, ...form })),
+    );
+    const others = await publish(
+      stub,
+      forms.map((form) => ({ scope: BEN, ...form })),
+    );
+    await erase(stub, { isPreview: true });
+    expect(await eventsLeft(stub)).toHaveLength(2 * forms.length);
+    expect(await erase(stub)).toMatchObject({ forgotten: 2 });
+    expect((await eventsLeft(stub)).toSorted()).toEqual(others.toSorted());
+  });
+
+  it("goes whole, however much it is", async () => {
+    const stub = freshShard();
+    await publish(
+      stub,
+      Array.from({ length: 2 * ROWS_PER_CALL + 50 }, (_, at) => ({
+        scope: at % 2 === 0 ? ANNA : BEN,
+        hasRecord: false,
+      })),
+    );
+    await erase(stub);
+    expect(await eventsLeft(stub)).toHaveLength(ROWS_PER_CALL + 25);
+  });
+
+  it("goes also while it moves", async () => {
+    const stub = freshShard();
+    await publish(stub, [{ scope: ANNA, hasRecord: false }]);
+    const left = await runInDurableObject(stub, (_instance, { storage }) => {
+      const { outbox } = new Ledger(storage);
+      const events = new OwnedEvents(storage.sql, outbox);
+      const found = events.slice(null, 10);
+      for (const event of found) outbox.move(event, DEAD + 1, {});
+      events.erase(found);
+      return events.slice(null, 10).length;
+    });
+    expect(left).toBe(0);
   });
 });

@@ -13,6 +13,7 @@ import { RecordSteps } from "../../../../src/shard/record-steps.ts";
 import { DeadLetters } from "../../../../src/shard/dead-letters.ts";
 import { ScopeEraser } from "../../../../src/shard/scope-eraser.ts";
 import { Ledger } from "../../../../src/shard/store/ledger.ts";
+import { OwnedEvents } from "../../../../src/shard/store/owned-events.ts";
 import { FIRST_PLACE, RecordScan } from "../../../../src/shard/store/record-scan.ts";
 import type { Place } from "../../../../src/shard/store/record-numbers.ts";
 import { Traffic } from "../../../../src/traffic/traffic.ts";
@@ -85,7 +86,8 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
     deadLetters: new DeadLetters({ ledger, traffic, alerts }),
     isAsked: () => false,
   });
-  const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), steps });
+  const events = new OwnedEvents(sql, ledger.outbox);
+  const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), events, steps });
   const scopes = [scope, FORMER];
   const asked = { scopes, sealedScopes: [], layout: LAYOUT, isPreview, includesUnknown: false, by: "", reason: "" };
   const turns: Turn[] = [];
