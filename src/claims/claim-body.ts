@@ -58,6 +58,7 @@ const position = v.strictObject({
   ...partition,
   // One more must still be exact.
   offset: count(Number.MAX_SAFE_INTEGER - 1),
+  previous: v.optional(v.nullable(count(Number.MAX_SAFE_INTEGER - 1)), null),
 });
 
 const common = (maxKeyLength: number) => ({
@@ -137,6 +138,9 @@ function readAll<Schema extends v.GenericSchema>(
     const read = v.safeParse(schema, value, { abortEarly: true });
     if (!read.success) return { ok: false, reason: reasonOf(`claims[${at}]`, read.issues[0]) };
     const wish = wishOf(read.output);
+    if (wish.position !== null && (wish.position.previous ?? -1) >= wish.position.offset) {
+      return { ok: false, reason: `claims[${at}].position.previous must be below offset: the message before it.` };
+    }
     if (wish.verb === "complete" && bytesOf(wish.result) > MAX_RESULT_BYTES) {
       return { ok: false, reason: `claims[${at}].result must have at most ${MAX_RESULT_BYTES} bytes as JSON.` };
     }

@@ -13,7 +13,11 @@ import { recordPageSchema, recordSchema } from "../operator/record-schema.ts";
 import { trialSchema } from "../operator/queue-schema.ts";
 import { auditPageSchema } from "../operator/audit-schema.ts";
 import { outboxChangedSchema, outboxPageSchema } from "../operator/outbox-schema.ts";
-import { positionPageSchema } from "../operator/positions-schema.ts";
+import {
+  positionPageSchema,
+  positionSetSchema,
+  type positionChangeRequestSchema,
+} from "../operator/positions-schema.ts";
 import { printable } from "./look.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
@@ -30,6 +34,7 @@ export type AllChanged = v.InferOutput<typeof allChangedSchema>;
 export type ScopeErased = v.InferOutput<typeof scopeErasedSchema>;
 export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
 export type PositionPage = v.InferOutput<typeof positionPageSchema>;
+export type PositionSetting = v.InferOutput<typeof positionChangeRequestSchema>;
 export type OutboxPage = v.InferOutput<typeof outboxPageSchema>;
 export type OutboxEvent = OutboxPage["events"][number];
 export type EventsChanged = v.InferOutput<typeof outboxChangedSchema>;
@@ -138,6 +143,8 @@ export interface OperatorClient {
   outbox(filter: Readonly<Record<string, string>>, limit: number, cursor: string | null): Promise<OutboxPage>;
   /** One page of the positions of consumers; continue with its cursor until that is null. */
   positions(group: string | null, limit: number, cursor: string | null): Promise<PositionPage>;
+  /** Sets where a group goes on. */
+  setPosition(change: PositionSetting): Promise<void>;
   /** Sends events again, or drops them: a part of them while the answer says that there may be more. */
   changeEvents(action: "resend" | "drop", change: EventsChange): Promise<EventsChanged>;
   /** One page of the audit log; continue with its cursor until that is null. */
@@ -223,6 +230,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     outbox: (filter, limit, cursor) => read(outboxPageSchema, `/outbox?${pageQuery(filter, limit, cursor)}`),
     positions: (group, limit, cursor) =>
       read(positionPageSchema, `/positions?${pageQuery(group === null ? {} : { group }, limit, cursor)}`),
+    setPosition: async (change) => void (await read(positionSetSchema, "/positions/set", change)),
     changeEvents: (action, asked) => read(outboxChangedSchema, `/outbox/${action}`, asked),
     audit: (filter, limit, cursor) => {
       const query = { ...filter, limit: String(limit), ...(cursor === null ? {} : { cursor }) };

@@ -3,6 +3,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 
 import { GROUP_NAME, LIST_LIMITS } from "../operator/request-schema.ts";
+import { Failure, UNUSABLE } from "./exit-codes.ts";
 import { columns, jsonLine, lookOf, paintHead, printable } from "./look.ts";
 import type { PositionPage } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions, readLimit, reportLeft } from "./operator-options.ts";
@@ -11,6 +12,10 @@ import { fromNow } from "./times.ts";
 interface PositionsOptions extends OperatorOptions {
   readonly group?: string;
   readonly limit: number;
+  readonly stream?: string;
+  readonly partition?: number;
+  readonly set?: number;
+  readonly reason?: string;
 }
 
 export function definePositions(command: Command): Command {
@@ -19,11 +24,33 @@ export function definePositions(command: Command): Command {
     .description("Lists every group of consumers with its open claims, and where it goes on reading in each partition.")
     .option("--group <NAME>", "only this group's", readGroup)
     .option("--limit <N>", "how many positions to list", readLimit, LIST_LIMITS.defaultLimit)
+    .option(
+      "--set <OFFSET>",
+      "set where the group goes on; needs --group, --stream, --partition and --reason",
+      readNumber,
+    )
+    .option("--stream <NAME>", "the stream whose position is set")
+    .option("--partition <N>", "its partition", readNumber)
+    .option("--reason <TEXT>", "why; the log keeps it")
     .addHelpText(
       "after",
       "\nThe open claims themselves are records: npx onceway ls --route claims:GROUP --state started,unknown,failed",
     );
-  return operatorCommand(command, "print one JSON object per line: the groups, then each position").action(list);
+  return operatorCommand(command, "print one JSON object per line: the groups, then each position").action(
+    (options: PositionsOptions) => (options.set === undefined ? list(options) : set(options, options.set)),
+  );
+}
+
+async function set(options: PositionsOptions, next: number): Promise<void> {
+  const { group, stream, partition, reason } = options;
+  if (group === undefined || stream === undefined || partition === undefined || reason === undefined) {
+    throw new Failure(UNUSABLE, "--set needs --group, --stream, --partition and --reason.");
+  }
+  await connect(options).setPosition({ group, stream, partition, next, reason });
+  const done = { group, stream, partition, next };
+  console.log(
+    options.json === true ? jsonLine(done) : printable(`${group} goes on at ${next} in ${stream}/${partition}`),
+  );
 }
 
 async function list(options: PositionsOptions): Promise<void> {
@@ -59,17 +86,22 @@ function positionsText(groups: PositionPage["groups"], positions: PositionPage["
   ]);
   const listed = columns([
     ["GROUP", "STREAM", "PARTITION", "NEXT", "OPEN", "HELD SINCE"],
-    ...positions.map(({ group, stream, partition, next, openClaims, heldSince }) => [
+    ...positions.map(({ group, stream, partition, next, openClaims, heldSince, isUnclaimed }) => [
       printable(group),
       printable(stream),
       String(partition),
       next === null ? "" : String(next),
       String(openClaims),
-      since(heldSince),
+      isUnclaimed ? "never claimed" : since(heldSince),
     ]),
   ]);
   const lines = positions.length === 0 ? ["no positions"] : paintHead(look, listed);
   return [...(groups.length === 0 ? [] : [...paintHead(look, summaries), ""]), ...lines].join("\n");
+}
+
+function readNumber(value: string): number {
+  if (!/^\d{1,16}$/.test(value)) throw new InvalidArgumentError("Write a whole number: 42.");
+  return Number(value);
 }
 
 function readGroup(value: string): string {

@@ -24,6 +24,8 @@ export interface ClaimCalls extends Backoff {
   readonly tryMs: number;
   readonly fetch: Fetch;
   readonly clock: Clock;
+  /** Stands for the gateway: the caller's binding, or the function that sends. */
+  readonly sender: object;
 }
 
 /** @throws {ClaimFailed} if the gateway refuses, or gives no answer in all tries. */

@@ -9,5 +9,6 @@ export type { GiveUpReason } from "./idempotency-error.ts";
 export type { Outcome } from "./judge.ts";
 export type { Problem, ProblemCode } from "./problem.ts";
 export { once, readPosition } from "./once.ts";
+export type { MessagePosition } from "./partition-order.ts";
 export type { OnceContext, OnceOptions, OnceResult } from "./once.ts";
 export { ClaimFailed, InDoubt, InFlight, Mismatch, NothingHappened, Superseded } from "./claim-errors.ts";

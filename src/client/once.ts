@@ -12,6 +12,7 @@ import {
 import { ClaimFailed, InDoubt, InFlight, Mismatch, NothingHappened, Superseded } from "./claim-errors.ts";
 import { exactJson } from "./exact-json.ts";
 import { type ClaimName, Lease, lockOf } from "./lease.ts";
+import { beginReading, type MessagePosition, takeTurn, type Turn } from "./partition-order.ts";
 import { type Clock, type Fetch, milliseconds, SYSTEM, whole } from "./settings.ts";
 
 export interface OnceOptions {
@@ -33,9 +34,10 @@ export interface OnceOptions {
   readonly lockMs?: number;
   /**
    * Where the message is that the operation is about. Its record then lies with the others of its partition, whose position moves with
-   * the completion (`readPosition`). The same key in another partition is another record.
+   * the completion (`readPosition`). The same key in another partition is another record. Call `once` in the order of the partition, and for
+   * all its messages at once if you like: their claims go one after the other, and the handlers run side by side.
    */
-  readonly position?: { readonly stream: string; readonly partition: number; readonly offset: number };
+  readonly position?: MessagePosition;
   /** Which process this is, for operators. */
   readonly holder?: string;
   /**
@@ -115,16 +117,17 @@ export async function once<Result>(
 ): Promise<OnceResult<Result>> {
   const calls = callsOf(options);
   const { lockMs, holder, position } = options;
+  // Before anything is awaited.
+  const turn = position === undefined ? null : takeTurn(calls, position);
   const name = { key, attemptId: crypto.randomUUID(), position };
-  const hash = await payloadHash(payload);
-  const sentAt = calls.clock.now();
-  const claim = { ...name, payloadHash: hash, lockMs, holder };
-  const claimed = await callClaims<Result>(calls, "", claim).catch(async (error: unknown) => {
-    // It may have been granted, and with "hold" a lock that ends leaves doubt about a handler that was never called.
-    const release = { ...name, effect: "none", reason: "the claim had no answer" };
-    if (isUnanswered(error)) await callClaims({ ...calls, tries: 1 }, "release", release).catch(() => undefined);
-    throw error;
-  });
+  const placed = position === undefined ? undefined : { ...position, previous: turn?.previous ?? null };
+  const { claimed, sentAt } = await claimInTurn<Result>(calls, turn, async () => ({
+    ...name,
+    position: placed,
+    payloadHash: await payloadHash(payload),
+    lockMs,
+    holder,
+  }));
   switch (claimed.state) {
     case "granted":
       return run(name, new Lease(calls, name, sentAt, lockOf(claimed)), claimed.attempt ?? 1, handler);
@@ -149,6 +152,37 @@ export async function once<Result>(
   }
 }
 
+interface Claimed<Result> {
+  readonly claimed: ClaimAnswer<Result>;
+  /** Its lock may have begun then. */
+  readonly sentAt: number;
+}
+
+/** Sends the claim when its turn has come, and lets the next one go when it is answered, or has failed. */
+async function claimInTurn<Result>(
+  calls: ClaimCalls,
+  turn: Turn | null,
+  entryOf: () => Promise<ClaimName & { readonly position?: MessagePosition | undefined }>,
+): Promise<Claimed<Result>> {
+  let isAnswered = false;
+  try {
+    const entry = await entryOf();
+    await turn?.come;
+    const sentAt = calls.clock.now();
+    const claimed = await callClaims<Result>(calls, "", entry).catch(async (error: unknown) => {
+      // It may have been granted, and with "hold" a lock that ends leaves doubt about a handler that was never called.
+      const { key, attemptId, position } = entry;
+      const release = { key, attemptId, position, effect: "none", reason: "the claim had no answer" };
+      if (isUnanswered(error)) await callClaims({ ...calls, tries: 1 }, "release", release).catch(() => undefined);
+      throw error;
+    });
+    isAnswered = true;
+    return { claimed, sentAt };
+  } finally {
+    turn?.end(isAnswered);
+  }
+}
+
 /** Whether the gateway may have done what it was asked. */
 function isUnanswered(error: unknown): boolean {
   return error instanceof ClaimFailed && (error.status === null || error.status < 300 || error.status >= 500);
@@ -162,6 +196,7 @@ function isUnanswered(error: unknown): boolean {
  */
 export async function readPosition(options: OnceOptions, stream: string, partition: number): Promise<number | null> {
   const calls = callsOf(options);
+  beginReading(calls, { stream, partition });
   return askPosition(calls, new URLSearchParams({ stream, partition: String(partition) }));
 }
 
@@ -244,5 +279,6 @@ function callsOf(options: OnceOptions): ClaimCalls {
     maxPauseMs: 5000,
     fetch: binding === undefined ? (options.fetch ?? GLOBAL) : (...request) => binding.fetch(...request),
     clock: options.clock ?? SYSTEM,
+    sender: binding ?? options.fetch ?? GLOBAL,
   };
 }

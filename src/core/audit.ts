@@ -18,6 +18,7 @@ export const AUDITED = [
   "forget-scope",
   "resend",
   "drop",
+  "set-position",
   "close-layout",
   "end-sessions",
   "try-queue",

@@ -86,6 +86,8 @@ export interface Position {
   readonly stream: string;
   readonly partition: number;
   readonly offset: number;
+  /** The message before it, as the consumer reads them, so that one whose claim was lost is not passed. `null`: it does not say. */
+  readonly previous?: number | null | undefined;
 }
 
 /** What the pause before the next attempt depends on, besides the attempts that have been made. */

@@ -134,7 +134,7 @@ export function operatorApp(
   addChangeAll(app, auth, operator);
   addQueueTrial(app, auth, operator, tryQueue);
   addOutbox(app, auth, operator.outbox);
-  addPositions(app, operator.positions);
+  addPositions(app, auth, operator.positions);
   addAudit(app, audit);
   app.onError((error) => {
     console.error({ message: "operator request failed", reason: String(error) });

@@ -33,7 +33,13 @@ import {
   outboxEventSchema,
   outboxPageSchema,
 } from "./outbox-schema.ts";
-import { consumerGroupSchema, positionPageSchema, positionSchema } from "./positions-schema.ts";
+import {
+  consumerGroupSchema,
+  positionPageSchema,
+  positionSchema,
+  positionSetSchema,
+  positionChangeRequestSchema,
+} from "./positions-schema.ts";
 import { eventSchema } from "./timeline-schema.ts";
 import { DESTINATION_NAME, GROUP_NAME, LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
 
@@ -70,6 +76,8 @@ export const SCHEMAS = {
   OutboxChange: outboxChangeRequestSchema,
   OutboxChanged: outboxChangedSchema,
   PositionPage: positionPageSchema,
+  PositionChange: positionChangeRequestSchema,
+  PositionSet: positionSetSchema,
   ConsumerGroup: consumerGroupSchema,
   Position: positionSchema,
   Ended: endedSchema,

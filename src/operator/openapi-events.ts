@@ -58,5 +58,17 @@ export function positionsPaths(): Json {
         problems: ["Invalid", "Unavailable"],
       }),
     },
+    "/positions/set": {
+      post: operation({
+        id: "setPosition",
+        summary: "Sets where a group goes on in a partition.",
+        description:
+          "Forward, past a message that is not to be read, such as one that was never claimed; or back, so that the group reads again: messages that were processed get their results, and nothing is done twice. No claim ends by that. It is read when a consumer next asks where to go on. The log says what was set, and why.",
+        isAdmins: true,
+        request: "PositionChange",
+        answer: answer("It is set.", "PositionSet"),
+        problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
+      }),
+    },
   };
 }

@@ -14,7 +14,7 @@ import type { EventsOperator } from "./outbox-operator.ts";
 import type { AllChangedView } from "./change-all-schema.ts";
 import type { ScopeErasedView } from "./change-schema.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
-import type { PositionsOperator } from "./positions-operator.ts";
+import type { PositionsOperations } from "./positions-operator.ts";
 
 export type RecordState = IdempotencyRecord["state"];
 
@@ -165,7 +165,7 @@ export interface Operator {
   /** The events of all shards. */
   readonly outbox: EventsOperator;
   /** The groups of consumers. */
-  readonly positions: PositionsOperator;
+  readonly positions: PositionsOperations;
   /** In the order of matching. */
   readonly routes: LayoutsView["routes"];
   /**

@@ -1,15 +1,20 @@
-// The operation of the operator API on groups of consumers: their open claims and positions, which any token may see.
+// The operations of the operator API on groups of consumers: their open claims and positions, which any token may see, and setting a
+// position, which administrators may.
 
 import type { Hono } from "hono";
 
-import { invalid, type Variables } from "./admin-request.ts";
+import * as v from "valibot";
+
+import type { OperatorAuth } from "./access/auth.ts";
+import { invalid, readAdminRequest, type Variables } from "./admin-request.ts";
+import { parseJson } from "./change-request.ts";
 import type { Parsed } from "./list-request.ts";
-import type { PositionsOperator } from "./positions-operator.ts";
-import type { PositionPageView } from "./positions-schema.ts";
-import { GROUP_NAME } from "./request-schema.ts";
+import type { PositionChange, PositionsOperations } from "./positions-operator.ts";
+import type { PositionPageView, PositionSetView } from "./positions-schema.ts";
+import { GROUP_NAME, positionChangeSchema } from "./request-schema.ts";
 import { type PageQuery, parsePageQuery, refuse } from "./shard-pages.ts";
 
-export function addPositions(app: Hono<Variables>, positions: PositionsOperator): void {
+export function addPositions(app: Hono<Variables>, auth: OperatorAuth, positions: PositionsOperations): void {
   app.get("/positions", async (context) => {
     const parsed = parsePositionsQuery(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalid(parsed.reason);
@@ -19,6 +24,20 @@ export function addPositions(app: Hono<Variables>, positions: PositionsOperator)
       ? invalid("cursor must come from a list, and the shards must not have changed since: start again.")
       : context.json<PositionPageView>(page);
   });
+  app.post("/positions/set", async (context) => {
+    const parsed = await readAdminRequest(context, auth, parsePositionChange);
+    if (parsed instanceof Response) return parsed;
+    if (!parsed.ok) return invalid(parsed.reason);
+    const isSet = await positions.set({ ...parsed.value, by: context.get("actor") });
+    return isSet
+      ? context.json<PositionSetView>({ set: true })
+      : invalid("group must be the name of a group that CONSUMERS has.");
+  });
+}
+
+export function parsePositionChange(bytes: Uint8Array): Parsed<Omit<PositionChange, "by">> {
+  const read = v.safeParse(positionChangeSchema, parseJson(bytes), { abortEarly: true });
+  return read.success ? { ok: true, value: read.output } : refuse(read.issues[0].message);
 }
 
 export function parsePositionsQuery(query: URLSearchParams): Parsed<PageQuery & { readonly group: string | null }> {

@@ -3,27 +3,62 @@
 
 import { CONSUMER_LABEL } from "../config/read-consumers.ts";
 import type { Route } from "../config/resolved.ts";
+import { partitionHash } from "../claims/claim-request.ts";
 import { operatorCalls } from "../shard/itty.ts";
 import { shardStub } from "../shard/call-shard.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
-import { shardTitle } from "../shard/shard-place.ts";
+import { placeOf, shardTitle } from "../shard/shard-place.ts";
 import type { GroupCounts, SeenPosition } from "../shard/store/claim-list.ts";
 import type { Partition } from "../shard/store/positions.ts";
 import { askShards } from "./ask-shards.ts";
 import type { ConsumerGroupView, PositionPageView, PositionView } from "./positions-schema.ts";
 import { collectPages, isoTime, type PageStart } from "./shard-pages.ts";
+import type { Actor } from "./access/auth.ts";
 import type { ShardPlaces } from "./shards.ts";
+
+/** Where an operator wants a group to go on. */
+export interface PositionChange extends Omit<Partition, "route"> {
+  readonly group: string;
+  readonly next: number;
+  readonly reason: string;
+  readonly by: Actor;
+}
+
+/** What operators do about groups of consumers. */
+export type PositionsOperations = Pick<PositionsOperator, "list" | "set">;
 
 export class PositionsOperator {
   readonly #namespace: DurableObjectNamespace;
   readonly #places: ShardPlaces;
-  readonly #groups: readonly string[];
+  readonly #groups: readonly Pick<Route, "path" | "layouts">[];
 
   /** `routes`: all, those of groups among them. */
-  constructor(namespace: DurableObjectNamespace, places: ShardPlaces, routes: readonly Pick<Route, "path">[]) {
+  constructor(
+    namespace: DurableObjectNamespace,
+    places: ShardPlaces,
+    routes: readonly Pick<Route, "path" | "layouts">[],
+  ) {
     this.#namespace = namespace;
     this.#places = places;
-    this.#groups = routes.map(({ path }) => path).filter((path) => path.startsWith(CONSUMER_LABEL));
+    this.#groups = routes.filter(({ path }) => path.startsWith(CONSUMER_LABEL));
+  }
+
+  /**
+   * Sets where a group goes on: in the object of the partition, and in those of older layouts that know a position. `false`: there is no
+   * such group. Rejects when one of them does not answer; the same call may be made again.
+   */
+  async set({ group, stream, partition, next }: PositionChange): Promise<boolean> {
+    const route = this.#groups.find(({ path }) => path === CONSUMER_LABEL + group);
+    if (route === undefined) return false;
+    const { own, elders } = route.layouts;
+    const placedBy = await partitionHash(group, { stream, partition });
+    await Promise.all(
+      [own, ...elders].map(async (layout) => {
+        const calls = operatorCalls<KeyShard>(shardStub(this.#namespace, placeOf(placedBy, layout)));
+        await calls.setPosition({ route: route.path, stream, partition, next, ifKnown: layout !== own });
+      }),
+    );
+    return true;
   }
 
   /** `null` when the cursor is invalid. Rejects when no shard answers. `group`: only this one's; `null`: all. */
@@ -54,7 +89,7 @@ export class PositionsOperator {
     return {
       groups: groupsOf(
         counts,
-        this.#groups.filter((one) => route === null || one === route),
+        this.#groups.map(({ path }) => path).filter((one) => route === null || one === route),
       ),
       positions: items.map(({ item, shard }) => viewPosition(item, shard)),
       cursor: next === null ? null : writeCursor(next),

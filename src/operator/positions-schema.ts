@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 
+import { positionChangeEntries, reasonSchema } from "./request-schema.ts";
 import { A_TIME, about, count, time, unreachable, type Written } from "./schema-members.ts";
 
 const group = about(v.string(), "The group, as CONSUMERS names it.", "billing");
@@ -43,6 +44,11 @@ export const positionSchema = v.object({
     "When the claim was first granted at which the position stands; null: it stands at none.",
     A_TIME,
   ),
+  isUnclaimed: about(
+    v.boolean(),
+    "Whether the position stands at a message that was never claimed, although the claim of a later one named it: it is claimed when the group reads it again, or an operator sets the position.",
+    false,
+  ),
   shard: about(
     v.string(),
     "The shard that has it. While the layout changes, two may know one partition.",
@@ -65,6 +71,19 @@ export const positionPageSchema = v.object({
   unreachable,
 });
 
+export const positionChangeRequestSchema = v.strictObject({
+  group: about(positionChangeEntries.group, "The group.", "billing"),
+  stream: about(positionChangeEntries.stream, "The stream.", "orders"),
+  partition: about(positionChangeEntries.partition, "Its partition.", 3),
+  next: about(positionChangeEntries.next, "The first message that the group is to read.", 42),
+  reason: about(reasonSchema, "Why this is done; written to the log.", "Message 41 cannot be read."),
+});
+
+export const positionSetSchema = v.object({
+  set: about(v.literal(true), "The group reads from there when it next asks where to go on."),
+});
+
+export type PositionSetView = Written<typeof positionSetSchema>;
 export type ConsumerGroupView = Written<typeof consumerGroupSchema>;
 export type PositionView = Written<typeof positionSchema>;
 export type PositionPageView = Written<typeof positionPageSchema>;

@@ -45,6 +45,7 @@ const claimEvent = v.pipe(
           stream: about(v.string(), "The stream, as the consumer calls it.", "orders"),
           partition: about(v.number(), "The partition of the stream.", 0),
           offset: about(v.number(), "The message's place in the partition.", 41),
+          previous: v.optional(about(v.nullable(v.number()), "The message before it, if its consumer says so.", 40)),
         }),
       ),
       "Where its message is in the stream.",

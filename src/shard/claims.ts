@@ -3,7 +3,7 @@
 // its time has come, unless its holder extends it.
 
 import { claimWord, type ClaimWord, isCompletedBy, isReleasedBy, mayExtend } from "../core/claim.ts";
-import type { LifeCycleEvent } from "../core/events.ts";
+import type { LifeCycleEvent, Position } from "../core/events.ts";
 import type { Home } from "../core/home.ts";
 import { step } from "../core/life-cycle.ts";
 import type { PartitionPosition } from "../core/position.ts";
@@ -25,6 +25,12 @@ import type { Entry, Ledger } from "./store/ledger.ts";
 import { claimedPosition, type Partition } from "./store/positions.ts";
 import { isEncrypted, type KeptResponse, sizeOf, type StoredResponse } from "./store/response-rows.ts";
 import type { Timers } from "./timers.ts";
+
+/** Where an operator has a group go on. `ifKnown`: only where something is stored of the partition. */
+export interface PositionChange extends Partition {
+  readonly next: number;
+  readonly ifKnown: boolean;
+}
 
 export interface ClaimPorts {
   readonly ledger: Ledger;
@@ -86,17 +92,21 @@ export class Claims {
   /** One turn, without an `await`. `null`: the record is, or may be, in another object. */
   #decide(entry: ClaimEntry, policy: Policy, home: Home): Decided | null {
     const { ledger } = this.#ports;
-    const { record: name, attemptId, act, position } = entry;
+    const { record: name, attemptId, act } = entry;
+    const position = positionIn(entry);
     const now = epochMs(Date.now());
     if (act.verb === "claim") {
       const { fingerprint, lockMs, holder } = act;
       const event = { type: "claim", fingerprint, attemptId, home, note: { holder, position } } as const;
       const taken = this.#ports.steps.take(name.id, event, { ...policy, lockMs }, now, { label: name });
       if (taken.reply.type === "not-here") return null;
-      if (taken.reply.type === "start" && position !== null) {
-        this.#positions.claimed({ id: name.id, route: name.route, ...position });
+      const word = claimWord(taken.reply, now);
+      if (position !== null) {
+        const claimed = { id: name.id, route: name.route, ...position };
+        if (taken.reply.type === "start") this.#positions.claimed(claimed);
+        else this.#positions.answered(claimed, word.state === "completed");
       }
-      return answerOf(claimWord(taken.reply, now), taken.entry, now);
+      return answerOf(word, taken.entry, now);
     }
     const found = ledger.find(name.id);
     if (found === null && home.kind !== "own") return null;
@@ -130,6 +140,11 @@ export class Claims {
     }
   }
 
+  /** An operator sets where a group goes on. Returns whether it is set here. */
+  setPosition({ next, ifKnown, ...partition }: PositionChange): boolean {
+    return this.#positions.set(partition, next, ifKnown);
+  }
+
   /** What this object knows of a partition. */
   position(partition: Partition): PartitionPosition {
     return this.#positions.get(partition);
@@ -160,6 +175,11 @@ export class Claims {
     });
     return bytes === null ? answer : { ...answer, result: jsonOf(await new Response(bytes).text()), resultBytes: size };
   }
+}
+
+/** Where the layout has changed, the message before may have been claimed in an older object: nobody waits for it here. */
+function positionIn({ position, elders }: ClaimEntry): Position | null {
+  return position === null || elders === undefined ? position : { ...position, previous: null };
 }
 
 const SUPERSEDED: Decided = { answer: { state: "superseded" } };

@@ -25,7 +25,7 @@ import type { RecordReplays } from "../traffic/replay-counts.ts";
 import { bindingIn, limiterIn } from "./bindings.ts";
 import { answerDeliveries } from "./deliveries.ts";
 import { doDueWork } from "./due-work.ts";
-import { Claims } from "./claims.ts";
+import { Claims, type PositionChange } from "./claims.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Exchanges } from "./exchanges.ts";
 import { ittyDurable, operatorCallUrls } from "./itty.ts";
@@ -70,6 +70,7 @@ const OPERATOR_CALLS = operatorCallUrls([
   "changeEvents",
   "countClaims",
   "listPositions",
+  "setPosition",
 ]);
 
 /** Knowledge about the origins, shared by all shards of an isolate. */
@@ -263,6 +264,11 @@ export class KeyShard extends ittyDurable() {
   /** Operator call: how far groups have read. */
   listPositions(query: PositionQuery): readonly SeenPosition[] {
     return this.#claimList.page(query, epochMs(Date.now()));
+  }
+
+  /** Operator call: sets where a group goes on in a partition. Returns whether it is set here. */
+  setPosition(change: PositionChange): boolean {
+    return this.#claims.setPosition(change);
   }
 
   /** Operator call: all numbers of this object. */

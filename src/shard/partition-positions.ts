@@ -1,12 +1,12 @@
 // How far groups have read in the partitions whose records are here. A position moves with the completion of a claim, in one commit.
 // core/position.ts decides where to.
 
-import { afterCompletion, nextPosition, type PartitionPosition, type StoredPosition } from "../core/position.ts";
+import { afterCompletion, nextPosition, type PartitionPosition, setTo, type StoredPosition } from "../core/position.ts";
 import type { RecordId } from "../core/units.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { OpenOffsets } from "./open-offsets.ts";
 import type { Ledger } from "./store/ledger.ts";
-import type { ClaimedOffset, Partition } from "./store/positions.ts";
+import { type ClaimedOffset, isSamePosition, type Partition } from "./store/positions.ts";
 
 /** What is written at the end of a turn. */
 interface Moved {
@@ -23,7 +23,11 @@ export class PartitionPositions {
   /** `isOpen`: whether the record is claimed and not completed. */
   constructor(ledger: Pick<Ledger, "positions" | "together">, isOpen: (id: RecordId) => boolean) {
     this.#ledger = ledger;
-    this.#open = new OpenOffsets(() => ledger.positions.claimed(), isOpen);
+    this.#open = new OpenOffsets(
+      () => ledger.positions.claimed(),
+      isOpen,
+      (partition) => this.#stored(partition)?.claimed ?? [],
+    );
   }
 
   /** A claim has been granted. */
@@ -31,21 +35,51 @@ export class PartitionPositions {
     this.#open.add(claimed);
   }
 
+  /**
+   * A claim was answered and not granted, so its message has arrived all the same. `isCompleted`: it is over. The position moves only
+   * if it waited for this message: reading again writes nothing. A failure is no reason to refuse the claim.
+   */
+  answered(claimed: ClaimedOffset, isCompleted: boolean): void {
+    bookkeep("moving positions", () => {
+      const before = this.#stored(claimed);
+      if (before !== null && claimed.offset < before.next) return;
+      const messages = this.#open.note(claimed, claimed);
+      if (!isCompleted) return;
+      const open = this.#open.lowest(claimed, null);
+      const position = afterCompletion(before, messages, claimed.offset, open);
+      if (isSamePosition(before, position)) return;
+      this.#put({ partition: claimed, position });
+      if (this.#moved === null) this.#ledger.positions.made();
+    });
+  }
+
+  /** An operator sets the position. `ifKnown`: only where something is stored. Returns whether it is set here. */
+  set(partition: Partition, next: number, ifKnown: boolean): boolean {
+    const before = this.#stored(partition);
+    if (before === null && ifKnown) return false;
+    this.#ledger.positions.put(partition, setTo(next, before, this.#open.claimed(partition)));
+    this.#ledger.positions.made();
+    this.#open.reset(partition);
+    return true;
+  }
+
   /** What this object knows of a partition. */
   get(partition: Partition): PartitionPosition {
     const stored = this.#stored(partition);
     const open = this.#open.lowest(partition, null);
-    return { next: nextPosition(stored, open), hasOpen: open !== null && open >= (stored?.next ?? 0) };
+    const next = nextPosition(stored, this.#open.claimed(partition), open);
+    const isUnclaimed = next !== null && stored !== null && next < stored.done;
+    return { next, isHeld: isUnclaimed || (open !== null && open >= (stored?.next ?? 0)) };
   }
 
   /** Completes a claim with `settle` and moves the position of its partition, in one commit. */
   complete(claimed: ClaimedOffset, settle: () => void): void {
     const open = this.#open.lowest(claimed, claimed.id);
     const before = this.#stored(claimed);
-    const position = afterCompletion(before, claimed.offset, open);
+    const position = afterCompletion(before, this.#open.note(claimed, claimed), claimed.offset, open);
     this.#ledger.together(() => {
       settle();
-      if (before?.next !== position.next || before.done !== position.done) this.#put({ partition: claimed, position });
+      if (!isSamePosition(before, position)) this.#put({ partition: claimed, position });
     });
     if (this.#moved === null) this.#ledger.positions.made();
     this.#open.remove(claimed, claimed.id);

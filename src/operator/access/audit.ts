@@ -11,6 +11,7 @@ import type { AuditEntry, AuditPage, AuditQuery } from "../../shard/store/audit.
 import type { Actor } from "./auth.ts";
 import type { AllChange, AllChangeResult, Operator } from "../operator.ts";
 import type { EventsOperator } from "../outbox-operator.ts";
+import type { PositionsOperations } from "../positions-operator.ts";
 import type { OperatorTryQueue } from "../queue-trial.ts";
 
 /** A target comes from the operator, and a longer one names nothing that exists. */
@@ -109,7 +110,7 @@ export function audited(operator: Operator, audit: Audit): Operator {
     isChangingLayout: operator.isChangingLayout,
     routes: operator.routes,
     outbox: auditedEvents(operator.outbox, audit),
-    positions: operator.positions,
+    positions: auditedPositions(operator.positions, audit),
     list: (...query) => operator.list(...query),
     inspect: (id) => operator.inspect(id),
     omittedHeaders: (route) => operator.omittedHeaders(route),
@@ -174,6 +175,20 @@ export function audited(operator: Operator, audit: Audit): Operator {
         { target: layout },
         () => operator.close(layout, by),
         (result) => (result.kind === "refused" ? `refused: ${result.why}` : "done"),
+      ),
+  };
+}
+
+function auditedPositions(positions: PositionsOperations, audit: Audit): PositionsOperations {
+  return {
+    list: (...query) => positions.list(...query),
+    set: (change) =>
+      audit.record(
+        change.by,
+        "set-position",
+        { target: `${change.group} ${change.stream}/${change.partition}: ${change.next}`, reason: change.reason },
+        () => positions.set(change),
+        (isSet) => (isSet ? "done" : "refused: no such group"),
       ),
   };
 }

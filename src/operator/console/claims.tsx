@@ -84,13 +84,13 @@ function Claims({ view, page, isFirst }: ClaimsProps) {
               ["Open claims", "num"],
               ["Held", "when"],
             ]}
-            rows={positions.map(({ group, stream, partition, next, openClaims, heldSince }) => [
+            rows={positions.map(({ group, stream, partition, next, openClaims, heldSince, isUnclaimed }) => [
               <span class="mono">{stream}</span>,
               <span class="mono">{group}</span>,
               String(partition),
               next === null ? "–" : String(next),
               grouped(openClaims),
-              since(heldSince),
+              isUnclaimed ? "never claimed" : since(heldSince),
             ])}
           />
         )}

@@ -1,7 +1,8 @@
 // The claims and positions of one shard for operators: counted by group, and listed by partition, page by page. Reads the claims that are
 // not completed, among at most MAX_CLAIMS_COUNTED records of each kind.
 
-import { nextPosition, type StoredPosition } from "../../core/position.ts";
+import type { Position } from "../../core/events.ts";
+import { nextPosition, type StoredPosition, type Stretch, withClaim } from "../../core/position.ts";
 import { type EpochMs, epochMs } from "../../core/units.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { claimedPosition, type Partition, type Positions } from "./positions.ts";
@@ -41,6 +42,8 @@ export interface SeenPosition extends Partition {
   readonly open: number;
   /** When the claim was first granted at which the position stands; `null`: it stands at none. */
   readonly heldSince: EpochMs | null;
+  /** Whether it stands at a message that was never claimed, although a later one was. */
+  readonly isUnclaimed: boolean;
 }
 
 /** Rows of each kind that one call looks at: requests wait meanwhile. */
@@ -50,6 +53,7 @@ export const MAX_CLAIMS_COUNTED = 10_000;
 interface OpenPartition extends Partition {
   readonly count: number;
   readonly lowest: number;
+  readonly claims: readonly Pick<Position, "offset" | "previous">[];
   /** Of the lowest. */
   readonly since: EpochMs;
 }
@@ -138,7 +142,8 @@ function partitionsOf(rows: readonly OpenRow[]): readonly OpenPartition[] {
   });
   return [...Map.groupBy(claims, nameOf).values()].flatMap((all) => {
     const lowest = all.reduce((one, other) => (other.offset < one.offset ? other : one));
-    return [{ ...lowest, lowest: lowest.offset, count: all.length }];
+    const { route, stream, partition: number, since } = lowest;
+    return [{ route, stream, partition: number, since, lowest: lowest.offset, count: all.length, claims: all }];
   });
 }
 
@@ -160,7 +165,8 @@ function merged(
     const { route, stream, partition } = one;
     const position = "next" in one ? one : null;
     const claims = byName.get(nameOf(one));
-    const next = nextPosition(position, claims?.lowest ?? null);
+    const claimed = (claims?.claims ?? []).reduce<readonly Stretch[]>(withClaim, position?.claimed ?? []);
+    const next = nextPosition(position, claimed, claims?.lowest ?? null);
     return {
       route,
       stream,
@@ -168,6 +174,7 @@ function merged(
       next,
       open: claims?.count ?? 0,
       heldSince: claims === undefined || claims.lowest !== next ? null : claims.since,
+      isUnclaimed: next !== null && claims?.lowest !== next && next < (position?.done ?? claims?.lowest ?? 0),
     };
   });
 }

@@ -2,13 +2,14 @@
 // offsets of claims that are not completed, which lie in the histories of their records.
 
 import type { Position } from "../../core/events.ts";
-import type { StoredPosition } from "../../core/position.ts";
+import type { StoredPosition, Stretch } from "../../core/position.ts";
+import { isWhole } from "../../core/record-fault.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type RecordId, recordId } from "../../core/units.ts";
 import { IS_IN_FLIGHT } from "./record-numbers.ts";
 import { readHistory } from "./record-row.ts";
 import { makePositionsTable, type Sql } from "./schema.ts";
-import { readWhole } from "./unreadable.ts";
+import { readJson, readWhole } from "./unreadable.ts";
 
 /** A partition of a stream, as a group reads it; `route` is the group's name among routes. */
 export interface Partition extends Pick<Position, "stream" | "partition"> {
@@ -19,6 +20,14 @@ export interface Partition extends Pick<Position, "stream" | "partition"> {
 export interface ClaimedOffset extends Partition {
   readonly id: RecordId;
   readonly offset: number;
+  readonly previous?: number | null | undefined;
+}
+
+interface PositionRow extends Record<string, SqlStorageValue> {
+  readonly next: number;
+  readonly done: number;
+  /** `null`: no message from `next` on has been claimed. */
+  readonly claimed: string | null;
 }
 
 export class Positions {
@@ -34,8 +43,8 @@ export class Positions {
   get({ route, stream, partition }: Partition): StoredPosition | null {
     if (!this.#exists) return null;
     const [row] = this.#sql
-      .exec<{ next: number; done: number }>(
-        "SELECT next, done FROM positions WHERE route = ? AND stream = ? AND partition = ?",
+      .exec<PositionRow>(
+        "SELECT next, done, claimed FROM positions WHERE route = ? AND stream = ? AND partition = ?",
         route,
         stream,
         partition,
@@ -44,16 +53,17 @@ export class Positions {
     return row === undefined ? null : readPosition(row);
   }
 
-  put({ route, stream, partition }: Partition, { next, done }: StoredPosition): void {
+  put({ route, stream, partition }: Partition, { next, done, claimed }: StoredPosition): void {
     // Each time, until it has been read: a transaction may have undone what is remembered here.
     if (!this.#exists) makePositionsTable(this.#sql);
     this.#sql.exec(
-      "INSERT INTO positions (route, stream, partition, next, done) VALUES (?, ?, ?, ?, ?) ON CONFLICT (route, stream, partition) DO UPDATE SET next = excluded.next, done = excluded.done",
+      "INSERT INTO positions (route, stream, partition, next, done, claimed) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (route, stream, partition) DO UPDATE SET next = excluded.next, done = excluded.done, claimed = excluded.claimed",
       route,
       stream,
       partition,
       next,
       done,
+      textOf(claimed),
     );
   }
 
@@ -62,8 +72,8 @@ export class Positions {
     if (!this.#exists) return [];
     const { route: from, stream, partition } = after ?? { route: route ?? "", stream: "", partition: -1 };
     return this.#sql
-      .exec<{ route: string; stream: string; partition: number; next: number; done: number }>(
-        `SELECT route, stream, partition, next, done FROM positions WHERE (route, stream, partition) > (?1, ?2, ?3)${route === null ? "" : " AND route = ?5"} ORDER BY route, stream, partition LIMIT ?4`,
+      .exec<PositionRow & { route: string; stream: string; partition: number }>(
+        `SELECT route, stream, partition, next, done, claimed FROM positions WHERE (route, stream, partition) > (?1, ?2, ?3)${route === null ? "" : " AND route = ?5"} ORDER BY route, stream, partition LIMIT ?4`,
         from,
         stream,
         partition,
@@ -72,8 +82,8 @@ export class Positions {
       )
       .toArray()
       .map((row) => {
-        const { next, done } = readPosition(row);
-        return { route: row.route, stream: row.stream, partition: row.partition, next, done };
+        const { next, done, claimed } = readPosition(row);
+        return { route: row.route, stream: row.stream, partition: row.partition, next, done, claimed };
       });
   }
 
@@ -101,8 +111,39 @@ export class Positions {
 }
 
 /** Fails closed: a position that reads as too low repeats work, and one that is too high loses it. */
-function readPosition({ next, done }: Readonly<Record<keyof StoredPosition, SqlStorageValue>>): StoredPosition {
-  return { next: readWhole(next, "a position"), done: readWhole(done, "a position") };
+function readPosition({
+  next,
+  done,
+  claimed,
+}: Readonly<Record<keyof StoredPosition, SqlStorageValue>>): StoredPosition {
+  return { next: readWhole(next, "a position"), done: readWhole(done, "a position"), claimed: readClaimed(claimed) };
+}
+
+function readClaimed(text: SqlStorageValue): readonly Stretch[] {
+  if (text === null) return [];
+  const list = readJson(typeof text === "string" ? text : "", "the claimed messages of a position", isStretchList);
+  return list.map(([first, to, after]) => ({ first, to, after }));
+}
+
+type StoredStretch = readonly [first: number, to: number, after: number | null];
+
+function isStretchList(value: unknown): value is readonly StoredStretch[] {
+  return Array.isArray(value) && value.every(isStretch);
+}
+
+function isStretch(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length !== 3) return false;
+  const [first, to, after]: readonly unknown[] = value;
+  return isWhole(first, 0) && isWhole(to, first) && (after === null || isWhole(after, 0));
+}
+
+/** Whether two rows of one partition would be the same. */
+export function isSamePosition(one: StoredPosition | null, other: StoredPosition): boolean {
+  return one?.next === other.next && one.done === other.done && textOf(one.claimed) === textOf(other.claimed);
+}
+
+function textOf(claimed: readonly Stretch[]): string | null {
+  return claimed.length === 0 ? null : JSON.stringify(claimed.map(({ first, to, after }) => [first, to, after]));
 }
 
 /** The position of the record's last claim; `null`: it has none. */

@@ -150,7 +150,7 @@ export function makeOutboxTables(sql: Sql): void {
 
 /** How far groups of consumers have read (positions.ts). */
 const POSITIONS_TABLE =
-  "CREATE TABLE IF NOT EXISTS positions (route TEXT NOT NULL, stream TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL, done INTEGER NOT NULL, PRIMARY KEY (route, stream, partition)) WITHOUT ROWID";
+  "CREATE TABLE IF NOT EXISTS positions (route TEXT NOT NULL, stream TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL, done INTEGER NOT NULL, claimed TEXT, PRIMARY KEY (route, stream, partition)) WITHOUT ROWID";
 
 export function makePositionsTable(sql: Sql): void {
   sql.exec(POSITIONS_TABLE);

@@ -98,7 +98,7 @@ describe("a position", () => {
     );
     expect(records).toMatchObject([{ route: "claims:billing", state: "started" }]);
     const seen = await (await fetch(`${scene.gateway().url}/_onceway/records/${records[0]?.id}`, { headers })).text();
-    expect(seen).toContain('"holder":"node-7","position":{"stream":"mail","partition":0,"offset":90}');
+    expect(seen).toContain('"holder":"node-7","position":{"stream":"mail","partition":0,"offset":90,"previous":null}');
   });
 
   it("moves with completions, past no open offset, and survives a crash and a change of the layout", async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { InDoubt, InFlight, Mismatch, NothingHappened, once } from "../../../src/client/index.ts";
+import { InDoubt, InFlight, Mismatch, NothingHappened, once, readPosition } from "../../../src/client/index.ts";
 import { BILLING_TOKEN, MAIL_TOKEN, type ClaimScene, startClaimScene } from "../../support/claim-scene.ts";
 import { blockWith } from "../../support/docs.ts";
 import { projectDir } from "../../support/wrangler.ts";
@@ -117,6 +117,29 @@ it("refuses a payload that JSON does not say, and tells one buffer from another"
   await once(options(), key, bytes(1, 2), async () => "one payment");
   await expect(once(options(), key, bytes(3, 4), async () => "another")).rejects.toBeInstanceOf(Mismatch);
   await expect(once(options(), key, new Map([["a", 1]]), async () => 1)).rejects.toBeInstanceOf(TypeError);
+});
+
+it("comes back to a message whose claim never arrived, though those after it were completed beside it", async () => {
+  const stream = randomUUID();
+  let isCut = true;
+  const send: typeof fetch = async (input, init) => {
+    const text = await new Request(input, init).text();
+    if (isCut && text.includes('"offset":5')) throw new TypeError("fetch failed");
+    return fetch(input, init);
+  };
+  const own = { ...options(), fetch: send, tries: 1 };
+  const handle = (offset: number): Promise<unknown> =>
+    once({ ...own, position: { stream, partition: 0, offset } }, `${stream}-${offset}`, "p", async () => offset);
+  const done = await Promise.allSettled([4, 5, 6, 7].map(handle));
+  expect(done.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+  expect(await readPosition(own, stream, 0)).toBe(5);
+  await scene.crash();
+  const url = `${scene.gateway().url}/_claims`;
+  expect(await readPosition({ ...own, url }, stream, 0)).toBe(5);
+  isCut = false;
+  own.url = url;
+  await Promise.all([5, 6, 7].map(handle));
+  expect(await readPosition(own, stream, 0)).toBe(8);
 });
 
 it("does what the page shows", async () => {

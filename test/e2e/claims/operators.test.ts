@@ -101,3 +101,32 @@ it("the command line shows the same, and the metrics count by group alone", asyn
   expect(metrics).toMatch(/onceway_position_held_seconds\{group="billing"\} \d/);
   expect(metrics).not.toContain("orders");
 });
+
+it("a position that waits for a message that nobody claims is shown, and set, and the log says by whom", async () => {
+  const stream = "audit";
+  for (const [offset, previous] of [
+    [6, 5],
+    [7, 6],
+  ] as const) {
+    const position = { stream, partition: 0, offset, previous };
+    const { payloadHash, ...owner } = freshClaim();
+    await scene.ask("billing", { claims: [{ ...owner, payloadHash, position }] });
+    await scene.ask("billing/complete", { claims: [{ ...owner, position }] });
+  }
+  const shown = async (): Promise<unknown> => (await page()).positions.find((one) => one.stream === stream);
+  expect(await shown()).toMatchObject({ next: 5, openClaims: 0, heldSince: null, isUnclaimed: true });
+  const place = ["--group", "billing", "--stream", stream, "--partition", "0"];
+  expect(await onceway("positions", ...place, "--set", "6")).toMatchObject({ code: 2 });
+  expect(await onceway("positions", ...place, "--set", "6", "--reason", "5 cannot be read")).toMatchObject({
+    code: 0,
+    stdout: "billing goes on at 6 in audit/0\n",
+  });
+  expect(await shown()).toMatchObject({ next: 8, isUnclaimed: false });
+  expect(await onceway("positions", ...place, "--set", "42", "--reason", "to the end")).toMatchObject({ code: 0 });
+  expect(await shown()).toMatchObject({ next: 42, isUnclaimed: false });
+  expect(
+    (await onceway("positions", "--group", "none", ...place.slice(2), "--set", "1", "--reason", "x")).code,
+  ).not.toBe(0);
+  const { stdout } = await onceway("audit", "--json");
+  expect(stdout).toContain("billing audit/0: 42");
+});

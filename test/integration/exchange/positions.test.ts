@@ -6,7 +6,11 @@ import {
   nextPosition,
   type PartitionPosition,
   type StoredPosition,
+  type Stretch,
+  withClaim,
 } from "../../../src/core/position.ts";
+import { operatorCalls } from "../../../src/shard/itty.ts";
+import type { KeyShard } from "../../../src/shard/key-shard.ts";
 import { POSITION_URL } from "../../../src/http/claim-message.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, type Try, tryOf } from "../support/claim-bench.ts";
 import { standStill } from "../support/standing-clock.ts";
@@ -20,10 +24,10 @@ async function positionIn(bench: ClaimBench, partition = ORDERS): Promise<Partit
   return (await bench.stub.fetch(POSITION_URL, { method: "POST", body })).json();
 }
 
-const at = (offset: number) => ({ position: { ...ORDERS, offset } });
+const at = (offset: number, previous: number | null = null) => ({ position: { ...ORDERS, offset, previous } });
 
-async function claim(bench: ClaimBench, one: Try, offset: number): Promise<string> {
-  const [reply] = await bench.ask(entryOf(one, claimAct(), at(offset)));
+async function claim(bench: ClaimBench, one: Try, offset: number, previous: number | null = null): Promise<string> {
+  const [reply] = await bench.ask(entryOf(one, claimAct(), at(offset, previous)));
   return reply !== undefined && "state" in reply ? reply.state : "hop";
 }
 
@@ -40,20 +44,20 @@ describe("a position", () => {
   it("waits for the lowest open offset, and is what a new instance finds", async () => {
     const bench = new ClaimBench();
     const [five, six, seven] = [tryOf(), tryOf(), tryOf()];
-    expect(await positionIn(bench)).toEqual({ next: null, hasOpen: false });
+    expect(await positionIn(bench)).toEqual({ next: null, isHeld: false });
     await claim(bench, five, 5);
     await claim(bench, six, 6);
     await claim(bench, seven, 7);
-    expect(await positionIn(bench)).toEqual({ next: 5, hasOpen: true });
+    expect(await positionIn(bench)).toEqual({ next: 5, isHeld: true });
     await end(bench, seven, 7, "complete");
     await bench.lose();
-    expect(await positionIn(bench)).toEqual({ next: 5, hasOpen: true });
+    expect(await positionIn(bench)).toEqual({ next: 5, isHeld: true });
     await end(bench, five, 5, "complete");
-    expect(await positionIn(bench)).toEqual({ next: 6, hasOpen: true });
+    expect(await positionIn(bench)).toEqual({ next: 6, isHeld: true });
     await bench.evict();
     await end(bench, six, 6, "complete");
-    expect(await positionIn(bench)).toEqual({ next: 8, hasOpen: false });
-    expect(await positionIn(bench, { stream: "orders", partition: 1 })).toEqual({ next: null, hasOpen: false });
+    expect(await positionIn(bench)).toEqual({ next: 8, isHeld: false });
+    expect(await positionIn(bench, { stream: "orders", partition: 1 })).toEqual({ next: null, isHeld: false });
   });
 
   it("waits for a lost claim until it is completed or gone, and does not move for a superseded completion", async () => {
@@ -65,12 +69,57 @@ describe("a position", () => {
     await end(bench, two, 2, "complete");
     vi.setSystemTime(Date.now() + CLAIM_LOCK_MS);
     await bench.deliverAlarm();
-    expect(await positionIn(bench)).toEqual({ next: 1, hasOpen: true });
+    expect(await positionIn(bench)).toEqual({ next: 1, isHeld: true });
     await claim(bench, again, 1);
     expect(await end(bench, one, 1, "complete")).toBe("superseded");
-    expect(await positionIn(bench)).toEqual({ next: 1, hasOpen: true });
+    expect(await positionIn(bench)).toEqual({ next: 1, isHeld: true });
     await end(bench, again, 1, "complete");
-    expect(await positionIn(bench)).toEqual({ next: 3, hasOpen: false });
+    expect(await positionIn(bench)).toEqual({ next: 3, isHeld: false });
+  });
+
+  it("waits for a message whose claim never came, whatever instance is asked, until it is claimed", async () => {
+    const bench = new ClaimBench();
+    const [five, six, seven] = [tryOf(), tryOf(), tryOf()];
+    await claim(bench, six, 6, 5);
+    expect(await positionIn(bench)).toEqual({ next: 5, isHeld: true });
+    await claim(bench, seven, 7, 6);
+    await end(bench, six, 6, "complete");
+    await end(bench, seven, 7, "complete");
+    expect(await positionIn(bench)).toEqual({ next: 5, isHeld: true });
+    await bench.evict();
+    expect(await positionIn(bench)).toEqual({ next: 5, isHeld: true });
+    // Read again, it fills no gap.
+    expect(await claim(bench, tryOf(seven.id), 7, 6)).toBe("completed");
+    expect(await positionIn(bench)).toEqual({ next: 5, isHeld: true });
+    expect(await claim(bench, five, 5, 4)).toBe("granted");
+    await bench.lose();
+    expect(await end(bench, five, 5, "complete")).toBe("settled");
+    expect(await positionIn(bench)).toEqual({ next: 8, isHeld: false });
+  });
+
+  it("that an operator has set back moves again as the group reads again, and one set forward passes what was never claimed", async () => {
+    const bench = new ClaimBench();
+    const tries = [1, 2, 3].map(() => tryOf());
+    for (const [index, one] of tries.entries()) {
+      await claim(bench, one, index + 1, index === 0 ? null : index);
+      await end(bench, one, index + 1, "complete");
+    }
+    const set = async (next: number): Promise<boolean> =>
+      operatorCalls<KeyShard>(bench.stub).setPosition({ route: "claims:billing", ...ORDERS, next, ifKnown: false });
+    expect(await set(2)).toBe(true);
+    expect(await positionIn(bench)).toMatchObject({ next: 2 });
+    const again = [tryOf(tries[1]?.id), tryOf(tries[2]?.id)] as const;
+    expect(await claim(bench, again[0], 2, 1)).toBe("completed");
+    expect(await positionIn(bench)).toMatchObject({ next: 3 });
+    await bench.evict();
+    expect(await claim(bench, again[1], 3, 2)).toBe("completed");
+    expect(await positionIn(bench)).toEqual({ next: 4, isHeld: false });
+    const later = tryOf();
+    await claim(bench, later, 6, 5);
+    await end(bench, later, 6, "complete");
+    expect(await positionIn(bench)).toEqual({ next: 4, isHeld: true });
+    await set(6);
+    expect(await positionIn(bench)).toEqual({ next: 7, isHeld: false });
   });
 
   it("is the model's after any claims, ends, evictions and losses", async () => {
@@ -78,6 +127,7 @@ describe("a position", () => {
     const open = new Map<number, Try>();
     const completed = new Set<number>();
     let stored: StoredPosition | null = null;
+    let claimed: readonly Stretch[] = [];
     let seed = 16;
     const random = (below: number): number => {
       seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
@@ -93,13 +143,14 @@ describe("a position", () => {
         const fresh = tryOf();
         expect(await claim(bench, fresh, offset)).toBe("granted");
         open.set(offset, fresh);
+        claimed = withClaim(claimed, { offset });
       } else if (one !== undefined && kind > 4) {
         expect(await end(bench, one, offset, "complete")).toBe("settled");
         open.delete(offset);
         completed.add(offset);
-        stored = afterCompletion(stored, offset, lowest());
+        stored = afterCompletion(stored, claimed, offset, lowest());
       }
-      expect((await positionIn(bench)).next).toBe(nextPosition(stored, lowest()));
+      expect((await positionIn(bench)).next).toBe(nextPosition(stored, claimed, lowest()));
     }
     expect(completed.size).toBeGreaterThan(30);
   });

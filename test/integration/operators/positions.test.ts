@@ -43,12 +43,12 @@ describe("a position", () => {
     vi.setSystemTime(begun + 1000);
     await claimed(bench, "orders", 0, 6);
     const at = { route: ROUTE, stream: "orders", partition: 0 };
-    expect(await positions(bench)).toEqual([{ ...at, next: 5, open: 2, heldSince: begun }]);
+    expect(await positions(bench)).toEqual([{ ...at, next: 5, open: 2, heldSince: begun, isUnclaimed: false }]);
     // Its consumer has died, and another one fails too.
     vi.setSystemTime(begun + CLAIM_LOCK_MS + 1);
     await bench.deliverAlarm();
     await ask(bench, tryOf(five.id), claimAct(), "orders", 0, 5);
-    expect(await positions(bench)).toEqual([{ ...at, next: 5, open: 2, heldSince: begun }]);
+    expect(await positions(bench)).toEqual([{ ...at, next: 5, open: 2, heldSince: begun, isUnclaimed: false }]);
     expect(await operatorCalls<KeyShard>(bench.stub).countClaims()).toEqual([
       { route: ROUTE, started: 2, failed: 0, unknown: 0, atLeast: false, partitions: 1, heldSince: begun },
     ]);

@@ -294,7 +294,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   });
   for (let more = 0; more < 9; more += 1) crowded.save(freshId(), null, claim);
   const partition = { route: "claims:billing", stream: "orders", partition: 0 };
-  ledger.positions.put(partition, { next: 1, done: 1 });
+  ledger.positions.put(partition, { next: 1, done: 1, claimed: [] });
   ledger.positions.made();
   ledger.positions.get(partition);
   ledger.positions.claimed();

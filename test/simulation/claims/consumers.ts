@@ -47,7 +47,9 @@ export class Consumers {
   /** A consumer has a message, and will claim its key. */
   begin(key: string, print: string, lockMs: number): Try {
     const offset = Number(key.slice(1));
-    const position = this.#world.plan.hasPositions ? { ...STREAM, offset } : null;
+    const position = this.#world.plan.hasPositions
+      ? { ...STREAM, offset, previous: offset === 0 ? null : offset - 1 }
+      : null;
     const one = { id: `c${this.tries.length + 1}`, key, print, lockMs, position };
     this.tries.push(one);
     return one;

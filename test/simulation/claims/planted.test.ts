@@ -10,19 +10,22 @@ import { OpenOffsets } from "../../../src/shard/open-offsets.ts";
 import { Positions } from "../../../src/shard/store/positions.ts";
 
 type After = typeof PositionRules.afterCompletion;
+type WithClaim = typeof PositionRules.withClaim;
 type MayExtend = typeof ClaimWords.mayExtend;
 
 interface Planted {
   after: After | null;
+  withClaim: WithClaim | null;
   mayExtend: MayExtend | null;
 }
 
-const planted = vi.hoisted((): Planted => ({ after: null, mayExtend: null }));
+const planted = vi.hoisted((): Planted => ({ after: null, withClaim: null, mayExtend: null }));
 
 vi.mock(import("../../../src/core/position.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const afterCompletion: After = (...given) => (planted.after ?? actual.afterCompletion)(...given);
-  return { ...actual, afterCompletion };
+  const withClaim: WithClaim = (...given) => (planted.withClaim ?? actual.withClaim)(...given);
+  return { ...actual, afterCompletion, withClaim };
 });
 
 vi.mock(import("../../../src/core/claim.ts"), async (importOriginal) => {
@@ -33,6 +36,7 @@ vi.mock(import("../../../src/core/claim.ts"), async (importOriginal) => {
 
 afterEach(() => {
   planted.after = null;
+  planted.withClaim = null;
   planted.mayExtend = null;
 });
 
@@ -139,15 +143,15 @@ describe("a lease", () => {
 
 describe("a position", () => {
   it("that is the highest offset breaks G12", async () => {
-    planted.after = (stored, offset) => {
+    planted.after = (stored, claimed, offset) => {
       const done = Math.max(stored?.done ?? 0, offset + 1);
-      return { next: done, done };
+      return { next: done, done, claimed };
     };
     await expectFound(/G12: the position is \d+, and \d+ \(r\d\) is (started|failed|unknown)/, "claims");
   }, 120_000);
 
   it("that is the last offset goes back, and breaks G12", async () => {
-    planted.after = (_stored, offset) => ({ next: offset + 1, done: offset + 1 });
+    planted.after = (_stored, claimed, offset) => ({ next: offset + 1, done: offset + 1, claimed });
     await expectFound(/G12: the position goes back/, "claims");
   }, 120_000);
 
@@ -163,6 +167,20 @@ describe("a position", () => {
   it("that passes what an earlier instance has left open breaks G12", async () => {
     vi.spyOn(Positions.prototype, "claimed").mockReturnValue([]);
     await expectFound(/G12: the position( that is read)? is \d+, and \d+ \(r\d\) is/, "claims");
+  }, 120_000);
+
+  it("that passes what was never claimed breaks G12", async () => {
+    const actual = await vi.importActual<typeof PositionRules>("../../../src/core/position.ts");
+    planted.withClaim = (claimed, { offset }) => actual.withClaim(claimed, { offset });
+    await expectFound(/G12: the position( that is read)? is \d+, and \d+ \(r\d\) was never claimed/, "claims");
+  }, 120_000);
+
+  it("that forgets with its instance what was never claimed breaks G12", async () => {
+    const put = original(Positions.prototype, "put");
+    vi.spyOn(Positions.prototype, "put").mockImplementation(function bare(this: Positions, partition, position) {
+      put.call(this, partition, { ...position, claimed: position.claimed.map((one) => ({ ...one, after: null })) });
+    });
+    await expectFound(/G12: the position( that is read)? is \d+, and \d+ \(r\d\) was never claimed/, "claims");
   }, 120_000);
 
   it("that knows of no open offset breaks G12", async () => {

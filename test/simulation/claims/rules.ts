@@ -49,8 +49,10 @@ export class ClaimRules {
   readonly #rules: Rules;
   /** Of each key, in the order of their grants. */
   readonly #leases = new Map<string, Lease[]>();
-  /** Offsets that were completed. */
+  /** Offsets that were completed, or whose claim has heard that they are. */
   readonly #done: number[] = [];
+  /** Offsets whose claim has been answered, in whatever way. */
+  readonly #answered = new Set<number>();
   #stored = NOTHING;
 
   constructor(plan: Pick<Plan, "unknown" | "remembers">, clock: Clock, facts: Facts, rules: Rules) {
@@ -74,6 +76,8 @@ export class ClaimRules {
       this.#broken(`${one.id} asks, and ${answer.attemptId} is granted`);
     switch (act.verb) {
       case "claim":
+        if (one.position !== null) this.#answered.add(one.position.offset);
+        if (one.position !== null && answer.state === "completed") this.#completes(one.position.offset, disk);
         this.#claims(one, answer, own, nextBefore, change);
         return;
       case "extend":
@@ -266,6 +270,7 @@ export class ClaimRules {
     const highest = Math.max(-1, ...this.#done);
     if (done !== highest + 1) this.#broken(`the position ends at ${done}, and the last completion is ${highest}`);
     for (const row of rows.values()) this.#judgeOpen(row, next, "the position");
+    this.#judgeUnclaimed([...rows.values()], next, "the position");
   }
 
   /** An offset that was open before the position came to it holds it. */
@@ -278,6 +283,20 @@ export class ClaimRules {
     if (lease.next <= offset && next > offset) this.#broken(`${what} is ${next}, and ${offset} (${id}) is ${state}`);
   }
 
+  /** A message that a claim has named as the one before it, and that was never claimed, holds the position too. */
+  #judgeUnclaimed(rows: readonly Pick<DurableRow, "id" | "state">[], next: number, what: string): void {
+    for (const [key, leases] of this.#leases) {
+      const lease = leases.findLast(({ isForgotten }) => !isForgotten);
+      const before = lease?.claim.position?.previous ?? null;
+      if (lease === undefined || before === null || this.#answered.has(before)) continue;
+      const isExpired = this.#clock.latestMs >= endOf(lease) + LEAST_RETENTION_MS;
+      const isOpen = !isExpired && rows.some(({ id, state }) => id === key && OPEN.has(state));
+      const isKnown = isOpen || (lease.state === "completed" && !lease.isResolved);
+      if (isKnown && lease.next <= before && next > before)
+        this.#broken(`${what} is ${next}, and ${before} (r${before}) was never claimed`);
+    }
+  }
+
   /** Where the group goes on by what is stored now, durably or not. */
   nextNow(disk: Disk): number {
     return storedOn(disk)?.next ?? 0;
@@ -288,7 +307,9 @@ export class ClaimRules {
     const stored = storedOn(disk);
     if (stored !== null && (next === null || next < stored.next || next > stored.done))
       this.#broken(`the position is read as ${next}, and it is stored as ${stored.next} to ${stored.done}`);
-    for (const row of openNow(disk)) this.#judgeOpen(row, next ?? 0, "the position that is read");
+    const rows = openNow(disk);
+    for (const row of rows) this.#judgeOpen(row, next ?? 0, "the position that is read");
+    this.#judgeUnclaimed(rows, next ?? 0, "the position that is read");
   }
 }
 

@@ -8,6 +8,7 @@ import {
   once,
   type OnceContext,
   type OnceOptions,
+  readPosition,
   Superseded,
 } from "../../../src/client/index.ts";
 import { payloadHash } from "../../../src/client/claim-calls.ts";
@@ -400,5 +401,95 @@ describe("the hash of a payload", () => {
     const { calls } = scene({});
     await expect(once({ ...OPTIONS }, "k", new Set([1]), async () => 1)).rejects.toBeInstanceOf(TypeError);
     expect(calls).toEqual([]);
+  });
+});
+
+describe("claims of one partition", () => {
+  const at = (offset: number, partition = 0) => ({ stream: "orders", partition, offset });
+
+  /** Answers each claim when a test says so. */
+  function partitions() {
+    const clock = virtualClock();
+    const sent: { readonly offset: number; readonly previous: number | null; readonly answer: (step: Step) => void }[] =
+      [];
+    const send: typeof fetch = async (input, init) => {
+      const request = new Request(input, init);
+      if (request.method === "GET") return Response.json({ next: null });
+      if (!request.url.endsWith("/billing")) return Response.json({ claims: [SETTLED] });
+      const { claims }: { claims: readonly [{ position: { offset: number; previous: number | null } }] } = JSON.parse(
+        await request.text(),
+      );
+      const { offset, previous } = claims[0].position;
+      const step = await new Promise<Step>((resolve) => void sent.push({ offset, previous, answer: resolve }));
+      if (step === "lost") throw new TypeError("fetch failed");
+      return Response.json({ claims: [step] });
+    };
+    const options = { ...OPTIONS, clock, fetch: send, tries: 1, tryMs: 1_000_000_000 };
+    const call = (position: ReturnType<typeof at> & { previous?: number }): Promise<unknown> =>
+      once({ ...options, position }, `k${position.offset}`, "p", async () => 1).catch((error: unknown) => error);
+    const arrived = async (count: number): Promise<void> => {
+      while (sent.length < count) await new Promise((resolve) => void setImmediate(resolve));
+    };
+    return { sent, call, arrived, options };
+  }
+
+  it("go one after the other, in the order of calls, and each names the one before it", async () => {
+    const { sent, call, arrived } = partitions();
+    const calls = [call(at(5)), call(at(6)), call(at(9)), call(at(3, 1))];
+    await arrived(2);
+    expect(sent.map(({ offset }) => offset).toSorted((one, other) => one - other)).toEqual([3, 5]);
+    for (const [index, count] of [3, 4, 4].entries()) {
+      sent.filter(({ offset }) => offset !== 3)[index]?.answer(GRANTED);
+      await arrived(count);
+    }
+    sent.find(({ offset }) => offset === 3)?.answer(GRANTED);
+    await Promise.all(calls);
+    expect(sent.map(({ offset, previous }) => [offset, previous]).filter(([offset]) => offset !== 3)).toEqual([
+      [5, null],
+      [6, 5],
+      [9, 6],
+    ]);
+  });
+
+  it("go on after one that has failed, which names the same one when it is claimed again", async () => {
+    const { sent, call, arrived } = partitions();
+    const calls = [call(at(5)), call(at(6)), call(at(7))];
+    for (const [index, step] of ([GRANTED, "lost", GRANTED] as const).entries()) {
+      await arrived(index + 1);
+      sent[index]?.answer(step);
+    }
+    expect(await calls[1]).toBeInstanceOf(ClaimFailed);
+    await Promise.all(calls);
+    const again = call(at(6));
+    await arrived(4);
+    sent[3]?.answer(GRANTED);
+    await again;
+    const more = call({ ...at(8), previous: 4 });
+    await arrived(5);
+    sent[4]?.answer(GRANTED);
+    await more;
+    expect(sent.map(({ offset, previous }) => [offset, previous])).toEqual([
+      [5, null],
+      [6, 5],
+      [7, 6],
+      [6, 5],
+      [8, 4],
+    ]);
+  });
+
+  it("begin anew where the group asks where to go on", async () => {
+    const { sent, call, arrived, options } = partitions();
+    for (const [index, offset] of [5, 2].entries()) {
+      const called = call(at(offset));
+      await arrived(index + 1);
+      sent[index]?.answer(GRANTED);
+      await called;
+    }
+    expect(await readPosition(options, "orders", 0)).toBeNull();
+    const called = call(at(40));
+    await arrived(3);
+    sent[2]?.answer(GRANTED);
+    await called;
+    expect(sent.map(({ previous }) => previous)).toEqual([null, null, null]);
   });
 });

@@ -195,6 +195,10 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/e2e/outbox/operators.test.ts",
     '"resend", "billing", "--yes"',
   ],
+  'npx onceway positions --group billing --stream orders --partition 0 --set 42 --reason "41 cannot be read"': [
+    "test/e2e/claims/operators.test.ts",
+    '"--set", "42"',
+  ],
   "npx onceway positions --group billing": ["test/e2e/claims/operators.test.ts", '"positions", "--group", "billing"'],
   "npx onceway ls --route claims:billing --state started,unknown,failed": [
     "test/e2e/claims/operators.test.ts",
