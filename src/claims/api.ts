@@ -5,11 +5,10 @@ import type { ConsumerToken } from "../config/consumer-checks.ts";
 import type { Consumer } from "../config/resolved.ts";
 import { CLAIM_VERBS, type ClaimVerb } from "../core/claim.ts";
 import type { Problem } from "../core/problem.ts";
-import { readBounded } from "../http/body.ts";
 import { ByteBudget } from "../http/byte-budget.ts";
 import { type AskPosition, type CallClaims, type ClaimAnswer, MAX_RESULTS_BYTES } from "../http/claim-message.ts";
 import { CLIENT_ADDRESS } from "../http/client-address.ts";
-import { drain, endAfter } from "../http/drain.ts";
+import { answerUnread, type OwnBodyRules, readOwnBody } from "../http/own-body.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import { unreadOf } from "../http/request-body.ts";
 import { bearerToken, TokenAuth, tokenSpotter } from "../http/token-auth.ts";
@@ -31,8 +30,11 @@ export interface Consumers {
   readonly isTheirs: (headers: Headers) => boolean;
 }
 
-/** Bounds the memory of requests while they arrive. */
-const memory = new ByteBudget(8 * MAX_CLAIMS_BYTES, 60_000);
+const BODY_RULES: OwnBodyRules = {
+  limitBytes: MAX_CLAIMS_BYTES,
+  budget: new ByteBudget(8 * MAX_CLAIMS_BYTES, 60_000),
+  tooLarge: invalid(`The body must have at most ${MAX_CLAIMS_BYTES} bytes: send fewer entries at once.`),
+};
 
 export function createClaims(
   basePath: string,
@@ -75,13 +77,8 @@ async function answer(request: Request, operation: string, consumer: Consumer, p
   if (request.method !== "POST") {
     return refuseUnread(request, { code: "request-invalid", reason: "Claims are sent with POST.", allow: ["POST"] });
   }
-  const read = await readBounded(request.body, MAX_CLAIMS_BYTES, memory).catch(() => null);
-  if (read === null) return refuse(invalid("The request's body ended early."));
-  if (read.kind === "over") {
-    const isFull = read.readBytes <= MAX_CLAIMS_BYTES;
-    const tooLarge = invalid(`The body must have at most ${MAX_CLAIMS_BYTES} bytes: send fewer entries at once.`);
-    return endAfter(refuse(isFull ? { code: "store-unavailable" } : tooLarge), drain(read.rest));
-  }
+  const read = await readOwnBody(request, BODY_RULES);
+  if (read.kind === "refuse") return answerUnread(refuse(read.problem), read.rest);
   const body = parseJson(read.body.bytes);
   read.body.free();
   const wishes = readWishes(verb, body, {
@@ -160,6 +157,5 @@ function refuse(problem: Problem): Response {
 
 /** The answer to a request whose body is still to be taken off the wire. */
 function refuseUnread(request: Request, problem: Problem): Response | Promise<Response> {
-  const unread = unreadOf(request, request.headers);
-  return unread === null ? refuse(problem) : endAfter(refuse(problem), drain(unread));
+  return answerUnread(refuse(problem), unreadOf(request, request.headers));
 }

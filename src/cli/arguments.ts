@@ -1,6 +1,7 @@
 // Reads what more than one command is given: repeated options, headers, files, JSON.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 
 import { parseHeaderName } from "../config/values.ts";
 import { Failure, messageOf, UNUSABLE } from "./exit-codes.ts";
@@ -74,6 +75,29 @@ export function writeBytes(file: string, bytes: Buffer): void {
   try {
     // The response may be confidential: only this user may read the file.
     writeFileSync(file, bytes, { mode: 0o600 });
+  } catch (error) {
+    throw new Failure(UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
+  }
+}
+
+/** Writes what comes from a gateway piece by piece, to the standard output without a file. Returns how many lines it has. */
+export async function writePieces(file: string | null, pieces: AsyncIterable<Uint8Array>): Promise<number> {
+  // What was there before is not mixed with it.
+  if (file !== null) writeBytes(file, Buffer.alloc(0));
+  let lines = 0;
+  for await (const piece of pieces) {
+    for (const byte of piece) if (byte === LINE_FEED) lines += 1;
+    if (file !== null) appendBytes(file, piece);
+    else if (!process.stdout.write(piece)) await once(process.stdout, "drain");
+  }
+  return lines;
+}
+
+const LINE_FEED = 0x0a;
+
+function appendBytes(file: string, bytes: Uint8Array): void {
+  try {
+    appendFileSync(file, bytes);
   } catch (error) {
     throw new Failure(UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
   }

@@ -5,7 +5,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../config/units.ts";
 import { AUDITED } from "../core/audit.ts";
 import { LIST_LIMITS } from "../operator/request-schema.ts";
-import { writeBytes } from "./arguments.ts";
+import { writePieces } from "./arguments.ts";
 import { columns, jsonLine, type Look, lookOf, printable, shorten } from "./look.ts";
 import type { AuditEntry, AuditFilter } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
@@ -50,9 +50,8 @@ async function audit(options: AuditOptions): Promise<void> {
     ...(since === undefined ? {} : { since }),
   };
   if (file !== undefined) {
-    const bytes = await client.exportAudit(filter);
-    writeBytes(file, bytes);
-    process.stderr.write(`${bytes.toString().split("\n").length - 1} entries written to ${printable(file)}\n`);
+    const lines = await writePieces(file, await client.exportAudit(filter));
+    process.stderr.write(`${lines} entries written to ${printable(file)}\n`);
     return;
   }
   const entries: AuditEntry[] = [];

@@ -4,6 +4,7 @@
 import * as v from "valibot";
 
 import { parseJson } from "./arguments.ts";
+import { textOf } from "./read-answer.ts";
 import { headerOf, type Answer } from "./send.ts";
 
 /** A problem that the gateway itself made (README.md, "The contract"). */
@@ -63,7 +64,7 @@ export async function fetchPolicy(target: URL, timeoutMs: number): Promise<Polic
   try {
     const url = new URL("/.well-known/idempotency", target);
     const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(timeoutMs) });
-    const parsed = v.safeParse(policySchema, await response.json());
+    const parsed = v.safeParse(policySchema, parseJson(await textOf(response)));
     return response.ok && parsed.success ? parsed.output : null;
   } catch {
     return null;

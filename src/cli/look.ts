@@ -57,8 +57,12 @@ export function shorten(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }
 
-/** Rows as lines, each column as wide as its widest cell. Cells must not be painted yet: escape codes have a length. */
-export function columns(rows: readonly (readonly string[])[]): readonly string[] {
+/**
+ * Rows as lines, each column as wide as its widest cell. Every cell becomes printable, so that no table depends on which of its columns
+ * come from outside. Cells must not be painted yet: escape codes have a length.
+ */
+export function columns(cells: readonly (readonly string[])[]): readonly string[] {
+  const rows = cells.map((row) => row.map(printable));
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
     row

@@ -19,6 +19,7 @@ import {
   type positionChangeRequestSchema,
 } from "../operator/positions-schema.ts";
 import { printable } from "./look.ts";
+import { MAX_FILE_BYTES, piecesOf, textOf } from "./read-answer.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
 // What the gateway answers. A newer gateway's unknown words pass, and its unknown members are left out.
@@ -50,8 +51,8 @@ const refusalSchema = v.object({ code: problemSchema.entries.code, detail: probl
 /** Below the gateway's URL, unless the URL has its own path (`operator_path`). */
 const DEFAULT_PATH = "/_onceway";
 const TIMEOUT_MS = 30_000;
-/** An export may be long. */
-const EXPORT_MS = 600_000;
+/** A body or an export may be long. */
+const FILE_MS = 600_000;
 
 /** The gateway's own refusal. */
 export class Refusal extends Failure {
@@ -128,8 +129,8 @@ export interface OperatorClient {
   /** One page; continue with its cursor until that is null. Even an empty page may have one. */
   list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage>;
   record(id: string): Promise<RecordDetail>;
-  /** The stored response's bytes. */
-  body(id: string): Promise<Buffer>;
+  /** The stored response's bytes, as they come. */
+  body(id: string): Promise<AsyncIterable<Uint8Array>>;
   release(id: string, reason: string): Promise<RecordDetail>;
   /** What retries would get; changes nothing. */
   preview(id: string, reason: string, response: Resolution): Promise<ResponsePreview>;
@@ -150,7 +151,7 @@ export interface OperatorClient {
   /** One page of the audit log; continue with its cursor until that is null. */
   audit(filter: AuditFilter, limit: number, cursor: string | null): Promise<AuditPage>;
   /** All of it, one entry on a line. */
-  exportAudit(filter: AuditFilter): Promise<Buffer>;
+  exportAudit(filter: AuditFilter): Promise<AsyncIterable<Uint8Array>>;
   layouts(): Promise<LayoutList>;
   /** Seals every object of an older layout. */
   closeLayout(layout: string): Promise<LayoutState>;
@@ -199,7 +200,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     timeoutMs?: number,
   ): Promise<v.InferOutput<Schema>> {
     const response = await call(path, change, signal, timeoutMs);
-    const parsed = v.safeParse(schema, parseJson(await response.text()));
+    const parsed = v.safeParse(schema, parseJson(await textOf(response)));
     if (parsed.success) return parsed.output;
     const [issue] = parsed.issues;
     const where = v.getDotPath(issue) ?? "the whole answer";
@@ -213,7 +214,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
   return {
     list: (filter, limit, cursor) => read(recordPageSchema, `/records?${queryOf(filter, limit, cursor).toString()}`),
     record: (id) => read(recordSchema, `/records/${id}`),
-    body: async (id) => Buffer.from(await (await call(`/records/${id}/body`)).arrayBuffer()),
+    body: async (id) => piecesOf(await call(`/records/${id}/body`, undefined, undefined, FILE_MS), MAX_FILE_BYTES),
     release: (id, reason) => read(recordSchema, `/records/${id}/release`, { reason }),
     preview: async (id, reason, response) =>
       (await read(previewSchema, `/records/${id}/resolve`, { ...resolution(reason, response), preview: true })).preview,
@@ -238,7 +239,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     },
     exportAudit: async (filter) => {
       const query = new URLSearchParams(filter).toString();
-      return Buffer.from(await (await call(`/audit/export?${query}`, undefined, undefined, EXPORT_MS)).arrayBuffer());
+      return piecesOf(await call(`/audit/export?${query}`, undefined, undefined, FILE_MS), MAX_FILE_BYTES);
     },
     layouts: () => read(layoutsSchema, "/layouts"),
     closeLayout: (layout) => read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {}),
@@ -276,7 +277,7 @@ function conditionsOf({ states, route, since, until, key, idPrefix, caller, stat
 }
 
 async function refusal(response: Response, base: string): Promise<Failure> {
-  const problem = v.safeParse(refusalSchema, parseJson(await response.text()));
+  const problem = v.safeParse(refusalSchema, parseJson(await textOf(response)));
   const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") === true;
   if (!isProblem || !problem.success) {
     const advice =

@@ -44,6 +44,6 @@ export async function pickRecord(
   const sought = key === undefined ? `whose ID begins with ${idPrefix}` : `of the key ${printable(key)}`;
   if (only === undefined) throw new Failure(REFUSED, `There is no record ${sought}.`);
   if (found.length === 1) return only.id;
-  const ids = found.map(({ id: one, state, route }) => `  ${one}  ${state}  ${printable(route)}`).join("\n");
+  const ids = found.map(({ id: one, state, route }) => printable(`  ${one}  ${state}  ${route}`)).join("\n");
   throw new Failure(REFUSED, `There is more than one record ${sought}. Write the ID of one of them:\n${ids}`);
 }

@@ -44,7 +44,9 @@ export function recordsTable(records: readonly RecordSummary[], now: number, loo
       if (record === undefined) return look.paint("dim", isWide ? `${line.padEnd(textWidth + GAP)}ID` : line);
       const painted = line.replace(record.state, look.paint(STATE_STYLES[record.state], record.state));
       const padding = " ".repeat(textWidth - line.length + GAP);
-      return isWide ? `${painted}${padding}${record.id}` : `${painted}\n  ${look.paint("dim", record.id)}`;
+      return isWide
+        ? `${painted}${padding}${printable(record.id)}`
+        : `${painted}\n  ${look.paint("dim", printable(record.id))}`;
     })
     .join("\n");
 }

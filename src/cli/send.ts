@@ -22,7 +22,10 @@ export interface Answer {
   readonly durationMs: number;
 }
 
-/** Rejects when the full answer takes longer than `timeoutMs`. */
+/** Answers are compared in memory. */
+const MAX_ANSWER_BYTES = 64 << 20;
+
+/** Rejects when the full answer takes longer than `timeoutMs`, or has more than 64 MiB. */
 export async function sendOnce({ method, url, headers, body }: OutgoingRequest, timeoutMs: number): Promise<Answer> {
   const request = url.protocol === "https:" ? httpsRequest : httpRequest;
   const lines = body === null ? headers : [...headers, ["Content-Length", String(body.length)]];
@@ -36,7 +39,12 @@ export async function sendOnce({ method, url, headers, body }: OutgoingRequest, 
       { method, headers: [...host, ...lines.flat()], agent: false, signal: AbortSignal.timeout(timeoutMs) },
       (incoming) => {
         const chunks: Buffer[] = [];
-        incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+        let size = 0;
+        incoming.on("data", (chunk: Buffer) => {
+          chunks.push(chunk);
+          size += chunk.length;
+          if (size > MAX_ANSWER_BYTES) incoming.destroy(new Error(`more than ${MAX_ANSWER_BYTES >> 20} MiB came`));
+        });
         incoming.on("error", reject);
         incoming.on("end", () =>
           resolve({

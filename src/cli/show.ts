@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 
-import { writeBytes } from "./arguments.ts";
+import { writePieces } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
@@ -38,9 +38,7 @@ async function show(id: string | undefined, options: ShowOptions): Promise<void>
   const client = connect(options);
   const recordId = await pickRecord(client, id, options);
   if (options.body === true) {
-    const bytes = await client.body(recordId);
-    if (options.output === undefined) process.stdout.write(bytes);
-    else writeBytes(options.output, bytes);
+    await writePieces(options.output ?? null, await client.body(recordId));
     return;
   }
   const record = await client.record(recordId);

@@ -34,8 +34,8 @@ export const attemptSettings = {
   }),
   idle_timeout: setting(duration(MAX_TIMEOUT_MS), {
     description:
-      "How long the origin may pause between two pieces of the response's body, and how long a client may take to read " +
-      "64 KiB that are ready for it before the gateway disconnects it.",
+      "How long the origin may pause between two pieces of the response's body, how long a client may take to read 64 KiB " +
+      "that are ready for it, and how long it may take to send 16 KiB of its request, or the rest of it.",
     default: "30s",
     onChange: "applies to new attempts and replays",
   }),

@@ -27,6 +27,8 @@ export interface RawRequest {
   readonly bare?: boolean;
   /** Timeout of the whole exchange; 30 s by default. */
   readonly timeoutMs?: number;
+  /** The most that may come back; 64 MiB by default. */
+  readonly maxBytes?: number;
 }
 
 export interface OpenRequest {
@@ -89,8 +91,11 @@ export function openRequest(request: RawRequest): OpenRequest {
       if (error === undefined || error === null) sent.resolve();
     });
   });
+  let left = request.maxBytes ?? 64 << 20;
   socket.on("data", (bytes) => {
+    left -= bytes.length;
     try {
+      if (left < 0) throw new Error("the answer is too large");
       parser.push(bytes);
     } catch (error) {
       fail(error instanceof Error ? error : new Error(String(error)));

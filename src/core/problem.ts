@@ -13,8 +13,13 @@ export type ClientProblem =
   /** `ways`: where a key may be, as a phrase. */
   | { readonly code: "key-missing"; readonly ways: string }
   | { readonly code: "key-invalid"; readonly reason: string }
-  /** `allow`: the methods that the address has, if the request has another one. */
-  | { readonly code: "request-invalid"; readonly reason: string; readonly allow?: readonly string[] }
+  /** `allow`: the methods that the address has, if the request has another one. `isLate`: its body came too slowly. */
+  | {
+      readonly code: "request-invalid";
+      readonly reason: string;
+      readonly allow?: readonly string[];
+      readonly isLate?: true;
+    }
   | { readonly code: "key-reused"; readonly status: number }
   /** The caller has begun as many keys as its limit allows. */
   | { readonly code: "too-many-keys"; readonly retryAfterMs: number }
@@ -73,6 +78,10 @@ export function describeProblem(problem: Problem): ProblemDetails {
     case "key-invalid":
       return notRetryable(400, "Idempotency key invalid", `${problem.reason} ${NOTHING_SENT}`);
     case "request-invalid":
+      if (problem.isLate === true) {
+        const detail = `${problem.reason} ${NOTHING_SENT} Send the same request again, with the same key.`;
+        return retryable(408, "Request body too slow", detail, STORE_RETRY_SECONDS * 1000);
+      }
       return notRetryable(
         problem.allow === undefined ? 400 : 405,
         "Request invalid",

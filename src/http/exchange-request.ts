@@ -8,7 +8,6 @@ import { attemptId, durationMs, type RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { Encryptions } from "./encryption.ts";
 import type { BodyReader } from "./body-reader.ts";
-import type { BoundedBody } from "./body.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type Comparison, comparedHeaders, comparisonOf } from "./comparison.ts";
 import { comparedQuery } from "./compared-query.ts";
@@ -25,7 +24,7 @@ import { originCall, verificationOf } from "./origin-parts.ts";
 import { isAccepted, preferencesIn } from "./prefer.ts";
 import { type NotableRequest, noteOf } from "./request-note.ts";
 import { nameRecord } from "./record-name.ts";
-import { BROKEN_BODY, readBody, unreadOf } from "./request-body.ts";
+import { type HeldOrFlowing, readBody, unreadOf } from "./request-body.ts";
 import { callerLane, NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
 import { type PassOn, searchKey } from "./search-key.ts";
 
@@ -82,7 +81,7 @@ export async function readExchange(
 /** `read` is the body if it has been read already. */
 async function readKeyed(
   intent: ExchangeIntent,
-  read: BoundedBody | null,
+  read: HeldOrFlowing | null,
   scopes: ReadScopes | { readonly problem: ClientProblem },
   telemetry: Telemetry,
   encryptions: Encryptions,
@@ -97,10 +96,10 @@ async function readKeyed(
     // What has been read of a large body counts as held until it is drained.
     return refuseKeyed(scopes.problem, read.kind === "over" ? read.rest : null);
   }
-  const body = read ?? (await readBody(intent));
+  const body = read ?? (await readBody(intent, "forward"));
   switch (body.kind) {
-    case "broken":
-      return refuseKeyed(BROKEN_BODY);
+    case "refuse":
+      return refuseKeyed(body.problem, body.rest);
     case "too-large":
       return refuseKeyed({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, body.rest);
     case "whole":
@@ -116,7 +115,7 @@ async function readKeyed(
 async function exchangeOf(
   intent: ExchangeIntent,
   scopes: ReadScopes,
-  body: BoundedBody,
+  body: HeldOrFlowing,
   { log, serverTiming, trace }: Telemetry,
 ): Promise<ExchangeRequest> {
   const { request, headers, url, route, key } = intent;
@@ -136,6 +135,7 @@ async function exchangeOf(
     pathname: url.pathname,
     search: url.search,
     headers,
+    caller: request,
     scope: scopes.scope,
     body: isWhole ? bytes : null,
     sizeBytes: isWhole ? bytes.byteLength : declaredLength(headers),
@@ -143,7 +143,7 @@ async function exchangeOf(
   const [names, fingerprint] = await Promise.all([
     namesIn(own),
     // If the body is still coming, the shard digests its bytes, and the fingerprint computed here is not used.
-    fingerprintRequest(parts, bytes, comparison),
+    fingerprintRequest(parts, bytes, comparison, request),
   ]);
   const verification = verificationOf(intent);
   const newKeys = route.newKeys === null ? null : await countFor(route.newKeys, scopes.scope, headers);

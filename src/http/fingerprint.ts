@@ -9,7 +9,7 @@ import { digest, sha256 } from "./digest.ts";
 import { canonicalForm } from "./form-pairs.ts";
 import { selectJson } from "./json-selection.ts";
 import { canonicalMultipart } from "./multipart.ts";
-import { TimeSlicer } from "./time-slicer.ts";
+import { type Caller, TimeSlicer } from "./time-slicer.ts";
 
 export interface FingerprintParts {
   readonly method: string;
@@ -30,10 +30,11 @@ export async function fingerprintRequest(
   parts: FingerprintParts,
   body: Uint8Array,
   comparison: Comparison,
+  caller: Caller | null = null,
 ): Promise<Fingerprint> {
   if (comparison.as === "none") return fingerprintOf(parts, ["none"]);
   const isBytes = comparison.as === "bytes" || comparison.as === "typed bytes";
-  const canonical = isBytes ? null : await slicer.run(canonicalBody(body, comparison));
+  const canonical = isBytes ? null : await slicer.run(canonicalBody(body, comparison), caller);
   if (canonical === null) return fingerprintDigested(parts, await sha256(body), comparison);
   return fingerprintOf(parts, [...canonical.tags, await sha256(canonical.bytes)]);
 }

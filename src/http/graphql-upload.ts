@@ -3,6 +3,7 @@
 
 import type { HeadersView } from "./headers.ts";
 import { slicer } from "./key-places.ts";
+import type { Caller } from "./time-slicer.ts";
 
 /** An upload with more parts is not read, because the runtime's parser cannot pause and takes about 8 µs for each. */
 const MAX_PARTS = 200;
@@ -14,8 +15,12 @@ const DASH = 0x2d;
 const LINE_FEED = 0x0a;
 
 /** The text of the field; `null` if the upload cannot be read, or does not have it exactly once. */
-export async function operationsOfUpload(body: Uint8Array, headers: HeadersView): Promise<string | null> {
-  if (await slicer.run(hasManyParts(body))) return null;
+export async function operationsOfUpload(
+  body: Uint8Array,
+  headers: HeadersView,
+  caller: Caller | null,
+): Promise<string | null> {
+  if (await slicer.run(hasManyParts(body), caller)) return null;
   try {
     const request = new Response(body, { headers: { "Content-Type": headers.get("content-type") ?? "" } });
     const [operations, ...others] = (await request.formData()).getAll("operations");

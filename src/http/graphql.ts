@@ -23,6 +23,7 @@ import {
   wrong,
 } from "./key-places.ts";
 import { MAX_VALUE_LENGTH } from "./key.ts";
+import type { Caller } from "./time-slicer.ts";
 
 export type GraphqlReading =
   /** Queries and subscriptions alone. */
@@ -57,15 +58,20 @@ const decoder = new TextDecoder();
 
 const UNCLEAR: GraphqlReading = { kind: "mutation", key: ABSENT };
 
-export async function readGraphql(body: Uint8Array, headers: HeadersView, search: string): Promise<GraphqlReading> {
+export async function readGraphql(
+  body: Uint8Array,
+  headers: HeadersView,
+  search: string,
+  caller: Caller | null = null,
+): Promise<GraphqlReading> {
   const inUrl = findInQuery(search, FIELDS, MAX_LENGTH, "field");
   // Some servers separate parameters by semicolons.
   if (search.includes(";")) return UNCLEAR;
-  const operations = await operationsOf(body, headers, inUrl);
+  const operations = await operationsOf(body, headers, inUrl, caller);
   if (operations === null || operations.length === 0 || operations.length > MAX_BATCH) return UNCLEAR;
   if (operations.length > 1 && inUrl.size > 0) return UNCLEAR;
   const [variables] = textsOf(inUrl, "variables");
-  const variableInUrl = variables === undefined ? null : variablesOf(variables);
+  const variableInUrl = variables === undefined ? null : variablesOf(variables, caller);
   const keys: PartValue[] = [];
   let isMutation = false;
   let unpaused = 0;
@@ -77,7 +83,7 @@ export async function readGraphql(body: Uint8Array, headers: HeadersView, search
     for (const document of documents) {
       // The largest that is parsed may cost some milliseconds.
       unpaused += document.length;
-      if (unpaused > MAX_DOCUMENT_LENGTH) await slicer.run(pause());
+      if (unpaused > MAX_DOCUMENT_LENGTH) await slicer.run(pause(), caller);
       if (unpaused > MAX_DOCUMENT_LENGTH) unpaused = document.length;
       const reading = readDocument(document, names);
       if (reading.kind === "other") continue;
@@ -122,25 +128,26 @@ async function operationsOf(
   body: Uint8Array,
   headers: HeadersView,
   inUrl: ReadonlyMap<string, FieldValue>,
+  caller: Caller | null,
 ): Promise<readonly Operation[] | null> {
   if ((headers.get("content-encoding") ?? "identity") !== "identity" || isUnclear(inUrl)) return null;
   if (otherCharset(headers) !== null) return null;
   const type = mediaType(headers);
   if (type === "multipart/form-data") {
-    const operations = await operationsOfUpload(body, headers);
+    const operations = await operationsOfUpload(body, headers, caller);
     // Only mutations have files, and servers differ in how they read an upload, and which of its fields.
-    return operations === null ? null : operationsInJson(encoder.encode(operations), { isUpload: true });
+    return operations === null ? null : operationsInJson(encoder.encode(operations), caller, { isUpload: true });
   }
   const isText = type === "application/graphql";
   if (!isText && !mayBeJson(type)) return null;
-  const inJson = await operationsInJson(body);
+  const inJson = await operationsInJson(body, caller);
   // Some servers read this type as JSON.
   if (isText) return inJson === null ? [operationOfText(decoder.decode(body))] : null;
   // Some servers read a body without a type as a form.
   if (type !== FORM && (type !== "" || inJson === null)) return inJson;
-  const fields = await slicer.run(findInForm(body, FIELDS, MAX_LENGTH, "field"));
+  const fields = await slicer.run(findInForm(body, FIELDS, MAX_LENGTH, "field"), caller);
   if (isUnclear(fields) || body.includes(SEMICOLON)) return null;
-  if (inJson === null) return [operationOfForm(fields)];
+  if (inJson === null) return [operationOfForm(fields, caller)];
   return fields.size === 0 ? inJson : null;
 }
 
@@ -157,9 +164,9 @@ function operationOfText(query: string): Operation {
   return { query, names: [], hash: null, isUnclear: false, variable: async () => ABSENT };
 }
 
-function operationOfForm(fields: ReadonlyMap<string, FieldValue>): Operation {
+function operationOfForm(fields: ReadonlyMap<string, FieldValue>, caller: Caller | null): Operation {
   const [variables = "{}"] = textsOf(fields, "variables");
-  const variable = variablesOf(variables);
+  const variable = variablesOf(variables, caller);
   return {
     query: textsOf(fields, "query")[0] ?? null,
     names: textsOf(fields, "operationName"),
@@ -181,19 +188,20 @@ const [QUERY, NAME, HASH] = [0, 1, 2];
 
 async function operationsInJson(
   json: Uint8Array,
+  caller: Caller | null,
   { isUpload }: { readonly isUpload: boolean } = { isUpload: false },
 ): Promise<readonly Operation[] | null> {
   const isBatch = json.find((byte) => byte > 0x20) === 0x5b;
   const root: JsonPointer = isBatch ? [EACH] : [];
   // Without further steps: each element of a batch, whatever it is.
   const pointers: readonly JsonPointer[] = [...MEMBERS.map((names) => [...root, ...names]), ...(isBatch ? [root] : [])];
-  const found = await slicer.run(findInJson(json, pointers, MAX_LENGTH, "any case"));
+  const found = await slicer.run(findInJson(json, pointers, MAX_LENGTH, "any case"), caller);
   if (typeof found === "string") return null;
   const elements = isBatch
     ? found.filter(({ pointer }) => pointer === MEMBERS.length).map(({ element }) => element)
     : [0];
   if (elements.length > MAX_BATCH) return null;
-  const variableIn = variableReader(json, [...root, "variables"]);
+  const variableIn = variableReader(json, [...root, "variables"], caller);
   return elements.map((element) => {
     const own = found.filter((one) => one.element === element && one.pointer < MEMBERS.length);
     return operationOf(own, isUpload, (name) => variableIn(name, element));
@@ -227,12 +235,13 @@ function isNull(value: JsonValue): boolean {
 function variableReader(
   json: Uint8Array,
   variables: JsonPointer,
+  caller: Caller | null,
 ): (name: string, element: number) => Promise<PartValue> {
   const found = new Map<string, readonly FoundValue[]>();
   return async (name, element) => {
     if (!found.has(name)) {
       if (found.size === MAX_VARIABLES) return wrong(DIRECTIVE, `names more than ${MAX_VARIABLES} variables; use one.`);
-      const values = await slicer.run(findInJson(json, [[...variables, name]], MAX_VALUE_LENGTH));
+      const values = await slicer.run(findInJson(json, [[...variables, name]], MAX_VALUE_LENGTH), caller);
       found.set(name, typeof values === "string" ? [] : values);
     }
     const own = (found.get(name) ?? []).filter((one) => one.element === element);
@@ -244,8 +253,8 @@ function variableReader(
 }
 
 /** The variables of a form or a URL. */
-function variablesOf(json: string): Operation["variable"] {
-  const read = variableReader(encoder.encode(json), []);
+function variablesOf(json: string, caller: Caller | null): Operation["variable"] {
+  const read = variableReader(encoder.encode(json), [], caller);
   return (name) => read(name, 0);
 }
 

@@ -8,7 +8,7 @@ import type { HeadersView } from "./headers.ts";
 import { findInJson, MAX_DEPTH, type UnreadJson } from "./json-pointer.ts";
 import type { JsonValue } from "./json-trails.ts";
 import { type InvalidKey, invalid, MAX_VALUE_LENGTH } from "./key.ts";
-import { TimeSlicer } from "./time-slicer.ts";
+import { type Caller, TimeSlicer } from "./time-slicer.ts";
 
 /** The parts of a request without its body in which a key may be. */
 export interface KeyPlaces {
@@ -129,6 +129,7 @@ export async function readBodyValues(
   { keyFrom }: Pick<Route, "keyFrom">,
   headers: HeadersView,
   bytes: Uint8Array,
+  caller: Caller | null = null,
 ): Promise<BodyValues> {
   if (bytes.byteLength === 0) return NO_VALUES;
   const parts = keyFrom.flatMap((source) => bodyParts(source, headers));
@@ -145,6 +146,7 @@ export async function readBodyValues(
       json.map(({ tokens }) => tokens),
       MAX_VALUE_LENGTH,
     ),
+    caller,
   );
   const isCalled = isCalledJson(mediaType(headers));
   for (const [index, part] of json.entries()) {
@@ -157,7 +159,7 @@ export async function readBodyValues(
   }
   const forms = parts.filter(({ kind }) => kind === "form");
   const names = forms.map(({ name }) => name);
-  const fields = await slicer.run(findInForm(bytes, names, MAX_VALUE_LENGTH));
+  const fields = await slicer.run(findInForm(bytes, names, MAX_VALUE_LENGTH), caller);
   for (const part of forms) values.set(nameOf(part), fieldValue(fields.get(part.name), part));
   return values;
 }

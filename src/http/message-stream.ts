@@ -3,7 +3,9 @@
 import { type BodyReader, lentPiece, type NextPiece, WHOLE } from "./body-reader.ts";
 import { freeBytes } from "./byte-budget.ts";
 import { drain } from "./drain.ts";
+import { firstOf } from "./first-of.ts";
 import { encodeExchange, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES, readHead } from "./message.ts";
+import { Pace } from "./pace.ts";
 
 /**
  * A message as a stream: the encoded beginning, then the rest of the body in frames. A frame is its length (32 bits,
@@ -13,11 +15,17 @@ import { encodeExchange, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES, 
 export function streamMessage({ head, body }: ExchangeMessage, rest: BodyReader): StreamedMessage {
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
+  // The receiver judges a slow body, but its answer does not end a wait for the next piece here: a moment later this side gives up too.
+  const pace = new Pace(head.rules.idleTimeoutMs + AFTER_RECEIVER_MS, 1);
+  let reading: Promise<NextPiece> | null = null;
   const send = async (): Promise<void> => {
     await writer.write(encodeExchange({ head, body: NONE }));
     if (body.byteLength > 0) await sendFrame(writer, body);
     for (;;) {
-      const piece = await rest.next();
+      reading = rest.next();
+      const piece = await firstOf(reading, pace.leftMs);
+      if (piece === null) throw new TypeError("the body came too slowly");
+      reading = null;
       if (piece.kind === "whole") break;
       await sendFrame(writer, piece.bytes);
       piece.release();
@@ -28,10 +36,23 @@ export function streamMessage({ head, body }: ExchangeMessage, rest: BodyReader)
   const taken = send().catch(async (error: unknown) => {
     // Either the body broke off, and the receiver notices the missing end, or the receiver has stopped reading.
     await writer.abort(error).catch(() => undefined);
-    await drain(rest);
+    await drain(resumed(rest, reading));
   });
   return { stream: readable, taken };
 }
+
+/** The body, of which a piece is being read already. */
+function resumed(rest: BodyReader, reading: Promise<NextPiece> | null): BodyReader {
+  let first = reading;
+  const next = (): Promise<NextPiece> => {
+    const piece = first ?? rest.next();
+    first = null;
+    return piece;
+  };
+  return { next, cancel: () => rest.cancel() };
+}
+
+const AFTER_RECEIVER_MS = 500;
 
 /** How many bytes are offered at a time. */
 const FRAME_BYTES = 64 * 1024;

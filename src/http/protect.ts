@@ -6,8 +6,6 @@ import { outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
-import type { BodyReader } from "./body-reader.ts";
-import { drain, endAfter } from "./drain.ts";
 import type { Encryptions } from "./encryption.ts";
 import { readExchange } from "./exchange-request.ts";
 import { STATUS_HEADER } from "./headers.ts";
@@ -15,6 +13,7 @@ import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts"
 import type { ExchangeRequest } from "./message.ts";
 import type { MonitorPorts } from "./monitor.ts";
 import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
+import { answerUnread } from "./own-body.ts";
 import { newInstance, problemResponse } from "./problem-response.ts";
 import type { ReplayCache } from "./replay-cache.ts";
 import { unreadOf } from "./request-body.ts";
@@ -39,12 +38,7 @@ export interface Ports extends MonitorPorts {
 /** Refuses a request whose key is missing or invalid, or another process's. */
 export async function refuseExchange(intent: RefusedExchange, { reporter }: Ports): Promise<Response> {
   const { problem, request, headers } = intent;
-  return refuseUnread(finishWith(problem, null, beginSpan(intent, reporter), reporter), unreadOf(request, headers));
-}
-
-/** The answer to a request whose body, or the rest of it, is still to be taken off the wire. */
-function refuseUnread(response: Response, unread: BodyReader | null): Response | Promise<Response> {
-  return unread === null ? response : endAfter(response, drain(unread));
+  return answerUnread(finishWith(problem, null, beginSpan(intent, reporter), reporter), unreadOf(request, headers));
 }
 
 /** Answers a request that has a key; one that its route lets pass without one is still to be sent on. */
@@ -59,7 +53,7 @@ export async function exchange(
   const read = await readExchange(intent, span, ports);
   switch (read.kind) {
     case "refuse":
-      return refuseUnread(finishWith(read.problem, read.echo, span, reporter), read.unread);
+      return answerUnread(finishWith(read.problem, read.echo, span, reporter), read.unread);
     case "pass":
       reporter.passed(route.path);
       return read;

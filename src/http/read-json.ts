@@ -35,10 +35,16 @@ export async function readJson(
       await response.body?.cancel();
       return { status: response.status, json: undefined };
     }
-    const body = await readBounded(response.body, maxBytes, memory);
-    if (body.kind === "over") {
-      body.rest.cancel();
-      throw new Error(`the answer has more than ${maxBytes} bytes`);
+    const body = await readBounded(response.body, {
+      limitBytes: maxBytes,
+      budget: memory,
+      idleMs: timeoutMs,
+      unlessHeld: "refuse",
+      caller: null,
+    });
+    if (body.kind !== "whole") {
+      body.rest?.cancel();
+      throw new Error(body.kind === "over" ? `the answer has more than ${maxBytes} bytes` : "the answer took too long");
     }
     try {
       return { status: 200, json: parse(body.body.bytes) };

@@ -9,6 +9,7 @@ import type { HeadersView } from "./headers.ts";
 import { readBodyValues, readPart } from "./key-places.ts";
 import type { NotedRequest } from "./message.ts";
 import { isSomebody, type ScopeValues } from "./scope.ts";
+import type { Caller } from "./time-slicer.ts";
 
 /** The parts of a request that may be noted. */
 export interface NotableRequest {
@@ -17,6 +18,7 @@ export interface NotableRequest {
   /** Begins with the question mark; empty if the URL has no query. */
   readonly search: string;
   readonly headers: HeadersView;
+  readonly caller?: Caller;
   readonly scope: ScopeValues;
   /** `null`: it is not held. */
   readonly body: Uint8Array | null;
@@ -44,8 +46,8 @@ export async function noteOf(rule: NoteRule, request: NotableRequest, now: numbe
     : { note, excerpt: { until: excerptUntil, text: excerpt } };
 }
 
-async function labelOf(part: KeyPart, { headers, search, body }: NotableRequest): Promise<string | null> {
-  const values = await readBodyValues({ keyFrom: [part] }, headers, body ?? new Uint8Array());
+async function labelOf(part: KeyPart, { headers, search, body, caller }: NotableRequest): Promise<string | null> {
+  const values = await readBodyValues({ keyFrom: [part] }, headers, body ?? new Uint8Array(), caller);
   const value = readPart(part, { headers, search }, values);
   return value.kind === "text" ? shortened(value.text) : null;
 }

@@ -5,7 +5,7 @@
 import { describeSources, DIRECTIVE } from "../config/key-source.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { BodyReader } from "./body-reader.ts";
-import type { BoundedBody, HeldBody } from "./body.ts";
+import type { HeldBody } from "./body.ts";
 import { findKey, type FoundKey } from "./find-key.ts";
 import { readGraphql, unreadDirective } from "./graphql.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
@@ -13,7 +13,7 @@ import { type KeyPlaces, nameOf, readBodyValues } from "./key-places.ts";
 import type { IdempotencyKey } from "./key.ts";
 import { WHOLE_BODY_BYTES } from "./message.ts";
 import type { PassThroughRequest } from "./pass-through.ts";
-import { BROKEN_BODY, readBody, unreadOf } from "./request-body.ts";
+import { type HeldOrFlowing, readBody, unreadOf } from "./request-body.ts";
 
 /** A request that its route lets pass, and its body if that has been read. */
 export interface PassOn {
@@ -24,7 +24,7 @@ export interface PassOn {
 
 export type SearchedKey =
   /** `body` is `null` as long as nobody has read it. */
-  | { readonly kind: "keyed"; readonly intent: ExchangeIntent; readonly body: BoundedBody | null }
+  | { readonly kind: "keyed"; readonly intent: ExchangeIntent; readonly body: HeldOrFlowing | null }
   | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null }
   | PassOn
   /** A GraphQL request that names its document by a hash alone. */
@@ -36,17 +36,15 @@ export async function searchKey(intent: SearchIntent): Promise<SearchedKey> {
   const early = await findKey(route, places, null);
   // What a GraphQL request is, only its body tells.
   if (early.kind !== "body" && !route.graphql) return withKey(intent, early, null);
-  const body = await readBody({ request: passing.request, headers, route });
+  const body = await readBody({ request: passing.request, headers, route }, "search");
   switch (body.kind) {
-    case "broken":
-      return refuse(BROKEN_BODY);
+    case "refuse":
+      return refuse(body.problem, body.rest);
     case "too-large":
       return refuse(tooLarge(route.maxRequestBodyBytes), body.rest);
     case "over": {
       // Too large to be looked at, a GraphQL request counts as a mutation.
       if (early.kind === "key") return { kind: "keyed", intent: keyedIntent(intent, early), body };
-      // A body of this size could be held: too many others are.
-      if (body.readBytes <= WHOLE_BODY_BYTES) return refuse({ code: "store-unavailable" }, body.rest);
       return refuse(tooLarge(WHOLE_BODY_BYTES), body.rest);
     }
     case "whole":
@@ -56,9 +54,9 @@ export async function searchKey(intent: SearchIntent): Promise<SearchedKey> {
 
 async function searchBody(intent: SearchIntent, places: KeyPlaces, body: HeldBody): Promise<SearchedKey> {
   const { route, headers, passing } = intent;
-  const values = await readBodyValues(route, headers, body.bytes);
+  const values = await readBodyValues(route, headers, body.bytes, passing.request);
   if (!route.graphql) return withKey(intent, await findKey(route, places, values), body);
-  const reading = await readGraphql(body.bytes, headers, places.search);
+  const reading = await readGraphql(body.bytes, headers, places.search, passing.request);
   switch (reading.kind) {
     case "other":
       return { kind: "pass", passing, body };

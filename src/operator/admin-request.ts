@@ -2,10 +2,9 @@
 
 import type { Context } from "hono";
 import type { Problem } from "../core/problem.ts";
-import { readBounded } from "../http/body.ts";
 import { ByteReader } from "../http/body-reader.ts";
 import { ByteBudget } from "../http/byte-budget.ts";
-import { drain, endAfter } from "../http/drain.ts";
+import { answerUnread, type OwnBodyRules, readOwnBody } from "../http/own-body.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import type { Actor, OperatorAuth } from "./access/auth.ts";
 
@@ -16,8 +15,11 @@ export interface Variables {
 /** The limit for a change request: a body of 1 MiB in base64, its headers, and room for escapes. */
 const MAX_REQUEST_BYTES = 4 << 20;
 
-/** Bounds the memory of change requests while they arrive. */
-const changeMemory = new ByteBudget(4 * MAX_REQUEST_BYTES, 60_000);
+const BODY_RULES: OwnBodyRules = {
+  limitBytes: MAX_REQUEST_BYTES,
+  budget: new ByteBudget(4 * MAX_REQUEST_BYTES, 60_000),
+  tooLarge: { code: "body-too-large", limitBytes: MAX_REQUEST_BYTES },
+};
 
 /** Reads the body of an administrator's request; a refusal, if it is no administrator's or cannot be read. */
 export async function readAdminRequest<T>(
@@ -29,18 +31,12 @@ export async function readAdminRequest<T>(
   const forbidden = auth.forbids(context.get("actor"), context.req.raw);
   if (forbidden !== null) {
     const refusal = refuse(forbidden);
-    return stream === null ? refusal : endAfter(refusal, drain(new ByteReader(stream)));
+    return answerUnread(refusal, stream === null ? null : new ByteReader(stream));
   }
-  const body = await readBounded(stream, MAX_REQUEST_BYTES, changeMemory).catch(() => null);
-  if (body === null) return invalid("The request's body ended early.");
-  if (body.kind === "over" && body.readBytes <= MAX_REQUEST_BYTES) {
-    return endAfter(refuse({ code: "store-unavailable" }), drain(body.rest));
-  }
-  if (body.kind === "over") {
-    return endAfter(refuse({ code: "body-too-large", limitBytes: MAX_REQUEST_BYTES }), drain(body.rest));
-  }
-  const parsed = parse(body.body.bytes);
-  body.body.free();
+  const read = await readOwnBody(context.req.raw, BODY_RULES);
+  if (read.kind === "refuse") return answerUnread(refuse(read.problem), read.rest);
+  const parsed = parse(read.body.bytes);
+  read.body.free();
   return parsed;
 }
 

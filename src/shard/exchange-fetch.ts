@@ -6,12 +6,14 @@ import { bytesBody, offeredBody } from "./body/request-body.ts";
 import { receive } from "./body/upload.ts";
 import type { Exchanges } from "./exchanges.ts";
 import type { Bodies } from "./store/bodies.ts";
+import type { Timers } from "./timers.ts";
 
 export async function answerExchange(
   way: "exchange" | "offer" | "upload",
   request: Request,
   exchanges: Pick<Exchanges, "run" | "refuse">,
   bodies: Bodies,
+  timers: Timers,
 ): Promise<Response> {
   switch (way) {
     case "exchange": {
@@ -26,7 +28,7 @@ export async function answerExchange(
     }
     case "upload": {
       if (request.body === null) throw new TypeError("an upload without a body");
-      const reception = await receive(request.body, bodies);
+      const reception = await receive(request.body, bodies, timers);
       if ("problem" in reception) return exchanges.refuse(reception.head, reception.problem);
       return exchanges.run(reception.head, reception.body, request);
     }

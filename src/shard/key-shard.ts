@@ -77,6 +77,7 @@ const OPERATOR_CALLS = operatorCallUrls([
 const origins: Origins = new Map();
 
 export class KeyShard extends ittyDurable() {
+  readonly #timers = new Timers();
   readonly #ledger: Ledger;
   readonly #alarm: Alarm;
   readonly #exchanges: Exchanges;
@@ -96,7 +97,7 @@ export class KeyShard extends ittyDurable() {
       this.#alarm.moveTo(epochMs(Date.now() + afterMs)),
     );
     this.#alarm = new Alarm(storage, () => this.#exchanges.nextDeadline());
-    const timers = new Timers();
+    const timers = this.#timers;
     this.#traffic = new ShardTraffic({
       counts: this.#ledger.counts,
       totals: new TotalRows(storage.sql),
@@ -148,7 +149,7 @@ export class KeyShard extends ittyDurable() {
   override async fetch(request: Request): Promise<Response> {
     const { url } = request;
     const way = BODY_WAYS.get(url);
-    if (way !== undefined) return answerExchange(way, request, this.#exchanges, this.#ledger.bodies);
+    if (way !== undefined) return answerExchange(way, request, this.#exchanges, this.#ledger.bodies, this.#timers);
     switch (url) {
       case DELIVERIES_URL:
         return answerDeliveries(request, ({ head, body }) => this.#exchanges.deliver(head, bytesBody(body), request));

@@ -11,11 +11,11 @@ import { NO_PAGE, whyNotListed } from "../list-request.ts";
 import type { AllChange, Operator } from "../operator.ts";
 import { CHANGES } from "../request-schema.ts";
 import { ChangeAll, ReadOnly, type Shown } from "./change-all-page.tsx";
-import { refuseForm, responseOf } from "./change.tsx";
+import { adminForm, responseOf } from "./change.tsx";
 import type { Signed } from "./guard.ts";
 import { show } from "./page.tsx";
 import { readFilter } from "./records.tsx";
-import { type ConsolePorts, type Paths, textFields } from "./view.ts";
+import type { ConsolePorts, Paths } from "./view.ts";
 
 type Fields = Readonly<Record<string, string>>;
 /** A preview of `resolve` counts before anybody has typed a response. */
@@ -35,9 +35,8 @@ export function changeAllRoutes(app: Hono<Signed>, paths: Paths, { operator }: C
 
   app.post(paths.changeAll, async (c) => {
     const { view } = c.var;
-    const fields = await textFields(c.req.raw);
-    const refusal = await refuseForm(view, fields);
-    if (refusal !== null) return refusal;
+    const fields = await adminForm(view, c.req.raw);
+    if (fields instanceof Response) return fields;
     const { query, change } = readAddress(c.req.url);
     const { actor } = view.viewer;
     const { step, confirmed } = fields;

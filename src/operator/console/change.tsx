@@ -14,21 +14,21 @@ import { Message, show } from "./page.tsx";
 import { RecordPage } from "./record.tsx";
 import type { Examples } from "../resolve-example.ts";
 import { isFromExample } from "./response-fields.tsx";
-import { type ConsolePorts, type Paths, textFields, type View } from "./view.ts";
+import type { ConsolePorts, Paths, View } from "./view.ts";
+import { answerUnreadForm, type Fields, textFields } from "../form.ts";
 
 export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts, examples: Examples): void {
   app.post(paths.signOutEverywhere, async (c) => {
-    const refusal = await refuseForm(c.var.view, await textFields(c.req.raw));
-    if (refusal !== null) return refusal;
+    const fields = await adminForm(c.var.view, c.req.raw);
+    if (fields instanceof Response) return fields;
     await operator.endSessions(c.var.view.viewer.actor);
     return c.redirect(`${paths.signIn}?everywhere`, 303);
   });
 
   app.post(`${paths.records}/:id{[0-9a-f]{64}}/:action{release|resolve|forget}`, async (c) => {
     const { view } = c.var;
-    const fields = await textFields(c.req.raw);
-    const refusal = await refuseForm(view, fields);
-    if (refusal !== null) return refusal;
+    const fields = await adminForm(view, c.req.raw);
+    if (fields instanceof Response) return fields;
     const id = recordId(c.req.param("id"));
     const action = c.req.param("action");
     if (action !== "release" && action !== "resolve" && action !== "forget") return c.notFound();
@@ -74,17 +74,15 @@ async function withExample(
     : { action: "resolve", errors: [], fields: { ...typed, body, example: example.id, adapted: "" }, preview: null };
 }
 
-/** `null` when an administrator sent the form from the console. */
-export async function refuseForm(
-  { site, paths, viewer }: View,
-  fields: Readonly<Record<string, string>>,
-): Promise<Response | null> {
+/** The fields of a form that an administrator has sent from the console; a refusal of any other. Only an administrator's is read. */
+export async function adminForm({ site, paths, viewer }: View, request: Request): Promise<Fields | Response> {
   const refuse = (title: string, text: string): Promise<Response> =>
     show(<Message site={site} paths={paths} title={title} text={text} />, 403);
   if (viewer.actor.role !== "admin") {
-    return refuse("Read only", "Changes need an administrator. Nothing was changed.");
+    return answerUnreadForm(await refuse("Read only", "Changes need an administrator. Nothing was changed."), request);
   }
-  if (await timingSafeEqual(fields["token"] ?? "", viewer.formToken)) return null;
+  const fields = await textFields(request);
+  if (await timingSafeEqual(fields["token"] ?? "", viewer.formToken)) return fields;
   return refuse("Form refused", "This form was not made for your session. Nothing was changed. Open the record again.");
 }
 

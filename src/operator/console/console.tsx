@@ -2,7 +2,6 @@
 // the same `Operator` as the API and decides nothing itself.
 
 import { Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { csrf } from "hono/csrf";
 import { HTTPException } from "hono/http-exception";
 import { secureHeaders } from "hono/secure-headers";
@@ -14,6 +13,7 @@ import { changeAllRoutes } from "./change-all.tsx";
 import { changeRoutes } from "./change.tsx";
 import { claimRoutes } from "./claims.tsx";
 import { eventRoutes } from "./events.tsx";
+import { answerRefusedForm, FormRefused } from "../form.ts";
 import { forgetScopeRoutes } from "./forget-scope.tsx";
 import { guard, type Signed } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
@@ -21,9 +21,6 @@ import { Message, show } from "./page.tsx";
 import { signingIn } from "./sign-in.tsx";
 import { Examples } from "../resolve-example.ts";
 import { type ConsolePorts, pathsBelow, siteOf } from "./view.ts";
-
-/** For a response that an operator types or pastes; larger ones go through the API. */
-const LARGEST_FORM_BYTES = 1_048_576;
 
 /** What a page may do in a browser: load its own style sheet and script, send forms to itself, and nothing else. */
 const consoleHeaders = secureHeaders({
@@ -62,16 +59,12 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
     await next();
     c.header("Cache-Control", "no-store");
   });
-  const say = (request: Request, status: 403 | 404 | 413 | 503, title: string, text: string) =>
+  const say = (request: Request, status: FormRefused["status"] | 403 | 404, title: string, text: string) =>
     show(<Message site={siteOf(request, ports)} paths={paths} title={title} text={text} />, status);
-  app.use(
-    bodyLimit({
-      maxSize: LARGEST_FORM_BYTES,
-      onError: (c) =>
-        say(c.req.raw, 413, "Too large", "A form may have at most 1 MiB. Use the API for larger responses."),
-    }),
-  );
-  app.onError((error, c) => {
+  app.onError(async (error, c) => {
+    if (error instanceof FormRefused) {
+      return answerRefusedForm(await say(c.req.raw, error.status, error.title, error.text), error);
+    }
     if (error instanceof HTTPException)
       return say(
         c.req.raw,

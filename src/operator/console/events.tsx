@@ -8,7 +8,7 @@ import type { EventFilter } from "../outbox-operator.ts";
 import type { OutboxChangedView, OutboxEventView, OutboxPageView } from "../outbox-schema.ts";
 import type { Actor } from "../access/auth.ts";
 import type { Operator } from "../operator.ts";
-import { refuseForm } from "./change.tsx";
+import { adminForm } from "./change.tsx";
 import type { Signed } from "./guard.ts";
 import { Copyable } from "./copyable.tsx";
 import { FormToken, LogReason, Page, show } from "./page.tsx";
@@ -16,7 +16,7 @@ import { groupedAtLeast } from "./rates.tsx";
 import { UnreachableShards } from "./shards.tsx";
 import { Pages, Table } from "./table.tsx";
 import { Time } from "./time.tsx";
-import { type ConsolePorts, type Paths, textFields, type View } from "./view.ts";
+import type { ConsolePorts, Paths, View } from "./view.ts";
 
 type Fields = Readonly<Record<string, string>>;
 
@@ -38,9 +38,8 @@ export function eventRoutes(app: Hono<Signed>, paths: Paths, { operator }: Conso
 
   app.post(paths.events, async (c) => {
     const { view } = c.var;
-    const fields = await textFields(c.req.raw);
-    const refusal = await refuseForm(view, fields);
-    if (refusal !== null) return refusal;
+    const fields = await adminForm(view, c.req.raw);
+    if (fields instanceof Response) return fields;
     const outcome = await change(fields, operator, view.viewer.actor);
     const filter = { destination: fields["destination"] ?? null, state: stateOf(fields) };
     const page = await operator.outbox.list(filter, 50, null);

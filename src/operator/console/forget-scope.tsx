@@ -6,12 +6,12 @@ import type { Actor } from "../access/auth.ts";
 import type { Operator } from "../operator.ts";
 import type { ScopeErasedView } from "../change-schema.ts";
 import { noScopeText, parseScopeRequest } from "../scope-request.ts";
-import { refuseForm } from "./change.tsx";
+import { adminForm } from "./change.tsx";
 import type { Signed } from "./guard.ts";
 import { FormToken, LogReason, Page, show } from "./page.tsx";
 import { grouped } from "./rates.tsx";
 import { UnreachableShards } from "./shards.tsx";
-import { type ConsolePorts, type Paths, textFields, type View } from "./view.ts";
+import type { ConsolePorts, Paths, View } from "./view.ts";
 
 /** Each is bounded (erase-scope.ts), and a Worker may make 10,000 calls for one form. */
 const MAX_PARTS = 8;
@@ -28,9 +28,8 @@ export function forgetScopeRoutes(app: Hono<Signed>, paths: Paths, { operator }:
 
   app.post(paths.forgetScope, async (c) => {
     const { view } = c.var;
-    const fields = await textFields(c.req.raw);
-    const refusal = await refuseForm(view, fields);
-    if (refusal !== null) return refusal;
+    const fields = await adminForm(view, c.req.raw);
+    if (fields instanceof Response) return fields;
     const outcome = await forget(fields, operator, view.viewer.actor);
     const isProblem = typeof outcome === "string";
     return show(

@@ -7,7 +7,7 @@ import { type ListRequest, NO_PAGE } from "../list-request.ts";
 import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
 import type { HoursView } from "../hours-schema.ts";
 import { ID_PREFIX } from "../request-schema.ts";
-import { refuseForm } from "./change.tsx";
+import { adminForm } from "./change.tsx";
 import { Day } from "./day.tsx";
 import { outcomesIn, preventedIn } from "./day-counts.ts";
 import type { Signed } from "./guard.ts";
@@ -19,7 +19,7 @@ import type { Examples } from "../resolve-example.ts";
 import { Remembered } from "../remembered.ts";
 import { Shards } from "./shards.tsx";
 import { ratesOf } from "./traffic.ts";
-import { type ConsolePorts, type Paths, textFields } from "./view.ts";
+import type { ConsolePorts, Paths } from "./view.ts";
 
 /** The overview shows so many, and the list all. */
 const SHOWN = 5;
@@ -99,8 +99,8 @@ export function pageRoutes(
   // By a form, because it writes to the audit log: an address alone could be in an image of any page.
   app.post(`${paths.records}/:id{[0-9a-f]{64}}/body`, async (c) => {
     const { view } = c.var;
-    const refusal = await refuseForm(view, await textFields(c.req.raw));
-    if (refusal !== null) return refusal;
+    const fields = await adminForm(view, c.req.raw);
+    if (fields instanceof Response) return fields;
     const body = await operator.body(recordId(c.req.param("id")), view.viewer.actor);
     if (body === null) return c.notFound();
     // Never shown by the browser: it is the origin's content on the console's host.

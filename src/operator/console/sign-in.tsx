@@ -6,13 +6,13 @@ import type { Signed } from "./guard.ts";
 import { Brand, Document, show, SiteName } from "./page.tsx";
 import { beginSession } from "./session.ts";
 import { dropSessionCookie, isPrivate, setSessionCookie } from "./session-cookie.ts";
-import { type ConsolePorts, type Paths, type Site, siteOf, textFields } from "./view.ts";
+import { type ConsolePorts, type Paths, type Site, siteOf } from "./view.ts";
+import { SIGN_IN_BYTES, textFields } from "../form.ts";
 
 export function signingIn(app: Hono<Signed>, paths: Paths, ports: ConsolePorts): void {
   const { tokens, auth, operator } = ports;
   app.post(paths.signIn, async (c) => {
-    const { next: wanted, "operator-token": given } = await textFields(c.req.raw);
-    const next = ownPath(paths, wanted);
+    let next = paths.overview;
     const refuse = (status: number, error: string, headers = {}) =>
       show(
         <SignIn
@@ -27,6 +27,8 @@ export function signingIn(app: Hono<Signed>, paths: Paths, ports: ConsolePorts):
         headers,
       );
     if (!isPrivate(c)) return refuse(403, "This connection is not encrypted. Open the console over https.");
+    const { next: wanted, "operator-token": given } = await textFields(c.req.raw, SIGN_IN_BYTES);
+    next = ownPath(paths, wanted);
     const token = (given ?? "").trim();
     const admission = await auth.admitToken(token, addressOf(c.req.raw.headers), Date.now());
     if (admission.kind === "admitted") {
@@ -70,13 +72,16 @@ export function signingIn(app: Hono<Signed>, paths: Paths, ports: ConsolePorts):
 
 /** Only pages of the console: the value in the form may come from anywhere. */
 function ownPath(paths: Paths, wanted: string | undefined): string {
-  if (wanted === undefined || !URL.canParse(wanted, ORIGIN)) return paths.overview;
+  if (wanted === undefined || wanted.length > MAX_PATH_LENGTH || !URL.canParse(wanted, ORIGIN)) return paths.overview;
   const { origin, pathname, search } = new URL(wanted, ORIGIN);
   const isOwn = origin === ORIGIN && (pathname === paths.overview || pathname.startsWith(`${paths.overview}/console/`));
   return isOwn && pathname !== paths.signIn ? pathname + search : paths.overview;
 }
 
 const ORIGIN = "https://console.invalid";
+
+/** With a token it fits into the form, also if each character is escaped. */
+const MAX_PATH_LENGTH = 1000;
 
 interface SignInProps {
   readonly site: Site;

@@ -88,9 +88,3 @@ export function pathsBelow(base: string) {
       `${console}/records?${new URLSearchParams(query).toString()}`,
   };
 }
-
-/** The fields of a form. Files are left out, and an invalid form has no fields. */
-export async function textFields(request: Request): Promise<Readonly<Record<string, string>>> {
-  const form = await request.formData().catch(() => new FormData());
-  return Object.fromEntries([...form].flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])));
-}

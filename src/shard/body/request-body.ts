@@ -109,16 +109,35 @@ const MAX_MS = 15 * 60_000;
 /** Counts the request bodies that the attempts of the isolate hold in memory. */
 export const attemptMemory = new ByteBudget(IN_MEMORY_BYTES, MAX_MS);
 
+/** The Worker holds the body, so that it comes at once, or never because the Worker has been stopped. */
+const OFFER_MS = 30_000;
+
+const OFFERED = {
+  limitBytes: Number.POSITIVE_INFINITY,
+  budget: attemptMemory,
+  idleMs: OFFER_MS,
+  unlessHeld: "flow",
+  caller: null,
+} as const;
+
 /** A body that is sent only on demand, and whose fingerprint is already known. `isEncrypted`: if it is stored. */
 export function offeredBody(rest: BodyReader, bodies: Bodies, isEncrypted: boolean): RequestBody {
   const cancel = (): void => rest.cancel();
   const discard = (): void => void readAway(rest).catch(() => undefined);
   const take = async (): Promise<Content | null> => {
-    const held = await readHeld(rest, Number.POSITIVE_INFINITY, attemptMemory).catch(() => null);
-    if (held === null) return null;
-    if (held.kind === "whole") return whole(held.body.bytes, () => held.body.free());
-    const stored = await storeBody(bodies, held.rest, { maxBytes: Number.POSITIVE_INFINITY, isEncrypted });
-    return stored === null ? null : chunks(bodies, stored);
+    const held = await readHeld(rest, OFFERED).catch(() => null);
+    switch (held?.kind) {
+      case "whole":
+        return whole(held.body.bytes, () => held.body.free());
+      case "over": {
+        const stored = await storeBody(bodies, held.rest, { maxBytes: Number.POSITIVE_INFINITY, isEncrypted });
+        return stored.kind === "stored" ? chunks(bodies, stored) : null;
+      }
+      case "late":
+      case "no-room":
+      case undefined:
+        return null;
+    }
   };
   return new RequestBody(null, { take, discard, cancel });
 }
@@ -166,7 +185,7 @@ export function storedRequestBody(bodies: Bodies, stored: Extract<RequestBytes, 
   return new RequestBody(chunks(bodies, { ...stored, cipher: null }));
 }
 
-function chunks(bodies: Bodies, stored: Omit<StoredUpload, "digest">): Content {
+function chunks(bodies: Bodies, stored: Omit<StoredUpload, "kind" | "digest">): Content {
   const { body, count, size } = stored;
   return {
     open: () =>

@@ -6,8 +6,10 @@ import { freeBytes } from "../../http/byte-budget.ts";
 import type { Bodies } from "../store/bodies.ts";
 import { BodyCipher, placeInChunk } from "./body-cipher.ts";
 import { FillingChunk } from "./chunk.ts";
+import { LateBody } from "./paced-body.ts";
 
 export interface StoredUpload {
+  readonly kind: "stored";
   readonly body: BodyNumber;
   readonly count: number;
   readonly size: number;
@@ -19,24 +21,29 @@ export interface StoredUpload {
 
 const EMPTY = new Uint8Array();
 
+/** A body that broke off, or came too slowly. */
+export interface UnstoredUpload {
+  readonly kind: "broken" | "late";
+}
+
 /**
- * The caller holds the rows; they are erased when it releases them, or after a crash. Reading stops soon after `maxBytes`. Returns
- * `null` when the body breaks off, and rejects when it cannot be stored. In both cases, and above `maxBytes`, the rows are released.
- * `isEncrypted`: with a key that only this instance has.
+ * The caller holds the rows; they are erased when it releases them, or after a crash. Reading stops soon after `maxBytes`. Rejects when
+ * the body cannot be stored. Then, and if it does not come whole, and above `maxBytes`, the rows are released. `isEncrypted`: with a
+ * key that only this instance has.
  */
 export async function storeBody(
   bodies: Bodies,
   rest: BodyReader,
   { maxBytes, isEncrypted }: { readonly maxBytes: number; readonly isEncrypted: boolean },
-): Promise<StoredUpload | null> {
+): Promise<StoredUpload | UnstoredUpload> {
   const cipher = isEncrypted ? await BodyCipher.withOwnKey() : null;
   const body = bodies.lend();
-  let stored: StoredUpload | null = null;
+  let stored: StoredUpload | UnstoredUpload | null = null;
   try {
     stored = await store(bodies, body, { rest, maxBytes, cipher });
     return stored;
   } finally {
-    if (stored === null || stored.size > maxBytes) bodies.release(body);
+    if (stored?.kind !== "stored" || stored.size > maxBytes) bodies.release(body);
   }
 }
 
@@ -48,7 +55,7 @@ async function store(
     maxBytes,
     cipher,
   }: { readonly rest: BodyReader; readonly maxBytes: number; readonly cipher: BodyCipher | null },
-): Promise<StoredUpload | null> {
+): Promise<StoredUpload | UnstoredUpload> {
   const digest = new crypto.DigestStream("SHA-256");
   const writer = digest.getWriter();
   const chunk = new FillingChunk();
@@ -66,12 +73,12 @@ async function store(
   };
   try {
     while (size <= maxBytes) {
-      const piece = await rest.next().catch(() => null);
-      if (piece === null) return null;
+      const piece = await rest.next().catch((error: unknown) => (error instanceof LateBody ? "late" : "broken"));
+      if (piece === "late" || piece === "broken") return { kind: piece };
       if (piece.kind === "whole") {
         if (chunk.size > 0) await append();
         await writer.close();
-        return { body, count, size, digest: new Uint8Array(await digest.digest), cipher };
+        return { kind: "stored", body, count, size, digest: new Uint8Array(await digest.digest), cipher };
       }
       const { bytes } = piece;
       size += bytes.byteLength;
@@ -84,7 +91,7 @@ async function store(
     }
     rest.cancel();
     await writer.abort();
-    return { body, count, size, digest: EMPTY, cipher };
+    return { kind: "stored", body, count, size, digest: EMPTY, cipher };
   } finally {
     chunk.free();
   }

@@ -3,6 +3,7 @@
 // then a client that disconnects cuts it off, and the attempt is ambiguous.
 
 import type { ClientProblem } from "../../core/problem.ts";
+import { BROKEN_BODY, LATE_BODY } from "../../http/body.ts";
 import type { Fingerprint } from "../../core/units.ts";
 import { freeBytes } from "../../http/byte-budget.ts";
 import type { Comparison } from "../../http/comparison.ts";
@@ -15,9 +16,12 @@ import {
 import { withFingerprints } from "../../http/encryption.ts";
 import { type ExchangeHead, WHOLE_BODY_BYTES } from "../../http/message.ts";
 import { MessageReader } from "../../http/message-stream.ts";
+import { Pace } from "../../http/pace.ts";
 import type { Bodies } from "../store/bodies.ts";
+import type { Timers } from "../timers.ts";
 import { placeInChunk } from "./body-cipher.ts";
 import { DigestedMultipart } from "./digested-multipart.ts";
+import { pacedBody } from "./paced-body.ts";
 import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
 
@@ -28,22 +32,27 @@ export interface Received {
 
 export type Reception = Received | { readonly head: ExchangeHead; readonly problem: ClientProblem };
 
-export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies): Promise<Reception> {
-  const message = new MessageReader(stream);
-  const head = await message.head();
+export async function receive(
+  stream: ReadableStream<Uint8Array>,
+  bodies: Bodies,
+  timers: Pick<Timers, "firstOf">,
+): Promise<Reception> {
+  const reader = new MessageReader(stream);
+  const head = await reader.head();
   const { upload } = head.request;
   if (upload === null) throw new TypeError("a streamed message without an upload");
+  const idleMs = head.rules.idleTimeoutMs;
   // An accepted request is stored whole, also where bodies are not compared.
   if (upload.fingerprintParts === null && head.async?.accepts !== true) {
-    return { head, body: streamedBody(message, upload.length) };
+    // It ends in the origin, which may have to wait for it: any byte will do.
+    return { head, body: streamedBody(pacedBody(reader, timers, new Pace(idleMs, 1)), upload.length) };
   }
+  const message = pacedBody(reader, timers, new Pace(idleMs));
   const comparison: Comparison = upload.comparison ?? { as: upload.compare };
   const multipart = comparison.as === "multipart" ? new DigestedMultipart(message, comparison.boundary) : null;
   const isEncrypted = head.encryption?.isOn === true;
   const stored = await storeBody(bodies, multipart ?? message, { maxBytes: upload.maxBytes, isEncrypted });
-  if (stored === null) {
-    return { head, problem: { code: "request-invalid", reason: "The request's body broke off or is malformed." } };
-  }
+  if (stored.kind !== "stored") return { head, problem: stored.kind === "late" ? LATE_BODY : BROKEN_BODY };
   if (stored.size > upload.maxBytes) {
     return { head, problem: { code: "body-too-large", limitBytes: upload.maxBytes } };
   }

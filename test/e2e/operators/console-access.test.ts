@@ -6,7 +6,7 @@ import { Agent, createServer, request } from "node:http";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../../support/chromium.ts";
-import { freshKey } from "../../support/http.ts";
+import { endpoint, freshKey, type HeaderPair, openRequest, rawRequest } from "../../support/http.ts";
 import { freePort } from "../../support/ports.ts";
 import { HOLD, openConsole, signIn, startConsoleScene } from "../support/console.ts";
 import { ADMIN_TOKEN, BASE, type OperatorScene, READ_TOKEN, startOperatorScene } from "../support/operator-scene.ts";
@@ -330,7 +330,7 @@ describe("a forged form", () => {
     }
     const headers = { Cookie: cookie, "Content-Type": "application/json" };
     const json = await fetch(`${scene.gateway.url}${path}/release`, { method: "POST", headers, body: "{}" });
-    expect(json.status).toBe(403);
+    expect(json.status).toBe(415);
     expect(await stateOf(path)).toBe("unknown");
     const token = formTokenIn((await send(path, { cookie })).text);
     expect((await send(`${path}/release`, { cookie, form: { ...RELEASE, token }, origin: null })).status).toBe(403);
@@ -373,5 +373,48 @@ describe("the read-only token", () => {
     expect((await send(body, { cookie: admin })).status).toBe(404);
     expect((await send(body, { cookie: admin, form: { token: own } })).status).toBe(403);
     expect((await send(body, { cookie: admin, form: { token } })).status).toBe(200);
+  });
+});
+
+describe("a form of somebody unknown", () => {
+  const send4 = (headers: readonly HeaderPair[], body: string, chunked = false): ReturnType<typeof rawRequest> => {
+    const { url } = scene.gateway;
+    const own: HeaderPair[] = [["Origin", url], ["Sec-Fetch-Site", "same-origin"], ...headers];
+    return rawRequest({ ...endpoint(url), method: "POST", target: `${CONSOLE}/sign-in`, headers: own, body, chunked });
+  };
+  const FORM: HeaderPair = ["Content-Type", "application/x-www-form-urlencoded"];
+  const right = `operator-token=${ADMIN_TOKEN}&next=`;
+
+  it("may have 4 KiB, whatever its length says, and is not read beyond", async () => {
+    const large = right + "a".repeat(5000);
+    expect((await send4([FORM], right)).status).toBe(303);
+    expect([(await send4([FORM], large)).status, (await send4([FORM], large, true)).status]).toEqual([413, 413]);
+  });
+
+  it("is read as browsers send it, and in no other way", async () => {
+    const multipart = `--x\r\nContent-Disposition: form-data; name="operator-token"\r\n\r\n${ADMIN_TOKEN}\r\n--x--\r\n`;
+    expect((await send4([["Content-Type", "multipart/form-data; boundary=x"]], multipart)).status).toBe(415);
+    expect((await send4([["Content-Type", "application/json"]], "{}")).status).toBe(415);
+    for (const form of [
+      `${right}&operator-token=a`,
+      `${right}%zz`,
+      `${right}%ff`,
+      `${right}&a`,
+      `${right}${"&a=".repeat(99)}`,
+    ]) {
+      expect((await send4([FORM], form)).status).toBe(400);
+    }
+  });
+
+  it("that stands still is given up after some seconds", async () => {
+    const { url } = scene.gateway;
+    const half = openRequest({
+      ...endpoint(url),
+      method: "POST",
+      target: `${CONSOLE}/sign-in`,
+      headers: [["Origin", url], ["Sec-Fetch-Site", "same-origin"], FORM, ["Content-Length", "100"]],
+      body: "operator-token=",
+    });
+    expect((await half.response).status).toBe(408);
   });
 });

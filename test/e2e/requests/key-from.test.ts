@@ -110,7 +110,7 @@ describe("a key in the body", () => {
   it("is missing where no place has one, and the answer names all places", async () => {
     const path = `/body/${freshKey()}`;
     const detail = await expectRefused({ path, headers: [JSON_LINE], body: "{}" }, "key-missing");
-    expect(detail).toContain("requires the Idempotency-Key header, or the member /id of the JSON body with a value");
+    expect(detail).toContain("requires the Idempotency-Key header, or the member /id of the JSON body.");
     await expectRefused({ path, body: null }, "key-missing");
   });
 

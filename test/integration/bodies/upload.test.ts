@@ -11,6 +11,7 @@ import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { receive } from "../../../src/shard/body/upload.ts";
 import { headOf, saidBy, ShardBench } from "../support/shard-bench.ts";
+import { Timers } from "../../../src/shard/timers.ts";
 import { standStill } from "../support/standing-clock.ts";
 
 const PIECE = 64 * 1024;
@@ -48,7 +49,7 @@ describe("an upload", () => {
     await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
       const { bodies } = new Ledger(storage);
       refuseChunks(storage);
-      await expect(receive(uploadOf(10, "whole"), bodies)).rejects.toThrow("no room");
+      await expect(receive(uploadOf(10, "whole"), bodies, new Timers())).rejects.toThrow("no room");
       expect(bodies.hasErasable()).toBe(true);
       bodies.eraseSome();
       expect(bodies.eraseAt()).toBeNull();
@@ -65,7 +66,7 @@ describe("an upload", () => {
       const fingerprintOf = async (body: Uint8Array, compare: "bytes" | "json"): Promise<string> => {
         const head = headOf({ request: { upload: { ...upload, compare } } });
         const rest = { next: () => Promise.resolve(WHOLE), cancel: () => undefined };
-        const reception = await receive(streamMessage({ head, body }, rest).stream, bodies);
+        const reception = await receive(streamMessage({ head, body }, rest).stream, bodies, new Timers());
         if ("body" in reception) reception.body.release();
         return reception.head.request.fingerprint;
       };
@@ -104,7 +105,7 @@ describe("an upload", () => {
           const body = new TextEncoder().encode(text);
           const head = headOf({ request: { upload: { ...upload, compare: "bytes", comparison } } });
           const rest = { next: () => Promise.resolve(WHOLE), cancel: () => undefined };
-          const reception = await receive(streamMessage({ head, body }, rest).stream, bodies);
+          const reception = await receive(streamMessage({ head, body }, rest).stream, bodies, new Timers());
           if (!("body" in reception)) throw new TypeError("refused");
           reception.body.release();
           expect(reception.head.request.fingerprint).toBe(await fingerprintRequest(parts, body, comparison));

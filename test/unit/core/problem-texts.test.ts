@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { describeProblem, type Problem } from "../../../src/core/problem.ts";
+import { LATE_BODY } from "../../../src/http/body.ts";
 
 /** Every form of each problem whose text differs from its other forms. The compiler names a code that is missing. */
 const FORMS: { readonly [Code in Problem["code"]]: readonly Extract<Problem, { readonly code: Code }>[] } = {
@@ -10,6 +11,7 @@ const FORMS: { readonly [Code in Problem["code"]]: readonly Extract<Problem, { r
   "request-invalid": [
     { code: "request-invalid", reason: "REASON." },
     { code: "request-invalid", reason: "REASON.", allow: ["GET"] },
+    LATE_BODY,
   ],
   "key-reused": [{ code: "key-reused", status: 422 }],
   "too-many-keys": [{ code: "too-many-keys", retryAfterMs: 10_000 }],

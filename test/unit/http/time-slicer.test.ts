@@ -80,6 +80,35 @@ describe("work in slices", () => {
     await long;
   });
 
+  it("takes turns in the order in which the work came, whenever each of them looks", async () => {
+    const clock = new Clock();
+    const slicer = new TimeSlicer(clock);
+    const said: string[] = [];
+    const names = Array.from({ length: 20 }, (_, at) => String.fromCharCode(97 + at));
+    const all = names.map((name) => slicer.run(work(name, 2, said)));
+    const doneAt = Promise.all(all).then(() => clock.time);
+    await clock.run();
+    expect(said.slice(20)).toEqual(names.map((name) => `${name}2`));
+    // Nobody waits for the next look.
+    expect(await doneAt).toBe(0);
+  });
+
+  it("gives the turn of a client that has gone to the next one at once, and wakes none that have gone", async () => {
+    const clock = new Clock();
+    const slicer = new TimeSlicer(clock);
+    const said: string[] = [];
+    const gone = Array.from({ length: 50 }, () => new AbortController());
+    for (const { signal } of gone) {
+      clock.losesNext = true;
+      void slicer.run(work("gone", 5, said), { signal });
+    }
+    const nextAt = slicer.run(work("next", 3, said)).then(() => clock.time);
+    for (const one of gone) one.abort();
+    await clock.run();
+    expect(await nextAt).toBe(0);
+    expect(said.filter((one) => one.startsWith("next"))).toEqual(["next1", "next2", "next3"]);
+  });
+
   it("continues when the runtime has dropped the running work because its client left", async () => {
     const clock = new Clock();
     const slicer = new TimeSlicer(clock);

@@ -48,6 +48,7 @@ const WHY: Readonly<Record<string, string>> = {
   "http/key-set.ts": CACHE,
   "http/message-stream.ts": OF_ONE_REQUEST,
   "http/multipart.ts": OF_ONE_REQUEST,
+  "http/pace.ts": OF_ONE_REQUEST,
   "http/replay-cache.ts": CACHE,
   "http/rotating-tokens.ts": "which tokens were looked at; what was noticed is counted, and handed over",
   "http/shared-work.ts": RUNNING,
