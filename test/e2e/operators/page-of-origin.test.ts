@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // Pages that are on the console's own host and not the console's: a monitor's answer to a stranger's request, and what the origin itself
 // serves, with a service worker. In Chromium, with an operator who is signed in.
 

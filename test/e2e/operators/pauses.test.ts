@@ -1,3 +1,4 @@
+// @module-tag needs/chromium
 // Objects leave memory after ten idle seconds, and their counts do not: bursts with pauses of 13 seconds between them, and kills. What the
 // API, the console and the metrics say is compared with what the clients have sent and what the origin has written into its journal.
 

@@ -342,7 +342,7 @@ describe("a dead letter", () => {
     const silenced = vi.spyOn(console, "error").mockReturnValue();
     expect(await scene.deliver([{}])).toEqual([1]);
     silenced.mockRestore();
-    expect(scene.traffic.numbers).toMatchObject([{ deliveries: [0, 1, 0, 0], deadLetters: [0, 0, 0, 0, 0, 0] }]);
+    expect(scene.traffic.numbers).toMatchObject([{ route: "queue:orders", counts: { deliveries: { retry: 1 } } }]);
   });
 
   it("without room for the body goes without it, and the message stays for the platform's dead letter queue", async () => {
@@ -371,7 +371,7 @@ describe("a batch", () => {
     silenced.mockRestore();
     expect(scene.letters).toMatchObject([{ data: { reason: "message-invalid" } }, { data: { reason: "key-reused" } }]);
     const [numbers] = scene.traffic.numbers;
-    expect(numbers).toMatchObject({ route: "queue:orders", deliveries: [2, 1, 2, 0] });
+    expect(numbers).toMatchObject({ route: "queue:orders", counts: { deliveries: { ack: 2, retry: 1, dead: 2 } } });
     expect(scene.flush).toHaveBeenCalledOnce();
   });
 
