@@ -85,6 +85,7 @@ it("the OpenAPI file marks the changes and bodies that a read-only token may not
     "forgetScope",
     "resendEvents",
     "dropEvents",
+    "setPosition",
     "tryQueue",
     "changeAll",
     "responseBody",
