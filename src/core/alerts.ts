@@ -2,7 +2,7 @@
 // first one at once, and of the others together at the end of a quarter of an hour. Pure: no clock, no chance, no I/O.
 
 import type { IdempotencyRecord, Unknown } from "./record.ts";
-import { durationMs, epochMs, type EpochMs, later } from "./units.ts";
+import { dueAt, type DurationMs, durationMs, epochMs, type EpochMs, lasts, later } from "./units.ts";
 
 /**
  * `in-doubt`: an operation may or may not have taken effect, and nobody will find out by himself. `old-doubt`: one has been undecided for a
@@ -25,6 +25,9 @@ export const LOOK_AGAIN_MS = durationMs(3_600_000);
 /** A shard that is asked once and does not answer may have been restarted. */
 export const SILENT_PASSES = 2;
 
+/** The name under which an object remembers when it looks for old doubts. */
+const OLD_DOUBT: Alert = "old-doubt";
+
 /** What an object remembers of what it has told. */
 export interface AlertState {
   readonly name: string;
@@ -43,9 +46,22 @@ export function tell(
   now: EpochMs,
   times = 1,
 ): { readonly more: number | null; readonly state: AlertState } {
-  const isOver = last === null || now >= later(last.at, WINDOW_MS);
+  const isOver = last === null || !lasts(later(last.at, WINDOW_MS), WINDOW_MS, now);
   if (isOver) return { more: last?.count ?? 0, state: { name, at: now, count: 0, due: null } };
   return { more: null, state: { ...last, count: last.count + times, due: later(last.at, WINDOW_MS) } };
+}
+
+/** How far away an alarm may be for something that is told. */
+function longestWait(name: string): DurationMs {
+  return name === OLD_DOUBT ? REMIND_MS : WINDOW_MS;
+}
+
+/** Those that a clock has put too far away that was ahead: they are due now. */
+export function alertsBroughtBack(states: readonly AlertState[], now: EpochMs): readonly AlertState[] {
+  return states.flatMap((state) => {
+    const due = state.due === null ? null : dueAt(state.due, longestWait(state.name), now);
+    return due === state.due ? [] : [{ ...state, due }];
+  });
 }
 
 /** After the rest has been told. */

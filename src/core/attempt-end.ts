@@ -12,7 +12,7 @@ import {
   type Waiting,
   promiseIn,
 } from "./record.ts";
-import { earliest, type EpochMs, later, latest } from "./units.ts";
+import { earliest, type EpochMs, later, latest, NO_LOCK } from "./units.ts";
 
 /** The attempt, whose doubt has no further consequence. */
 export function settled(attempt: Attempt): Attempt {
@@ -124,7 +124,7 @@ export function applyAttemptEvent(
       return { state: "completed", fingerprint, attempt: done, policy, status, kept, completedAt: now, expiresAt };
     }
     case "refused":
-      return repeatable({ fingerprint, attempt, policy, ...promiseOf(current) }, now, now, event.pause);
+      return repeatable({ fingerprint, attempt, policy, ...promiseOf(current) }, NO_LOCK, now, event.pause);
     case "ambiguous":
       // An attempt may withdraw what it reported before, so its outcome becomes unknown now at the earliest.
       return current.state === "unknown"

@@ -3,7 +3,7 @@
 import type { PauseAdvice } from "./events.ts";
 import type { ParkedMessage } from "./parked-message.ts";
 import type { Attempt, Drive, Driven, Waiting } from "./record.ts";
-import { durationMs, type DurationMs, type EpochMs, later, latest } from "./units.ts";
+import { dueAt, durationMs, type DurationMs, type EpochMs, later, latest } from "./units.ts";
 
 /** Where nobody says anything else: the middle of what chance gives. */
 const NO_ADVICE: PauseAdvice = { jitter: 0.5, retryAfterMs: null };
@@ -62,6 +62,16 @@ export function nextLook({ drive, acceptedAt, giveUpAt }: Driven, now: EpochMs):
   const { firstPauseMs, longestPauseMs } = drive;
   const startAt = later(now, durationMs(Math.min(longestPauseMs, Math.max(firstPauseMs, now - acceptedAt))));
   return startAt > giveUpAt ? null : startAt;
+}
+
+/**
+ * A start that is further away than the longest pause was set by a clock that was ahead: it is due now. Not before the lock of the last
+ * attempt has ended: a lock that looks too long may be right, and the present clock behind.
+ */
+export function broughtBack(record: Waiting, now: EpochMs): Waiting {
+  const { attempt, startAt, driven: promise } = record;
+  const at = attempt.lockedUntil > now ? startAt : dueAt(startAt, promise.drive.longestPauseMs, now);
+  return at === startAt ? record : { ...record, startAt: at };
 }
 
 /**

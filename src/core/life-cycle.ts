@@ -6,7 +6,7 @@
 
 import { applyAttemptEvent, givenUp, notMade, outcomeUnknown, settled } from "./attempt-end.ts";
 import { applyOperatorEvent, cancel, lookAt } from "./decision.ts";
-import { driven, isTooLate, parked } from "./drive.ts";
+import { broughtBack, driven, isTooLate, parked } from "./drive.ts";
 import type { LifeCycleEvent, Step } from "./events.ts";
 import type {
   Attempt,
@@ -20,7 +20,16 @@ import type {
   Waiting,
 } from "./record.ts";
 import { changed, outcomeReply, unchanged } from "./step.ts";
-import { type AttemptId, durationMs, earliest, type EpochMs, type Fingerprint, later } from "./units.ts";
+import {
+  type AttemptId,
+  dueAt,
+  durationMs,
+  earliest,
+  type EpochMs,
+  type Fingerprint,
+  later,
+  NO_LOCK,
+} from "./units.ts";
 
 /**
  * Applies one event to a record. `policy` is the route's current one, and only a new attempt takes it. A record keeps the
@@ -95,7 +104,8 @@ function applyTime(record: IdempotencyRecord | null, now: EpochMs): IdempotencyR
   if (record.state === "started" && record.attempt.lockedUntil > now) return record;
   const lost = record.state === "started" ? outcomeUnknown(record, record.attempt.lockedUntil) : record;
   const ended = lost.state === "waiting" && isTooLate(lost, now) ? givenUp(lost) : lost;
-  if (ended.state === "waiting" || ended.expiresAt > now) return ended;
+  if (ended.state === "waiting") return broughtBack(ended, now);
+  if (ended.expiresAt > now) return ended.state === "unknown" ? askedInTime(ended, now) : ended;
   const left = remembered(ended);
   return left !== null && left.expiresAt > now ? left : null;
 }
@@ -128,7 +138,7 @@ function stepWithoutRecord(
       switch (home.kind) {
         case "own": {
           const none = { id: attemptId, number: 0, mayHaveActed: false };
-          return claim(fingerprint, { ...none, startedAt: now, lockedUntil: now }, event, policy, now);
+          return claim(fingerprint, { ...none, startedAt: now, lockedUntil: NO_LOCK }, event, policy, now);
         }
         case "moved":
           // If the expired record stayed, a clock that goes back would replay it while an attempt runs elsewhere.
@@ -227,7 +237,18 @@ function start(
 
 /** The pause between two verifications starts at 2 s, doubles each time, and is at most an hour: a record may wait for a year. */
 const MIN_PAUSE_MS = 2000;
-const MAX_PAUSE_MS = 3_600_000;
+export const MAX_PAUSE_MS = 3_600_000;
+
+/**
+ * A question that is further away than any pause, and than a lock, was put there by a clock that was ahead. Asked too early, the origin
+ * cannot free the key: "not found" proves nothing before the lock has ended.
+ */
+function askedInTime(record: Unknown, now: EpochMs): Unknown {
+  const { verifyAt, policy } = record;
+  if (verifyAt === null) return record;
+  const at = dueAt(verifyAt, durationMs(Math.max(MAX_PAUSE_MS, policy.lockMs)), now);
+  return at === verifyAt ? record : { ...record, verifyAt: at };
+}
 
 /**
  * The record after one question to the origin. It is written before the origin is asked, so that a crash does not lose the

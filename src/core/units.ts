@@ -40,6 +40,17 @@ export const fingerprint = (value: string): Fingerprint => value as Fingerprint;
 export const attemptId = (value: string): AttemptId => value as AttemptId;
 export const recordId = (value: string): RecordId => value as RecordId;
 
+/** The end of the lock of an attempt that is certainly not running: it is over by whichever clock. */
+export const NO_LOCK = epochMs(1);
+
+/**
+ * When something is due that was set for `at`. What is further away than it can ever be set was set by a clock that was ahead, and is due
+ * now: otherwise a clock that was ahead for a second would stop work for as long as it was ahead.
+ */
+export const dueAt = (at: EpochMs, longest: DurationMs, now: EpochMs): EpochMs => (at <= now + longest ? at : now);
+/** Whether a pause until then is not over yet. */
+export const lasts = (until: EpochMs, longest: DurationMs, now: EpochMs): boolean => dueAt(until, longest, now) > now;
+
 export const later = (time: EpochMs, by: DurationMs): EpochMs => epochMs(time + by);
 export const earliest = (one: EpochMs, other: EpochMs): EpochMs => epochMs(Math.min(one, other));
 export const latest = (one: EpochMs, other: EpochMs): EpochMs => epochMs(Math.max(one, other));

@@ -2,6 +2,7 @@
 
 import { promiseIn } from "../core/record.ts";
 import { readNote } from "../core/request-note.ts";
+import { latest } from "../core/units.ts";
 import type { SeenDetail } from "../shard/operator-calls.ts";
 import { shardTitle } from "../shard/shard-place.ts";
 import type { ListedRecord } from "./list.ts";
@@ -23,7 +24,7 @@ export function summaryOf({ id, shard, layout, key, route, sealedScope, note, re
     attempt: attempt.number,
     startedAt: attempt.startedAt,
     // After a refusal nothing is running, whatever lock the attempt had.
-    lockedUntil: state === "failed" ? record.retryFrom : attempt.lockedUntil,
+    lockedUntil: latest(attempt.startedAt, state === "failed" ? record.retryFrom : attempt.lockedUntil),
     accepted: promiseIn(record) !== null,
     nextAttemptAt: state === "waiting" ? record.startAt : null,
     expiresAt: state === "started" || state === "waiting" ? null : record.expiresAt,

@@ -1,10 +1,10 @@
 // The one alarm of a shard. It is always set to the earliest deadline in the ledger or before, and moves only when an earlier
 // deadline comes: an alarm that fires without work costs less than a row written for each request.
 
-import { type EpochMs, epochMs } from "../core/units.ts";
+import { durationMs, type EpochMs, epochMs, lasts, later, latest } from "../core/units.ts";
 
 /** An alarm that is later than this will not come; its work never takes so long. */
-const OVERDUE_MS = 120_000;
+const OVERDUE_MS = durationMs(120_000);
 
 /** What the alarm needs of an object's storage. */
 export interface AlarmStorage {
@@ -18,7 +18,9 @@ export class Alarm {
   /** The time for which the alarm is set; `null` until this instance has set it. */
   #at: EpochMs | null = null;
   /** When this instance may ask again whether the alarm is set. */
-  #asksAt = 0;
+  #asksAt = epochMs(0);
+  /** The latest time that this instance has seen since it trusts the clock; `null`: not yet. */
+  #seenAt: EpochMs | null = null;
 
   constructor(storage: AlarmStorage, nextDeadline: () => EpochMs | null) {
     this.#storage = storage;
@@ -30,6 +32,7 @@ export class Alarm {
    * write had failed. An alarm that could not be set is set with the next deadline, and requests do not wait for it.
    */
   moveTo(deadline: EpochMs): void {
+    if (this.#seenAt !== null) this.#seenAt = latest(this.#seenAt, epochMs(Date.now()));
     const at = this.#at;
     if (at === null || this.#mayBeDropped) this.#setFromLedger(deadline);
     else if (deadline < at) this.#set(deadline);
@@ -45,12 +48,23 @@ export class Alarm {
 
   /** Whether to call `restore` after a request, which may have written nothing that sets the alarm. */
   get isInQuestion(): boolean {
-    return this.#mayBeDropped && Date.now() >= this.#asksAt;
+    const now = epochMs(Date.now());
+    return (this.#mayBeDropped || this.isClockInDoubt(now)) && !lasts(this.#asksAt, OVERDUE_MS, now);
+  }
+
+  /** Whether work may have been put off by a clock that was ahead: it has gone back, or an earlier instance may have seen it do so. */
+  isClockInDoubt(now: EpochMs): boolean {
+    return this.#seenAt === null || now < this.#seenAt;
+  }
+
+  /** Whatever was put off so has been brought back. */
+  trustClock(now: EpochMs): void {
+    this.#seenAt = now;
   }
 
   /** Sets the alarm from the ledger if the platform has dropped it. Never throws. */
   async restore(): Promise<void> {
-    this.#asksAt = Date.now() + OVERDUE_MS;
+    this.#asksAt = later(epochMs(Date.now()), OVERDUE_MS);
     try {
       const setTo = await this.#storage.getAlarm();
       // Meanwhile it may have been set, or have come.

@@ -17,12 +17,14 @@ import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
 import type { Caller, ExchangePorts, Incoming, Shared } from "./exchange-ports.ts";
 import { Monitors } from "./monitor.ts";
 import { NewKeys } from "./new-keys.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
 import { PAUSE_MS } from "./next-turn.ts";
 import { Outbox } from "./outbox.ts";
 import { Alerts } from "./alerts.ts";
 import { Questions } from "./questions.ts";
 import { RecordSteps } from "./record-steps.ts";
 import { ERASE_ROWS } from "./store/bodies.ts";
+import { LAST_LOOKED_AT } from "./store/due-records.ts";
 import { pauseAfter, UnreadableError } from "./store/unreadable.ts";
 import { type VerificationPorts, verify } from "./verification.ts";
 import { WaitingRoom } from "./waiters.ts";
@@ -146,7 +148,36 @@ export class Exchanges {
   /** Otherwise replays alone would leave what is due undone in an object whose alarm was dropped. */
   #restoreAlarm(): void {
     const { alarm, waitUntil } = this.#shared;
-    if (alarm.isInQuestion) waitUntil(alarm.restore());
+    if (!alarm.isInQuestion) return;
+    const look = (): void =>
+      bookkeep("looking for what a clock has put off", () => this.#bringBack(epochMs(Date.now())));
+    waitUntil(alarm.restore().then(look));
+  }
+
+  /**
+   * What is further away than the longest that its settings allow was put there by a clock that was ahead, and is due now. Otherwise a
+   * clock that was ahead for a second would stop it for as long as it was ahead. Looked for by each new instance, and after the clock has
+   * gone back.
+   */
+  #bringBack(now: EpochMs): void {
+    const { alarm, ledger } = this.#shared;
+    if (!alarm.isClockInDoubt(now)) return;
+    const questions = ledger.questions.routes().flatMap((route) => ledger.questions.tooFar(route, now));
+    let broughtBack = 0;
+    for (const id of [...ledger.due.tooFar(now), ...questions]) {
+      try {
+        this.steps.applyTime(id, now);
+        broughtBack += 1;
+      } catch (error) {
+        console.error({ message: "a record could not be brought back", recordId: id, reason: String(error) });
+      }
+    }
+    broughtBack += ledger.events.bringBack(now, LAST_LOOKED_AT) + ledger.alerts.bringBack(now);
+    if (broughtBack > 0) {
+      console.warn({ message: "a clock was ahead: what it had put off is due now", broughtBack });
+      alarm.moveTo(now);
+    }
+    if (broughtBack < LAST_LOOKED_AT) alarm.trustClock(now);
   }
 
   #begin({ record, telemetry }: ExchangeHead): ExchangeSpan {
@@ -179,6 +210,7 @@ export class Exchanges {
   dueTasks(now: EpochMs): readonly (() => void)[] {
     const { drives, questions, outbox } = this.#shared;
     return [
+      () => this.#bringBack(now),
       () => this.steps.eraseExpired(now, ERASE_ROWS),
       () => this.#endLocks(now),
       () => drives.startDue(now),

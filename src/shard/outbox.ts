@@ -18,11 +18,13 @@ import {
 } from "../core/outbox.ts";
 import type { IdempotencyRecord } from "../core/record.ts";
 import {
+  dueAt,
   type DurationMs,
   durationMs,
   earliest,
   epochMs,
   type EpochMs,
+  lasts,
   later,
   latest,
   type RecordId,
@@ -144,7 +146,9 @@ export class Outbox {
     if (due.length === 0) return erasure;
     // What is being relayed, or waits for its turn, continues when a call ends.
     const isBusy = this.#running.has(destination) || this.#running.size >= MAX_AT_ONCE;
-    const at = isBusy ? later(now, CHECK_AFTER_MS) : latest(epochMs(Math.min(...due)), this.#pausedUntil);
+    const at = isBusy
+      ? later(now, CHECK_AFTER_MS)
+      : latest(epochMs(Math.min(...due)), dueAt(this.#pausedUntil, PAUSE_MS, now));
     return erasure === null ? at : earliest(at, erasure);
   }
 
@@ -168,7 +172,8 @@ export class Outbox {
 
   #beginIfDue(destination: string, now: EpochMs): void {
     const { outbox } = this.#ports.ledger;
-    if (this.#running.size >= MAX_AT_ONCE || this.#running.has(destination) || now < this.#pausedUntil) return;
+    if (this.#running.size >= MAX_AT_ONCE || this.#running.has(destination)) return;
+    if (lasts(this.#pausedUntil, PAUSE_MS, now)) return;
     const turn = nextTurn(headsOf(outbox.lanes(destination)), this.#stateOf(destination), now);
     if (turn === null) return;
     const { lane, isProbe } = turn;

@@ -3,12 +3,22 @@
 // The alarm begins questions without waiting for them; each question that ends begins the next.
 
 import type { Policy } from "../core/record.ts";
-import { durationMs, earliest, epochMs, type EpochMs, later, latest, type RecordId } from "../core/units.ts";
+import {
+  dueAt,
+  durationMs,
+  earliest,
+  epochMs,
+  type EpochMs,
+  lasts,
+  later,
+  latest,
+  type RecordId,
+} from "../core/units.ts";
 import type { Verification } from "../http/message.ts";
 import type { Alarm } from "./alarm.ts";
 import { PAUSE_MS, takeNextTurn } from "./next-turn.ts";
 import type { Ledger } from "./store/ledger.ts";
-import { pauseAfter } from "./store/unreadable.ts";
+import { pauseAfter, UNREADABLE_MS } from "./store/unreadable.ts";
 import { QUESTION_MS } from "./verification.ts";
 
 /** How many questions the alarm asks at a time: fewer than the six connections that a shard has. */
@@ -83,8 +93,8 @@ export class Questions {
 
   /** Begins the questions that are due, as many as may be asked at a time. */
   askDue(now: EpochMs): void {
-    if (now < this.#pausedUntil) return;
-    for (const [id, until] of this.#putOff) if (until <= now) this.#putOff.delete(id);
+    if (lasts(this.#pausedUntil, PAUSE_MS, now)) return;
+    for (const [id, until] of this.#putOff) if (!lasts(until, UNREADABLE_MS, now)) this.#putOff.delete(id);
     for (;;) {
       let isAnyHandled = false;
       for (const route of roundRobin(this.#ports.ledger.questions.routes(), this.#lastRoute)) {
@@ -122,7 +132,7 @@ export class Questions {
       const at = isBusy ? later(now, CHECK_AFTER_MS) : first.at;
       next = next === null ? at : earliest(next, at);
     }
-    return next === null ? null : latest(next, this.#pausedUntil);
+    return next === null ? null : latest(next, dueAt(this.#pausedUntil, PAUSE_MS, now));
   }
 
   #isFull(route: string): boolean {

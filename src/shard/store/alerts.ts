@@ -1,6 +1,6 @@
 // What an object has told operators, and when. One row for each thing of which it tells; an object that has told nothing has no table.
 
-import { type AlertState, type Doubts, OLD_DOUBT_MS } from "../../core/alerts.ts";
+import { alertsBroughtBack, type AlertState, type Doubts, OLD_DOUBT_MS } from "../../core/alerts.ts";
 import { NO_RECORD } from "../../core/outbox.ts";
 import { epochMs, type EpochMs, type RecordId } from "../../core/units.ts";
 import type { Told } from "./attachments.ts";
@@ -53,6 +53,13 @@ export class AlertRows {
     if (!this.#exists) return null;
     const { due } = this.#sql.exec<{ due: number | null }>("SELECT min(due) AS due FROM alerts").one();
     return due === null ? null : epochMs(due);
+  }
+
+  /** Those that a clock has put too far away that was ahead are due now. Returns how many. */
+  bringBack(now: EpochMs): number {
+    const states = alertsBroughtBack(this.below(""), now);
+    this.#put(states);
+    return states.length;
   }
 
   /** Stores what operators are told of anything but a step; `subject`: of which record, if any. */

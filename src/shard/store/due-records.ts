@@ -3,6 +3,7 @@
 
 import { type DueEntry, DueHeap } from "../../core/due-heap.ts";
 import type { LaneHead } from "../../core/lanes.ts";
+import { MAX_PAUSE_MS } from "../../core/life-cycle.ts";
 import { isWhole } from "../../core/record-fault.ts";
 import type { IdempotencyRecord } from "../../core/record.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
@@ -86,6 +87,9 @@ export class LockEnds {
   }
 }
 
+/** How many of the last ones of a lane, or of a route, are looked at for those that a wrong clock has put there. */
+export const LAST_LOOKED_AT = 20;
+
 /** The accepted requests that wait for their next attempt. Reads an index that holds only these, and nothing as long as there are none. */
 export class DueRequests {
   readonly #sql: Sql;
@@ -129,6 +133,23 @@ export class DueRequests {
       )
       .toArray()
       .map(({ id }) => recordId(id));
+  }
+
+  /**
+   * Those that a clock has put too far away that was ahead (core/drive.ts). They lie behind all others of their lanes, so the last ones of
+   * each are looked at.
+   */
+  tooFar(now: EpochMs): readonly RecordId[] {
+    return this.lanes().flatMap(({ lane }) =>
+      this.#sql
+        .exec<{ id: string }>(
+          `SELECT id FROM (SELECT id, start_at, locked_until, driven FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} = ?1 AND start_at > ?2 ORDER BY start_at DESC LIMIT ${LAST_LOOKED_AT}) WHERE locked_until <= ?2 AND start_at > ?2 + (driven ->> '$.drive.longestPauseMs')`,
+          lane,
+          now,
+        )
+        .toArray()
+        .map(({ id }) => recordId(id)),
+    );
   }
 
   /** How many wait, at most `limit`. Reads the index alone. */
@@ -200,5 +221,18 @@ export class WaitingQuestions {
       )
       .toArray()
       .map((row) => ({ id: recordId(row.id), at: readDue(row.verify_at) }));
+  }
+
+  /** Those of a route that a clock has put too far away that was ahead (core/life-cycle.ts). */
+  tooFar(route: string, now: EpochMs): readonly RecordId[] {
+    return this.#sql
+      .exec<{ id: string }>(
+        `SELECT id FROM (SELECT id, verify_at, lock_ms FROM records INDEXED BY records_to_ask WHERE verify_at IS NOT NULL AND route = ?1 AND verify_at > ?2 ORDER BY verify_at DESC LIMIT ${LAST_LOOKED_AT}) WHERE verify_at > ?2 + max(lock_ms, ?3)`,
+        route,
+        now,
+        MAX_PAUSE_MS,
+      )
+      .toArray()
+      .map(({ id }) => recordId(id));
   }
 }

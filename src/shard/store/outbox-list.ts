@@ -1,8 +1,8 @@
 // The events of one shard for operators: listed page by page, counted by destination, sent again and dropped. Every statement goes by
 // the key of the outbox, within one destination, and reads or changes a bounded number of rows.
 
-import { EVENT_STATES, type EventState, type Rest } from "../../core/outbox.ts";
-import { type EpochMs, epochMs } from "../../core/units.ts";
+import { EVENT_STATES, type EventState, LONGEST_PAUSE_MS, type Rest } from "../../core/outbox.ts";
+import { dueAt, type EpochMs, epochMs, later } from "../../core/units.ts";
 import { DEAD, type EventPlace, type OutboxRows } from "./outbox.ts";
 import type { Sql } from "./schema.ts";
 
@@ -71,6 +71,37 @@ export class OutboxList {
     this.#sql = sql;
     this.#transaction = transaction;
     this.#outbox = outbox;
+  }
+
+  /**
+   * Events, and rests of destinations, that are further away than any pause were put there by a clock that was ahead, and are due now: at
+   * most so many events of a lane. Returns how many.
+   */
+  bringBack(now: EpochMs, most: number): number {
+    let broughtBack = 0;
+    for (const [destination, rest] of this.#outbox.resting) {
+      const until = dueAt(rest.until, LONGEST_PAUSE_MS, now);
+      if (until === rest.until) continue;
+      this.#outbox.rest(destination, { ...rest, until });
+      broughtBack += 1;
+    }
+    for (const destination of this.#outbox.destinations()) {
+      for (const { lane } of this.#outbox.lanes(destination)) {
+        const rows = this.#sql
+          .exec<EventPlace & Record<string, SqlStorageValue>>(
+            "SELECT destination, lane, due, seq, id FROM outbox WHERE destination = ?1 AND lane = ?2 AND due > ?3 AND due < ?4 ORDER BY due, seq LIMIT ?5",
+            destination,
+            lane,
+            later(now, LONGEST_PAUSE_MS),
+            DEAD,
+            most,
+          )
+          .toArray();
+        for (const row of rows) this.#outbox.move(row, now, {});
+        broughtBack += rows.length;
+      }
+    }
+    return broughtBack;
   }
 
   /** By destination and lane; first the pending ones, the one that is due first in front, and then the dead ones, oldest first. */

@@ -1,6 +1,7 @@
 // Bodies above `max_response_body`, in R2 if a bucket is bound. They are kept and replayed like other bodies; each costs one R2
 // object. Its row is written before the object is created, so that a crash in between leaves no object behind.
 
+import { dueAt, durationMs, epochMs, type EpochMs, later, latest } from "../../core/units.ts";
 import type { Wake } from "./bodies.ts";
 import type { Sql } from "./schema.ts";
 
@@ -8,10 +9,10 @@ import type { Sql } from "./schema.ts";
 export const PART_BYTES = 8 << 20;
 
 /** How long erasing pauses after R2 failed. */
-const PAUSE_MS = 60_000;
+const PAUSE_MS = durationMs(60_000);
 
 /** How long one erasure may take before the next is tried. */
-const ERASE_TIMEOUT_MS = 10_000;
+const ERASE_TIMEOUT_MS = durationMs(10_000);
 
 /** R2's number for an upload that does not exist, at the end of an error's text (R2 documentation, "Error codes"). */
 const NO_SUCH_UPLOAD = "(10024)";
@@ -29,9 +30,9 @@ export class RemoteBodies {
   readonly #sql: Sql;
   readonly #r2: R2Bucket | null;
   readonly #wake: Wake;
-  #pausedUntil = 0;
+  #pausedUntil = epochMs(0);
   /** No other erasure begins before this time. */
-  #busyUntil = 0;
+  #busyUntil = epochMs(0);
 
   constructor(sql: Sql, r2: R2Bucket | null, wake: Wake) {
     this.#sql = sql;
@@ -69,28 +70,33 @@ export class RemoteBodies {
 
   /** When there is something to erase, as milliseconds since the epoch; `null` when there is nothing. */
   eraseAt(): number | null {
-    return this.#r2 === null || this.#next() === undefined ? null : Math.max(this.#pausedUntil, this.#busyUntil);
+    return this.#r2 === null || this.#next() === undefined ? null : this.#freeAt(epochMs(Date.now()));
   }
 
   /** Erases one discarded body, whether its upload is complete or not, and wakes the alarm when there are more. */
   async eraseOne(): Promise<void> {
     const next = this.#next();
     if (next === undefined || this.#r2 === null) return;
-    if (Date.now() < Math.max(this.#pausedUntil, this.#busyUntil)) return;
+    const now = epochMs(Date.now());
+    if (now < this.#freeAt(now)) return;
     const { body, upload_id } = next;
-    this.#busyUntil = Date.now() + ERASE_TIMEOUT_MS;
+    this.#busyUntil = later(now, ERASE_TIMEOUT_MS);
     try {
       // Both calls are needed: a complete upload cannot be aborted, and an incomplete one is not an object yet.
       if (upload_id !== null) await abort(this.#r2.resumeMultipartUpload(keyOf(body), upload_id));
       await this.#r2.delete(keyOf(body));
       // The row stays if another upload has begun meanwhile; that one is erased next.
       this.#sql.exec("DELETE FROM remote WHERE body = ? AND upload_id IS ?", body, upload_id);
-      this.#busyUntil = 0;
+      this.#busyUntil = epochMs(0);
       if (this.#next() !== undefined) this.#wake(0);
     } catch (error) {
       console.error({ message: "a body could not be erased from R2", reason: String(error) });
-      this.#pausedUntil = Date.now() + PAUSE_MS;
+      this.#pausedUntil = later(epochMs(Date.now()), PAUSE_MS);
     }
+  }
+
+  #freeAt(now: EpochMs): EpochMs {
+    return latest(dueAt(this.#pausedUntil, PAUSE_MS, now), dueAt(this.#busyUntil, ERASE_TIMEOUT_MS, now));
   }
 
   #next(): { readonly body: string; readonly upload_id: string | null } | undefined {

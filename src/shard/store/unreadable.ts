@@ -14,7 +14,7 @@ export class UnreadableError extends StoreError {
 }
 
 /** How long work is put off that needs what cannot be read: it stays so until somebody mends it. */
-const UNREADABLE_MS = durationMs(3_600_000);
+export const UNREADABLE_MS = durationMs(3_600_000);
 
 /** How long work is put off that has failed so. `usual`: after any other failure. */
 export function pauseAfter(error: unknown, usual: DurationMs): DurationMs {

@@ -3,11 +3,31 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, RETENTION_MS, ShardBench } from "../support/shard-bench.ts";
+import { asyncHead, untilState } from "../support/accepted.ts";
 import { standStill } from "../support/standing-clock.ts";
 
 const HOUR_MS = 3_600_000;
 
 standStill(["warn"]);
+
+describe("a clock that was ahead for a moment", () => {
+  it.each([
+    ["and its instance lives on", (): Promise<void> => Promise.resolve()],
+    ["and its instance is lost", (bench: ShardBench): Promise<void> => bench.lose()],
+  ])("stops no accepted request %s: the next exchange finds out, and the alarm comes", async (_what, between) => {
+    const bench = new ShardBench();
+    bench.origin = (_request, number) => new Response("busy", { status: number === 1 ? 503 : 201 });
+    const right = Date.now();
+    vi.setSystemTime(right + HOUR_MS);
+    const head = asyncHead();
+    await bench.send(messageOf(head));
+    await untilState(bench, head, "waiting");
+    await between(bench);
+    vi.setSystemTime(right);
+    expect(await bench.send(messageOf(headOf()))).toMatchObject({ status: 201 });
+    await untilState(bench, head, "completed");
+  });
+});
 
 describe("a clock that goes back by an hour", () => {
   it("between claim and completion: the answer is kept, and replayed as long as it should be", async () => {

@@ -115,7 +115,7 @@ describe("an alarm", () => {
     const others = Array.from({ length: 10_000 }, () => [freshId(), waiting(), "/a", questionAt("/other")] as const);
     await shard.leave([...others, due]);
     const { read } = await shard.alarm();
-    expect(read).toBe(56);
+    expect(read).toBe(84);
     await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(1), { timeout: 10_000 });
     expect(asked).toEqual(["/due"]);
   });

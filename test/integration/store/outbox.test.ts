@@ -32,6 +32,41 @@ function due(outbox: OutboxRows, destination = "hook", now = FAR): readonly stri
   return outbox.due(destination, 0, now, ALL).map(({ id }) => id);
 }
 
+describe("after a clock that was ahead", () => {
+  const DAY_MS = 24 * HOUR_MS;
+
+  it("what is further away than any pause is due now: events of each lane, and rests; the others stay", () =>
+    inLedger((ledger, storage) => {
+      publish(ledger, ["a", "b"]);
+      publish(ledger, ["c"], "hook", 1);
+      const { outbox } = ledger;
+      const [a, b] = [outbox.due("hook", 0, FAR, ALL)[0], outbox.due("hook", 1, FAR, ALL)[0]];
+      if (a === undefined || b === undefined) throw new Error("an event is missing");
+      outbox.move(a, NOW + DAY_MS + 1, {});
+      outbox.move(b, NOW + DAY_MS, {});
+      const rest = { failures: 1, reason: "down", lanes: 1 };
+      outbox.rest("hook", { ...rest, until: epochMs(NOW + DAY_MS + 1) });
+      outbox.rest("other", { ...rest, until: epochMs(NOW + DAY_MS) });
+      expect(ledger.events.bringBack(NOW, 9)).toBe(2);
+      for (const rows of [outbox, new Ledger(storage).outbox]) {
+        expect(due(rows, "hook", NOW)).toContain("a");
+        expect(rows.due("hook", 1, NOW, ALL)).toEqual([]);
+        expect(rows.resting.get("hook")?.until).toBe(NOW);
+        expect(rows.resting.get("other")?.until).toBe(NOW + DAY_MS);
+      }
+      expect(ledger.events.bringBack(NOW, 9)).toBe(0);
+    }));
+
+  it("dead events stay dead", () =>
+    inLedger((ledger) => {
+      publish(ledger, ["a"]);
+      const [event] = ledger.outbox.due("hook", 0, FAR, ALL);
+      if (event === undefined) throw new Error("the event is missing");
+      ledger.outbox.move(event, DEAD + NOW, {});
+      expect(ledger.events.bringBack(NOW, 9)).toBe(0);
+    }));
+});
+
 describe("the outbox", () => {
   it("has no tables in an object without events", () =>
     inLedger((ledger, storage) => {

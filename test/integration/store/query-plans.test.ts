@@ -95,6 +95,8 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT elder, begin, hashes FROM listed WHERE begin = '' OR at >= \?$/, "SCAN listed"],
   // One row at most.
   [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases USING COVERING INDEX aliases_by_target"],
+  // The last ones of a lane, or of a route, found by the index: those of the statement within.
+  [/^SELECT id FROM \(SELECT id, (?:start_at|verify_at), .* DESC LIMIT \d+\) WHERE /, "SCAN (subquery-1)"],
   // One row for each destination that has failed, once for each instance.
   [/^SELECT destination, until, failures, reason, lanes FROM resting$/, "SCAN resting"],
   // One row for each thing of which operators are told.
@@ -125,6 +127,7 @@ function useOutbox(ledger: Ledger, owned: OwnedEvents): void {
     outbox.lanes(destination);
     outbox.rest(destination, { until: NOW, failures: 1, reason: "", lanes: 8 });
     outbox.endRest(destination);
+    ledger.events.bringBack(NOW, 1);
     outbox.triedSince(destination, 3, NOW, NOW, 1);
     outbox.leastTried(destination, 3, NOW);
     const all = { destination, state: null, event: null };
@@ -212,6 +215,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.alerts.below("silent-shard:");
   ledger.alerts.due(NOW);
   ledger.alerts.next();
+  ledger.alerts.bringBack(NOW);
   ledger.alerts.doubts(NOW);
   ledger.alerts.erase("in-doubt");
   ledger.counts.from(1);
@@ -237,6 +241,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.due.first(0, NOW, 1);
   ledger.due.next();
   ledger.due.next(new Set([accepted]));
+  ledger.due.tooFar(epochMs(NOW - HOUR_MS));
   ledger.due.count(9);
   const found = ledger.find(accepted);
   if (found !== null) ledger.request(accepted, found);
@@ -261,7 +266,10 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   }
   new RecordScan(sql).slice(FIRST_PLACE, 10);
   ledger.nextDeadline();
-  for (const route of ledger.questions.routes()) ledger.questions.first(route, 1);
+  for (const route of ledger.questions.routes()) {
+    ledger.questions.first(route, 1);
+    ledger.questions.tooFar(route, NOW);
+  }
   // One that cannot be read is set aside.
   const broken = freshId();
   ledger.save(broken, null, answer, { response });

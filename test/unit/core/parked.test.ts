@@ -7,7 +7,7 @@ import { OWN } from "../../../src/core/home.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { type TimelineEvent, updateHistory } from "../../../src/core/timeline.ts";
-import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
+import { attemptId, durationMs, epochMs, fingerprint, NO_LOCK } from "../../../src/core/units.ts";
 import { FINGERPRINT, LOCK_MS, policyFor, UNKNOWN_RETENTION_MS } from "../../support/life-cycle-history.ts";
 
 const DRIVE = {
@@ -91,7 +91,7 @@ describe("a message in doubt", () => {
     expect(replies.slice(3)).toEqual(["changed", "start", "settled"]);
     expect(record).toMatchObject({
       state: "unknown",
-      attempt: { number: 2, lockedUntil: LOCK_MS + 5, mayHaveActed: false },
+      attempt: { number: 2, lockedUntil: NO_LOCK, mayHaveActed: false },
       expiresAt: LOCK_MS + 5 + UNKNOWN_RETENTION_MS,
       driven: { isParked: true },
     });
