@@ -2,7 +2,7 @@
 // All records that a filter matches are changed in the console: previewed first, in a real browser without script, and closed to those
 // who may only read.
 
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../../support/chromium.ts";
 import { freshKey, headerValue } from "../../support/http.ts";
@@ -104,6 +104,22 @@ it("a response for all is shown before it is given", async () => {
   await close();
 });
 
+/** A form as a script of the console could send it: the page's token in a header as well. */
+function sendByScript(
+  page: Page,
+  path: string,
+  pageToken: string,
+  fields: Readonly<Record<string, string>>,
+): Promise<number> {
+  return page.evaluate(
+    ([to, token, form]) =>
+      fetch(to, { method: "POST", headers: { "Onceway-Page": token }, body: new URLSearchParams(form) }).then(
+        ({ status }) => status,
+      ),
+    [path, pageToken, fields] as const,
+  );
+}
+
 it("needs a condition, the confirmation, and an administrator's own form", async () => {
   await inDoubt("/guarded", 2);
   const { page, close } = await openConsole(browser, scene);
@@ -117,16 +133,13 @@ it("needs a condition, the confirmation, and an administrator's own form", async
   await page.locator("#confirmed").evaluate((box) => box.removeAttribute("required"));
   await page.getByRole("button", { name: "Release them" }).click();
   expect(await page.getByRole("alert").innerText()).toContain("Confirm it");
+  const token = (await page.locator("#change input[name=token]").getAttribute("value")) ?? "";
   const send = (fields: Readonly<Record<string, string>>): Promise<number> =>
-    page.evaluate(
-      ([path, form]) => fetch(path, { method: "POST", body: new URLSearchParams(form) }).then(({ status }) => status),
-      [`${CHANGE_ALL}?route=%2Fguarded`, fields] as const,
-    );
+    sendByScript(page, `${CHANGE_ALL}?route=%2Fguarded`, token, fields);
   const fields = { reason: "forged", confirmed: "yes", step: "change", until: new Date().toISOString() };
   expect(await send({ ...fields, token: "0".repeat(64) })).toBe(403);
-  const token = await page.locator("#change input[name=token]").getAttribute("value");
   const { until: _, ...withoutTime } = fields;
-  expect(await send({ ...withoutTime, token: token ?? "" })).toBe(400);
+  expect(await send({ ...withoutTime, token })).toBe(400);
   await close();
 
   const reader = await openConsole(browser, scene);
@@ -135,11 +148,8 @@ it("needs a condition, the confirmation, and an administrator's own form", async
   expect(await reader.page.getByRole("link", { name: "Change all that match" }).count()).toBe(0);
   await reader.page.goto(`${CHANGE_ALL}?route=%2Fguarded`);
   await reader.page.getByText("You may read only.").waitFor();
-  const own = await reader.page.locator("input[name=token]").first().getAttribute("value");
-  const forged = await reader.page.evaluate(
-    ([path, form]) => fetch(path, { method: "POST", body: new URLSearchParams(form) }).then(({ status }) => status),
-    [`${CHANGE_ALL}?route=%2Fguarded`, { ...fields, token: own ?? "" }] as const,
-  );
+  const own = (await reader.page.locator("input[name=token]").first().getAttribute("value")) ?? "";
+  const forged = await sendByScript(reader.page, `${CHANGE_ALL}?route=%2Fguarded`, own, { ...fields, token: own });
   expect(forged).toBe(403);
   await reader.close();
   expect(await statesOf("/guarded")).toBe("unknown unknown");

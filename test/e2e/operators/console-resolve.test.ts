@@ -156,7 +156,11 @@ it("whoever may only read sees no form, and is refused the example's body", () =
     await reader.page.locator("#decide").waitFor();
     expect(await reader.page.locator("#resolve-form").count()).toBe(0);
     const answer = await reader.page.evaluate(
-      `fetch("${pathname}/resolve", { method: "POST", body: new URLSearchParams({ step: "example" }) }).then(
+      `fetch("${pathname}/resolve", {
+        method: "POST",
+        headers: { "Onceway-Page": document.querySelector("input[name=token]").value },
+        body: new URLSearchParams({ step: "example" }),
+      }).then(
         async (response) => [response.status, await response.text()],
       )`,
     );
