@@ -87,14 +87,15 @@ export async function readBounded(stream: ReadableStream<Uint8Array> | null, rul
 /** The same for a body that is already being read. */
 export async function readHeld(reader: BodyReader, rules: HoldRules): Promise<BoundedBody> {
   const { limitBytes, budget, idleMs, unlessHeld, caller } = rules;
-  const begun = Date.now();
-  const pieces = new HeldPieces(budget.lease(begun, caller), unlessHeld);
+  // No clock that is set during the body shortens or lengthens its time.
+  const begun = performance.now();
+  const pieces = new HeldPieces(budget.lease(Date.now(), caller), unlessHeld);
   const pace = new Pace(idleMs);
   const heldPace = new Pace(HELD_STEP_MS);
   try {
     for (;;) {
       const reading = reader.next();
-      const now = Date.now();
+      const now = performance.now();
       const canFlow = unlessHeld === "flow" && pieces.size > SMALL_BYTES;
       const heldMs = canFlow ? Math.min(heldPace.leftMs, begun + HELD_MS - now) : Number.POSITIVE_INFINITY;
       const given = pieces.isCounted ? Promise.race([reading, pieces.givenUp]) : reading;
@@ -102,7 +103,7 @@ export async function readHeld(reader: BodyReader, rules: HoldRules): Promise<Bo
       if (pieces.areGivenUp || piece === "given up") return unheld("no-room", pieces, reader, reading);
       if (piece === null) return canFlow ? over(pieces, reader, reading) : unheld("late", pieces, reader, reading);
       if (piece.kind === "whole") return { kind: "whole", body: pieces.join() };
-      const waitedMs = Date.now() - now;
+      const waitedMs = performance.now() - now;
       for (const one of [pace, heldPace]) one.came(piece.bytes.byteLength, waitedMs);
       const isHeld = pieces.add(piece.bytes);
       piece.release();

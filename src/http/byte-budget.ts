@@ -75,10 +75,11 @@ export class ByteBudget {
     this.#arriving.delete(lease);
   }
 
+  /** A body that is still arriving ends by its pace, however old it is, and holds its bytes until then. */
   #forget(until: number): void {
     for (const lease of this.#leases) {
       if (lease.since > until) return;
-      this.giveBack(lease, lease.bytes);
+      if (!this.#arriving.has(lease)) this.giveBack(lease, lease.bytes);
     }
   }
 }

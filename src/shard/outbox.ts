@@ -237,13 +237,16 @@ export class Outbox {
     const tries = event.tries + 1;
     const next = afterFailure({ tries, createdAt: event.since }, target.giveUpAfterMs, sent, Math.random(), now);
     const state = this.#stateOf(destination);
+    const isOwn = isOwnFailure(event, sent, state);
     if (sent.scope === "event") this.#works(destination, event);
     else {
-      if (!isOwnFailure(event, sent, state)) {
+      if (!isOwn) {
         const rest = restAfter(state, lane, sent, Math.random(), now);
         // The next one whose time is over is tried at once.
         const { over } = this.#memoryOf(destination);
-        const goesOn = next.kind === "dead" && sent.scope !== "gone" && sent.retryAfterMs === null && over < AT_ONCE;
+        const isResting = state.rest !== null && now < state.rest.until;
+        const isOver = next.kind === "dead" && sent.scope !== "gone" && sent.retryAfterMs === null;
+        const goesOn = isOver && !isResting && over < AT_ONCE;
         outbox.rest(destination, goesOn ? { ...rest, until: now } : rest);
         this.#remember(destination, { over: goesOn ? over + 1 : 0 });
       }
@@ -253,7 +256,7 @@ export class Outbox {
     outbox.move(event, next.kind === "dead" ? DEAD + now : next.due, changed);
     // Others of its caller that have been tried, and whose time is over too, have the same fate. What was never tried is tried first.
     const since = epochMs(now - target.giveUpAfterMs);
-    const over = sent.scope === "event" ? [] : outbox.triedSince(destination, lane, now, since, AT_ONCE);
+    const over = isOwn ? [] : outbox.triedSince(destination, lane, now, since, AT_ONCE);
     for (const one of over) outbox.move(one, DEAD + now, { last: sent.reason });
     const dead = over.length + (next.kind === "dead" ? 1 : 0);
     this.#count(destination, "failed", 1);

@@ -4,7 +4,6 @@
 import { type DueEntry, DueHeap } from "../../core/due-heap.ts";
 import type { LaneHead } from "../../core/lanes.ts";
 import { MAX_PAUSE_MS } from "../../core/life-cycle.ts";
-import { isWhole } from "../../core/record-fault.ts";
 import type { IdempotencyRecord } from "../../core/record.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import type { ExpiryBuckets } from "./expiry-buckets.ts";
@@ -117,8 +116,9 @@ export class DueRequests {
          ) SELECT lane, (SELECT min(start_at) FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} = found.lane) AS at FROM found WHERE lane IS NOT NULL`,
         )
         .toArray()
-        // One whose time cannot be read is begun by nobody.
-        .filter(({ at }) => isWhole(at, 0))
+        // A time that no record can have stands before all others of its lane: whoever begins it finds out, and puts it off.
+        .filter(({ at }) => typeof at === "number")
+        .map(({ lane, at }) => ({ lane, at: readDue(at) }))
     );
   }
 
@@ -179,7 +179,7 @@ export class DueRequests {
         without.size + 1,
       )
       .toArray()
-      .flatMap(({ id, at }) => (without.has(recordId(id)) || !isWhole(at, 0) ? [] : [at]))
+      .flatMap(({ id, at }) => (without.has(recordId(id)) || typeof at !== "number" ? [] : [readDue(at)]))
       .slice(0, 1);
   }
 }

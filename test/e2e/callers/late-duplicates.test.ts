@@ -2,33 +2,20 @@
 
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.ts";
+import { type Gateway, type GatewayVars, makeStateDir, startWorkerd } from "../../support/gateway.ts";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
-import { entryAt, hasCommit } from "../../layouts/sources.ts";
 import { rowsOf } from "../support/shard-database.ts";
 import { expectProblem, expectReplay } from "../support/problem.ts";
 import { clientOf, type Message, until } from "../support/scene.ts";
 
-/** The code from before `remember`. It can run only where the clone has the history. */
-const BEFORE = "5b875a2";
 const SETTINGS = { shards: 1, timeout: "2s", lock: "2500ms", retention: "3s" };
 
 let origin: TestOrigin;
 let gateway: Gateway;
 
-function vars(): {
-  readonly IDEMPOTENCY: Readonly<Record<string, string | number>>;
-  readonly ROUTES: { path: string }[];
-} {
-  return {
-    IDEMPOTENCY: { origin: origin.url, ...SETTINGS },
-    ROUTES: [{ path: "/pay" }, { path: "/retry" }, { path: "/forgets" }],
-  };
-}
-
-function remembering(): ReturnType<typeof vars> {
-  const { IDEMPOTENCY } = vars();
+function remembering(): GatewayVars {
+  const IDEMPOTENCY = { origin: origin.url, ...SETTINGS };
   const ROUTES = [
     { path: "/pay", remember: "30d" },
     { path: "/retry", remember: "30d", unknown: "retry" },
@@ -89,7 +76,7 @@ describe("a duplicate after the retention", () => {
     await untilErased(message.key);
     expectExpired(await send(message), message.key, 201);
     expect(rowsOf(gateway, message.key)).toMatchObject([
-      { state: "completed", body: null, headers: null, history: null },
+      { state: "remembered", body: null, headers: null, history: null },
     ]);
     await gateway.kill9();
     gateway = await gateway.restart();
@@ -138,37 +125,7 @@ describe("a duplicate after the retention", () => {
 /** Waits until what is left of a record without a result has moved. */
 function untilMoved(key: string): Promise<true> {
   return until(
-    () => Promise.resolve(rowsOf(gateway, key).some(({ state }) => state === "completed") ? true : null),
+    () => Promise.resolve(rowsOf(gateway, key).some(({ state }) => state === "remembered") ? true : null),
     `the record of ${key} expires`,
   );
 }
-
-describe("after a roll-back to code from before", () => {
-  it.skipIf(!hasCommit(BEFORE))(
-    "a remembered key has no response and starts nothing",
-    { timeout: 120_000 },
-    async () => {
-      const [known, lost] = [freshKey(), freshKey()];
-      await send({ path: "/pay", key: known });
-      await send({ path: "/retry", key: lost, behave: { status: 201, drop: "after-effect" } });
-      await untilErased(known);
-      await untilMoved(lost);
-      await gateway.kill9();
-      const today = gateway;
-      gateway = await today.restart({ vars: vars(), main: await entryAt(BEFORE) });
-      for (const [path, key] of [
-        ["/pay", known],
-        ["/retry", lost],
-      ] as const) {
-        const answer = await send({ path, key });
-        expectProblem(answer, { code: "response-not-kept", status: 409, retryable: false, echo: key, isOld: true });
-        expect(await origin.effects(key)).toBe(1);
-      }
-      await gateway.kill9();
-      gateway = await today.restart();
-      expectExpired(await send({ path: "/pay", key: known }), known, 201);
-      expectExpired(await send({ path: "/retry", key: lost }), lost);
-      expect(await origin.effects(known)).toBe(1);
-    },
-  );
-});
