@@ -73,7 +73,7 @@ it("an older number that one process has done with stays as long as another one 
   const alone = await onceway("layouts", "--url", `http://127.0.0.1:${idle.operatorPort}`);
   expect(alone.stdout).toContain("1: Sealed and empty: take it out of previous_shards.");
   const { code, stdout } = await onceway("layouts", ...both);
-  expect([code, stdout]).toEqual([0, expect.stringContaining(`1: ${urls[1]}/: 1 object still holds records.`)]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining(`1: ${urls[1]}/: 1 object still holds 1 record.`)]);
   expect(stdout).not.toContain("take it out");
 
   const dropped = await fileWith({ shards: 2 });
