@@ -70,6 +70,10 @@ function untruth(world: World, record: RecordHistory, exchange: Exchange, answer
       return record.arrivals.some((arrival) => mayBeUnkept(world, record, arrival))
         ? null
         : "response-not-kept, although nothing kept the gateway from storing the response";
+    case "request-invalid":
+      // Its body came too slowly, such as while the gateway was stopped.
+      if (answer.status !== 408) return `unexpected answer: ${answer.status} request-invalid`;
+      return own === undefined ? null : `408 request-invalid, although the origin got arrival ${own.seq}`;
     case "origin-unreachable":
       return own === undefined ? null : `origin-unreachable, although the origin got arrival ${own.seq}`;
     case "origin-dropped":

@@ -404,6 +404,11 @@ describe("the gateway's problems", () => {
     expectGood(story(...history, outage("lag", 40, 400)));
   });
 
+  it("finds a body that was called too slow although the origin was reached, and a request that was called invalid", () => {
+    expectBad(story(asked("q1", 0, 40, problem("request-invalid", 408)), lost), RULE);
+    expectBad(story(asked("q1", 0, 40, problem("request-invalid", 400))), RULE);
+  });
+
   it("finds origin-unreachable although the origin was reached", () => {
     expectBad(story(asked("q1", 0, 40, problem("origin-unreachable", 502)), lost), RULE);
   });
