@@ -141,7 +141,9 @@ export function triedOnce(_world: World, record: RecordHistory): readonly Violat
 export function cancelledStays(world: World, record: RecordHistory): readonly Violation[] {
   const cancels = answersOf(record).filter(({ look, answer }) => look.method === "DELETE" && answer.status === 204);
   return cancels.flatMap(({ look }) => {
-    const before = new Set(record.exchanges.filter(({ endAt }) => endAt < look.sentAt).map(({ id }) => id));
+    // The request of a client that left may still be on its way when the other is cancelled.
+    const answered = record.exchanges.filter(({ ending, endAt }) => ending.kind === "answer" && endAt < look.sentAt);
+    const before = new Set(answered.map(({ id }) => id));
     return record.arrivals.flatMap((arrival) => {
       const isLater = arrival.at > look.endAt && before.has(arrival.request);
       const isAtWork = arrival.at < look.sentAt && !isRefused(world, arrival) && busyUntil(world, arrival) > look.endAt;

@@ -220,8 +220,10 @@ function untrueReason(world: World, record: RecordHistory, message: Message, let
       return wasRefused ? null : "a message was given up, and no attempt was without effect";
     }
     case "outcome-unknown":
-      if (unknown === "retry") return 'a message is in doubt in a queue with unknown = "retry"';
       if (!mayBeInDoubt(world, record, at)) return "a message is in doubt, and no attempt of it can be";
+      // With "retry" and "verify" a message that is too old is not tried, and the origin not asked, for ever.
+      if (unknown !== "hold" && writtenAt - message.sentAt >= giveUpAfterMs) return null;
+      if (unknown === "retry") return 'a message is in doubt in a queue with unknown = "retry"';
       return untrueExpiry(world, record, writtenAt);
     case "key-reused": {
       const others = record.deliveries.some(({ print, sentAt }) => print !== message.print && sentAt <= at);
