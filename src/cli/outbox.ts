@@ -5,6 +5,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { EVENT_STATES } from "../core/outbox.ts";
 import { DESTINATION_NAME, LIST_LIMITS } from "../operator/request-schema.ts";
+import { restText } from "../operator/list-texts.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { inParts, reportStopped } from "./in-parts.ts";
@@ -106,7 +107,7 @@ function outboxText(destinations: OutboxPage["destinations"], events: readonly O
         `${pending}${atLeast.includes("pending") ? "+" : ""}`,
         `${dead}${atLeast.includes("dead") ? "+" : ""}`,
         oldest === null ? "" : fromNow(oldest, now),
-        printable([...new Set(resting.map(({ reason }) => reason))].join(", ")),
+        restOf(resting, now),
       ];
     }),
   ]);
@@ -124,6 +125,11 @@ function outboxText(destinations: OutboxPage["destinations"], events: readonly O
   ]);
   const eventLines = events.length === 0 ? ["no events"] : paintHead(look, listed);
   return [...(destinations.length === 0 ? [] : [...paintHead(look, summaries), ""]), ...eventLines].join("\n");
+}
+
+function restOf(resting: OutboxPage["destinations"][number]["resting"], now: number): string {
+  const rest = restText(resting);
+  return rest === null ? "" : printable(`${rest.lanes} ${fromNow(rest.until, now)}: ${rest.why}`);
 }
 
 async function change(action: Action, destination: string, options: ChangeOptions): Promise<void> {

@@ -1,10 +1,11 @@
 // The outbox: events that are committed with a result and relayed afterwards. This file says which events a result has, and what
-// follows a try to relay one. Callers take turns at a destination (lanes.ts). One that fails rests for the lanes whose events it did not
-// take, so that it costs one call per pause when it is down, and delays nobody else when it refuses one caller's events. An event that
-// fails has a pause of its own too, so that it keeps no other of its lane from its turn.
+// follows a try to relay one. Callers take turns at a destination (lanes.ts). A lane whose events are not taken rests, and no other waits
+// for it, whatever the destination answers to one caller's events. Only when calls for several lanes have had no answer at all does the
+// destination rest as a whole, so that one that is away costs one call per rest. An event that fails has a pause of its own too, so that
+// it keeps no other of its lane from its turn.
 
-import { type LaneHead, LANES } from "./lanes.ts";
-import { durationMs, type DurationMs, epochMs, type EpochMs, later, latest, recordId } from "./units.ts";
+import { type LaneHead, LANES, OWN_LANE } from "./lanes.ts";
+import { durationMs, type DurationMs, epochMs, type EpochMs, later, recordId } from "./units.ts";
 
 /** What an event of a route carries: the response, nothing of it, or what the origin itself says in `Onceway-Event`. */
 export const EVENT_DATA = ["response", "none", "origin"] as const;
@@ -53,10 +54,10 @@ export const NO_RECORD = recordId("");
 /** When an event is tried again after its first, second … failed try (Standard Webhooks: over days, ever less often). */
 const EVENT_PAUSES_MS: readonly number[] = [5, 30, 300, 1800, 7200, 18_000, 36_000].map((s) => 1000 * s);
 
-/** How long a destination rests after its first, second … failed try in a row. It is tried with the event that has failed least. */
-const DESTINATION_PAUSES_MS: readonly number[] = [5, 30, 300].map((s) => 1000 * s);
+/** How long a lane, or a destination, rests after its first, second … failed try in a row. */
+const REST_PAUSES_MS: readonly number[] = [5, 30, 300].map((s) => 1000 * s);
 
-/** The longest `Retry-After` that is honoured, and the pause of a destination that says it is gone. */
+/** The longest `Retry-After` that is honoured, and the pause after an answer that the destination is gone. */
 export const LONGEST_PAUSE_MS = durationMs(86_400_000);
 
 /** Why a try has failed, as far as it decides what follows. */
@@ -64,10 +65,10 @@ export interface Failure {
   /** When the destination wants to be asked again; `null`: it did not say. */
   readonly retryAfterMs: number | null;
   /**
-   * What failed: this event alone, which its destination refuses although it works; the destination; or the destination for good, as
-   * it says itself.
+   * What has failed: this event alone, which the destination refuses although it works; what this caller sends, because an answer says
+   * nothing about others; or the destination, which did not answer.
    */
-  readonly scope: "event" | "destination" | "gone";
+  readonly scope: "event" | "lane" | "destination";
 }
 
 /** How a try has ended. */
@@ -95,122 +96,107 @@ export function isOver(createdAt: EpochMs, giveUpAfterMs: DurationMs, now: Epoch
   return now >= createdAt + giveUpAfterMs;
 }
 
-/** A destination that has failed. */
+/** A lane, or a destination, whose last try has failed. */
 export interface Rest {
   readonly until: EpochMs;
   /** How often it has failed in a row. */
   readonly failures: number;
   readonly reason: string;
-  /** The lanes whose events it did not take: a bit for each. The others need not wait. */
-  readonly lanes: number;
 }
 
-/** All lanes: bits 0 to OWN_LANE. */
-const ALL_LANES = 2 ** (LANES + 1) - 1;
+/** Stands for all lanes of a destination: it rests as a whole. */
+export const EVERY_LANE = OWN_LANE + 1;
 
-/** After failures in so many lanes, with no event taken in between, it is the destination that has failed, and all lanes wait. */
+/** The rests of a destination's lanes, and of EVERY_LANE. One that has had its last event taken is not among them. */
+export type Rests = ReadonlyMap<number, Rest>;
+
+/** After calls for so many lanes had no answer, and no other call had one in between, the destination rests as a whole. */
 const LANES_IN_DOUBT = 3;
 
 /** What the relay knows of a destination. */
 export interface DestinationState {
-  /** `null`: it has not failed, or has worked since. */
-  readonly rest: Rest | null;
-  /** The lanes that have failed since it took an event: a bit for each. */
-  readonly failing: number;
+  readonly rests: Rests;
   /** The lane that had its turn last. */
   readonly lastLane: number;
 }
 
-/** Whether a lane waits for the destination's rest to end. */
-function waits(lane: number, { rest, failing }: DestinationState): boolean {
-  return rest !== null && (hasLane(rest.lanes, lane) || lanesIn(failing) >= LANES_IN_DOUBT);
-}
-
-function hasLane(lanes: number, lane: number): boolean {
-  return ((lanes >> lane) & 1) === 1;
-}
-
-function lanesIn(lanes: number): number {
-  return Array.from({ length: LANES + 1 }, (_, lane) => lane).filter((lane) => hasLane(lanes, lane)).length;
-}
-
 /** When a lane's first event can be tried. */
-export function triedFrom({ lane, at }: LaneHead, state: DestinationState): EpochMs {
-  const { rest } = state;
-  return epochMs(rest !== null && waits(lane, state) ? Math.max(at, rest.until) : at);
+export function triedFrom({ lane, at }: LaneHead, rests: Rests): EpochMs {
+  return epochMs(Math.max(at, rests.get(lane)?.until ?? 0, rests.get(EVERY_LANE)?.until ?? 0));
 }
 
 /** Whose event is tried next. */
 export interface Turn {
   readonly lane: number;
-  /** With the one event that has failed least, to find out whether the destination takes any. */
+  /** With the one event that has failed least, to find out whether any is taken. */
   readonly isProbe: boolean;
 }
 
-/**
- * The next lane in turn of those that can be tried now; if it is the destination that has failed, first one that has not failed. `null`:
- * none.
- */
-export function nextTurn(due: readonly LaneHead[], state: DestinationState, now: EpochMs): Turn | null {
-  const { rest, failing, lastLane } = state;
-  const isInDoubt = lanesIn(failing) >= LANES_IN_DOUBT;
-  const hasFailed = (lane: number): boolean => isInDoubt && rest !== null && hasLane(rest.lanes, lane);
+/** The next lane in turn of those that can be tried now; after a rest of the whole destination, the one that has failed least. `null`: none. */
+export function nextTurn(due: readonly LaneHead[], { rests, lastLane }: DestinationState, now: EpochMs): Turn | null {
+  const isInDoubt = rests.has(EVERY_LANE);
+  const failures = (lane: number): number => (isInDoubt ? (rests.get(lane)?.failures ?? 0) : 0);
   const distance = (lane: number): number => (lane - lastLane + LANES) % (LANES + 1);
   const [next] = due
-    .filter((head) => triedFrom(head, state) <= now)
+    .filter((head) => triedFrom(head, rests) <= now)
     .map(({ lane }) => lane)
-    .toSorted((one, other) => Number(hasFailed(one)) - Number(hasFailed(other)) || distance(one) - distance(other));
-  return next === undefined ? null : { lane: next, isProbe: waits(next, state) };
+    .toSorted((one, other) => failures(one) - failures(other) || distance(one) - distance(other));
+  return next === undefined ? null : { lane: next, isProbe: isInDoubt || rests.has(next) };
 }
 
 /**
- * Whether it is this event that its destination does not take, and not the destination that fails: it says so, or the event has failed
- * before and another of its lane was taken just now.
+ * Whether a failure is charged to the event alone: the destination says so, or the event has failed before and another of its lane was
+ * taken since (`hasLaneFailed`: none was).
  */
-export function isOwnFailure(
-  { tries, lane }: { readonly tries: number; readonly lane: number },
-  { scope }: Failure,
-  { rest, failing }: Pick<DestinationState, "rest" | "failing">,
-): boolean {
-  if (scope !== "destination") return scope === "event";
-  return tries > 0 && !hasLane(failing, lane) && !hasLane(rest?.lanes ?? 0, lane);
+export function isOwnFailure(tries: number, { scope }: Failure, hasLaneFailed: boolean): boolean {
+  return scope === "event" || (tries > 0 && !hasLaneFailed);
 }
 
-/** The rest of a destination that has not taken an event of this lane. */
+/** Whether the destination itself is away. `unanswered`: the lanes whose calls had no answer since any had one. */
+export function isAway(unanswered: ReadonlySet<number>, rests: Rests): boolean {
+  return rests.has(EVERY_LANE) || unanswered.size >= LANES_IN_DOUBT;
+}
+
+/** The rest that follows a failure; `before`: that of the failure before. */
 export function restAfter(
-  { rest }: Pick<DestinationState, "rest">,
-  lane: number,
+  before: Rest | null,
   failure: Failure & { readonly reason: string },
   jitter: number,
   now: EpochMs,
 ): Rest {
-  const { reason, scope, retryAfterMs } = failure;
-  const lanes = scope === "gone" ? ALL_LANES : withLane(rest?.lanes ?? 0, lane);
-  // Another lane has failed while the destination rests: it waits for the same end.
-  if (rest !== null && now < rest.until) {
-    const asked = scope === "gone" ? LONGEST_PAUSE_MS : Math.min(retryAfterMs ?? 0, LONGEST_PAUSE_MS);
-    return { ...rest, until: latest(rest.until, later(now, durationMs(asked))), reason, lanes };
-  }
-  const failures = (rest?.failures ?? 0) + 1;
-  return { until: later(now, restMs(failures, failure, jitter)), failures, reason, lanes };
+  const failures = (before?.failures ?? 0) + 1;
+  return { until: later(now, restMs(failures, failure, jitter)), failures, reason: failure.reason };
 }
 
-/**
- * What is left of a rest when an event of this lane has been taken: nothing, if the destination rested for it. Otherwise the lanes go on
- * waiting that failed.
- */
-export function restAfterSuccess(rest: Rest | null, lane: number): Rest | null {
-  return rest === null || hasLane(rest.lanes, lane) ? null : rest;
-}
-
-/** These lanes and another. */
-export function withLane(lanes: number, lane: number): number {
-  return lanes | (1 << lane);
-}
-
-/** How long a destination rests after `failures` failed tries in a row, if it is the destination that failed. */
+/** How long a rest takes after `failures` failed tries in a row. */
 export function restMs(failures: number, failure: Failure, jitter: number): DurationMs {
-  return failure.scope === "gone" ? LONGEST_PAUSE_MS : pauseMs(DESTINATION_PAUSES_MS, failures, failure, jitter);
+  return pauseMs(REST_PAUSES_MS, failures, failure, jitter);
+}
+
+/** What waits at a destination because it rests. */
+export interface Resting {
+  /** How many of the lanes: all, if the destination rests as a whole. */
+  readonly lanes: number;
+  /** When the last of them is tried again. */
+  readonly until: EpochMs;
+  /** How often the one has failed in a row that has failed most. */
+  readonly failures: number;
+  /** Why that one has failed last. */
+  readonly reason: string;
+}
+
+/** How many lanes a destination has: those of callers, and that of alerts. */
+export const ALL_LANES = LANES + 1;
+
+/** `null`: nothing rests now. */
+export function restingAt(rests: Rests, now: EpochMs): Resting | null {
+  const resting = [...rests].filter(([, { until }]) => now < until);
+  const [worst] = resting.map(([, rest]) => rest).toSorted((one, other) => other.failures - one.failures);
+  if (worst === undefined) return null;
+  const whole = resting.find(([lane]) => lane === EVERY_LANE)?.[1];
+  const { failures, reason } = whole ?? worst;
+  const until = epochMs(Math.max(...resting.map(([, rest]) => rest.until)));
+  return { lanes: whole !== undefined ? ALL_LANES : resting.length, until, failures, reason };
 }
 
 function pauseMs(pauses: readonly number[], tries: number, { retryAfterMs }: Failure, jitter: number): DurationMs {

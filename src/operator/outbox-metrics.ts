@@ -1,6 +1,7 @@
 // The metrics of the outbox: what became of events, counted by destination, and what is left of them. `increase()` misses the first
 // value of a new series, so every configured destination has all its series from the first scrape on.
 
+import { ALL_LANES } from "../core/outbox.ts";
 import type { DestinationCounts } from "../shard/store/outbox-list.ts";
 import { countsOf, outboxRoute, type RouteNumbers } from "../traffic/route-counters.ts";
 import { type Family, sample } from "./exposition.ts";
@@ -62,6 +63,17 @@ export function heldEvents(
         const ages = of(destination).map(({ oldestPending }) => now - (oldestPending ?? now));
         return sample({ destination }, Math.max(0, ...ages) / 1000);
       }),
+    },
+    {
+      name: "onceway_outbox_resting_lanes",
+      type: "gauge",
+      help: `Lanes that rest because their events were not taken; ${ALL_LANES} for each shard in which the destination itself does not answer.`,
+      samples: names.map((destination) =>
+        sample(
+          { destination },
+          of(destination).reduce((sum, { resting }) => sum + (resting?.lanes ?? 0), 0),
+        ),
+      ),
     },
   ];
 }

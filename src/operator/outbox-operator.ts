@@ -3,7 +3,7 @@
 
 import { describeDestination } from "../config/read-destinations.ts";
 import type { Destination } from "../config/resolved.ts";
-import { EVENT_STATES, type EventState, NO_RECORD } from "../core/outbox.ts";
+import { ALL_LANES, EVENT_STATES, type EventState, NO_RECORD } from "../core/outbox.ts";
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import { shardStub } from "../shard/call-shard.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
@@ -188,10 +188,8 @@ function summaryOf(destination: string, target: string | null, held: readonly He
     atLeast: EVENT_STATES.filter((state) => held.some(({ counts }) => counts.atLeast.includes(state))),
     oldestPendingAt: oldest("oldestPending"),
     oldestDeadAt: oldest("oldestDeath"),
-    resting: held.flatMap(({ place, counts: { rest } }) =>
-      rest === null
-        ? []
-        : [{ shard: shardTitle(place), until: isoTime(rest.until), failures: rest.failures, reason: rest.reason }],
+    resting: held.flatMap(({ place, counts: { resting } }) =>
+      resting === null ? [] : [{ ...resting, shard: shardTitle(place), of: ALL_LANES, until: isoTime(resting.until) }],
     ),
   };
 }

@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import { EVENT_STATES } from "../core/outbox.ts";
+import { ALL_LANES, EVENT_STATES } from "../core/outbox.ts";
 import { outboxChangeEntries, reasonSchema } from "./request-schema.ts";
 import { A_TIME, about, AN_ID, count, recordId, time, unreachable, words, type Written } from "./schema-members.ts";
 
@@ -23,16 +23,22 @@ export const outboxEventSchema = v.object({
   state,
   tries: about(count, "How often it was tried without success.", 3),
   publishedAt: about(time, "When it was published, or sent again by an operator.", A_TIME),
-  nextTryAt: about(v.nullable(time), "When it is due, if its destination does not rest; null when it is dead.", null),
+  nextTryAt: about(v.nullable(time), "When it is due, if its lane does not rest; null when it is dead.", null),
   diedAt: about(v.nullable(time), "When it was given up; null while it is tried.", A_TIME),
   reason: about(v.nullable(v.string()), "Why the last try failed; null before that.", "status 500"),
 });
 
 const restSchema = v.object({
   shard: about(v.string(), "The shard in which it rests.", "shard-3-of-64"),
-  until: about(time, "Until when. Then it is tried with one event.", A_TIME),
-  failures: about(count, "How often it has failed there in a row.", 3),
-  reason: about(v.string(), "Why it failed.", "status 500"),
+  lanes: about(
+    count,
+    "How many of the lanes rest, because their last events were not taken: all, if the destination itself did not answer. Events of the others are sent.",
+    3,
+  ),
+  of: about(count, "How many lanes there are: sixteen in which callers take turns, and one for alerts.", ALL_LANES),
+  until: about(time, "When the last of them is tried again, with one event.", A_TIME),
+  failures: about(count, "How often in a row the lane has failed that has failed most, or the destination itself.", 3),
+  reason: about(v.string(), "Why it failed last.", "status 500"),
 });
 
 export const outboxDestinationSchema = v.object({
@@ -55,7 +61,7 @@ export const outboxDestinationSchema = v.object({
     null,
   ),
   oldestDeadAt: about(v.nullable(time), "When the one died that has been dead for longest; null without any.", A_TIME),
-  resting: about(v.array(restSchema), "The shards in which it has failed and has taken nothing since."),
+  resting: about(v.array(restSchema), "The shards in which lanes of it rest now."),
 });
 
 export const outboxPageSchema = v.object({

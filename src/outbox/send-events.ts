@@ -5,7 +5,7 @@
 import { Webhook } from "standardwebhooks";
 
 import type { Destination } from "../config/resolved.ts";
-import type { Failure, Sent } from "../core/outbox.ts";
+import { type Failure, LONGEST_PAUSE_MS, type Sent } from "../core/outbox.ts";
 import { retryAfterIn } from "../http/headers.ts";
 
 /** What is sent of an event. */
@@ -80,7 +80,11 @@ async function sendBatch(
   const bodyOf = (event: string): unknown => (contentType === "json" ? JSON.parse(event) : event);
   const sending = queue.sendBatch(events.map(({ event }) => ({ body: bodyOf(event), contentType })));
   return inTime(
-    sending.then(() => ACCEPTED),
+    // What it refuses may be this batch: its answer says nothing about others.
+    sending.then(
+      () => ACCEPTED,
+      (error: unknown) => failed(String(error), { scope: "lane" }),
+    ),
     ANSWER_MS,
   );
 }
@@ -127,13 +131,9 @@ async function post(url: string, { id, event }: OutgoingEvent, signatures: strin
   const { status, headers } = response;
   if (status >= 200 && status < 300) return ACCEPTED;
   const retryAfterMs = retryAfterIn(headers.get("retry-after"), now.getTime());
-  return failed(`status ${status}`, { retryAfterMs, scope: scopeOf(status) });
+  if (status === 410) return failed("status 410", { retryAfterMs: LONGEST_PAUSE_MS, scope: "lane" });
+  return failed(`status ${status}`, { retryAfterMs, scope: ABOUT_EVENT.has(status) ? "event" : "lane" });
 }
 
 /** What a receiver says about an event, and not about itself. A gateway in front of it answers 409 while its record is in flight. */
 const ABOUT_EVENT: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
-
-function scopeOf(status: number): Failure["scope"] {
-  if (status === 410) return "gone";
-  return ABOUT_EVENT.has(status) ? "event" : "destination";
-}

@@ -1,5 +1,5 @@
 // The operators' calls to a shard about its events. They carry only ids, enums and numbers, so they come through itty-durable's stub.
-// What an operator changes is tried at once, so the rest of the destination ends with it.
+// What an operator changes is tried at once, so all rests of the destination end with it.
 
 import { epochMs } from "../core/units.ts";
 import type { Outbox } from "./outbox.ts";
@@ -12,7 +12,7 @@ import {
   type OutboxList,
   type SeenEvent,
 } from "./store/outbox-list.ts";
-import type { OutboxRows } from "./store/outbox.ts";
+import type { RestRows } from "./store/rests.ts";
 
 export interface OutboxPage {
   readonly events: readonly SeenEvent[];
@@ -28,12 +28,12 @@ export interface EventsChanged {
 
 export class OutboxCalls {
   readonly #list: OutboxList;
-  readonly #rows: Pick<OutboxRows, "endRest">;
+  readonly #rests: Pick<RestRows, "endAll">;
   readonly #relay: Pick<Outbox, "continue">;
 
   constructor({ events, outbox }: Pick<Ledger, "events" | "outbox">, relay: Pick<Outbox, "continue">) {
     this.#list = events;
-    this.#rows = outbox;
+    this.#rests = outbox.rests;
     this.#relay = relay;
   }
 
@@ -43,13 +43,13 @@ export class OutboxCalls {
   }
 
   counts(): readonly DestinationCounts[] {
-    return this.#list.counts();
+    return this.#list.counts(epochMs(Date.now()));
   }
 
   change(change: EventChange): EventsChanged {
     const events = this.#list.change(change, epochMs(Date.now()));
     if (change.action === "resend") {
-      this.#rows.endRest(change.destination);
+      this.#rests.endAll(change.destination);
       this.#relay.continue();
     }
     return { events, more: change.event === null && events === EVENTS_AT_ONCE };

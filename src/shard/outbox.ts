@@ -2,19 +2,18 @@
 // call at a time each and a few in all, so that none delays another, and connections are left to the exchanges. core/outbox.ts
 // decides whose event is next, and what follows a failure.
 
-import { type LaneHead, LANES } from "../core/lanes.ts";
+import type { LaneHead } from "../core/lanes.ts";
 import {
   afterFailure,
-  type DestinationState,
+  EVERY_LANE,
   type EventFate,
+  isAway,
   isOwnFailure,
   type NewEvent,
   nextTurn,
   restAfter,
-  restAfterSuccess,
   type Sent,
   triedFrom,
-  withLane,
 } from "../core/outbox.ts";
 import type { IdempotencyRecord } from "../core/record.ts";
 import {
@@ -31,11 +30,13 @@ import {
 } from "../core/units.ts";
 import type { Alarm } from "./alarm.ts";
 import type { Alerts } from "./alerts.ts";
+import { DestinationMemory } from "./destination-memory.ts";
 import { PAUSE_MS, takeNextTurn } from "./next-turn.ts";
 import { type EventBodies, factsOf, type Told } from "./result-facts.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { eventsOf } from "../outbox/cloud-event.ts";
-import { DEAD, type LaneEvents, type OutboxRows, type StoredEvent } from "./store/outbox.ts";
+import type { LaneEvents, OutboxRows, StoredEvent } from "./store/outbox.ts";
+import { DEAD } from "./store/schema.ts";
 
 /** How many destinations are called at a time: fewer than the six connections that a shard has. */
 const MAX_AT_ONCE = 2;
@@ -71,16 +72,6 @@ export interface OutboxPorts {
   readonly alerts: Pick<Alerts, "diedEvents">;
 }
 
-/** What is remembered of a destination as long as this instance lives. */
-interface Memory extends Pick<DestinationState, "failing" | "lastLane"> {
-  /** The most events of its next batch; `null`: as many as it takes. */
-  readonly most: number | null;
-  /** How many events whose time was over have failed in a row. */
-  readonly over: number;
-}
-
-const NO_MEMORY: Memory = { failing: 0, lastLane: LANES, most: null, over: 0 };
-
 export class Outbox {
   readonly #ports: OutboxPorts;
   /** The destinations that are being called. */
@@ -88,7 +79,7 @@ export class Outbox {
   /** The destination that had its turn last. */
   #last = "";
   /** What is remembered of destinations, for their turns. */
-  readonly #memories = new Map<string, Memory>();
+  readonly #memories = new Map<string, DestinationMemory>();
   #pausedUntil = epochMs(0);
 
   constructor(ports: OutboxPorts) {
@@ -141,8 +132,8 @@ export class Outbox {
     const deaths = lanes.flatMap(({ death }) => death ?? []);
     const { keepDeadMs } = this.#ports.destination(destination);
     const erasure = deaths.length === 0 ? null : later(epochMs(Math.min(...deaths)), keepDeadMs);
-    const state = this.#stateOf(destination);
-    const due = headsOf(lanes).map((head) => triedFrom(head, state));
+    const rests = outbox.rests.of(destination);
+    const due = headsOf(lanes).map((head) => triedFrom(head, rests));
     if (due.length === 0) return erasure;
     // What is being relayed, or waits for its turn, continues when a call ends.
     const isBusy = this.#running.has(destination) || this.#running.size >= MAX_AT_ONCE;
@@ -152,16 +143,10 @@ export class Outbox {
     return erasure === null ? at : earliest(at, erasure);
   }
 
-  #memoryOf(destination: string): Memory {
-    return this.#memories.get(destination) ?? NO_MEMORY;
-  }
-
-  #remember(destination: string, changed: Partial<Memory>): void {
-    this.#memories.set(destination, { ...this.#memoryOf(destination), ...changed });
-  }
-
-  #stateOf(destination: string): DestinationState {
-    return { ...this.#memoryOf(destination), rest: this.#ports.ledger.outbox.resting.get(destination) ?? null };
+  #memoryOf(destination: string): DestinationMemory {
+    const memory = this.#memories.get(destination) ?? new DestinationMemory();
+    this.#memories.set(destination, memory);
+    return memory;
   }
 
   /** The destinations after the last one, and then the others. */
@@ -174,19 +159,21 @@ export class Outbox {
     const { outbox } = this.#ports.ledger;
     if (this.#running.size >= MAX_AT_ONCE || this.#running.has(destination)) return;
     if (lasts(this.#pausedUntil, PAUSE_MS, now)) return;
-    const turn = nextTurn(headsOf(outbox.lanes(destination)), this.#stateOf(destination), now);
+    const memory = this.#memoryOf(destination);
+    const state = { rests: outbox.rests.of(destination), lastLane: memory.lastLane };
+    const turn = nextTurn(headsOf(outbox.lanes(destination)), state, now);
     if (turn === null) return;
     const { lane, isProbe } = turn;
     const target = this.#ports.destination(destination);
     const { events: most, bytes } = target.batch;
     const events = isProbe
       ? outbox.leastTried(destination, lane, now)
-      : outbox.due(destination, lane, now, { events: this.#memoryOf(destination).most ?? most, bytes });
+      : outbox.due(destination, lane, now, { events: memory.mostOf(lane, most), bytes });
     const [first] = events;
     if (first === undefined) return;
     this.#running.add(destination);
     this.#last = destination;
-    this.#remember(destination, { lastLane: lane });
+    memory.lastLane = lane;
     this.#ports.waitUntil(this.#relay(destination, target, [first, ...events.slice(1)]));
   }
 
@@ -194,8 +181,7 @@ export class Outbox {
     try {
       const sent = await target.send(events, new Date());
       if (sent.kind === "accepted") this.#accepted(destination, target, events);
-      else if (events.length > 1 && sent.scope === "destination")
-        this.#failedTogether(destination, events, sent.reason);
+      else if (events.length > 1) this.#failedTogether(destination, events, sent.reason);
       else this.#failed(destination, target, events[0], sent);
     } catch (error) {
       // Whatever was taken stays in the store, and is sent again with the same id.
@@ -208,24 +194,31 @@ export class Outbox {
   }
 
   #accepted(destination: string, target: Target, events: readonly [StoredEvent, ...StoredEvent[]]): void {
+    const [{ lane }] = events;
     this.#ports.ledger.outbox.delete(events);
-    this.#works(destination, events[0]);
-    const { most } = this.#memoryOf(destination);
-    if (most !== null) this.#remember(destination, { most: 2 * most < target.batch.events ? 2 * most : null });
+    this.#works(destination, lane);
+    this.#memoryOf(destination).grow(lane, target.batch.events);
     this.#count(destination, "relayed", events.length);
   }
 
-  /** It has taken an event, or refused this one alone. */
-  #works(destination: string, { lane }: StoredEvent): void {
-    const { outbox } = this.#ports.ledger;
-    const rest = outbox.resting.get(destination) ?? null;
-    if (rest !== null && restAfterSuccess(rest, lane) === null) outbox.endRest(destination);
-    this.#remember(destination, { failing: 0, over: 0 });
+  /** It has taken an event of this lane, or refused this one alone. */
+  #works(destination: string, lane: number): void {
+    this.#ports.ledger.outbox.rests.end(destination, lane);
+    this.#memoryOf(destination).works(lane);
+    this.#answers(destination);
+  }
+
+  /** Whatever it has answered, it is not away. */
+  #answers(destination: string): void {
+    this.#ports.ledger.outbox.rests.end(destination, EVERY_LANE);
+    this.#memoryOf(destination).answers();
   }
 
   /** One of them may be what the destination does not take: they are tried again alone, then more and more together. */
-  #failedTogether(destination: string, events: readonly StoredEvent[], reason: string): void {
-    this.#remember(destination, { most: 1 });
+  #failedTogether(destination: string, events: readonly [StoredEvent, ...StoredEvent[]], reason: string): void {
+    const [{ lane }] = events;
+    this.#ports.ledger.outbox.noteTries(events, reason);
+    this.#memoryOf(destination).failsTogether(lane);
     this.#count(destination, "failed", 1);
     console.warn({ message: "events were not taken together", destination, events: events.length, reason });
   }
@@ -236,21 +229,22 @@ export class Outbox {
     const now = epochMs(Date.now());
     const tries = event.tries + 1;
     const next = afterFailure({ tries, createdAt: event.since }, target.giveUpAfterMs, sent, Math.random(), now);
-    const state = this.#stateOf(destination);
-    const isOwn = isOwnFailure(event, sent, state);
-    if (sent.scope === "event") this.#works(destination, event);
+    const rests = outbox.rests.of(destination);
+    const memory = this.#memoryOf(destination);
+    const isOwn = isOwnFailure(event.tries, sent, rests.has(lane) || memory.hasFailed(lane));
+    if (sent.scope === "event") this.#works(destination, lane);
     else {
-      if (!isOwn) {
-        const rest = restAfter(state, lane, sent, Math.random(), now);
-        // The next one whose time is over is tried at once.
-        const { over } = this.#memoryOf(destination);
-        const isResting = state.rest !== null && now < state.rest.until;
-        const isOver = next.kind === "dead" && sent.scope !== "gone" && sent.retryAfterMs === null;
-        const goesOn = isOver && !isResting && over < AT_ONCE;
-        outbox.rest(destination, goesOn ? { ...rest, until: now } : rest);
-        this.#remember(destination, { over: goesOn ? over + 1 : 0 });
+      const isAnswered = sent.scope === "lane";
+      if (isAnswered) this.#answers(destination);
+      memory.fails(lane, isAnswered);
+      // The next one whose time is over is tried at once.
+      const goesOn = next.kind === "dead" && sent.retryAfterMs === null && memory.over < AT_ONCE;
+      memory.over = goesOn ? memory.over + 1 : 0;
+      const rested: readonly number[] = isAway(memory.unanswered, rests) ? [lane, EVERY_LANE] : isOwn ? [] : [lane];
+      for (const one of rested) {
+        const rest = restAfter(rests.get(one) ?? null, sent, Math.random(), now);
+        outbox.rests.put(destination, one, goesOn ? { ...rest, until: now } : rest);
       }
-      this.#remember(destination, { failing: withLane(state.failing, lane) });
     }
     const changed = { tries, last: sent.reason };
     outbox.move(event, next.kind === "dead" ? DEAD + now : next.due, changed);
@@ -264,13 +258,12 @@ export class Outbox {
       this.#count(destination, "dead", dead);
       this.#ports.alerts.diedEvents(event, dead, sent.reason, now);
     }
-    const failures = outbox.resting.get(destination)?.failures ?? 0;
     console.warn({
       message: "an event was not taken",
       destination,
       event: event.id,
       reason: sent.reason,
-      failures,
+      failures: outbox.rests.of(destination).get(lane)?.failures ?? 0,
       dead,
     });
   }

@@ -5,9 +5,10 @@ import type { Hono } from "hono";
 import { EVENT_STATES } from "../../core/outbox.ts";
 import { parseEventsChange, parseEventsQuery } from "../outbox-api.ts";
 import type { EventFilter } from "../outbox-operator.ts";
-import type { OutboxChangedView, OutboxEventView, OutboxPageView } from "../outbox-schema.ts";
+import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "../outbox-schema.ts";
 import type { Actor } from "../access/auth.ts";
 import type { Operator } from "../operator.ts";
+import { restText } from "../list-texts.ts";
 import { adminForm } from "./change.tsx";
 import type { Signed } from "./guard.ts";
 import { Copyable } from "./copyable.tsx";
@@ -142,12 +143,22 @@ function Destinations({ view, page: { destinations } }: Pick<EventsProps, "view"
               count("pending"),
               count("dead"),
               oldest === null ? "–" : <Time at={Date.parse(oldest)} now={now} />,
-              resting.length === 0 ? "–" : [...new Set(resting.map((rest) => rest.reason))].join(", "),
+              <Rests resting={resting} now={now} />,
             ];
           })}
         />
       )}
     </section>
+  );
+}
+
+function Rests({ resting, now }: Pick<OutboxDestinationView, "resting"> & { readonly now: number }) {
+  const rest = restText(resting);
+  if (rest === null) return <>–</>;
+  return (
+    <>
+      {rest.lanes}, tried again <Time at={Date.parse(rest.until)} now={now} rel="due" />: {rest.why}
+    </>
   );
 }
 

@@ -1,10 +1,10 @@
 // The events of one shard for operators: listed page by page, counted by destination, sent again and dropped. Every statement goes by
 // the key of the outbox, within one destination, and reads or changes a bounded number of rows.
 
-import { EVENT_STATES, type EventState, LONGEST_PAUSE_MS, type Rest } from "../../core/outbox.ts";
+import { EVENT_STATES, type EventState, LONGEST_PAUSE_MS, type Resting, restingAt } from "../../core/outbox.ts";
 import { dueAt, type EpochMs, epochMs, later } from "../../core/units.ts";
-import { DEAD, type EventPlace, type OutboxRows } from "./outbox.ts";
-import type { Sql } from "./schema.ts";
+import type { EventPlace, OutboxRows } from "./outbox.ts";
+import { DEAD, type Sql } from "./schema.ts";
 
 /** Only ids, enums and numbers, because it travels as JSON in a header (see itty.ts). */
 export interface EventQuery {
@@ -43,7 +43,8 @@ export interface DestinationCounts {
   /** Of those counted: since when the oldest waits; `null` without any. */
   readonly oldestPending: EpochMs | null;
   readonly oldestDeath: EpochMs | null;
-  readonly rest: Rest | null;
+  /** `null`: nothing rests. */
+  readonly resting: Resting | null;
 }
 
 /** What an operator does to events of a destination. */
@@ -74,16 +75,18 @@ export class OutboxList {
   }
 
   /**
-   * Events, and rests of destinations, that are further away than any pause were put there by a clock that was ahead, and are due now: at
+   * Events, and rests, that are further away than any pause were put there by a clock that was ahead, and are due now: at
    * most so many events of a lane. Returns how many.
    */
   bringBack(now: EpochMs, most: number): number {
     let broughtBack = 0;
-    for (const [destination, rest] of this.#outbox.resting) {
-      const until = dueAt(rest.until, LONGEST_PAUSE_MS, now);
-      if (until === rest.until) continue;
-      this.#outbox.rest(destination, { ...rest, until });
-      broughtBack += 1;
+    for (const destination of this.#outbox.rests.destinations) {
+      for (const [lane, rest] of this.#outbox.rests.of(destination)) {
+        const until = dueAt(rest.until, LONGEST_PAUSE_MS, now);
+        if (until === rest.until) continue;
+        this.#outbox.rests.put(destination, lane, { ...rest, until });
+        broughtBack += 1;
+      }
     }
     for (const destination of this.#outbox.destinations()) {
       for (const { lane } of this.#outbox.lanes(destination)) {
@@ -159,7 +162,7 @@ export class OutboxList {
   }
 
   /** Of each destination that has events. */
-  counts(): readonly DestinationCounts[] {
+  counts(now: EpochMs): readonly DestinationCounts[] {
     return this.#outbox.destinations().map((destination) => {
       const deaths = this.#outbox.lanes(destination).flatMap(({ death }) => death ?? []);
       const pending = this.#count(destination, "pending");
@@ -171,7 +174,7 @@ export class OutboxList {
         atLeast: EVENT_STATES.filter((state) => (state === "dead" ? dead : pending).n === MAX_EVENTS_COUNTED),
         oldestPending: pending.oldest === null ? null : epochMs(pending.oldest),
         oldestDeath: deaths.length === 0 ? null : epochMs(Math.min(...deaths)),
-        rest: this.#outbox.resting.get(destination) ?? null,
+        resting: restingAt(this.#outbox.rests.of(destination), now),
       };
     });
   }

@@ -1,13 +1,11 @@
 // The events that are still to be relayed. They are inserted in the transaction that writes their record's result, and deleted once
 // their destination has taken them, or an operator drops them. An object without events has no table for them.
 
-import type { NewEvent, Rest } from "../../core/outbox.ts";
+import type { NewEvent } from "../../core/outbox.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
-import { makeOutboxTables, type Sql } from "./schema.ts";
-import { readOrReport, readTime, readWhole, UnreadableError } from "./unreadable.ts";
-
-/** Dead events are due at this plus the time of their death, so that they lie behind the others, oldest first. No clock comes so far. */
-export const DEAD = 2 ** 52;
+import { RestRows } from "./rests.ts";
+import { DEAD, makeOutboxTables, type Sql } from "./schema.ts";
+import { readOrReport, readWhole, UnreadableError } from "./unreadable.ts";
 
 /** Where an event lies. Another may lie there later, so the event is named too. */
 export interface EventPlace {
@@ -71,13 +69,13 @@ export class OutboxRows {
   readonly #sql: Sql;
   readonly #transaction: (run: () => void) => void;
   #exists: boolean;
-  /** `null` until the first read. */
-  #resting: Map<string, Rest> | null = null;
+  readonly rests: RestRows;
 
   constructor(sql: Sql, transaction: (run: () => void) => void, exists: boolean) {
     this.#sql = sql;
     this.#transaction = transaction;
     this.#exists = exists;
+    this.rests = new RestRows(sql, () => this.#exists);
   }
 
   /** Whether the object may have events. */
@@ -140,8 +138,8 @@ export class OutboxRows {
   }
 
   /**
-   * The first events of a lane that are due, at most so many, and no more bytes of them unless the first has more. One that has failed
-   * before is given alone, because it may be what made others fail that were sent with it.
+   * The first events of a lane that are due, at most so many, and no more bytes of them unless the first has more. One that was put off
+   * has failed alone, and is given alone: others must not fail with it.
    */
   due(
     destination: string,
@@ -169,9 +167,10 @@ export class OutboxRows {
       }
       // UTF-8 has at most three bytes for a UTF-16 code unit.
       bytes += 3 * event.event.length;
-      if (taken.length > 0 && (bytes > most.bytes || event.tries > 0)) break;
+      const wasPutOff = event.due > event.since;
+      if (taken.length > 0 && (bytes > most.bytes || wasPutOff)) break;
       taken.push(event);
-      if (event.tries > 0) break;
+      if (wasPutOff) break;
     }
     // They stay for an operator, and keep no other event from its turn.
     for (const row of unreadable) this.move(row, DEAD + now, { last: "the stored event cannot be read" });
@@ -257,57 +256,21 @@ export class OutboxRows {
     );
   }
 
-  /** The destinations that have failed, also those whose rest is over, until they take an event. */
-  get resting(): ReadonlyMap<string, Rest> {
-    return this.#knownRests();
-  }
-
-  rest(destination: string, rest: Rest): void {
-    const { until, failures, reason, lanes } = rest;
-    this.#sql.exec(
-      "INSERT OR REPLACE INTO resting VALUES (?, ?, ?, ?, ?)",
-      destination,
-      until,
-      failures,
-      reason,
-      lanes,
-    );
-    this.#knownRests().set(destination, rest);
-  }
-
-  /** The destination works, or an operator wants it to be tried now. */
-  endRest(destination: string): void {
-    if (!this.#knownRests().has(destination)) return;
-    this.#sql.exec("DELETE FROM resting WHERE destination = ?", destination);
-    this.#knownRests().delete(destination);
-  }
-
-  #knownRests(): Map<string, Rest> {
-    this.#resting ??= this.#exists ? this.#readRests() : new Map<string, Rest>();
-    return this.#resting;
-  }
-
-  #readRests(): Map<string, Rest> {
-    const rows = this.#sql
-      .exec<{ destination: string; until: number; failures: number; reason: string; lanes: number }>(
-        "SELECT destination, until, failures, reason, lanes FROM resting",
-      )
-      .toArray();
-    return new Map(
-      rows.flatMap(({ destination, until, failures, reason, lanes }) => {
-        // A rest that cannot be read is over: one call finds out whether the destination works.
-        const rest = readOrReport(
-          () => ({
-            until: readTime(until, "a rest"),
-            failures: readWhole(failures, "a rest"),
-            reason,
-            lanes: readWhole(lanes, "a rest"),
-          }),
-          { destination },
+  /** Each of these was sent once more, in vain, and stays where it is. */
+  noteTries(places: readonly EventPlace[], reason: string): void {
+    this.#transaction(() => {
+      for (const { destination, lane, due, seq, id } of places) {
+        this.#sql.exec(
+          `UPDATE outbox SET tries = tries + 1, last = ?6 WHERE ${AT_PLACE}`,
+          destination,
+          lane,
+          due,
+          seq,
+          id,
+          reason,
         );
-        return rest === null ? [] : [[destination, rest]];
-      }),
-    );
+      }
+    });
   }
 }
 

@@ -2,6 +2,9 @@
 // the last step taken. Steps only add (nullable columns, tables, indexes), so that after a roll-back older code still runs on a
 // database that later code has migrated.
 
+import { OWN_LANE } from "../../core/lanes.ts";
+import { EVERY_LANE } from "../../core/outbox.ts";
+
 /** The part of an object's database that the ledger uses. */
 export type Sql = Pick<SqlStorage, "exec">;
 
@@ -133,15 +136,39 @@ export function makeReachTable(sql: Sql): void {
   sql.exec(REACH_TABLE);
 }
 
-/** Made with the first event of an object (outbox.ts). */
+/** Dead events are due at this plus the time of their death, so that they lie behind the others, oldest first. No clock comes so far. */
+export const DEAD = 2 ** 52;
+
+/** Made with the first event of an object (outbox.ts). Their times decide what is sent, so no writer can leave another value there. */
 const OUTBOX_TABLES: Step = [
   // The events that are still to be relayed, by destination and lane (core/lanes.ts), the one that is due first in front; `seq` tells
   // apart what is due at the same time. `since` is when it was published, or sent again by an operator. Dead ones lie behind all others of
   // their lane: see DEAD. `key` is that of its record, as the record's own column has it (label.ts), so that a caller's events can be erased
   // when their records are gone.
-  `CREATE TABLE IF NOT EXISTS outbox (destination TEXT NOT NULL, lane INTEGER NOT NULL, due INTEGER NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, key TEXT NOT NULL, tries INTEGER NOT NULL, since INTEGER NOT NULL, last TEXT, event TEXT NOT NULL, PRIMARY KEY (destination, lane, due, seq)) WITHOUT ROWID`,
-  // Destinations that have failed, until when they rest, how often they have failed in a row, and for which lanes (one bit for each).
-  `CREATE TABLE IF NOT EXISTS resting (destination TEXT PRIMARY KEY, until INTEGER NOT NULL, failures INTEGER NOT NULL, reason TEXT NOT NULL, lanes INTEGER NOT NULL) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS outbox (
+    destination TEXT NOT NULL,
+    lane INTEGER NOT NULL CHECK (lane BETWEEN 0 AND ${OWN_LANE}),
+    due INTEGER NOT NULL CHECK (due >= 0 AND due < 2 * ${DEAD}),
+    seq INTEGER NOT NULL CHECK (seq > 0),
+    id TEXT NOT NULL,
+    record TEXT NOT NULL,
+    key TEXT NOT NULL,
+    tries INTEGER NOT NULL CHECK (tries >= 0),
+    since INTEGER NOT NULL CHECK (since >= 0),
+    last TEXT,
+    event TEXT NOT NULL,
+    PRIMARY KEY (destination, lane, due, seq)
+  ) STRICT, WITHOUT ROWID`,
+  // The lanes of destinations whose last event was not taken: until when each rests, and how often it has failed in a row. The lane
+  // EVERY_LANE is the destination itself, which did not answer. A lane whose events are taken has no row.
+  `CREATE TABLE IF NOT EXISTS resting (
+    destination TEXT NOT NULL,
+    lane INTEGER NOT NULL CHECK (lane BETWEEN 0 AND ${EVERY_LANE}),
+    until INTEGER NOT NULL CHECK (until >= 0),
+    failures INTEGER NOT NULL CHECK (failures > 0),
+    reason TEXT NOT NULL,
+    PRIMARY KEY (destination, lane)
+  ) STRICT, WITHOUT ROWID`,
 ];
 
 export function makeOutboxTables(sql: Sql): void {

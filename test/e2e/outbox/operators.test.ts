@@ -81,7 +81,7 @@ it("an event that is not taken is listed, for readers too, and sent again at onc
   await vi.waitFor(async () => {
     const { destinations } = await list();
     expect(destinations).toMatchObject([
-      { destination: "billing", pending: 4, dead: 0, resting: [{ reason: "status 500" }] },
+      { destination: "billing", pending: 4, dead: 0, resting: [{ lanes: 1, of: 17, reason: "status 500" }] },
       { destination: "idle", pending: 0, dead: 0, oldestPendingAt: null, resting: [] },
     ]);
   }, 10_000);
@@ -99,6 +99,8 @@ it("an event that is not taken is listed, for readers too, and sent again at onc
   expect(metrics).toContain('onceway_events_total{destination="idle",result="relayed"} 0');
   expect(metrics).toMatch(/onceway_events_total\{destination="billing",result="failed"\} [1-9]/);
   expect(metrics).toMatch(/onceway_outbox_oldest_seconds\{destination="billing"\} \d/);
+  expect(metrics).toMatch(/onceway_outbox_resting_lanes\{destination="billing"\} [01]/);
+  expect(metrics).toContain('onceway_outbox_resting_lanes{destination="idle"} 0');
   expect(metrics).not.toContain('route="outbox:');
 
   status = 204;
@@ -121,7 +123,7 @@ it("the command line lists, resends and drops", async () => {
   );
   const shown = await onceway("outbox", "ls");
   expect(shown).toMatchObject({ code: 0, stderr: "" });
-  expect(shown.stdout).toMatch(/billing \(http.*\) +3 +0 .*status 500/);
+  expect(shown.stdout).toMatch(/billing \(http.*\) +3 +0 .*1 of 17 lanes in \d+s: status 500/);
   const { events } = await list();
   const [one] = events;
   for (const { id } of events) expect(shown.stdout).toContain(id);

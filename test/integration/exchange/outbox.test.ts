@@ -3,7 +3,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { LONGEST_PAUSE_MS, NO_RECORD } from "../../../src/core/outbox.ts";
+import { ALL_LANES, LONGEST_PAUSE_MS, NO_RECORD } from "../../../src/core/outbox.ts";
 import { durationMs, epochMs } from "../../../src/core/units.ts";
 import { OperatedBench } from "../support/operated-bench.ts";
 import { heldAnswer, headOf, messageOf } from "../support/shard-bench.ts";
@@ -234,6 +234,28 @@ describe("a destination that fails", () => {
   });
 });
 
+describe("a destination that does not answer at all", () => {
+  it("rests as a whole after three callers, is tried with another, and one answer ends that", async () => {
+    const { bench, hooks } = scene();
+    hooks.answer = () => {
+      throw new Error("the connection broke");
+    };
+    const resting = async (): Promise<unknown> => (await bench.operator.countEvents())[0]?.resting?.lanes ?? 0;
+    for (let lane = 0; lane < 6; lane += 1) await bench.send(messageOf(ofCaller(lane, ["one"])));
+    await vi.waitFor(async () => expect(await resting()).toBe(ALL_LANES), { timeout: 10_000 });
+    expect(hooks.received).toHaveLength(3);
+    await after(bench, 6500);
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(4), { timeout: 10_000 });
+    expect(new Set(hooks.received.map(({ id }) => id)).size).toBe(4);
+    // It refuses what the next caller sends: so it is there, and the last one's turn comes at once.
+    hooks.answer = () => new Response(null, { status: hooks.received.length === 5 ? 403 : 204 });
+    await after(bench, 38_000);
+    await untilLeft(bench, 1);
+    expect(new Set(hooks.received.map(({ id }) => id)).size).toBe(6);
+    expect(await resting()).toBe(1);
+  });
+});
+
 describe("a destination that refuses one caller's events", () => {
   it.each([403, 500])("with %i takes those of another at once, whichever came first", async (status) => {
     const { bench, hooks } = scene();
@@ -281,6 +303,36 @@ describe("a destination that refuses one caller's events", () => {
     await untilLeft(bench, 1);
   });
 
+  it("and those of fourteen others, takes those of another at once", async () => {
+    const { bench, hooks } = scene();
+    const refused = new Set<string>();
+    refusing(hooks, refused, 500);
+    for (let lane = 0; lane < 15; lane += 1) {
+      const head = ofCaller(lane, ["one"]);
+      refused.add(`${head.request.attemptId}-0`);
+      await bench.send(messageOf(head));
+    }
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(15), { timeout: 10_000 });
+    await bench.send(messageOf(ofCaller(15, ["one"])));
+    await untilLeft(bench, 15);
+  });
+
+  it("with Retry-After calls only that caller's later", async () => {
+    const { bench, hooks } = scene();
+    hooks.answer = DOWN;
+    await bench.send(messageOf(ofCaller(1, ["one"])));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+    hooks.answer = () => new Response(null, { status: 429, headers: { "Retry-After": "3600" } });
+    await bench.send(messageOf(ofCaller(2, ["one"])));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(2), { timeout: 10_000 });
+    hooks.answer = () => new Response(null, { status: 204 });
+    await after(bench, 7000);
+    await untilLeft(bench, 1);
+    expect(hooks.received[2]?.id).toBe(hooks.received[0]?.id);
+    await after(bench, HOUR_MS);
+    await untilLeft(bench, 0);
+  });
+
   it("lets no event die that was never sent", async () => {
     const { bench, hooks } = scene();
     hooks.answer = DOWN;
@@ -318,7 +370,7 @@ async function relayedBatches(ids: readonly string[], poison: string): Promise<r
       send: (events) => {
         const batch = events.map(({ id }) => id);
         sent.push(batch);
-        const refusal = { kind: "failed", reason: "too long", retryAfterMs: null, scope: "destination" } as const;
+        const refusal = { kind: "failed", reason: "too long", retryAfterMs: null, scope: "lane" } as const;
         return Promise.resolve(batch.includes(poison) ? refusal : { kind: "accepted" });
       },
     };
@@ -334,20 +386,20 @@ async function relayedBatches(ids: readonly string[], poison: string): Promise<r
     ledger.together(() => ledger.outbox.insert(NO_RECORD, events, epochMs(Date.now())));
     ledger.outbox.added();
     outbox.continue();
-    const restedUntil = (): number => ledger.outbox.resting.get("queue")?.until ?? 0;
+    const restedUntil = (): number => ledger.outbox.rests.of("queue").get(0)?.until ?? 0;
     await vi.waitFor(() => expect(restedUntil()).toBeGreaterThan(0), { timeout: 10_000 });
     vi.setSystemTime(restedUntil());
     outbox.continue();
     await vi.waitFor(() => expect(ledger.outbox.lanes("queue")[0]?.due).toBeGreaterThan(0), { timeout: 10_000 });
-    await vi.waitFor(() => expect(storage.sql.exec("SELECT id FROM outbox").toArray()).toEqual([{ id: poison }]), {
-      timeout: 10_000,
-    });
+    const left = (): unknown => storage.sql.exec("SELECT id, tries FROM outbox").toArray();
+    const poisoned = (): unknown => [{ id: poison, tries: sent.filter((batch) => batch.includes(poison)).length }];
+    await vi.waitFor(() => expect(left()).toEqual(poisoned()), { timeout: 10_000 });
   });
   return sent;
 }
 
 describe("a queue that does not take one event of a batch", () => {
-  it("takes all others, of which none is charged with the failure", async () => {
+  it("takes all others, of which none rests for the failure, and each batch is a try of its events", async () => {
     const ids = Array.from({ length: 60 }, (_, at) => `event-${at}`);
     const poison = "event-40";
     const sent = await relayedBatches(ids, poison);

@@ -16,7 +16,7 @@ import {
   type ScopeErasure,
 } from "../../../src/shard/scope-eraser.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { DEAD } from "../../../src/shard/store/outbox.ts";
+import { DEAD } from "../../../src/shard/store/schema.ts";
 import { OwnedEvents } from "../../../src/shard/store/owned-events.ts";
 import { FIRST_PLACE } from "../../../src/shard/store/record-scan.ts";
 import { completed, HOUR_MS, policy, response, started } from "../support/records.ts";

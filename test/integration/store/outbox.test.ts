@@ -3,9 +3,11 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { EVERY_LANE } from "../../../src/core/outbox.ts";
 import { epochMs, type RecordId } from "../../../src/core/units.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { DEAD, type OutboxRows } from "../../../src/shard/store/outbox.ts";
+import type { OutboxRows } from "../../../src/shard/store/outbox.ts";
+import { DEAD } from "../../../src/shard/store/schema.ts";
 import { completed, freshId, HOUR_MS, NOW, started } from "../support/records.ts";
 
 function inLedger(run: (ledger: Ledger, storage: DurableObjectStorage) => void): Promise<void> {
@@ -44,15 +46,15 @@ describe("after a clock that was ahead", () => {
       if (a === undefined || b === undefined) throw new Error("an event is missing");
       outbox.move(a, NOW + DAY_MS + 1, {});
       outbox.move(b, NOW + DAY_MS, {});
-      const rest = { failures: 1, reason: "down", lanes: 1 };
-      outbox.rest("hook", { ...rest, until: epochMs(NOW + DAY_MS + 1) });
-      outbox.rest("other", { ...rest, until: epochMs(NOW + DAY_MS) });
+      const rest = { failures: 1, reason: "down" };
+      outbox.rests.put("hook", 3, { ...rest, until: epochMs(NOW + DAY_MS + 1) });
+      outbox.rests.put("hook", 4, { ...rest, until: epochMs(NOW + DAY_MS) });
       expect(ledger.events.bringBack(NOW, 9)).toBe(2);
       for (const rows of [outbox, new Ledger(storage).outbox]) {
         expect(due(rows, "hook", NOW)).toContain("a");
         expect(rows.due("hook", 1, NOW, ALL)).toEqual([]);
-        expect(rows.resting.get("hook")?.until).toBe(NOW);
-        expect(rows.resting.get("other")?.until).toBe(NOW + DAY_MS);
+        expect(rows.rests.of("hook").get(3)?.until).toBe(NOW);
+        expect(rows.rests.of("hook").get(4)?.until).toBe(NOW + DAY_MS);
       }
       expect(ledger.events.bringBack(NOW, 9)).toBe(0);
     }));
@@ -113,12 +115,12 @@ describe("the outbox", () => {
       publish(ledger, ["1", "2", "3", "4"]);
       const [one, , three] = outbox.due("hook", 0, FAR, ALL);
       if (one === undefined || three === undefined) throw new Error("no events");
-      outbox.move(one, one.due, { tries: 2 });
-      outbox.move(three, three.due - 1, { tries: 1 });
-      expect(due(outbox)).toEqual(["3"]);
+      outbox.move(one, one.due + 2, { tries: 2 });
+      outbox.move(three, three.due + 1, { tries: 1 });
+      expect(due(outbox)).toEqual(["2", "4"]);
       expect(outbox.leastTried("hook", 0, FAR).map(({ id }) => id)).toEqual(["2"]);
       outbox.delete(outbox.due("hook", 0, FAR, ALL));
-      expect(due(outbox)).toEqual(["2", "4"]);
+      expect(due(outbox)).toEqual(["3"]);
       outbox.delete(outbox.due("hook", 0, FAR, ALL));
       expect(outbox.leastTried("hook", 0, FAR).map(({ id }) => id)).toEqual(["1"]);
     }));
@@ -150,15 +152,49 @@ describe("the outbox", () => {
       expect(outbox.lanes("hook")).toMatchObject([{ death: null }]);
     }));
 
-  it("remembers which destinations rest when the object is lost", () =>
+  it("remembers which lanes rest when the object is lost, and keeps no row of one that does not", () =>
     inLedger((ledger, storage) => {
       publish(ledger, ["1"]);
-      const rest = { until: FAR, failures: 3, reason: "status 500", lanes: 1 };
-      ledger.outbox.rest("hook", rest);
-      expect(new Ledger(storage).outbox.resting).toEqual(new Map([["hook", rest]]));
-      ledger.outbox.endRest("hook");
-      expect(new Ledger(storage).outbox.resting).toEqual(new Map());
+      const rest = { until: FAR, failures: 3, reason: "status 500" };
+      const rows = (): unknown => storage.sql.exec("SELECT count(*) AS n FROM resting").one()["n"];
+      for (let failures = 1; failures < 9; failures += 1) {
+        for (let lane = 0; lane <= EVERY_LANE; lane += 1) ledger.outbox.rests.put("hook", lane, { ...rest, failures });
+      }
+      expect(rows()).toBe(EVERY_LANE + 1);
+      for (let lane = 0; lane < EVERY_LANE; lane += 1) ledger.outbox.rests.end("hook", lane);
+      expect(new Ledger(storage).outbox.rests.of("hook")).toEqual(new Map([[EVERY_LANE, { ...rest, failures: 8 }]]));
+      ledger.outbox.rests.endAll("hook");
+      expect(new Ledger(storage).outbox.rests.of("hook")).toEqual(new Map());
+      expect(rows()).toBe(0);
     }));
+
+  it("notes the tries of events that were sent together, and gives them together again", () =>
+    inLedger((ledger) => {
+      const { outbox } = ledger;
+      publish(ledger, ["1", "2", "3"]);
+      outbox.noteTries(outbox.due("hook", 0, FAR, ALL), "too long");
+      expect(outbox.due("hook", 0, FAR, ALL)).toMatchObject(
+        ["1", "2", "3"].map((id) => ({ id, tries: 1, last: "too long" })),
+      );
+    }));
+
+  it.each([
+    ["outbox", "lane", "a lane of no caller", 17],
+    ["outbox", "lane", "text", "none"],
+    ["outbox", "due", "a time before all times", -1],
+    ["outbox", "due", "nothing", null],
+    ["outbox", "due", "a death after all times", 2 * DEAD],
+    ["outbox", "tries", "half a try", 1.5],
+    ["resting", "lane", "a lane of no caller", 18],
+    ["resting", "until", "text", "tomorrow"],
+    ["resting", "failures", "no failure", 0],
+  ])("takes into %s as %s not %s", (table, column, _what, value) =>
+    inLedger((ledger, storage) => {
+      publish(ledger, ["1"]);
+      ledger.outbox.rests.put("hook", 0, { until: FAR, failures: 3, reason: "status 500" });
+      expect(() => storage.sql.exec(`UPDATE ${table} SET ${column} = ?`, value)).toThrow(/constraint|cannot store/i);
+    }),
+  );
 
   it("is what a list sorted by time is, whatever happens to its events", async () => {
     const names = fc.constantFrom("a", "b", "c");
@@ -170,7 +206,12 @@ describe("the outbox", () => {
         at: fc.nat(5),
         most: fc.integer({ min: 1, max: 3 }),
       }),
-      fc.record({ kind: fc.constant("later" as const), destination: names, at: fc.nat(5), by: fc.nat(5) }),
+      fc.record({
+        kind: fc.constant("later" as const),
+        destination: names,
+        at: fc.nat(5),
+        by: fc.integer({ min: 1, max: 5 }),
+      }),
       fc.record({ kind: fc.constant("die" as const), destination: names, at: fc.nat(5) }),
       fc.record({
         kind: fc.constant("erase" as const),
@@ -204,7 +245,15 @@ describe("the outbox", () => {
               }
               case "take": {
                 const taken = outbox.due(destination, 0, now, { events: step.most, bytes: Number.POSITIVE_INFINITY });
-                const gone = of(destination, 0, now).slice(0, step.most);
+                const waiting = of(destination, 0, now).slice(0, step.most);
+                // One that was put off is given alone.
+                const gone = waiting.slice(
+                  0,
+                  Math.max(
+                    1,
+                    [...waiting, { due: FAR }].findIndex((one) => one.due > NOW),
+                  ),
+                );
                 expect(taken.map(({ id }) => id)).toEqual(gone.map(({ id }) => id));
                 outbox.delete(taken);
                 model = model.filter((one) => !gone.includes(one));
@@ -228,7 +277,8 @@ describe("the outbox", () => {
             }
             expect(outbox.destinations()).toEqual([...new Set(model.map((one) => one.destination))].toSorted());
             const living = of(destination, 0, FAR);
-            expect(due(outbox, destination)).toEqual(living.map(({ id }) => id));
+            const listed = ledger.events.page({ destination, state: "pending", after: null, limit: 1000 });
+            expect(listed.map(({ id }) => id)).toEqual(living.map(({ id }) => id));
             const dead = of(destination, DEAD, 2 * DEAD);
             const heads = { due: living[0]?.due ?? null, death: dead[0] === undefined ? null : dead[0].due - DEAD };
             expect(outbox.lanes(destination)).toEqual(living.length + dead.length === 0 ? [] : [{ lane: 0, ...heads }]);

@@ -10,7 +10,7 @@ import { durationMs, epochMs } from "../../../src/core/units.ts";
 import { AuditLog } from "../../../src/shard/store/audit.ts";
 import { CountRows } from "../../../src/shard/store/counts.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { DEAD } from "../../../src/shard/store/outbox.ts";
+import { DEAD } from "../../../src/shard/store/schema.ts";
 import { OwnedEvents } from "../../../src/shard/store/owned-events.ts";
 import { TotalRows } from "../../../src/shard/store/totals.ts";
 import { heldRows } from "../../../src/shard/store/tables.ts";
@@ -97,8 +97,8 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases USING COVERING INDEX aliases_by_target"],
   // The last ones of a lane, or of a route, found by the index: those of the statement within.
   [/^SELECT id FROM \(SELECT id, (?:start_at|verify_at), .* DESC LIMIT \d+\) WHERE /, "SCAN (subquery-1)"],
-  // One row for each destination that has failed, once for each instance.
-  [/^SELECT destination, until, failures, reason, lanes FROM resting$/, "SCAN resting"],
+  // One row for each lane that rests, once for each instance.
+  [/^SELECT destination, lane, until, failures, reason FROM resting$/, "SCAN resting"],
   // One row for each thing of which operators are told.
   [/^SELECT name, at, count, due FROM alerts( WHERE due <= \?)?$/, "SCAN alerts"],
   [/^SELECT min\(due\) AS due FROM alerts$/, "SCAN alerts"],
@@ -125,8 +125,10 @@ function useOutbox(ledger: Ledger, owned: OwnedEvents): void {
   const found = owned.slice(null, 9);
   for (const destination of outbox.destinations()) {
     outbox.lanes(destination);
-    outbox.rest(destination, { until: NOW, failures: 1, reason: "", lanes: 8 });
-    outbox.endRest(destination);
+    for (const lane of [3, 4]) outbox.rests.put(destination, lane, { until: NOW, failures: 1, reason: "" });
+    outbox.rests.end(destination, 3);
+    outbox.rests.endAll(destination);
+    outbox.noteTries(outbox.due(destination, 3, NOW, { events: 2, bytes: 1 }), "");
     ledger.events.bringBack(NOW, 1);
     outbox.triedSince(destination, 3, NOW, NOW, 1);
     outbox.leastTried(destination, 3, NOW);
@@ -135,7 +137,7 @@ function useOutbox(ledger: Ledger, owned: OwnedEvents): void {
       ledger.events.change({ ...all, action: "resend", event: { id: event, at } }, NOW);
     }
     ledger.events.change({ ...all, action: "resend" }, NOW);
-    ledger.events.counts();
+    ledger.events.counts(NOW);
     for (const event of outbox.due(destination, 3, NOW, { events: 2, bytes: 1 })) outbox.move(event, DEAD + NOW, {});
     outbox.delete(outbox.due(destination, 3, NOW, { events: 2, bytes: 1 }));
     outbox.eraseDead(destination, NOW, 1);

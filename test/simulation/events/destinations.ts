@@ -2,7 +2,7 @@
 // Later steps decide whether its events are taken, refused, or neither, and whether the gateway hears of it. What the gateway is told
 // of an answer is what src/outbox/send-events.ts makes of it.
 
-import type { Publication, Sent } from "../../../src/core/outbox.ts";
+import { LONGEST_PAUSE_MS, type Publication, type Sent } from "../../../src/core/outbox.ts";
 import { durationMs } from "../../../src/core/units.ts";
 import type { Target } from "../../../src/shard/outbox.ts";
 import type { StoredEvent } from "../../../src/shard/store/outbox.ts";
@@ -47,10 +47,10 @@ const failed = { kind: "failed", retryAfterMs: null } as const;
 /** How destinations refuse. */
 export const REFUSALS: readonly (Sent & { readonly kind: "failed" })[] = [
   { ...failed, reason: "status 422", scope: "event" },
-  { ...failed, reason: "status 429", scope: "destination", retryAfterMs: 7_000 },
-  { ...failed, reason: "status 429", scope: "destination", retryAfterMs: 200_000 },
-  { ...failed, reason: "status 410", scope: "gone" },
-  { ...failed, reason: "status 503", scope: "destination" },
+  { ...failed, reason: "status 429", scope: "lane", retryAfterMs: 7_000 },
+  { ...failed, reason: "status 429", scope: "lane", retryAfterMs: 200_000 },
+  { ...failed, reason: "status 410", scope: "lane", retryAfterMs: LONGEST_PAUSE_MS },
+  { ...failed, reason: "status 503", scope: "lane" },
 ];
 export const BROKEN: Sent & { readonly kind: "failed" } = {
   ...failed,

@@ -7,6 +7,7 @@ export interface EventRow {
   readonly id: string;
   readonly record: string;
   readonly destination: string;
+  readonly lane: number;
   readonly due: number;
   readonly since: number;
   readonly event: string;
@@ -14,6 +15,7 @@ export interface EventRow {
 
 export interface RestRow {
   readonly destination: string;
+  readonly lane: number;
   readonly until: number;
   readonly failures: number;
 }
@@ -24,15 +26,16 @@ export interface RestRow {
  */
 export function eventRows(disk: Disk, prefix = ""): ReadonlyMap<string, EventRow> {
   if (!disk.hasTable("outbox")) return new Map();
-  const rows = disk.statement("SELECT id, record, destination, due, since, event FROM outbox").all();
+  const rows = disk.statement("SELECT id, record, destination, lane, due, since, event FROM outbox").all();
   const wanted = rows.filter(({ destination }) => String(destination).startsWith("dead-letters:") === (prefix !== ""));
   return new Map(
-    wanted.map(({ id, record, destination, due, since, event }) => [
+    wanted.map(({ id, record, destination, lane, due, since, event }) => [
       String(event),
       {
         id: String(id),
         record: String(record),
         destination: String(destination),
+        lane: Number(lane),
         due: Number(due),
         since: Number(since),
         event: String(event),
@@ -43,9 +46,10 @@ export function eventRows(disk: Disk, prefix = ""): ReadonlyMap<string, EventRow
 
 export function restsOn(disk: Disk): readonly RestRow[] {
   if (!disk.hasTable("resting")) return [];
-  const rows = disk.statement("SELECT destination, until, failures FROM resting").all();
-  return rows.map(({ destination, until, failures }) => ({
+  const rows = disk.statement("SELECT destination, lane, until, failures FROM resting").all();
+  return rows.map(({ destination, lane, until, failures }) => ({
     destination: String(destination),
+    lane: Number(lane),
     until: Number(until),
     failures: Number(failures),
   }));

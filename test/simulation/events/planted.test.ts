@@ -2,12 +2,14 @@
 
 import { afterEach, describe, it, vi } from "vitest";
 import { expectFound, original } from "../plant.ts";
-import type * as OutboxRules from "../../../src/core/outbox.ts";
+import * as OutboxRules from "../../../src/core/outbox.ts";
 import { epochMs } from "../../../src/core/units.ts";
 import { KEEP_DEAD_MS } from "./destinations.ts";
 import { Outbox } from "../../../src/shard/outbox.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { OutboxRows } from "../../../src/shard/store/outbox.ts";
+import { RestRows } from "../../../src/shard/store/rests.ts";
+import { DEAD } from "../../../src/shard/store/schema.ts";
 
 type After = typeof OutboxRules.afterFailure;
 type Rest = typeof OutboxRules.restAfter;
@@ -15,9 +17,11 @@ type Rest = typeof OutboxRules.restAfter;
 interface Planted {
   after: ((actual: After, ...given: Parameters<After>) => ReturnType<After>) | null;
   rest: ((actual: Rest, ...given: Parameters<Rest>) => ReturnType<Rest>) | null;
+  from: typeof OutboxRules.triedFrom | null;
+  away: typeof OutboxRules.isAway | null;
 }
 
-const planted = vi.hoisted((): Planted => ({ after: null, rest: null }));
+const planted = vi.hoisted((): Planted => ({ after: null, rest: null, from: null, away: null }));
 
 vi.mock(import("../../../src/core/outbox.ts"), async (importOriginal) => {
   const actual = await importOriginal();
@@ -25,12 +29,16 @@ vi.mock(import("../../../src/core/outbox.ts"), async (importOriginal) => {
     planted.after === null ? actual.afterFailure(...given) : planted.after(actual.afterFailure, ...given);
   const restAfter: Rest = (...given) =>
     planted.rest === null ? actual.restAfter(...given) : planted.rest(actual.restAfter, ...given);
-  return { ...actual, afterFailure, restAfter };
+  const triedFrom: typeof OutboxRules.triedFrom = (...given) => (planted.from ?? actual.triedFrom)(...given);
+  const isAway: typeof OutboxRules.isAway = (...given) => (planted.away ?? actual.isAway)(...given);
+  return { ...actual, afterFailure, restAfter, triedFrom, isAway };
 });
 
 afterEach(() => {
   planted.after = null;
   planted.rest = null;
+  planted.from = null;
+  planted.away = null;
 });
 
 describe("an event", () => {
@@ -99,6 +107,16 @@ describe("an event", () => {
     await expectFound(/G11: event \w+-\d is dead after \d+ ms/, "events");
   }, 120_000);
 
+  it("that dies and was never sent breaks G11", async () => {
+    const due = original(OutboxRows.prototype, "due");
+    vi.spyOn(OutboxRows.prototype, "due").mockImplementation(function unsent(this: OutboxRows, ...given) {
+      const events = due.apply(this, given);
+      for (const one of events) this.move(one, DEAD + given[2], {});
+      return [];
+    });
+    await expectFound(/G11: event \w+-\d is dead, and was never sent/, "events");
+  }, 120_000);
+
   it("that is dead and erased at once breaks G11", async () => {
     const eraseDead = original(OutboxRows.prototype, "eraseDead");
     vi.spyOn(OutboxRows.prototype, "eraseDead").mockImplementation(function soon(this: OutboxRows, ...given) {
@@ -114,33 +132,53 @@ describe("an event", () => {
   }, 120_000);
 });
 
-describe("a destination", () => {
-  it("that rests because another has failed breaks G11", async () => {
-    const rest = original(OutboxRows.prototype, "rest");
-    vi.spyOn(OutboxRows.prototype, "rest").mockImplementation(function all(this: OutboxRows, _destination, how) {
-      for (const destination of this.destinations()) rest.call(this, destination, how);
-    });
-    await expectFound(/G11: \w+ rests after \d+ failures, and has failed \d+ times/, "events");
+describe("a lane", () => {
+  it("that waits for another's rest breaks G11", async () => {
+    planted.from = ({ at }, rests) => epochMs(Math.max(at, ...[...rests.values()].map(({ until }) => until)));
+    await expectFound(/G11: the alarm is set to \w+, but event/, "events");
   }, 120_000);
 
-  it("that rests because it refuses one event breaks G11", async () => {
-    const endRest = original(OutboxRows.prototype, "endRest");
+  it("that rests because another has failed breaks G11", async () => {
+    const rest = original(RestRows.prototype, "put");
+    vi.spyOn(RestRows.prototype, "put").mockImplementation(function all(this: RestRows, destination, _lane, how) {
+      for (let lane = 0; lane < OutboxRules.ALL_LANES; lane += 1) rest.call(this, destination, lane, how);
+    });
+    await expectFound(/G11: \w+ \d+ rests after \d+ failures, and has failed \d+ times/, "events");
+  }, 120_000);
+
+  it("that rests because its destination refuses one event breaks G11", async () => {
+    const endRest = original(RestRows.prototype, "end");
     let refused: string | null = null;
     planted.after = (actual, event, giveUp, failure, ...rest) => {
       refused = failure.scope === "event" ? "an event" : null;
       return actual(event, giveUp, failure, ...rest);
     };
-    vi.spyOn(OutboxRows.prototype, "endRest").mockImplementation(function poisoned(this: OutboxRows, destination) {
-      if (refused === null) endRest.call(this, destination);
-      else this.rest(destination, { until: epochMs(Date.now() + 5000), failures: 1, reason: refused, lanes: 1 });
+    vi.spyOn(RestRows.prototype, "end").mockImplementation(function poisoned(this: RestRows, to, lane) {
+      if (refused === null) endRest.call(this, to, lane);
+      else this.put(to, lane, { until: epochMs(Date.now() + 5000), failures: 1, reason: refused });
       refused = null;
     });
-    await expectFound(/G11: \w+ rests after \d+ failures, and has failed \d+ times/, "events");
+    await expectFound(/G11: \w+ \d+ rests after \d+ failures, and has failed \d+ times/, "events");
+  }, 120_000);
+});
+
+describe("a destination", () => {
+  it("that rests as a whole because one lane had no answer breaks G11", async () => {
+    planted.away = () => true;
+    await expectFound(/G11: \w+ rests as a whole after \d lanes had no answer/, "events");
+  }, 120_000);
+
+  it("that rests because another has failed breaks G11", async () => {
+    const rest = original(RestRows.prototype, "put");
+    vi.spyOn(RestRows.prototype, "put").mockImplementation(function all(this: RestRows, _destination, ...how) {
+      for (const destination of ["hook", "queue", "other"]) rest.call(this, destination, ...how);
+    });
+    await expectFound(/G11: \w+ \d+ rests after \d+ failures, and has failed \d+ times/, "events");
   }, 120_000);
 
   it("that rests for ever breaks G11", async () => {
     planted.rest = (actual, ...given) => ({ ...actual(...given), until: epochMs(Date.now() + 1e12) });
-    await expectFound(/G11: \w+ rests until \d+, longer than the longest pause/, "events");
+    await expectFound(/G11: \w+ \d+ rests until \d+, longer than the longest pause/, "events");
   }, 120_000);
 
   it("that waits for all before it breaks G11", async () => {

@@ -1,10 +1,10 @@
 // What a result tells its destinations (README.md, G11): the events that were ever stored are those of the results, each once; one
 // that is stored stays until its destination has taken it, an operator drops it, or it has been dead for long; nothing is sent before
-// it is durable; and whatever waits has a time at which the alarm comes for it, whatever other destinations do.
+// it is durable; and whatever waits has a time at which the alarm comes for it, whatever other destinations and other lanes do.
 
-import { LONGEST_PAUSE_MS, matches, type Publication, type Sent } from "../../../src/core/outbox.ts";
+import { EVERY_LANE, LONGEST_PAUSE_MS, matches, type Publication, type Sent } from "../../../src/core/outbox.ts";
 import { PAUSE_MS } from "../../../src/shard/next-turn.ts";
-import { DEAD } from "../../../src/shard/store/outbox.ts";
+import { DEAD } from "../../../src/shard/store/schema.ts";
 import type { Clock } from "../clock.ts";
 import type { Disk } from "../disk.ts";
 import type { Facts } from "../facts.ts";
@@ -17,6 +17,9 @@ const CLOCK_BACK_MS = 20;
 
 /** When the alarm looks for calls that a lost instance has made. */
 const CHECK_AFTER_MS = 30_000;
+
+/** After so many lanes without an answer a destination may rest as a whole. */
+const LANES_IN_DOUBT = 3;
 
 /** Pauses are drawn longer by this much. */
 const JITTER = 1.25;
@@ -38,8 +41,13 @@ export class EventRules {
   /** Results that were ever durable, and those that are not yet. */
   readonly #results: Results = new Map();
   readonly #fresh: Results = new Map();
-  /** How often each destination has failed, rather than refused an event. */
+  /** Events that have left the object. */
+  readonly #sent = new Set<string>();
+  /** How often each lane of each destination has failed, rather than have one event refused: `<destination> <lane>`. */
   readonly #failures = new Map<string, number>();
+  /** The lanes of each destination whose calls had no answer since any had one; and the most that there ever were. */
+  readonly #unanswered = new Map<string, ReadonlySet<number>>();
+  readonly #mostUnanswered = new Map<string, number>();
   /** Until when the alarm may stay away because of calls that an instance has made. */
   #busyUntilMs = 0;
 
@@ -105,8 +113,9 @@ export class EventRules {
   }
 
   /** Nothing rests for more than the longest pause, and nothing is dead before its time is over. */
-  #judgeTimes({ id, due, since }: EventRow): void {
+  #judgeTimes({ id, due, since, event }: EventRow): void {
     const isDead = due >= DEAD;
+    if (isDead && !this.#sent.has(event)) this.#broken(`event ${id} is dead, and was never sent`);
     if (isDead && due - DEAD < since + GIVE_UP_MS - CLOCK_BACK_MS)
       this.#broken(`event ${id} is dead after ${due - DEAD - since} ms, expected not before ${GIVE_UP_MS} ms`);
     if (!isDead && due > this.#clock.latestMs + LONGEST_PAUSE_MS)
@@ -128,20 +137,28 @@ export class EventRules {
     return [...this.#taken].some((event) => isOf(event) && this.#dropped.has(event));
   }
 
-  /** A destination rests only as often as it has failed itself: not because it refused an event, nor because another failed. */
+  /**
+   * A lane rests only as often as it has failed itself: not because its destination refused an event, nor because another lane failed. A
+   * destination rests as a whole only when several lanes had no answer, one after the other.
+   */
   #judgeRests(disk: Disk): void {
-    for (const { destination, until, failures } of restsOn(disk)) {
-      const most = this.#failures.get(destination) ?? 0;
-      if (failures > most)
-        this.#broken(`${destination} rests after ${failures} failures, and has failed ${most} times`);
+    for (const { destination, lane, until, failures } of restsOn(disk)) {
+      const name = `${destination} ${lane}`;
       if (until > this.#clock.latestMs + JITTER * LONGEST_PAUSE_MS)
-        this.#broken(`${destination} rests until ${until}, longer than the longest pause`);
+        this.#broken(`${name} rests until ${until}, longer than the longest pause`);
+      if (lane === EVERY_LANE) {
+        const lanes = this.#mostUnanswered.get(destination) ?? 0;
+        if (lanes < LANES_IN_DOUBT) this.#broken(`${destination} rests as a whole after ${lanes} lanes had no answer`);
+        continue;
+      }
+      const most = this.#failures.get(name) ?? 0;
+      if (failures > most) this.#broken(`${name} rests after ${failures} failures, and has failed ${most} times`);
     }
   }
 
   #judgeAlarm(disk: Disk): void {
     if (this.#rules.isAlarmDropped) return;
-    const rests = new Map(restsOn(disk).map(({ destination, until }) => [destination, until]));
+    const rests = new Map(restsOn(disk).map(({ destination, lane, until }) => [`${destination} ${lane}`, until]));
     const alarm = disk.durableAlarmMs;
     const earliestMs = Math.max(
       this.#busyUntilMs,
@@ -149,8 +166,9 @@ export class EventRules {
       disk.refusedAtMs + PAUSE_MS,
       this.#clock.latestMs,
     );
-    for (const { id, destination, due } of this.#stored.values()) {
-      const dueMs = due >= DEAD ? due - DEAD + KEEP_DEAD_MS : Math.max(due, rests.get(destination) ?? 0);
+    for (const { id, destination, lane, due } of this.#stored.values()) {
+      const [own = 0, whole = 0] = [lane, EVERY_LANE].map((one) => rests.get(`${destination} ${one}`));
+      const dueMs = due >= DEAD ? due - DEAD + KEEP_DEAD_MS : Math.max(due, own, whole);
       const deadline = Math.max(dueMs, earliestMs);
       if (alarm === null || alarm > deadline + 1)
         this.#broken(`the alarm is set to ${alarm}, but event ${id} for ${destination} has its time at ${deadline}`);
@@ -160,6 +178,7 @@ export class EventRules {
   /** A call leaves the object. */
   leaves({ destination, events }: EventCall): void {
     for (const { id, event } of events) {
+      this.#sent.add(event);
       const isDurable = this.#ever.has(event) && this.#results.has(attemptOf(id));
       // One that was dropped in the turn of its result has never been in the store.
       if (!isDurable && !this.#dropped.has(event))
@@ -172,9 +191,16 @@ export class EventRules {
   }
 
   /** The gateway hears how a call has ended. */
-  hears({ destination }: EventCall, sent: Sent): void {
-    if (sent.kind === "failed" && sent.scope !== "event")
-      this.#failures.set(destination, 1 + (this.#failures.get(destination) ?? 0));
+  hears({ destination, events }: EventCall, sent: Sent): void {
+    const lane = events[0]?.lane ?? 0;
+    const isUnanswered = sent.kind === "failed" && sent.scope === "destination";
+    const unanswered = isUnanswered ? new Set(this.#unanswered.get(destination)).add(lane) : new Set<number>();
+    this.#unanswered.set(destination, unanswered);
+    const most = Math.max(unanswered.size, this.#mostUnanswered.get(destination) ?? 0);
+    this.#mostUnanswered.set(destination, most);
+    if (sent.kind === "accepted" || sent.scope === "event") return;
+    const name = `${destination} ${lane}`;
+    this.#failures.set(name, 1 + (this.#failures.get(name) ?? 0));
   }
 
   /** An operator has dropped these, once that is durable. */

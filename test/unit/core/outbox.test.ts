@@ -4,18 +4,21 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   afterFailure,
-  type DestinationState,
+  ALL_LANES,
+  EVERY_LANE,
   type Failure,
+  isAway,
   isOver,
   isOwnFailure,
   LONGEST_PAUSE_MS,
   matches,
   nextTurn,
+  type Rest,
   restAfter,
-  restAfterSuccess,
+  restingAt,
   restMs,
+  type Rests,
   triedFrom,
-  withLane,
 } from "../../../src/core/outbox.ts";
 import { durationMs, epochMs } from "../../../src/core/units.ts";
 
@@ -26,7 +29,7 @@ const NOW = epochMs(1_800_000_000_000);
 
 const failures = fc.record({
   retryAfterMs: fc.option(fc.integer({ min: 0, max: 400 * HOUR_MS }), { nil: null }),
-  scope: fc.constantFrom<Failure["scope"]>("event", "destination", "gone"),
+  scope: fc.constantFrom<Failure["scope"]>("event", "lane", "destination"),
 });
 const jitters = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
@@ -86,69 +89,68 @@ describe("restMs", () => {
         const rest = restMs(count, failure, jitter);
         expect(rest).toBeLessThanOrEqual(LONGEST_PAUSE_MS);
         expect(rest).toBeGreaterThanOrEqual(Math.min(failure.retryAfterMs ?? 0, LONGEST_PAUSE_MS));
-        if (failure.scope === "gone") expect(rest).toBe(LONGEST_PAUSE_MS);
       }),
     );
   });
 });
 
-const FRESH: DestinationState = { rest: null, failing: 0, lastLane: 16 };
 const FAILED = { ...PLAIN, reason: "status 500" };
 
-/** The state after events of these lanes were not taken, one after the other. */
-function failedIn(lanes: readonly number[], before = FRESH): DestinationState {
-  return lanes.reduce<DestinationState>(
-    (state, lane) => ({
-      rest: restAfter(state, lane, FAILED, 0, NOW),
-      failing: withLane(state.failing, lane),
-      lastLane: lane,
-    }),
-    before,
-  );
+/** A rest that begins now, after so many failures in a row. */
+function restOf(times: number, failure = FAILED): Rest {
+  return restAfter(times === 1 ? null : { ...restOf(1), failures: times - 1 }, failure, 0, NOW);
 }
 
+/** Rests of these lanes. */
+const restsOf = (...lanes: readonly number[]): Rests => new Map(lanes.map((lane) => [lane, restOf(1)]));
+
 const heads = (...lanes: readonly number[]): { lane: number; at: number }[] => lanes.map((lane) => ({ lane, at: NOW }));
+const NONE: Rests = new Map();
 
 describe("nextTurn", () => {
   it("goes round the lanes", () => {
-    expect(nextTurn(heads(2, 5, 9), { ...FRESH, lastLane: 5 }, NOW)).toEqual({ lane: 9, isProbe: false });
-    expect(nextTurn(heads(2, 5, 9), { ...FRESH, lastLane: 9 }, NOW)).toEqual({ lane: 2, isProbe: false });
-    expect(nextTurn(heads(5), { ...FRESH, lastLane: 5 }, NOW)).toEqual({ lane: 5, isProbe: false });
-    expect(nextTurn([{ lane: 1, at: NOW + 1 }], FRESH, NOW)).toBeNull();
+    expect(nextTurn(heads(2, 5, 9), { rests: NONE, lastLane: 5 }, NOW)).toEqual({ lane: 9, isProbe: false });
+    expect(nextTurn(heads(2, 5, 9), { rests: NONE, lastLane: 9 }, NOW)).toEqual({ lane: 2, isProbe: false });
+    expect(nextTurn(heads(5), { rests: NONE, lastLane: 5 }, NOW)).toEqual({ lane: 5, isProbe: false });
+    expect(nextTurn([{ lane: 1, at: NOW + 1 }], { rests: NONE, lastLane: 16 }, NOW)).toBeNull();
   });
 
-  it("lets only those lanes wait whose events were not taken", () => {
-    const state = failedIn([3]);
-    expect(nextTurn(heads(3, 4), state, NOW)).toEqual({ lane: 4, isProbe: false });
-    expect(nextTurn(heads(3), state, NOW)).toBeNull();
-    expect(triedFrom({ lane: 3, at: NOW }, state)).toBe(state.rest?.until);
-    expect(triedFrom({ lane: 4, at: NOW }, state)).toBe(NOW);
-    expect(nextTurn(heads(3), state, epochMs(NOW + 5000))).toEqual({ lane: 3, isProbe: true });
+  it("lets a lane wait for its own rest, and for that of no other", () => {
+    const day = restOf(1, { ...FAILED, retryAfterMs: LONGEST_PAUSE_MS });
+    const rests: Rests = new Map([[3, restOf(1)], ...[0, 1, 2].map((lane) => [lane, day] as const)]);
+    const state = { rests, lastLane: 16 };
+    expect(nextTurn(heads(0, 1, 2, 3, 4), state, NOW)).toEqual({ lane: 4, isProbe: false });
+    expect(nextTurn(heads(0, 1, 2, 3), state, NOW)).toBeNull();
+    expect(triedFrom({ lane: 3, at: NOW }, rests)).toBe(NOW + 5000);
+    expect(triedFrom({ lane: 4, at: NOW }, rests)).toBe(NOW);
+    expect(nextTurn(heads(0, 1, 2, 3), state, epochMs(NOW + 5000))).toEqual({ lane: 3, isProbe: true });
   });
 
-  it("lets all wait after failures in three lanes, and then tries those first that have not failed", () => {
-    const state = failedIn([3, 4, 5]);
-    expect(state.rest?.failures).toBe(1);
-    expect(nextTurn(heads(3, 6), state, NOW)).toBeNull();
-    expect(nextTurn(heads(3, 6, 9), { ...state, lastLane: 9 }, epochMs(NOW + 5000))).toEqual({
-      lane: 6,
-      isProbe: true,
-    });
+  it("lets all wait while the destination itself rests, and then tries the lane that has failed least", () => {
+    const rests: Rests = new Map([
+      [EVERY_LANE, { ...restOf(1), until: epochMs(NOW + 5000) }],
+      [3, { ...restOf(2), until: NOW }],
+      [4, { ...restOf(1), until: NOW }],
+    ]);
+    expect(nextTurn(heads(3, 4, 6), { rests, lastLane: 16 }, NOW)).toBeNull();
+    const then = epochMs(NOW + 5000);
+    expect(nextTurn(heads(3, 4), { rests, lastLane: 16 }, then)).toEqual({ lane: 4, isProbe: true });
+    expect(nextTurn(heads(3, 4, 6), { rests, lastLane: 6 }, then)).toEqual({ lane: 6, isProbe: true });
   });
 
-  it("never lets a lane wait longer than the destination rests, and always finds one that can be tried", () => {
+  it("always finds a lane that can be tried, if there is one", () => {
     const lane = fc.integer({ min: 0, max: 16 });
     const lanes = fc.array(lane, { minLength: 1, maxLength: 10 });
+    const afterMs = fc.nat(10_000);
     fc.assert(
-      fc.property(lanes, fc.array(lane), lane, fc.nat(10_000), (due, failed, lastLane, afterMs) => {
-        const state = { ...failedIn(failed), lastLane };
-        const now = epochMs(NOW + afterMs);
-        const turn = nextTurn(heads(...due), state, now);
-        const isResting = state.rest !== null && now < state.rest.until;
-        if (!isResting) expect(turn).not.toBeNull();
-        if (turn === null) return;
-        expect(due).toContain(turn.lane);
-        if (isResting) expect(failed).not.toContain(turn.lane);
+      fc.property(lanes, fc.array(lane), lane, afterMs, fc.boolean(), (due, failed, lastLane, after, isWhole) => {
+        const rests = restsOf(...failed, ...(isWhole ? [EVERY_LANE] : []));
+        const now = epochMs(NOW + after);
+        const open = due.filter((one) => triedFrom({ lane: one, at: NOW }, rests) <= now);
+        const turn = nextTurn(heads(...due), { rests, lastLane }, now);
+        if (open.length === 0) expect(turn).toBeNull();
+        else expect(open).toContain(turn?.lane);
+        if (!isWhole && due.some((one) => !failed.includes(one))) expect(turn).not.toBeNull();
       }),
     );
   });
@@ -156,34 +158,39 @@ describe("nextTurn", () => {
 
 describe("a failure", () => {
   it("is the event's own if the destination says so, or has taken another of its lane since it failed before", () => {
-    const again = { tries: 1, lane: 3 };
-    expect(isOwnFailure({ tries: 0, lane: 3 }, { ...PLAIN, scope: "event" }, FRESH)).toBe(true);
-    expect(isOwnFailure({ tries: 0, lane: 3 }, PLAIN, FRESH)).toBe(false);
-    expect(isOwnFailure(again, PLAIN, FRESH)).toBe(true);
-    expect(isOwnFailure(again, PLAIN, failedIn([3]))).toBe(false);
-    expect(isOwnFailure(again, PLAIN, failedIn([4]))).toBe(true);
-    expect(isOwnFailure(again, PLAIN, { ...FRESH, failing: withLane(0, 3) })).toBe(false);
-    expect(isOwnFailure(again, { ...PLAIN, scope: "gone" }, FRESH)).toBe(false);
+    expect(isOwnFailure(0, { ...PLAIN, scope: "event" }, false)).toBe(true);
+    expect(isOwnFailure(0, PLAIN, false)).toBe(false);
+    expect(isOwnFailure(1, PLAIN, false)).toBe(true);
+    expect(isOwnFailure(1, PLAIN, true)).toBe(false);
   });
 
-  it("after a rest makes the next one longer; that of another lane meanwhile does not", () => {
-    const first = failedIn([3]);
-    expect(failedIn([4], first).rest).toMatchObject({ until: NOW + 5000, failures: 1 });
-    const after = restAfter(first, 3, FAILED, 0, epochMs(NOW + 5000));
-    expect(after).toMatchObject({ until: NOW + 35_000, failures: 2, lanes: first.rest?.lanes });
+  it("after another makes the next rest longer", () => {
+    const first = restAfter(null, FAILED, 0, NOW);
+    expect(first).toEqual({ until: NOW + 5000, failures: 1, reason: "status 500" });
+    expect(restAfter(first, FAILED, 0, epochMs(NOW + 5000))).toMatchObject({ until: NOW + 35_000, failures: 2 });
   });
 
-  it("of a destination that says it is gone lets all lanes wait for a day", () => {
-    const rest = restAfter(FRESH, 3, { ...FAILED, scope: "gone" }, 0, NOW);
-    expect(rest.until).toBe(NOW + LONGEST_PAUSE_MS);
-    expect(nextTurn(heads(8), { ...FRESH, rest }, NOW)).toBeNull();
-    expect(restAfter(failedIn([4]), 3, { ...FAILED, retryAfterMs: HOUR_MS }, 0, NOW).until).toBe(NOW + HOUR_MS);
+  it("without an answer is the destination's own after three lanes, or if it rests already", () => {
+    expect(isAway(new Set([1, 2]), restsOf(1, 2, 3, 4))).toBe(false);
+    expect(isAway(new Set([1, 2, 3]), NONE)).toBe(true);
+    expect(isAway(new Set([1]), restsOf(EVERY_LANE))).toBe(true);
+  });
+});
+
+describe("restingAt", () => {
+  it("counts the lanes whose rests last, until when the last of them does, and why the worst does", () => {
+    expect(restingAt(NONE, NOW)).toBeNull();
+    expect(restingAt(restsOf(1, 2), epochMs(NOW + 5000))).toBeNull();
+    const rests: Rests = new Map([
+      [1, { ...restOf(3), reason: "status 403" }],
+      [2, restOf(1)],
+      [4, { ...restOf(1), until: NOW }],
+    ]);
+    expect(restingAt(rests, NOW)).toEqual({ lanes: 2, until: NOW + 300_000, failures: 3, reason: "status 403" });
   });
 
-  it("is over for all when one of its lanes is taken, and for none when another is", () => {
-    const { rest } = failedIn([3, 4]);
-    expect(restAfterSuccess(rest, 3)).toBeNull();
-    expect(restAfterSuccess(rest, 5)).toBe(rest);
-    expect(restAfterSuccess(null, 5)).toBeNull();
+  it("counts all lanes while the destination itself rests", () => {
+    const rests: Rests = new Map([...restsOf(1), [EVERY_LANE, { ...restOf(2), reason: "no answer" }]]);
+    expect(restingAt(rests, NOW)).toEqual({ lanes: ALL_LANES, until: NOW + 30_000, failures: 2, reason: "no answer" });
   });
 });

@@ -5,6 +5,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Destination } from "../../../src/config/resolved.ts";
+import { LONGEST_PAUSE_MS } from "../../../src/core/outbox.ts";
 import { durationMs } from "../../../src/core/units.ts";
 import { batchOf, sendEvents } from "../../../src/outbox/send-events.ts";
 import { listen } from "../../support/origin-server.ts";
@@ -63,13 +64,13 @@ describe("a webhook", () => {
   });
 
   it.each([
-    [500, {}, { reason: "status 500", retryAfterMs: null, scope: "destination" }],
-    [503, { "retry-after": "120" }, { reason: "status 503", retryAfterMs: 120_000, scope: "destination" }],
-    [410, {}, { reason: "status 410", retryAfterMs: null, scope: "gone" }],
+    [500, {}, { reason: "status 500", retryAfterMs: null, scope: "lane" }],
+    [503, { "retry-after": "120" }, { reason: "status 503", retryAfterMs: 120_000, scope: "lane" }],
+    [410, {}, { reason: "status 410", retryAfterMs: LONGEST_PAUSE_MS, scope: "lane" }],
     [409, { "retry-after": "2" }, { reason: "status 409", retryAfterMs: 2000, scope: "event" }],
     [422, {}, { reason: "status 422", retryAfterMs: null, scope: "event" }],
-    [401, {}, { reason: "status 401", retryAfterMs: null, scope: "destination" }],
-    [302, { location: "/elsewhere" }, { reason: "status 302", retryAfterMs: null, scope: "destination" }],
+    [401, {}, { reason: "status 401", retryAfterMs: null, scope: "lane" }],
+    [302, { location: "/elsewhere" }, { reason: "status 302", retryAfterMs: null, scope: "lane" }],
   ])("that answers %i has not taken the event", async (status, headers, failure) => {
     answer = (response) => void response.writeHead(status, headers).end("body");
     expect(await sendEvents(hook(), [EVENT], ENV, new Date())).toEqual({ kind: "failed", ...failure });
@@ -131,10 +132,12 @@ describe("a queue", () => {
     expect(await sendEvents(queue(), [EVENT], { QUEUE }, new Date())).toMatchObject({
       kind: "failed",
       reason: "Error: Queue sendBatch failed",
+      scope: "lane",
     });
     expect(await sendEvents(queue("OTHER"), [EVENT], { QUEUE }, new Date())).toMatchObject({
       kind: "failed",
       reason: "the binding OTHER does not exist",
+      scope: "destination",
     });
   });
 });
