@@ -78,7 +78,7 @@ function gatewayOf(
   const encryptions = new Encryptions(sealSecrets);
   const traffic = new Traffic();
   const allRoutes = [...config.routes, ...[...config.queues, ...config.consumers].map(({ route }) => route)];
-  const places = new ShardPlaces(allRoutes);
+  const places = new ShardPlaces(allRoutes, config.gateway);
   const { listed: shards, totals } = places;
   const flusher = new TrafficFlusher({ counting: () => shardStub(namespace, totals), traffic, waitUntil });
   const paths = allRoutes.map(({ path }) => path);
@@ -109,7 +109,7 @@ function gatewayOf(
   };
   const consume = queueConsumer(config.queues, consumerPorts);
   const tryQueue = queueTrials(config.queues, consumerPorts);
-  const operator = new ShardOperator(namespace, allRoutes, encryptions, config.destinations);
+  const operator = new ShardOperator(namespace, allRoutes, encryptions, config.destinations, places);
   const audit = new Audit((call) => operator.askAudit(call));
   const operators = {
     operate: createOperate(config, access, { operator, audit, reader, tryQueue, network: NETWORK, waitUntil }),

@@ -182,6 +182,7 @@ export function configWarnings(config: Config): readonly ConfigProblem[] {
   return [
     ...unusedIdentities(identities, routes),
     ...unusedDestinations(config),
+    ...outsideJurisdiction(config),
     ...routes.flatMap(routeWarnings),
     ...queues.flatMap(queueWarnings),
   ];
@@ -208,6 +209,18 @@ function misspeltMethods({ name, methods }: Route): readonly ConfigProblem[] {
     const message = `"${method}" is a method of your own; did you mean "${nearest}"?`;
     return [{ path: `${name}.methods[${index}]`, code: "setting-invalid" as const, message, fix: valueFix(nearest) }];
   });
+}
+
+/** Whoever says where the records of a route lie, and not where the rest does, has probably not thought of the rest. */
+function outsideJurisdiction({ gateway, routes, queues, consumers }: Config): readonly ConfigProblem[] {
+  const all = [...routes, ...[...queues, ...consumers].map(({ route }) => route)];
+  const inside = all.find(({ layouts }) => layouts.own.jurisdiction !== null);
+  const jurisdiction = inside?.layouts.own.jurisdiction ?? null;
+  if (gateway.jurisdiction !== null || inside === undefined || jurisdiction === null) return [];
+  const message =
+    `keeps the records there, and the audit log and the totals anywhere: write jurisdiction = "${jurisdiction}" in IDEMPOTENCY ` +
+    "too, with previous_shards where a route then has another jurisdiction than before";
+  return [{ path: `${inside.name}.jurisdiction`, message }];
 }
 
 function unusedIdentities(identities: readonly Identity[], routes: readonly Route[]): readonly ConfigProblem[] {

@@ -74,6 +74,7 @@ export function resolveConfig({
     operatorListener: gateway.operator_listener,
     environment: gateway.environment ?? null,
     origin: originOf(defaults),
+    gateway: { jurisdiction: defaults.jurisdiction ?? null, locationHint: defaults.location_hint ?? null },
     routes: routes.map(({ name, path, settings }) => ({
       ...resolveRoute(name, path, mergeSettings(defaults, settings), { identities, trustForwarded }),
     })),

@@ -21,7 +21,7 @@ import type {
 } from "./words.ts";
 import type { Identity } from "./identity.ts";
 import type { KeyPart, KeySource } from "./key-source.ts";
-import type { Layouts } from "./layout.ts";
+import type { Layout, Layouts } from "./layout.ts";
 import type { NamedOperator } from "./operators.ts";
 import type { PageOrigin } from "./page-origin.ts";
 import type { MessageHeader } from "./queue-values.ts";
@@ -215,6 +215,8 @@ export interface Config {
   /** All of `[vars.IDENTITIES]`, also those that no route uses. */
   readonly identities: readonly Identity[];
   readonly queues: readonly Queue[];
+  /** Where the objects are that belong to no route, with the audit log and the totals. No route's own setting moves them. */
+  readonly gateway: Pick<Layout, "jurisdiction" | "locationHint">;
   /** Where events go. */
   readonly destinations: readonly Destination[];
   readonly consumers: readonly Consumer[];

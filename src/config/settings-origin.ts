@@ -108,8 +108,12 @@ export const originSettings = {
     onChange: "applies to objects that do not exist yet",
   }),
   jurisdiction: setting(choice(JURISDICTIONS), {
-    description: "Where objects run and keep their records, guaranteed. On Cloudflare only.",
+    description:
+      "Where objects run and keep their records, guaranteed. On Cloudflare only. In `[vars.IDEMPOTENCY]` it also says where the " +
+      "audit log and the totals lie.",
     otherwise: "anywhere",
-    onChange: "**names other objects**, as with `shards`: append the old layout to `previous_shards`",
+    onChange:
+      "**names other objects**, as with `shards`: append the old layout to `previous_shards`; in `[vars.IDEMPOTENCY]`, the audit log " +
+      "and the counters begin anew",
   }),
 };

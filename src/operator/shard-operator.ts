@@ -65,11 +65,12 @@ export class ShardOperator implements Operator {
     routes: readonly Route[],
     encryptions: Pick<Encryptions, "scopeDigests">,
     destinations: readonly Destination[] = [],
+    places = new ShardPlaces(routes),
   ) {
     this.#namespace = namespace;
     this.#routes = routes;
     this.#encryptions = encryptions;
-    this.#places = new ShardPlaces(routes);
+    this.#places = places;
     this.outbox = new OutboxOperator(namespace, this.#places, destinations);
     this.positions = new PositionsOperator(namespace, this.#places, routes);
   }

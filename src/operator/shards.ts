@@ -22,15 +22,20 @@ export interface ConfiguredLayout {
   readonly routes: readonly string[];
 }
 
-const NOWHERE: Omit<LaidPlace, "name"> = { jurisdiction: null, locationHint: null, layout: "none" };
+/** Where the objects are that belong to no route. */
+export type GatewayPlace = Pick<Layout, "jurisdiction" | "locationHint">;
+
+const ANYWHERE: GatewayPlace = { jurisdiction: null, locationHint: null };
 
 export class ShardPlaces {
   /** Those in force first, then the older ones, oldest first. */
   readonly layouts: readonly ConfiguredLayout[];
+  readonly #gateway: GatewayPlace;
   readonly #hasConsumers: boolean;
 
-  constructor(routes: readonly Route[]) {
+  constructor(routes: readonly Route[], gateway: GatewayPlace = ANYWHERE) {
     this.layouts = layoutsOf(routes);
+    this.#gateway = gateway;
     this.#hasConsumers = routes.some(({ path }) => path.startsWith(CONSUMER_LABEL));
   }
 
@@ -61,10 +66,9 @@ export class ShardPlaces {
     return this.#named(TOTALS);
   }
 
-  /** The same object in every layout of a jurisdiction. */
+  /** No change of a route moves it: counters would begin anew, and the audit log would be somewhere else. */
   #named(name: string): LaidPlace {
-    const [first] = this.layouts;
-    return first === undefined ? { ...NOWHERE, name } : placeIn(first.layout, name);
+    return { ...this.#gateway, name, layout: "none" };
   }
 
   /**

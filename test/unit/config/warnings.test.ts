@@ -34,6 +34,25 @@ describe("a route that asks the origin with its client's credential", () => {
   });
 });
 
+describe("a jurisdiction", () => {
+  const warned = (defaults: object, jurisdiction: string): readonly string[] =>
+    configWarnings(
+      configOf({
+        IDEMPOTENCY: { origin: "https://origin.example", ...defaults },
+        ROUTES: [PAYMENTS, { path: "/b", jurisdiction }],
+      }),
+    ).map(({ path, message }) => `${path}: ${message}`);
+
+  it("of a route alone leaves the audit log and the totals anywhere, and a warning says so", () => {
+    expect(warned({}, "eu")).toEqual([
+      expect.stringContaining(
+        'ROUTES[1].jurisdiction: keeps the records there, and the audit log and the totals anywhere: write jurisdiction = "eu"',
+      ),
+    ]);
+    expect(warned({ jurisdiction: "eu" }, "eu")).toEqual([]);
+  });
+});
+
 describe("settings that are right together for webhooks alone", () => {
   const others = { unknown: "retry", fingerprint: { body: "none" } };
   const LOOSE = { scope: ["none"], ...others };

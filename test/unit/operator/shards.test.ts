@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../src/config/read.ts";
 import { ShardPlaces } from "../../../src/operator/shards.ts";
 import { shardTitle } from "../../../src/shard/shard-place.ts";
@@ -47,4 +47,30 @@ it("a route whose number of shards has letters shares no object with other route
   const own = names({ path: "/reports", shards: "16reports" });
   expect(own).toHaveLength(16);
   expect(own.filter((name) => shared.has(name))).toEqual([]);
+});
+
+describe("what belongs to no route", () => {
+  const fixed = (settings: object, ...routes: readonly object[]): readonly string[] => {
+    const read = readConfig({ IDEMPOTENCY: { origin: "https://origin.example", ...settings }, ROUTES: routes });
+    if (!read.ok) throw new Error(JSON.stringify(read.problems));
+    const { totals, operators } = new ShardPlaces(read.config.routes, read.config.gateway);
+    return [totals, operators].map(shardTitle);
+  };
+  const PAID = { path: "/a" };
+
+  it.each([
+    ["another last route", [PAID, { path: "/z", jurisdiction: "eu" }]],
+    ["another first route", [{ path: "/0", jurisdiction: "us" }, PAID]],
+    ["an older layout", [{ ...PAID, shards: 4, previous_shards: [{ shards: 64, jurisdiction: "eu" }] }]],
+    ["an object for each key", [{ ...PAID, shards: "per-key" }]],
+  ] as const)("is moved by no route: %s", (_what, routes) => {
+    expect(fixed({}, ...routes)).toEqual(fixed({}, PAID));
+  });
+
+  it("lies where the gateway's own setting says, whatever the routes say", () => {
+    expect(fixed({ jurisdiction: "eu" }, PAID, { path: "/b", jurisdiction: "us" })).toEqual([
+      "totals-eu",
+      "operators-eu",
+    ]);
+  });
 });
