@@ -108,14 +108,25 @@ export function alarmsPerFirst(perSecond: number, shards: number, lockSeconds: n
   return 1 / ((perSecond / shards) * lockSeconds + 1);
 }
 
-/** An object writes what it has counted soon after a pause, and less often while it is busy: SOON_MS and EVERY_MS of src/shard/kept-counts.ts. */
-const COUNTED_SOON_SECONDS = 2;
+/** An object writes what it has counted once it is quiet, and while it is busy now and then: QUIET_MS and EVERY_MS of src/shard/kept-counts.ts. */
+const QUIET_SECONDS = 0.25;
 const COUNTED_EVERY_SECONDS = 5;
 
-/** The rows of counts for each request: nearly one when requests are rare, and hardly any when there are many. */
-export function countRowsPerRequest(perSecond: number, shards: number): number {
+/**
+ * What counting costs each request, when they come at random: the time in which an idle object waits for another one, and a row if none
+ * comes; otherwise its share of the rows of a busy object. So nearly a row when requests are rare, and hardly any when there are many.
+ */
+export function countingUsage(perSecond: number, shards: number, exchangeSeconds: number): Usage {
   const perObject = perSecond / shards;
-  return 1 / Math.max(perObject * COUNTED_EVERY_SECONDS, 1 + perObject * COUNTED_SOON_SECONDS);
+  const leavesIdle = Math.exp(-perObject * exchangeSeconds);
+  const isAlone = Math.exp(-perObject * QUIET_SECONDS);
+  const isLast = leavesIdle * isAlone;
+  const waits = perObject === 0 ? QUIET_SECONDS : (1 - isAlone) / perObject;
+  return {
+    ...NO_USAGE,
+    rowsWritten: isLast + (1 - isLast) / (1 + perObject * COUNTED_EVERY_SECONDS),
+    objectSeconds: leavesIdle * waits,
+  };
 }
 
 export interface Shared {
@@ -131,8 +142,8 @@ export function firstUsage({ perSecond, shards, originSeconds, responseBytes }: 
   const seconds = originSeconds + FIRST_OVERHEAD_SECONDS;
   const own = usageOf(COUNTS.firstAmongBuckets, shareOfSeconds(seconds, exchangesAtOnce(perSecond, shards, seconds)));
   const alarms = alarmUsage(alarmsPerFirst(perSecond, shards, LOCK_SECONDS));
-  const more = { ...NO_USAGE, rowsWritten: chunksOf(responseBytes) + countRowsPerRequest(perSecond, shards) };
-  return [own, more, alarms, erasure(responseBytes)].reduce(add);
+  const chunks = { ...NO_USAGE, rowsWritten: chunksOf(responseBytes) };
+  return [own, chunks, countingUsage(perSecond, shards, seconds), alarms, erasure(responseBytes)].reduce(add);
 }
 
 /** A replay from its object, which shares its duration with nobody. */

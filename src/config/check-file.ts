@@ -11,6 +11,7 @@ import { secretProblems, secretWarnings } from "./check-secrets.ts";
 import { below, type ConfigProblem, type ProblemCode, valueFix } from "./config-problem.ts";
 import { hasRules, lackingBindings, looselyInherited, notInherited } from "./check-inherited.ts";
 import type { BindingKind } from "./in-force.ts";
+import { outsideJurisdiction } from "./layout-checks.ts";
 import { unusedDestinations } from "./publish-checks.ts";
 import { consumerVariables } from "./read-consumers.ts";
 import { queueWarnings } from "./queue-checks.ts";
@@ -209,18 +210,6 @@ function misspeltMethods({ name, methods }: Route): readonly ConfigProblem[] {
     const message = `"${method}" is a method of your own; did you mean "${nearest}"?`;
     return [{ path: `${name}.methods[${index}]`, code: "setting-invalid" as const, message, fix: valueFix(nearest) }];
   });
-}
-
-/** Whoever says where the records of a route lie, and not where the rest does, has probably not thought of the rest. */
-function outsideJurisdiction({ gateway, routes, queues, consumers }: Config): readonly ConfigProblem[] {
-  const all = [...routes, ...[...queues, ...consumers].map(({ route }) => route)];
-  const inside = all.find(({ layouts }) => layouts.own.jurisdiction !== null);
-  const jurisdiction = inside?.layouts.own.jurisdiction ?? null;
-  if (gateway.jurisdiction !== null || inside === undefined || jurisdiction === null) return [];
-  const message =
-    `keeps the records there, and the audit log and the totals anywhere: write jurisdiction = "${jurisdiction}" in IDEMPOTENCY ` +
-    "too, with previous_shards where a route then has another jurisdiction than before";
-  return [{ path: `${inside.name}.jurisdiction`, message }];
 }
 
 function unusedIdentities(identities: readonly Identity[], routes: readonly Route[]): readonly ConfigProblem[] {

@@ -3,7 +3,7 @@
 // and no route enters it again.
 
 import { type Layout, layoutName, type Layouts, shardCount } from "./layout.ts";
-import type { ConfigProblem } from "./resolved.ts";
+import type { Config, ConfigProblem } from "./resolved.ts";
 import { type ScopePart, scopePartName } from "./scope-part.ts";
 
 /** One route's layouts, and where the settings that say so are written: `ROUTES[2]` or `IDEMPOTENCY`. */
@@ -137,4 +137,16 @@ export function adviseAfresh(own: Layout, used: readonly NamedLayout[]): string 
   return own.shards === "per-key"
     ? `write shards = ${value}, because an object for each key has no other name`
     : `write shards = ${value} for as many objects with other names`;
+}
+
+/** Whoever says where the records of a route lie, and not where the rest does, has probably not thought of the rest. */
+export function outsideJurisdiction({ gateway, routes, queues, consumers }: Config): readonly ConfigProblem[] {
+  const all = [...routes, ...[...queues, ...consumers].map(({ route }) => route)];
+  const inside = all.find(({ layouts }) => layouts.own.jurisdiction !== null);
+  const jurisdiction = inside?.layouts.own.jurisdiction ?? null;
+  if (gateway.jurisdiction !== null || inside === undefined || jurisdiction === null) return [];
+  const message =
+    `keeps the records there, and the audit log and the totals anywhere: write jurisdiction = "${jurisdiction}" in IDEMPOTENCY ` +
+    "too, with previous_shards where a route then has another jurisdiction than before";
+  return [{ path: `${inside.name}.jurisdiction`, message }];
 }

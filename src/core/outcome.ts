@@ -79,6 +79,11 @@ export function outcomeOf(code: ClientProblemCode): Outcome {
   }
 }
 
+/** Whether an attempt without a result has ended this exchange, so that its record may be in doubt. */
+export function isInDoubt(outcome: Outcome): boolean {
+  return outcome === "ambiguous" || outcome === "origin-dropped" || outcome === "origin-timeout";
+}
+
 /** Which exchanges are logged: all, those with trouble, or none. */
 export const LOG_RULES = ["all", "errors", "none"] as const;
 export type LogRule = (typeof LOG_RULES)[number];

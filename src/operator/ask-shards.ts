@@ -4,7 +4,10 @@
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
 import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
-import { shardStub } from "../shard/call-shard.ts";
+import { OPTIONS, shardStub } from "../shard/call-shard.ts";
+import type { CountedByShard } from "../shard/totals.ts";
+import type { RouteNumbers } from "../traffic/route-counters.ts";
+import { TOTALS_URL } from "../traffic/traffic.ts";
 import type { LaidPlace } from "./shards.ts";
 
 /** One shard's answer; `null` when it failed or did not answer in time. */
@@ -35,6 +38,16 @@ export async function askShards<T>(
     answers.push(...(await Promise.all(some)));
   }
   return answers;
+}
+
+/** Has the totals' object remember these numbers, and returns the totals; `null`: it has refused. */
+export async function addUp(
+  namespace: DurableObjectNamespace,
+  totals: ShardPlace,
+  counted: readonly CountedByShard[],
+): Promise<readonly RouteNumbers[] | null> {
+  const response = await shardStub(namespace, totals).fetch(TOTALS_URL, { ...OPTIONS, body: JSON.stringify(counted) });
+  return response.ok ? response.json<readonly RouteNumbers[]>() : null;
 }
 
 /** The answer of a shard; `null` when it is unreachable. */

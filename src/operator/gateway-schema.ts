@@ -83,7 +83,7 @@ export const layoutSchema = v.object({
     v.array(
       v.object({
         what: about(words(HELD), "What it is. Events are pending or dead ones, dead letters among them.", "events"),
-        count: about(count, "How many; of each object at most 10,000 rows of a kind.", 6),
+        count: about(count, "How many; of each object at most 100 of a kind are counted.", 6),
       }),
     ),
     "All that its sealed objects hold. Without the layout nobody would find it.",

@@ -9,7 +9,8 @@ import { forwardKeyName } from "../config/values.ts";
 import { scopeNames } from "../config/scope-part.ts";
 import { type EpochMs, epochMs } from "../core/units.ts";
 import type { Counts } from "../shard/operator-calls.ts";
-import { HELD, type HeldKind } from "../core/held.ts";
+import type { CountedByShard } from "../shard/totals.ts";
+import { HELD, type HeldKind, MAX_HELD } from "../core/held.ts";
 import type { ShardAnswer } from "./ask-shards.ts";
 import type { LayoutsView, LayoutView } from "./gateway-schema.ts";
 import { openCounts, type WithEpochTimes } from "./operator.ts";
@@ -27,18 +28,31 @@ export function objectState({ change }: Pick<Counts, "change">): ObjectState {
   return seal.holds.length === 0 ? "empty" : "sealed";
 }
 
-/** In the order of `layouts`. */
+/** What the empty objects of layouts that were left have counted. The totals need it before nobody asks these objects any more. */
+export function leftCounts(
+  layouts: readonly ConfiguredLayout[],
+  asked: readonly ShardAnswer<Counts>[],
+): readonly CountedByShard[] {
+  const older = new Set(layouts.flatMap(({ left, title }) => (left === null ? [] : [title])));
+  return asked.flatMap(({ shard, layout, answer }) => {
+    const left = answer?.change?.seal?.left ?? null;
+    return left === null || !older.has(layout) ? [] : [{ shard, since: left.since, routes: left.routes }];
+  });
+}
+
+/** In the order of `layouts`. `isAddedUp`: the totals have the `leftCounts`. */
 export function summarizeLayouts(
   layouts: readonly ConfiguredLayout[],
   asked: readonly ShardAnswer<Counts>[],
+  isAddedUp: boolean,
 ): readonly LayoutSummary[] {
   const configured = new Set(layouts.map(({ title }) => title));
   const summaries: LayoutSummary[] = [];
   for (const layout of layouts) {
     const shards = asked.filter((shard) => shard.layout === layout.title);
     const counted = countLayout(layout, shards);
-    const { dayRequests: _dayRequests, ...shown } = counted;
-    summaries.push({ ...shown, ...judge(counted, configured, summaries) });
+    const { dayRequests: _dayRequests, isMoreHeld: _isMoreHeld, ...shown } = counted;
+    summaries.push({ ...shown, ...judge(counted, configured, summaries, isAddedUp) });
   }
   return summaries;
 }
@@ -46,6 +60,8 @@ export function summarizeLayouts(
 interface Counted extends Omit<LayoutSummary, "mayGo" | "reason"> {
   /** Requests that its sealed objects have answered in the last day. */
   readonly dayRequests: number;
+  /** Of which kinds it holds more than was counted. */
+  readonly isMoreHeld: ReadonlySet<HeldKind>;
 }
 
 function countLayout(
@@ -74,7 +90,10 @@ function countLayout(
       const counts = seals.flatMap(({ holds }) => holds.flatMap((one) => (one.what === what ? [one.count] : [])));
       return counts.length === 0 ? [] : [{ what, count: counts.reduce((sum, count) => sum + count, 0) }];
     }),
-    dayRequests: seals.reduce((sum, { dayRequests }) => sum + dayRequests, 0),
+    isMoreHeld: new Set(
+      seals.flatMap(({ holds }) => holds.flatMap(({ what, count }) => (count < MAX_HELD ? [] : [what]))),
+    ),
+    dayRequests: seals.reduce((sum, seal) => sum + (seal.left?.dayRequests ?? 0), 0),
     ...openCounts(answers),
     lastExpiresAt: changes.reduce<EpochMs | null>((last, one) => latestOf(last, one.lastExpiresAt), null),
     unreachable: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
@@ -86,10 +105,15 @@ function judge(
   layout: Counted,
   configured: ReadonlySet<string>,
   others: readonly LayoutSummary[],
+  isAddedUp: boolean,
 ): Pick<LayoutSummary, "mayGo" | "reason"> {
-  const reason = layout.left === null ? inForceReason(layout) : reasonToStay(layout, configured, others);
+  const stays = layout.left === null ? inForceReason(layout) : reasonToStay(layout, configured, others);
+  const reason = stays ?? (isAddedUp ? null : NOT_ADDED_UP);
   return reason === null ? { mayGo: true, reason: farewell(layout) } : { mayGo: false, reason };
 }
+
+const NOT_ADDED_UP =
+  "Sealed and empty, but the object with the totals did not answer, and the metrics would lack what was counted here: ask again.";
 
 function farewell({ dayRequests }: Counted): string {
   const go = "Sealed and empty: take it out of previous_shards.";
@@ -109,7 +133,7 @@ function inForceReason({ layout, next, objects }: Counted): string {
 
 /** `null`: the layout may go. */
 function reasonToStay(
-  { layout, left, next, elders, objects, open, sealed, holds, unreachable }: Counted,
+  { layout, left, next, elders, objects, open, sealed, holds, isMoreHeld, unreachable }: Counted,
   configured: ReadonlySet<string>,
   others: readonly LayoutSummary[],
 ): string | null {
@@ -126,7 +150,8 @@ function reasonToStay(
   if (open > 0) {
     return `${objectsText(open)} of it ${open === 1 ? "is" : "are"} still open and may take new keys: close the layout, or wait.`;
   }
-  if (sealed > 0) return `${objectsText(sealed)} still ${sealed === 1 ? "holds" : "hold"} ${heldText(holds)}.`;
+  if (sealed > 0)
+    return `${objectsText(sealed)} still ${sealed === 1 ? "holds" : "hold"} ${heldText(holds, isMoreHeld)}.`;
   if (unreachable.length > 0) return `${objectsText(unreachable.length)} did not answer: ask again.`;
   const sender = others.find((other) => other.left !== null && !other.mayGo && other.next.includes(layout));
   return sender === undefined
@@ -135,8 +160,10 @@ function reasonToStay(
 }
 
 /** "3 records, 6 events and 2 positions"; what has to be done about it, if waiting is not enough. */
-function heldText(holds: Counted["holds"]): string {
-  const parts = holds.map(({ what, count }) => `${count} ${count === 1 ? ONE[what] : what}`);
+function heldText(holds: Counted["holds"], isMoreHeld: ReadonlySet<HeldKind>): string {
+  const parts = holds.map(
+    ({ what, count }) => `${count}${isMoreHeld.has(what) ? "+" : ""} ${count === 1 ? ONE[what] : what}`,
+  );
   const last = parts.at(-1) ?? "";
   const all = parts.length < 2 ? last : `${parts.slice(0, -1).join(", ")} and ${last}`;
   const [only] = holds;

@@ -77,6 +77,12 @@ export function shardFamilies(answered: readonly Answered[], isByShard: boolean)
       sumOf,
       ({ placesTaken = 0 }) => placesTaken,
     ),
+    together(
+      "counts_unwritten",
+      "Shards that could not write what they have counted: a crash would lose it.",
+      sumOf,
+      ({ isUnwritten }) => (isUnwritten ? 1 : 0),
+    ),
     ofShards("shard_size_bytes", "gauge", "Size of the shard's database.", ({ bytes }) => bytes),
     ofShards(
       "alarm_lag_seconds",

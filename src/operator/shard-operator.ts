@@ -16,12 +16,13 @@ import {
   CHANGE_URL,
   type ChangeAnswer,
   type ChangeHead,
+  type Counts,
 } from "../shard/operator-calls.ts";
 import type { Actor } from "./access/auth.ts";
 import { changeAll } from "./change-all.ts";
 import { eventOf } from "./change-request.ts";
-import { askShards, unlessSilent, firstWith } from "./ask-shards.ts";
-import { routeViews, summarizeLayouts } from "./layouts.ts";
+import { addUp, askShards, type ShardAnswer, unlessSilent, firstWith } from "./ask-shards.ts";
+import { type LayoutSummary, leftCounts, routeViews, summarizeLayouts } from "./layouts.ts";
 import { type Ask, listRecords } from "./list.ts";
 import type {
   AllChange,
@@ -189,12 +190,19 @@ export class ShardOperator implements Operator {
       shards: asked.flatMap(({ shard, layout, answer }) => {
         if (answer === null) return [];
         const { inFlight, failed, unknown, atLeast, bytes, waiting = 0, oldestWaitingMs = 0, placesTaken = 0 } = answer;
-        const accepted = { waiting, oldestWaitingMs, placesTaken };
-        return [{ shard, layout, inFlight, failed, unknown, ...accepted, atLeast, bytes }];
+        return [{ shard, layout, inFlight, failed, unknown, waiting, oldestWaitingMs, placesTaken, atLeast, bytes }];
       }),
-      layouts: summarizeLayouts(this.#places.layouts, asked),
+      layouts: await this.#summaries(asked),
       unreachable: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
     };
+  }
+
+  /** Hands over what a layout leaves behind before it says that the layout may go. */
+  async #summaries(asked: readonly ShardAnswer<Counts>[]): Promise<readonly LayoutSummary[]> {
+    const { layouts, totals } = this.#places;
+    const left = leftCounts(layouts, asked);
+    const answer = left.length === 0 ? [] : await unlessSilent(totals, addUp(this.#namespace, totals, left));
+    return summarizeLayouts(layouts, asked, answer !== null);
   }
 
   async close(title: string, by: Actor): Promise<CloseResult> {
@@ -214,7 +222,7 @@ export class ShardOperator implements Operator {
       listed.filter((place) => place.layout !== title),
       (shard) => shard.counts(),
     );
-    const summary = summarizeLayouts(layouts, [...closed, ...others]).find((one) => one.layout === title);
+    const summary = (await this.#summaries([...closed, ...others])).find((one) => one.layout === title);
     if (summary === undefined) throw new Error(`no summary of ${title}`);
     return { kind: "closed", layout: summary };
   }

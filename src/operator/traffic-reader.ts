@@ -9,10 +9,9 @@ import { ROTATING_ADVICE } from "../http/rotating-tokens.ts";
 import type { Remote } from "../shard/itty.ts";
 import { type KeyShard } from "../shard/key-shard.ts";
 import type { RouteNumbers } from "../traffic/route-counters.ts";
-import { type ExchangeReport, TOTALS_URL } from "../traffic/traffic.ts";
-import { shardStub } from "../shard/call-shard.ts";
+import type { ExchangeReport } from "../traffic/traffic.ts";
 import type { CountedByShard } from "../shard/totals.ts";
-import { askShards, type ShardAnswer, unlessSilent } from "./ask-shards.ts";
+import { addUp, askShards, type ShardAnswer, unlessSilent } from "./ask-shards.ts";
 import type { HoursView } from "./hours-schema.ts";
 import { viewHours } from "./hours-view.ts";
 import { exposition } from "./exposition.ts";
@@ -74,10 +73,7 @@ export class TrafficReader {
   /** The totals; `null` when their object fails. */
   #addUp(counted: readonly CountedByShard[]): Promise<readonly RouteNumbers[] | null> {
     const { namespace, totals } = this.#ports;
-    const answer = shardStub(namespace, totals)
-      .fetch(TOTALS_URL, { method: "POST", body: JSON.stringify(counted) })
-      .then((response) => (response.ok ? response.json<readonly RouteNumbers[]>() : null));
-    return unlessSilent(totals, answer);
+    return unlessSilent(totals, addUp(namespace, totals, counted));
   }
 
   /** The exchanges since `cursor`, or the latest without one. `null` when the cursor is invalid. */

@@ -102,6 +102,7 @@ export class KeyShard extends ittyDurable() {
       counts: this.#ledger.counts,
       totals: new TotalRows(storage.sql),
       timers,
+      isBusy: () => this.#exchanges.attempts.count > 0,
       name: state.id.name,
     });
     this.#exchanges = new Exchanges({
@@ -133,7 +134,7 @@ export class KeyShard extends ittyDurable() {
       placesTaken: () => this.#exchanges.driven,
       questionAbout: (id) => this.#exchanges.questionAbout(id),
       held: () => heldRows(storage.sql),
-      dayRequests: () => this.#traffic.dayRequests(Date.now()),
+      left: () => this.#traffic.left(Date.now()),
       timers,
     });
     this.#claimList = new ClaimList(storage.sql, this.#ledger.positions);
@@ -194,7 +195,6 @@ export class KeyShard extends ittyDurable() {
     const firedFor = info === undefined ? now : epochMs(info.scheduledTime);
     const ports = { exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm, waitUntil: this.#waitUntil };
     doDueWork(ports, now, firedFor);
-    this.#traffic.writeIfDue();
   }
 
   /** Operator call. */

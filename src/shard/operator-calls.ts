@@ -9,7 +9,7 @@ import { type TimelineEvent, timelineOf } from "../core/timeline.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import { decodeMessage } from "../http/message.ts";
-import type { CountedByShard } from "./totals.ts";
+import type { CountedByShard, LeftCounts } from "./totals.ts";
 import { storedBytes } from "./answers.ts";
 import type { ResponseHead } from "./exchange-answer.ts";
 import { START } from "./body/event-offsets.ts";
@@ -90,8 +90,8 @@ export interface SealState {
   readonly keys: number | null;
   /** All that it still holds, the records of these keys among it. */
   readonly holds: readonly HeldRows[];
-  /** Requests that it has answered in the last day. */
-  readonly dayRequests: number;
+  /** Once it holds nothing: what it leaves behind. */
+  readonly left: LeftCounts | null;
 }
 
 /** The head of a message that changes a record. With `resolve`, the message's body is the response's body. */
@@ -125,8 +125,8 @@ export interface OperatorPorts {
   readonly questionAbout: (id: RecordId) => Promise<boolean>;
   /** All that would be lost without this object. */
   readonly held: () => readonly HeldRows[];
-  /** How many requests this object has answered in the last day. */
-  readonly dayRequests: () => number;
+  /** What this object has counted. */
+  readonly left: () => LeftCounts;
   readonly timers: Timers;
 }
 
@@ -208,14 +208,14 @@ export class OperatorCalls {
   }
 
   #sealState(next: string): SealState {
-    const { ledger, held, dayRequests } = this.#ports;
-    const { at } = ledger.seal;
+    const { ledger, held, left } = this.#ports;
+    const holds = held();
     return {
       next: readLayout(next),
-      at,
+      at: ledger.seal.at,
       keys: ledger.heldKeys.count(),
-      holds: held(),
-      dayRequests: dayRequests(),
+      holds,
+      left: holds.length === 0 ? left() : null,
     };
   }
 
@@ -322,6 +322,8 @@ export interface ShardNumbers extends Counts, Omit<CountedByShard, "shard"> {
   /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
   readonly oldestUnknownMs: number;
   readonly callsInFlight: number;
+  /** Whether what it has counted could not be written. */
+  readonly isUnwritten: boolean;
   /** How long the alarm's most overdue work has been due. */
   readonly overdueMs: number;
   /** Of each destination that has events here. An object with older code says nothing of it. */

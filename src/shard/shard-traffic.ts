@@ -4,16 +4,19 @@ import { countOf, type RouteNumbers, sumOf } from "../traffic/route-counters.ts"
 import type { RecordReplays } from "../traffic/replay-counts.ts";
 import { type SentBatch, Traffic } from "../traffic/traffic.ts";
 import { type HourOfShard, KeptCounts } from "./kept-counts.ts";
+import type { ShardNumbers } from "./operator-calls.ts";
 import { keepsCounts } from "./shard-place.ts";
 import type { CountRows } from "./store/counts.ts";
 import type { TotalRows } from "./store/totals.ts";
 import type { Timers } from "./timers.ts";
-import { type CountedByShard, Totals } from "./totals.ts";
+import { type CountedByShard, type LeftCounts, NOTHING_COUNTED, Totals } from "./totals.ts";
 
 export interface ShardTrafficPorts {
   readonly counts: CountRows;
   readonly totals: TotalRows;
   readonly timers: Timers;
+  /** Whether attempts run in this object. */
+  readonly isBusy: () => boolean;
   /** The object's name. */
   readonly name: string | undefined;
 }
@@ -24,8 +27,8 @@ export class ShardTraffic {
   readonly #kept: KeptCounts | null;
   readonly #totals: Totals;
 
-  constructor({ counts, totals, timers, name }: ShardTrafficPorts) {
-    this.#kept = keepsCounts(name) ? new KeptCounts(counts, timers) : null;
+  constructor({ counts, totals, timers, isBusy, name }: ShardTrafficPorts) {
+    this.#kept = keepsCounts(name) ? new KeptCounts(counts, timers, isBusy) : null;
     this.own = new Traffic(this.#kept);
     this.#totals = new Totals(totals);
   }
@@ -47,29 +50,32 @@ export class ShardTraffic {
   /** The totals, of this object's own numbers too. */
   async addUp(request: Request): Promise<Response> {
     const told: readonly CountedByShard[] = await request.json();
-    return Response.json(this.#totals.addUp([...told, { shard: "", ...this.numbers() }]));
+    const { since, routes } = this.numbers();
+    return Response.json(this.#totals.addUp([...told, { shard: "", since, routes }], Date.now()));
   }
 
   /** All that was counted here. */
-  numbers(): Omit<CountedByShard, "shard"> {
+  numbers(): Pick<ShardNumbers, "since" | "routes" | "isUnwritten"> {
     const routes = this.#kept?.total() ?? this.own.numbers;
-    return { since: this.#kept?.since ?? 0, routes };
+    return { since: this.#kept?.since ?? NOTHING_COUNTED, routes, isUnwritten: this.isUnwritten };
   }
 
-  /** For the alarm. */
-  writeIfDue(): void {
-    this.#kept?.writeIfDue();
+  /** Whether what was counted could not be written. It is in memory, and tried again. */
+  get isUnwritten(): boolean {
+    return this.#kept?.isRefused ?? false;
   }
 
   lastDay(now: number): readonly HourOfShard[] {
     return this.#kept?.lastDay(now) ?? [];
   }
 
-  /** How many requests were answered here in the last day. */
-  dayRequests(now: number): number {
-    return this.lastDay(now)
-      .flatMap(({ routes }) => routes)
+  /** What is lost to everybody else when nobody asks this object any more. */
+  left(now: number): LeftCounts {
+    const { since, routes } = this.numbers();
+    const dayRequests = this.lastDay(now)
+      .flatMap((hour) => hour.routes)
       .reduce((sum, numbers) => sum + sumOf(numbers, "requests"), 0);
+    return { since, routes, dayRequests };
   }
 
   replaysOf(recordId: string, now: number): RecordReplays | null {

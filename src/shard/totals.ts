@@ -14,6 +14,15 @@ export interface CountedByShard {
   readonly routes: readonly RouteNumbers[];
 }
 
+/** What an object has counted that nobody may ask again. */
+export interface LeftCounts extends Omit<CountedByShard, "shard"> {
+  /** Requests that it has answered in the last day. */
+  readonly dayRequests: number;
+}
+
+/** The `since` of an object that has counted nothing. */
+export const NOTHING_COUNTED = 0;
+
 interface Known {
   readonly shards: readonly CountedByShard[];
   /** Counted by objects whose databases were lost. */
@@ -30,8 +39,9 @@ export class Totals {
   }
 
   /** Remembers these numbers, in the turn whose answer tells the totals: what is told is durable. */
-  addUp(told: readonly CountedByShard[]): readonly RouteNumbers[] {
-    const known = told.reduce(withNumbers, (this.#known ??= this.#read()));
+  addUp(told: readonly CountedByShard[], now: number): readonly RouteNumbers[] {
+    const before = (this.#known ??= this.#read());
+    const known = told.reduce((sum, one) => withNumbers(sum, one, now), before);
     const text = JSON.stringify(known);
     if (text !== this.#stored) this.#rows.put(text);
     this.#stored = text;
@@ -45,13 +55,14 @@ export class Totals {
   }
 }
 
-function withNumbers(known: Known, told: CountedByShard): Known {
+function withNumbers(known: Known, told: CountedByShard, now: number): Known {
   const before = known.shards.find(({ shard }) => shard === told.shard);
   const others = known.shards.filter(({ shard }) => shard !== told.shard);
   if (before === undefined) return { ...known, shards: [...others, told] };
-  // An answer from before the loss that has taken long.
-  if (told.since < before.since) return known;
-  if (told.since > before.since) {
+  // It has counted nothing, or its answer is from before the loss and has taken long. Whoever began in the future has only had a clock
+  // that was ahead.
+  if (told.since === NOTHING_COUNTED || (told.since < before.since && before.since <= now)) return known;
+  if (told.since !== before.since) {
     return { shards: [...others, told], lost: addedUp([...known.lost, ...before.routes]) };
   }
   return { ...known, shards: [...others, { ...told, routes: laterOf(before.routes, told.routes) }] };

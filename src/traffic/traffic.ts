@@ -3,7 +3,7 @@
 import type { ClaimState } from "../core/claim.ts";
 import type { DeadReason, DeliveryDecision } from "../core/delivery.ts";
 import type { EventFate } from "../core/outbox.ts";
-import type { Outcome } from "../core/outcome.ts";
+import { isInDoubt, type Outcome } from "../core/outcome.ts";
 import type { AttemptVerdict } from "../core/timeline.ts";
 import { bookkeep } from "./bookkeep.ts";
 import { type AskAnswer, type Counted, type CountedName, outboxRoute, type RouteNumbers } from "./route-counters.ts";
@@ -48,12 +48,18 @@ export const TRAFFIC_URL = "https://key-shard/traffic";
 /** Where the numbers of all shards are added up; answers with the totals. */
 export const TOTALS_URL = "https://key-shard/totals";
 
+/**
+ * When what was counted is written. `with-turn`: in the commit of what it counts, because an alert looks at it, or a record in doubt would be
+ * shown without its request. `more-comes`: what has begun is counted again at its end.
+ */
+export type CountedWhen = "with-turn" | "soon" | "more-comes";
+
 /** Keeps what is counted. */
 export interface CountKeeper {
   /** Where what happens now is counted. */
   tallyAt(now: number): Tally;
-  /** Something has been counted. `isFact`: an alert looks at this count, so it is written in the commit of what it counts. */
-  counted(isFact: boolean): void;
+  /** Something has been counted. */
+  counted(when: CountedWhen): void;
 }
 
 /** How many exchanges are remembered: enough to fill a page for an operator with any number of shards. */
@@ -85,7 +91,7 @@ export class Traffic {
 
   exchange(report: ExchangeReport, now: number): void {
     this.#remember(report, now);
-    this.#into(now, false, (tally) => tally.exchange(report, now));
+    this.#into(now, isInDoubt(report.outcome) ? "with-turn" : "soon", (tally) => tally.exchange(report, now));
   }
 
   /** Counts a request that went to the origin without a key. It is not an exchange. */
@@ -94,12 +100,12 @@ export class Traffic {
   }
 
   attempt(route: string, number: number): void {
-    this.#count(route, "attempts", number === 1 ? "first" : "again");
+    this.#count(route, "attempts", number === 1 ? "first" : "again", 1, "more-comes");
   }
 
   /** An attempt begins while as many others run as the platform allows to call at once. */
   queued(route: string): void {
-    this.#count(route, "queued", "queued");
+    this.#count(route, "queued", "queued", 1, "more-comes");
   }
 
   verdict(route: string, verdict: AttemptVerdict): void {
@@ -108,7 +114,7 @@ export class Traffic {
 
   /** Counts a question to the object of an older layout. */
   asked(route: string, answer: AskAnswer): void {
-    this.#count(route, "asks", answer);
+    this.#count(route, "asks", answer, 1, "more-comes");
   }
 
   /** Counts a request that was sent on to another layout. */
@@ -118,12 +124,12 @@ export class Traffic {
 
   /** Counts the dead letter of a message. */
   died(route: string, reason: DeadReason): void {
-    this.#count(route, "deadLetters", reason, 1, true);
+    this.#count(route, "deadLetters", reason, 1, "with-turn");
   }
 
   /** An accepted request was given up. */
   givenUp(route: string): void {
-    this.#count(route, "givenUp", "given-up", 1, true);
+    this.#count(route, "givenUp", "given-up", 1, "with-turn");
   }
 
   /** Counts a decision about a message. */
@@ -139,7 +145,8 @@ export class Traffic {
 
   /** Counts what became of events. */
   relayed(destination: string, fate: EventFate, events: number): void {
-    this.#count(outboxRoute(destination), "events", fate, events, fate === "dead" || fate === "erased");
+    const isLost = fate === "dead" || fate === "erased";
+    this.#count(outboxRoute(destination), "events", fate, events, isLost ? "with-turn" : "soon");
   }
 
   get numbers(): readonly RouteNumbers[] {
@@ -169,17 +176,17 @@ export class Traffic {
 
   add(batch: TrafficBatch, now: number): void {
     for (const report of batch.exchanges) this.#remember(report, now);
-    this.#into(now, false, (tally) => tally.add(batch));
+    this.#into(now, "soon", (tally) => tally.add(batch));
   }
 
-  #count<C extends Counted>(route: string, what: C, name: CountedName<C>, times = 1, isFact = false): void {
-    this.#into(Date.now(), isFact, (tally) => tally.count(route, what, name, times));
+  #count<C extends Counted>(route: string, what: C, name: CountedName<C>, times = 1, when: CountedWhen = "soon"): void {
+    this.#into(Date.now(), when, (tally) => tally.count(route, what, name, times));
   }
 
-  #into(now: number, isFact: boolean, count: (tally: Tally) => void): void {
+  #into(now: number, when: CountedWhen, count: (tally: Tally) => void): void {
     bookkeep("counting", () => {
       count(this.#keeper?.tallyAt(now) ?? this.#own);
-      this.#keeper?.counted(isFact);
+      this.#keeper?.counted(when);
     });
   }
 

@@ -90,7 +90,7 @@ export function Overview(props: OverviewProps) {
             in <a href={paths.day}>the last 24 hours</a>
           </span>
         </div>
-        <Rates view={view} rates={rates} />
+        <Rates view={view} rates={rates} hasOpen={shards.some((shard) => openRecords(shard) > 0)} />
       </section>
 
       {isPerKey ? null : <Busiest view={view} shards={shards} unreachable={unreachable} />}

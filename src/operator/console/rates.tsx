@@ -6,9 +6,23 @@ import type { View } from "./view.ts";
 /** The busiest routes; the metrics have all. */
 const SHOWN_ROUTES = 8;
 
-export function Rates({ view, rates }: { readonly view: View; readonly rates: readonly RouteRates[] }) {
+interface RatesProps {
+  readonly view: View;
+  readonly rates: readonly RouteRates[];
+  /** Whether there are records that are not completed: their requests may have come in the last day. */
+  readonly hasOpen: boolean;
+}
+
+export function Rates({ view, rates, hasOpen }: RatesProps) {
   if (rates.length === 0) {
-    return <p class="empty">No protected requests in the last 24 hours.</p>;
+    return (
+      <p class="empty">
+        No protected requests were counted in the last 24 hours.
+        {hasOpen
+          ? " A request is counted when it is answered: one that was not, or in the last seconds before a crash, may have a record above and no count here."
+          : null}
+      </p>
+    );
   }
   return (
     <table class="cards bars" aria-labelledby="rates-title">

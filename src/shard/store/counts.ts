@@ -1,4 +1,4 @@
-// What an object has counted: a row for each of the last hours, and one for all earlier ones. The counts are JSON, which is not read here.
+// What an object has counted: a row for each of the last hours with counts, and one for all earlier ones. The counts are JSON, which is not read here.
 // The table is made with the first of them.
 
 import { makeCountsTable, type Sql } from "./schema.ts";
@@ -13,11 +13,25 @@ export interface StoredHour {
   readonly replays: string;
 }
 
-/** How many hours are kept apart, the current one among them. */
-export const KEPT_HOURS = 25;
+/** How many hours are shown, the current one among them. */
+export const SHOWN_HOURS = 25;
+
+/**
+ * How many rows are kept beside that of the current hour. More than are shown: a clock that is ahead or behind for a day takes none of the
+ * last day's rows from their places.
+ */
+const KEPT_ROWS = 2 * SHOWN_HOURS;
 
 /** The row of all hours before those. */
-const BEFORE = 0;
+const BEFORE = -1;
+
+/** One column of an hour's row. */
+export interface StoredColumn {
+  readonly hour: number;
+  readonly text: string;
+}
+
+type ColumnRow = Record<"hour", number> & Record<"text", string>;
 
 type Row = Record<"hour" | "since", number> & Record<"routes" | "taken" | "replays", string>;
 
@@ -40,8 +54,7 @@ export class CountRows {
   }
 
   /** Replaces the counts of an hour. */
-  put({ hour, routes, taken, replays }: StoredHour): void {
-    const since = this.since ?? Date.now();
+  put({ hour, since, routes, taken, replays }: StoredHour & { readonly since: number }): void {
     if (!this.#exists) makeCountsTable(this.#sql);
     this.#sql.exec(
       "INSERT OR REPLACE INTO counts (hour, since, routes, taken, replays) VALUES (?, ?, ?, ?, ?)",
@@ -55,29 +68,52 @@ export class CountRows {
     this.#since = since;
   }
 
-  /** Adds the hours that are too old to those before them. */
-  mergeOld(hour: number, addUp: (routes: readonly string[]) => string): void {
-    const old = this.#routesOf("hour > ? AND hour <= ?", BEFORE, hour - KEPT_HOURS);
-    if (old.length === 0) return;
-    const routes = addUp([...this.#routesOf("hour = ?", BEFORE), ...old]);
+  /**
+   * Adds the oldest hours to those before them, except `hour`. By their number: a clock that is ahead would make all of them old, and what
+   * it has written would be new for as long as it was ahead.
+   */
+  mergeOldest(hour: number, addUp: (routes: readonly string[]) => string): void {
+    const { since } = this;
+    const [newest] = this.#sql
+      .exec<{ hour: number }>(
+        "SELECT hour FROM counts WHERE hour > ? AND hour <> ? ORDER BY hour DESC LIMIT 1 OFFSET ?",
+        BEFORE,
+        hour,
+        KEPT_ROWS,
+      )
+      .toArray();
+    if (newest === undefined || since === null) return;
+    const old = [BEFORE - 1, newest.hour, hour];
+    const routes = addUp(this.#routesOf("hour > ? AND hour <= ? AND hour <> ?", ...old));
     // A part of it would count twice, or not at all.
     this.#transaction(() => {
-      this.put({ hour: BEFORE, routes, taken: "[]", replays: "[]" });
-      this.#sql.exec("DELETE FROM counts WHERE hour > ? AND hour <= ?", BEFORE, hour - KEPT_HOURS);
+      this.#sql.exec("DELETE FROM counts WHERE hour > ? AND hour <= ? AND hour <> ?", ...old);
+      this.put({ hour: BEFORE, since, routes, taken: "[]", replays: "[]" });
     });
   }
 
-  /** Those from an hour on, the oldest first. */
-  from(hour: number): readonly StoredHour[] {
+  /** What was counted in each hour from this one on, the oldest first. Without the other columns, which can be long. */
+  routesFrom(hour: number): readonly StoredColumn[] {
     if (!this.#exists) return [];
-    return this.#sql.exec<Row>("SELECT * FROM counts WHERE hour >= ? ORDER BY hour", hour).toArray();
+    const query = "SELECT hour, routes AS text FROM counts WHERE hour >= ? ORDER BY hour";
+    return this.#sql.exec<ColumnRow>(query, hour).toArray();
   }
 
-  /** The batches that came last; `null`: none has. */
-  lastTaken(): string | null {
-    if (!this.#exists) return null;
-    const [row] = this.#sql.exec<{ taken: string }>("SELECT taken FROM counts ORDER BY hour DESC LIMIT 1").toArray();
-    return row?.taken ?? null;
+  replaysFrom(hour: number): readonly StoredColumn[] {
+    if (!this.#exists) return [];
+    const query = "SELECT hour, replays AS text FROM counts WHERE hour >= ? ORDER BY hour";
+    return this.#sql.exec<ColumnRow>(query, hour).toArray();
+  }
+
+  /** The batches that came last until an hour, and those that a clock has put after it. The latest come last. */
+  taken(hour: number): readonly string[] {
+    if (!this.#exists) return [];
+    const query =
+      "SELECT taken FROM counts WHERE hour >= ifnull((SELECT max(hour) FROM counts WHERE hour <= ?), ?) ORDER BY hour DESC";
+    return this.#sql
+      .exec<{ taken: string }>(query, hour, hour)
+      .toArray()
+      .map(({ taken }) => taken);
   }
 
   /** All that is stored, except of one hour. */

@@ -1,7 +1,7 @@
 // Every table of an object, and what its rows mean for a layout that is left: what an object still holds would be lost to operators and
 // clients without the layout. A test fails for a table that is not listed here.
 
-import { HELD, type HeldKind, type HeldRows } from "../../core/held.ts";
+import { HELD, type HeldKind, type HeldRows, MAX_HELD } from "../../core/held.ts";
 import type { Sql } from "./schema.ts";
 
 /** `where`: only these rows. `why`: a layout may go in spite of them. */
@@ -23,7 +23,9 @@ export const TABLES: Readonly<Record<string, TableUse>> = {
   positions: { holds: "positions" },
   alerts: { holds: "alerts", where: "due IS NOT NULL AND count > 0" },
   audit: { holds: "audit entries" },
-  counts: { why: "the totals have them; the last day loses them, and the reason why the layout may go says so" },
+  counts: {
+    why: "the totals get them before the layout may go; the last day loses them, and the reason why it may go says so",
+  },
   totals: { why: "is in an object that belongs to no layout" },
   addresses: { why: "saves attempts a connection, and is found out again" },
   seal: { why: OF_CHANGE },
@@ -32,9 +34,6 @@ export const TABLES: Readonly<Record<string, TableUse>> = {
   reach: { why: "is of use to look-ups of records, which are counted" },
   steps_taken: { why: "is of use to the schema" },
 };
-
-/** Rows that are counted of one table: requests wait meanwhile. */
-const MAX_COUNTED = 10_000;
 
 /** What the object holds, without what it has none of. */
 export function heldRows(sql: Sql): readonly HeldRows[] {
@@ -49,10 +48,10 @@ export function heldRows(sql: Sql): readonly HeldRows[] {
     if (!("holds" in use) || !found.has(name)) continue;
     const { n } = sql
       .exec<{ n: number }>(
-        `SELECT count(*) AS n FROM (SELECT 1 FROM ${name} WHERE ${use.where ?? "TRUE"} LIMIT ${MAX_COUNTED})`,
+        `SELECT count(*) AS n FROM (SELECT 1 FROM ${name} WHERE ${use.where ?? "TRUE"} LIMIT ${MAX_HELD})`,
       )
       .one();
-    counts.set(use.holds, (counts.get(use.holds) ?? 0) + n);
+    counts.set(use.holds, Math.min(MAX_HELD, (counts.get(use.holds) ?? 0) + n));
   }
   return HELD.flatMap((what) => {
     const count = counts.get(what) ?? 0;

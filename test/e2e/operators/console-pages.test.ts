@@ -19,6 +19,7 @@ import {
 } from "../support/console.ts";
 import { faultsOf, LOOKS } from "../support/console-looks.ts";
 import { ADMIN_TOKEN, BASE, type OperatorScene, startOperatorScene } from "../support/operator-scene.ts";
+import { until } from "../support/scene.ts";
 
 const CONSOLE = `${BASE}/console`;
 
@@ -254,7 +255,7 @@ describe("what a page says of a record", () => {
     await close();
   });
 
-  it("does not report zero requests when the counters began after the records", async () => {
+  it("has the request of a record in doubt, although the gateway was killed as soon as it had answered", async () => {
     const own = await startConsoleScene();
     await own.send({ path: HOLD, key: freshKey(), behave: { drop: "after-effect" } });
     await own.gateway.kill9();
@@ -262,10 +263,28 @@ describe("what a page says of a record", () => {
     const { page, close } = await openConsole(browser, own);
     await signIn(page);
     expect(await page.locator("#counts .alert .n").textContent()).toBe("1");
-    expect(await page.locator("#rates .empty").textContent()).toContain(
-      "No protected requests since the counters started",
+    expect(await page.locator("#rates tbody th").allTextContents()).toEqual([HOLD]);
+    expect(await page.locator("#rates tbody .num").textContent()).toBe("1");
+    await close();
+    await again.stop();
+    await own.close();
+  });
+
+  it("does not report zero requests beside the record of one that was never answered", async () => {
+    const own = await startConsoleScene();
+    const key = freshKey();
+    const lost = own.send({ path: HOLD, key, behave: { hold: true } }).catch(() => null);
+    await until(async () => ((await own.origin.effects()) === 1 ? true : null), "the origin has the request");
+    await own.gateway.kill9();
+    await lost;
+    const again = await own.gateway.restart();
+    const { page, close } = await openConsole(browser, own);
+    await signIn(page);
+    expect(await page.locator("#rates .empty").textContent()).toMatch(
+      /^No protected requests were counted in the last 24 hours\. A request is counted when it is answered: one that was not/,
     );
     await close();
+    await own.origin.release();
     await again.stop();
     await own.close();
   });

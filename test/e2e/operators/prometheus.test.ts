@@ -154,7 +154,7 @@ describe("Prometheus", () => {
   });
 
   it("accepts the alert rules and every query of the dashboard", async () => {
-    expect(promtool("check", "rules", ALERTS)).toContain("17 rules found");
+    expect(promtool("check", "rules", ALERTS)).toContain("18 rules found");
     const dashboard = readFileSync(`${GRAFANA}dashboard.json`, "utf8");
     const expressions = [...dashboard.matchAll(/"expr": "((?:[^"\\]|\\.)*)"/g)].map(([, quoted]) =>
       String(JSON.parse(`"${quoted}"`))
@@ -212,6 +212,7 @@ describe("the alert rules", () => {
   it.each([
     ["OncewayOutcomeUnknown", 'onceway_records{state="unknown",', "1x30"],
     ["OncewayOutcomeUnknownOld", "onceway_oldest_unknown_seconds{", "90000x30"],
+    ["OncewayCountsUnwritten", "onceway_counts_unwritten{", "1x30"],
   ])("%s names each process that has such records, once", async (alert, metric, values) => {
     const all = ["a", "b"].flatMap((instance) =>
       [0, 1].map((shard) => `instance="${instance}",shard="shard-${shard}-of-2"}`),

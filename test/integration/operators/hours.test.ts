@@ -1,7 +1,7 @@
 // What objects count, in workerd: in a row for each hour, soon after it was counted, whoever leaves memory.
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { HourOfShard } from "../../../src/shard/kept-counts.ts";
 import { operatorCalls } from "../../../src/shard/itty.ts";
 import type { KeyShard } from "../../../src/shard/key-shard.ts";
@@ -101,17 +101,77 @@ it("refuses a batch that it cannot write, and counts it when it comes again", as
 
 it("keeps a day, one row for each hour, and adds up what was before", async () => {
   const shard = new CountingShard();
-  for (let hour = 0; hour < 30; hour += 1) {
+  for (let hour = 0; hour < 60; hour += 1) {
     vi.setSystemTime(NOW + hour * HOUR_MS);
     await shard.count();
     await shard.count();
   }
-  expect(await shard.rows()).toBe(26);
+  // Those that are shown, as many before them, and one for all that was before those.
+  expect(await shard.rows()).toBe(52);
   const hours = await shard.replaysIn(shard.calls.hours());
   expect(hours).toHaveLength(25);
   expect(hours.every(([, replays]) => replays === 2)).toBe(true);
   const { routes } = await shard.calls.numbers();
-  expect(routes.map((one) => countOf(one, "requests", "replay"))).toEqual([60]);
+  expect(routes.map((one) => countOf(one, "requests", "replay"))).toEqual([120]);
+});
+
+describe("a clock that is days ahead for a moment", () => {
+  const DAYS_MS = 72 * HOUR_MS;
+
+  it("takes no hour of the last day away, and what it counts counts as of now", async () => {
+    const shard = new CountingShard();
+    for (let hour = 0; hour < 20; hour += 1) {
+      vi.setSystemTime(NOW + hour * HOUR_MS);
+      await shard.count();
+    }
+    vi.setSystemTime(NOW + DAYS_MS);
+    await shard.count();
+    await shard.evict();
+    vi.setSystemTime(NOW + 19 * HOUR_MS);
+    await shard.count();
+    const hours = await shard.replaysIn(shard.calls.hours());
+    expect(hours.map(([at]) => at)).toEqual([
+      ...Array.from({ length: 20 }, (_, hour) => BEGIN + hour * HOUR_MS),
+      BEGIN + 19 * HOUR_MS,
+    ]);
+    expect(hours.reduce((sum, [, replays]) => sum + replays, 0)).toBe(22);
+    const { routes } = await shard.calls.numbers();
+    expect(routes.map((one) => countOf(one, "requests", "replay"))).toEqual([22]);
+    expect(await shard.calls.replaysOf("ab".repeat(32))).toMatchObject({ lastAt: NOW + 19 * HOUR_MS });
+  });
+
+  it("hides no batch that was taken: one that comes again counts once", async () => {
+    const shard = new CountingShard();
+    await shard.count(true, "before");
+    vi.setSystemTime(NOW + DAYS_MS);
+    await shard.count(true, "before");
+    await shard.count(true, "ahead");
+    vi.setSystemTime(NOW);
+    await shard.count(true, "after");
+    await shard.evict();
+    for (const id of ["before", "ahead", "after"]) await shard.count(true, id);
+    const { routes } = await shard.calls.numbers();
+    expect(routes.map((one) => countOf(one, "requests", "replay"))).toEqual([3]);
+  });
+});
+
+it("an object that cannot write says what it has stored and what it remembers, and that it cannot write", async () => {
+  const shard = new CountingShard();
+  await shard.count();
+  vi.spyOn(console, "error").mockReturnValue();
+  const put = vi.spyOn(CountRows.prototype, "put").mockImplementation(() => {
+    throw new Error("the disk is full");
+  });
+  await expect(shard.count()).rejects.toThrow("the counts were refused: 503");
+  const shown = await shard.calls.numbers();
+  expect(shown.isUnwritten).toBe(true);
+  expect(shown.routes.map((one) => countOf(one, "requests", "replay"))).toEqual([2]);
+  expect(await shard.replaysIn(shard.calls.hours())).toEqual([[BEGIN, 2]]);
+  expect(await shard.calls.replaysOf("ab".repeat(32))).toMatchObject({ count: 2 });
+  put.mockRestore();
+  expect(await shard.calls.numbers()).toMatchObject({ isUnwritten: false });
+  await shard.evict();
+  expect(await shard.replaysIn(shard.calls.hours())).toEqual([[BEGIN, 2]]);
 });
 
 it("says how often a record was replayed, and when last", async () => {

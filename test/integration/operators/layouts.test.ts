@@ -2,9 +2,10 @@
 
 import { describe, expect, it } from "vitest";
 import { type Layout, layoutTitle } from "../../../src/config/layout.ts";
+import { MAX_HELD } from "../../../src/core/held.ts";
 import { epochMs } from "../../../src/core/units.ts";
 import type { ShardAnswer } from "../../../src/operator/ask-shards.ts";
-import { type LayoutSummary, summarizeLayouts } from "../../../src/operator/layouts.ts";
+import { type LayoutSummary, leftCounts, summarizeLayouts } from "../../../src/operator/layouts.ts";
 import type { ConfiguredLayout } from "../../../src/operator/shards.ts";
 import type { Counts, SealState } from "../../../src/shard/operator-calls.ts";
 
@@ -30,7 +31,8 @@ function sealedFor(
   more: Partial<SealState> = {},
 ): Counts {
   const holds = keys === 0 ? [] : ([{ what: "records", count: keys ?? 257 }] as const);
-  const seal = { next: layoutOf(next), at: epochMs(1), keys, holds, dayRequests: 0, ...more };
+  const left = holds.length === 0 ? { since: 1, routes: [], dayRequests: 0 } : null;
+  const seal = { next: layoutOf(next), at: epochMs(1), keys, holds, left, ...more };
   return { ...NONE, change: { seal, lastExpiresAt: expires === null ? null : epochMs(expires), elders: [] } };
 }
 
@@ -44,7 +46,7 @@ function summaryOf(
   layouts: readonly ConfiguredLayout[],
   ...shards: readonly (readonly ShardAnswer<Counts>[])[]
 ): LayoutSummary {
-  const summary = summarizeLayouts(layouts, shards.flat()).find(({ layout }) => layout === title);
+  const summary = summarizeLayouts(layouts, shards.flat(), true).find(({ layout }) => layout === title);
   if (summary === undefined) throw new Error(`no ${title}`);
   return summary;
 }
@@ -92,7 +94,7 @@ describe("an older layout", () => {
 
   const stays: readonly (readonly [why: string, old: readonly (Counts | null)[], reason: string])[] = [
     ["an object holds records", [sealedFor(3, 0), sealedFor(3, 1)], "1 object still holds 1 record."],
-    ["objects hold more than they list", [sealedFor(3, null), sealedFor(3, 1)], "2 objects still hold 258 records."],
+    ["objects hold more than they list", [sealedFor(3, null), sealedFor(3, 1)], "2 objects still hold 258+ records."],
     [
       "an object is open, although it is empty",
       [sealedFor(3, 0), open()],
@@ -147,8 +149,27 @@ describe("an older layout", () => {
     );
   });
 
+  it("has to stay until the totals have what it has counted", () => {
+    const old = asked("2", sealedFor(3, 0), sealedFor(3, 0));
+    const [, summary] = summarizeLayouts(CHANGE, [...NEW, ...old], false);
+    expect(summary).toMatchObject({ layout: "2", mayGo: false });
+    expect(summary?.reason).toContain("the object with the totals did not answer");
+    expect(leftCounts(CHANGE, [...NEW, ...old])).toEqual([
+      { shard: "shard-0-of-2", since: 1, routes: [] },
+      { shard: "shard-1-of-2", since: 1, routes: [] },
+    ]);
+    // Whatever still holds something is asked again.
+    expect(leftCounts(CHANGE, asked("2", sealedFor(3, 1), open(), null))).toEqual([]);
+  });
+
+  it("says that it holds more than is counted", () => {
+    const old = asked("2", sealedFor(3, 0), sealedFor(3, 1, null, { holds: [{ what: "records", count: MAX_HELD }] }));
+    expect(summaryOf("2", CHANGE, NEW, old).reason).toContain("1 object still holds 100+ records");
+  });
+
   it("says what the last day loses with it", () => {
-    const old = asked("2", sealedFor(3, 0, null, { dayRequests: 3 }), sealedFor(3, 0, null, { dayRequests: 58 }));
+    const left = (dayRequests: number) => ({ left: { since: 1, routes: [], dayRequests } });
+    const old = asked("2", sealedFor(3, 0, null, left(3)), sealedFor(3, 0, null, left(58)));
     expect(summaryOf("2", CHANGE, NEW, old)).toMatchObject({
       mayGo: true,
       reason: expect.stringContaining("The last 24 hours then lack 61 requests that it has answered"),

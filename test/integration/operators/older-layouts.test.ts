@@ -14,7 +14,7 @@ import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { ShardPlaces } from "../../../src/operator/shards.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
 import { placeOf } from "../../../src/shard/shard-place.ts";
-import { parseExposition } from "../../support/exposition.ts";
+import { parseExposition, sumOf } from "../../support/exposition.ts";
 import { Deployments, keysOfEach } from "../support/deployments.ts";
 import { headOf, messageOf, ShardBench } from "../support/shard-bench.ts";
 
@@ -34,14 +34,14 @@ function randomLetters(): string {
 }
 
 /** Two objects, and three newer ones, with names of their own. */
-function startScene(): Scene {
+function startScene(path = "/act"): Scene {
   const letters = randomLetters();
-  return sceneOf(`3${letters}`, `2${letters}`);
+  return sceneOf(`3${letters}`, `2${letters}`, path);
 }
 
-function sceneOf(own: string, older: string): Scene {
+function sceneOf(own: string, older: string, path = "/act"): Scene {
   const settings = { origin: "https://origin.example", shards: own, previous_shards: [older], scope: ["none"] };
-  const read = readConfig({ IDEMPOTENCY: settings, ROUTES: [{ path: "/act" }] });
+  const read = readConfig({ IDEMPOTENCY: settings, ROUTES: [{ path }] });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const { routes } = read.config;
   const [route] = routes;
@@ -57,21 +57,25 @@ function sceneOf(own: string, older: string): Scene {
       const layout = which === "own" ? layouts.own : elder;
       const id = await nameRecord(key, [], layoutName(layout));
       const bench = new ShardBench(placeOf(id, layout).name);
-      expect(await bench.send(messageOf(headOf({ record: { id, key } })))).toMatchObject({ status: 201 });
+      expect(await bench.send(messageOf(headOf({ record: { id, key, route: path } })))).toMatchObject({ status: 201 });
     },
   };
 }
 
-function readerOf(places: ShardPlaces, route: string): TrafficReader {
+function readerOf({ listed: shards, totals }: Pick<ShardPlaces, "listed" | "totals">, route: string): TrafficReader {
   return new TrafficReader({
     namespace: env.KEY_SHARD,
-    shards: places.listed,
-    // Each test has its own.
-    totals: { ...places.totals, name: crypto.randomUUID() },
+    shards,
+    totals,
     routes: [route],
     mayRotate: () => true,
     flush: () => Promise.resolve(),
   });
+}
+
+/** What other tests have counted is not in them. */
+function ownTotals({ listed: all, totals }: ShardPlaces): Pick<ShardPlaces, "listed" | "totals"> {
+  return { listed: all, totals: { ...totals, name: crypto.randomUUID() } };
 }
 
 const ALL = { states: [], route: null, since: null, until: null, key: null, idPrefix: null };
@@ -126,6 +130,22 @@ it("a layout that is closed is sealed for the one in force, and may go when its 
   expect(layouts.own.shards).toBe(titles.own);
 });
 
+it("what a layout has counted is in the totals when it may go, although nobody has scraped before", async () => {
+  const route = `/act-${crypto.randomUUID()}`;
+  const { operator, places, titles, claim } = startScene(route);
+  const key = crypto.randomUUID();
+  await claim(key, "older");
+  await operator.close(titles.older, ADMIN);
+  const [record] = await listed(operator, { key });
+  if (record === undefined) throw new Error("not found");
+  await operator.change(record.id, { action: "forget", by: ADMIN, reason: "test", response: null });
+  expect((await operator.counts()).layouts).toMatchObject([{}, { layout: titles.older, mayGo: true }]);
+  // The older layout has left the configuration, and its objects are asked no more.
+  const own = places.listed.filter(({ layout }) => layout === titles.own);
+  const metrics = parseExposition(await readerOf({ listed: own, totals: places.totals }, route).metrics());
+  expect(sumOf(metrics, "onceway_requests_total", { route, outcome: "first" })).toBe(1);
+});
+
 it("a layout in force, an unknown one, and one with an object for each key cannot be closed", async () => {
   const { operator, titles } = startScene();
   expect(await operator.close(titles.own, ADMIN)).toEqual({ kind: "refused", why: "in-force" });
@@ -141,7 +161,7 @@ it("metrics count the objects of each layout by state", async () => {
   const { operator, places, titles, claim } = startScene();
   await claim(crypto.randomUUID(), "older");
   await operator.close(titles.older, ADMIN);
-  const metrics = parseExposition(await readerOf(places, "/act").metrics());
+  const metrics = parseExposition(await readerOf(ownTotals(places), "/act").metrics());
   const objects = metrics.filter(({ name }) => name === "onceway_layout_objects");
   expect(objects.map(({ labels, value }) => [labels["layout"], labels["state"], value])).toEqual([
     [titles.own, "open", 3],
@@ -163,7 +183,7 @@ it("metrics count the questions to the older layout, and the requests that were 
   expect(await newer.send(other)).toMatchObject({ status: 201, isReplay: false });
   expect(bench.calls).toHaveLength(2);
   const { places } = sceneOf(bench.layout(3), bench.layout(2));
-  const metrics = parseExposition(await readerOf(places, "/*").metrics());
+  const metrics = parseExposition(await readerOf(ownTotals(places), "/*").metrics());
   const counted = metrics.filter(({ name }) => /^onceway_(?:asks|moved)_total$/.test(name));
   expect(counted.map(({ labels, value }) => [labels["route"], labels["answer"], value])).toEqual([
     ["/*", "absent", 1],

@@ -186,7 +186,7 @@ it("an object says what it still holds, and is sealed once, for one layout, also
   expect(lastExpiresAt).toBeLessThanOrEqual(Date.now() + RETENTION_MS + RETENTION_MS / 8);
   const { change } = await bench.operator.close(LAYOUT);
   const holds = [{ what: "records", count: 1 }];
-  const seal = { next: LAYOUT, at: expect.any(Number), keys: 1, holds, dayRequests: 0 };
+  const seal = { next: LAYOUT, at: expect.any(Number), keys: 1, holds, left: null };
   expect(change).toEqual({ seal, lastExpiresAt, elders: [] });
   // Closed again, also for another layout, and in another instance.
   expect((await bench.operator.close({ ...LAYOUT, shards: 256 })).change).toEqual(change);

@@ -21,6 +21,7 @@ const HELD: ShardNumbers = {
   placesTaken: 4,
   callsInFlight: 40,
   overdueMs: 1234,
+  isUnwritten: false,
   since: 0,
   routes: [],
 };

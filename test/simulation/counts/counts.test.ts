@@ -40,10 +40,10 @@ const step: fc.Arbitrary<CountStep> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       type: fc.constant("wait"),
-      ms: fc.oneof(fc.nat({ max: 6000 }), fc.constantFrom(3_600_000, 26 * 3_600_000)),
+      ms: fc.oneof(fc.nat({ max: 6000 }), fc.constantFrom(400, 1000, 3000), fc.constantFrom(3_600_000, 26 * 3_600_000)),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ type: fc.constantFrom("crash", "evict"), object }) },
+  { weight: 4, arbitrary: fc.record({ type: fc.constantFrom("crash", "crash", "evict"), object }) },
   { weight: 2, arbitrary: fc.record({ type: fc.constantFrom("lose-disk", "lose-disk", "fail"), object }) },
   { weight: 4, arbitrary: fc.record({ type: fc.constant("scrape"), silent: fc.option(fc.nat({ max: 1 })) }) },
 );
@@ -78,10 +78,28 @@ describe("the rules find", () => {
     expect(await violation(300)).toMatch(/G13/);
   }, 120_000);
 
+  it("an object that vanishes while it cannot write", async () => {
+    const numbers = original(ShardTraffic.prototype, "numbers");
+    vi.spyOn(ShardTraffic.prototype, "numbers").mockImplementation(function silent(this: ShardTraffic) {
+      const all = numbers.call(this);
+      if (this.isUnwritten) throw new Error("the counts could not be written");
+      return all;
+    });
+    expect(await violation(300)).toMatch(/G13: shard-\d-of-2 vanishes/);
+  }, 120_000);
+
+  it("counts of a quiet object that wait as long as those of a busy one", async () => {
+    const counted = original(KeptCounts.prototype, "counted");
+    vi.spyOn(KeptCounts.prototype, "counted").mockImplementation(function slow(this: KeptCounts, when) {
+      counted.call(this, when === "soon" ? "more-comes" : when);
+    });
+    expect(await violation(300)).toMatch(/G13: a crash has lost \d+ exchanges, and only 0/);
+  }, 120_000);
+
   it("a fact that is written later than what it counts", async () => {
     const counted = original(KeptCounts.prototype, "counted");
     vi.spyOn(KeptCounts.prototype, "counted").mockImplementation(function late(this: KeptCounts) {
-      counted.call(this, false);
+      counted.call(this, "soon");
     });
     expect(await violation(300)).toMatch(/G13: \d+ of \d+ facts/);
   }, 120_000);

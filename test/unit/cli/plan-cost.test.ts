@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   add,
   alarmsPerFirst,
-  countRowsPerRequest,
+  countingUsage,
   alarmUsage,
   dollarsPerMillion,
   exchangesAtOnce,
@@ -61,10 +61,20 @@ describe("the duration that an exchange pays", () => {
   });
 });
 
-it("counts cost nearly a row for each request when requests are rare, and hardly any when there are many", () => {
-  expect(countRowsPerRequest(0, 64)).toBe(1);
-  expect(countRowsPerRequest(10, 64)).toBeCloseTo(0.762, 3);
-  expect(countRowsPerRequest(6400, 64)).toBeCloseTo(1 / 500, 10);
+describe("counting", () => {
+  it("costs nearly a row for each request when they are rare, and hardly any when there are many", () => {
+    const rows = (perSecond: number): number => countingUsage(perSecond, 64, 0.1).rowsWritten;
+    expect(rows(0)).toBe(1);
+    expect(rows(10)).toBeCloseTo(0.977, 3);
+    expect(rows(6400)).toBeCloseTo(1 / 501, 10);
+  });
+
+  it("keeps an object in memory for a quarter of a second at most, and not at all while it is busy anyway", () => {
+    const seconds = (perSecond: number): number => countingUsage(perSecond, 64, 0.1).objectSeconds;
+    expect(seconds(0)).toBe(0.25);
+    expect(seconds(10)).toBeCloseTo(0.241, 3);
+    expect(seconds(6400)).toBeLessThan(1e-5);
+  });
 });
 
 it("an alarm comes for each first request when they are rare, and for few of them when there are many", () => {

@@ -77,7 +77,7 @@ const WHY: Readonly<Record<string, string>> = {
   "shard/exchange.ts": OF_ONE_REQUEST,
   "shard/heartbeat.ts": RUNNING,
   "shard/kept-counts.ts":
-    "written two to five seconds later, and before it is shown; src/traffic/README.md says what a crash can take",
+    "written a quarter of a second to five seconds later, and before it is shown; src/traffic/README.md says what a crash can take",
   "shard/kept-form.ts": OF_ONE_REQUEST,
   "shard/key-shard.ts": ATTEMPTED,
   "shard/monitor.ts": LIMIT,
