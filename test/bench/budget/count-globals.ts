@@ -103,5 +103,28 @@ for (const [method, what] of [
 countCalls(TextEncoder.prototype, "encode", "text coding");
 countCalls(TextEncoder.prototype, "encodeInto", "text coding");
 countCalls(TextDecoder.prototype, "decode", "text coding");
-countCalls(globalThis, "setTimeout", "timer");
+/** Timers that are set, and have neither run nor been cleared. */
+const pending = new Set<unknown>();
+
+export function pendingTimers(): number {
+  return pending.size;
+}
+
+function countTimers(): void {
+  const { setTimeout: set, clearTimeout: clear } = globalThis;
+  Reflect.set(globalThis, "setTimeout", (run: () => void, ms: number) => {
+    count("timer");
+    const timer = set(() => {
+      pending.delete(timer);
+      run();
+    }, ms);
+    pending.add(timer);
+    return timer;
+  });
+  Reflect.set(globalThis, "clearTimeout", (timer: number | null) => {
+    pending.delete(timer);
+    clear(timer);
+  });
+}
+countTimers();
 countCalls(globalThis, "fetch", "awaited I/O");

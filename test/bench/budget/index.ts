@@ -1,13 +1,16 @@
 // The gateway in a real workerd, which also says what its requests have cost: test/e2e/contract/budget.test.ts compares that
 // with the table in test/bench/README.md.
 
-import { count, countCalls, takeCounts } from "./count-globals.ts";
+import { count, countCalls, pendingTimers, takeCounts } from "./count-globals.ts";
 import gateway, { KeyShard as GatewayShard } from "../../../src/index.ts";
 
 export { Operators } from "../../../src/index.ts";
 
 /** Answers with the counts since it was last asked. */
 const COUNTS_PATH = "/counts";
+
+/** Answers with the number of timers that are pending: none is, once the object has written its counts. */
+const PENDING_PATH = "/pending";
 
 /** A rate limiter, which plain workerd has not. */
 const NEW_KEYS = {
@@ -37,6 +40,7 @@ export class KeyShard extends GatewayShard {
 
 export default {
   fetch(request: Request): Response | Promise<Response> {
+    if (request.url.endsWith(PENDING_PATH)) return Response.json(pendingTimers());
     return request.url.endsWith(COUNTS_PATH) ? Response.json(takeCounts()) : gateway.fetch(request);
   },
 };

@@ -8,8 +8,10 @@ import { ShardTraffic } from "../../../src/shard/shard-traffic.ts";
 import { CountRows } from "../../../src/shard/store/counts.ts";
 import { TotalRows } from "../../../src/shard/store/totals.ts";
 import { Totals } from "../../../src/shard/totals.ts";
-import { addedUp } from "../../../src/traffic/route-counters.ts";
+import { addedUp, RouteCounters, type RouteNumbers, sumOf } from "../../../src/traffic/route-counters.ts";
+import { Disk } from "../disk.ts";
 import { original } from "../plant.ts";
+import { storageOn } from "../stand-ins.ts";
 import { type CountStep, CountedWorld } from "./world.ts";
 
 const NOW = 1_800_000_000_000;
@@ -64,6 +66,27 @@ async function violation(runs: number): Promise<string | null> {
 it("totals are exact, never fall, and lose only what a crash takes of the last seconds", async () => {
   expect(await violation(300)).toBeNull();
 }, 120_000);
+
+it("an object that began by a clock that was ahead, and has lost its database, is counted on", () => {
+  const { sql } = storageOn(
+    new Disk(),
+    () => true,
+    () => undefined,
+  );
+  const totals = new Totals(new TotalRows(sql));
+  const told = (since: number, times: number, now: number): readonly RouteNumbers[] => {
+    const counters = new RouteCounters("/own");
+    counters.count("requests", "first", times);
+    return totals.addUp([{ shard: "shard-0-of-1", since, routes: [counters.numbers] }], now);
+  };
+  const sum = (all: readonly RouteNumbers[]): number =>
+    all.reduce((one, numbers) => one + sumOf(numbers, "requests"), 0);
+  expect(sum(told(NOW + 72 * 3_600_000, 5, NOW))).toBe(5);
+  expect(sum(told(NOW + 1, 2, NOW + 2))).toBe(7);
+  // An answer from before another loss that has taken long, and one of an object that has counted nothing yet.
+  expect(sum(told(NOW, 4, NOW + 2))).toBe(7);
+  expect(sum(told(0, 0, NOW + 2))).toBe(7);
+});
 
 describe("the rules find", () => {
   it("counts that are told before they are written", async () => {
