@@ -40,7 +40,7 @@ export function compareLayouts(
     .filter(({ mayGo }) => !mayGo)
     .flatMap((layout) => forgetting(layout, routes, running, inherited));
   const renamed = routes.flatMap((route) => [
-    ...renaming(route, inherited, running),
+    ...renaming(route, inherited),
     ...unopened(route, inherited),
     ...unmonitored(route, inherited),
   ]);

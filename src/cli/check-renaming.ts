@@ -1,13 +1,10 @@
-// What makes a request of before another one: its record's name (scope, identities, places of keys), its fingerprint, and the key by which the
-// origin knows it. Compares a route with those of the running gateway whose requests it takes over. Pure.
+// What makes a request of before another one: its record's name (scope, identities, places of keys) and its fingerprint. Compares a route with those of the running gateway whose requests it takes over. Pure.
 
 import { type IdentityRoots, identityRoots } from "../config/identity.ts";
 import { sourceName } from "../config/key-source.ts";
 import type { ConfigProblem, Route } from "../config/resolved.ts";
 import { scopeNames } from "../config/scope-part.ts";
-import { forwardKeyName } from "../config/values.ts";
 import { type InheritedRoutes, routeText } from "./inherited-routes.ts";
-import type { LayoutState } from "./operator-client.ts";
 
 export interface Forgetting extends ConfigProblem {
   /**
@@ -17,18 +14,11 @@ export interface Forgetting extends ConfigProblem {
   readonly isCertain: boolean;
 }
 
-type CountedLayout = Pick<LayoutState, "routes" | "failed">;
-
-export function renaming(
-  route: Route,
-  inherited: InheritedRoutes,
-  running: readonly CountedLayout[],
-): readonly Forgetting[] {
+export function renaming(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
   return [
     ...otherScopes(route, inherited),
     ...otherCallers(route, inherited),
     ...otherKeys(route, inherited),
-    ...otherForwardedKeys(route, inherited, running),
     ...otherFingerprints(route, inherited),
   ];
 }
@@ -81,32 +71,6 @@ function untrusted(route: Route, scope: readonly string[]): Forgetting {
     message: `forgets the keys of scope = ${asList(scope)} in ${routeText(route)}, which is in force: write trust_forwarded = true until the longest retention has passed since the last request through that proxy`,
     isCertain: true,
   };
-}
-
-/** A second attempt with another key is another operation for an origin that knows keys. */
-function otherForwardedKeys(
-  route: Route,
-  inherited: InheritedRoutes,
-  running: readonly CountedLayout[],
-): readonly Forgetting[] {
-  const name = forwardKeyName(route.forwardKey);
-  const before = inherited
-    .of(route)
-    .filter(({ forwardKey = name, unknown }) => forwardKey !== name && unknown === "retry");
-  const [other] = before;
-  if (other === undefined) return [];
-  const texts = new Set(before.map(routeText));
-  const failed = running
-    .filter(({ routes }) => routes.some((text) => texts.has(text)))
-    .reduce((sum, layout) => sum + layout.failed, 0);
-  const state = failed === 0 ? "a key whose attempt fails until then" : `${failed} keys whose attempt has failed`;
-  return [
-    {
-      path: `${route.name}.forward_key`,
-      message: `gives the origin another key than "${other.forwardKey}", which is in force: the next attempt of ${state} is another operation for it, and acts again. Write it when no key of the route waits for its next attempt`,
-      isCertain: failed > 0,
-    },
-  ];
 }
 
 /** Nothing acts twice, but retries of older keys get 422. */

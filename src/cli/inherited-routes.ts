@@ -20,10 +20,6 @@ export interface RunningRoute {
   readonly sealed?: boolean;
   /** Which requests are answered before their result. */
   readonly async?: string;
-  /** The key that the origin gets: `client`, `none`, or the name of a step. */
-  readonly forwardKey?: string;
-  /** What follows an attempt whose outcome is unknown. */
-  readonly unknown?: string;
   /** What tells a retry from a reuse, as one text. */
   readonly fingerprint?: string;
 }

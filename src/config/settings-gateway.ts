@@ -21,7 +21,7 @@ export const gatewayEntries = {
     default: false,
     onChange:
       "**names other records** where the scope has the host and a proxy names another than the URL: to `true`, append the old `scope` with " +
-      '`"host"` to `previous_scope`; to `false`, older keys are not found',
+      '`"host"` to `previous_scope`; to `false`, older keys are not found. The next attempt of a key that has failed has the new headers',
   }),
   operator_path: setting(
     v.pipe(

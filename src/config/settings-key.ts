@@ -242,9 +242,7 @@ export const keySettings = {
         'such as `"charge"`, sends `<key>:charge`.',
       takes: '`"client"`, `"none"` or the name of a step',
       default: "client",
-      onChange:
-        "applies to new attempts; **the next attempt of a key that has failed carries another key at the origin, and acts again** " +
-        '(`unknown = "retry"`): change it when no key waits for its next attempt',
+      onChange: "applies to keys that are new at the origin: a record keeps the form of its first attempt",
     },
   ),
 };

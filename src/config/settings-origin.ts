@@ -73,7 +73,8 @@ export const originSettings = {
       takes: '`"https://api.example.com"`, `{ binding = "API" }` or `{ entrypoint = "Origin" }`',
       otherwise: "the zone's own origin",
       onChange:
-        "leaves records with the answers that they have; further attempts go to the new one. **Between a URL and a binding, a class or the " +
+        "leaves records with the answers that they have; **the next attempt of a key that has failed goes to the new one, and acts " +
+        "again unless that knows what the old one did**. **Between a URL and a binding, a class or the " +
         'zone\'s own, it names other records**: append the old `scope` to `previous_scope`, from a URL with `"any-host"`, to a URL with `"host"`',
     },
   ),

@@ -87,11 +87,6 @@ export function parseForwardKey(value: string): Parsed<ForwardKey> {
   );
 }
 
-/** `forward_key` as it is written. */
-export function forwardKeyName(forwardKey: ForwardKey): string {
-  return forwardKey.kind === "step" ? forwardKey.step : forwardKey.kind;
-}
-
 export function parseHeaderName(value: string): Parsed<string> {
   return TOKEN.test(value)
     ? { ok: true, value }

@@ -23,6 +23,7 @@ import {
 import { type BodyValues, type KeyPlaces, readBodyValues } from "../http/key-places.ts";
 import { writeKey } from "../http/key-text.ts";
 import type { ExchangeRequest, NamesIn } from "../http/message.ts";
+import { originKey } from "../http/origin-key.ts";
 import { questionAbout, withStep } from "../http/question-about.ts";
 import { noteOf } from "../http/request-note.ts";
 import { nameRecord } from "../http/record-name.ts";
@@ -201,7 +202,14 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
         lastEventId: null,
       },
       rules: asks ? route.rules : { ...route.rules, policy: { ...route.rules.policy, unknown: "hold" } },
-      call: { origin: route.origin, method: "POST", url, headers: callHeaders(queue, message, parts), hasBody: true },
+      call: {
+        origin: route.origin,
+        method: "POST",
+        url,
+        headers: callHeaders(queue, message, parts),
+        key: originKey(key, keyHeaders(queue, key)),
+        hasBody: true,
+      },
       verification,
       telemetry: { log: route.log, serverTiming: false, trace: null },
       ...(noted?.excerpt === undefined ? null : { excerpt: noted.excerpt }),

@@ -14,6 +14,7 @@ import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
 import type { AbsentWord, NamedElder } from "./hops.ts";
 import type { KeyCount } from "./new-keys.ts";
+import type { OriginKey } from "./origin-key.ts";
 
 /**
  * Where a message is sent, by how its body travels: in the message; offered, and taken only if it is needed; or as a stream
@@ -66,6 +67,8 @@ export interface OriginCall {
   readonly method: string;
   readonly url: string;
   readonly headers: HeaderPairs;
+  /** The key as these headers have it. Absent: this is no call with a key. */
+  readonly key?: OriginKey;
   /** Whether the request has a body at all; an empty one is a body. */
   readonly hasBody: boolean;
 }
@@ -74,6 +77,8 @@ export interface OriginCall {
 export interface Verification {
   readonly origin: Origin;
   readonly url: string;
+  /** The URL with `KEY_IN_URL` where it has the key. Only in messages: a record keeps the question that is asked. */
+  readonly keyed?: string;
   readonly headers: HeaderPairs;
   readonly timeoutMs: number;
   readonly idleTimeoutMs: number;

@@ -12,6 +12,7 @@ import type { ExchangeIntent } from "./intent.ts";
 import type { OriginCall, Verification } from "./message.ts";
 import { withoutApplied } from "./prefer.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
+import { originKey, type OriginKey } from "./origin-key.ts";
 import { questionAbout, withStep } from "./question-about.ts";
 
 const PREFER = "prefer";
@@ -24,6 +25,7 @@ export function originCall(intent: ExchangeIntent, trace: Trace | null, hasBytes
     method: request.method,
     url: originUrl(route.origin, url),
     headers: forwardedHeaders(intent, trace),
+    key: keyAtOrigin(intent),
     hasBody: hasBytes || request.body !== null,
   };
 }
@@ -61,6 +63,25 @@ function forwardedHeaders({ headers, url, route, key }: ExchangeIntent, trace: T
   return [...requestHeaders(headers, drop, own), ...forwarded.set, ...added];
 }
 
+function keyAtOrigin({ headers, route, key }: ExchangeIntent): OriginKey {
+  switch (route.forwardKey.kind) {
+    case "client": {
+      const names = singleNames(route);
+      return originKey(
+        key.key,
+        names.flatMap((name) => {
+          const value = headers.get(name);
+          return value === null ? [] : [[name, value]];
+        }),
+      );
+    }
+    case "step":
+      return originKey(key.key, [[key.header, stepKey(key, route.forwardKey.step)]]);
+    case "none":
+      return originKey(key.key, []);
+  }
+}
+
 /** The names of headers that a route decides about, in lower case. */
 interface RouteNames {
   /** Those that its decisions depend on. */
@@ -83,9 +104,15 @@ function namesOf(route: Route): RouteNames {
 }
 
 /** The headers that are a key each. Others from which keys are made stay, and a step's header replaces the client's. */
-function unforwardedNames({ keyFrom, forwardKey }: Route): readonly string[] {
-  const names = keyFrom.flatMap((source) => (source.kind === "header" ? [source.name.toLowerCase()] : []));
+function unforwardedNames(route: Route): readonly string[] {
+  const { keyFrom, forwardKey } = route;
+  const names = singleNames(route).map((name) => name.toLowerCase());
   return singleHeaders(keyFrom) === null && forwardKey.kind === "step" ? [...names, ECHO_HEADER.toLowerCase()] : names;
+}
+
+/** The headers that are a key each, as configured. */
+function singleNames({ keyFrom }: Route): readonly string[] {
+  return keyFrom.flatMap((source) => (source.kind === "header" ? [source.name] : []));
 }
 
 /** In lower case. Cookies are omitted: no server could mistake the name of their header. */

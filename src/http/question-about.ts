@@ -7,6 +7,7 @@ import type { HeaderPairs } from "./headers.ts";
 import type { Verification } from "./message.ts";
 import { FORWARDED_NAMES } from "./host.ts";
 import { originUrl } from "./origin.ts";
+import { KEY_IN_URL } from "./origin-key.ts";
 
 /** A question is asked within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
 const MAX_VERIFICATION_MS = 30_000;
@@ -29,11 +30,14 @@ export function questionAbout(
   if (verify === null) return null;
   const originKey = forwardKey.kind === "step" ? withStep(key, forwardKey.step) : key;
   if (!isPlainInPath(originKey)) return null;
-  const target = verify.target.replaceAll("{key}", encodeURIComponent(originKey));
+  const target = verify.target.replaceAll("{key}", KEY_IN_URL);
   const isPath = target.startsWith("/");
+  const keyed = isPath ? originUrl(origin, new URL(target, url)) : target;
+  const asked = keyed.replaceAll(KEY_IN_URL, encodeURIComponent(originKey));
   return {
-    origin: isPath ? origin : { kind: "url", url: target },
-    url: isPath ? originUrl(origin, new URL(target, url)) : target,
+    origin: isPath ? origin : { kind: "url", url: asked },
+    url: asked,
+    keyed,
     headers: verify.headers === null ? headers() : listed(headers(), verify.headers),
     timeoutMs: Math.min(rules.timeoutMs, MAX_VERIFICATION_MS),
     idleTimeoutMs: Math.min(rules.idleTimeoutMs, MAX_VERIFICATION_MS),

@@ -122,10 +122,6 @@ const runningRouteSchema = v.object({
   ),
   sealed: v.exactOptional(about(v.boolean(), "Whether responses of new attempts are sealed.", true)),
   async: v.exactOptional(about(v.string(), "Which requests are answered before their result.", "prefer")),
-  forwardKey: v.exactOptional(
-    about(v.string(), "The key that the origin gets: the client's, none, or that of a step, by its name.", "client"),
-  ),
-  unknown: v.exactOptional(about(v.string(), "What follows an attempt whose outcome is unknown.", "hold")),
   fingerprint: v.exactOptional(
     about(
       v.string(),

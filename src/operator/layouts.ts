@@ -5,7 +5,6 @@ import { identityRoots } from "../config/identity.ts";
 import { sourceName } from "../config/key-source.ts";
 import { layoutTitle, shardCount } from "../config/layout.ts";
 import type { Route } from "../config/resolved.ts";
-import { forwardKeyName } from "../config/values.ts";
 import { scopeNames } from "../config/scope-part.ts";
 import { type EpochMs, epochMs } from "../core/units.ts";
 import type { Counts } from "../shard/operator-calls.ts";
@@ -191,7 +190,7 @@ function latestOf(one: EpochMs | null, other: EpochMs | null): EpochMs | null {
 
 /** The routes as operators see them. */
 export function routeViews(routes: readonly Route[]): LayoutsView["routes"] {
-  return routes.map(({ path, methods, scope, identities, keyFrom, sealed, async, forwardKey, fingerprint, rules }) => ({
+  return routes.map(({ path, methods, scope, identities, keyFrom, sealed, async, fingerprint }) => ({
     path,
     methods,
     scope: scopeNames(scope),
@@ -201,8 +200,6 @@ export function routeViews(routes: readonly Route[]): LayoutsView["routes"] {
     keyFrom: keyFrom.map(sourceName),
     sealed: sealed === true,
     async,
-    forwardKey: forwardKeyName(forwardKey),
-    unknown: rules.policy.unknown,
     fingerprint: JSON.stringify(fingerprint),
   }));
 }

@@ -3,6 +3,8 @@
 
 import type { Started } from "../core/record.ts";
 import { epochMs, type RecordId } from "../core/units.ts";
+import type { OriginCall } from "../http/message.ts";
+import { callInForm } from "../http/origin-key.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { timed } from "../traffic/exchange-reporter.ts";
 import { storedBytes } from "./answers.ts";
@@ -109,13 +111,21 @@ class AttemptRun {
     return storedBytes(entry.response.body, { stores: ledger, cipher }, START, patience);
   }
 
+  /** As the record's first attempt was made. */
+  get #call(): OriginCall {
+    const { call } = this.#incoming.head;
+    if (this.#record.attempt.number === 1) return call;
+    const { ledger } = this.#shared;
+    return callInForm(call, ledger.find(this.#id)?.keyForm ?? null);
+  }
+
   async toEnd(): Promise<void> {
     const { head, body, span } = this.#incoming;
     const { attempts, target } = this.#shared;
     const stop = this.#renewLock();
     try {
       await this.inFlight.attempt.run(() => {
-        const request = originRequest(head, body, this.#record);
+        const request = originRequest({ ...head, call: this.#call }, body, this.#record);
         const call = callOrigin(request, target(request.origin), this.#shared);
         return timed(
           span,

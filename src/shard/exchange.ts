@@ -6,7 +6,8 @@ import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
 import { type AttemptId, attemptId, epochMs, type RecordId } from "../core/units.ts";
 import type { Hop } from "../http/hops.ts";
-import { PRINT_DIGITS } from "../http/message.ts";
+import { PRINT_DIGITS, type Verification } from "../http/message.ts";
+import { questionInForm } from "../http/origin-key.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { waited } from "../traffic/exchange-reporter.ts";
 import { replay, replayAtOnce } from "./answers.ts";
@@ -126,7 +127,12 @@ export class Exchange {
           case "ask": {
             this.#hasAsked = true;
             const { policy } = action;
-            const ask = (): Promise<void> => this.#shared.questions.run(this.#id, policy, head.verification);
+            const ask = (): Promise<void> =>
+              this.#shared.questions.run(
+                this.#id,
+                policy,
+                this.#question(this.#shared.ledger.find(this.#id)?.keyForm ?? null),
+              );
             // A question has its own time limit.
             const wait = this.#wait(Number.POSITIVE_INFINITY, { untilBegun: false, isCounted: true });
             const woken: Woken = await waited(this.#incoming.span, this.#shared.room.until(ask, wait));
@@ -153,7 +159,7 @@ export class Exchange {
   /** Reads the record, takes the step, writes it, and decides the next action: one turn, without an `await`. */
   #decide(): Action {
     const { head, body, span } = this.#incoming;
-    const { record, request, rules, verification, newKeys, excerpt } = head;
+    const { record, request, rules, newKeys, excerpt } = head;
     const { steps } = this.#shared;
     const now = epochMs(Date.now());
     this.#homing = this.#shared.elders.homing(head, this.#words);
@@ -180,7 +186,8 @@ export class Exchange {
       if (before !== null) return before;
     }
     const { entry, reply } = steps.take(this.#id, event, rules.policy, now, {
-      verification: verification === null ? null : JSON.stringify(verification),
+      verification: (keyForm) => textOf(this.#question(keyForm)),
+      keyForm: head.call.key?.form ?? null,
       label: record,
       ...(excerpt === undefined ? null : { excerpt }),
       ...(record.olderIds === undefined ? null : { aliases: record.olderIds }),
@@ -201,6 +208,12 @@ export class Exchange {
       entry,
       inFlight: this.#inFlight,
     });
+  }
+
+  /** How the origin is asked about an attempt of a record that has the key in this form. */
+  #question(keyForm: string | null): Verification | null {
+    const { verification, call } = this.#incoming.head;
+    return verification === null ? null : questionInForm(verification, call.key, keyForm);
   }
 
   /** How a new request of this kind begins; `undefined`: its client waits. */
@@ -292,4 +305,8 @@ export class Exchange {
     const answer = await waited(span, this.#shared.monitors.follow(follower, caller));
     return answer ?? problemAnswer(head, { code: "store-unavailable" });
   }
+}
+
+function textOf(question: Verification | null): string | null {
+  return question === null ? null : JSON.stringify(question);
 }

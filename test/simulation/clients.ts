@@ -2,7 +2,9 @@
 // was written before it is durable (output gate); then its client hears it at once.
 
 import { attemptId, durationMs, fingerprint, recordId } from "../../src/core/units.ts";
+import type { HeaderPairs } from "../../src/http/headers.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
+import type { OriginKey } from "../../src/http/origin-key.ts";
 import type { Asked, AnswerRules } from "./answers.ts";
 import { LOCK_MS, type Plan, REMEMBER_MS, RETENTION_MS, TIMEOUT_MS, UNKNOWN_RETENTION_MS, WAIT_MS } from "./plan.ts";
 import { PlainResponse } from "./platform.ts";
@@ -38,6 +40,18 @@ export interface Taker {
 
 export type Duplicate = ExchangeHead["rules"]["duplicate"];
 
+/** How the origin would get the key, by the settings that are in force when a request arrives: they change all the time. */
+const KEY_FORMS = ["Idempotency-Key: {key}", "Idempotency-Key: {key}:charge", "X-Key: {key}", ""] as const;
+
+/** Of the request that may begin this attempt. */
+function keyOf(record: string, attempt: string): { readonly key: OriginKey; readonly headers: HeaderPairs } {
+  const form = KEY_FORMS[Number(attempt.slice(1)) % KEY_FORMS.length] ?? "";
+  const [name, value] = form.split(": ");
+  const text = record;
+  if (name === undefined || value === undefined) return { key: { text, form }, headers: [] };
+  return { key: { text, form }, headers: [[name, value.replace("{key}", text)]] };
+}
+
 const LISTS = { refused: [503], ambiguous: [502] };
 
 export function headFor(
@@ -48,7 +62,8 @@ export function headFor(
   duplicate: Duplicate,
   credential: string,
 ): ExchangeHead {
-  const headers = [["authorization", credential]] as const;
+  const known = keyOf(record, attempt);
+  const headers: HeaderPairs = [["authorization", credential], ...known.headers];
   return {
     record: { id: recordId(record), key: record, route: "/", lane: record.charCodeAt(1) % 3 },
     request: {
@@ -84,6 +99,7 @@ export function headFor(
       method: "POST",
       url: "https://api.example/",
       headers,
+      key: known.key,
       hasBody: plan.streams,
     },
     telemetry: { log: "none", serverTiming: false, trace: null },
@@ -92,6 +108,7 @@ export function headFor(
         ? {
             origin: { kind: "binding", binding: record },
             url: "https://api.example/",
+            keyed: "https://api.example/",
             headers,
             timeoutMs: TIMEOUT_MS,
             idleTimeoutMs: TIMEOUT_MS,

@@ -30,6 +30,8 @@ export interface AttemptFacts {
   isForgotten: boolean;
   /** Which promise it belongs to, if it is one of an accepted request. */
   promise: string | null;
+  /** How its call has the key; `null` before the call. */
+  key: string | null;
   /** The body of its request. */
   readonly content: string;
   /** The credential of the client that began it. */
@@ -76,6 +78,7 @@ export function startedAttempt(
     isResolved: false,
     isForgotten: false,
     promise: null,
+    key: null,
     content,
     credential: head.call.headers.find(([header]) => header === "authorization")?.[1] ?? "",
     startedAfter: sent,

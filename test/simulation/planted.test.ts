@@ -121,6 +121,16 @@ describe("an operator's decision", () => {
   }, 60_000);
 });
 
+describe("the key at the origin", () => {
+  it("that follows the settings instead of the record's first attempt breaks G6", async () => {
+    const save = original(Ledger.prototype, "save");
+    vi.spyOn(Ledger.prototype, "save").mockImplementation(function forgetful(this: Ledger, id, entry, record, more) {
+      save.call(this, id, entry, record, { ...more, keyForm: null });
+    });
+    await expectFound(/G6: a\d+ has the key as .*, a\d+ had /);
+  }, 60_000);
+});
+
 describe("a question", () => {
   it("with another's credential, believed like the claim's own, breaks G6", async () => {
     const verification = original(Ledger.prototype, "verification");

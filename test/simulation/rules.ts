@@ -117,6 +117,18 @@ export class Rules {
     }
   }
 
+  /** The call of an attempt has the key as that of every attempt before it, or the origin would take it for another operation. */
+  identifies(attempt: AttemptFacts, key: string): void {
+    attempt.key = key;
+    for (const earlier of this.#facts.of(attempt.record)) {
+      const isErased = this.#clock.latestMs >= earlier.startedAtMs + LEAST_RETENTION_MS;
+      if (earlier === attempt || earlier.key === null || !earlier.isDurable || earlier.isForgotten || isErased)
+        continue;
+      if (earlier.key !== key)
+        this.broken("G6", `${attempt.id} has the key as ${key}, ${earlier.id} had ${earlier.key}`);
+    }
+  }
+
   /** The origin starts to work on an attempt while it works on the attempts `atWork`. */
   arrives(attempt: AttemptFacts, atWork: readonly AttemptFacts[]): void {
     for (const other of atWork) {

@@ -48,6 +48,8 @@ interface Asking extends Partial<Pick<ClientRequest, "sentMs" | "look" | "taker"
   readonly credential: string;
 }
 
+const KEY_HEADERS = ["Idempotency-Key", "X-Key"] as const;
+
 export class World {
   readonly plan: Plan;
   readonly clock = new Clock(START_MS);
@@ -301,6 +303,7 @@ export class World {
         () => this.#sent,
       );
       if (isDriven) this.#carries(attempt, request);
+      this.rules.identifies(attempt, KEY_HEADERS.map((name) => `${name}: ${request.headers.get(name)}`).join(", "));
       const response = this.origin.fetch(request, call);
       this.release();
       return response;

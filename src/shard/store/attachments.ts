@@ -13,8 +13,13 @@ import type { StoredRequest } from "./stored-request.ts";
 export interface Attachments {
   /** For a completed record that keeps its response. */
   readonly response?: KeptResponse | null;
-  /** How to ask the origin whether an attempt took effect: stored with the claim, removed when the attempt is settled. */
-  readonly verification?: string | null;
+  /**
+   * How to ask the origin whether an attempt took effect: stored with the claim, removed when the attempt is settled. `keyForm` is the
+   * record's own.
+   */
+  readonly verification?: (keyForm: string | null) => string | null;
+  /** How the origin would get the key of a first attempt (http/origin-key.ts). A record keeps that of its first. */
+  readonly keyForm?: string | null;
   /** The record's past events; if absent, the stored history stays. */
   readonly history?: readonly TimelineEvent[];
   /** Set when a request starts an attempt. */

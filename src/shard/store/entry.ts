@@ -4,7 +4,7 @@ import type { IdempotencyRecord } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type BodyNumber, bodyNumber, type RecordId, recordId } from "../../core/units.ts";
 import { type Place, placeIn, recordsIn } from "./record-numbers.ts";
-import { FOUND_COLUMNS, type FoundRow, readHistory, readRecord } from "./record-row.ts";
+import { FOUND_COLUMNS, type FoundRow, readHistory, readKeyForm, readRecord } from "./record-row.ts";
 import { FIRST_CHUNKS, type KeptResponse, readResponse } from "./response-rows.ts";
 import { readOrReport, readWhole } from "./unreadable.ts";
 
@@ -12,6 +12,8 @@ import { readOrReport, readWhole } from "./unreadable.ts";
 export interface Entry {
   readonly record: IdempotencyRecord;
   readonly place: Place;
+  /** How the origin got the key of the first attempt (http/origin-key.ts); `null`: it got none that is known. */
+  readonly keyForm: string | null;
   readonly history: readonly TimelineEvent[];
   /** The stored response of a completed record; `null` if none is kept. */
   readonly response: KeptResponse | null;
@@ -23,6 +25,7 @@ export function entryOf(row: FoundRow): Entry {
   return {
     record: readRecord(row),
     place: placeIn(row),
+    keyForm: readKeyForm(row),
     history: readHistory(row.history),
     response: readResponse(row),
     body: row.body_number === null ? null : bodyNumber(readWhole(row.body_number, "the number of a body")),

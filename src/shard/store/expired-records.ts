@@ -167,7 +167,15 @@ export class ExpiredRecords {
     if (record === null) return false;
     const bucket = expiryBucketOf(record);
     expiryBuckets.add(bucket);
-    const nothing = { response: null, body: null, verification: null, history: [], label: null, request: null };
+    const nothing = {
+      response: null,
+      body: null,
+      verification: null,
+      keyForm: null,
+      history: [],
+      label: null,
+      request: null,
+    };
     const driving = row.asks === 1 ? "end" : "never";
     rows.put(recordId(row.id), placeIn(row), bucket, { record, driving, ...nothing });
     return true;

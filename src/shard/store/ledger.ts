@@ -26,7 +26,7 @@ import {
 } from "./record-numbers.ts";
 import { type Entry, entryOf, findIn, readableEntries } from "./entry.ts";
 import { FOUND_COLUMNS, type FoundRow } from "./record-row.ts";
-import { RecordRows } from "./record-rows.ts";
+import { isClaim, RecordRows } from "./record-rows.ts";
 import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
 import { Excerpts } from "./excerpts.ts";
 import { CountRows } from "./counts.ts";
@@ -39,6 +39,7 @@ import { laterTables, type Sql, migrate } from "./schema.ts";
 import { Seal } from "./seal.ts";
 import { type Driving, drivingOf, type StoredRequest } from "./stored-request.ts";
 import { storeSql } from "./store-error.ts";
+import { UnreadableError } from "./unreadable.ts";
 
 export type { Entry } from "./entry.ts";
 
@@ -207,7 +208,7 @@ export class Ledger {
     id: RecordId,
     entry: Entry | null,
     record: IdempotencyRecord | null,
-    { response = null, verification = null, history = entry?.history ?? [], label = null }: Attachments,
+    { response = null, verification, keyForm: given = null, history = entry?.history ?? [], label = null }: Attachments,
     driving: Driving,
     request: StoredRequest | null = null,
   ): void {
@@ -227,11 +228,12 @@ export class Ledger {
     const { state } = record;
     const asks =
       record.policy.unknown === "verify" && (state === "started" || state === "unknown" || state === "waiting");
-    const asked = asks ? (verification ?? this.verification(id, entry)) : null;
+    const keyForm = isClaim({ record, label }) ? formFor(entry, record, given) : (entry?.keyForm ?? null);
+    const asked = asks ? (verification?.(keyForm) ?? this.verification(id, entry)) : null;
     const body = record.state === "started" ? this.#claimBody(record, entry) : (chunksOf(response)?.body ?? null);
-    const row = { record, response, body, verification: asked, history, label, driving, request };
+    const row = { record, response, body, verification: asked, keyForm, history, label, driving, request };
     const place = this.#rows.put(id, entry?.place ?? null, expiryBucket, row);
-    if (record.state === "started") this.#inFlight.set(id, { record, place, history, response: null, body });
+    if (record.state === "started") this.#inFlight.set(id, { record, place, keyForm, history, response: null, body });
     else this.#inFlight.delete(id);
     this.lockEnds.note(id, record);
   }
@@ -289,4 +291,16 @@ export class Ledger {
     ].filter((value) => value !== null);
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
   }
+}
+
+/** How the origin gets the key of the attempt that a request claims: as that of the record's first. */
+function formFor(entry: Entry | null, record: IdempotencyRecord, given: string | null): string | null {
+  const before = entry?.record.attempt.number ?? 0;
+  const { number } = record.attempt;
+  // A record that has expired begins anew, at 1.
+  const isLater = before > 0 && (record.state === "started" ? number > before : number === before);
+  if (!isLater || given === null) return given;
+  // With the key in another form the origin would take it for another operation.
+  if (entry === null || entry.keyForm === null) throw new UnreadableError("how the origin got a record's key");
+  return entry.keyForm;
 }

@@ -14,7 +14,7 @@ import { hasMembers, readJson, readTime, readWhole, UnreadableError } from "./un
 /** The columns that `readRecord` reads. */
 export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, driven, start_at, publish`;
 /** Also the columns that `readResponse` reads: one statement, since most records that are found are replayed. */
-export const FOUND_COLUMNS = `${RECORD_COLUMNS}, history, ${FOUND_RESPONSE_COLUMNS}`;
+export const FOUND_COLUMNS = `${RECORD_COLUMNS}, key_form, history, ${FOUND_RESPONSE_COLUMNS}`;
 
 /** A row of `records`, without the response. */
 export interface RecordRow extends PlaceRow {
@@ -43,8 +43,17 @@ export interface RecordRow extends PlaceRow {
   readonly publish: string | null;
 }
 
-/** A row of `records` with its history and the response. */
-export type FoundRow = RecordRow & ResponseRow & { readonly history: string | null };
+/** A row of `records` with the form of its key, its history and the response. */
+export type FoundRow = RecordRow & ResponseRow & { readonly key_form: string | null; readonly history: string | null };
+
+/** How the origin got the key of a record's first attempt (http/origin-key.ts); `null`: it got none that is known. */
+export function readKeyForm({ key_form: form }: Pick<FoundRow, "key_form">): string | null {
+  if (form === null || form === "") return form;
+  // Otherwise the next attempt would have no key, and the origin would act again.
+  if (typeof form !== "string" || !form.split("\n").every((line) => /^[^:\s]+: "?\{key\}/.test(line)))
+    throw new UnreadableError("how the origin got a record's key");
+  return form;
+}
 
 /** Reads what this deployment or an earlier one wrote. */
 export function readHistory(text: string | null): readonly TimelineEvent[] {

@@ -26,6 +26,8 @@ export interface RecordContent {
   /** The body in chunks that the record may have. */
   readonly body: BodyNumber | null;
   readonly verification: string | null;
+  /** Written with a claim only. */
+  readonly keyForm: string | null;
   readonly history: readonly TimelineEvent[];
   /** `null`: the row keeps its label; a new row gets an empty one. */
   readonly label: Label | null;
@@ -68,13 +70,13 @@ type Texts = Readonly<Record<OnTaken, string>>;
 type Statements = Readonly<Record<Driving, Texts>>;
 
 /** A first attempt. */
-const CLAIM = insertions(["id", ...LABEL, ...ATTEMPT, "verification", "body_number"]);
-const INSERT = insertions(["id", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
+const CLAIM = insertions(["id", ...LABEL, ...ATTEMPT, "key_form", "verification", "body_number"]);
+const INSERT = insertions(["id", ...LABEL, ...ATTEMPT, "key_form", ...END, ...WAIT]);
 /** Keeps the attempt's columns except its lock, and clears the waiting times and what has now been published. */
-const COMPLETE = updates(["state", "locked_until", ...END], [...WAIT, "publish"]);
+const COMPLETE = updates(["state", "locked_until", ...END], [...WAIT, "publish", "key_form"]);
 const REPLACE = updates([...ATTEMPT, ...END, ...WAIT]);
 /** Another attempt, or a new record after an expired one. Writes the label too, since the route's path may have changed. */
-const CLAIM_AGAIN = updates([...LABEL, ...ATTEMPT, ...END, ...WAIT]);
+const CLAIM_AGAIN = updates([...LABEL, ...ATTEMPT, "key_form", ...END, ...WAIT]);
 
 function insertions(columns: readonly string[]): Statements {
   const plain = insert(columns);
@@ -182,10 +184,10 @@ export class RecordRows {
 
 /** Inserts a new row. */
 function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken): Statement {
-  const { record, verification, body, label, driving } = row;
+  const { record, verification, keyForm, body, label, driving } = row;
   const driven = drivenValues(row);
   const labelled = label === null ? ["", "", null, null] : labelOf(label);
-  const claimed = [...valuesOf(place), id, ...labelled, ...attemptOf(record)];
+  const claimed = [...valuesOf(place), id, ...labelled, ...attemptOf(record), keyForm];
   // What a consumer says of its claim is its history.
   if (record.state === "started" && row.history.length === 0) {
     return { query: CLAIM[driving][or], values: [...claimed, verification, body, ...driven] };
@@ -195,7 +197,7 @@ function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken):
 
 /** Replaces the row with this id in the place `before`. A completed record must have the attempt of that row. */
 function replacement(id: RecordId, before: Place, place: Place, row: RecordContent, or: OnTaken): Statement {
-  const { record, label, driving } = row;
+  const { record, label, driving, keyForm } = row;
   const waits = record.state === "completed" ? [] : waitOf(row);
   const end = [...endOf(row), ...waits, ...drivenValues(row), ...valuesOf(before), id];
   if (record.state === "completed") {
@@ -204,10 +206,15 @@ function replacement(id: RecordId, before: Place, place: Place, row: RecordConte
       values: [...valuesOf(place), record.state, record.attempt.lockedUntil, ...end],
     };
   }
-  const rest = [...attemptOf(record), ...end];
-  return (record.state === "started" || record.state === "waiting") && label !== null
-    ? { query: CLAIM_AGAIN[driving][or], values: [...valuesOf(place), ...labelOf(label), ...rest] }
-    : { query: REPLACE[driving][or], values: [...valuesOf(place), ...rest] };
+  const attempt = attemptOf(record);
+  return isClaim(row) && label !== null
+    ? { query: CLAIM_AGAIN[driving][or], values: [...valuesOf(place), ...labelOf(label), ...attempt, keyForm, ...end] }
+    : { query: REPLACE[driving][or], values: [...valuesOf(place), ...attempt, ...end] };
+}
+
+/** Whether a request begins the record's next attempt, or is accepted for it. */
+export function isClaim({ record: { state }, label }: Pick<RecordContent, "record" | "label">): boolean {
+  return (state === "started" || state === "waiting") && label !== null;
 }
 
 function drivenValues({ record, driving, request }: RecordContent): readonly SqlStorageValue[] {

@@ -101,7 +101,10 @@ const TURNS: Step = [
   `CREATE INDEX records_waiting ON records (${LANE}, start_at) WHERE start_at IS NOT NULL`,
 ];
 
-export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED, PUBLISHED, NOTED, TURNS];
+/** How the origin got the key at the record's first attempt (http/origin-key.ts), until there is a result; NULL: there is no origin. */
+const KEY_FORMS: Step = [`ALTER TABLE records ADD COLUMN key_form TEXT`];
+
+export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED, PUBLISHED, NOTED, TURNS, KEY_FORMS];
 
 /**
  * For a change of the layout (seal.ts, elders.ts) or of the scope (aliases.ts). They are no step, because each table of a new object

@@ -28,7 +28,7 @@ class LeftShard {
       const ledger = new Ledger(storage);
       for (const [id, record, route = "/", verification = null] of records) {
         const kept = record.state === "completed" ? { response } : {};
-        ledger.save(id, null, record, { ...kept, verification, label: { key: id, route } });
+        ledger.save(id, null, record, { ...kept, verification: () => verification, label: { key: id, route } });
       }
       await storage.setAlarm(Date.now() + 3_600_000);
     });

@@ -168,7 +168,7 @@ describe("ledger", () => {
     await inLedger((ledger, sql) => {
       const id = freshId();
       const claim: Started = { ...started(), policy: { ...policy, unknown: "verify" } };
-      ledger.save(id, null, claim, { verification: "secret" });
+      ledger.save(id, null, claim, { verification: () => "secret" });
       expect(ledger.verification(id, ledger.find(id))).toBe("secret");
       ledger.save(id, ledger.find(id), completed(claim), { response });
       expect(sql.exec("SELECT verification FROM records").one()).toEqual({ verification: null });

@@ -63,7 +63,13 @@ export function simulated(plan: Plan, { record, request, call, park, message }: 
     record: name,
     request,
     rules: { ...withDrive(head.rules), ...letters },
-    call: { ...call, origin: head.call.origin, headers: [...call.headers, ...head.call.headers] },
+    call: {
+      ...call,
+      ...head.call,
+      url: call.url,
+      hasBody: call.hasBody,
+      headers: [...call.headers.filter(([name]) => name !== "Idempotency-Key"), ...head.call.headers],
+    },
     ...(park === true && { park }),
     ...(message !== undefined && { message }),
   };

@@ -402,21 +402,6 @@ describe("what names a record by the host, and what the origin's key is", () => 
     ]);
   });
 
-  it("is compared where a next attempt would carry another key", () => {
-    const pay = { path: "/pay", methods: ["POST"], scope: [auth], forwardKey: "client", unknown: "retry" };
-    const routes = routesOf({ path: "/pay", methods: ["POST"], unknown: "retry", forward_key: "charge" });
-    const ofFailed = (failed: number): Comparison =>
-      compareLayouts(routes, [running(64, { routes: ["POST /pay"], failed })], [pay]);
-    expect(messages(ofFailed(3))).toEqual([
-      expect.stringMatching(/^ROUTES\[0\]\.forward_key: .*3 keys whose attempt has failed/),
-    ]);
-    expect(ofFailed(0).problems).toEqual([]);
-    expect(ofFailed(0).warnings).toHaveLength(1);
-    expect(compareLayouts(routes, [running(64, { routes: ["POST /pay"] })], [{ ...pay, unknown: "hold" }])).toEqual(
-      FINE,
-    );
-  });
-
   it("and what is compared of a request is told of", () => {
     const { problems, warnings } = compareToPay({ fingerprint: { body: "json" } }, { fingerprint: "{}" });
     expect(problems).toEqual([]);
