@@ -4,6 +4,7 @@
 import { ClaimFailed } from "./claim-errors.ts";
 import { exactJson } from "./exact-json.ts";
 import { type Backoff, parseRetryAfter, pauseMs } from "./pause.ts";
+import { readJson } from "./read-answer.ts";
 import type { Clock, Fetch } from "./settings.ts";
 
 /** What the gateway says of one record. `Result`: what its handlers return, which nobody else writes. */
@@ -102,7 +103,7 @@ async function tryOnce<Answer>(
   const stop = calls.clock.after(calls.tryMs, () => controller.abort());
   try {
     const response = await calls.fetch(url, { ...init, headers, signal: controller.signal });
-    const json: unknown = response.ok ? await response.json() : await response.json().catch(() => null);
+    const json: unknown = response.ok ? await readJson(response) : await readJson(response).catch(() => null);
     const answer = response.ok ? read(json) : null;
     if (answer !== null) return { answer };
     const code = codeIn(json);

@@ -3,6 +3,7 @@
 import type { Answer } from "./judge.ts";
 import { parseRetryAfter } from "./pause.ts";
 import { parseProblem, type Problem } from "./problem.ts";
+import { comesWhole, MAX_PROBLEM_BYTES, readUpTo } from "./read-answer.ts";
 import type { Clock, Settings } from "./settings.ts";
 
 /** A request that can be sent again and again, byte for byte. */
@@ -19,6 +20,9 @@ export interface RequestSnapshot {
 export type Try =
   | { readonly kind: "answer"; readonly response: Response; readonly answer: Answer }
   | { readonly kind: "lost"; readonly cause: unknown };
+
+/** An answer of up to this size is held whole before the caller gets it. */
+export const HELD_BYTES = 16 << 20;
 
 const KEY_HEADER = "Idempotency-Key";
 
@@ -73,9 +77,12 @@ export async function sendOnce(request: RequestSnapshot, limitMs: number, settin
     const both = AbortSignal.any([signal, limit.signal]);
     response = await settings.fetch(new Request(template, { method, headers, body, signal: both }));
     let problem: Problem | null = null;
-    if (isProblem(response)) problem = parseProblem(await response.clone().text());
-    // A break inside the body shows here; the caller gets the other branch, complete.
-    else if (!settings.streaming) await response.clone().arrayBuffer();
+    if (isProblem(response)) {
+      const bytes = await readUpTo(response.clone(), MAX_PROBLEM_BYTES);
+      problem = bytes === null ? null : parseProblem(new TextDecoder().decode(bytes));
+    }
+    // A break inside the body shows here; the caller gets the other branch, complete, or a larger one as it comes.
+    else if (!settings.streaming) await comesWhole(response.clone(), HELD_BYTES);
     return { kind: "answer", response, answer: describe(response, problem, key) };
   } catch (error) {
     discard(response);

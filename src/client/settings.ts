@@ -46,7 +46,7 @@ export interface ClientOptions {
    */
   readonly maxPauseMs?: number;
   /**
-   * `false`: resolve when the whole body has arrived, so that a break inside it is retried too. `true`: resolve with the
+   * `false`: resolve when the whole body has arrived, or its first 16 MiB, so that a break inside them is retried too. `true`: resolve with the
    * headers, as `fetch` does; `tryMs` and retries end there.
    * @defaultValue false
    */
