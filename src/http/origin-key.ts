@@ -5,7 +5,7 @@
 import { isPlainInPath } from "../core/question.ts";
 import type { HeaderPairs } from "./headers.ts";
 import { quoted } from "./key-text.ts";
-import type { OriginCall, Verification } from "./message.ts";
+import type { ExchangeHead, OriginCall, Verification } from "./message.ts";
 
 /** A key as the origin gets it. */
 export interface OriginKey {
@@ -38,17 +38,24 @@ export function callInForm(call: OriginCall, form: string | null): OriginCall {
   return { ...call, key: { ...key, form }, headers: headersInForm(headers, key, form) };
 }
 
-/** The question about an attempt of a record with this form; `null`: this key cannot be asked about in this form. */
+/** The head's question, about an attempt of a record with this form; `null`: this key cannot be asked about in this form. */
 export function questionInForm(
-  { keyed, ...question }: Verification,
-  key: OriginKey | undefined,
+  { verification, call: { key } }: Pick<ExchangeHead, "verification" | "call">,
   form: string | null,
 ): Verification | null {
+  if (verification === null) return null;
+  const { keyed, ...question } = verification;
   if (keyed === undefined || key === undefined || form === null || form === key.form) return question;
   const asked = keyOf(form, key.text);
   if (!isPlainInPath(asked)) return null;
   const url = keyed.replaceAll(KEY_IN_URL, encodeURIComponent(asked));
   return { ...question, url, headers: headersInForm(question.headers, key, form) };
+}
+
+/** The same as a record keeps it. */
+export function questionText(head: Pick<ExchangeHead, "verification" | "call">, form: string | null): string | null {
+  const question = questionInForm(head, form);
+  return question === null ? null : JSON.stringify(question);
 }
 
 function headersInForm(headers: HeaderPairs, key: OriginKey, form: string): HeaderPairs {

@@ -6,8 +6,8 @@ import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
 import { type AttemptId, attemptId, epochMs, type RecordId } from "../core/units.ts";
 import type { Hop } from "../http/hops.ts";
-import { PRINT_DIGITS, type Verification } from "../http/message.ts";
-import { questionInForm } from "../http/origin-key.ts";
+import { PRINT_DIGITS } from "../http/message.ts";
+import { questionInForm, questionText } from "../http/origin-key.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { waited } from "../traffic/exchange-reporter.ts";
 import { replay, replayAtOnce } from "./answers.ts";
@@ -131,7 +131,7 @@ export class Exchange {
               this.#shared.questions.run(
                 this.#id,
                 policy,
-                this.#question(this.#shared.ledger.find(this.#id)?.keyForm ?? null),
+                questionInForm(head, this.#shared.ledger.find(this.#id)?.keyForm ?? null),
               );
             // A question has its own time limit.
             const wait = this.#wait(Number.POSITIVE_INFINITY, { untilBegun: false, isCounted: true });
@@ -166,14 +166,8 @@ export class Exchange {
     const { home } = this.#homing;
     const { fingerprint, otherFingerprint } = request;
     const accept = this.#acceptance();
-    const event = {
-      type: "request",
-      fingerprint,
-      otherFingerprint,
-      attemptId: this.#attemptId,
-      home,
-      accept,
-    } as const;
+    const attempt = this.#attemptId;
+    const event = { type: "request", fingerprint, otherFingerprint, attemptId: attempt, home, accept } as const;
     // The record is claimed only once the body is here, because the body may break off.
     const id = steps.nameOf(head, now);
     // An answer, not a failure: the request must not go on without protection.
@@ -186,7 +180,7 @@ export class Exchange {
       if (before !== null) return before;
     }
     const { entry, reply } = steps.take(this.#id, event, rules.policy, now, {
-      verification: (keyForm) => textOf(this.#question(keyForm)),
+      verification: (keyForm) => questionText(head, keyForm),
       keyForm: head.call.key?.form ?? null,
       label: record,
       ...(excerpt === undefined ? null : { excerpt }),
@@ -208,12 +202,6 @@ export class Exchange {
       entry,
       inFlight: this.#inFlight,
     });
-  }
-
-  /** How the origin is asked about an attempt of a record that has the key in this form. */
-  #question(keyForm: string | null): Verification | null {
-    const { verification, call } = this.#incoming.head;
-    return verification === null ? null : questionInForm(verification, call.key, keyForm);
   }
 
   /** How a new request of this kind begins; `undefined`: its client waits. */
@@ -305,8 +293,4 @@ export class Exchange {
     const answer = await waited(span, this.#shared.monitors.follow(follower, caller));
     return answer ?? problemAnswer(head, { code: "store-unavailable" });
   }
-}
-
-function textOf(question: Verification | null): string | null {
-  return question === null ? null : JSON.stringify(question);
 }

@@ -303,7 +303,10 @@ export class World {
         () => this.#sent,
       );
       if (isDriven) this.#carries(attempt, request);
-      this.rules.identifies(attempt, KEY_HEADERS.map((name) => `${name}: ${request.headers.get(name)}`).join(", "));
+      this.rules.identifies(
+        attempt,
+        KEY_HEADERS.map((header) => `${header}: ${request.headers.get(header)}`).join(", "),
+      );
       const response = this.origin.fetch(request, call);
       this.release();
       return response;

@@ -6,7 +6,7 @@ import { type BodyNumber, bodyNumber, type RecordId, recordId } from "../../core
 import { type Place, placeIn, recordsIn } from "./record-numbers.ts";
 import { FOUND_COLUMNS, type FoundRow, readHistory, readKeyForm, readRecord } from "./record-row.ts";
 import { FIRST_CHUNKS, type KeptResponse, readResponse } from "./response-rows.ts";
-import { readOrReport, readWhole } from "./unreadable.ts";
+import { readOrReport, readWhole, UnreadableError } from "./unreadable.ts";
 
 /** A record, its place, and the part of its history that the record itself does not hold. */
 export interface Entry {
@@ -46,4 +46,16 @@ export function readableEntries(
 export function findIn(buckets: string): string {
   // The `+` keeps SQLite from making an index of the whole table for `id`.
   return `SELECT ${FOUND_COLUMNS} FROM ${recordsIn(buckets)} ${FIRST_CHUNKS} WHERE +id = ?3 LIMIT 1`;
+}
+
+/** How the origin gets the key of the attempt that a request claims: as that of the record's first. */
+export function formFor(entry: Entry | null, record: IdempotencyRecord, given: string | null): string | null {
+  const before = entry?.record.attempt.number ?? 0;
+  const { number } = record.attempt;
+  // A record that has expired begins anew, at 1.
+  const isLater = before > 0 && (record.state === "started" ? number > before : number === before);
+  if (!isLater || given === null) return given;
+  // With the key in another form the origin would take it for another operation.
+  if (entry === null || entry.keyForm === null) throw new UnreadableError("how the origin got a record's key");
+  return entry.keyForm;
 }

@@ -24,9 +24,9 @@ import {
   placeIn,
   RecordNumbers,
 } from "./record-numbers.ts";
-import { type Entry, entryOf, findIn, readableEntries } from "./entry.ts";
+import { type Entry, entryOf, findIn, formFor, readableEntries } from "./entry.ts";
 import { FOUND_COLUMNS, type FoundRow } from "./record-row.ts";
-import { isClaim, RecordRows } from "./record-rows.ts";
+import { RecordRows } from "./record-rows.ts";
 import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
 import { Excerpts } from "./excerpts.ts";
 import { CountRows } from "./counts.ts";
@@ -39,7 +39,6 @@ import { laterTables, type Sql, migrate } from "./schema.ts";
 import { Seal } from "./seal.ts";
 import { type Driving, drivingOf, type StoredRequest } from "./stored-request.ts";
 import { storeSql } from "./store-error.ts";
-import { UnreadableError } from "./unreadable.ts";
 
 export type { Entry } from "./entry.ts";
 
@@ -208,7 +207,7 @@ export class Ledger {
     id: RecordId,
     entry: Entry | null,
     record: IdempotencyRecord | null,
-    { response = null, verification, keyForm: given = null, history = entry?.history ?? [], label = null }: Attachments,
+    { response = null, verification, keyForm: given, history = entry?.history ?? [], label = null }: Attachments,
     driving: Driving,
     request: StoredRequest | null = null,
   ): void {
@@ -228,7 +227,7 @@ export class Ledger {
     const { state } = record;
     const asks =
       record.policy.unknown === "verify" && (state === "started" || state === "unknown" || state === "waiting");
-    const keyForm = isClaim({ record, label }) ? formFor(entry, record, given) : (entry?.keyForm ?? null);
+    const keyForm = given === undefined ? (entry?.keyForm ?? null) : formFor(entry, record, given);
     const asked = asks ? (verification?.(keyForm) ?? this.verification(id, entry)) : null;
     const body = record.state === "started" ? this.#claimBody(record, entry) : (chunksOf(response)?.body ?? null);
     const row = { record, response, body, verification: asked, keyForm, history, label, driving, request };
@@ -291,16 +290,4 @@ export class Ledger {
     ].filter((value) => value !== null);
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
   }
-}
-
-/** How the origin gets the key of the attempt that a request claims: as that of the record's first. */
-function formFor(entry: Entry | null, record: IdempotencyRecord, given: string | null): string | null {
-  const before = entry?.record.attempt.number ?? 0;
-  const { number } = record.attempt;
-  // A record that has expired begins anew, at 1.
-  const isLater = before > 0 && (record.state === "started" ? number > before : number === before);
-  if (!isLater || given === null) return given;
-  // With the key in another form the origin would take it for another operation.
-  if (entry === null || entry.keyForm === null) throw new UnreadableError("how the origin got a record's key");
-  return entry.keyForm;
 }

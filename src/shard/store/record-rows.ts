@@ -207,14 +207,9 @@ function replacement(id: RecordId, before: Place, place: Place, row: RecordConte
     };
   }
   const attempt = attemptOf(record);
-  return isClaim(row) && label !== null
+  return (record.state === "started" || record.state === "waiting") && label !== null
     ? { query: CLAIM_AGAIN[driving][or], values: [...valuesOf(place), ...labelOf(label), ...attempt, keyForm, ...end] }
     : { query: REPLACE[driving][or], values: [...valuesOf(place), ...attempt, ...end] };
-}
-
-/** Whether a request begins the record's next attempt, or is accepted for it. */
-export function isClaim({ record: { state }, label }: Pick<RecordContent, "record" | "label">): boolean {
-  return (state === "started" || state === "waiting") && label !== null;
 }
 
 function drivenValues({ record, driving, request }: RecordContent): readonly SqlStorageValue[] {

@@ -94,7 +94,7 @@ let gateway: Gateway;
 function varsOf(at: 0 | 1): GatewayVars {
   return {
     IDEMPOTENCY: { origin: origin.url, shards: 1, log: "none", unknown: "retry", timeout: "2s", lock: "2500ms" },
-    ROUTES: Object.entries(CHANGES).map(([name, change]) => ({ path: `/${name}`, ...change[at] })),
+    ROUTES: Object.entries(CHANGES).map(([name, change]) => Object.assign({ path: `/${name}` }, change[at])),
   };
 }
 

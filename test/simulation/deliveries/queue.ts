@@ -68,7 +68,7 @@ export function simulated(plan: Plan, { record, request, call, park, message }: 
       ...head.call,
       url: call.url,
       hasBody: call.hasBody,
-      headers: [...call.headers.filter(([name]) => name !== "Idempotency-Key"), ...head.call.headers],
+      headers: [...call.headers.filter(([header]) => header !== "Idempotency-Key"), ...head.call.headers],
     },
     ...(park === true && { park }),
     ...(message !== undefined && { message }),

@@ -82,12 +82,11 @@ function otherCall(first: OriginCall | null, given: OriginCall | null): readonly
   const second = callInForm(given, first.key?.form ?? null);
   const isKey = ([name]: readonly [string, string]): boolean => /^(?:idempotency-key|x-key)$/i.test(name);
   const headersOf = ({ headers }: OriginCall, isOne: typeof isKey): string =>
-    JSON.stringify(
-      headers
-        .filter(isOne)
-        .map(([name, value]) => [name.toLowerCase(), value])
-        .toSorted(),
-    );
+    headers
+      .filter(isOne)
+      .map(([name, value]) => `${name.toLowerCase()}: ${value}`)
+      .toSorted()
+      .join("\n");
   const isOther = (part: typeof isKey): boolean => headersOf(first, part) !== headersOf(second, part);
   const place = ({ origin, method, url }: OriginCall): string => JSON.stringify([origin, method, url]);
   return [
