@@ -166,8 +166,7 @@ export class Exchange {
     const { home } = this.#homing;
     const { fingerprint, otherFingerprint } = request;
     const accept = this.#acceptance();
-    const attempt = this.#attemptId;
-    const event = { type: "request", fingerprint, otherFingerprint, attemptId: attempt, home, accept } as const;
+    const event = { type: "request", fingerprint, otherFingerprint, attemptId: this.#attemptId, home, accept } as const;
     // The record is claimed only once the body is here, because the body may break off.
     const id = steps.nameOf(head, now);
     // An answer, not a failure: the request must not go on without protection.
