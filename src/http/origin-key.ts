@@ -14,19 +14,22 @@ export interface OriginKey {
   readonly form: string;
 }
 
-const PLACE = "{key}";
-
 /** Stands for the key in the URL of a question, as a URL has `{key}` in its path. */
 export const KEY_IN_URL = "%7Bkey%7D";
 
 /** `pairs` are the headers that have the key, by itself or as the beginning of their values. */
 export function originKey(text: string, pairs: HeaderPairs): OriginKey {
   const lines = pairs.flatMap(([name, value]) => {
-    const written = value.startsWith('"') ? quoted(text).slice(0, -1) : text;
-    if (!value.startsWith(written)) return [];
-    return [`${name}: ${value.startsWith('"') ? '"' : ""}${PLACE}${value.slice(written.length)}`];
+    const quote = value.startsWith('"') ? '"' : "";
+    const written = writtenIn(quote, text);
+    return value.startsWith(written) ? [`${name}: ${quote}{key}${value.slice(written.length)}`] : [];
   });
   return { text, form: lines.join("\n") };
+}
+
+/** The key as a value begins with it. */
+function writtenIn(quote: string, text: string): string {
+  return quote === "" ? text : quoted(text).slice(0, -1);
 }
 
 const LINE = /^([^:\s]+): ("?)\{key\}(.*)$/;
@@ -68,7 +71,7 @@ function pairsOf(form: string, text: string): HeaderPairs {
   return form.split("\n").flatMap((line) => {
     const [, name, quote, rest] = LINE.exec(line) ?? [];
     if (name === undefined || quote === undefined || rest === undefined) return [];
-    return [[name, `${quote === "" ? text : quoted(text).slice(0, -1)}${rest}`]];
+    return [[name, writtenIn(quote, text) + rest]];
   });
 }
 
