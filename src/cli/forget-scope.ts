@@ -40,7 +40,7 @@ export async function forgetScope(reason: string, options: ForgetScopeOptions): 
     }
   }
   const { sum: erased, stopped } = await forEachPart(client, { ...request, confirm: true });
-  report(erased, options, `forgotten: ${recordsText(erased.forgotten)}`);
+  report(erased, options, `forgotten: ${recordsText(erased.forgotten)} and ${eventsText(erased.events)}`);
   reportStopped(stopped, "the other records were not looked at, and some may have been forgotten. Run it again.");
 }
 
@@ -58,6 +58,7 @@ function forEachPart(client: OperatorClient, request: ScopeRequest): Promise<InP
       forgotten: sum.forgotten + part.forgotten,
       inFlight: sum.inFlight + part.inFlight,
       unknown: sum.unknown + part.unknown,
+      events: sum.events + part.events,
       unreachable: [...sum.unreachable, ...part.unreachable],
     }),
   );
@@ -90,9 +91,10 @@ async function readScope(
   return Object.fromEntries(parts);
 }
 
-function previewText({ forgotten, inFlight, unknown }: ScopeErased): string {
+function previewText({ forgotten, inFlight, unknown, events }: ScopeErased): string {
   return [
     `${recordsText(forgotten)} to forget`,
+    `${eventsText(events)} to erase, dead letters included`,
     `${recordsText(inFlight)} in flight: left, repeat later`,
     `${recordsText(unknown)} in doubt: left unless --include-unknown is given, because a retry may then repeat what has taken effect`,
   ].join("\n");
@@ -100,6 +102,10 @@ function previewText({ forgotten, inFlight, unknown }: ScopeErased): string {
 
 function recordsText(count: number): string {
   return count === 1 ? "1 record" : `${count} records`;
+}
+
+function eventsText(count: number): string {
+  return count === 1 ? "1 event" : `${count} events`;
 }
 
 /** Says what is left, also by the exit code. */

@@ -35,6 +35,11 @@ const erasedEntries = {
     0,
   ),
   unknown: about(count, "Records that are left because their outcome is unknown; with preview, all of these.", 1),
+  events: about(
+    count,
+    "Events of the caller that the outbox still had, dead letters included, and that were erased; with preview, those that would be.",
+    3,
+  ),
 };
 
 export const forgetScopeRequestSchema = v.strictObject({

@@ -40,7 +40,7 @@ export async function eraseScope(
   let { nextIndex } = start;
   const left: Task[] = [];
   const unreachable: string[] = [];
-  const counts = { forgotten: 0, inFlight: 0, unknown: 0 };
+  const counts = { forgotten: 0, inFlight: 0, unknown: 0, events: 0 };
   const until = Date.now() + MAX_MS;
   let calls = 0;
   const isOver = (): boolean => calls >= MAX_CALLS || Date.now() >= until;
@@ -64,6 +64,7 @@ export async function eraseScope(
         counts.forgotten += slice?.forgotten ?? 0;
         counts.inFlight += slice?.inFlight ?? 0;
         counts.unknown += slice?.unknown ?? 0;
+        counts.events += slice?.events ?? 0;
         from = slice?.next ?? null;
       }
       if (from !== null) left.push({ index: task.index, from });

@@ -172,9 +172,9 @@ export class ShardOperator implements Operator {
     const { isPreview, reason } = forgetting;
     if (!isPreview) {
       // Without the values. Which records it were is not said either: an id is a digest of them.
-      const { forgotten, inFlight, unknown, unreachable } = erased;
+      const { unreachable, cursor: _, ...counts } = erased;
       const parts = [...scope.keys()];
-      console.warn({ message: "scope forgotten", parts, by, reason, forgotten, inFlight, unknown, unreachable });
+      console.warn({ message: "scope forgotten", parts, by, reason, ...counts, unreachable });
     }
     return { kind: "done", ...erased, notListed: this.#places.notListed };
   }

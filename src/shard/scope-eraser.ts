@@ -56,6 +56,8 @@ export interface ErasureCounts {
   readonly inFlight: number;
   /** Left, unless these are included: the outcome is unknown. A preview counts them here in any case. */
   readonly unknown: number;
+  /** Of the outbox, dead letters included; in a preview, those that would be erased. */
+  readonly events: number;
 }
 
 export interface ErasedSlice extends ErasureCounts {
@@ -84,21 +86,21 @@ export class ScopeEraser {
       const begin = from.expiryBucket < FIRST_WAITING.expiryBucket ? FIRST_WAITING : from;
       const { forgotten, next, isNothing } = await this.#look(begin, erasure);
       // What is left is counted at the end.
-      const left = { inFlight: 0, unknown: 0 };
+      const left = { inFlight: 0, unknown: 0, events: 0 };
       if (next !== null) return { forgotten, ...left, next: { ...next, isFirstLook: true } };
       if (!isNothing) return { forgotten, ...left, next: FIRST_PLACE };
     }
     const { isNothing: _, ...slice } = await this.#look(from.isFirstLook === true ? FIRST_PLACE : from, erasure);
-    if (slice.next === null && !isPreview) await this.#eraseEvents(erasure);
-    return slice;
+    return slice.next === null ? { ...slice, events: await this.#eraseEvents(erasure) } : slice;
   }
 
   /**
-   * Erases what the outbox still has of the caller's results and messages, whose records may be gone for long. All of it in one call, in
-   * short turns: an event has no place that a cursor could name, because it moves with each try.
+   * Erases what the outbox still has of the caller's results and messages, whose records may be gone for long, or only counts it. All of it
+   * in one call, in short turns: an event has no place that a cursor could name, because it moves with each try.
    */
-  async #eraseEvents(erasure: ScopeErasure): Promise<void> {
+  async #eraseEvents(erasure: ScopeErasure): Promise<number> {
     const { events: all } = this.#ports;
+    let count = 0;
     for (let after: OwnedEvent | null = null; ;) {
       const events: readonly OwnedEvent[] = all.slice(after, ROWS_PER_CALL);
       const labelled = events.map(({ record: id, key }) => ({
@@ -107,16 +109,17 @@ export class ScopeEraser {
       }));
       // oxlint-disable-next-line no-await-in-loop -- one short turn after the other
       const own = await Promise.all(labelled.map((event) => isOfScope(event, erasure)));
-      all.erase(events.filter((_, at) => own[at] === true));
+      const found = events.filter((_, at) => own[at] === true);
+      count += erasure.isPreview ? found.length : all.erase(found);
       after = events.at(-1) ?? null;
-      if (after === null || events.length < ROWS_PER_CALL) return;
+      if (after === null || events.length < ROWS_PER_CALL) return count;
     }
   }
 
   async #look(from: Place, erasure: ScopeErasure): Promise<ErasedSlice & { readonly isNothing: boolean }> {
     const { records, next } = this.#ports.scan.slice(from, ROWS_PER_CALL);
     const own = await Promise.all(records.map((record) => isOfScope(record, erasure)));
-    const counts = { forgotten: 0, inFlight: 0, unknown: 0 };
+    const counts = { forgotten: 0, inFlight: 0, unknown: 0, events: 0 };
     const found = records.filter((_, index) => own[index] === true);
     for (const { id } of found.slice(0, RECORDS_PER_CALL)) this.#forget(id, erasure, counts);
     return { ...counts, next: found[RECORDS_PER_CALL]?.place ?? next, isNothing: records.length === 0 };

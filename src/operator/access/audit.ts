@@ -150,7 +150,10 @@ export function audited(operator: Operator, audit: Audit): Operator {
             "forget-scope",
             { target: [...forgetting.scope.keys()].map(partName).join(), reason: forgetting.reason },
             () => operator.forgetScope(forgetting),
-            (result) => (result.kind === "done" ? `done: ${result.forgotten} records` : `refused: ${result.kind}`),
+            (result) =>
+              result.kind === "done"
+                ? `done: ${result.forgotten} records, ${result.events} events`
+                : `refused: ${result.kind}`,
           ),
     signIn: (by) =>
       audit.record(

@@ -56,7 +56,7 @@ async function forget(fields: Fields, operator: Operator, by: Actor): Promise<Ou
     ...(fields["cursor"] === undefined ? {} : { cursor: fields["cursor"] }),
   });
   if (!parsed.ok) return parsed.reason;
-  const erased = { forgotten: 0, inFlight: 0, unknown: 0 };
+  const erased = { forgotten: 0, inFlight: 0, unknown: 0, events: 0 };
   const unreachable: string[] = [];
   let { cursor } = parsed.value;
   for (let part = 1; ; part += 1) {
@@ -66,6 +66,7 @@ async function forget(fields: Fields, operator: Operator, by: Actor): Promise<Ou
     erased.forgotten += result.forgotten;
     erased.inFlight += result.inFlight;
     erased.unknown += result.unknown;
+    erased.events += result.events;
     unreachable.push(...result.unreachable);
     ({ cursor } = result);
     if (cursor === null || part === MAX_PARTS) {
@@ -139,14 +140,15 @@ function ForgetScope({ view, outcome, problem, reason }: ForgetScopeProps) {
 }
 
 function Result({ erased, isPreview }: Outcome) {
-  const { forgotten, inFlight, unknown, notListed, cursor } = erased;
+  const { forgotten, inFlight, unknown, events, notListed, cursor } = erased;
   return (
     <div class="note" role="status" id="result">
       <p>
         <strong>
           {isPreview ? "To forget" : "Forgotten"}: {grouped(forgotten)}.
         </strong>{" "}
-        In flight, left for later: {grouped(inFlight)}. In doubt{isPreview ? "" : ", left"}: {grouped(unknown)}.
+        In flight, left for later: {grouped(inFlight)}. In doubt{isPreview ? "" : ", left"}: {grouped(unknown)}. Events
+        and dead letters {isPreview ? "to erase" : "erased"}: {grouped(events)}.
       </p>
       {notListed.length === 0 ? null : (
         <p>Not searched, because every key has an object of its own: {notListed.join(", ")}.</p>

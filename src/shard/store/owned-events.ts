@@ -48,12 +48,17 @@ export class OwnedEvents {
     });
   }
 
-  /** Erases these events, also one that has moved since it was found. */
-  erase(events: readonly OwnedEvent[]): void {
-    for (const { destination, lane, due, seq, id, record } of events) {
-      const erased = this.#sql.exec(`DELETE FROM outbox WHERE ${AT_PLACE}`, destination, lane, due, seq, id);
-      if (erased.rowsWritten > 0) continue;
-      this.#sql.exec("DELETE FROM outbox WHERE destination = ? AND id = ? AND record = ?", destination, id, record);
-    }
+  /** Erases these events, also one that has moved since it was found. Returns how many there still were. */
+  erase(events: readonly OwnedEvent[]): number {
+    const erased = events.filter(
+      ({ destination, lane, due, seq, id, record }) =>
+        this.#deletes(AT_PLACE, destination, lane, due, seq, id) ||
+        this.#deletes("destination = ? AND id = ? AND record = ?", destination, id, record),
+    );
+    return erased.length;
+  }
+
+  #deletes(where: string, ...values: readonly (string | number)[]): boolean {
+    return this.#sql.exec(`DELETE FROM outbox WHERE ${where}`, ...values).rowsWritten > 0;
   }
 }

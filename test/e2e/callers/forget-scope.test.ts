@@ -63,6 +63,7 @@ interface Erased {
   readonly forgotten: number;
   readonly inFlight: number;
   readonly unknown: number;
+  readonly events: number;
 }
 
 async function ask(body: unknown, token: string | null = ADMIN_TOKEN): Promise<OperatorAnswer> {
@@ -73,7 +74,7 @@ async function ask(body: unknown, token: string | null = ADMIN_TOKEN): Promise<O
 
 /** Asks until there is no cursor, and adds up. */
 async function erase(caller: string, how: Readonly<Record<string, boolean>>): Promise<Erased> {
-  const sum = { forgotten: 0, inFlight: 0, unknown: 0 };
+  const sum = { forgotten: 0, inFlight: 0, unknown: 0, events: 0 };
   let cursor: string | null = null;
   do {
     const asked: Record<string, unknown> = { scope: { "Header:Authorization": caller }, reason: REASON, ...how };
@@ -86,6 +87,7 @@ async function erase(caller: string, how: Readonly<Record<string, boolean>>): Pr
     sum.forgotten += part.forgotten;
     sum.inFlight += part.inFlight;
     sum.unknown += part.unknown;
+    sum.events += part.events;
     ({ cursor } = part);
   } while (cursor !== null);
   return sum;
@@ -108,7 +110,7 @@ describe("a caller who asks to be erased", { timeout: 300_000 }, () => {
     gateway = await gateway.restart({ vars: varsOf(NEWER) });
     for (const caller of [ANNA, BEN]) await sendAll(caller, keys.slice(half));
     for (const caller of [ANNA, BEN]) {
-      expect(await erase(caller, { preview: true })).toEqual({ forgotten: EACH, inFlight: 0, unknown: 0 });
+      expect(await erase(caller, { preview: true })).toEqual({ forgotten: EACH, inFlight: 0, unknown: 0, events: 0 });
     }
     expect(await isReplayed(ANNA, keys[0] ?? "")).toBe(true);
   });
@@ -146,10 +148,11 @@ describe("a caller who asks to be erased", { timeout: 300_000 }, () => {
     }, "one is in flight, and one in doubt");
 
     const counted = await onceway("--preview");
-    expect({ code: counted.code, stdout: counted.stdout.split("\n").slice(0, 3) }).toEqual({
+    expect({ code: counted.code, stdout: counted.stdout.split("\n").slice(0, 4) }).toEqual({
       code: 0,
       stdout: [
         `${EACH} records to forget`,
+        "0 events to erase, dead letters included",
         "1 record in flight: left, repeat later",
         expect.stringContaining("1 record in doubt: left unless --include-unknown is given"),
       ],
@@ -157,7 +160,7 @@ describe("a caller who asks to be erased", { timeout: 300_000 }, () => {
     const others = sendAll(BEN, Array.from({ length: 200 }, freshKey));
     const { code, stdout, stderr } = await onceway("--yes");
     await others;
-    expect({ code, stdout }).toEqual({ code: 1, stdout: `forgotten: ${EACH} records\n` });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: `forgotten: ${EACH} records and 0 events\n` });
     expect(stderr).toContain("1 record in flight: run it again later.");
     expect(stderr).toContain("1 record in doubt: settle them, or add --include-unknown.");
     expect(stderr).not.toContain("anna");
@@ -171,7 +174,7 @@ describe("a caller who asks to be erased", { timeout: 300_000 }, () => {
       const again = await onceway("--yes", "--include-unknown");
       return again.code === 0 ? true : null;
     }, "the rest is forgotten");
-    expect(await erase(ANNA, { preview: true })).toEqual({ forgotten: 0, inFlight: 0, unknown: 0 });
+    expect(await erase(ANNA, { preview: true })).toEqual({ forgotten: 0, inFlight: 0, unknown: 0, events: 0 });
     expect(await untilPrinted(gateway, "scope forgotten")).not.toContain("anna");
   });
 

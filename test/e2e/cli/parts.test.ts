@@ -140,11 +140,11 @@ describe("a change of all that match", () => {
 });
 
 it("forgets a caller and says how many records it has forgotten when a part is refused", async () => {
-  const part = { forgotten: 4, inFlight: 0, unknown: 1, notListed: [], unreachable: [], cursor: "next" };
+  const part = { forgotten: 4, inFlight: 0, unknown: 1, events: 3, notListed: [], unreachable: [], cursor: "next" };
   parts = [part, part];
   refusal = { status: 503, code: "store-unavailable" };
   const { code, stdout, stderr } = await onceway("forget", "--scope", "header:authorization", "--yes");
-  expect([code, stdout]).toEqual([1, "forgotten: 8 records\n"]);
+  expect([code, stdout]).toEqual([1, "forgotten: 8 records and 6 events\n"]);
   expect(stderr).toContain(`store-unavailable: ${NO_MORE}\nStopped there`);
 });
 

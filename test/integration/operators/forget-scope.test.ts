@@ -116,7 +116,7 @@ describe("the walk over all shards", () => {
       expect(from.slot).toBe(asked.get(name) ?? 0);
       asked.set(name, from.slot + 1);
       const next = from.slot + 1 < calls ? { expiryBucket: 0, slot: from.slot + 1 } : null;
-      return Promise.resolve({ forgotten: 1, inFlight: 0, unknown: 0, next });
+      return Promise.resolve({ forgotten: 1, inFlight: 0, unknown: 0, events: 2, next });
     };
     return { ask, asked };
   }
@@ -146,6 +146,7 @@ describe("the walk over all shards", () => {
       forgotten: 39,
       inFlight: 0,
       unknown: 0,
+      events: 78,
       unreachable: ["shard-3-of-40"],
       cursor: null,
     });

@@ -121,7 +121,7 @@ async function eraseSlice(stub: Stub, erasure: Partial<ScopeErasure>): Promise<E
 
 /** The object starts again before, so that it knows what another instance has saved. */
 async function erase(stub: Stub, erasure: Partial<ScopeErasure> = {}): Promise<ErasureCounts & { calls: number }> {
-  const sum = { forgotten: 0, inFlight: 0, unknown: 0, calls: 0 };
+  const sum = { forgotten: 0, inFlight: 0, unknown: 0, events: 0, calls: 0 };
   let from: ScopeErasure["from"] | null = ERASURE_BEGIN;
   await evictDurableObject(stub);
   while (from !== null) {
@@ -129,6 +129,7 @@ async function erase(stub: Stub, erasure: Partial<ScopeErasure> = {}): Promise<E
     sum.forgotten += slice.forgotten;
     sum.inFlight += slice.inFlight;
     sum.unknown += slice.unknown;
+    sum.events += slice.events;
     sum.calls += 1;
     from = slice.next;
   }
@@ -290,10 +291,11 @@ describe("what the outbox has of a caller", () => {
       stub,
       forms.map((form) => ({ scope: BEN, ...form })),
     );
-    await erase(stub, { isPreview: true });
+    expect(await erase(stub, { isPreview: true })).toMatchObject({ forgotten: 2, events: forms.length });
     expect(await eventsLeft(stub)).toHaveLength(2 * forms.length);
-    expect(await erase(stub)).toMatchObject({ forgotten: 2 });
+    expect(await erase(stub)).toMatchObject({ forgotten: 2, events: forms.length });
     expect((await eventsLeft(stub)).toSorted()).toEqual(others.toSorted());
+    expect(await erase(stub)).toMatchObject({ forgotten: 0, events: 0 });
   });
 
   it("goes whole, however much it is", async () => {
@@ -305,8 +307,10 @@ describe("what the outbox has of a caller", () => {
         hasRecord: false,
       })),
     );
-    await erase(stub);
-    expect(await eventsLeft(stub)).toHaveLength(ROWS_PER_CALL + 25);
+    const own = ROWS_PER_CALL + 25;
+    expect(await erase(stub, { isPreview: true })).toMatchObject({ events: own });
+    expect(await erase(stub)).toMatchObject({ events: own });
+    expect(await eventsLeft(stub)).toHaveLength(own);
   });
 
   it("goes also while it moves", async () => {
@@ -317,7 +321,7 @@ describe("what the outbox has of a caller", () => {
       const events = new OwnedEvents(storage.sql, outbox);
       const found = events.slice(null, 10);
       for (const event of found) outbox.move(event, DEAD + 1, {});
-      events.erase(found);
+      expect([events.erase(found), events.erase(found)]).toEqual([1, 0]);
       return events.slice(null, 10).length;
     });
     expect(left).toBe(0);
