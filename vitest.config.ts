@@ -1,6 +1,7 @@
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { PROGRAM_TAGS, SkippedPrograms } from "./test/support/programs.ts";
+import { RuntimeErrors } from "./test/support/runtime-errors.ts";
 
 /** In short among the others, whole in the project `long`. */
 const SHORTENED = [
@@ -44,10 +45,17 @@ const e2e = {
   hookTimeout: 120_000,
 };
 
+/** Where the results are written as JSON too: `npm run check -- --report`. */
+const REPORT = process.env["ONCEWAY_REPORT"];
+const JSON_REPORT = ["json", { outputFile: REPORT }] as const satisfies [string, unknown];
+
 export default defineConfig({
   test: {
     maxWorkers: 2,
-    reporters: ["default", new SkippedPrograms()],
+    // What a test logs is shown if it fails.
+    silent: "passed-only",
+    reporters: [new RuntimeErrors(), new SkippedPrograms(), "default", ...(REPORT === undefined ? [] : [JSON_REPORT])],
+
     tags: [...PROGRAM_TAGS],
     projects: [
       {
@@ -60,11 +68,13 @@ export default defineConfig({
         },
       },
       {
-        // What needs storage, alarms and objects: inside workerd, storage isolated per file.
+        // What needs storage, alarms and objects: inside workerd. A workerd per file would start 86 times.
         plugins: [cloudflareTest({ wrangler: { configPath: "./test/integration/wrangler.toml" } })],
         test: {
           name: "integration",
           include: ["test/integration/**/*.test.ts"],
+          isolate: false,
+          setupFiles: ["test/integration/support/afterwards.ts"],
           testTimeout: 30_000,
           expect: expectation,
           // itty-durable mixes module systems.

@@ -18,8 +18,8 @@ const { values: options, positionals } = parseArgs({
 });
 
 const projects = options.long ? [] : ["--project", "!long"];
-const reporters =
-  options.report === undefined ? [] : ["--reporter=default", "--reporter=json", `--outputFile.json=${options.report}`];
+// vitest.config.ts reads it: an option of the command line would replace the reporters that stand there.
+if (options.report !== undefined) process.env["ONCEWAY_REPORT"] = options.report;
 
 const CHECKS: Readonly<Record<string, readonly [program: string, ...args: string[]]>> = {
   format: ["oxfmt", "--check", "."],
@@ -27,7 +27,7 @@ const CHECKS: Readonly<Record<string, readonly [program: string, ...args: string
   types: ["tsc", "-b", "--noEmit"],
   generated: ["node", "src/cli/generate.ts", "--check"],
   configuration: ["node", "src/cli/check-config.ts"],
-  tests: ["vitest", "run", ...projects, ...reporters],
+  tests: ["vitest", "run", ...projects],
   bundle: ["node", "src/cli/check-bundle.ts"],
 };
 

@@ -18,6 +18,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   forgetScope: { scope: { "header:authorization": "Bearer x" }, reason: "x", confirm: true, includeUnknown: true },
   resendEvents: { destination: "billing", reason: "test", preview: true },
   dropEvents: { destination: "billing", reason: "test", preview: true },
+  setPosition: { group: "billing", stream: "orders", partition: 3, next: 42, reason: "x" },
   tryQueue: { body: { id: "forged" } },
   changeAll: {
     change: "forget",

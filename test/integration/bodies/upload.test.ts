@@ -13,6 +13,7 @@ import { receive } from "../../../src/shard/body/upload.ts";
 import { headOf, saidBy, ShardBench } from "../support/shard-bench.ts";
 import { Timers } from "../../../src/shard/timers.ts";
 import { standStill } from "../support/standing-clock.ts";
+import { expectRuntimeError, expectThrown } from "../support/expected-errors.ts";
 
 const PIECE = 64 * 1024;
 
@@ -118,13 +119,14 @@ describe("an upload", () => {
     const bench = new ShardBench();
     await bench.within((_ledger, { storage }) => refuseChunks(storage));
     const body = uploadOf(10, "whole");
-    await expect(bench.stub.fetch(UPLOAD_URL, { method: "POST", body })).rejects.toThrow("no room");
+    await expectThrown(bench.stub.fetch(UPLOAD_URL, { method: "POST", body }), "no room");
     expect(bench.calls).toEqual([]);
   });
 
   it("that breaks off is the client's fault, and is erased", async () => {
     const bench = new ShardBench();
     const body = uploadOf(10, "breaks");
+    expectRuntimeError("the client has gone");
     const said = await saidBy(await bench.stub.fetch(UPLOAD_URL, { method: "POST", body }));
     expect(said).toMatchObject({ status: 400, code: "request-invalid" });
     // The alarm is set at once, and the runtime may already have started it.
@@ -141,9 +143,11 @@ describe("an upload", () => {
   it("that a crash cuts off is erased by the alarm, which is set from its first byte on", async () => {
     const bench = new ShardBench();
     const body = uploadOf((2 * CHUNK_BYTES) / PIECE, "stands still");
+    // The sender gives up long after the test.
+    expectRuntimeError("the body came too slowly");
     void bench.stub.fetch(UPLOAD_URL, { method: "POST", body }).catch(() => undefined);
     const chunks = (): Promise<number> => bench.within((_ledger, { storage }) => chunksIn(storage));
-    await vi.waitUntil(async () => (await chunks()) === 2, { timeout: 5000 });
+    await vi.waitUntil(async () => (await chunks()) === 2, { timeout: 10_000 });
     const alarmAt = await bench.alarmAt();
     expect(alarmAt).not.toBeNull();
     await bench.lose();

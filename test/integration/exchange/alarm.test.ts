@@ -7,6 +7,7 @@ import { operatorCalls } from "../../../src/shard/itty.ts";
 import type { KeyShard } from "../../../src/shard/key-shard.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { completed, freshId, policy, response, started } from "../support/records.ts";
+import { expectThrown } from "../support/expected-errors.ts";
 
 function freshShard(): DurableObjectStub {
   return env.KEY_SHARD.get(env.KEY_SHARD.idFromName(crypto.randomUUID()));
@@ -131,9 +132,7 @@ describe("operator calls", () => {
       "https://key-shard/do/call/inspect",
       "https://key-shard/exchange/../do/call/inspect",
     ]) {
-      await expect(stub.fetch(url, { headers: { "do-content": "[]" } })).rejects.toThrow(
-        "exchanges and operator calls only",
-      );
+      await expectThrown(stub.fetch(url, { headers: { "do-content": "[]" } }), "exchanges and operator calls only");
     }
   });
 });

@@ -8,6 +8,7 @@ import { KeyLister } from "../../../src/shard/store/key-lister.ts";
 import { Deployments, keyThatBegins, FIRST, REPLAY } from "../support/deployments.ts";
 import { heldAnswer } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
+import { expectRuntimeError } from "../support/expected-errors.ts";
 
 silence();
 
@@ -338,6 +339,7 @@ describe("an elder", () => {
     const [closed, open] = [all.deploy(2, [1]), all.deploy(2, [1], { on_store_failure: "open" })];
     const key = fresh();
     const stub = await all.stub(1, key);
+    expectRuntimeError("not now");
     await runInDurableObject(stub, (instance) => {
       vi.spyOn(instance, "fetch").mockImplementation(() => {
         throw new Error("not now");

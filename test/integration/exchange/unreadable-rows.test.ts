@@ -9,6 +9,7 @@ import { completed, EVERY_RECORD, freshId, HOUR_MS, NOW, policy, response, start
 import { again, headOf, messageOf, ShardBench } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
 import { DRIVE } from "../support/accepted.ts";
+import { expectThrown } from "../support/expected-errors.ts";
 
 silence();
 
@@ -145,7 +146,7 @@ describe("a record that cannot be read", () => {
       bench.change(id, { type, by: "operator", reason: "mended by hand" });
     expect(await bench.operator.counts()).toMatchObject({ inFlight: 1 });
     expect((await bench.operator.list(EVERY_RECORD)).records.map((one) => one.id)).toEqual([other]);
-    await expect(change("release")).rejects.toThrow("cannot be read");
+    await expectThrown(change("release"), "cannot be read");
     expect(await change("forget")).toEqual({ why: null, detail: null });
     expect(await rowsOf(bench, id)).toBe(0);
     expect(await bench.send(messageOf(headOf({ record: { id } })))).toMatchObject({ status: 201 });

@@ -9,6 +9,7 @@ import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { AUDIT_URL, type AuditCall } from "../../../src/shard/operator-calls.ts";
 import { type AuditEntry, MAX_SIGN_INS } from "../../../src/shard/store/audit.ts";
 import { ADMIN } from "../support/operators.ts";
+import { expectThrown } from "../support/expected-errors.ts";
 
 const ENTRY: AuditEntry = {
   by: "ann",
@@ -43,7 +44,7 @@ describe("the audit log", () => {
     const number = await ask<number>({ kind: "begin", entry: ENTRY });
     expect((await audit.page(ALL)).entries).toEqual([{ ...ENTRY, number, at: expect.any(Number), outcome: null }]);
     await ask({ kind: "end", number, outcome: "done" });
-    await expect(ask({ kind: "end", number, outcome: "refused: none" })).rejects.toThrow("append-only");
+    await expectThrown(ask({ kind: "end", number, outcome: "refused: none" }), "append-only");
     expect((await audit.page(ALL)).entries).toMatchObject([{ number, outcome: "done" }]);
   });
 
@@ -72,7 +73,7 @@ describe("the audit log", () => {
     await ask({ kind: "end", number: await ask<number>({ kind: "begin", entry: ENTRY }), outcome: "done" });
     await ask({ kind: "begin", entry: ENTRY });
     const before = await audit.page(ALL);
-    await expect(sql(statement)).rejects.toThrow("append-only");
+    await expectThrown(sql(statement), "append-only");
     expect(await audit.page(ALL)).toEqual(before);
   });
 

@@ -19,6 +19,7 @@ import { Traffic } from "../../../src/traffic/traffic.ts";
 import { freshId } from "./records.ts";
 import { type Said, saidBy } from "./shard-bench.ts";
 import { noIdentities } from "./no-identities.ts";
+import { expectRuntimeError } from "./expected-errors.ts";
 
 /** No connection to it is possible; the test's `fetch` answers. */
 const ORIGIN = "http://192.0.2.1:9";
@@ -144,7 +145,10 @@ export class Deployments {
     if (typeof exec !== "function") throw new TypeError("no exec");
     const spy = vi.spyOn(prototype, "exec").mockImplementation(function watched(this: SqlStorage, query, ...values) {
       queries.push(query);
-      if (refuse(query)) throw new Error("database or disk is full: SQLITE_FULL");
+      if (refuse(query)) {
+        expectRuntimeError("SQLITE_FULL");
+        throw new Error("database or disk is full: SQLITE_FULL");
+      }
       return Reflect.apply(exec, this, [query, ...values]);
     });
     await run();

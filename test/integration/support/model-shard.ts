@@ -7,6 +7,7 @@ import { type AttemptId, attemptId, durationMs, fingerprint, type RecordId } fro
 import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
 import { deadlineOf } from "../../../src/core/step.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { expectRuntimeError } from "./expected-errors.ts";
 
 export const LOCK_MS = 40_000;
 export const RETENTION_MS = 200_000;
@@ -76,7 +77,10 @@ export class ModelShard {
     while (this.calls.length === 0 && (await Promise.race([answered, scheduler.wait(1)])) !== "answered") continue;
     this.#isSilent = false;
     if (this.calls.length > 0) {
-      await runInDurableObject(this.#stub, (_instance, state) => state.abort("lost")).catch(() => undefined);
+      expectRuntimeError("lost by the test");
+      await runInDurableObject(this.#stub, (_instance, state) => state.abort("lost by the test")).catch(
+        () => undefined,
+      );
       // The first request afterwards may still get the error.
       await this.alarmAt().catch(() => null);
     }

@@ -8,6 +8,7 @@ import { attemptId, durationMs, fingerprint, type RecordId, recordId } from "../
 import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
 import type { RouteRules } from "../../../src/config/resolved.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { expectRuntimeError } from "./expected-errors.ts";
 
 export const LOCK_MS = 40_000;
 export const RETENTION_MS = 24 * 3_600_000;
@@ -62,6 +63,7 @@ export class ShardBench {
 
   /** Loses the object, with everything that it was doing. */
   async lose(): Promise<void> {
+    expectRuntimeError("lost by the test");
     await this.within((_ledger, state) => state.abort("lost by the test")).catch(() => undefined);
     // The first request afterwards may still get the error.
     await this.alarmAt().catch(() => null);
