@@ -2,15 +2,10 @@
 // failure of the run if none has.
 
 import type { Reporter, TestModule } from "vitest/node";
+import type { ExpectedErrors } from "../integration/support/expected-errors.ts";
 
-/** The key of a test's `meta` where it declares errors: test/integration/support/expected-errors.ts. */
-export const EXPECTED_ERRORS = "expectedErrors";
-
-declare module "vitest" {
-  interface TaskMeta {
-    [EXPECTED_ERRORS]?: string[];
-  }
-}
+/** Where a test declares them: test/integration/support/expected-errors.ts. */
+const META: ExpectedErrors = "expectedErrors";
 
 const UNCAUGHT = /^uncaught exception; /u;
 /** A client or an origin that goes away is not an error of the gateway. */
@@ -42,7 +37,7 @@ export class RuntimeErrors implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     this.#isRunning = false;
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
-    const declared = tests.flatMap((test) => test.meta()[EXPECTED_ERRORS] ?? []);
+    const declared = tests.flatMap((test) => test.meta()[META] ?? []);
     const unexpected = this.#seen.splice(0).filter((message) => !declared.some((text) => message.includes(text)));
     if (unexpected.length === 0) return;
     process.exitCode = 1;

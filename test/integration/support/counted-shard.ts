@@ -20,9 +20,8 @@ import { noIdentities } from "./no-identities.ts";
 /** Where the webhooks of the test's wrangler.toml are. */
 const HOOKS = "https://hooks.example/";
 
-/** An address that the test's `fetch` answers. No connection to it is possible. */
-const ORIGIN = "http://192.0.2.1:9";
-const ORIGIN_ADDRESS = "192.0.2.1:9";
+/** How many have an address of their own: the isolate, which all share, knows what it has connected to. */
+let shards = 0;
 
 export interface Answer {
   readonly status: number;
@@ -44,6 +43,8 @@ type Counted = Omit<OperationCounts, "statements" | "rowsRead" | "rowsWritten">;
 
 export class CountedShard {
   readonly #name = crypto.randomUUID();
+  /** The test's `fetch` answers it. No connection to it is possible. */
+  readonly #address = `192.0.2.1:${(shards += 1)}`;
   readonly #handle: (request: Request) => Response | Promise<Response>;
   readonly #consume: Consume;
   #cursors: { readonly rowsRead: number; readonly rowsWritten: number }[] = [];
@@ -65,7 +66,7 @@ export class CountedShard {
       return this.origin();
     });
     const read = readConfig({
-      IDEMPOTENCY: { origin: ORIGIN, shards: 1, ...settings },
+      IDEMPOTENCY: { origin: `http://${this.#address}`, shards: 1, ...settings },
       ROUTES: [{ path: "/protected/*" }],
       // For `sealed`, if the settings say so.
       SEAL_SECRET: "a".repeat(64),
@@ -127,7 +128,7 @@ export class CountedShard {
     await this.send(crypto.randomUUID());
     await runInDurableObject(this.#stub, (_instance, { storage }) => {
       // The origin has been seen to be reachable, as after the first answers of a real one.
-      new Ledger(storage).addresses.add(ORIGIN_ADDRESS);
+      new Ledger(storage).addresses.add(this.#address);
     });
     await this.send(crypto.randomUUID());
     await this.#countStorage();

@@ -1,13 +1,20 @@
 // Errors that nothing in an object catches, because the running test wants it so.
 
-import { expect, type Test, TestRunner } from "vitest";
-import type { EXPECTED_ERRORS } from "../../support/runtime-errors.ts";
+import { expect, type RunnerTestCase, TestRunner } from "vitest";
 
-const META: typeof EXPECTED_ERRORS = "expectedErrors";
+/** The key of a test's `meta` where test/support/runtime-errors.ts finds them. */
+export type ExpectedErrors = "expectedErrors";
+const META: ExpectedErrors = "expectedErrors";
+
+declare module "vitest" {
+  interface TaskMeta {
+    [META]?: string[];
+  }
+}
 
 /** Declares that the running test makes workerd report an uncaught error whose message contains `text`. Any other fails the run. */
 export function expectRuntimeError(text: string): void {
-  const meta = TestRunner.getCurrentTest<Test | undefined>()?.meta;
+  const meta = TestRunner.getCurrentTest<RunnerTestCase | undefined>()?.meta;
   if (meta === undefined) throw new Error("only a running test can expect an error");
   meta[META] = [...(meta[META] ?? []), text];
 }
