@@ -197,7 +197,7 @@ export class QueueConsumer {
     const body = bodyOf(message);
     const dead = { ...factsOf(message, body), queue, reason, status, recordId, wasParked: false };
     const { letter, hasBody } = deadLetter(dead, body?.bytes ?? null, new Date());
-    await letters.send(letter, { contentType: "json" });
+    await letters.send(letter, { contentType: "text" });
     return hasBody || body === null;
   }
 

@@ -16,10 +16,7 @@ export interface OutgoingEvent {
 }
 
 /** Where events are sent. */
-export interface Receiver extends Pick<Destination, "target"> {
-  /** What a queue gets them as: text, if not set. Dead letters are JSON, because that is what the gateway writes them from. */
-  readonly form?: QueuedEvent["contentType"];
-}
+export type Receiver = Pick<Destination, "target">;
 
 type Env = Readonly<Record<string, unknown>>;
 
@@ -32,13 +29,13 @@ export function batchOf({ target }: Receiver): { readonly events: number; readon
 }
 
 export async function sendEvents(
-  { target, form = "text" }: Receiver,
+  { target }: Receiver,
   events: readonly OutgoingEvent[],
   env: Env,
   now: Date,
 ): Promise<Sent> {
   try {
-    if (target.kind === "queue") return await sendBatch(target.binding, events, form, env);
+    if (target.kind === "queue") return await sendBatch(target.binding, events, env);
     for (const event of events) {
       const sent = await post(target.url, event, signaturesOf(target.secrets, event, env, now), now);
       if (sent.kind === "failed") return sent;
@@ -56,8 +53,8 @@ function failed(reason: string, failure: Partial<Failure> = {}): Sent {
 }
 
 interface QueuedEvent {
-  readonly body: unknown;
-  readonly contentType: "text" | "json";
+  readonly body: string;
+  readonly contentType: "text";
 }
 
 /** What events need of a queue's producer binding. */
@@ -69,16 +66,10 @@ function isEventQueue(binding: unknown): binding is EventQueue {
   return typeof binding === "object" && binding !== null;
 }
 
-async function sendBatch(
-  name: string,
-  events: readonly OutgoingEvent[],
-  contentType: QueuedEvent["contentType"],
-  env: Env,
-): Promise<Sent> {
+async function sendBatch(name: string, events: readonly OutgoingEvent[], env: Env): Promise<Sent> {
   const queue = env[name];
   if (!isEventQueue(queue)) return failed(`the binding ${name} does not exist`);
-  const bodyOf = (event: string): unknown => (contentType === "json" ? JSON.parse(event) : event);
-  const sending = queue.sendBatch(events.map(({ event }) => ({ body: bodyOf(event), contentType })));
+  const sending = queue.sendBatch(events.map(({ event }) => ({ body: event, contentType: "text" })));
   return inTime(
     // What it refuses may be this batch: its answer says nothing about others.
     sending.then(

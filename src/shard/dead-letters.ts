@@ -42,7 +42,7 @@ export class DeadLetters {
     const destination = PREFIX + message.binding;
     // Letters have no caller: spread over the lanes, one that its queue does not take holds up few others.
     const lane = laneOf(id);
-    return { id: `${message.queue}/${message.messageId}`, destination, lane, event: JSON.stringify(letter) };
+    return { id: `${message.queue}/${message.messageId}`, destination, lane, event: letter };
   }
 
   /** `null` if it cannot be part of a letter. A record is not kept because its message cannot be read. */

@@ -29,7 +29,7 @@ export const NOWHERE: Target = {
 export function eventTarget(name: string, env: Env): Target {
   const binding = deadLetterBinding(name);
   if (binding !== null) {
-    const target = { target: { kind: "queue", binding }, form: "json" } as const;
+    const target = { target: { kind: "queue", binding } } as const;
     return { ...NOWHERE, batch: batchOf(target), send: (events, now) => sendEvents(target, events, env, now) };
   }
   const destination = destinationsIn(env).get(name);

@@ -24,7 +24,7 @@ export async function answerExchange(
       if (request.body === null) throw new TypeError("an offer without a body");
       const message = new MessageReader(request.body);
       const head = await message.head();
-      return exchanges.run(head, offeredBody(message, bodies, head.encryption?.isOn === true), request);
+      return exchanges.run(head, offeredBody(message, bodies, timers, head.encryption?.isOn === true), request);
     }
     case "upload": {
       if (request.body === null) throw new TypeError("an upload without a body");

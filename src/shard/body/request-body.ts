@@ -5,10 +5,13 @@
 import { readHeld } from "../../http/body.ts";
 import type { BodyReader, NextPiece } from "../../http/body-reader.ts";
 import { ByteBudget } from "../../http/byte-budget.ts";
+import { Pace } from "../../http/pace.ts";
 import type { Bodies } from "../store/bodies.ts";
 import type { RequestBytes } from "../store/stored-request.ts";
 import { bytePipe } from "./byte-pipe.ts";
+import type { Timers } from "../timers.ts";
 import { START } from "./event-offsets.ts";
+import { pacedBody } from "./paced-body.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
 import { storedStream } from "./stored-stream.ts";
 
@@ -121,7 +124,14 @@ const OFFERED = {
 } as const;
 
 /** A body that is sent only on demand, and whose fingerprint is already known. `isEncrypted`: if it is stored. */
-export function offeredBody(rest: BodyReader, bodies: Bodies, isEncrypted: boolean): RequestBody {
+export function offeredBody(
+  offered: BodyReader,
+  bodies: Bodies,
+  timers: Pick<Timers, "firstOf">,
+  isEncrypted: boolean,
+): RequestBody {
+  // Also where it is stored, or thrown away: a Worker that has stopped in the middle of it must hold no exchange.
+  const rest = pacedBody(offered, timers, new Pace(OFFER_MS));
   const cancel = (): void => rest.cancel();
   const discard = (): void => void readAway(rest).catch(() => undefined);
   const take = async (): Promise<Content | null> => {

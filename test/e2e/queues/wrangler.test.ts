@@ -5,6 +5,7 @@ import { rm } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import * as v from "valibot";
 import { type Gateway, makeStateDir, startWranglerDev } from "../../support/gateway.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 
@@ -77,7 +78,16 @@ it("becomes a dead letter with its reason if the origin rejects it", async () =>
   let letters: unknown = [];
   do {
     await pause(100);
-    letters = await fetch(`${gateway.url}/letters`).then((response) => response.json());
+    const texts = await fetch(`${gateway.url}/letters`).then((response) => response.json());
+    letters = v.parse(
+      v.array(
+        v.pipe(
+          v.string(),
+          v.transform((text): unknown => JSON.parse(text)),
+        ),
+      ),
+      texts,
+    );
   } while (JSON.stringify(letters) === "[]");
   expect(letters).toMatchObject([
     {

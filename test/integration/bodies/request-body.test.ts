@@ -1,5 +1,8 @@
-import { describe, expect, it } from "vitest";
-import { bytesBody, RequestBody, streamedBody } from "../../../src/shard/body/request-body.ts";
+import { env, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
+import { lentPiece, type NextPiece } from "../../../src/http/body-reader.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { bytesBody, offeredBody, RequestBody, streamedBody } from "../../../src/shard/body/request-body.ts";
 
 const nothing = (): void => undefined;
 
@@ -59,6 +62,28 @@ describe("a request's body", () => {
     ]);
     starting.release();
     expect(calls).toEqual(["taken"]);
+  });
+
+  it("that is offered and stands still after its first piece is given up, also while it is thrown away", async () => {
+    const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+    await runInDurableObject(stub, async (_instance, { storage }) => {
+      const coming: Promise<NextPiece>[] = [Promise.resolve(lentPiece(new Uint8Array(100)))];
+      const allowed: number[] = [];
+      const cancel = vi.fn<() => void>();
+      const reader = { next: () => coming.shift() ?? new Promise<never>(nothing), cancel };
+      const timers = {
+        firstOf: <T>(promise: Promise<T>, ms: number): Promise<T | null> => {
+          allowed.push(ms);
+          return allowed.length === 1 ? promise : Promise.resolve(null);
+        },
+      };
+      const waiting = offeredBody(reader, new Ledger(storage).bodies, timers, false);
+      waiting.share(bytesBody(new Uint8Array([1])));
+      await vi.waitFor(() => expect(cancel).toHaveBeenCalledTimes(1));
+      expect(Math.max(...allowed)).toBeLessThanOrEqual(30_000);
+      expect(allowed).toHaveLength(2);
+      waiting.release();
+    });
   });
 
   it("that is streamed is cancelled when no attempt took it", () => {

@@ -222,14 +222,18 @@ it("does not exist of an operation in doubt that was not parked", async () => {
   expect(await letters(bench)).toEqual([]);
 });
 
-it("reaches its queue, through the binding that the consumer uses", async () => {
-  const batches: unknown[][] = [];
-  const binding = { sendBatch: (batch: unknown[]) => Promise.resolve(void batches.push(batch)) };
+it("reaches its queue as the text that was stored, through the binding that the consumer uses", async () => {
+  const sent: { readonly body: string; readonly contentType: string }[] = [];
+  const binding = { sendBatch: (batch: typeof sent) => Promise.resolve(void sent.push(...batch)) };
   Object.defineProperty(env, "ORDERS_DEAD", { value: binding, configurable: true });
-  const [bench] = await parkedMessage();
+  const [bench] = await parkedMessage(messageHead(), '{"n":12345678901234567890,"sum":1e20}');
   pass(2 * UNKNOWN_RETENTION_MS);
   await bench.deliverAlarm();
   await vi.waitFor(async () => expect(await letters(bench)).toEqual([]), 5000);
   Reflect.deleteProperty(env, "ORDERS_DEAD");
-  expect(batches).toMatchObject([[{ contentType: "json", body: UNKNOWN }]]);
+  expect(sent).toHaveLength(1);
+  const { body = "", contentType } = sent[0] ?? {};
+  expect(contentType).toBe("text");
+  expect(JSON.parse(body)).toMatchObject(UNKNOWN);
+  expect(body).toContain('"body":{"n":12345678901234567890,"sum":1e20}');
 });

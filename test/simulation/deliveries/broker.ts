@@ -132,10 +132,8 @@ export class Broker {
     else letter.answer.reject(new Error("the queue for dead letters fails"));
   }
 
-  #post(letter: unknown): Promise<void> {
-    const { data }: { readonly data: { readonly messageId: string; readonly reason: string } } = JSON.parse(
-      JSON.stringify(letter),
-    );
+  #post(letter: string): Promise<void> {
+    const { data }: { readonly data: { readonly messageId: string; readonly reason: string } } = JSON.parse(letter);
     const answer = Promise.withResolvers<void>();
     this.letters.push({ messageId: data.messageId, reason: data.reason, answer });
     return answer.promise;

@@ -61,7 +61,7 @@ function sceneOf(
     deadLetterQueue: () => ({
       send: async (letter) => {
         await send?.();
-        letters.push(letter);
+        letters.push(JSON.parse(letter));
       },
     }),
     told: () => Promise.resolve(),

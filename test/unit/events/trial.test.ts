@@ -29,7 +29,7 @@ function sceneOf(status: number): {
         const word = requests.push(request) === 1 ? "first" : "replayed";
         return Promise.resolve({ status, word, retryAfterMs: null, isWhole: true, originalStatus: null });
       }),
-    deadLetterQueue: () => ({ send: (letter) => Promise.resolve(letters.push(letter)) }),
+    deadLetterQueue: () => ({ send: (letter) => Promise.resolve(letters.push(JSON.parse(letter))) }),
     told: () => Promise.resolve(),
     secret: () => null,
     reporter: new ExchangeReporter("worker", new Traffic(), null),
