@@ -36,6 +36,11 @@ export interface Answer {
   /** Digest of the status line and the origin's headers, except framing and headers that a replay may omit. */
   readonly headers: string;
   readonly hasCookie: boolean;
+  /** The headers whose names say that they are the gateway's, in lower case. */
+  readonly gatewayHeaders: readonly string[];
+  /** `Content-Security-Policy` and `X-Content-Type-Options`. */
+  readonly contentPolicy: string | null;
+  readonly typeOptions: string | null;
   readonly sha256: string;
   readonly bytes: number;
   /** Compared with the bytes that the origin's marks announce; `none`: the answer has no marks. */

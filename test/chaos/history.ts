@@ -219,7 +219,7 @@ export interface Look {
   readonly path: string;
   /** Names the key and the content of the request that was accepted. */
   readonly monitor: string;
-  readonly method: "GET" | "DELETE";
+  readonly method: "GET" | "HEAD" | "DELETE";
   /** Asked by a caller who has no such record, or about other content. */
   readonly isStranger: boolean;
   readonly sentAt: number;

@@ -36,7 +36,11 @@ export async function followMonitor(run: Run, task: Task, endings: readonly Endi
   for (let left = random.int(0, 5); left > 0 && !run.isOver(); left -= 1) {
     await pause(random.int(20, 800));
     if (random.chance(0.2)) await askAsStranger(run, task, monitor, random.chance(0.5));
-    const method = random.chance(0.12) ? "DELETE" : "GET";
+    const method = random.weighted<Look["method"]>([
+      [78, "GET"],
+      [10, "HEAD"],
+      [12, "DELETE"],
+    ]);
     const { ending } = await look(run, task, { monitor, method, prefer: random.chance(0.3) ? "wait=1" : null });
     if (ending.kind === "answer" && ending.complete && ending.monitor === null && ending.status < 500) return;
   }

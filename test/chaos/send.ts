@@ -119,12 +119,17 @@ export function whyNone(error: unknown): "broken" | "patience" {
   return error instanceof Error && error.message === "the request took too long" ? "patience" : "broken";
 }
 
+/** How the names of the gateway's headers begin, also of those that it says to itself. */
+const OF_GATEWAY = /^(?:onceway|idempot)/;
+
 export function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
   const { status, statusText, headers, body, complete } = response;
   const marks = headerValue(response, MARKS_HEADER);
   const origin: OriginMarks | null = marks === null ? null : JSON.parse(marks);
   const isAccepted = headerValue(response, "idempotency-status") === "accepted";
   const isProblem = headerValue(response, "content-type") === "application/problem+json";
+  // The answer to HEAD has none.
+  const hasBody = complete && body.length > 0;
   return {
     kind: "answer",
     status,
@@ -132,8 +137,8 @@ export function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
     left: hasLeft && !complete,
     echo: headerValue(response, "idempotency-key"),
     monitor: isAccepted ? headerValue(response, "location") : null,
-    ...(isAccepted && complete && isUnbegun(body) ? { isUnbegun: true } : {}),
-    code: isProblem && complete ? codeOf(body) : null,
+    ...(isAccepted && hasBody && isUnbegun(body) ? { isUnbegun: true } : {}),
+    code: isProblem && hasBody ? codeOf(body) : null,
     replayed: headerValue(response, "idempotent-replayed") === "true",
     expiresAt: dateOf(headerValue(response, "idempotency-expires")),
     retryAfterMs: secondsOf(headerValue(response, "retry-after")),
@@ -141,6 +146,9 @@ export function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
     origin,
     headers: digestHead(status, statusText, headers),
     hasCookie: headerValue(response, "set-cookie") !== null,
+    gatewayHeaders: headers.map(([name]) => name.toLowerCase()).filter((name) => OF_GATEWAY.test(name)),
+    contentPolicy: headerValue(response, "content-security-policy"),
+    typeOptions: headerValue(response, "x-content-type-options"),
     sha256: sha256(body),
     bytes: body.length,
     body: origin === null ? "none" : compare(body, bodyOf(origin)),

@@ -19,10 +19,12 @@ function acceptedIn({
   );
 }
 
-/** A whole answer of the monitor to its own caller. */
+/** A whole answer of the monitor to its own caller. One to HEAD says too little. */
 function answersOf({ looks }: RecordHistory): readonly { readonly look: Look; readonly answer: Answer }[] {
   return looks.flatMap((look) =>
-    look.ending.kind === "answer" && look.ending.complete && !look.isStranger ? [{ look, answer: look.ending }] : [],
+    look.ending.kind === "answer" && look.ending.complete && !look.isStranger && look.method !== "HEAD"
+      ? [{ look, answer: look.ending }]
+      : [],
   );
 }
 
@@ -113,6 +115,24 @@ export function strangersLearnNothing(world: World, { looks }: RecordHistory): r
       const what = `a stranger's question to the monitor got ${ending.status} ${ending.code ?? ""}`;
       return [{ rule: RULE, what, evidence: naming(look) }];
     });
+}
+
+/**
+ * Whatever a monitor answers to whomever, a browser makes nothing of it: it answers a GET with what the origin said to a POST, on a host where
+ * operators may be signed in.
+ */
+export function inertMonitors(_world: World, { looks }: RecordHistory): readonly Violation[] {
+  return looks.flatMap((look) => {
+    const { ending } = look;
+    if (ending.kind === "none") return [];
+    const directives = (ending.contentPolicy ?? "").split(";").map((directive) => directive.trim());
+    const lacks = [
+      ...(directives.includes("sandbox") ? [] : ["a Content-Security-Policy with sandbox"]),
+      ...(ending.typeOptions === "nosniff" ? [] : ["X-Content-Type-Options: nosniff"]),
+    ];
+    const evidence = naming(look);
+    return lacks.map((what) => ({ rule: "inert monitors", what: `a monitor's answer lacks ${what}`, evidence }));
+  });
 }
 
 /** No attempt begins twice, and no request gets more attempts than its route promises, and as many for each release. */

@@ -28,9 +28,16 @@ import {
   honestRefusals,
   questionsEnd,
 } from "./given.ts";
-import { honestProblems, nobodyElsesAnswer } from "./others.ts";
+import { honestProblems, nobodyElsesAnswer, privateHeaders } from "./others.ts";
 import { checkClaims } from "./claims.ts";
-import { cancelledStays, promisesAreKept, strangersLearnNothing, triedOnce, trueMonitors } from "./accepted.ts";
+import {
+  cancelledStays,
+  inertMonitors,
+  promisesAreKept,
+  strangersLearnNothing,
+  triedOnce,
+  trueMonitors,
+} from "./accepted.ts";
 import {
   acknowledgedIsSettled,
   deliveriesDecide,
@@ -67,6 +74,7 @@ const RULES: readonly Rule[] = [
   mismatch,
   nobodyElsesAnswer,
   honestProblems,
+  privateHeaders,
   honestRefusals,
   refusalsAreShared,
   everybodyIsAnswered,
@@ -77,6 +85,7 @@ const RULES: readonly Rule[] = [
   promisesAreKept,
   trueMonitors,
   strangersLearnNothing,
+  inertMonitors,
   triedOnce,
   cancelledStays,
   resultsHaveEvents,

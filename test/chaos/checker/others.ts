@@ -1,4 +1,4 @@
-// G7 nobody else's answer, and honest problems: the gateway sends a problem only where it is true.
+// G7 nobody else's answer, honest problems: the gateway sends a problem only where it is true, and headers that clients must not see.
 
 import type { Answer, Exchange } from "../history.ts";
 import { forgottenFrom, isClean, mayBeUnkept, naming } from "./facts.ts";
@@ -105,4 +105,25 @@ function untruthOfExpiry({ policy, exchanges }: RecordHistory, { endAt }: Exchan
   if (answer.status !== 409) return `key-expired with status ${answer.status}, expected 409`;
   const earlyMs = Math.min(...exchanges.map(({ sentAt }) => sentAt)) + policy.retentionMs - endAt;
   return earlyMs > 0 ? `key-expired ${earlyMs} ms before the retention of the first request can have ended` : null;
+}
+
+/** What the contract names (src/http/README.md). */
+const NAMED_HEADERS: ReadonlySet<string> = new Set([
+  "idempotency-expires",
+  "idempotency-key",
+  "idempotency-status",
+  "idempotency-unprotected",
+  "idempotent-replayed",
+]);
+
+/** What the origin says to the gateway alone, and what the gateway's parts say to each other, reaches no client, on whatever way. */
+export function privateHeaders(_world: World, { exchanges, looks }: RecordHistory): readonly Violation[] {
+  return [...exchanges, ...looks].flatMap((asked) => {
+    const { ending } = asked;
+    if (ending.kind === "none") return [];
+    const evidence = naming(asked);
+    return ending.gatewayHeaders
+      .filter((name) => !NAMED_HEADERS.has(name))
+      .map((name) => ({ rule: "private headers", what: `a client got the header ${name}`, evidence }));
+  });
 }

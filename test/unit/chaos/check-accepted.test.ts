@@ -119,6 +119,36 @@ describe("its monitor", () => {
   });
 });
 
+describe("an answer of a monitor", () => {
+  const LACKS = [
+    { contentPolicy: null },
+    { contentPolicy: "default-src 'none'" },
+    { contentPolicy: "sandbox allow-scripts" },
+    { typeOptions: null },
+  ];
+
+  it("is nothing that a browser shows as a page, whatever it says and whoever asks", () => {
+    const answers = [
+      looked("m1", 5_000, replayed(done)),
+      looked("m2", 5_000, problem("", 200, { code: null }), { method: "HEAD" }),
+      looked("m3", 5_000, problem("monitor-not-found", 404), { isStranger: true }),
+    ];
+    expectGood(story(...kept, ...answers));
+    for (const look of answers) {
+      const { ending } = look;
+      if (ending.kind === "none") throw new Error("a look without an answer");
+      for (const lack of LACKS) {
+        expect(rulesBroken(story(...kept, { ...look, ending: { ...ending, ...lack } }))).toEqual(["inert monitors"]);
+      }
+    }
+  });
+
+  it("has no header that is said to the gateway alone", () => {
+    const answer = replayed(done, { gatewayHeaders: ["idempotency-small"] });
+    expect(rulesBroken(story(...kept, looked("m1", 5_000, answer)))).toEqual(["private headers"]);
+  });
+});
+
 describe("a cancelled request", () => {
   const cancelled = looked("m1", 500, problem("", 204, { code: null }), { method: "DELETE" });
   const again = came(3, "q2", 6_000, { ...HOLD, attempt: 1 });

@@ -58,6 +58,28 @@ describe("the checker", () => {
   });
 });
 
+describe("private headers", () => {
+  it("are found on every answer: the origin's, a replay, a problem, and one that was cut short", () => {
+    const named = ["idempotency-expires", "idempotency-unprotected", "idempotent-replayed"];
+    const answers = [
+      told(first),
+      replayed(first),
+      problem("in-flight"),
+      replayed(first, { complete: false, left: true, body: "prefix" }),
+    ];
+    for (const answer of answers) {
+      const having = (gatewayHeaders: readonly string[]): History => [
+        ...(answer.replayed ? begun : [asked("q1", 0, 40, { ...answer, gatewayHeaders }), first, acted(first)]),
+        ...(answer.replayed ? [asked("q2", 500, 520, { ...answer, gatewayHeaders })] : []),
+        settled,
+      ];
+      expectGood(story(...having(named)));
+      for (const name of ["onceway-event", "onceway-moved", "idempotency-small", "onceway-anything"])
+        expectBad(story(...having([...named, name])), "private headers");
+    }
+  });
+});
+
 describe("G1 one at a time", () => {
   const slow = came(1, "q1", 20, { ...LOST, ...RETRY, step: "stall", closedAt: 3_000, closedBy: "peer" });
 

@@ -114,6 +114,9 @@ export function told(arrival: Arrival, more: Partial<Answer> = {}): Answer {
     origin: { arrival: seq, request, key, scope, effect: `e${seq}`, bytes: bytes ?? 0 },
     headers: arrival.headers ?? "",
     hasCookie: true,
+    gatewayHeaders: ["idempotency-key", "idempotency-status"],
+    contentPolicy: null,
+    typeOptions: null,
     sha256: arrival.sha256 ?? "",
     bytes: bytes ?? 0,
     body: "whole",
@@ -169,7 +172,13 @@ export function decided(
 /** A question to the key's monitor, by its own caller unless `more` says otherwise. */
 export function looked(id: string, sentAt: number, ending: Ending, more: Partial<Look> = {}): Look {
   const call = { key: KEY, scope: ANN, path: "/accepted-hold", method: "GET", isStranger: false } as const;
-  return { type: "look", id, ...call, monitor: MONITOR, sentAt, endAt: sentAt + 10, ending, ...more };
+  return { type: "look", id, ...call, monitor: MONITOR, sentAt, endAt: sentAt + 10, ending: inert(ending), ...more };
+}
+
+const INERT = { contentPolicy: "sandbox; default-src 'none'", typeOptions: "nosniff" };
+
+function inert(ending: Ending): Ending {
+  return ending.kind === "none" ? ending : { ...ending, ...INERT };
 }
 
 /** The event of an answer, as `every` gets it. */
