@@ -2,6 +2,7 @@
 // operation, and acts again. So a record keeps the form of its first attempt, and every later attempt, and every question about one, has that
 // form, whatever the settings have become. The key itself is not part of a form: each request brings it, and a sealed record must not tell it.
 
+import { KEY_FORM_LINE } from "../core/key-form.ts";
 import { isPlainInPath } from "../core/question.ts";
 import type { HeaderPairs } from "./headers.ts";
 import { quoted } from "./key-text.ts";
@@ -31,8 +32,6 @@ export function originKey(text: string, pairs: HeaderPairs): OriginKey {
 function writtenIn(quote: string, text: string): string {
   return quote === "" ? text : quoted(text).slice(0, -1);
 }
-
-const LINE = /^([^:\s]+): ("?)\{key\}(.*)$/;
 
 /** The call as the record's first attempt was made; `form` is the record's. */
 export function callInForm(call: OriginCall, form: string | null): OriginCall {
@@ -69,7 +68,7 @@ function headersInForm(headers: HeaderPairs, key: OriginKey, form: string): Head
 
 function pairsOf(form: string, text: string): HeaderPairs {
   return form.split("\n").flatMap((line) => {
-    const [, name, quote, rest] = LINE.exec(line) ?? [];
+    const [, name, quote, rest] = KEY_FORM_LINE.exec(line) ?? [];
     if (name === undefined || quote === undefined || rest === undefined) return [];
     return [[name, writtenIn(quote, text) + rest]];
   });

@@ -1,5 +1,6 @@
 // A record's row as it is read.
 
+import { KEY_FORM_LINE } from "../../core/key-form.ts";
 import type { Publication } from "../../core/outbox.ts";
 import { type IdempotencyRecord, type Policy, UNKNOWN_RULES } from "../../core/record.ts";
 import { recordFault } from "../../core/record-fault.ts";
@@ -50,7 +51,7 @@ export type FoundRow = RecordRow & ResponseRow & { readonly key_form: string | n
 export function readKeyForm({ key_form: form }: Pick<FoundRow, "key_form">): string | null {
   if (form === null || form === "") return form;
   // Otherwise the next attempt would have no key, and the origin would act again.
-  if (typeof form !== "string" || !form.includes("{key}"))
+  if (typeof form !== "string" || !form.split("\n").every((line) => KEY_FORM_LINE.test(line)))
     throw new UnreadableError("how the origin got a record's key");
   return form;
 }

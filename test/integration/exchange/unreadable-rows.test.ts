@@ -40,6 +40,14 @@ const RECORDS: Readonly<Record<string, IdempotencyRecord>> = {
   },
 };
 
+/** With such a form the next attempt would have no key, or not in all its headers, and the origin would act again. */
+const KEY_FORMS = [
+  "key_form = 'Idempotency-Key {key}'",
+  "key_form = 'Idempotency-Key: key'",
+  "key_form = 'Idempotency-Key: {key}' || char(10) || 'X-Key'",
+  "key_form = x'7b6b65797d'",
+];
+
 const CORRUPTIONS: readonly (readonly [state: keyof typeof RECORDS, change: string])[] = [
   ["started", "locked_until = 0"],
   ["started", "locked_until = 'soon'"],
@@ -68,6 +76,7 @@ const CORRUPTIONS: readonly (readonly [state: keyof typeof RECORDS, change: stri
   ["waiting", "driven = NULL"],
   ["waiting", "start_at = NULL"],
   ["waiting", "start_at = 'soon'"],
+  ...["started", "waiting"].flatMap((state) => KEY_FORMS.map((change) => [state, change] as const)),
 ];
 
 /** An operation that took effect: nothing is lost if it goes when it has expired. */
@@ -129,6 +138,23 @@ it.each(RESPONSES)("refuses a duplicate of a result with %s", async (change) => 
   const head = headOf({ record: { id }, request: { fingerprint: claim.fingerprint } });
   expect(await bench.send(messageOf(head))).toMatchObject({ status: 503, code: "store-unavailable" });
   expect(bench.calls).toEqual([]);
+});
+
+describe.each(["failed", "unknown", "asked", "completed", "remembered"])("a %s record", (state) => {
+  it.each(KEY_FORMS)("with %s refuses its requests until it has expired, as any other", async (change) => {
+    const { bench, id } = await left(state, change);
+    const head = headOf({ record: { id }, request: { fingerprint: claim.fingerprint } });
+    for (const at of [NOW, lockedUntil + 1000]) {
+      vi.setSystemTime(at);
+      await bench.deliverAlarm();
+      expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 503, code: "store-unavailable" });
+    }
+    expect(bench.calls).toEqual([]);
+    vi.setSystemTime(NOW + 24 * 400 * HOUR_MS);
+    for (let slice = 0; slice < 3; slice += 1) await bench.deliverAlarm();
+    expect(await rowsOf(bench, id)).toBe(0);
+    expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 201 });
+  });
 });
 
 describe("a record that cannot be read", () => {
