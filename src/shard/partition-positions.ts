@@ -19,6 +19,8 @@ export class PartitionPositions {
   readonly #open: OpenOffsets;
   /** By partition; `null` outside `inOneTurn`. */
   #moved: Map<string, Moved> | null = null;
+  /** Completed messages that were claimed again, and for which no position has been moved yet. */
+  #answered: readonly ClaimedOffset[] = [];
 
   /** `isOpen`: whether the record is claimed and not completed. */
   constructor(ledger: Pick<Ledger, "positions" | "together">, isOpen: (id: RecordId) => boolean) {
@@ -43,14 +45,24 @@ export class PartitionPositions {
     bookkeep("moving positions", () => {
       const before = this.#stored(claimed);
       if (before !== null && claimed.offset < before.next) return;
-      const messages = this.#open.note(claimed, claimed);
+      this.#open.note(claimed, claimed);
       if (!isCompleted) return;
+      this.#answered = [...this.#answered, claimed];
+      if (this.#moved === null) this.#moveAnswered();
+    });
+  }
+
+  #moveAnswered(): void {
+    const answered = this.#answered;
+    this.#answered = [];
+    for (const claimed of answered) {
+      const before = this.#stored(claimed);
       const open = this.#open.lowest(claimed, null);
-      const position = afterCompletion(before, messages, claimed.offset, open);
-      if (isSamePosition(before, position)) return;
+      const position = afterCompletion(before, this.#open.claimed(claimed), claimed.offset, open);
+      if (isSamePosition(before, position)) continue;
       this.#put({ partition: claimed, position });
       if (this.#moved === null) this.#ledger.positions.made();
-    });
+    }
   }
 
   /** An operator sets the position. `ifKnown`: only where something is stored. Returns whether it is set here. */
@@ -86,8 +98,9 @@ export class PartitionPositions {
   }
 
   /**
-   * Runs several completions without a pause, so that they are one commit, and writes the position of each partition only once. Should
-   * this write alone fail, the position is behind until the next completion.
+   * Runs several claims or completions without a pause, so that they are one commit, and writes the position of each partition only once.
+   * Should this write alone fail, the position is behind until the next completion. Answers move positions at the end, because a claim
+   * that is granted after them in the same commit has to hold its position.
    */
   inOneTurn<T>(run: () => T): T {
     const moved = new Map<string, Moved>();
@@ -95,6 +108,7 @@ export class PartitionPositions {
     try {
       return run();
     } finally {
+      bookkeep("moving positions", () => this.#moveAnswered());
       this.#moved = null;
       bookkeep("moving positions", () => {
         for (const one of moved.values()) {

@@ -9,6 +9,7 @@ import {
   type Stretch,
   withClaim,
 } from "../../../src/core/position.ts";
+import { recordId } from "../../../src/core/units.ts";
 import { operatorCalls } from "../../../src/shard/itty.ts";
 import type { KeyShard } from "../../../src/shard/key-shard.ts";
 import { POSITION_URL } from "../../../src/http/claim-message.ts";
@@ -120,6 +121,35 @@ describe("a position", () => {
     expect(await positionIn(bench)).toEqual({ next: 4, isHeld: true });
     await set(6);
     expect(await positionIn(bench)).toEqual({ next: 7, isHeld: false });
+  });
+
+  it("waits for a claim that is granted in one message with those that are completed, wherever it stands in it", async () => {
+    const whose = { by: "operator", reason: "x" };
+    for (const order of [
+      [1, 2, 3],
+      [3, 2, 1],
+    ]) {
+      const bench = new ClaimBench();
+      const ids = [0, 1, 2, 3].map(() => recordId(crypto.randomUUID()));
+      const again = (offset: number): Try => tryOf(ids[offset]);
+      for (const offset of [1, 2, 3]) {
+        const one = again(offset);
+        await claim(bench, one, offset);
+        if (offset === 3) await end(bench, one, offset, "complete");
+        else await bench.release(one, "unknown");
+      }
+      vi.setSystemTime(Date.now() + CLAIM_LOCK_MS);
+      const changes = [
+        await bench.change(again(1).id, { type: "resolve", status: 200, ...whose }),
+        await bench.change(again(2).id, { type: "forget", ...whose }),
+      ];
+      expect(changes).toMatchObject([{ why: null }, { why: null }]);
+      const replies = await bench.ask(...order.map((offset) => entryOf(again(offset), claimAct(), at(offset))));
+      expect(replies).toMatchObject([{ state: "completed" }, { state: "granted" }, { state: "completed" }]);
+      expect(await positionIn(bench)).toEqual({ next: 2, isHeld: true });
+      await bench.evict();
+      expect(await positionIn(bench)).toEqual({ next: 2, isHeld: true });
+    }
   });
 
   it("is the model's after any claims, ends, evictions and losses", async () => {

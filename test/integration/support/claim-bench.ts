@@ -17,7 +17,7 @@ import {
   CLAIMS_URL,
 } from "../../../src/http/claim-message.ts";
 import { HOUR_MS } from "./records.ts";
-import { ShardBench } from "./shard-bench.ts";
+import { OperatedBench } from "./operated-bench.ts";
 
 export const CLAIM_LOCK_MS = 60_000;
 
@@ -46,7 +46,7 @@ export function entryOf({ id, attempt }: Try, act: ClaimAct, more: Partial<Claim
   return { record, attemptId: attempt, act, position: null, ...more };
 }
 
-export class ClaimBench extends ShardBench {
+export class ClaimBench extends OperatedBench {
   readonly #policy: Policy;
 
   constructor(unknown: Policy["unknown"] = "hold", more: Partial<Policy> = {}) {

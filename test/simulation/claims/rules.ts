@@ -77,7 +77,7 @@ export class ClaimRules {
     switch (act.verb) {
       case "claim":
         if (one.position !== null) this.#answered.add(one.position.offset);
-        if (one.position !== null && answer.state === "completed") this.#completes(one.position.offset, disk);
+        if (one.position !== null && answer.state === "completed") this.#hears(one.position.offset, disk);
         this.#claims(one, answer, own, nextBefore, change);
         return;
       case "extend":
@@ -225,6 +225,12 @@ export class ClaimRules {
   #refuses(one: Try, verb: string, own: Lease | undefined): void {
     if (own !== undefined && this.#isLive(own))
       this.#broken(`${one.id} has the lock until ${own.untilMs}, and its ${verb} is superseded`);
+  }
+
+  /** The position has moved with this answer, unless a full disk refused that alone. */
+  #hears(offset: number, disk: Disk): void {
+    const isBehind = (storedOn(disk)?.done ?? 0) <= offset;
+    if (!isBehind || !disk.hasFailed) this.#completes(offset, disk);
   }
 
   #completes(offset: number, disk: Disk): void {
