@@ -114,7 +114,7 @@ export const queueOnlyEntries = {
       description: "Headers that the origin gets with each message. `secret:NAME` stands for the value of a secret.",
       takes: "a table of headers",
       default: {},
-      onChange: "applies to new attempts",
+      onChange: "applies to new attempts: the next attempt of a message that has failed has the new headers",
     },
   ),
   done: setting(

@@ -20,7 +20,7 @@ import { type DeliveryReport, shardAnswerOf } from "../http/delivery-report.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import type { ExchangeRequest } from "../http/message.ts";
 import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
-import { bodyOf, factsOf, type QueueMessage, type ReadMessage, readMessage } from "./message.ts";
+import { bodyOf, configuredHeaders, factsOf, type QueueMessage, type ReadMessage, readMessage } from "./message.ts";
 
 /** A message with the two ways to decide about it. If neither is called, the platform takes it as acknowledged. */
 export interface DeliveredMessage extends QueueMessage {
@@ -100,10 +100,7 @@ export class QueueConsumer {
   constructor(queue: Queue, ports: ConsumerPorts) {
     this.#queue = queue;
     this.#ports = ports;
-    this.#headers = queue.callHeaders.map(({ name, value }) => [
-      name,
-      value.kind === "text" ? value.text : (ports.secret(value.secret) ?? ""),
-    ]);
+    this.#headers = configuredHeaders(queue, ports.secret);
   }
 
   /** Handles messages that have come together. */

@@ -102,6 +102,14 @@ function jsonOf(value: unknown): string | null {
   }
 }
 
+/** The headers that the configuration gives each message, with the values that secrets have now. */
+export function configuredHeaders(
+  { callHeaders: headers }: Queue,
+  secret: (name: string) => string | null,
+): HeaderPairs {
+  return headers.map(({ name, value }) => [name, value.kind === "text" ? value.text : (secret(value.secret) ?? "")]);
+}
+
 export type ReadMessage =
   | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
   | { readonly kind: "dead"; readonly reason: Extract<DeadReason, "message-invalid" | "key-missing"> };

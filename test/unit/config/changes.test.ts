@@ -18,7 +18,7 @@ import {
 import { identityRoots } from "../../../src/config/identity.ts";
 import { layoutName } from "../../../src/config/layout.ts";
 import { readConfig } from "../../../src/config/read.ts";
-import { readMessage } from "../../../src/events/message.ts";
+import { configuredHeaders, readMessage } from "../../../src/events/message.ts";
 import { Encryptions } from "../../../src/http/encryption.ts";
 import { readExchange } from "../../../src/http/exchange-request.ts";
 import { Identities } from "../../../src/http/identity.ts";
@@ -151,7 +151,7 @@ async function tryRequest(settings: Table, gateway: Table, forwardedHost = "shop
   };
 }
 
-async function tryMessage(settings: Table): Promise<Seen> {
+async function tryMessage(settings: Table, secret = "secret"): Promise<Seen> {
   const { queues } = configOf({
     IDEMPOTENCY: { origin: "https://origin.example" },
     QUEUES: [{ queue: "orders", to: "/in", dead_letter: { binding: "DEAD" }, ...settings }],
@@ -160,12 +160,17 @@ async function tryMessage(settings: Table): Promise<Seen> {
     DEAD: {},
     OTHER_DEAD: {},
     API: {},
-    ORDERS_AUTH: "secret",
+    ORDERS_AUTH: secret,
   });
   const [queue] = queues;
   if (queue === undefined) throw new Error("no queue");
   const message = { id: "message-1", timestamp: new Date(0), attempts: 1, body: JSON.parse(BODY) };
-  const found = await readMessage(queue, message, [], 0);
+  const found = await readMessage(
+    queue,
+    message,
+    configuredHeaders(queue, () => secret),
+    0,
+  );
   if (found.kind === "dead") return { kind: "refused", ...NONE };
   const { record, request: asked, call, layout, elders = [] } = found.exchange.head;
   return {
@@ -372,7 +377,12 @@ const QUEUES: Cases = {
     [["json:/id"], [["text:a", "json:/id"]]],
   ],
   scope: [[[], ["json:/tenant"]]],
-  headers: [[{}, { authorization: "secret:ORDERS_AUTH" }]],
+  headers: [
+    [{}, { authorization: "secret:ORDERS_AUTH" }],
+    [{ "x-tenant": "a" }, { "x-tenant": "b" }],
+    // What a message is compared by is its own type.
+    [{}, { "content-type": "application/vnd.orders" }],
+  ],
   done: [[["2xx"], ["2xx", 409]]],
   give_up: [[null, { after: "2h" }]],
   "give_up.after": [["1h", "2h"]],
@@ -484,6 +494,15 @@ describe("what a change of the host needs, so that older keys are found", () => 
     expect(seenEffects(one, other)).not.toContain("names other records");
     expect(other.ids.length).toBeGreaterThan(1);
   });
+});
+
+it("a message that comes again after its secret has changed is the same one, and its next attempt has the new value", async () => {
+  const headers = { authorization: "secret:ORDERS_AUTH" };
+  const [one, other] = [await tryMessage({ headers }, "old"), await tryMessage({ headers }, "new")];
+  expect(seenEffects(one, other)).toEqual(["other headers"]);
+  const authorization = ["authorization", "new"];
+  expect(other.call?.headers).toContainEqual(authorization);
+  expect(one.call?.headers).not.toContainEqual(authorization);
 });
 
 it("spellings of a proxy's host are one host", async () => {
