@@ -68,13 +68,11 @@ export default defineConfig({
         },
       },
       {
-        // What needs storage, alarms and objects: inside workerd. A workerd per file would start 86 times.
+        // What needs storage, alarms and objects: inside workerd, one for each file, since some count the memory of its isolate.
         plugins: [cloudflareTest({ wrangler: { configPath: "./test/integration/wrangler.toml" } })],
         test: {
           name: "integration",
           include: ["test/integration/**/*.test.ts"],
-          isolate: false,
-          setupFiles: ["test/integration/support/afterwards.ts"],
           testTimeout: 30_000,
           expect: expectation,
           // itty-durable mixes module systems.
