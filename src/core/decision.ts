@@ -21,11 +21,13 @@ export function applyOperatorEvent(
   const refuse = (why: Unchangeable): Step => unchanged(record, { type: "unchangeable", why });
   if (current.state === "started") return refuse("in-flight");
   const { fingerprint, attempt, policy } = current;
-  const expiresAt = later(now, policy.retentionMs);
+  const lockedUntil = current.state === "failed" ? current.retryFrom : attempt.lockedUntil;
+  // A lock that a clock has put far away is believed, so its record must not expire before it: then the next attempt would start.
+  const expiresAt = latest(later(now, policy.retentionMs), lockedUntil);
   switch (event.type) {
     case "release": {
       if (current.state === "completed" || current.state === "remembered") return refuse(current.state);
-      const retryFrom = current.state === "failed" ? current.retryFrom : latest(now, attempt.lockedUntil);
+      const retryFrom = current.state === "failed" ? lockedUntil : latest(now, lockedUntil);
       // An operator who releases a record in doubt has decided that nothing took effect.
       const released = current.state === "unknown" ? settled(attempt) : attempt;
       const promise = current.state === "failed" ? undefined : current.driven;
@@ -43,7 +45,6 @@ export function applyOperatorEvent(
       if (current.state === "completed" || current.state === "remembered") return refuse(current.state);
       const { status } = event;
       // The response is available at once. The lock stays, because the attempt may still be running: it blocks `forget`.
-      const lockedUntil = current.state === "failed" ? current.retryFrom : attempt.lockedUntil;
       const locked = { ...settled(attempt), lockedUntil };
       const completed = { state: "completed", fingerprint, attempt: locked, policy, status, kept: true } as const;
       return changed({ ...completed, completedAt: now, expiresAt }, { type: "changed" });

@@ -32,7 +32,7 @@ export class Alarm {
    * write had failed. An alarm that could not be set is set with the next deadline, and requests do not wait for it.
    */
   moveTo(deadline: EpochMs): void {
-    if (this.#seenAt !== null) this.#seenAt = latest(this.#seenAt, epochMs(Date.now()));
+    this.#see();
     const at = this.#at;
     if (at === null || this.#mayBeDropped) this.#setFromLedger(deadline);
     else if (deadline < at) this.#set(deadline);
@@ -49,12 +49,17 @@ export class Alarm {
   /** Whether to call `restore` after a request, which may have written nothing that sets the alarm. */
   get isInQuestion(): boolean {
     const now = epochMs(Date.now());
-    return (this.#mayBeDropped || this.isClockInDoubt(now)) && !lasts(this.#asksAt, OVERDUE_MS, now);
+    const hasGoneBack = this.#seenAt !== null && now < this.#seenAt;
+    return hasGoneBack || ((this.#mayBeDropped || this.#seenAt === null) && !lasts(this.#asksAt, OVERDUE_MS, now));
   }
 
   /** Whether work may have been put off by a clock that was ahead: it has gone back, or an earlier instance may have seen it do so. */
   isClockInDoubt(now: EpochMs): boolean {
     return this.#seenAt === null || now < this.#seenAt;
+  }
+
+  #see(): void {
+    if (this.#seenAt !== null) this.#seenAt = latest(this.#seenAt, epochMs(Date.now()));
   }
 
   /** Whatever was put off so has been brought back. */
@@ -91,6 +96,7 @@ export class Alarm {
 
   /** Sets the next alarm after the one for `firedFor` has come; sets none when nothing has a deadline. */
   rearm(firedFor: EpochMs): void {
+    this.#see();
     const next = this.#nextDeadline();
     if (next === null) this.#at = null;
     else this.retryAt(next, firedFor);
@@ -102,6 +108,7 @@ export class Alarm {
    * then no alarm would ever come again.
    */
   retryAt(at: EpochMs, firedFor: EpochMs): void {
+    this.#see();
     this.#set(epochMs(Math.max(at, Date.now() + 1, firedFor + 1)));
   }
 

@@ -66,8 +66,8 @@ export interface Situation {
   readonly now: EpochMs;
   /** Whether the request's body is in this shard. */
   readonly isBodyHere: boolean;
-  /** When the request stops waiting for another's attempt. */
-  readonly giveUpAt: number;
+  /** How long the request may still wait for another's attempt. */
+  readonly leftMs: number;
   /** Whether the origin has already been asked for this request. */
   readonly hasAsked: boolean;
   /** The record before the reply. */
@@ -176,7 +176,7 @@ function incomparable(record: IdempotencyRecord | null): Action {
 }
 
 function duplicateOf(
-  { head, now, giveUpAt, isBodyHere }: Situation,
+  { head, leftMs, isBodyHere }: Situation,
   inFlight: AttemptInFlight,
   untilRetryMs: number,
 ): Duplicate {
@@ -187,7 +187,7 @@ function duplicateOf(
     hasSameBody: isOwn || head.request.sameBytes,
     isBodyHere,
     mayAttach: isOwn || head.rules.duplicate === "attach",
-    waitMs: isOwn ? Number.POSITIVE_INFINITY : giveUpAt - now,
+    waitMs: isOwn ? Number.POSITIVE_INFINITY : leftMs,
     refusal: { code: "in-flight", retryAfterMs: Math.min(POLL_MS, untilRetryMs) },
   };
 }

@@ -34,6 +34,7 @@ import type { Wait, Woken } from "./waiters.ts";
 export class Exchange {
   readonly #incoming: Incoming;
   readonly #shared: Shared;
+  /** When the client stops waiting, by a clock that nobody sets. */
   readonly #giveUpAt: number;
   /** For the attempt that this exchange may start. */
   #attemptId: AttemptId;
@@ -51,7 +52,7 @@ export class Exchange {
     const { rules, request } = incoming.head;
     this.#incoming = incoming;
     this.#shared = shared;
-    this.#giveUpAt = Date.now() + (rules.duplicate === "reject" ? 0 : rules.waitMs);
+    this.#giveUpAt = performance.now() + (rules.duplicate === "reject" ? 0 : rules.waitMs);
     this.#attemptId = request.attemptId;
     this.#id = incoming.head.record.id;
     this.#words = wordsIn(incoming.head);
@@ -111,7 +112,7 @@ export class Exchange {
             const given = await duplicate.inFlight.attempt.attach(head, this.#signal);
             if (given !== null) return given;
             // The attempt may have ended during the search for the client's last event.
-            const waitMs = duplicate.isOwn ? duplicate.waitMs : this.#giveUpAt - Date.now();
+            const waitMs = duplicate.isOwn ? duplicate.waitMs : this.#giveUpAt - performance.now();
             action = this.#inFlight === duplicate.inFlight ? waitFor({ ...duplicate, waitMs }) : this.#decide();
             break;
           }
@@ -196,7 +197,7 @@ export class Exchange {
       head,
       now,
       isBodyHere: body.isHere,
-      giveUpAt: this.#giveUpAt,
+      leftMs: this.#giveUpAt - performance.now(),
       hasAsked: this.#hasAsked,
       entry,
       inFlight: this.#inFlight,

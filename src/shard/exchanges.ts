@@ -150,18 +150,24 @@ export class Exchanges {
     const { alarm, waitUntil } = this.#shared;
     if (!alarm.isInQuestion) return;
     const look = (): void =>
-      bookkeep("looking for what a clock has put off", () => this.#bringBack(epochMs(Date.now())));
+      bookkeep("looking for what a clock has put off", () => {
+        if (!this.#bringBack(epochMs(Date.now()))) return;
+        // So may the alarm itself; one that comes sets the next by itself.
+        const next = this.nextDeadline();
+        if (next !== null) alarm.moveTo(next);
+      });
     waitUntil(alarm.restore().then(look));
   }
 
   /**
    * What is further away than the longest that its settings allow was put there by a clock that was ahead, and is due now. Otherwise a
    * clock that was ahead for a second would stop it for as long as it was ahead. Looked for by each new instance, and after the clock has
-   * gone back.
+   * gone back. Whether it has looked.
    */
-  #bringBack(now: EpochMs): void {
+  #bringBack(now: EpochMs): boolean {
     const { alarm, ledger } = this.#shared;
-    if (!alarm.isClockInDoubt(now)) return;
+    if (!alarm.isClockInDoubt(now)) return false;
+    ledger.lockEnds.readAgain();
     const questions = ledger.questions.routes().flatMap((route) => ledger.questions.tooFar(route, now));
     let broughtBack = 0;
     for (const id of [...ledger.due.tooFar(now), ...questions]) {
@@ -178,6 +184,7 @@ export class Exchanges {
       alarm.moveTo(now);
     }
     if (broughtBack < LAST_LOOKED_AT) alarm.trustClock(now);
+    return true;
   }
 
   #begin({ record, telemetry }: ExchangeHead): ExchangeSpan {

@@ -52,7 +52,8 @@ export class Monitors {
 
   /** The outcome if it comes within the follower's time, else 202; `null` when there is no such record. */
   async follow(follower: Follower, caller: Caller | null): Promise<ExchangeAnswer | null> {
-    const until = Date.now() + follower.waitMs;
+    // By a clock that nobody sets.
+    const until = performance.now() + follower.waitMs;
     let hasAsked = false;
     for (;;) {
       const now = epochMs(Date.now());
@@ -60,10 +61,10 @@ export class Monitors {
       if (reply.type === "changed") throw new TypeError("a look has changed a record");
       if (reply.type === "outcome-unknown" && reply.record.verifyAt !== null && !hasAsked) {
         hasAsked = true;
-        if (await this.#asked(follower, reply.record, until - now, caller)) continue;
+        if (await this.#asked(follower, reply.record, until - performance.now(), caller)) continue;
       }
       if (reply.type !== "accepted") return this.#told(reply, entry, follower, caller, now);
-      const leftMs = until - now;
+      const leftMs = until - performance.now();
       const isOver = leftMs <= 0 || !(await this.#changed(follower, reply.record, leftMs, caller));
       if (isOver) return accepted(reply.record, follower, now);
     }

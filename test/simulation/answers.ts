@@ -16,6 +16,8 @@ export interface Asked {
   /** The result that a client had already got from the record when this request was sent. */
   readonly toldBefore: HeardResult | null;
   readonly sentMs: number;
+  /** The same by a right clock. */
+  readonly sentRightMs: number;
   /** How often people had erased the record when it was sent. */
   readonly erasures: number;
   /** Set for a request to a monitor. */

@@ -16,6 +16,7 @@ export async function calm(world: World, trace: (what: string) => void): Promise
   trace("the faults end");
   world.disk.isFull = false;
   world.isUnreachable = false;
+  await correct(world, trace);
   await settle(world, trace);
   // A request now gets what the record holds.
   if (sendsRequests(world)) for (const record of world.facts.rows.keys()) world.send(record, "same", "wait");
@@ -34,6 +35,22 @@ export async function calm(world: World, trace: (what: string) => void): Promise
   const { unreadable } = world.facts;
   const inBucket = unreadable.size > 0 ? [] : (world.bucket?.names ?? []);
   world.rules.ends([...leftovers(world.disk, unreadable), ...inBucket], waiting, recordsIn(world.disk));
+}
+
+/** The clock is right again, and the object hears of that: from a request, or from its alarm. */
+async function correct(world: World, trace: (what: string) => void): Promise<void> {
+  if (world.clock.aheadMs > 0) {
+    trace("the clock is right again");
+    world.setAhead(0);
+  }
+  if (!world.hasBeenAhead || world.plan.requests % 2 === 0) return;
+  await settle(world, trace);
+  trace("a request for another record");
+  world.send("another record", "same", "reject");
+  await settle(world, trace);
+  world.sees();
+  await settle(world, trace);
+  world.commit();
 }
 
 /** Otherwise messages come, or consumers claim. */

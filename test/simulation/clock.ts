@@ -1,5 +1,6 @@
 // Virtual time: it stands still until a step moves it, and a due timer waits until a step fires it. So a timer may fire
-// late, as in a busy runtime, and the clock may go back a little, as clocks of machines do.
+// late, as in a busy runtime, and the clock may go back a little, as clocks of machines do. It may also be ahead of what a right clock
+// shows, by seconds or by years: timers take no notice, since they follow a clock that nobody sets.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 
@@ -18,12 +19,35 @@ export class Clock {
   nowMs: number;
   /** The latest time so far. What has expired by then may be gone, even if the clock goes back later. */
   latestMs: number;
+  /** The same by a right clock. */
+  latestRightMs: number;
+  /** By how much it is ahead now. */
+  aheadMs = 0;
+  /** The latest time of each stretch from one correction to the next. */
+  readonly #latest: number[];
   #timers: Timer[] = [];
   #ids = 0;
 
   constructor(startMs: number) {
     this.nowMs = startMs;
     this.latestMs = startMs;
+    this.latestRightMs = startMs;
+    this.#latest = [startMs];
+  }
+
+  /** What a right clock shows. */
+  get rightMs(): number {
+    return this.nowMs - this.aheadMs;
+  }
+
+  /** How often it has been put right. */
+  get corrections(): number {
+    return this.#latest.length - 1;
+  }
+
+  /** The latest time that something has seen which began after so many corrections. */
+  latestSince(corrections: number): number {
+    return Math.max(...this.#latest.slice(corrections));
   }
 
   /** A unique id. */
@@ -35,6 +59,19 @@ export class Clock {
   moveTo(ms: number): void {
     this.nowMs = ms;
     this.latestMs = Math.max(this.latestMs, ms);
+    this.latestRightMs = Math.max(this.latestRightMs, this.rightMs);
+    const last = this.corrections;
+    this.#latest[last] = Math.max(this.#latest[last] ?? ms, ms);
+  }
+
+  /** Somebody sets the clock: it is ahead by so much, or by nothing. */
+  setAhead(ms: number): void {
+    const byMs = ms - this.aheadMs;
+    this.aheadMs = ms;
+    for (const timer of this.#timers) timer.dueMs += byMs;
+    if (byMs < 0) this.#latest.push(this.nowMs + byMs);
+    // No two promises are made in the same millisecond because of it.
+    this.moveTo(this.nowMs + byMs + 1);
   }
 
   set(fire: () => void, delayMs: number, repeats: boolean): Timer {

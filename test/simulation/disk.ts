@@ -21,8 +21,8 @@ export class Disk {
   isFull = false;
   /** When the last write was refused. */
   refusedAtMs = 0;
-  /** Whether a write has failed. Then the gateway may repeat more than otherwise. */
-  hasFailed = false;
+  /** How many writes have failed. */
+  refusals = 0;
 
   readonly #hasTriggers: boolean;
   /** Whether anything has been written about a change of the layout. */
@@ -48,7 +48,7 @@ export class Disk {
       this.isFull = false;
       // The clock may have gone back since the last one.
       this.refusedAtMs = Math.max(this.refusedAtMs, Date.now());
-      this.hasFailed = true;
+      this.refusals += 1;
       throw new Error("database or disk is full");
     }
     const { changes } = statement.run(...bound(values));
@@ -77,6 +77,11 @@ export class Disk {
   /** The alarm's handler is done: the alarm is cleared, unless the handler has moved it. */
   endAlarm(scheduledMs: number): void {
     if (this.alarmMs === scheduledMs) this.setAlarm(null);
+  }
+
+  /** Whether a write has failed. Then the gateway may repeat more than otherwise. */
+  get hasFailed(): boolean {
+    return this.refusals > 0;
   }
 
   get isDirty(): boolean {
@@ -112,7 +117,7 @@ export class Disk {
     this.commit();
     this.written = 0;
     this.durable = 0;
-    this.hasFailed = false;
+    this.refusals = 0;
   }
 
   /** The tables of a change of the layout are empty; where there are triggers, these and the tables are gone, as in a new object. */

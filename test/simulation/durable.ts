@@ -25,6 +25,8 @@ export interface DurableRow {
   readonly driven: Driven | null;
   /** When the next attempt of a waiting record begins. */
   readonly startAtMs: number | null;
+  /** When the origin is asked about it next. */
+  readonly verifyAtMs: number | null;
   /** Whether it lies where waiting records lie. */
   readonly isAmongWaiting: boolean;
   /** Its request, as it is stored: the head, and the body if it is in the row. */
@@ -82,6 +84,7 @@ export function durableRows(disk: Disk, unreadable: ReadonlySet<string> = NONE):
       expiresAtMs: expires_at === null ? null : Number(expires_at),
       driven: readDriven(typeof driven === "string" ? driven : null),
       startAtMs,
+      verifyAtMs: verify_at === null ? null : Number(verify_at),
       isAmongWaiting: is_among_waiting === 1,
       request: typeof request === "string" ? request : null,
     });

@@ -2,8 +2,12 @@
 // rules use these facts and never the gateway's own view.
 
 import type { ExchangeHead } from "../../src/http/message.ts";
+import type { Clock } from "./clock.ts";
 import type { DurableRow } from "./durable.ts";
 import { LOCK_MS } from "./plan.ts";
+
+/** A time, and how often the clock had been put right by then. */
+export type Moment = Pick<Clock, "nowMs" | "corrections">;
 
 export interface AttemptFacts {
   readonly id: string;
@@ -12,10 +16,14 @@ export interface AttemptFacts {
   readonly object: string;
   readonly fingerprint: string;
   readonly startedAtMs: number;
+  /** How often the clock had been put right when it began. */
+  readonly corrections: number;
   /** The end of its lock: at least one lock after the start, or later if the ledger durably says so. */
   lockedUntilMs: number;
   /** Whether a living instance still runs it. */
   isLiving: boolean;
+  /** Whether its instance was lost while it ran. */
+  isLost: boolean;
   /** Whether its claim has ever been durable. If not, a crash undoes it. */
   isDurable: boolean;
   /** The attempt number that the origin saw; 0 before the call. */
@@ -43,6 +51,8 @@ export interface AttemptFacts {
   answeredAtMs: number | null;
   /** When the gateway had the whole result; `null` before. */
   resultAtMs: number | null;
+  /** When its end was known: by its result, a refusal, or the origin's report; `null` before. */
+  ended: Moment | null;
   /** The length that the origin declared for its answer; `null` if none. */
   declaredBytes: number | null;
   /** The complete bodies of the origin's answer to the call and of its answers to questions. */
@@ -58,7 +68,7 @@ export function startedAttempt(
   object: string,
   id: string,
   head: ExchangeHead,
-  nowMs: number,
+  { nowMs, corrections }: Moment,
   sent: number,
   content = "",
 ): AttemptFacts {
@@ -68,8 +78,10 @@ export function startedAttempt(
     object,
     fingerprint: head.request.fingerprint,
     startedAtMs: nowMs,
+    corrections,
     lockedUntilMs: nowMs + LOCK_MS,
     isLiving: true,
+    isLost: false,
     isDurable: false,
     number: 0,
     isRefused: false,
@@ -85,6 +97,7 @@ export function startedAttempt(
     refusedAfter: null,
     answeredAtMs: null,
     resultAtMs: null,
+    ended: null,
     declaredBytes: null,
     wholes: [],
     completedUntilMs: null,
@@ -173,6 +186,7 @@ export class Facts {
     }
     for (const attempt of this.attempts.values()) {
       if (attempt.object !== object) continue;
+      attempt.isLost ||= attempt.isLiving;
       attempt.isLiving = false;
       const row = this.rows.get(attempt.record);
       if (attempt.isDurable && row?.attemptId === attempt.id && (row.state === "started" || row.state === "unknown")) {
@@ -182,6 +196,7 @@ export class Facts {
         attempt.absentAtMs = null;
         attempt.answeredAtMs = null;
         attempt.resultAtMs = null;
+        attempt.ended = null;
       }
       if (attempt.isDurable) continue;
       this.attempts.delete(attempt.id);

@@ -5,6 +5,7 @@ import type { OperatorEvent } from "../../src/core/events.ts";
 import type { Change } from "../../src/core/timeline.ts";
 import type { RecordId } from "../../src/core/units.ts";
 import { currentRow } from "./durable.ts";
+import { ends } from "./ends.ts";
 import { LEAST_RETENTION_MS } from "./plan.ts";
 import type { Host } from "./host.ts";
 import type { Shard } from "./shard.ts";
@@ -62,6 +63,7 @@ export function decide(
       attempt.wholes.push(text);
       attempt.answeredAtMs = clock.nowMs;
       attempt.resultAtMs = clock.nowMs;
+      ends(attempt, clock);
       const untilMs = clock.nowMs + LEAST_RETENTION_MS;
       const { fingerprint } = attempt;
       // The operator gets the answer once the change is durable, as clients do.

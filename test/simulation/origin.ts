@@ -5,7 +5,9 @@
 //   held ──commit──► on the wire ──► at work ──► answered: 201, 500 | 503 | 502 | connection lost
 //                                       └── acts ──┘
 
-import type { AttemptFacts } from "./facts.ts";
+import type { Clock } from "./clock.ts";
+import { ends, hasResult } from "./ends.ts";
+import type { AttemptFacts, Moment } from "./facts.ts";
 import { PlainHeaders, type PlainRequest } from "./platform.ts";
 
 /** Its answers have more headers than fit a record's row, so their bodies lie apart. */
@@ -35,7 +37,7 @@ export class OriginCall {
   status = 0;
   readonly #headers = Promise.withResolvers<object>();
   readonly #keptBytes: number;
-  readonly #nowMs: () => number;
+  readonly #clock: Moment;
   readonly #requests: () => number;
   readonly #coming: Uint8Array[] = [];
   #sent = "";
@@ -45,11 +47,11 @@ export class OriginCall {
   #view: Uint8Array | null = null;
 
   /** `requests`: how many requests clients have sent so far. */
-  constructor(attempt: AttemptFacts, gate: number, keptBytes: number, nowMs: () => number, requests: () => number) {
+  constructor(attempt: AttemptFacts, gate: number, keptBytes: number, clock: Moment, requests: () => number) {
     this.attempt = attempt;
     this.gate = gate;
     this.#keptBytes = keptBytes;
-    this.#nowMs = nowMs;
+    this.#clock = clock;
     this.#requests = requests;
   }
 
@@ -83,10 +85,11 @@ export class OriginCall {
     this.attempt.declaredBytes = length;
     const isDone = status !== 502 || this.hasActed;
     if (isDone) this.work = "over";
-    if (status < 502) this.attempt.answeredAtMs = this.#nowMs();
+    if (status < 502) this.attempt.answeredAtMs = this.#clock.nowMs;
     // The head says that the origin did not and will not act, so the next attempt need not wait for the body.
     if (status === 503) {
       this.attempt.isRefused = true;
+      ends(this.attempt, this.#clock);
       this.attempt.refusedAfter = this.#requests();
       this.attempt.isLiving = false;
     }
@@ -106,6 +109,8 @@ export class OriginCall {
   end(): void {
     this.attempt.wholes.push(this.#sent);
     this.#hasEnded = true;
+    const { ended } = this.attempt;
+    if (ended !== null && this.#clock.corrections > ended.corrections) ends(this.attempt, this.#clock);
     this.#serve();
     // Even if the gateway does not read it.
     this.attempt.isLiving = false;
@@ -165,7 +170,7 @@ export class OriginCall {
 
   /** The gateway knows from now on how the attempt ended. */
   #learnt(): void {
-    if (this.status < 502) this.attempt.resultAtMs ??= this.#nowMs();
+    if (this.status < 502) hasResult(this.attempt, this.#clock);
   }
 
   #cancel(): Promise<void> {
@@ -218,10 +223,11 @@ export class Origin {
   }
 
   /** Drops finished calls: the work of lost attempts ends with their locks. */
-  expire(latestMs: number): void {
+  expire(clock: Pick<Clock, "latestSince">): void {
     this.calls = this.calls.filter((call) => {
       if (call.isHeard) return true;
-      if (latestMs >= call.attempt.lockedUntilMs) call.work = "over";
+      const { corrections, lockedUntilMs } = call.attempt;
+      if (clock.latestSince(corrections) >= lockedUntilMs) call.work = "over";
       return call.work !== "over";
     });
   }

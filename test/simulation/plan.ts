@@ -23,6 +23,9 @@ export const REMEMBER_MS = 2_500;
 export const LEAST_REMEMBER_MS = REMEMBER_MS - 20;
 export const WAIT_MS = 25;
 
+/** By how much a clock is ahead: by less than any pause, by hours, and by more than anything waits. */
+export const JUMPS_MS: readonly number[] = [1_000, 30_000, 600_000, 3_700_000, 40_000_000, 90_000_000, 60 * 86_400_000];
+
 export const KINDS = [
   "request",
   "commit",
@@ -40,6 +43,7 @@ export const KINDS = [
   "alarm",
   "look",
   "cancel",
+  "clock right",
   ...DELIVERY_KINDS,
   ...EVENT_KINDS,
   ...CLAIM_KINDS,
@@ -55,6 +59,7 @@ export const KINDS = [
   "alarm twice",
   "alarm dropped",
   "clock back",
+  "clock ahead",
   "disk full",
   "unreachable",
   "unreadable",
@@ -98,6 +103,8 @@ export const EXTRAS = [
   "poison",
   /** Rows that say what no code writes. */
   "unreadable",
+  /** A clock that is far ahead, and is put right. */
+  "jumps",
 ] as const;
 export type Extra = (typeof EXTRAS)[number];
 export type Extras = ReadonlySet<Extra>;
@@ -134,6 +141,8 @@ export interface Plan {
   readonly publishes: readonly Publication[];
   /** A destination that takes nothing, ever; `null`: all take events sooner or later. */
   readonly deadDestination: string | null;
+  /** Whether the clock may be far ahead. */
+  readonly jumps: boolean;
   /** Whether new keys are limited. */
   readonly limitsKeys: boolean;
   readonly records: number;
@@ -179,7 +188,7 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       bucket: some(4, 8, 16),
       limiter: 8,
       operator: only("operators", some(1, 4)),
-      "reads on": some(1, 4),
+      "reads on": some(8, 16),
       timer: some(1, 4, 16),
       time: some(1, 2, 4),
       alarm: some(1, 4, 12),
@@ -195,11 +204,13 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       "delivered again": some(0, 1, 3),
       "client leaves": some(0, 0, 1, 3),
       "client stalls": only("stalls", some(0, 0, 1, 3)),
-      "upload cut": some(1, 3),
-      "bucket fails": some(0, 4, 8),
+      "upload cut": some(3, 9),
+      "bucket fails": some(0, 12, 24),
       "alarm twice": some(0, 0, 2),
       "alarm dropped": some(0, 0, 0, 2),
       "clock back": some(0, 0, 1, 2),
+      "clock ahead": only("jumps", 3),
+      "clock right": 6,
       "disk full": some(0, 0, 0, 2),
       unreachable: some(0, 0, 0, 2),
       unreadable: only("unreadable", 1),
@@ -236,6 +247,8 @@ export function drawPlan(random: Random, extras: Extras): Plan {
     claims,
     hasPositions,
     deadDestination: plan.steps % 4 === 1 ? "hook" : null,
+    // What a bucket, a broker and consumers know of time has no right clock.
+    jumps: plan.steps % 3 === 1 && extras.has("jumps") && !hasBucket && !consumes && !claims,
   };
   if (consumes) return { ...whole, steps: 2 * plan.steps, streams: false, limitsKeys: false };
   if (claims) return { ...whole, records: 4, requests: 9, steps: 2 * plan.steps, streams: false, limitsKeys: false };

@@ -15,9 +15,12 @@ import { RecordSteps } from "../../src/shard/record-steps.ts";
 import { RecordRows } from "../../src/shard/store/record-rows.ts";
 import { RemoteBodies } from "../../src/shard/store/remote-bodies.ts";
 import { Timers } from "../../src/shard/timers.ts";
-import { RETENTION_MS, TIMEOUT_MS } from "./plan.ts";
+import { LOCK_MS, RETENTION_MS, TIMEOUT_MS } from "./plan.ts";
 
 const planted = vi.hoisted(() => ({ hidesLength: false, isGullible: false }));
+
+/** What a clock can put off. */
+const CLOCKS = ["jumps", "accepted", "events"] as const;
 
 vi.mock(import("../../src/core/record-fault.ts"), async (importOriginal) => {
   const actual = await importOriginal();
@@ -219,6 +222,27 @@ describe("a row that cannot be read", () => {
     vi.spyOn(RecordRows.prototype, "setAside").mockImplementation(() => undefined);
     await expectFound(/G6: the record of r\d cannot be read, and is gone/, "unreadable");
   }, 60_000);
+});
+
+describe("a clock that was ahead", () => {
+  it("and whose lock is believed for as long as any lock lasts breaks G1", async () => {
+    plantAnyStep((actual, record, event, policy, now) => {
+      if (record?.state !== "started" || record.attempt.lockedUntil <= now + LOCK_MS)
+        return actual(record, event, policy, now);
+      return actual({ ...record, attempt: { ...record.attempt, lockedUntil: now } }, event, policy, now);
+    });
+    await expectFound(/G1: \w+ starts after a\d+, (before the end of its lock|which is still in flight)/, ...CLOCKS);
+  }, 120_000);
+
+  it("before its record's answer came, and after which that expires early, breaks G2", async () => {
+    plantAnyStep((actual, record, event, policy, now) => {
+      const taken = actual(record, event, policy, now);
+      if (taken.record?.state !== "completed" || record?.state !== "started") return taken;
+      const early = epochMs(taken.record.expiresAt - Math.max(0, record.attempt.lockedUntil - now - LOCK_MS));
+      return { ...taken, record: { ...taken.record, expiresAt: epochMs(Math.max(early, 1)) } };
+    });
+    await expectFound(/G2: (a\d+ starts after a\d+, whose result is durable|.*expected a replay)/, ...CLOCKS);
+  }, 120_000);
 });
 
 describe("a bucket", () => {

@@ -152,7 +152,7 @@ export function install(): () => void {
     replace(Date, "now", () => current().nowMs),
     replace(Math, "random", () => 0.5),
     // The monotonic clock never goes back.
-    replace(performance, "now", () => current().latestMs),
+    replace(performance, "now", () => current().latestRightMs),
     // Repeatable from the seed.
     replace(crypto, "randomUUID", () => current().nextId()),
     // The runtime's own comes back at a time that no seed decides.

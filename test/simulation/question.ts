@@ -1,6 +1,7 @@
 // A question to the origin: did the operation of a record take effect? The origin answers with what it knows at that moment
 // for the credential that asks, answers 503, trickles, hangs, or its answer is lost.
 
+import type { Clock } from "./clock.ts";
 import type { AttemptFacts } from "./facts.ts";
 import { PlainHeaders, type PlainRequest } from "./platform.ts";
 
@@ -14,6 +15,8 @@ export class Question {
   /** The credential that the question carries. */
   readonly credential: string | null;
   readonly askedMs: number;
+  /** The same by a right clock. */
+  readonly askedRightMs: number;
   /** The write that has to be durable before the question leaves. */
   readonly gate: number;
   isOpen = true;
@@ -27,11 +30,18 @@ export class Question {
   #reading: PromiseWithResolvers<object> | null = null;
   #view: Uint8Array | null = null;
 
-  constructor(record: string, attempt: AttemptFacts | undefined, askedMs: number, gate: number, request: PlainRequest) {
+  constructor(
+    record: string,
+    attempt: AttemptFacts | undefined,
+    { nowMs, rightMs }: Pick<Clock, "nowMs" | "rightMs">,
+    gate: number,
+    request: PlainRequest,
+  ) {
     this.record = record;
     this.attempt = attempt;
     this.credential = request.headers.get("authorization");
-    this.askedMs = askedMs;
+    this.askedMs = nowMs;
+    this.askedRightMs = rightMs;
     this.gate = gate;
     request.signal?.addEventListener("abort", () => this.lose());
   }

@@ -5,6 +5,7 @@ import { TURN_CHECK_MS } from "../../src/shard/record-steps.ts";
 import type { Clock } from "./clock.ts";
 import type { Disk } from "./disk.ts";
 import type { DurableRow } from "./durable.ts";
+import { ends } from "./ends.ts";
 import type { AttemptFacts, Facts } from "./facts.ts";
 import {
   LEAST_REMEMBER_MS,
@@ -27,6 +28,8 @@ const ALARM_RETRY_MS = 5000;
 export interface Effect {
   readonly attempt: AttemptFacts;
   readonly atMs: number;
+  /** The same by the origin's own clock, which is right. */
+  readonly rightMs: number;
 }
 
 export class Rules {
@@ -40,6 +43,8 @@ export class Rules {
   isAlarmDropped = false;
   /** Until when the alarm may be late, because its work failed or the instance is new. */
   excusedUntilMs = 0;
+  /** Whether the object has done anything since its clock was put right: only then it can know that what is far away was put off. */
+  isClockSeen = true;
 
   /** `hasFailed`: whether a write has failed. */
   constructor(plan: Pick<Plan, "unknown" | "remembers">, clock: Clock, hasFailed: () => boolean, facts: Facts) {
@@ -49,13 +54,27 @@ export class Rules {
     this.#facts = facts;
   }
 
+  /** The latest time that the clock has shown since the attempt began: what was ahead before explains nothing. */
+  #seenBy({ corrections }: AttemptFacts): number {
+    return this.#clock.latestSince(corrections);
+  }
+
+  /** Whether it has run on while the clock was put right: its lock has been renewed by the clock as it is. */
+  #isRenewed({ corrections, isLost }: AttemptFacts): boolean {
+    return this.#clock.corrections > corrections && !isLost;
+  }
+
+  /** Whether its record may have expired since its end: what was ahead before it came explains nothing. */
+  #hasExpired({ ended }: AttemptFacts): boolean {
+    return ended !== null && this.#clock.latestSince(ended.corrections) >= ended.nowMs + LEAST_RETENTION_MS;
+  }
+
   broken(guarantee: string, what: string): void {
     this.violations.push(`${guarantee}: ${what}`);
   }
 
   /** An attempt starts. `waitedSince`: if its request has waited, how many requests had been sent before it. */
   starts(next: AttemptFacts, waitedSince: number | null): void {
-    const { latestMs } = this.#clock;
     if (this.#facts.unreadable.has(next.record)) this.broken("G6", `${next.id} starts, and its record cannot be read`);
     const same = this.#facts.of(next.record).at(-1);
     // The record remembers its last attempt as long as it lives.
@@ -67,21 +86,27 @@ export class Rules {
         `${next.id} starts, and its client has waited for ${same.id}, which was refused; expected it to share the refusal`,
       );
     }
-    if (same?.id === next.id && !same.isForgotten && latestMs < same.startedAtMs + LEAST_RETENTION_MS) {
-      this.broken("G1", `${next.id} starts a second time, ${latestMs - same.startedAtMs} ms after the first`);
+    const agoMs = same === undefined ? 0 : this.#seenBy(same) - same.startedAtMs;
+    if (same?.id === next.id && !same.isForgotten && agoMs < LEAST_RETENTION_MS) {
+      this.broken("G1", `${next.id} starts a second time, ${agoMs} ms after the first`);
     }
     for (const earlier of this.#facts.of(next.record)) {
+      const latestMs = this.#seenBy(earlier);
       const pair = `${next.id} starts after ${earlier.id}`;
       // An attempt with a known result may still send the rest of a body that is not kept.
-      const resultIsOver = earlier.resultAtMs !== null && latestMs >= earlier.resultAtMs + LEAST_RETENTION_MS;
+      const resultIsOver = earlier.resultAtMs !== null && this.#hasExpired(earlier);
       if (earlier.isLiving && !resultIsOver) this.broken("G1", `${pair}, which is still in flight`);
       // The origin's own answer has ended its lock.
       if (earlier.isForgotten && earlier.answeredAtMs !== null && !earlier.isResolved) continue;
-      if (earlier.completedUntilMs !== null && latestMs < earlier.completedUntilMs && !earlier.isForgotten) {
-        this.broken("G2", `${pair}, whose result is durable until ${earlier.completedUntilMs} (now ${latestMs})`);
+      const completedUntilMs = earlier.completedUntilMs ?? 0;
+      if (
+        this.#clock.latestSince(earlier.ended?.corrections ?? earlier.corrections) < completedUntilMs &&
+        !earlier.isForgotten
+      ) {
+        this.broken("G2", `${pair}, whose result is durable until ${completedUntilMs} (now ${latestMs})`);
       }
-      if (earlier.isRefused) continue;
-      if (latestMs < earlier.lockedUntilMs)
+      if (earlier.isRefused || this.#isRenewed(earlier)) continue;
+      if (latestMs < earlier.lockedUntilMs && !resultIsOver)
         this.broken("G1", `${pair}, before the end of its lock at ${earlier.lockedUntilMs} (now ${latestMs})`);
       if (earlier.isReleased || earlier.isForgotten) continue;
       const settledMs = Math.min(earlier.lockedUntilMs, earlier.answeredAtMs ?? Number.POSITIVE_INFINITY);
@@ -101,7 +126,10 @@ export class Rules {
       this.broken("G3", `the call of ${attempt.id} leaves, but its claim is not durable`);
     }
     for (const earlier of this.#facts.of(attempt.record)) {
-      const isErased = this.#clock.latestMs >= earlier.startedAtMs + LEAST_RETENTION_MS;
+      // The lock of one that has run on since a correction has been renewed.
+      const fromMs = Math.min(earlier.startedAtMs, earlier.lockedUntilMs);
+      const isErased =
+        this.#isRenewed(earlier) || this.#seenBy(earlier) >= fromMs + LEAST_RETENTION_MS || this.#hasExpired(earlier);
       if (
         earlier !== attempt &&
         earlier.isDurable &&
@@ -146,7 +174,7 @@ export class Rules {
       // An origin that is asked forgets its effects when their records expire.
       const isRemembered = this.#plan.remembers && this.#plan.unknown === "hold";
       const keptMs = isRemembered ? LEAST_REMEMBER_MS : LEAST_RETENTION_MS;
-      const isErased = this.#clock.latestMs >= Math.min(earlier.atMs, settledMs) + keptMs;
+      const isErased = this.#seenBy(earlier.attempt) >= Math.min(earlier.atMs, settledMs) + keptMs;
       if (isReleased || isForgotten) continue;
       if (this.#plan.unknown !== "retry" && record === attempt.record && !isErased) {
         this.broken(
@@ -155,12 +183,15 @@ export class Rules {
         );
       }
     }
-    this.effects.push({ attempt, atMs: this.#clock.nowMs });
+    const { nowMs, rightMs } = this.#clock;
+    this.effects.push({ attempt, atMs: nowMs, rightMs });
   }
 
-  /** The effect of a record's operation, as long as the origin remembers it. */
+  /** The effect of a record's operation, as long as the origin remembers it: until it can have been asked, however long a lock looks. */
   effectOf(record: string): Effect | null {
-    const isFresh = ({ atMs }: Effect): boolean => this.#clock.latestMs < atMs + RETENTION_MS;
+    const isFresh = ({ rightMs, attempt }: Effect): boolean =>
+      this.#clock.latestRightMs < rightMs + RETENTION_MS ||
+      (attempt.isUndecided && this.#seenBy(attempt) < attempt.lockedUntilMs + RETENTION_MS);
     return this.effects.findLast((effect) => effect.attempt.record === record && isFresh(effect)) ?? null;
   }
 
@@ -168,7 +199,7 @@ export class Rules {
   decides(action: string, attempt: AttemptFacts): void {
     if (attempt.isLiving) this.broken("G1", `an operator's ${action} beside ${attempt.id}, which is in flight`);
     const hasSpoken = attempt.isRefused || (attempt.answeredAtMs !== null && !attempt.isResolved);
-    const isOver = this.#clock.latestMs >= attempt.lockedUntilMs || hasSpoken;
+    const isOver = this.#seenBy(attempt) >= attempt.lockedUntilMs || hasSpoken;
     if (action === "forget" && !isOver) {
       this.broken("G1", `${attempt.id} is forgotten before the end of its lock at ${attempt.lockedUntilMs}`);
     }
@@ -191,7 +222,8 @@ export class Rules {
   judgeAlarm(disk: Disk, all: readonly DurableRow[]): void {
     const alarm = disk.durableAlarmMs;
     if (alarm !== null) this.isAlarmDropped = false;
-    if (this.isAlarmDropped) return;
+    if (this.isAlarmDropped || !this.isClockSeen) return;
+    const latestMs = this.#clock.latestSince(this.#clock.corrections);
     // The others begin when these end.
     const hasManyQuestions =
       [...this.#facts.questions.values()].filter(({ isSettled }) => !isSettled).length >= QUESTIONS_AT_ONCE;
@@ -199,15 +231,15 @@ export class Rules {
       // A record about which the origin is asked has only the question's deadline, also when the instance is gone.
       const isAsked =
         row.state === "unknown" && (hasManyQuestions || this.#facts.questions.get(row.id)?.isSettled === false);
-      const answeredMs = isAsked ? this.#clock.latestMs + LOOK_AFTER_MS : 0;
+      const answeredMs = isAsked ? latestMs + LOOK_AFTER_MS : 0;
       // A question that could not be noted is postponed, like an alarm whose work failed.
       const isPutOff = row.state === "unknown" || row.state === "started" || row.state === "waiting";
       const putOffMs = isPutOff ? disk.refusedAtMs + ALARM_RETRY_MS : 0;
       // What waits for a place is begun by what has it.
-      const turnMs = row.state === "waiting" && all.length > 1 ? this.#clock.latestMs + TURN_CHECK_MS : 0;
+      const turnMs = row.state === "waiting" && all.length > 1 ? latestMs + TURN_CHECK_MS : 0;
       const deadline = Math.max(this.excusedUntilMs, row.deadlineMs, answeredMs, putOffMs, turnMs);
       // For overdue work the alarm comes as soon as it can, but never at the time of the previous alarm.
-      if (alarm === null || alarm > Math.max(deadline, this.#clock.latestMs) + 1) {
+      if (alarm === null || alarm > Math.max(deadline, latestMs) + 1) {
         this.broken("G8", `the alarm is set to ${alarm}, but ${row.id} (${row.state}) has its deadline at ${deadline}`);
       }
     }
@@ -222,10 +254,19 @@ export class Rules {
       return;
     }
     attempt.isDurable = true;
-    attempt.lockedUntilMs = Math.max(attempt.startedAtMs + LOCK_MS, lockedUntilMs);
+    attempt.lockedUntilMs = this.#isRenewed(attempt)
+      ? lockedUntilMs
+      : Math.max(attempt.startedAtMs + LOCK_MS, lockedUntilMs);
     attempt.isUndecided = state === "unknown" || state === "started";
-    const rememberedUntilMs = this.#plan.remembers ? attempt.startedAtMs + LEAST_REMEMBER_MS : 0;
-    const keptUntilMs = (attempt.resultAtMs ?? 0) + LEAST_RETENTION_MS;
+    // It may have been settled after the clock was put right, with an answer that came before.
+    const isSettledLater =
+      attempt.completedUntilMs === null && this.#clock.corrections > (attempt.ended?.corrections ?? 0);
+    if (state === "completed" && attempt.ended !== null && isSettledLater) ends(attempt, this.#clock);
+    const { startedAtMs, resultAtMs, corrections, ended } = attempt;
+    const endedAtMs = Math.min(resultAtMs ?? 0, ended?.nowMs ?? 0);
+    const rememberedFromMs = (ended?.corrections ?? 0) > corrections ? endedAtMs : startedAtMs;
+    const rememberedUntilMs = this.#plan.remembers ? rememberedFromMs + LEAST_REMEMBER_MS : 0;
+    const keptUntilMs = endedAtMs + LEAST_RETENTION_MS;
     attempt.completedUntilMs =
       state === "completed" || state === "remembered" ? Math.max(keptUntilMs, rememberedUntilMs) : null;
   }

@@ -1,6 +1,6 @@
 // Picks the next step at random. The world determines which steps are possible, the plan how likely each is.
 
-import { FAULTS, type Kind, KINDS, LEAST_RETENTION_MS } from "./plan.ts";
+import { FAULTS, JUMPS_MS, type Kind, KINDS, LEAST_RETENTION_MS } from "./plan.ts";
 import { CHANGES, type Choices, DUPLICATES, STATUSES } from "./choices.ts";
 import { type Calls, openCalls } from "./open-calls.ts";
 import type { BucketCall } from "./bucket.ts";
@@ -39,7 +39,7 @@ export class Steps {
   take(): boolean {
     const { plan, origin, clock } = this.#world;
     const { weights } = plan;
-    origin.expire(clock.latestMs);
+    origin.expire(clock);
     const calls = openCalls(this.#world.origin);
     const kind = this.#choices.draw(KINDS, (one) => (this.#isPossible(one, calls) ? weights[one] : 0));
     if (kind === null) return false;
@@ -102,6 +102,10 @@ export class Steps {
         return this.#leavable().length > 0;
       case "crash":
         return this.#world.hasInstance;
+      case "clock ahead":
+        return plan.jumps && clock.aheadMs === 0;
+      case "clock right":
+        return clock.aheadMs > 0;
       case "time":
       case "clock back":
       case "disk full":
@@ -270,6 +274,16 @@ export class Steps {
         world.clients.leave(request);
         return;
       }
+      case "clock ahead": {
+        const ms = this.#choices.pick(JUMPS_MS);
+        this.#choices.trace(`the clock is ahead by ${ms} ms`);
+        world.setAhead(ms);
+        return;
+      }
+      case "clock right":
+        this.#choices.trace("the clock is right again");
+        world.setAhead(0);
+        return;
       case "clock back":
         this.#choices.trace(kind);
         world.moveTo(world.clock.nowMs - 1 - this.#choices.choose(3));
@@ -341,8 +355,11 @@ export class Steps {
   #deliverable(): readonly ClientRequest[] {
     const { clients, clock } = this.#world;
     return clients.requests.filter(
-      ({ sentMs, state, look, taker }) =>
-        state === "is done" && look === null && taker === null && clock.latestMs < sentMs + LEAST_RETENTION_MS,
+      ({ sentRightMs, state, look, taker }) =>
+        state === "is done" &&
+        look === null &&
+        taker === null &&
+        clock.latestRightMs < sentRightMs + LEAST_RETENTION_MS,
     );
   }
 

@@ -24,11 +24,13 @@ import type { Disk } from "./disk.ts";
 import type { Change } from "../../src/core/timeline.ts";
 import { decide } from "./operators.ts";
 import { type CurrentRow, currentRow, durableBytes, durableRows, notedUploads } from "./durable.ts";
+import { ends, hasResult } from "./ends.ts";
 import { type AttemptFacts, Facts, startedAttempt } from "./facts.ts";
 import { Host } from "./host.ts";
 import { Origin, OriginCall } from "./origin.ts";
 import { type Plan, START_MS, TIMEOUT_MS } from "./plan.ts";
 import { type PlainRequest, quiet, textOf } from "./platform.ts";
+import { PutOffRules } from "./put-off.ts";
 import { Question } from "./question.ts";
 import { Rules } from "./rules.ts";
 import { Shard } from "./shard.ts";
@@ -43,8 +45,8 @@ const KEY_COUNT = { binding: "NEW_KEYS", retryAfterMs: 10, caller: "a caller" };
 const QUESTION_MS = 3 * TIMEOUT_MS;
 
 /** Who asks, and how. */
-type Delivering = Partial<Pick<ClientRequest, "sentMs" | "taker">> & { readonly content?: string };
-interface Asking extends Partial<Pick<ClientRequest, "sentMs" | "look" | "taker">> {
+type Delivering = Partial<Pick<ClientRequest, "sentMs" | "sentRightMs" | "taker">> & { readonly content?: string };
+interface Asking extends Partial<Pick<ClientRequest, "sentMs" | "sentRightMs" | "look" | "taker">> {
   readonly credential: string;
 }
 
@@ -66,6 +68,7 @@ export class World {
   readonly #claimRules: ClaimRules;
   readonly destinations: Destinations | null;
   readonly #eventRules: EventRules;
+  readonly #putOffRules: PutOffRules;
   readonly bucket: Bucket | null;
   readonly #trace: (what: string) => void;
   readonly #host: Host;
@@ -80,6 +83,9 @@ export class World {
   /** Whether the next call cannot connect to the origin. */
   isUnreachable = false;
   questions: Question[] = [];
+  /** Whether the clock was ahead, and how many writes had failed when it was put right. */
+  #hasBeenAhead = false;
+  #refusals = 0;
   /** What the rate limiter has been asked and has not answered yet. */
   limits: ((success: boolean) => void)[] = [];
 
@@ -89,6 +95,7 @@ export class World {
     this.#trace = trace;
     this.rules = new Rules(plan, this.clock, () => disk.hasFailed, this.facts);
     this.promises = new Promises(this.clock, this.facts, this.rules, plan);
+    this.#putOffRules = new PutOffRules(this.clock, this.rules);
     const answers = new AnswerRules(this.clock, this.facts, this.rules, plan, this.promises);
     this.clients = new Clients(answers, plan.keptBytes, trace);
     this.#deliveryRules = new DeliveryRules(this.clock, this.facts, this.rules);
@@ -126,8 +133,8 @@ export class World {
   }
 
   /** Delivers the same request again, because its sender has lost the connection to its answer. */
-  sendAgain({ head, credential, sentMs }: ClientRequest): void {
-    this.deliver(head, credential, { sentMs });
+  sendAgain({ head, credential, sentMs, sentRightMs }: ClientRequest): void {
+    this.deliver(head, credential, { sentMs, sentRightMs });
   }
 
   deliver(head: ExchangeHead, credential: string, { content, ...asking }: Delivering = {}): void {
@@ -178,7 +185,7 @@ export class World {
   #asked(
     name: string,
     head: ExchangeHead,
-    { credential, sentMs = this.clock.nowMs, look = null, taker = null }: Asking,
+    { credential, sentMs = this.clock.nowMs, sentRightMs = this.clock.rightMs, look = null, taker = null }: Asking,
   ): ClientRequest {
     const { key: record } = head.record;
     return {
@@ -187,6 +194,7 @@ export class World {
       fingerprint: head.request.fingerprint,
       head,
       sentMs,
+      sentRightMs,
       credential,
       sentAfter: this.#sent,
       caller: new AbortController(),
@@ -239,9 +247,15 @@ export class World {
   }
 
   #ask(record: string): Fetcher {
-    const askedMs = this.clock.nowMs;
+    const { nowMs, rightMs } = this.clock;
     return target((request) => {
-      const question = new Question(record, this.facts.of(record).at(-1), askedMs, this.disk.written, request);
+      const question = new Question(
+        record,
+        this.facts.of(record).at(-1),
+        { nowMs, rightMs },
+        this.disk.written,
+        request,
+      );
       this.questions.push(question);
       this.facts.questions.set(record, question);
       return question.response;
@@ -255,15 +269,17 @@ export class World {
     const isForeign = effect !== null && effect.attempt.credential !== credential;
     if (effect === null || isForeign || owner === undefined) {
       // An effect that the attempt's own credential may not see belongs to an earlier attempt, which an operator released.
-      if (owner?.credential === credential)
+      if (owner?.credential === credential) {
         owner.absentAtMs = question.askedMs >= owner.lockedUntilMs ? this.clock.nowMs : null;
+        if (owner.absentAtMs !== null) ends(owner, this.clock);
+      }
       question.answer(404, "");
       return isForeign ? "404, to another client" : "404";
     }
     const text = `${owner.id} 200`;
     owner.wholes.push(text);
     owner.answeredAtMs ??= this.clock.nowMs;
-    owner.resultAtMs ??= this.clock.nowMs;
+    hasResult(owner, this.clock);
     question.answer(200, text);
     return "200";
   }
@@ -279,7 +295,7 @@ export class World {
             ({ head: { request }, state }) => request.attemptId === name && state === "waits",
           );
     const content = this.#contents.get(name) ?? "";
-    const attempt = startedAttempt(OBJECT, id, head, this.clock.nowMs, this.#sent, content);
+    const attempt = startedAttempt(OBJECT, id, head, this.clock, this.#sent, content);
     const isDriven = claim !== null && claim.driven !== null;
     // An accepted request starts by itself, whoever waits for it.
     this.rules.starts(attempt, isDriven ? null : (waiting?.sentAfter ?? null));
@@ -295,13 +311,7 @@ export class World {
       return null;
     }
     const fetch = (request: PlainRequest): Promise<object> => {
-      const call = new OriginCall(
-        attempt,
-        this.disk.written,
-        this.plan.keptBytes,
-        () => this.clock.nowMs,
-        () => this.#sent,
-      );
+      const call = new OriginCall(attempt, this.disk.written, this.plan.keptBytes, this.clock, () => this.#sent);
       if (isDriven) this.#carries(attempt, request);
       this.rules.identifies(
         attempt,
@@ -349,7 +359,7 @@ export class World {
 
   #judgeQuestions(): void {
     for (const question of this.questions) {
-      const forMs = this.clock.latestMs - question.askedMs;
+      const forMs = this.clock.latestRightMs - question.askedRightMs;
       const timer = this.clock.next();
       // A due timer may fire late.
       const isLate = timer !== null && timer.dueMs <= this.clock.nowMs;
@@ -417,7 +427,7 @@ export class World {
 
   /** The origin starts to work on a call. */
   arrive(call: OriginCall): void {
-    this.origin.expire(this.clock.latestMs);
+    this.origin.expire(this.clock);
     this.rules.arrives(call.attempt, this.origin.atWork());
     call.work = "at work";
   }
@@ -434,6 +444,7 @@ export class World {
         this.#claimRules.commits(this.disk, this.facts.rows);
       }
       this.promises.commits(this.facts.rows);
+      this.#putOffRules.commits(this.facts.rows.values());
       this.#deliveryRules.commits(this.facts.rows.values());
       this.#letterRules.commits(this.disk, this.facts.rows);
       if (this.destinations !== null) this.#eventRules.commits(this.disk);
@@ -443,6 +454,7 @@ export class World {
 
   /** The object is lost with its memory, its connections, and everything that was not durable. */
   crash(): void {
+    if (this.#hasBeenAhead) this.rules.isClockSeen = false;
     this.questions = [];
     this.limits = [];
     this.destinations?.crash();
@@ -453,7 +465,7 @@ export class World {
     this.clock.clearAll();
     this.facts.crash(OBJECT);
     this.origin.crash(OBJECT);
-    this.origin.expire(this.clock.latestMs);
+    this.origin.expire(this.clock);
     this.clients.crash();
   }
 
@@ -481,7 +493,7 @@ export class World {
 
   moveTo(ms: number): void {
     this.clock.moveTo(ms);
-    this.origin.expire(this.clock.latestMs);
+    this.origin.expire(this.clock);
   }
 
   get isAlarmDue(): boolean {
@@ -489,7 +501,33 @@ export class World {
   }
 
   async alarm(): Promise<void> {
+    const { life } = this.#host;
     this.#excuse(await this.#host.alarm());
+    if (life === this.#host.life) this.sees();
+  }
+
+  /** Somebody sets the clock: it is ahead by so much, or right. */
+  setAhead(ms: number): void {
+    const byMs = ms - this.clock.aheadMs;
+    this.clock.setAhead(ms);
+    for (const question of this.questions) if (question.trickleMs !== null) question.trickleMs += byMs;
+    this.origin.expire(this.clock);
+    if (byMs >= 0) return;
+    this.#hasBeenAhead = true;
+    this.rules.isClockSeen = false;
+    this.rules.excusedUntilMs = 0;
+    this.disk.refusedAtMs = 0;
+    this.#refusals = this.disk.refusals;
+    this.#eventRules.corrects();
+  }
+
+  get hasBeenAhead(): boolean {
+    return this.#hasBeenAhead;
+  }
+
+  /** The object has looked at the clock, and at what it has put off; not if a write has failed since. */
+  sees(): void {
+    if (this.disk.refusals === this.#refusals) this.rules.isClockSeen = true;
   }
 
   async alarmAgain(): Promise<void> {

@@ -19,7 +19,7 @@ export interface LockEnd extends DueEntry {
 export class LockEnds {
   readonly #sql: Sql;
   /** Ordered by end, so that nothing looks at all of them. */
-  readonly #heap: DueHeap<LockEnd>;
+  #heap: DueHeap<LockEnd>;
   /** `null` until the first read, which also finds the locks written before it. */
   #ends: Map<RecordId, LockEnd> | null = null;
 
@@ -45,6 +45,13 @@ export class LockEnds {
   /** Looks at a record again at `until`: it could not be settled, and must not keep others from their turn. */
   putOff(id: RecordId, until: EpochMs): void {
     this.#move(this.#all(), id, until);
+  }
+
+  /** Each has its own end again: a clock that was ahead has put some off for as long as it was ahead. */
+  readAgain(): void {
+    if (this.#ends === null) return;
+    this.#ends = null;
+    this.#heap = new DueHeap();
   }
 
   /** When the next lock ends; `null` when no record has a lock. */

@@ -77,9 +77,11 @@ export class Promises {
     return `${status} ${word}`;
   }
 
-  #accepted({ name, record, fingerprint, sentMs, erasures }: Asked): void {
+  #accepted({ name, record, fingerprint, sentMs, sentRightMs, erasures }: Asked): void {
     // What has been erased since, by people or by time, is nothing that this client can know.
-    if (erasures !== this.erasuresOf(record) || this.#clock.latestMs >= sentMs + LEAST_RETENTION_MS) return;
+    const { latestMs, latestRightMs } = this.#clock;
+    const isOld = latestMs >= sentMs + LEAST_RETENTION_MS || latestRightMs >= sentRightMs + LEAST_RETENTION_MS;
+    if (erasures !== this.erasuresOf(record) || isOld) return;
     const row = this.#facts.rows.get(record);
     // A later attempt may be one that somebody waits for.
     const isUnkept = row?.state === "started" && row.number === 1 && row.driven === null;

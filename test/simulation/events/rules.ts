@@ -58,6 +58,11 @@ export class EventRules {
     this.#rules = rules;
   }
 
+  /** The latest time since the clock was put right. */
+  get #latestMs(): number {
+    return this.#clock.latestSince(this.#clock.corrections);
+  }
+
   #broken(what: string): void {
     this.#rules.broken("G11", what);
   }
@@ -65,11 +70,16 @@ export class EventRules {
   /** Everything has come to rest in the object. */
   rests(disk: Disk, calls: readonly EventCall[]): void {
     for (const [attempt, result] of completedNow(disk)) this.#fresh.set(attempt, result);
-    if (calls.length > 0) this.#busyUntilMs = this.#clock.latestMs + CHECK_AFTER_MS;
+    if (calls.length > 0) this.#busyUntilMs = this.#latestMs + CHECK_AFTER_MS;
   }
 
   crash(): void {
     this.#fresh.clear();
+  }
+
+  /** The clock has been put right. */
+  corrects(): void {
+    this.#busyUntilMs = this.#clock.nowMs + CHECK_AFTER_MS;
   }
 
   /** Everything that was written is durable now. */
@@ -93,7 +103,7 @@ export class EventRules {
   #begins({ id, record, event }: EventRow): void {
     this.#ever.add(event);
     this.#ids.add(id);
-    this.#busyUntilMs = this.#clock.latestMs + CHECK_AFTER_MS;
+    this.#busyUntilMs = this.#latestMs + CHECK_AFTER_MS;
     const result = this.#results.get(attemptOf(id));
     if (result?.record !== record || !this.#idsOf(attemptOf(id), result.status).includes(id)) {
       this.#broken(`event ${id} is stored, and ${record} has no result that publishes it`);
@@ -118,7 +128,7 @@ export class EventRules {
     if (isDead && !this.#sent.has(event)) this.#broken(`event ${id} is dead, and was never sent`);
     if (isDead && due - DEAD < since + GIVE_UP_MS - CLOCK_BACK_MS)
       this.#broken(`event ${id} is dead after ${due - DEAD - since} ms, expected not before ${GIVE_UP_MS} ms`);
-    if (!isDead && due > this.#clock.latestMs + LONGEST_PAUSE_MS)
+    if (!isDead && this.#rules.isClockSeen && due > this.#latestMs + LONGEST_PAUSE_MS)
       this.#broken(`event ${id} waits until ${due}, longer than the longest pause`);
   }
 
@@ -144,7 +154,7 @@ export class EventRules {
   #judgeRests(disk: Disk): void {
     for (const { destination, lane, until, failures } of restsOn(disk)) {
       const name = `${destination} ${lane}`;
-      if (until > this.#clock.latestMs + JITTER * LONGEST_PAUSE_MS)
+      if (this.#rules.isClockSeen && until > this.#latestMs + JITTER * LONGEST_PAUSE_MS)
         this.#broken(`${name} rests until ${until}, longer than the longest pause`);
       if (lane === EVERY_LANE) {
         const lanes = this.#mostUnanswered.get(destination) ?? 0;
@@ -157,14 +167,14 @@ export class EventRules {
   }
 
   #judgeAlarm(disk: Disk): void {
-    if (this.#rules.isAlarmDropped) return;
+    if (this.#rules.isAlarmDropped || !this.#rules.isClockSeen) return;
     const rests = new Map(restsOn(disk).map(({ destination, lane, until }) => [`${destination} ${lane}`, until]));
     const alarm = disk.durableAlarmMs;
     const earliestMs = Math.max(
       this.#busyUntilMs,
       this.#rules.excusedUntilMs,
       disk.refusedAtMs + PAUSE_MS,
-      this.#clock.latestMs,
+      this.#latestMs,
     );
     for (const { id, destination, lane, due } of this.#stored.values()) {
       const [own = 0, whole = 0] = [lane, EVERY_LANE].map((one) => rests.get(`${destination} ${one}`));

@@ -28,7 +28,7 @@ export class Steps {
   /** Takes one step; `false` if none is possible. */
   take(): boolean {
     const { plan, origin, clock } = this.#world;
-    origin.expire(clock.latestMs);
+    origin.expire(clock);
     const takes = new Map(KINDS.map((kind) => [kind, this.#step(kind)] as const));
     const kind = this.#choices.draw(KINDS, (one) => ((takes.get(one) ?? null) === null ? 0 : plan.weights[one]));
     const take = kind === null ? null : (takes.get(kind) ?? null);

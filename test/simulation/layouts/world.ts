@@ -154,6 +154,7 @@ export class World {
       fingerprint,
       head,
       sentMs: this.clock.nowMs,
+      sentRightMs: this.clock.rightMs,
       credential: "client 0",
       sentAfter: this.#sent,
       caller: new AbortController(),
@@ -248,17 +249,11 @@ export class World {
     if (head === undefined) return null;
     // A request that is delivered again may start an attempt under another id than its own.
     const id = claimedIn(host.disk, head.record.key) ?? name;
-    const attempt = startedAttempt(host.name, id, head, this.clock.nowMs, this.#sent);
+    const attempt = startedAttempt(host.name, id, head, this.clock, this.#sent);
     this.rules.starts(attempt, null);
     this.facts.add(attempt);
     return target((request: PlainRequest) => {
-      const call = new OriginCall(
-        attempt,
-        host.disk.written,
-        this.plan.keptBytes,
-        () => this.clock.nowMs,
-        () => this.#sent,
-      );
+      const call = new OriginCall(attempt, host.disk.written, this.plan.keptBytes, this.clock, () => this.#sent);
       const response = this.origin.fetch(request, call);
       this.release();
       return response;
@@ -297,7 +292,7 @@ export class World {
   }
 
   arrive(call: OriginCall): void {
-    this.origin.expire(this.clock.latestMs);
+    this.origin.expire(this.clock);
     this.rules.arrives(call.attempt, this.origin.atWork());
     call.work = "at work";
   }
@@ -360,7 +355,7 @@ export class World {
     this.clock.clearOf(host);
     this.facts.crash(host.name);
     this.origin.crash(host.name);
-    this.origin.expire(this.clock.latestMs);
+    this.origin.expire(this.clock);
     for (const [request, from] of this.#readsFrom) {
       if (from !== host || (request.state !== "answered" && request.state !== "reads")) continue;
       request.held = null;
@@ -381,7 +376,7 @@ export class World {
 
   moveTo(ms: number): void {
     this.clock.moveTo(ms);
-    this.origin.expire(this.clock.latestMs);
+    this.origin.expire(this.clock);
   }
 
   alarm(host: Host, comesAgain: boolean): void {

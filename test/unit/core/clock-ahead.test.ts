@@ -91,6 +91,17 @@ describe("after a clock that was ahead", () => {
     });
   });
 
+  it.each(["release", "resolve"] as const)(
+    "a record that an operator's %s leaves stays until its lock has ended",
+    (type) => {
+      const policy = { ...policyOf("hold"), retentionMs: LONGEST_MS };
+      const decision = { type, status: 201, by: "operator", reason: "test" } as const;
+      const lost = [[HOUR_MS, request("a")] as const, [HOUR_MS, ambiguous("a")] as const];
+      expect(last(policy, ...lost, [0, decision], [LONGEST_MS, request("b")])?.reply.type).not.toBe("start");
+      expect(last(policy, ...lost, [0, decision], [HOUR_MS + LOCK_MS, request("b")])?.reply.type).toBe("start");
+    },
+  );
+
   it("an alert is told at once, and what waits to be told is due", () => {
     const at = epochMs(NOW + HOUR_MS);
     expect(tell({ name: "in-doubt", at, count: 2, due: null }, "in-doubt", NOW).more).toBe(2);
