@@ -25,7 +25,7 @@ type Row = readonly [number, number, number, number, number, number, number];
 const TABLE = {
   //                  statements, rows read, written, alarms, syncs, object, origin
   first:              [3,         6,         2,       0,      0,     1,      1],
-  firstOfInstance:    [12,       21,        2,       1,      0,     1,      1],
+  firstOfInstance:    [16,       27,        2,       1,      0,     1,      1],
   firstAmongBuckets:  [3,         14,        2,       0,      0,     1,      1],
   replay:             [1,         2,         0,       0,      0,     1,      0],
   replayAmongBuckets: [1,         2,        0,       0,      0,     1,      0],
