@@ -69,6 +69,14 @@ export class Rules {
     return ended !== null && this.#clock.latestSince(ended.corrections) >= ended.nowMs + LEAST_RETENTION_MS;
   }
 
+  /** Whether its record still has to know of it. */
+  #isRemembered(attempt: AttemptFacts): boolean {
+    if (!attempt.isDurable || attempt.isForgotten || this.#isRenewed(attempt) || this.#hasExpired(attempt))
+      return false;
+    const fromMs = Math.min(attempt.startedAtMs, attempt.lockedUntilMs);
+    return this.#seenBy(attempt) < fromMs + LEAST_RETENTION_MS;
+  }
+
   broken(guarantee: string, what: string): void {
     this.violations.push(`${guarantee}: ${what}`);
   }
@@ -126,17 +134,7 @@ export class Rules {
       this.broken("G3", `the call of ${attempt.id} leaves, but its claim is not durable`);
     }
     for (const earlier of this.#facts.of(attempt.record)) {
-      // The lock of one that has run on since a correction has been renewed.
-      const fromMs = Math.min(earlier.startedAtMs, earlier.lockedUntilMs);
-      const isErased =
-        this.#isRenewed(earlier) || this.#seenBy(earlier) >= fromMs + LEAST_RETENTION_MS || this.#hasExpired(earlier);
-      if (
-        earlier !== attempt &&
-        earlier.isDurable &&
-        !earlier.isForgotten &&
-        !isErased &&
-        earlier.number >= attempt.number
-      ) {
+      if (earlier !== attempt && this.#isRemembered(earlier) && earlier.number >= attempt.number) {
         this.broken(
           "G6",
           `${attempt.id} has number ${attempt.number}, ${earlier.id} had ${earlier.number}; expected a higher number`,
@@ -149,10 +147,8 @@ export class Rules {
   identifies(attempt: AttemptFacts, key: string): void {
     attempt.key = key;
     for (const earlier of this.#facts.of(attempt.record)) {
-      const isErased = this.#clock.latestMs >= earlier.startedAtMs + LEAST_RETENTION_MS;
-      if (earlier === attempt || earlier.key === null || !earlier.isDurable || earlier.isForgotten || isErased)
-        continue;
-      if (earlier.key !== key)
+      if (earlier === attempt || earlier.key === null || earlier.key === key) continue;
+      if (this.#isRemembered(earlier))
         this.broken("G6", `${attempt.id} has the key as ${key}, ${earlier.id} had ${earlier.key}`);
     }
   }
