@@ -300,8 +300,8 @@ describe("a token that is refused", () => {
     const parsed: unknown = JSON.parse(Buffer.from(claims, "base64url").toString());
     const changed = base64url({ ...(typeof parsed === "object" ? parsed : null), sub: "bob" });
     await expectRefused(await send([header, changed, signature].join("."), key), key);
-    const last = signature.endsWith("A") ? "B" : "A";
-    await expectRefused(await send([header, claims, `${signature.slice(0, -2)}${last}A`].join("."), key), key);
+    const first = signature.startsWith("A") ? "B" : "A";
+    await expectRefused(await send([header, claims, first + signature.slice(1)].join("."), key), key);
     expect(await origin.requests(key)).toEqual([]);
   });
 
