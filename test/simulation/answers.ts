@@ -159,7 +159,8 @@ export class AnswerRules {
       this.#rules.broken("G2", `${name} hears ${text} as complete, but the origin's answer is longer`);
     const untilMs = (attempt.resultAtMs ?? 0) + LEAST_RETENTION_MS;
     // A client may still read an answer that an operator has erased since it left the object.
-    if (this.#clock.latestMs >= untilMs || answered.some(({ isForgotten }) => isForgotten)) return;
+    const isOver = this.#clock.latestMs >= untilMs || this.#rules.hasExpired(attempt);
+    if (isOver || answered.some(({ isForgotten }) => isForgotten)) return;
     const row = this.#facts.rows.get(record);
     const isDurable = row?.state === "completed" && row.attemptId === attempt.id && row.status === status;
     if (!isDurable || (row.text !== null && row.text !== text)) {

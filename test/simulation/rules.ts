@@ -60,19 +60,18 @@ export class Rules {
   }
 
   /** Whether it has run on while the clock was put right: its lock has been renewed by the clock as it is. */
-  #isRenewed({ corrections, isLost }: AttemptFacts): boolean {
+  isRenewed({ corrections, isLost }: AttemptFacts): boolean {
     return this.#clock.corrections > corrections && !isLost;
   }
 
   /** Whether its record may have expired since its end: what was ahead before it came explains nothing. */
-  #hasExpired({ ended }: AttemptFacts): boolean {
+  hasExpired({ ended }: AttemptFacts): boolean {
     return ended !== null && this.#clock.latestSince(ended.corrections) >= ended.nowMs + LEAST_RETENTION_MS;
   }
 
   /** Whether its record still has to know of it. */
   #isRemembered(attempt: AttemptFacts): boolean {
-    if (!attempt.isDurable || attempt.isForgotten || this.#isRenewed(attempt) || this.#hasExpired(attempt))
-      return false;
+    if (!attempt.isDurable || attempt.isForgotten || this.isRenewed(attempt) || this.hasExpired(attempt)) return false;
     const fromMs = Math.min(attempt.startedAtMs, attempt.lockedUntilMs);
     return this.#seenBy(attempt) < fromMs + LEAST_RETENTION_MS;
   }
@@ -102,7 +101,7 @@ export class Rules {
       const latestMs = this.#seenBy(earlier);
       const pair = `${next.id} starts after ${earlier.id}`;
       // An attempt with a known result may still send the rest of a body that is not kept.
-      const resultIsOver = earlier.resultAtMs !== null && this.#hasExpired(earlier);
+      const resultIsOver = earlier.resultAtMs !== null && this.hasExpired(earlier);
       if (earlier.isLiving && !resultIsOver) this.broken("G1", `${pair}, which is still in flight`);
       // The origin's own answer has ended its lock.
       if (earlier.isForgotten && earlier.answeredAtMs !== null && !earlier.isResolved) continue;
@@ -113,7 +112,7 @@ export class Rules {
       ) {
         this.broken("G2", `${pair}, whose result is durable until ${completedUntilMs} (now ${latestMs})`);
       }
-      if (earlier.isRefused || this.#isRenewed(earlier)) continue;
+      if (earlier.isRefused || this.isRenewed(earlier)) continue;
       if (latestMs < earlier.lockedUntilMs && !resultIsOver)
         this.broken("G1", `${pair}, before the end of its lock at ${earlier.lockedUntilMs} (now ${latestMs})`);
       if (earlier.isReleased || earlier.isForgotten) continue;
@@ -250,7 +249,7 @@ export class Rules {
       return;
     }
     attempt.isDurable = true;
-    attempt.lockedUntilMs = this.#isRenewed(attempt)
+    attempt.lockedUntilMs = this.isRenewed(attempt)
       ? lockedUntilMs
       : Math.max(attempt.startedAtMs + LOCK_MS, lockedUntilMs);
     attempt.isUndecided = state === "unknown" || state === "started";

@@ -223,7 +223,9 @@ export class Promises {
       // It may have had its end, and that have expired, between two commits.
       const last = this.#facts.of(record).at(-1);
       const endedAtMs = last?.resultAtMs ?? last?.absentAtMs ?? (last?.isRefused === true ? last.startedAtMs : null);
-      const isOver = endedAtMs !== null && latestMs >= endedAtMs + LEAST_RETENTION_MS;
+      // What a clock that was ahead has promised ends with the lock that was renewed by the clock as it is.
+      const hasExpired = last !== undefined && (this.#rules.hasExpired(last) || this.#rules.isRenewed(last));
+      const isOver = hasExpired || (endedAtMs !== null && latestMs >= endedAtMs + LEAST_RETENTION_MS);
       if (latestMs < told.keptUntilMs && !isOver)
         this.#rules.broken("G10", `the accepted request of ${record} is gone before ${told.keptUntilMs}`);
       this.#told.delete(record);
