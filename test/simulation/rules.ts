@@ -23,7 +23,7 @@ const LOOK_AFTER_MS = 35_000;
 const QUESTIONS_AT_ONCE = 2;
 
 /** How long the alarm's work is postponed after the store has failed. */
-const ALARM_RETRY_MS = 5000;
+export const ALARM_RETRY_MS = 5000;
 
 export interface Effect {
   readonly attempt: AttemptFacts;

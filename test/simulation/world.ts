@@ -32,7 +32,7 @@ import { type Plan, START_MS, TIMEOUT_MS } from "./plan.ts";
 import { type PlainRequest, quiet, textOf } from "./platform.ts";
 import { PutOffRules } from "./put-off.ts";
 import { Question } from "./question.ts";
-import { Rules } from "./rules.ts";
+import { ALARM_RETRY_MS, Rules } from "./rules.ts";
 import { Shard } from "./shard.ts";
 import { target } from "./stand-ins.ts";
 
@@ -515,8 +515,10 @@ export class World {
     if (byMs >= 0) return;
     this.#hasBeenAhead = true;
     this.rules.isClockSeen = false;
-    this.rules.excusedUntilMs = 0;
-    this.disk.refusedAtMs = 0;
+    // A pause that a clock ahead has begun is no excuse any more. One that began before goes on.
+    const { nowMs } = this.clock;
+    if (this.rules.excusedUntilMs > nowMs + ALARM_RETRY_MS) this.rules.excusedUntilMs = 0;
+    if (this.disk.refusedAtMs > nowMs) this.disk.refusedAtMs = 0;
     this.#refusals = this.disk.refusals;
     this.#eventRules.corrects();
   }
