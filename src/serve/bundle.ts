@@ -5,7 +5,7 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -21,8 +21,10 @@ const projectDir = fileURLToPath(new URL("../../", import.meta.url));
 /** Writes `index.js` and its modules into an empty folder. `main` as for `bundleWorker`. Throws if wrangler cannot bundle it. */
 export async function bundleInto(folder: string, main: string, compatibility: Compatibility): Promise<void> {
   const isCheckout = main.startsWith(projectDir) && existsSync(join(projectDir, "package-lock.json"));
-  if (isCheckout) await cp(await bundleWorker(main, compatibility), folder, { recursive: true });
-  else await writeBundle(folder, main, compatibility);
+  if (!isCheckout) return writeBundle(folder, main, compatibility);
+  const bundle = await bundleWorker(main, compatibility);
+  // `cp` would keep the modes of the files, and whoever made the bundle may have let everybody read them.
+  for (const name of await readdir(bundle)) await writeFile(join(folder, name), await readFile(join(bundle, name)));
 }
 
 /**
