@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import * as v from "valibot";
 import { listen } from "../support/origin-server.ts";
-import type { Outage } from "./history.ts";
+import type { Outage } from "../guarantees/history.ts";
 import type { Random } from "./random.ts";
 
 export interface ChaosBucket {

@@ -18,7 +18,7 @@ import { strike, strikeBucket } from "./faults.ts";
 import { CONSUMER_TOKENS, GROUPS, Partition, runConsumer, settleClaims } from "./consumers.ts";
 import { runFloods } from "./floods.ts";
 import { bucketAt, quietPort, startGatewayBox } from "./gateway-box.ts";
-import type { HistoryEvent } from "./history.ts";
+import type { HistoryEvent } from "../guarantees/history.ts";
 import { watchLag, watchPulse } from "./lag.ts";
 import { lookAtLedger } from "./ledger.ts";
 import { ADMIN_TOKEN, runOperator, runQueueOperator } from "./operators.ts";

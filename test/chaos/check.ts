@@ -1,7 +1,7 @@
 // `npx node test/chaos/check.ts FILE`: checks the saved history of a run. Exits with status 1 when a guarantee is broken.
 
-import { checkHistory } from "./checker/check-history.ts";
-import { readHistory } from "./history.ts";
+import { checkHistory } from "../guarantees/check-history.ts";
+import { readHistory } from "../guarantees/history.ts";
 import { summarize } from "./summary.ts";
 
 const [file] = process.argv.slice(2);

@@ -3,7 +3,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { HistoryEvent } from "./history.ts";
+import type { HistoryEvent } from "../guarantees/history.ts";
 
 /** The channel keeps the order, so a `done` comes after every event that was reported before it. */
 export type FromChild<Command> =

@@ -4,7 +4,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Issuer } from "../support/issuer.ts";
 import type { Dimensions } from "./dimensions.ts";
-import type { Decision, Ending, Exchange, Look } from "./history.ts";
+import type { Decision, Ending, Exchange, Look } from "../guarantees/history.ts";
 import type { Operation } from "./operation.ts";
 import { followMonitor, lookAtEnd, preferenceOf } from "./monitors.ts";
 import { credentialOf, makeOperation, requestBody } from "./operation.ts";

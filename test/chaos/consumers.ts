@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
 import type { Json } from "../../src/serve/workerd-config.ts";
 import { rawRequest } from "../support/http.ts";
-import type { ClaimCall, ClaimEntry, ClaimTold, PositionLook } from "./history.ts";
+import type { ClaimCall, ClaimEntry, ClaimTold, PositionLook } from "../guarantees/history.ts";
 import type { Random } from "./random.ts";
 
 /** One for each rule for unknown outcomes. */

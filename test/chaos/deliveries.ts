@@ -8,7 +8,7 @@ import { type Broker, newMessageId, startBroker, type TimedLine } from "../suppo
 import type { WorkerdOptions } from "../support/gateway.ts";
 import { sha256 } from "./body.ts";
 import { quietPort } from "./gateway-box.ts";
-import type { Delivery, HistoryEvent, Message } from "./history.ts";
+import type { Delivery, HistoryEvent, Message } from "../guarantees/history.ts";
 import { type ParkedRecord, parkedRecords } from "./ledger.ts";
 import { change, type RecordName } from "./operators.ts";
 import { LETTER_BINDING, type Produced, produce, queueOf } from "./queues.ts";

@@ -4,7 +4,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ChaosBucket } from "./bucket.ts";
 import type { GatewayBox } from "./gateway-box.ts";
-import type { Outage } from "./history.ts";
+import type { Outage } from "../guarantees/history.ts";
 import type { ChaosOrigin } from "./origin-client.ts";
 import type { Random } from "./random.ts";
 

@@ -4,7 +4,7 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { ask, type Run, type Task } from "./clients.ts";
-import type { Ending } from "./history.ts";
+import type { Ending } from "../guarantees/history.ts";
 import { readMonitor } from "./monitors.ts";
 import type { Operation } from "./operation.ts";
 import type { Random } from "./random.ts";

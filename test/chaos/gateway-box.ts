@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { startWorkerd } from "../support/gateway.ts";
 import type { Gateway, WorkerdOptions } from "../support/gateway.ts";
-import type { Died, Outage } from "./history.ts";
+import type { Died, Outage } from "../guarantees/history.ts";
 
 const RESTARTS = 5;
 const STOP_LOOKS = 40;

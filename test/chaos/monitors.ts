@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { addressHeaders } from "./callers.ts";
 import { openRequest } from "../support/http.ts";
 import type { Run, Task } from "./clients.ts";
-import type { Ending, Look } from "./history.ts";
+import type { Ending, Look } from "../guarantees/history.ts";
 import { credentialOf } from "./operation.ts";
 import type { Random } from "./random.ts";
 import { TENANT_HEADER } from "./steps.ts";

@@ -7,7 +7,7 @@ import { headerValue, rawRequest } from "../support/http.ts";
 import type { HeaderPair, RawResponse } from "../support/http.ts";
 import { bodyOf, digestHead, sha256 } from "./body.ts";
 import type { Task } from "./clients.ts";
-import type { Decision, OriginMarks } from "./history.ts";
+import type { Decision, OriginMarks } from "../guarantees/history.ts";
 import type { Random } from "./random.ts";
 import { MARKS_HEADER } from "./steps.ts";
 

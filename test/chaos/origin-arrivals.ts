@@ -2,7 +2,7 @@
 // for the same key.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Arrival, Effect, OriginMarks } from "./history.ts";
+import type { Arrival, Effect, OriginMarks } from "../guarantees/history.ts";
 import { planOfMessage } from "./queues.ts";
 import { isKeyInBody, TIMEOUT_MS } from "./routes.ts";
 import { CALM, PLAN_HEADER, REQUEST_HEADER, TENANT_HEADER } from "./steps.ts";

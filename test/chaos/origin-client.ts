@@ -1,7 +1,7 @@
 // The run's side of the origin.
 
 import { startChild, type FromChild } from "./child.ts";
-import type { HistoryEvent } from "./history.ts";
+import type { HistoryEvent } from "../guarantees/history.ts";
 
 /** `refuse`: stop listening and reset what is open. `finish`: report whatever is still open. */
 export type ToOrigin = "refuse" | "listen" | "calm" | "finish";

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { bodyOf, digestHead, sha256 } from "./body.ts";
-import type { OriginMarks, Question } from "./history.ts";
+import type { OriginMarks, Question } from "../guarantees/history.ts";
 import { type Arrivals, describeCaller, header, isOfMessage, recordName } from "./origin-arrivals.ts";
 import { questionsAboutMessage } from "./queues.ts";
 import { MARKS_HEADER, type QuestionMode, QUESTIONS_HEADER, REQUEST_HEADER } from "./steps.ts";

@@ -2,7 +2,7 @@
 // because a destination that has failed rests for longer than the run lasts.
 
 import { setTimeout as pause } from "node:timers/promises";
-import type { OutboxLook } from "./history.ts";
+import type { OutboxLook } from "../guarantees/history.ts";
 import { ask, type OperatorRun } from "./operators.ts";
 import type { Random } from "./random.ts";
 import { eventsLeft } from "./ledger.ts";

@@ -2,7 +2,7 @@
 // carries no plan in a header, so its plan follows from its key.
 
 import type { Json } from "../../src/serve/workerd-config.ts";
-import type { RoutePolicy } from "./history.ts";
+import type { RoutePolicy } from "../guarantees/history.ts";
 import { createRandom, type Random } from "./random.ts";
 import { makePlan, makeQuestions, QUESTION_PATH, type QuestionMode, type Step, TENANT_HEADER } from "./steps.ts";
 

@@ -2,7 +2,7 @@
 
 import type { Json } from "../../src/serve/workerd-config.ts";
 import { startChild, type FromChild } from "./child.ts";
-import type { HistoryEvent } from "./history.ts";
+import type { HistoryEvent } from "../guarantees/history.ts";
 
 /** Every result has an event for `every`; one for `origins` has what the origin says in its answer. */
 export const DESTINATIONS = ["every", "origins"] as const;

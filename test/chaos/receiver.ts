@@ -8,7 +8,7 @@ import { Webhook } from "standardwebhooks";
 import * as v from "valibot";
 import { listen } from "../support/origin-server.ts";
 import { sha256 } from "./body.ts";
-import type { EventAnswer, EventTry, OriginMarks } from "./history.ts";
+import type { EventAnswer, EventTry, OriginMarks } from "../guarantees/history.ts";
 import { createRandom } from "./random.ts";
 import { type FromReceiver, HOOK_SECRET, STEP, type ToReceiver } from "./receiver-client.ts";
 import { SECRET } from "./steps.ts";

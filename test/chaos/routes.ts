@@ -8,7 +8,7 @@ import { AUDIENCE, type Issuer } from "../support/issuer.ts";
 import { CONSUMERS } from "./consumers.ts";
 import { QUESTION_PATH, TENANT_HEADER } from "./steps.ts";
 import { ALL, type Dimension, type Dimensions } from "./dimensions.ts";
-import type { RoutePolicy } from "./history.ts";
+import type { RoutePolicy } from "../guarantees/history.ts";
 import { queuePolicies, queueSettings } from "./queues.ts";
 import { type ChaosReceiver, PUBLISH } from "./receiver-client.ts";
 

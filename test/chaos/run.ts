@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { showPhase } from "../support/progress.ts";
 import { runChaos } from "./chaos.ts";
-import { checkHistory } from "./checker/check-history.ts";
+import { checkHistory } from "../guarantees/check-history.ts";
 import { dimensionsWithout } from "./dimensions.ts";
-import { readHistory } from "./history.ts";
+import { readHistory } from "../guarantees/history.ts";
 import { summarize } from "./summary.ts";
 
 const { values } = parseArgs({

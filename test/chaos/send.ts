@@ -5,7 +5,7 @@ import { headerValue, openRequest } from "../support/http.ts";
 import type { HeaderPair, OpenRequest, RawResponse } from "../support/http.ts";
 import { bodyOf, digestHead, sha256 } from "./body.ts";
 import { addressHeaders } from "./callers.ts";
-import type { Answer, Ending, Exchange, OriginMarks } from "./history.ts";
+import type { Answer, Ending, Exchange, OriginMarks } from "../guarantees/history.ts";
 import { isKeyInBody } from "./routes.ts";
 import { MARKS_HEADER, PLAN_HEADER, QUESTIONS_HEADER, REQUEST_HEADER, SECRET, TENANT_HEADER } from "./steps.ts";
 

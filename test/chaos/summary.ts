@@ -1,9 +1,9 @@
 // A run in numbers: the faults that took effect, the requests and answers, and the violations.
 
-import type { Violation } from "./checker/check-history.ts";
-import { sortHistory } from "./checker/records.ts";
-import { countWaits } from "./checker/turns.ts";
-import type { Arrival, Exchange, HistoryEvent, Look } from "./history.ts";
+import type { Violation } from "../guarantees/check-history.ts";
+import { sortHistory } from "../guarantees/records.ts";
+import { countWaits } from "../guarantees/turns.ts";
+import type { Arrival, Exchange, HistoryEvent, Look } from "../guarantees/history.ts";
 
 /** How many violations are printed; the checker finds them all again from the history. */
 const SHOWN = 20;

@@ -3,8 +3,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkHistory, type Violation } from "../chaos/checker/check-history.ts";
-import { readHistory } from "../chaos/history.ts";
+import { checkHistory, type Violation } from "../guarantees/check-history.ts";
+import { readHistory } from "../guarantees/history.ts";
 import { summarize } from "../chaos/summary.ts";
 import { dimensionsWithout } from "../chaos/dimensions.ts";
 import type { Dimensions } from "../chaos/dimensions.ts";

@@ -10,7 +10,7 @@ import { awaitAlarms } from "../chaos/chaos.ts";
 import { type Run, runClient, settleAll } from "../chaos/clients.ts";
 import type { Dimensions } from "../chaos/dimensions.ts";
 import { quietPort } from "../chaos/gateway-box.ts";
-import type { HistoryEvent } from "../chaos/history.ts";
+import type { HistoryEvent } from "../guarantees/history.ts";
 import { watchLag, watchPulse } from "../chaos/lag.ts";
 import { ADMIN_TOKEN, runOperator } from "../chaos/operators.ts";
 import { startChaosOrigin } from "../chaos/origin-client.ts";

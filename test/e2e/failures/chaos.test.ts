@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { runChaos } from "../../chaos/chaos.ts";
-import { checkHistory } from "../../chaos/checker/check-history.ts";
+import { checkHistory } from "../../guarantees/check-history.ts";
 import { BROKEN_DIMENSIONS, dimensionsWithout } from "../../chaos/dimensions.ts";
-import { readHistory } from "../../chaos/history.ts";
+import { readHistory } from "../../guarantees/history.ts";
 import { countRun, summarize } from "../../chaos/summary.ts";
 
 const SECONDS = 15;

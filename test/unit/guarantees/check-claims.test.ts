@@ -1,7 +1,7 @@
 // G12 in the checker: each rule for claims accepts a good history and finds the violation in a bad one.
 
 import { describe, it } from "vitest";
-import type { ClaimCall, ClaimEntry, ClaimTold, HistoryEvent, PositionLook } from "../../chaos/history.ts";
+import type { ClaimCall, ClaimEntry, ClaimTold, HistoryEvent, PositionLook } from "../../guarantees/history.ts";
 import { expectBad, expectGood, story } from "./story.ts";
 
 const RULE = "G12 a claim is a lease";

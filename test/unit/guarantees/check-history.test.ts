@@ -1,8 +1,8 @@
 // The checker: each rule accepts a history that keeps the guarantee, and finds the violation in a hand-made one.
 
 import { describe, expect, it } from "vitest";
-import { checkHistory } from "../../chaos/checker/check-history.ts";
-import type { Arrival, HistoryEvent } from "../../chaos/history.ts";
+import { checkHistory } from "../../guarantees/check-history.ts";
+import type { Arrival, HistoryEvent } from "../../guarantees/history.ts";
 import {
   acted,
   ANN,

@@ -20,7 +20,7 @@ import type {
   ParkedLook,
   Question,
   RoutePolicy,
-} from "../history.ts";
+} from "./history.ts";
 
 export interface Violation {
   readonly rule: string;

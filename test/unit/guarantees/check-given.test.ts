@@ -2,8 +2,8 @@
 // for streamed request bodies: each accepts a good history and finds the violation in a bad one.
 
 import { describe, expect, it } from "vitest";
-import type { Exchange, HistoryEvent } from "../../chaos/history.ts";
-import { sortHistory } from "../../chaos/checker/records.ts";
+import type { Exchange, HistoryEvent } from "../../guarantees/history.ts";
+import { sortHistory } from "../../guarantees/records.ts";
 import {
   acted,
   ANN,

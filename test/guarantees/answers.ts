@@ -1,7 +1,7 @@
 // Compares what clients received with what the origin answered: G2 first answer wins, G4 durable before told, G5 the client
 // may leave, and the mismatch.
 
-import type { Answer, Arrival, Exchange } from "../history.ts";
+import type { Answer, Arrival, Exchange } from "./history.ts";
 import {
   answersFrom,
   isClean,

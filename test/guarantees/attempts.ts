@@ -1,6 +1,6 @@
 // Rules that are checked at the origin: G1 one at a time, G3 claim before call, G6 never two by guess, shared refusals.
 
-import type { Arrival, Decision, Exchange, Question } from "../history.ts";
+import type { Arrival, Decision, Exchange, Question } from "./history.ts";
 import {
   busyUntil,
   claimedFrom,

@@ -1,7 +1,7 @@
 // G9 in the checker: each rule for messages of queues accepts a good history and finds the violation in a bad one.
 
 import { describe, it } from "vitest";
-import type { HistoryEvent } from "../../chaos/history.ts";
+import type { HistoryEvent } from "../../guarantees/history.ts";
 import { delivered, queueHistory, queueStory, stillParked } from "./message-story.ts";
 import { acted, expectBad, expectGood, KEY, LOST, outage, questioned, story } from "./story.ts";
 

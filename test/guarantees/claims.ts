@@ -1,8 +1,8 @@
 // G12 a claim is a lease: at any time one attempt is granted per key, only its id ends it, a later one has a higher number, and a
 // group's position is never past what is open. Each answer was decided between its request and its arrival.
 
-import { CLAIM_RETENTION_MS } from "../consumers.ts";
-import type { ClaimCall, ClaimEntry, ClaimTold, HistoryEvent, PositionLook } from "../history.ts";
+import { CLAIM_RETENTION_MS } from "../chaos/consumers.ts";
+import type { ClaimCall, ClaimEntry, ClaimTold, HistoryEvent, PositionLook } from "./history.ts";
 import type { Violation } from "./records.ts";
 
 const RULE = "G12 a claim is a lease";

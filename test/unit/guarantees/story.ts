@@ -13,8 +13,8 @@ import type {
   Outage,
   OutboxLook,
   Question,
-} from "../../chaos/history.ts";
-import { checkHistory } from "../../chaos/checker/check-history.ts";
+} from "../../guarantees/history.ts";
+import { checkHistory } from "../../guarantees/check-history.ts";
 import { expect } from "vitest";
 import { AMBIGUOUS, POLICIES, REFUSED } from "../../chaos/routes.ts";
 

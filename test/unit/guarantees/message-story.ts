@@ -8,7 +8,7 @@ import type {
   HistoryEvent,
   Message,
   ParkedLook,
-} from "../../chaos/history.ts";
+} from "../../guarantees/history.ts";
 import { type QueueRule, queueOf } from "../../chaos/queues.ts";
 import { came, decided, KEY, story } from "./story.ts";
 

@@ -1,7 +1,7 @@
 // G10 in the checker: each rule for accepted requests accepts a good history and finds the violation in a bad one.
 
 import { describe, expect, it } from "vitest";
-import type { Exchange, HistoryEvent } from "../../chaos/history.ts";
+import type { Exchange, HistoryEvent } from "../../guarantees/history.ts";
 import {
   accepted,
   acted,

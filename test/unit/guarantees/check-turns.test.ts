@@ -2,7 +2,7 @@
 
 import { describe, it } from "vitest";
 import { FLOODER, LANE_CALLERS } from "../../chaos/callers.ts";
-import type { Answer, Arrival, Exchange, HistoryEvent, Look } from "../../chaos/history.ts";
+import type { Answer, Arrival, Exchange, HistoryEvent, Look } from "../../guarantees/history.ts";
 import { TURNS_PATH } from "../../chaos/routes.ts";
 import { accepted, acted, asked, came, expectBad, expectGood, looked, outage, replayed, story } from "./story.ts";
 

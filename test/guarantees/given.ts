@@ -1,7 +1,7 @@
 // Answers that a record got otherwise than from an attempt: from the origin's report when it was asked (`unknown =
 // "verify"`), and from an operator's `resolve`. From then on they are the record's answer (G2), byte for byte.
 
-import type { Answer, Decision, Exchange, Question } from "../history.ts";
+import type { Answer, Decision, Exchange, Question } from "./history.ts";
 import { contradiction } from "./answers.ts";
 import { answersFrom, forgottenFrom, livesUntil, naming, SLACK_MS, toldAt } from "./facts.ts";
 import { wasBroken } from "./records.ts";

@@ -1,7 +1,7 @@
 // G11 no result without its events, no event without its result: what the receiver was sent is compared with what the origin and
 // operators have made, and with what clients know.
 
-import type { Arrival, Decision, EventTry, Question } from "../history.ts";
+import type { Arrival, Decision, EventTry, Question } from "./history.ts";
 import { answersFrom, isOutgrown, isResult, livesUntil, mayHaveChanged, naming, neighbours, toldAt } from "./facts.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 

@@ -1,7 +1,7 @@
 // G10 accepted is kept: after a 202 the request is tried until a result, a known doubt or the published limit, and its monitor tells
 // its own caller which, and nobody else anything.
 
-import type { Answer, Exchange, Look } from "../history.ts";
+import type { Answer, Exchange, Look } from "./history.ts";
 import { busyUntil, forgottenFrom, isRefused, isResult, mayHaveChanged, naming } from "./facts.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";

@@ -7,8 +7,8 @@
 //
 // What a record keeps cannot be seen while the gateway runs, but a record keeps a message only if an attempt may be in doubt.
 
-import { isDone } from "../../support/settling-status.ts";
-import type { Arrival, Decision, Message } from "../history.ts";
+import { isDone } from "../support/settling-status.ts";
+import type { Arrival, Decision, Message } from "./history.ts";
 import {
   claimedFrom,
   forgottenFrom,

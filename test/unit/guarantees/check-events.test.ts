@@ -1,7 +1,7 @@
 // G11 in the checker: each rule for events accepts a good history and finds the violation in a bad one.
 
 import { describe, it } from "vitest";
-import type { HistoryEvent } from "../../chaos/history.ts";
+import type { HistoryEvent } from "../../guarantees/history.ts";
 import {
   acted,
   asked,

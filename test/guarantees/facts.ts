@@ -6,7 +6,7 @@
 // So a lock ends no earlier than `lock` after the client sent the request, and the record of an answered attempt lives at
 // least `retention` after the origin's last byte.
 
-import type { Answer, Arrival, DeadLetter, Decision, Exchange, Look, Question } from "../history.ts";
+import type { Answer, Arrival, DeadLetter, Decision, Exchange, Look, Question } from "./history.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, World } from "./records.ts";
 

@@ -1,6 +1,6 @@
 // The checker: applies every rule to every record of a history and returns the violations. Pure.
 
-import type { HistoryEvent } from "../history.ts";
+import type { HistoryEvent } from "./history.ts";
 import { expiry, everyByte, firstAnswerWins, mismatch } from "./answers.ts";
 import {
   claimBeforeCall,

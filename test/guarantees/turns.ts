@@ -12,8 +12,8 @@
 // however slow the machine is, and whatever was killed meanwhile: Y waited between two answers that said so, and X began after one that
 // said the same of it, or after it was sent, and before it arrived.
 
-import type { Arrival, Exchange } from "../history.ts";
-import { callerOf } from "../callers.ts";
+import type { Arrival, Exchange } from "./history.ts";
+import { callerOf } from "../chaos/callers.ts";
 import { naming, toldAt } from "./facts.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 

@@ -1,6 +1,6 @@
 // G8 nothing wedges: everything unsettled has a deadline, and alarms erase what is past it.
 
-import type { Arrival, Exchange } from "../history.ts";
+import type { Arrival, Exchange } from "./history.ts";
 import { claimedFrom, naming } from "./facts.ts";
 import { wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";

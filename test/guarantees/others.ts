@@ -1,6 +1,6 @@
 // G7 nobody else's answer, honest problems: the gateway sends a problem only where it is true, and headers that clients must not see.
 
-import type { Answer, Exchange } from "../history.ts";
+import type { Answer, Exchange } from "./history.ts";
 import { forgottenFrom, isClean, mayBeUnkept, naming } from "./facts.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
