@@ -12,8 +12,8 @@ const SHORTENED = [
   "failures/long-call",
   "layouts/clock",
   "layouts/ends",
-  "layouts/mixed",
   "layouts/old-code",
+  "outbox/crash",
 ];
 
 /** Only in the project `long`, because they take long: continuous integration runs them, `npm test` does not. */
@@ -22,17 +22,35 @@ const ONLY_LONG = [
   "bodies/early-answers",
   "bodies/memory",
   "bodies/uploads",
+  "claims/brokers",
+  "claims/publish",
+  "contract/budget",
+  "contract/conformance-suite",
   "contract/defects-of-time",
+  "contract/verify-alarm",
+  "failures/chaos",
   "failures/leavers",
   "failures/stream-crash",
+  "layouts/mixed",
   "operators/console-pages",
   "operators/console-walk",
   "operators/pauses",
   "operators/prometheus",
+  "operators/told",
+  "outbox/saga",
+  "outbox/told",
   "package/newcomer",
   "package/template",
+  "queues/parked-letters",
+  "queues/told",
   "serve/demo-start",
 ];
+
+/** They fill the memory that all objects of an isolate share, or measure it: each has a workerd of its own. */
+const MEMORY = ["bodies/overflow-memory", "bodies/stored-readers"].map((name) => `test/integration/${name}.test.ts`);
+
+/** Do the rules of the simulation see anything? They replace modules, and take long. */
+const PLANTED = "test/simulation/**/planted.test.ts";
 
 /** For a machine that stands still for a second now and then. */
 const expectation = { poll: { timeout: 10_000 } };
@@ -45,13 +63,25 @@ const e2e = {
   hookTimeout: 120_000,
 };
 
+const integration = {
+  testTimeout: 30_000,
+  expect: expectation,
+  // itty-durable mixes module systems.
+  deps: { optimizer: { ssr: { enabled: true, include: ["itty-durable"] } } },
+};
+
+function workerd(): ReturnType<typeof cloudflareTest> {
+  return cloudflareTest({ wrangler: { configPath: "./test/integration/wrangler.toml" } });
+}
+
 /** Where the results are written as JSON too: `npm run check -- --report`. */
 const REPORT = process.env["ONCEWAY_REPORT"];
 const JSON_REPORT = ["json", { outputFile: REPORT }] as const satisfies [string, unknown];
 
 export default defineConfig({
   test: {
-    maxWorkers: 2,
+    // Many tests of the whole gateway wait, for a lock's end or an alarm.
+    maxWorkers: 4,
     // What a test logs is shown if it fails.
     silent: "passed-only",
     reporters: [new RuntimeErrors(), new SkippedPrograms(), "default", ...(REPORT === undefined ? [] : [JSON_REPORT])],
@@ -59,25 +89,40 @@ export default defineConfig({
     tags: [...PROGRAM_TAGS],
     projects: [
       {
-        // The pure parts, and what runs in Node: no platform needed.
+        // The pure parts, and what runs in Node: no platform needed. A process for each file would take longer than most of them.
         test: {
           name: "unit",
-          include: ["test/unit/**/*.test.ts", "test/property/**/*.test.ts", "test/simulation/**/*.test.ts"],
+          include: ["test/unit/**/*.test.ts", "test/property/**/*.test.ts"],
+          setupFiles: ["test/support/afterwards.ts"],
+          isolate: false,
           testTimeout: 30_000,
           expect: expectation,
         },
       },
       {
-        // What needs storage, alarms and objects: inside workerd, one for each file, since some count the memory of its isolate.
-        plugins: [cloudflareTest({ wrangler: { configPath: "./test/integration/wrangler.toml" } })],
         test: {
-          name: "integration",
-          include: ["test/integration/**/*.test.ts"],
+          name: "simulation",
+          include: ["test/simulation/**/*.test.ts"],
+          exclude: [PLANTED],
           testTimeout: 30_000,
           expect: expectation,
-          // itty-durable mixes module systems.
-          deps: { optimizer: { ssr: { enabled: true, include: ["itty-durable"] } } },
         },
+      },
+      {
+        // What needs storage, alarms and objects: inside workerd.
+        plugins: [workerd()],
+        test: {
+          ...integration,
+          name: "integration",
+          include: ["test/integration/**/*.test.ts"],
+          exclude: MEMORY,
+          setupFiles: ["test/support/afterwards.ts", "test/integration/support/afterwards.ts"],
+          isolate: false,
+        },
+      },
+      {
+        plugins: [workerd()],
+        test: { ...integration, name: "memory", include: MEMORY },
       },
       {
         // The whole gateway in a process of its own, in front of an origin in another.
@@ -88,7 +133,7 @@ export default defineConfig({
         test: {
           ...e2e,
           name: "long",
-          include: ["test/simulation/simulation.test.ts", ...filesOf([...SHORTENED, ...ONLY_LONG])],
+          include: ["test/simulation/simulation.test.ts", PLANTED, ...filesOf([...SHORTENED, ...ONLY_LONG])],
           env: { ONCEWAY_LONG: "1" },
           // After the others: some of these fill memory and both cores, and others have timeouts of a second.
           sequence: { groupOrder: 1 },

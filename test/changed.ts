@@ -11,6 +11,9 @@ const PROJECT = fileURLToPath(new URL("../", import.meta.url));
 const STARTED =
   /^(?:src\/.*\.(?:tsx?|json)|test\/support\/.*|package(?:-lock)?\.json|wrangler\.toml|vitest\.config\.ts)$/u;
 
+/** The projects whose tests import what they test. */
+const IN_PROCESS = ["unit", "simulation", "integration", "memory"];
+
 /** The arguments of each run of Vitest. Vitest finds tests by what they import. `readers`: tests of documents and sources, which read them. */
 export function runsFor(
   changed: readonly string[],
@@ -21,7 +24,7 @@ export function runsFor(
   const byImports = ["--changed", since, "--passWithNoTests"];
   return [
     ["--project", "unit", ...readers],
-    ["--project", "unit", "--project", "integration", ...byImports],
+    [...IN_PROCESS.flatMap((name) => ["--project", name]), ...byImports],
     ["--project", "e2e", ...(changed.some((file) => STARTED.test(file)) ? [] : byImports)],
   ];
 }

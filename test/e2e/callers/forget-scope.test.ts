@@ -6,14 +6,13 @@ import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
 import { type Gateway, type GatewayVars, makeStateDir, startWorkerd } from "../../support/gateway.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
-import { isLong } from "../../support/long.ts";
 import { ADMIN_TOKEN, askGateway, BASE, type OperatorAnswer, READ_TOKEN } from "../support/operator-scene.ts";
 import * as v from "valibot";
 import { scopeErasedSchema } from "../../../src/operator/change-schema.ts";
 import { violationOf } from "../support/openapi.ts";
 import { clientOf, removeGateway, until, untilPrinted } from "../support/scene.ts";
 
-const EACH = isLong ? 5000 : 400;
+const EACH = 400;
 const AT_ONCE = 40;
 const [ANNA, BEN] = ["Bearer anna-5c1f", "Bearer ben-77aa"];
 const PATH = "/scopes/forget";

@@ -8,7 +8,6 @@ import { POINTS } from "../../claims/consumer.ts";
 import { keyOf } from "../../claims/scene.ts";
 import { recordsIn } from "../../claims/records.ts";
 import { killRound, MESSAGES, replayRound, stopRound } from "../../claims/rounds.ts";
-import { isLong } from "../../support/long.ts";
 
 const ROUND_MS = 60_000;
 
@@ -19,9 +18,7 @@ const STRUCK = {
 } as const;
 
 describe.each(["redis", "kafka"] as const)("a consumer of %s", (broker) => {
-  const rules = broker === "redis" || isLong ? (["hold", "retry"] as const) : (["retry"] as const);
-  const points = broker === "redis" || isLong ? POINTS : (["acted"] as const);
-  const rounds = rules.flatMap((unknown) => points.map((point) => [point, unknown] as const));
+  const rounds = (["hold", "retry"] as const).flatMap((unknown) => POINTS.map((point) => [point, unknown] as const));
 
   it.each(rounds)(
     "that is killed when it has %s a message, with %s: acts once for all others, and as its rule says for this one",
@@ -35,7 +32,7 @@ describe.each(["redis", "kafka"] as const)("a consumer of %s", (broker) => {
     ROUND_MS,
   );
 
-  it.runIf(broker === "redis" || isLong)(
+  it(
     "that is stopped past its lock, and goes on, has lost its claim: the other one's result counts",
     async () => {
       const { said, struck, wrong, ends } = await stopRound(broker);

@@ -9,7 +9,6 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type EffectsOptions, type EffectsOrigin, startEffects } from "../../support/effects.ts";
 import { type Gateway, type GatewayVars, startWorkerd } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";
-import { isLong } from "../../support/long.ts";
 import { freePort } from "../../support/ports.ts";
 import { send, until } from "../support/guarantees-client.ts";
 
@@ -24,9 +23,9 @@ const SERVICES: readonly Service[] = ["order", "payment", "shipping"];
 const POINTS = ["origin-arrived", "origin-acted", "origin-answered"] as const;
 const VICTIMS = ["gateway", "service"] as const;
 
-/** The long form has 500 sagas and each kill more than once. */
-const ROUNDS = isLong ? 7 : 1;
-const SAGAS = isLong ? 4 : 1;
+/** How often each process is killed at each point. */
+const ROUNDS = Number(process.env["ONCEWAY_ROUNDS"] ?? 1);
+const SAGAS = 4;
 
 const HOOK_SECRET = `whsec_${btoa("1".repeat(32))}`;
 
@@ -150,5 +149,5 @@ it(
       expect(await effectsOf(name)).toEqual(expected);
     }
   },
-  isLong ? 3_600_000 : 600_000,
+  ROUNDS * 600_000,
 );

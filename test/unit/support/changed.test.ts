@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { runsFor } from "../../changed.ts";
 
 const READERS = ["test/unit/docs/docs.test.ts"];
+const IN_PROCESS = ["unit", "simulation", "integration", "memory"].flatMap((name) => ["--project", name]);
 const BY_IMPORTS = ["--changed", "main", "--passWithNoTests"];
 
 describe("the tests of a change", () => {
@@ -14,7 +15,7 @@ describe("the tests of a change", () => {
     (file) => {
       expect(runsFor([file], READERS, "main")).toEqual([
         ["--project", "unit", ...READERS],
-        ["--project", "unit", "--project", "integration", ...BY_IMPORTS],
+        [...IN_PROCESS, ...BY_IMPORTS],
         ["--project", "e2e"],
       ]);
     },
@@ -24,7 +25,7 @@ describe("the tests of a change", () => {
     "are else those that import it, and those that read documents and sources: %s",
     (file) => {
       expect(runsFor([file], READERS, "main").slice(1)).toEqual([
-        ["--project", "unit", "--project", "integration", ...BY_IMPORTS],
+        [...IN_PROCESS, ...BY_IMPORTS],
         ["--project", "e2e", ...BY_IMPORTS],
       ]);
     },
