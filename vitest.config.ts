@@ -1,4 +1,5 @@
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { PROGRAM_TAGS, SkippedPrograms } from "./test/support/programs.ts";
 import { RuntimeErrors } from "./test/support/runtime-errors.ts";
@@ -74,6 +75,9 @@ function workerd(): ReturnType<typeof cloudflareTest> {
   return cloudflareTest({ wrangler: { configPath: "./test/integration/wrangler.toml" } });
 }
 
+// Node keeps here what it has compiled, for the many short processes that the tests start: the command line, origins, clients.
+process.env["NODE_COMPILE_CACHE"] ??= fileURLToPath(new URL("node_modules/.cache/onceway-compile", import.meta.url));
+
 /** Where the results are written as JSON too: `npm run check -- --report`. */
 const REPORT = process.env["ONCEWAY_REPORT"];
 const JSON_REPORT = ["json", { outputFile: REPORT }] as const satisfies [string, unknown];
@@ -126,7 +130,14 @@ export default defineConfig({
       },
       {
         // The whole gateway in a process of its own, in front of an origin in another.
-        test: { ...e2e, name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude: filesOf(ONLY_LONG) },
+        test: {
+          ...e2e,
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          exclude: filesOf(ONLY_LONG),
+          setupFiles: ["test/support/afterwards.ts"],
+          isolate: false,
+        },
       },
       {
         // test/support/long.ts says what the variable means.

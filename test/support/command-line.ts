@@ -35,7 +35,7 @@ export function startOnceway(
   const child = spawn(NODE, [SCRIPT, ...args], {
     cwd: projectDir,
     stdio: ["pipe", "pipe", "pipe"],
-    env: { PATH: process.env["PATH"], ...env },
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...env },
   });
   child.stdin.end(input);
   let stdout = "";

@@ -2,7 +2,7 @@
 // serve`, which is many times faster and changes no byte. Both can be killed like in a crash and restarted on the same state
 // and port.
 
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bundleWorker } from "../../src/serve/bundle.ts";
@@ -89,12 +89,22 @@ export async function startWranglerDev(options: WranglerDevOptions): Promise<Gat
   return whenReady({ group, port, workDir, stateDir: options.stateDir, restart });
 }
 
+const bundles = new Map<string, Promise<string>>();
+
+/** Made once a process: its sources do not change while tests run. */
+function bundleOf(main: string): Promise<string> {
+  const bundle = bundles.get(main) ?? bundleWorker(main, projectCompatibility());
+  bundles.set(main, bundle);
+  return bundle;
+}
+
 export async function startWorkerd(options: WorkerdOptions): Promise<Gateway> {
   const port = options.port ?? (await freePort());
   await mkdir(options.stateDir, { recursive: true });
   const workDir = await mkdtemp(join(tmpdir(), "onceway-workerd-"));
   const compatibility = projectCompatibility();
-  await cp(await bundleWorker(options.main ?? gatewayMain, compatibility), workDir, { recursive: true });
+  const bundle = await bundleOf(options.main ?? gatewayMain);
+  for (const name of await readdir(bundle)) await symlink(join(bundle, name), join(workDir, name));
   const config = join(workDir, "gateway.capnp");
   const text = await workerdConfig({
     modulesDir: workDir,
