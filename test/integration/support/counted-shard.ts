@@ -43,8 +43,8 @@ type Counted = Omit<OperationCounts, "statements" | "rowsRead" | "rowsWritten">;
 
 export class CountedShard {
   readonly #name = crypto.randomUUID();
-  /** The test's `fetch` answers it. No connection to it is possible. */
-  readonly #address = `192.0.2.1:${(shards += 1)}`;
+  /** The test's `fetch` answers it. Nothing listens there, so a connection is refused at once. */
+  readonly #address = `127.0.0.1:${1100 + (shards += 1)}`;
   readonly #handle: (request: Request) => Response | Promise<Response>;
   readonly #consume: Consume;
   #cursors: { readonly rowsRead: number; readonly rowsWritten: number }[] = [];
