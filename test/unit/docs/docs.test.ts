@@ -243,6 +243,8 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run test:long": ["test/check.ts", "options.long"],
   "npm run test:all": ["test/check.ts", '"vitest", "run"'],
   "npm run test:changed": ["test/unit/support/changed.test.ts", "runsFor(["],
+  "npm run mutants": ["test/unit/support/mutants.test.ts", "findMutants("],
+  "npm run mutants -- --count 200 --seed 1": { notRun: "takes hours" },
   "npm run setup": [".ci/run", "npm run setup -- --yes"],
   "ONCEWAY_STALLS=800 npx vitest run --project e2e": {
     notRun: "it runs the tests themselves, on a machine that is made slow",

@@ -1,0 +1,16 @@
+// Mutants that change no behaviour, each with the reason. Lines, not places: a line that has changed is looked at again.
+
+interface Equivalent {
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+  readonly reason: string;
+}
+
+const EQUIVALENT: readonly Equivalent[] = [];
+
+/** Why a change of these lines changes no behaviour; `null` if it may. */
+export function equivalence(file: string, before: string, after: string): string | null {
+  const found = EQUIVALENT.find((one) => one.file === file && one.before === before && one.after === after);
+  return found?.reason ?? null;
+}
