@@ -1,8 +1,12 @@
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { PROGRAM_TAGS, SkippedPrograms } from "./test/support/programs.ts";
 import { RuntimeErrors } from "./test/support/runtime-errors.ts";
+
+/** Of names in the folder of the end-to-end tests. */
+const filesOf = (names: readonly string[]): string[] => names.map((name) => `test/e2e/${name}.test.ts`);
 
 /** In short among the others, whole in the project `long`. */
 const SHORTENED = [
@@ -47,6 +51,26 @@ const ONLY_LONG = [
   "serve/demo-start",
 ];
 
+/** They begin first, so that nothing waits for them in the end. */
+const LONGEST = filesOf([
+  "failures/long-call",
+  "layouts/mixed",
+  "contract/fuzz",
+  "layouts/old-code",
+  "package/newcomer",
+  "contract/guarantees",
+]);
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const index = LONGEST.findIndex((file) => moduleId.endsWith(file));
+      return index === -1 ? LONGEST.length : index;
+    };
+    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
+  }
+}
+
 /** They fill the memory that all objects of an isolate share, or measure it: each has a workerd of its own. */
 const MEMORY = ["bodies/overflow-memory", "bodies/stored-readers"].map((name) => `test/integration/${name}.test.ts`);
 
@@ -54,9 +78,7 @@ const MEMORY = ["bodies/overflow-memory", "bodies/stored-readers"].map((name) =>
 const PLANTED = "test/simulation/**/planted.test.ts";
 
 /** For a machine that stands still for a second now and then. */
-const expectation = { poll: { timeout: 10_000 } };
-
-const filesOf = (names: readonly string[]): string[] => names.map((name) => `test/e2e/${name}.test.ts`);
+const expectation = { poll: { timeout: 20_000 } };
 
 const e2e = {
   expect: expectation,
@@ -84,6 +106,7 @@ const JSON_REPORT = ["json", { outputFile: REPORT }] as const satisfies [string,
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     // Many tests of the whole gateway wait, for a lock's end or an alarm.
     maxWorkers: 4,
     // What a test logs is shown if it fails.
@@ -148,6 +171,7 @@ export default defineConfig({
           env: { ONCEWAY_LONG: "1" },
           // After the others: some of these fill memory and both cores, and others have timeouts of a second.
           sequence: { groupOrder: 1 },
+          maxWorkers: 3,
         },
       },
     ],

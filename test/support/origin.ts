@@ -62,7 +62,7 @@ export function connectOrigin(url: string, controlUrl: string): OriginClient {
     take: async () => v.parse(requestsAnswer, await call("POST", "/take")).requests,
     effects: async (key) => v.parse(effectsAnswer, await call("GET", `/effects${query(key)}`)).count,
     effectLog: async (key) => v.parse(effectsAnswer, await call("GET", `/effects${query(key)}`)).effects,
-    async arrived(key, n = 1, timeoutMs = 10_000) {
+    async arrived(key, n = 1, timeoutMs = 30_000) {
       const answer = await call("GET", `/arrived${query(key)}&n=${n}&timeoutMs=${timeoutMs}`);
       const { arrived } = v.parse(arrivedAnswer, answer);
       if (arrived < n)

@@ -9,8 +9,7 @@ import { bucketObjects, clientOf, removeGateway, startGatewayWithBucket, until }
 const SIZE = 11_000_000;
 const BODY = "0123456789".repeat(SIZE / 10);
 const RETENTION = "4s";
-const WAIT = "3s";
-const WAIT_MS = 3_000;
+const WAIT_MS = 10_000;
 const PIECE = 64 * 1024;
 
 let origin: TestOrigin;
@@ -21,7 +20,7 @@ beforeAll(async () => {
   const settings = { scope: ["none"], shards: 1, max_response_body: "1MB", timeout: "2s", lock: "3s" };
   gateway = await startGatewayWithBucket(origin.url, settings, [
     { path: "/short/*", retention: RETENTION, unknown: "hold" },
-    { path: "/attach/*", unknown: "hold", duplicate: "attach", wait: WAIT, lock: "4s" },
+    { path: "/attach/*", unknown: "hold", duplicate: "attach", wait: `${WAIT_MS}ms`, lock: "11s" },
     { path: "/*", unknown: "hold" },
   ]);
 });

@@ -114,7 +114,7 @@ export function clientOf(url: string): Client {
 }
 
 /** Polls until there is an answer that is not `null`. */
-export async function until<T>(ask: () => Promise<T | null>, what: string, timeoutMs = 15_000): Promise<T> {
+export async function until<T>(ask: () => Promise<T | null>, what: string, timeoutMs = 60_000): Promise<T> {
   const giveUpAt = Date.now() + timeoutMs;
   for (;;) {
     const answer = await ask();
