@@ -61,13 +61,16 @@ const LONGEST = filesOf([
   "contract/guarantees",
 ]);
 
+function rank({ moduleId }: TestSpecification): number {
+  const index = LONGEST.findIndex((file) => moduleId.endsWith(file));
+  return index === -1 ? LONGEST.length : index;
+}
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification): number => {
-      const index = LONGEST.findIndex((file) => moduleId.endsWith(file));
-      return index === -1 ? LONGEST.length : index;
-    };
-    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
+    // oxlint-disable-next-line unicorn/no-array-sort -- the sequencer's own
+    const sorted = await super.sort(files);
+    return sorted.toSorted((one, other) => rank(one) - rank(other));
   }
 }
 

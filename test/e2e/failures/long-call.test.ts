@@ -18,7 +18,7 @@ const DUPLICATE_MS = 3 * MINUTE_MS;
 describe.runIf(isLong)("a call of minutes", () => {
   let scene: Scene;
   beforeAll(async () => {
-    scene = await startScene({ shards: 1, timeout: "6m", lock: "7m", retention: "1h" }, [
+    scene = await startScene({ shards: 1, timeout: "4m", lock: "5m", retention: "1h" }, [
       { path: "/*", unknown: "hold" },
     ]);
   });
@@ -41,7 +41,7 @@ describe.runIf(isLong)("a call of minutes", () => {
       const [record] = await readLedgers(gateway.stateDir);
       expect(record).toMatchObject({ state: "started", attempt: 1 });
       // Renewed on the way: the lock is longer than the call, but a living attempt does not wait for its end.
-      expect(record?.locked_until).toBeGreaterThan(startedAt + 8 * MINUTE_MS);
+      expect(record?.locked_until).toBeGreaterThan(startedAt + 6 * MINUTE_MS);
       const duplicate = await scene.send(message);
       expectProblem(duplicate, { code: "in-flight", status: 409, retryable: true, echo: message.key });
 
