@@ -21,7 +21,8 @@ interface Received {
 
 let url = "";
 let received: Received[] = [];
-let answer = (response: ServerResponse): void => void response.writeHead(204).end();
+const accept = (response: ServerResponse): void => void response.writeHead(204).end();
+let answer = accept;
 
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
@@ -41,6 +42,7 @@ afterAll(() => {
 });
 beforeEach(() => {
   received = [];
+  answer = accept;
 });
 
 function hook(secrets: readonly string[] = ["NEW"]): Destination {
