@@ -22,8 +22,6 @@ export function applyOperatorEvent(
   if (current.state === "started") return refuse("in-flight");
   const { fingerprint, attempt, policy } = current;
   const lockedUntil = current.state === "failed" ? current.retryFrom : attempt.lockedUntil;
-  // A lock that a clock has put far away is believed, so its record must not expire before it: then the next attempt would start.
-  const expiresAt = latest(later(now, policy.retentionMs), lockedUntil);
   switch (event.type) {
     case "release": {
       if (current.state === "completed" || current.state === "remembered") return refuse(current.state);
@@ -36,6 +34,8 @@ export function applyOperatorEvent(
         const base = { fingerprint, attempt: released, policy, driven: anew };
         return changed({ state: "waiting", ...base, startAt: retryFrom }, { type: "changed" });
       }
+      // Counted from the end of the lock: the next attempt needs the number of this one, however far away a clock has put that end.
+      const expiresAt = later(latest(now, lockedUntil), policy.retentionMs);
       return changed(
         { state: "failed", fingerprint, attempt: released, policy, retryFrom, expiresAt },
         { type: "changed" },
@@ -47,6 +47,8 @@ export function applyOperatorEvent(
       // The response is available at once. The lock stays, because the attempt may still be running: it blocks `forget`.
       const locked = { ...settled(attempt), lockedUntil };
       const completed = { state: "completed", fingerprint, attempt: locked, policy, status, kept: true } as const;
+      // A lock that a clock has put far away is believed, so its record must not expire before it: then the next attempt would start.
+      const expiresAt = latest(later(now, policy.retentionMs), lockedUntil);
       return changed({ ...completed, completedAt: now, expiresAt }, { type: "changed" });
     }
     case "forget":

@@ -23,6 +23,8 @@ export class Clock {
   latestRightMs: number;
   /** By how much it is ahead now. */
   aheadMs = 0;
+  /** What it showed when it had been put right last. */
+  correctedMs: number;
   /** The latest time of each stretch from one correction to the next. */
   readonly #latest: number[];
   #timers: Timer[] = [];
@@ -32,6 +34,7 @@ export class Clock {
     this.nowMs = startMs;
     this.latestMs = startMs;
     this.latestRightMs = startMs;
+    this.correctedMs = startMs;
     this.#latest = [startMs];
   }
 
@@ -69,7 +72,10 @@ export class Clock {
     const byMs = ms - this.aheadMs;
     this.aheadMs = ms;
     for (const timer of this.#timers) timer.dueMs += byMs;
-    if (byMs < 0) this.#latest.push(this.nowMs + byMs);
+    if (byMs < 0) {
+      this.correctedMs = this.nowMs + byMs;
+      this.#latest.push(this.correctedMs);
+    }
     // No two promises are made in the same millisecond because of it.
     this.moveTo(this.nowMs + byMs + 1);
   }

@@ -25,6 +25,8 @@ export interface DurableRow {
   readonly driven: Driven | null;
   /** When the next attempt of a waiting record begins. */
   readonly startAtMs: number | null;
+  /** When its result was settled; `null` if it has none. */
+  readonly completedAtMs: number | null;
   /** When the origin is asked about it next. */
   readonly verifyAtMs: number | null;
   /** Whether it lies where waiting records lie. */
@@ -37,7 +39,7 @@ export interface DurableRow {
 const TEXT = `CAST(CASE WHEN chunks = 1 THEN (SELECT bytes FROM chunks AS one WHERE one.number = body_number << 26) ELSE body END AS TEXT)`;
 const REQUEST = `CASE WHEN request IS NULL AND request_body IS NULL THEN NULL ELSE coalesce(request, '') || CAST(coalesce(request_body, '') AS TEXT) END`;
 const WAITING_FROM = "(4294967294 << 31)";
-const ROWS = `SELECT id, (number >> 31) * 1000 AS bucket_end, state, attempt_id, locked_until, verify_at, expires_at, status, kept, ${TEXT} AS text, fingerprint, attempt, driven, start_at, ${REQUEST} AS request, number >= ${WAITING_FROM} AS is_among_waiting FROM records`;
+const ROWS = `SELECT id, (number >> 31) * 1000 AS bucket_end, state, attempt_id, locked_until, verify_at, expires_at, completed_at, status, kept, ${TEXT} AS text, fingerprint, attempt, driven, start_at, ${REQUEST} AS request, number >= ${WAITING_FROM} AS is_among_waiting FROM records`;
 /** By the attempt whose claim names the body: a chunk's key begins with its body's number. */
 const BODY_BYTES =
   "SELECT attempt_id, sum(length(bytes)) AS size FROM chunks JOIN records ON body_number = chunks.number >> 26 GROUP BY attempt_id";
@@ -66,7 +68,7 @@ export function durableRows(disk: Disk, unreadable: ReadonlySet<string> = NONE):
   for (const row of disk.statement(ROWS).all()) {
     if (unreadable.has(String(row["id"]))) continue;
     const { bucket_end, state, attempt_id, locked_until, verify_at, expires_at, status, kept, text } = row;
-    const { fingerprint, attempt, driven, start_at, request, is_among_waiting } = row;
+    const { fingerprint, attempt, driven, start_at, request, is_among_waiting, completed_at } = row;
     const startAtMs = start_at === null ? null : Number(start_at);
     const expiry = verify_at === null ? Number(bucket_end) : Math.min(Number(verify_at), Number(expires_at));
     const id = String(row["id"]);
@@ -84,6 +86,7 @@ export function durableRows(disk: Disk, unreadable: ReadonlySet<string> = NONE):
       expiresAtMs: expires_at === null ? null : Number(expires_at),
       driven: readDriven(typeof driven === "string" ? driven : null),
       startAtMs,
+      completedAtMs: completed_at === null ? null : Number(completed_at),
       verifyAtMs: verify_at === null ? null : Number(verify_at),
       isAmongWaiting: is_among_waiting === 1,
       request: typeof request === "string" ? request : null,

@@ -18,6 +18,8 @@ export interface AttemptFacts {
   readonly startedAtMs: number;
   /** How often the clock had been put right when it began. */
   readonly corrections: number;
+  /** The same when its lock was set that it has now, as far as is known. */
+  lockCorrections: number;
   /** The end of its lock: at least one lock after the start, or later if the ledger durably says so. */
   lockedUntilMs: number;
   /** Whether a living instance still runs it. */
@@ -79,6 +81,7 @@ export function startedAttempt(
     fingerprint: head.request.fingerprint,
     startedAtMs: nowMs,
     corrections,
+    lockCorrections: corrections,
     lockedUntilMs: nowMs + LOCK_MS,
     isLiving: true,
     isLost: false,

@@ -54,13 +54,18 @@ export class Rules {
     this.#facts = facts;
   }
 
-  /** The latest time that the clock has shown since the attempt began: what was ahead before explains nothing. */
-  #seenBy({ corrections }: AttemptFacts): number {
-    return this.#clock.latestSince(corrections);
+  /** The latest time that the clock has shown since the attempt's lock was set: what was ahead before explains nothing. */
+  #seenBy({ lockCorrections }: AttemptFacts): number {
+    return this.#clock.latestSince(lockCorrections);
   }
 
-  /** Whether it has run on while the clock was put right: its lock has been renewed by the clock as it is. */
-  isRenewed({ corrections, isLost }: AttemptFacts): boolean {
+  /** Whether its lock has been renewed since the clock was put right, or it runs on, so that it will be. */
+  isRenewed(attempt: AttemptFacts): boolean {
+    return attempt.lockCorrections > attempt.corrections || this.#runsOn(attempt);
+  }
+
+  /** Whether it has not been lost since the clock was put right. */
+  #runsOn({ corrections, isLost }: AttemptFacts): boolean {
     return this.#clock.corrections > corrections && !isLost;
   }
 
@@ -69,11 +74,16 @@ export class Rules {
     return ended !== null && this.#clock.latestSince(ended.corrections) >= ended.nowMs + LEAST_RETENTION_MS;
   }
 
+  /** Whether its end came when the clock had been put right, and has been kept for so long since, whatever the clock showed before. */
+  #isOverSinceRight({ ended, corrections }: AttemptFacts, keptMs: number): boolean {
+    if (ended === null || ended.corrections === corrections) return false;
+    return this.#clock.latestSince(ended.corrections) >= ended.nowMs + keptMs;
+  }
+
   /** Whether its record still has to know of it. */
   #isRemembered(attempt: AttemptFacts): boolean {
-    if (!attempt.isDurable || attempt.isForgotten || this.isRenewed(attempt) || this.hasExpired(attempt)) return false;
-    const fromMs = Math.min(attempt.startedAtMs, attempt.lockedUntilMs);
-    return this.#seenBy(attempt) < fromMs + LEAST_RETENTION_MS;
+    if (!attempt.isDurable || attempt.isForgotten || this.#runsOn(attempt) || this.hasExpired(attempt)) return false;
+    return this.#seenBy(attempt) < beganAtMs(attempt) + LEAST_RETENTION_MS;
   }
 
   broken(guarantee: string, what: string): void {
@@ -93,7 +103,7 @@ export class Rules {
         `${next.id} starts, and its client has waited for ${same.id}, which was refused; expected it to share the refusal`,
       );
     }
-    const agoMs = same === undefined ? 0 : this.#seenBy(same) - same.startedAtMs;
+    const agoMs = same === undefined ? 0 : this.#seenBy(same) - beganAtMs(same);
     if (same?.id === next.id && !same.isForgotten && agoMs < LEAST_RETENTION_MS) {
       this.broken("G1", `${next.id} starts a second time, ${agoMs} ms after the first`);
     }
@@ -112,7 +122,7 @@ export class Rules {
       ) {
         this.broken("G2", `${pair}, whose result is durable until ${completedUntilMs} (now ${latestMs})`);
       }
-      if (earlier.isRefused || this.isRenewed(earlier)) continue;
+      if (earlier.isRefused || this.#runsOn(earlier)) continue;
       if (latestMs < earlier.lockedUntilMs && !resultIsOver)
         this.broken("G1", `${pair}, before the end of its lock at ${earlier.lockedUntilMs} (now ${latestMs})`);
       if (earlier.isReleased || earlier.isForgotten) continue;
@@ -170,7 +180,7 @@ export class Rules {
       const isRemembered = this.#plan.remembers && this.#plan.unknown === "hold";
       const keptMs = isRemembered ? LEAST_REMEMBER_MS : LEAST_RETENTION_MS;
       const isErased = this.#seenBy(earlier.attempt) >= Math.min(earlier.atMs, settledMs) + keptMs;
-      if (isReleased || isForgotten) continue;
+      if (isReleased || isForgotten || this.#isOverSinceRight(earlier.attempt, keptMs)) continue;
       if (this.#plan.unknown !== "retry" && record === attempt.record && !isErased) {
         this.broken(
           "G6",
@@ -240,7 +250,7 @@ export class Rules {
     }
   }
 
-  #learn({ attemptId, lockedUntilMs, state, number }: DurableRow): void {
+  #learn({ attemptId, lockedUntilMs, state, number, completedAtMs }: DurableRow): void {
     // An accepted request that has not been tried.
     if (number === 0) return;
     const attempt = this.#facts.attempts.get(attemptId);
@@ -249,14 +259,18 @@ export class Rules {
       return;
     }
     attempt.isDurable = true;
+    // One that runs on has its lock by the clock as it is. If it is lost later, that lock stands.
+    if (state === "started" && attempt.isLiving && this.#runsOn(attempt) && lockedUntilMs < attempt.lockedUntilMs)
+      attempt.lockCorrections = this.#clock.corrections;
     attempt.lockedUntilMs = this.isRenewed(attempt)
       ? lockedUntilMs
       : Math.max(attempt.startedAtMs + LOCK_MS, lockedUntilMs);
     attempt.isUndecided = state === "unknown" || state === "started";
     // It may have been settled after the clock was put right, with an answer that came before.
-    const isSettledLater =
-      attempt.completedUntilMs === null && this.#clock.corrections > (attempt.ended?.corrections ?? 0);
-    if (state === "completed" && attempt.ended !== null && isSettledLater) ends(attempt, this.#clock);
+    const { corrections: atLeast, correctedMs, nowMs } = this.#clock;
+    const isSettledLater = attempt.completedUntilMs === null && atLeast > (attempt.ended?.corrections ?? 0);
+    if (completedAtMs !== null && state === "completed" && attempt.ended !== null && isSettledLater)
+      ends(attempt, { nowMs: Math.min(nowMs, Math.max(completedAtMs, correctedMs)), corrections: atLeast });
     const { startedAtMs, resultAtMs, corrections, ended } = attempt;
     const endedAtMs = Math.min(resultAtMs ?? 0, ended?.nowMs ?? 0);
     const rememberedFromMs = (ended?.corrections ?? 0) > corrections ? endedAtMs : startedAtMs;
@@ -273,4 +287,9 @@ export class Rules {
     for (const what of leftovers) this.broken("G8", `${what} left for ever, although everything has expired`);
     for (const request of waiting) this.broken("G8", `${request} is never answered`);
   }
+}
+
+/** When it began; by the clock as it is, if its lock was renewed. */
+function beganAtMs({ startedAtMs, lockedUntilMs }: AttemptFacts): number {
+  return Math.min(startedAtMs, lockedUntilMs);
 }

@@ -102,6 +102,15 @@ describe("after a clock that was ahead", () => {
     },
   );
 
+  it("a record that an operator has released is kept for its retention after its lock, for the number of the next attempt", () => {
+    const policy = { ...retry, retentionMs: LONGEST_MS };
+    const release = { type: "release", by: "operator", reason: "test" } as const;
+    const lost = [[HOUR_MS, request("a")] as const, [HOUR_MS + LOCK_MS, { type: "tick" }] as const];
+    const atMs = HOUR_MS + LOCK_MS + LONGEST_MS - 1;
+    expect(last(policy, ...lost, [0, release], [atMs, request("b")])?.record?.attempt.number).toBe(2);
+    expect(last(policy, ...lost, [0, release], [atMs + 1, request("b")])?.record?.attempt.number).toBe(1);
+  });
+
   it("an alert is told at once, and what waits to be told is due", () => {
     const at = epochMs(NOW + HOUR_MS);
     expect(tell({ name: "in-doubt", at, count: 2, due: null }, "in-doubt", NOW).more).toBe(2);
