@@ -52,7 +52,7 @@ export interface NewEvent {
 export const NO_RECORD = recordId("");
 
 /** When an event is tried again after its first, second … failed try (Standard Webhooks: over days, ever less often). */
-const EVENT_PAUSES_MS: readonly number[] = [5, 30, 300, 1800, 7200, 18_000, 36_000].map((s) => 1000 * s);
+export const EVENT_PAUSES_MS: readonly number[] = [5, 30, 300, 1800, 7200, 18_000, 36_000].map((s) => 1000 * s);
 
 /** How long a lane, or a destination, rests after its first, second … failed try in a row. */
 const REST_PAUSES_MS: readonly number[] = [5, 30, 300].map((s) => 1000 * s);
@@ -99,6 +99,8 @@ export function isOver(createdAt: EpochMs, giveUpAfterMs: DurationMs, now: Epoch
 /** A lane, or a destination, whose last try has failed. */
 export interface Rest {
   readonly until: EpochMs;
+  /** When this was set. */
+  readonly setAt: EpochMs;
   /** How often it has failed in a row. */
   readonly failures: number;
   readonly reason: string;
@@ -165,7 +167,12 @@ export function restAfter(
   now: EpochMs,
 ): Rest {
   const failures = (before?.failures ?? 0) + 1;
-  return { until: later(now, restMs(failures, failure, jitter)), failures, reason: failure.reason };
+  return { until: later(now, restMs(failures, failure, jitter)), setAt: now, failures, reason: failure.reason };
+}
+
+/** A rest that was set in the future was set by a clock that was ahead, and is over now, however short it looks. */
+export function restBroughtBack(rest: Rest, now: EpochMs): Rest {
+  return rest.setAt > now ? { ...rest, until: now, setAt: now } : rest;
 }
 
 /** How long a rest takes after `failures` failed tries in a row. */

@@ -246,12 +246,11 @@ export class Outbox {
         outbox.rests.put(destination, one, goesOn ? { ...rest, until: now } : rest);
       }
     }
-    const changed = { tries, last: sent.reason };
-    outbox.move(event, next.kind === "dead" ? DEAD + now : next.due, changed);
+    outbox.move(event, next.kind === "dead" ? DEAD + now : next.due, { at: now, tries, last: sent.reason });
     // Others of its caller that have been tried, and whose time is over too, have the same fate. What was never tried is tried first.
     const since = epochMs(now - target.giveUpAfterMs);
     const over = isOwn ? [] : outbox.triedSince(destination, lane, now, since, AT_ONCE);
-    for (const one of over) outbox.move(one, DEAD + now, { last: sent.reason });
+    for (const one of over) outbox.move(one, DEAD + now, { at: now, last: sent.reason });
     const dead = over.length + (next.kind === "dead" ? 1 : 0);
     this.#count(destination, "failed", 1);
     if (dead > 0) {

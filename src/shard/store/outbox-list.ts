@@ -1,9 +1,9 @@
 // The events of one shard for operators: listed page by page, counted by destination, sent again and dropped. Every statement goes by
 // the key of the outbox, within one destination, and reads or changes a bounded number of rows.
 
-import { EVENT_STATES, type EventState, LONGEST_PAUSE_MS, type Resting, restingAt } from "../../core/outbox.ts";
-import { dueAt, type EpochMs, epochMs, later } from "../../core/units.ts";
-import type { EventPlace, OutboxRows } from "./outbox.ts";
+import { EVENT_STATES, type EventState, restBroughtBack, type Resting, restingAt } from "../../core/outbox.ts";
+import { type EpochMs, epochMs } from "../../core/units.ts";
+import { type EventPlace, MOST_COMPARED, type OutboxRows } from "./outbox.ts";
 import { DEAD, type Sql } from "./schema.ts";
 
 /** Only ids, enums and numbers, because it travels as JSON in a header (see itty.ts). */
@@ -75,16 +75,16 @@ export class OutboxList {
   }
 
   /**
-   * Events, and rests, that are further away than any pause were put there by a clock that was ahead, and are due now: at
-   * most so many events of a lane. Returns how many.
+   * Events, and rests, whose time was set in the future were put off by a clock that was ahead, and are due now: at most so many events of
+   * a lane, of those that are furthest away. Returns how many.
    */
   bringBack(now: EpochMs, most: number): number {
     let broughtBack = 0;
     for (const destination of this.#outbox.rests.destinations) {
       for (const [lane, rest] of this.#outbox.rests.of(destination)) {
-        const until = dueAt(rest.until, LONGEST_PAUSE_MS, now);
-        if (until === rest.until) continue;
-        this.#outbox.rests.put(destination, lane, { ...rest, until });
+        const brought = restBroughtBack(rest, now);
+        if (brought === rest) continue;
+        this.#outbox.rests.put(destination, lane, brought);
         broughtBack += 1;
       }
     }
@@ -92,15 +92,15 @@ export class OutboxList {
       for (const { lane } of this.#outbox.lanes(destination)) {
         const rows = this.#sql
           .exec<EventPlace & Record<string, SqlStorageValue>>(
-            "SELECT destination, lane, due, seq, id FROM outbox WHERE destination = ?1 AND lane = ?2 AND due > ?3 AND due < ?4 ORDER BY due, seq LIMIT ?5",
+            `SELECT destination, lane, due, seq, id FROM (SELECT destination, lane, due, seq, id, set_at FROM outbox WHERE destination = ?1 AND lane = ?2 AND due > ?3 AND due < ?4 ORDER BY due DESC, seq DESC LIMIT ${MOST_COMPARED}) WHERE set_at > ?3 ORDER BY due, seq LIMIT ?5`,
             destination,
             lane,
-            later(now, LONGEST_PAUSE_MS),
+            now,
             DEAD,
             most,
           )
           .toArray();
-        for (const row of rows) this.#outbox.move(row, now, {});
+        for (const row of rows) this.#outbox.move(row, now, { at: now });
         broughtBack += rows.length;
       }
     }
@@ -251,7 +251,7 @@ export class OutboxList {
   /** The events are due now, as if they had just been published. */
   #resend(places: readonly EventPlace[], now: EpochMs): void {
     this.#transaction(() => {
-      for (const place of places) this.#outbox.move(place, now, { since: now, tries: 0 });
+      for (const place of places) this.#outbox.move(place, now, { at: now, since: now, tries: 0 });
     });
   }
 }

@@ -43,13 +43,16 @@ export interface LaneEvents {
 const NO_KEY = "";
 
 /** What a move changes of an event; the rest stays. */
-type Changed = Partial<Pick<StoredEvent, "tries" | "since" | "last">>;
+interface Moved extends Partial<Pick<StoredEvent, "tries" | "since" | "last">> {
+  /** When it is moved. */
+  readonly at: EpochMs;
+}
 
 const COLUMNS = "destination, lane, due, seq, id, record, tries, since, last, event";
 export const AT_PLACE = "destination = ?1 AND lane = ?2 AND due = ?3 AND seq = ?4 AND id = ?5";
 
-/** How many events of a lane are looked at for the one that has failed least. */
-const MOST_COMPARED = 1000;
+/** How many events of a lane are looked at for the one that has failed least, or for those that a wrong clock has put off. */
+export const MOST_COMPARED = 1000;
 
 /** A row as it is read: its numbers and texts have their types from the schema. */
 type Row = Record<keyof StoredEvent, SqlStorageValue> & {
@@ -88,7 +91,7 @@ export class OutboxRows {
     if (!this.#exists && events.length > 0) makeOutboxTables(this.#sql);
     for (const { id, destination, lane, event } of events) {
       this.#sql.exec(
-        `INSERT INTO outbox (${COLUMNS}, key) SELECT ?1, ?2, ?3, ifnull(max(seq), 0) + 1, ?4, ?5, 0, ?3, NULL, ?6, ?7 FROM outbox WHERE destination = ?1 AND lane = ?2 AND due = ?3`,
+        `INSERT INTO outbox (${COLUMNS}, key, set_at) SELECT ?1, ?2, ?3, ifnull(max(seq), 0) + 1, ?4, ?5, 0, ?3, NULL, ?6, ?7, ?3 FROM outbox WHERE destination = ?1 AND lane = ?2 AND due = ?3`,
         destination,
         lane,
         now,
@@ -173,7 +176,7 @@ export class OutboxRows {
       if (wasPutOff) break;
     }
     // They stay for an operator, and keep no other event from its turn.
-    for (const row of unreadable) this.move(row, DEAD + now, { last: "the stored event cannot be read" });
+    for (const row of unreadable) this.move(row, DEAD + now, { at: now, last: "the stored event cannot be read" });
     return taken;
   }
 
@@ -191,7 +194,7 @@ export class OutboxRows {
       .flatMap((row) => {
         const event = readOrReport(() => eventOf(row), { destination, event: row.id });
         if (event !== null) return [event];
-        this.move(row, DEAD + now, { last: "the stored event cannot be read" });
+        this.move(row, DEAD + now, { at: now, last: "the stored event cannot be read" });
         return [];
       });
   }
@@ -240,16 +243,17 @@ export class OutboxRows {
   }
 
   /** Moves an event to another time, with what has changed about it. One that an operator has moved or dropped meanwhile is left. */
-  move({ destination, lane, due: from, seq, id }: EventPlace, due: number, { tries, since, last }: Changed): void {
+  move({ destination, lane, due: from, seq, id }: EventPlace, due: number, { at, tries, since, last }: Moved): void {
     // A row that moves costs one row written, as any update. Deleted and inserted, it would cost two.
     this.#sql.exec(
-      `UPDATE outbox SET due = ?6, seq = (SELECT ifnull(max(seq), 0) + 1 FROM outbox WHERE destination = ?1 AND lane = ?2 AND due = ?6), tries = ifnull(?7, tries), since = ifnull(?8, since), last = ifnull(?9, last) WHERE ${AT_PLACE}`,
+      `UPDATE outbox SET due = ?6, seq = (SELECT ifnull(max(seq), 0) + 1 FROM outbox WHERE destination = ?1 AND lane = ?2 AND due = ?6), set_at = ?7, tries = ifnull(?8, tries), since = ifnull(?9, since), last = ifnull(?10, last) WHERE ${AT_PLACE}`,
       destination,
       lane,
       from,
       seq,
       id,
       due,
+      at,
       tries ?? null,
       since ?? null,
       last ?? null,

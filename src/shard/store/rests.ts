@@ -28,8 +28,16 @@ export class RestRows {
   }
 
   put(destination: string, lane: number, rest: Rest): void {
-    const { until, failures, reason } = rest;
-    this.#sql.exec("INSERT OR REPLACE INTO resting VALUES (?, ?, ?, ?, ?)", destination, lane, until, failures, reason);
+    const { until, setAt, failures, reason } = rest;
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO resting (destination, lane, until, set_at, failures, reason) VALUES (?, ?, ?, ?, ?, ?)",
+      destination,
+      lane,
+      until,
+      setAt,
+      failures,
+      reason,
+    );
     add(this.#read(), destination, lane, rest);
   }
 
@@ -52,10 +60,15 @@ export class RestRows {
     if (this.#known !== null) return this.#known;
     const known = new Map<string, Map<number, Rest>>();
     const rows = this.#exists() ? this.#rows() : [];
-    for (const { destination, lane, until, failures, reason } of rows) {
+    for (const { destination, lane, until, set_at, failures, reason } of rows) {
       // A rest that cannot be read is over: one call finds out whether events are taken.
       const rest = readOrReport(
-        () => ({ until: readTime(until, "a rest"), failures: readWhole(failures, "a rest"), reason }),
+        () => ({
+          until: readTime(until, "a rest"),
+          setAt: readTime(set_at, "a rest"),
+          failures: readWhole(failures, "a rest"),
+          reason,
+        }),
         { destination },
       );
       if (rest !== null) add(known, destination, lane, rest);
@@ -65,7 +78,7 @@ export class RestRows {
   }
 
   #rows(): readonly Row[] {
-    return this.#sql.exec<Row>("SELECT destination, lane, until, failures, reason FROM resting").toArray();
+    return this.#sql.exec<Row>("SELECT destination, lane, until, set_at, failures, reason FROM resting").toArray();
   }
 }
 
@@ -73,6 +86,7 @@ interface Row extends Record<string, SqlStorageValue> {
   readonly destination: string;
   readonly lane: number;
   readonly until: number;
+  readonly set_at: number;
   readonly failures: number;
   readonly reason: string;
 }

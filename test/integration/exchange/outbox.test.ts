@@ -234,6 +234,32 @@ describe("a destination that fails", () => {
   });
 });
 
+describe("an event that has failed while a clock was ahead by an hour", () => {
+  it.each([
+    ["and its instance lives on", (): Promise<void> => Promise.resolve()],
+    ["and its instance is lost", (bench: OperatedBench): Promise<void> => bench.lose()],
+  ])(
+    "%s, is sent again at once when the clock is right: neither it nor its lane rests any longer",
+    async (_what, between) => {
+      const { bench, hooks } = scene();
+      hooks.answer = DOWN;
+      const right = Date.now();
+      vi.setSystemTime(right + HOUR_MS);
+      await bench.send(messageOf(publishing(["one"])));
+      await vi.waitFor(async () => expect((await bench.operator.countEvents())[0]?.resting?.lanes).toBe(1), {
+        timeout: 10_000,
+      });
+      await between(bench);
+      hooks.answer = () => new Response(null, { status: 204 });
+      vi.setSystemTime(right);
+      await bench.send(messageOf(headOf()));
+      await bench.deliverAlarm();
+      await untilLeft(bench, 0);
+      expect(hooks.received).toHaveLength(2);
+    },
+  );
+});
+
 describe("a destination that does not answer at all", () => {
   it("rests as a whole after three callers, is tried with another, and one answer ends that", async () => {
     const { bench, hooks } = scene();

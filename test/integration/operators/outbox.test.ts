@@ -120,7 +120,7 @@ it("pages hold each event once, by destination and state", async () => {
   const dead = await bench.within((ledger) => {
     const [event] = ledger.outbox.due("b", 0, FAR, { events: 1, bytes: 0 });
     if (event === undefined) throw new Error("no event");
-    ledger.outbox.move(event, DEAD + NOW, {});
+    ledger.outbox.move(event, DEAD + NOW, { at: NOW });
     return event.id;
   });
   const listed: string[] = [];

@@ -88,7 +88,7 @@ async function publish(stub: Stub, all: readonly Event[]): Promise<readonly stri
       const place = eventsIn(storage)
         .slice(null, 10_000)
         .find((one) => one.id === event.id);
-      if (isDead && place !== undefined) ledger.outbox.move(place, DEAD + now, {});
+      if (isDead && place !== undefined) ledger.outbox.move(place, DEAD + now, { at: now });
       return event.id;
     });
   });
@@ -320,7 +320,7 @@ describe("what the outbox has of a caller", () => {
       const { outbox } = new Ledger(storage);
       const events = new OwnedEvents(storage.sql, outbox);
       const found = events.slice(null, 10);
-      for (const event of found) outbox.move(event, DEAD + 1, {});
+      for (const event of found) outbox.move(event, DEAD + 1, { at: epochMs(1) });
       expect([events.erase(found), events.erase(found)]).toEqual([1, 0]);
       return events.slice(null, 10).length;
     });

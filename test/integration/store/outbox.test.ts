@@ -37,24 +37,24 @@ function due(outbox: OutboxRows, destination = "hook", now = FAR): readonly stri
 describe("after a clock that was ahead", () => {
   const DAY_MS = 24 * HOUR_MS;
 
-  it("what is further away than any pause is due now: events of each lane, and rests; the others stay", () =>
+  it("what was set in the future is due now, however near it is: events of each lane, and rests; the others stay", () =>
     inLedger((ledger, storage) => {
       publish(ledger, ["a", "b"]);
       publish(ledger, ["c"], "hook", 1);
       const { outbox } = ledger;
-      const [a, b] = [outbox.due("hook", 0, FAR, ALL)[0], outbox.due("hook", 1, FAR, ALL)[0]];
-      if (a === undefined || b === undefined) throw new Error("an event is missing");
-      outbox.move(a, NOW + DAY_MS + 1, {});
-      outbox.move(b, NOW + DAY_MS, {});
+      const [a, c] = [outbox.due("hook", 0, FAR, ALL)[0], outbox.due("hook", 1, FAR, ALL)[0]];
+      if (a === undefined || c === undefined) throw new Error("an event is missing");
+      outbox.move(a, NOW + 2, { at: epochMs(NOW + 1) });
+      outbox.move(c, NOW + DAY_MS, { at: NOW });
       const rest = { failures: 1, reason: "down" };
-      outbox.rests.put("hook", 3, { ...rest, until: epochMs(NOW + DAY_MS + 1) });
-      outbox.rests.put("hook", 4, { ...rest, until: epochMs(NOW + DAY_MS) });
+      outbox.rests.put("hook", 3, { ...rest, until: epochMs(NOW + 2), setAt: epochMs(NOW + 1) });
+      outbox.rests.put("hook", 4, { ...rest, until: epochMs(NOW + DAY_MS), setAt: NOW });
       expect(ledger.events.bringBack(NOW, 9)).toBe(2);
       for (const rows of [outbox, new Ledger(storage).outbox]) {
         expect(due(rows, "hook", NOW)).toContain("a");
         expect(rows.due("hook", 1, NOW, ALL)).toEqual([]);
-        expect(rows.rests.of("hook").get(3)?.until).toBe(NOW);
-        expect(rows.rests.of("hook").get(4)?.until).toBe(NOW + DAY_MS);
+        expect(rows.rests.of("hook").get(3)).toMatchObject({ until: NOW, setAt: NOW });
+        expect(rows.rests.of("hook").get(4)).toMatchObject({ until: NOW + DAY_MS, setAt: NOW });
       }
       expect(ledger.events.bringBack(NOW, 9)).toBe(0);
     }));
@@ -64,7 +64,7 @@ describe("after a clock that was ahead", () => {
       publish(ledger, ["a"]);
       const [event] = ledger.outbox.due("hook", 0, FAR, ALL);
       if (event === undefined) throw new Error("the event is missing");
-      ledger.outbox.move(event, DEAD + NOW, {});
+      ledger.outbox.move(event, DEAD + NOW, { at: epochMs(NOW + 1) });
       expect(ledger.events.bringBack(NOW, 9)).toBe(0);
     }));
 });
@@ -115,8 +115,8 @@ describe("the outbox", () => {
       publish(ledger, ["1", "2", "3", "4"]);
       const [one, , three] = outbox.due("hook", 0, FAR, ALL);
       if (one === undefined || three === undefined) throw new Error("no events");
-      outbox.move(one, one.due + 2, { tries: 2 });
-      outbox.move(three, three.due + 1, { tries: 1 });
+      outbox.move(one, one.due + 2, { at: NOW, tries: 2 });
+      outbox.move(three, three.due + 1, { at: NOW, tries: 1 });
       expect(due(outbox)).toEqual(["2", "4"]);
       expect(outbox.leastTried("hook", 0, FAR).map(({ id }) => id)).toEqual(["2"]);
       outbox.delete(outbox.due("hook", 0, FAR, ALL));
@@ -147,7 +147,7 @@ describe("the outbox", () => {
       publish(ledger, ["2"]);
       expect(outbox.due("hook", 0, FAR, ALL)).toMatchObject([{ due: taken[0]?.due, seq: taken[0]?.seq }]);
       outbox.delete(taken);
-      for (const one of taken) outbox.move(one, DEAD, {});
+      for (const one of taken) outbox.move(one, DEAD, { at: NOW });
       expect(due(outbox)).toEqual(["2"]);
       expect(outbox.lanes("hook")).toMatchObject([{ death: null }]);
     }));
@@ -155,7 +155,7 @@ describe("the outbox", () => {
   it("remembers which lanes rest when the object is lost, and keeps no row of one that does not", () =>
     inLedger((ledger, storage) => {
       publish(ledger, ["1"]);
-      const rest = { until: FAR, failures: 3, reason: "status 500" };
+      const rest = { until: FAR, setAt: NOW, failures: 3, reason: "status 500" };
       const rows = (): unknown => storage.sql.exec("SELECT count(*) AS n FROM resting").one()["n"];
       for (let failures = 1; failures < 9; failures += 1) {
         for (let lane = 0; lane <= EVERY_LANE; lane += 1) ledger.outbox.rests.put("hook", lane, { ...rest, failures });
@@ -184,14 +184,16 @@ describe("the outbox", () => {
     ["outbox", "due", "a time before all times", -1],
     ["outbox", "due", "nothing", null],
     ["outbox", "due", "a death after all times", 2 * DEAD],
+    ["outbox", "set_at", "a time before all times", -1],
     ["outbox", "tries", "half a try", 1.5],
     ["resting", "lane", "a lane of no caller", 18],
     ["resting", "until", "text", "tomorrow"],
+    ["resting", "set_at", "nothing", null],
     ["resting", "failures", "no failure", 0],
   ])("takes into %s as %s not %s", (table, column, _what, value) =>
     inLedger((ledger, storage) => {
       publish(ledger, ["1"]);
-      ledger.outbox.rests.put("hook", 0, { until: FAR, failures: 3, reason: "status 500" });
+      ledger.outbox.rests.put("hook", 0, { until: FAR, setAt: NOW, failures: 3, reason: "status 500" });
       expect(() => storage.sql.exec(`UPDATE ${table} SET ${column} = ?`, value)).toThrow(/constraint|cannot store/i);
     }),
   );
@@ -263,7 +265,7 @@ describe("the outbox", () => {
               case "die": {
                 if (first === undefined || expected === undefined) break;
                 const to = step.kind === "die" ? DEAD + now : now + step.by;
-                outbox.move(first, to, { last: "why" });
+                outbox.move(first, to, { at: NOW, last: "why" });
                 expected.due = to;
                 expected.order = order += 1;
                 break;

@@ -94,10 +94,12 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT elder, begin, hashes FROM listed WHERE begin = '' OR at >= \?$/, "SCAN listed"],
   // One row at most.
   [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases USING COVERING INDEX aliases_by_target"],
+  // As many of the last events of a lane as are looked at, found by the key: those of the statement within.
+  [/^SELECT destination, lane, due, seq, id FROM \(SELECT .* DESC LIMIT \d+\) WHERE set_at > /, ANY_SCAN],
   // The last ones of a lane, or of a route, found by the index: those of the statement within.
   [/^SELECT id FROM \(SELECT id, (?:start_at|verify_at), .* DESC LIMIT \d+\) WHERE /, "SCAN (subquery-1)"],
   // One row for each lane that rests, once for each instance.
-  [/^SELECT destination, lane, until, failures, reason FROM resting$/, "SCAN resting"],
+  [/^SELECT destination, lane, until, set_at, failures, reason FROM resting$/, "SCAN resting"],
   // One row for each thing of which operators are told.
   [/^SELECT name, at, count, due FROM alerts( WHERE due <= \?)?$/, "SCAN alerts"],
   [/^SELECT min\(due\) AS due FROM alerts$/, "SCAN alerts"],
@@ -124,7 +126,7 @@ function useOutbox(ledger: Ledger, owned: OwnedEvents): void {
   const found = owned.slice(null, 9);
   for (const destination of outbox.destinations()) {
     outbox.lanes(destination);
-    for (const lane of [3, 4]) outbox.rests.put(destination, lane, { until: NOW, failures: 1, reason: "" });
+    for (const lane of [3, 4]) outbox.rests.put(destination, lane, { until: NOW, setAt: NOW, failures: 1, reason: "" });
     outbox.rests.end(destination, 3);
     outbox.rests.endAll(destination);
     outbox.noteTries(outbox.due(destination, 3, NOW, { events: 2, bytes: 1 }), "");
@@ -137,7 +139,8 @@ function useOutbox(ledger: Ledger, owned: OwnedEvents): void {
     }
     ledger.events.change({ ...all, action: "resend" }, NOW);
     ledger.events.counts(NOW);
-    for (const event of outbox.due(destination, 3, NOW, { events: 2, bytes: 1 })) outbox.move(event, DEAD + NOW, {});
+    for (const event of outbox.due(destination, 3, NOW, { events: 2, bytes: 1 }))
+      outbox.move(event, DEAD + NOW, { at: NOW });
     outbox.delete(outbox.due(destination, 3, NOW, { events: 2, bytes: 1 }));
     outbox.eraseDead(destination, NOW, 1);
   }

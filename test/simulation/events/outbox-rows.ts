@@ -9,6 +9,7 @@ export interface EventRow {
   readonly destination: string;
   readonly lane: number;
   readonly due: number;
+  readonly tries: number;
   readonly since: number;
   readonly event: string;
 }
@@ -26,10 +27,10 @@ export interface RestRow {
  */
 export function eventRows(disk: Disk, prefix = ""): ReadonlyMap<string, EventRow> {
   if (!disk.hasTable("outbox")) return new Map();
-  const rows = disk.statement("SELECT id, record, destination, lane, due, since, event FROM outbox").all();
+  const rows = disk.statement("SELECT id, record, destination, lane, due, tries, since, event FROM outbox").all();
   const wanted = rows.filter(({ destination }) => String(destination).startsWith("dead-letters:") === (prefix !== ""));
   return new Map(
-    wanted.map(({ id, record, destination, lane, due, since, event }) => [
+    wanted.map(({ id, record, destination, lane, due, tries, since, event }) => [
       String(event),
       {
         id: String(id),
@@ -37,6 +38,7 @@ export function eventRows(disk: Disk, prefix = ""): ReadonlyMap<string, EventRow
         destination: String(destination),
         lane: Number(lane),
         due: Number(due),
+        tries: Number(tries),
         since: Number(since),
         event: String(event),
       },

@@ -111,7 +111,7 @@ describe("an event", () => {
     const due = original(OutboxRows.prototype, "due");
     vi.spyOn(OutboxRows.prototype, "due").mockImplementation(function unsent(this: OutboxRows, ...given) {
       const events = due.apply(this, given);
-      for (const one of events) this.move(one, DEAD + given[2], {});
+      for (const one of events) this.move(one, DEAD + given[2], { at: given[2] });
       return [];
     });
     await expectFound(/G11: event \w+-\d is dead, and was never sent/, "events");
@@ -155,7 +155,13 @@ describe("a lane", () => {
     };
     vi.spyOn(RestRows.prototype, "end").mockImplementation(function poisoned(this: RestRows, to, lane) {
       if (refused === null) endRest.call(this, to, lane);
-      else this.put(to, lane, { until: epochMs(Date.now() + 5000), failures: 1, reason: refused });
+      else
+        this.put(to, lane, {
+          until: epochMs(Date.now() + 5000),
+          setAt: epochMs(Date.now()),
+          failures: 1,
+          reason: refused,
+        });
       refused = null;
     });
     await expectFound(/G11: \w+ \d+ rests after \d+ failures, and has failed \d+ times/, "events");

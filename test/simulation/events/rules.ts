@@ -2,7 +2,7 @@
 // that is stored stays until its destination has taken it, an operator drops it, or it has been dead for long; nothing is sent before
 // it is durable; and whatever waits has a time at which the alarm comes for it, whatever other destinations and other lanes do.
 
-import { EVERY_LANE, LONGEST_PAUSE_MS, matches, type Publication, type Sent } from "../../../src/core/outbox.ts";
+import { EVENT_PAUSES_MS, EVERY_LANE, matches, type Publication, type Sent } from "../../../src/core/outbox.ts";
 import { PAUSE_MS } from "../../../src/shard/next-turn.ts";
 import { DEAD } from "../../../src/shard/store/schema.ts";
 import type { Clock } from "../clock.ts";
@@ -23,6 +23,9 @@ const LANES_IN_DOUBT = 3;
 
 /** Pauses are drawn longer by this much. */
 const JITTER = 1.25;
+
+/** The longest rest after a failure of which the destination has not said how long it lasts. */
+const LONGEST_REST_MS = 300_000;
 
 /** A result, by its attempt, which its events' ids begin with: the same attempt has another one only after its record was erased. */
 type Results = Map<string, { readonly record: string; readonly status: number }>;
@@ -48,6 +51,8 @@ export class EventRules {
   /** The lanes of each destination whose calls had no answer since any had one; and the most that there ever were. */
   readonly #unanswered = new Map<string, ReadonlySet<number>>();
   readonly #mostUnanswered = new Map<string, number>();
+  /** The longest that each destination has asked for, in its answers to anybody. */
+  readonly #asked = new Map<string, number>();
   /** Until when the alarm may stay away because of calls that an instance has made. */
   #busyUntilMs = 0;
 
@@ -123,13 +128,20 @@ export class EventRules {
   }
 
   /** Nothing rests for more than the longest pause, and nothing is dead before its time is over. */
-  #judgeTimes({ id, due, since, event }: EventRow): void {
+  #judgeTimes({ id, destination, due, tries, since, event }: EventRow): void {
     const isDead = due >= DEAD;
     if (isDead && !this.#sent.has(event)) this.#broken(`event ${id} is dead, and was never sent`);
     if (isDead && due - DEAD < since + GIVE_UP_MS - CLOCK_BACK_MS)
       this.#broken(`event ${id} is dead after ${due - DEAD - since} ms, expected not before ${GIVE_UP_MS} ms`);
-    if (!isDead && this.#rules.isClockSeen && due > this.#latestMs + LONGEST_PAUSE_MS)
-      this.#broken(`event ${id} waits until ${due}, longer than the longest pause`);
+    const pauseMs = EVENT_PAUSES_MS[Math.min(tries, EVENT_PAUSES_MS.length) - 1] ?? 0;
+    if (!isDead && due > this.#latestPause(destination, pauseMs))
+      this.#broken(`event ${id} waits until ${due}, longer than any pause after ${tries} tries`);
+  }
+
+  /** When a pause that has begun by now is over at the latest. */
+  #latestPause(destination: string, pauseMs: number): number {
+    if (!this.#rules.isClockSeen) return Number.POSITIVE_INFINITY;
+    return this.#latestMs + Math.max(JITTER * pauseMs, this.#asked.get(destination) ?? 0) + CLOCK_BACK_MS;
   }
 
   #isGone({ id, event, due }: EventRow): void {
@@ -154,7 +166,7 @@ export class EventRules {
   #judgeRests(disk: Disk): void {
     for (const { destination, lane, until, failures } of restsOn(disk)) {
       const name = `${destination} ${lane}`;
-      if (this.#rules.isClockSeen && until > this.#latestMs + JITTER * LONGEST_PAUSE_MS)
+      if (until > this.#latestPause(destination, LONGEST_REST_MS))
         this.#broken(`${name} rests until ${until}, longer than the longest pause`);
       if (lane === EVERY_LANE) {
         const lanes = this.#mostUnanswered.get(destination) ?? 0;
@@ -208,6 +220,8 @@ export class EventRules {
     this.#unanswered.set(destination, unanswered);
     const most = Math.max(unanswered.size, this.#mostUnanswered.get(destination) ?? 0);
     this.#mostUnanswered.set(destination, most);
+    if (sent.kind === "failed")
+      this.#asked.set(destination, Math.max(sent.retryAfterMs ?? 0, this.#asked.get(destination) ?? 0));
     if (sent.kind === "accepted" || sent.scope === "event") return;
     const name = `${destination} ${lane}`;
     this.#failures.set(name, 1 + (this.#failures.get(name) ?? 0));

@@ -15,6 +15,7 @@ import {
   nextTurn,
   type Rest,
   restAfter,
+  restBroughtBack,
   restingAt,
   restMs,
   type Rests,
@@ -166,8 +167,16 @@ describe("a failure", () => {
 
   it("after another makes the next rest longer", () => {
     const first = restAfter(null, FAILED, 0, NOW);
-    expect(first).toEqual({ until: NOW + 5000, failures: 1, reason: "status 500" });
+    expect(first).toEqual({ until: NOW + 5000, setAt: NOW, failures: 1, reason: "status 500" });
     expect(restAfter(first, FAILED, 0, epochMs(NOW + 5000))).toMatchObject({ until: NOW + 35_000, failures: 2 });
+  });
+
+  it("by a clock that was ahead rests no longer once that is right, and otherwise as long as before", () => {
+    const rest = restOf(2);
+    expect(restBroughtBack(rest, NOW)).toBe(rest);
+    expect(restBroughtBack(rest, epochMs(NOW + 10_000))).toBe(rest);
+    const before = epochMs(NOW - 1);
+    expect(restBroughtBack(rest, before)).toEqual({ ...rest, until: before, setAt: before });
   });
 
   it("without an answer is the destination's own after three lanes, or if it rests already", () => {
