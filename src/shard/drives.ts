@@ -2,7 +2,7 @@
 // that somebody waits for; the others wait for their turn, and callers take turns (core/lanes.ts). The alarm begins attempts without waiting for them;
 // each one that ends begins the next.
 
-import { attemptId, durationMs, dueAt, earliest, type EpochMs, lasts, later, type RecordId } from "../core/units.ts";
+import { attemptId, durationMs, earliest, type EpochMs, later, type RecordId } from "../core/units.ts";
 import { nextLane } from "../core/lanes.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { type Place, runAttempt, type RunShared } from "./attempt-run.ts";
@@ -13,7 +13,7 @@ import { PAUSE_MS, takeNextTurn } from "./next-turn.ts";
 import { TURN_CHECK_MS } from "./record-steps.ts";
 import type { Due } from "./timers.ts";
 import type { Entry } from "./store/ledger.ts";
-import { hasMembers, pauseAfter, readJson, UNREADABLE_MS } from "./store/unreadable.ts";
+import { hasMembers, pauseAfter, readJson } from "./store/unreadable.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { StoredRequest } from "./store/stored-request.ts";
 
@@ -96,7 +96,7 @@ export class Drives {
   /** Begins the attempts that are due, as far as there are places. */
   startDue(now: EpochMs): void {
     this.#hasCalled = true;
-    for (const [id, until] of this.#putOff) if (!lasts(until, UNREADABLE_MS, now)) this.#putOff.delete(id);
+    for (const [id, until] of this.#putOff) if (until <= now) this.#putOff.delete(id);
     const { due } = this.#shared.ledger;
     const tried = new Set(this.#putOff.keys());
     const exhausted = new Set<number>();
@@ -111,6 +111,11 @@ export class Drives {
         this.#begin(id, head.lane, now);
       }
     }
+  }
+
+  /** What could not be begun is tried again: a clock that was ahead has put it off for as long as it was ahead. */
+  endPauses(): void {
+    this.#putOff.clear();
   }
 
   #begin(id: RecordId, lane: number, now: EpochMs): void {
@@ -166,10 +171,7 @@ export class Drives {
     const next = due.next(new Set(this.#putOff.keys()));
     // Without a place, each attempt that ends begins the next one.
     if (next !== null && !this.hasPlace) return later(now, TURN_CHECK_MS);
-    const times = [
-      ...(next === null ? [] : [next]),
-      ...[...this.#putOff.values()].map((until) => dueAt(until, UNREADABLE_MS, now)),
-    ];
+    const times = [...(next === null ? [] : [next]), ...this.#putOff.values()];
     return times.length === 0 ? null : times.reduce((one, other) => earliest(one, other));
   }
 

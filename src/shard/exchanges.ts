@@ -165,9 +165,11 @@ export class Exchanges {
    * gone back. Whether it has looked.
    */
   #bringBack(now: EpochMs): boolean {
-    const { alarm, ledger } = this.#shared;
+    const { alarm, drives, ledger } = this.#shared;
     if (!alarm.isClockInDoubt(now)) return false;
     ledger.lockEnds.readAgain();
+    drives.endPauses();
+    this.#shared.questions.endPauses();
     const questions = ledger.questions.routes().flatMap((route) => ledger.questions.tooFar(route, now));
     let broughtBack = 0;
     for (const id of [...ledger.due.tooFar(now), ...questions]) {

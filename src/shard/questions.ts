@@ -18,7 +18,7 @@ import type { Verification } from "../http/message.ts";
 import type { Alarm } from "./alarm.ts";
 import { PAUSE_MS, takeNextTurn } from "./next-turn.ts";
 import type { Ledger } from "./store/ledger.ts";
-import { pauseAfter, UNREADABLE_MS } from "./store/unreadable.ts";
+import { pauseAfter } from "./store/unreadable.ts";
 import { QUESTION_MS } from "./verification.ts";
 
 /** How many questions the alarm asks at a time: fewer than the six connections that a shard has. */
@@ -94,7 +94,7 @@ export class Questions {
   /** Begins the questions that are due, as many as may be asked at a time. */
   askDue(now: EpochMs): void {
     if (lasts(this.#pausedUntil, PAUSE_MS, now)) return;
-    for (const [id, until] of this.#putOff) if (!lasts(until, UNREADABLE_MS, now)) this.#putOff.delete(id);
+    for (const [id, until] of this.#putOff) if (until <= now) this.#putOff.delete(id);
     for (;;) {
       let isAnyHandled = false;
       for (const route of roundRobin(this.#ports.ledger.questions.routes(), this.#lastRoute)) {
@@ -107,6 +107,11 @@ export class Questions {
       }
       if (!isAnyHandled) return;
     }
+  }
+
+  /** What could not be asked is asked again: a clock that was ahead has put it off for as long as it was ahead. */
+  endPauses(): void {
+    this.#putOff.clear();
   }
 
   #begin(route: string, id: RecordId, now: EpochMs): void {

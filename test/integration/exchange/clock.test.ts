@@ -3,12 +3,12 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, RETENTION_MS, ShardBench } from "../support/shard-bench.ts";
-import { asyncHead, untilState } from "../support/accepted.ts";
+import { asyncHead, DRIVE, untilState } from "../support/accepted.ts";
 import { standStill } from "../support/standing-clock.ts";
 
 const HOUR_MS = 3_600_000;
 
-standStill(["warn"]);
+standStill(["warn", "error"]);
 
 describe("a clock that was ahead for a moment", () => {
   it.each([
@@ -23,6 +23,27 @@ describe("a clock that was ahead for a moment", () => {
     await bench.send(messageOf(head));
     await untilState(bench, head, "waiting");
     await between(bench);
+    vi.setSystemTime(right);
+    expect(await bench.send(messageOf(headOf()))).toMatchObject({ status: 201 });
+    await untilState(bench, head, "completed");
+  });
+
+  it("puts off no accepted request that could not be begun meanwhile, whatever the pause", async () => {
+    const bench = new ShardBench();
+    bench.origin = (_request, number) => new Response("busy", { status: number === 1 ? 503 : 201 });
+    const head = asyncHead();
+    await bench.send(messageOf(head));
+    await untilState(bench, head, "waiting");
+    await bench.within((_ledger, { storage }) => {
+      storage.sql.exec("CREATE TRIGGER full BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'full'); END");
+    });
+    const right = Date.now() + DRIVE.longestPauseMs;
+    vi.setSystemTime(right + HOUR_MS / 6);
+    await bench.deliverAlarm();
+    await bench.within((_ledger, { storage }) => {
+      storage.sql.exec("DROP TRIGGER full");
+    });
+    expect(bench.calls).toHaveLength(1);
     vi.setSystemTime(right);
     expect(await bench.send(messageOf(headOf()))).toMatchObject({ status: 201 });
     await untilState(bench, head, "completed");
