@@ -18,6 +18,8 @@ export interface Asked {
   readonly sentMs: number;
   /** The same by a right clock. */
   readonly sentRightMs: number;
+  /** How many requests had been sent by then, with this one. */
+  readonly sentAfter: number;
   /** How often people had erased the record when it was sent. */
   readonly erasures: number;
   /** Set for a request to a monitor. */
@@ -83,7 +85,7 @@ export class AnswerRules {
       case "response-not-kept":
         if (
           !(row?.state === "completed" && !row.isKept) &&
-          !attempts.some((one) => one.isForgotten || this.#isOver(one))
+          !attempts.some((one) => one.isForgotten || this.#isOver(one) || this.#rules.hasExpired(one))
         ) {
           this.#rules.broken("G4", `${asked.name} hears ${code}, but no durable record says so`);
         }

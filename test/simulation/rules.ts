@@ -43,6 +43,8 @@ export class Rules {
   isAlarmDropped = false;
   /** Until when the alarm may be late, because its work failed or the instance is new. */
   excusedUntilMs = 0;
+  /** How many records were durable before the last commit. */
+  #rowsBefore = 0;
   /** Whether the object has done anything since its clock was put right: only then it can know that what is far away was put off. */
   isClockSeen = true;
 
@@ -70,8 +72,13 @@ export class Rules {
   }
 
   /** Whether its record may have expired since its end: what was ahead before it came explains nothing. */
-  hasExpired({ ended }: AttemptFacts): boolean {
-    return ended !== null && this.#clock.latestSince(ended.corrections) >= ended.nowMs + LEAST_RETENTION_MS;
+  hasExpired({ ended, completedUntilMs }: AttemptFacts): boolean {
+    if (ended === null) return false;
+    const { corrections, correctedMs } = this.#clock;
+    const isExpired = this.#clock.latestSince(ended.corrections) >= ended.nowMs + LEAST_RETENTION_MS;
+    // It may have been settled after the clock was put right, and have expired before the next commit.
+    const isUnseen = completedUntilMs === null && corrections > ended.corrections;
+    return isExpired || (isUnseen && this.#clock.latestSince(corrections) >= correctedMs + LEAST_RETENTION_MS);
   }
 
   /** Whether its end came when the clock had been put right, and has been kept for so long since, whatever the clock showed before. */
@@ -104,7 +111,7 @@ export class Rules {
       );
     }
     const agoMs = same === undefined ? 0 : this.#seenBy(same) - beganAtMs(same);
-    if (same?.id === next.id && !same.isForgotten && agoMs < LEAST_RETENTION_MS) {
+    if (same?.id === next.id && !same.isForgotten && !this.hasExpired(same) && agoMs < LEAST_RETENTION_MS) {
       this.broken("G1", `${next.id} starts a second time, ${agoMs} ms after the first`);
     }
     for (const earlier of this.#facts.of(next.record)) {
@@ -221,6 +228,7 @@ export class Rules {
     const all = [...rows];
     for (const row of all) this.#learn(row);
     this.judgeAlarm(disk, all);
+    this.#rowsBefore = all.length;
   }
 
   /** The alarm is set no later than the first deadline of these rows, which are durable. */
@@ -240,8 +248,9 @@ export class Rules {
       // A question that could not be noted is postponed, like an alarm whose work failed.
       const isPutOff = row.state === "unknown" || row.state === "started" || row.state === "waiting";
       const putOffMs = isPutOff ? disk.refusedAtMs + ALARM_RETRY_MS : 0;
-      // What waits for a place is begun by what has it.
-      const turnMs = row.state === "waiting" && all.length > 1 ? latestMs + TURN_CHECK_MS : 0;
+      // What waits for a place is begun by what has it, also if its record has expired since.
+      const hasOthers = Math.max(all.length, this.#rowsBefore) > 1;
+      const turnMs = row.state === "waiting" && hasOthers ? latestMs + TURN_CHECK_MS : 0;
       const deadline = Math.max(this.excusedUntilMs, row.deadlineMs, answeredMs, putOffMs, turnMs);
       // For overdue work the alarm comes as soon as it can, but never at the time of the previous alarm.
       if (alarm === null || alarm > Math.max(deadline, latestMs) + 1) {

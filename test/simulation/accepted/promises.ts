@@ -92,8 +92,10 @@ export class Promises {
     this.#told.set(record, { fingerprint, keptUntilMs: keptUntilMs(row), promise: row.driven });
   }
 
-  #unseen({ name, record, fingerprint, erasures, look }: Asked): void {
-    // What it waited for may have come, and have expired since.
+  #unseen({ name, record, fingerprint, erasures, look, sentAfter }: Asked): void {
+    // What it waited for may have come, and have expired since, by the clock as it is: a promise of one that was ahead ends with it.
+    const last = this.#facts.of(record).findLast(({ startedAfter }) => startedAfter < sentAfter);
+    if (last !== undefined && last.resultAtMs !== null && this.#rules.hasExpired(last)) return;
     const leftMs = this.until(record, fingerprint) ?? 0;
     const untilMs = look === null || look.promisedUntilMs === null ? null : Math.min(look.promisedUntilMs, leftMs);
     if (untilMs !== null && erasures === this.erasuresOf(record) && this.#clock.latestMs < untilMs) {
