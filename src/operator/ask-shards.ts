@@ -52,7 +52,7 @@ export async function addUp(
 
 /** The answer of a shard; `null` when it is unreachable. */
 export async function unlessSilent<T>(place: ShardPlace, answer: Promise<T>): Promise<T | null> {
-  let timer: number | null = null;
+  let timer: ReturnType<typeof setTimeout> | null = null;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${SILENT_AFTER_MS} ms`)), SILENT_AFTER_MS);
   });

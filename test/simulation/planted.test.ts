@@ -3,11 +3,14 @@
 
 import { afterEach, describe, it, vi } from "vitest";
 import { expectFound, original, plantAnyStep, plantStep } from "./plant.ts";
+import { MAX_PAUSE_MS } from "../../src/core/life-cycle.ts";
 import type { IdempotencyRecord } from "../../src/core/record.ts";
 import { durationMs, epochMs, type EpochMs } from "../../src/core/units.ts";
+import { Alarm } from "../../src/shard/alarm.ts";
 import { Bodies } from "../../src/shard/store/bodies.ts";
 import { Exchanges } from "../../src/shard/exchanges.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
+import { OutboxList } from "../../src/shard/store/outbox-list.ts";
 import { AttemptsInFlight } from "../../src/shard/attempts-in-flight.ts";
 import { Overflow } from "../../src/shard/body/overflow.ts";
 import { Questions } from "../../src/shard/questions.ts";
@@ -242,6 +245,28 @@ describe("a clock that was ahead", () => {
       return { ...taken, record: { ...taken.record, expiresAt: epochMs(Math.max(early, 1)) } };
     });
     await expectFound(/G2: (a\d+ starts after a\d+, whose result is durable|.*expected a replay)/, ...CLOCKS);
+  }, 120_000);
+});
+
+describe("what a clock that was ahead has put off", () => {
+  it("stays there if nobody looks for it, and breaks G8", async () => {
+    vi.spyOn(Alarm.prototype, "isClockInDoubt").mockReturnValue(false);
+    await expectFound(/G8: r\d \(waiting\) starts in \d+ ms, which a clock that was ahead/, "jumps", "accepted");
+  }, 120_000);
+
+  it("is a question to the origin, and breaks G8", async () => {
+    plantAnyStep((actual, ...given) => {
+      const taken = actual(...given);
+      const { record } = taken;
+      if (record?.state !== "unknown" || record.verifyAt === null) return taken;
+      return { ...taken, record: { ...record, verifyAt: epochMs(record.verifyAt + 2 * MAX_PAUSE_MS) } };
+    });
+    await expectFound(/G8: the origin is asked about r\d in \d+ ms, which a clock that was ahead/, ...CLOCKS);
+  }, 120_000);
+
+  it("is an event, or the rest of its lane, and breaks G11", async () => {
+    vi.spyOn(OutboxList.prototype, "bringBack").mockReturnValue(0);
+    await expectFound(/G11: (event \w+-\d waits|\w+ \d+ rests) until \d+, longer than/, "jumps", "events");
   }, 120_000);
 });
 

@@ -11,16 +11,21 @@ import { Exchanges } from "../../src/shard/exchanges.ts";
 import type { RequestBody } from "../../src/shard/body/request-body.ts";
 import { OutboxCalls } from "../../src/shard/outbox-calls.ts";
 import { Heartbeat } from "../../src/shard/heartbeat.ts";
+import { type Counts, OperatorCalls } from "../../src/shard/operator-calls.ts";
 import type { ExchangeHead, MonitorQuestion } from "../../src/http/message.ts";
+import { AuditLog } from "../../src/shard/store/audit.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
+import { RecordList } from "../../src/shard/store/record-list.ts";
 import { homeOf, type Homes, WHOLE_BUCKET } from "../../src/shard/store/record-numbers.ts";
 import { makeTransitionTables } from "../../src/shard/store/schema.ts";
+import { heldRows } from "../../src/shard/store/tables.ts";
 import { Timers } from "../../src/shard/timers.ts";
+import { NOTHING_COUNTED } from "../../src/shard/totals.ts";
 import { Traffic } from "../../src/traffic/traffic.ts";
 import { ExchangeReporter } from "../../src/traffic/exchange-reporter.ts";
 import type { Bucket } from "./bucket.ts";
 import { Disk } from "./disk.ts";
-import { bucketOf, REACHABILITY, storageOn } from "./stand-ins.ts";
+import { bucketOf, NO_KEPT, REACHABILITY, storageOn } from "./stand-ins.ts";
 
 /** What the rest of the world is to a shard. */
 export interface ShardWorld {
@@ -49,6 +54,7 @@ export class Shard {
   readonly #disk: Disk;
   readonly #ledger: Ledger;
   readonly #alarm: Alarm;
+  readonly #operator: OperatorCalls;
   #isAlive = true;
   /** For when the alarm stands whose handler runs; `null` when none does. */
   #handledMs: number | null = null;
@@ -83,6 +89,25 @@ export class Shard {
     const { steps, elders } = this.exchanges;
     this.claims = new Claims({ ledger: this.#ledger, steps, elders, timers });
     this.outbox = new OutboxCalls(this.#ledger, this.exchanges.outbox);
+    this.#operator = new OperatorCalls({
+      kept: NO_KEPT,
+      ledger: this.#ledger,
+      audit: new AuditLog(storage.sql, (run) => storage.transactionSync(run)),
+      list: new RecordList(storage.sql, this.#ledger.numbers),
+      steps,
+      elders,
+      databaseBytes: () => 0,
+      placesTaken: () => this.exchanges.driven,
+      questionAbout: (id) => this.exchanges.questionAbout(id),
+      held: () => heldRows(storage.sql),
+      left: () => ({ since: NOTHING_COUNTED, routes: [], dayRequests: 0 }),
+      timers,
+    });
+  }
+
+  /** What an operator is told of the object. */
+  counts(): Counts {
+    return this.#operator.counts();
   }
 
   run(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<Response> {

@@ -37,6 +37,9 @@ export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: num
   return storage as DurableObjectStorage;
 }
 
+/** Nobody signs in here. */
+export const NO_KEPT: Pick<SyncKvStorage, "get" | "put"> = { get: () => undefined, put: () => undefined };
+
 /** The destination of one attempt's calls. */
 export function target(fetch: (request: PlainRequest) => Promise<object>): Fetcher {
   const binding: unknown = {

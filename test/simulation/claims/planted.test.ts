@@ -7,6 +7,7 @@ import type * as PositionRules from "../../../src/core/position.ts";
 import type { Started } from "../../../src/core/record.ts";
 import { attemptId, epochMs } from "../../../src/core/units.ts";
 import { OpenOffsets } from "../../../src/shard/open-offsets.ts";
+import { PartitionPositions } from "../../../src/shard/partition-positions.ts";
 import { Positions } from "../../../src/shard/store/positions.ts";
 
 type After = typeof PositionRules.afterCompletion;
@@ -93,6 +94,38 @@ describe("a claim", () => {
     await expectFound(/G12: c\d+ has ended, and is granted a second time/, "claims");
   }, 120_000);
 
+  it("that is granted for another time than its holder wanted breaks G12", async () => {
+    plantAnyStep((actual, record, event, policy, now) => {
+      const taken = actual(record, event, policy, now);
+      if (event.type !== "claim" || taken.reply.type !== "start") return taken;
+      const longer = moved(taken.reply.record, 5);
+      return { ...taken, record: longer, reply: { type: "start", record: longer } };
+    });
+    await expectFound(/G12: c\d+ is granted for \d+ ms, expected \d+ ms/, "claims");
+  }, 120_000);
+
+  it("that is refused, and ends the lock of another, breaks G12", async () => {
+    plantStep((actual, record, event, now) => {
+      const taken = actual(record, event, record.policy, now);
+      if (event.type !== "claim" || taken.reply.type !== "in-flight" || record.state !== "started") return null;
+      const { fingerprint, attempt, policy } = record;
+      const expiresAt = epochMs(now + policy.retentionMs);
+      const retryFrom = attempt.lockedUntil;
+      return { ...taken, record: { state: "failed", fingerprint, attempt, policy, retryFrom, expiresAt } };
+    });
+    await expectFound(/G12: c\d+ has the lock until \d+, and r\d is failed/, "claims");
+  }, 120_000);
+
+  it("that hears of another message although it is the same breaks G12", async () => {
+    plantStep((actual, record, event, now) => {
+      const taken = actual(record, event, record.policy, now);
+      return event.type === "claim" && record.state === "completed"
+        ? { ...taken, record, reply: { type: "mismatch" } }
+        : null;
+    });
+    await expectFound(/G12: c\d+ hears mismatch, and every claim of r\d was the same/, "claims");
+  }, 120_000);
+
   it("that is granted while the outcome of another is unknown breaks G6", async () => {
     plantStep((actual, record, event, now) => {
       if (event.type !== "claim" || record.policy.unknown !== "hold") return null;
@@ -124,6 +157,24 @@ describe("a lease", () => {
       event.type === "renew" ? actual(record, { ...event, attemptId: record.attempt.id }, record.policy, now) : null,
     );
     await expectFound(/G12: (c\d+ asks, and c\d+ is granted|c\d+ is extended, (after|and it was never))/, "claims");
+  }, 120_000);
+
+  it("that is released after its completion breaks G12", async () => {
+    plantStep((actual, record, event, now) =>
+      event.type === "refused" && record.state === "completed"
+        ? { ...actual(record, { type: "tick" }, record.policy, now), record, reply: { type: "settled" } }
+        : null,
+    );
+    await expectFound(/G12: c\d+ is released, and it was completed/, "claims");
+  }, 120_000);
+
+  it("that an operator ends beside its holder breaks G12", async () => {
+    plantStep((actual, record, event, now) =>
+      event.type === "forget" && record.state === "started"
+        ? { record: null, reply: { type: "changed" }, deadline: null }
+        : actual(record, event, record.policy, now),
+    );
+    await expectFound(/G12: an operator's forget beside c\d+, which has the lock until/, "claims", "operators");
   }, 120_000);
 
   it("that its holder has not ended and has no more breaks G12", async () => {
@@ -181,6 +232,15 @@ describe("a position", () => {
       put.call(this, partition, { ...position, claimed: position.claimed.map((one) => ({ ...one, after: null })) });
     });
     await expectFound(/G12: the position( that is read)? is \d+, and \d+ \(r\d\) was never claimed/, "claims");
+  }, 120_000);
+
+  it("that is read as the last completion breaks G12", async () => {
+    const get = original(PartitionPositions.prototype, "get");
+    vi.spyOn(PartitionPositions.prototype, "get").mockImplementation(function hasty(this: PartitionPositions, where) {
+      const stored = get.call(this, where);
+      return { ...stored, next: stored.next === null ? null : stored.next + 1 };
+    });
+    await expectFound(/G12: the position is read as \d+, and it is stored as \d+ to \d+/, "claims");
   }, 120_000);
 
   it("that knows of no open offset breaks G12", async () => {

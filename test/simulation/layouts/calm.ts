@@ -21,7 +21,7 @@ export async function calm(world: World, trace: (what: string) => void): Promise
   world.moveTo(world.clock.latestMs + PAUSE_MS);
   const before = homeless.length;
   const key = plan.keys[0] ?? "";
-  for (const deployment of plan.deployments) {
+  for (const deployment of world.deployments) {
     if (!deployment.isOlder) world.send(key, deployment, "same", "wait");
   }
   await settle(world, trace);

@@ -18,6 +18,7 @@ export const KINDS = [
   "body",
   "operator",
   "close",
+  "layout out",
   "timer",
   "time",
   "alarm",
@@ -48,7 +49,7 @@ export interface Deployment extends Layouts {
   readonly isOlder: boolean;
 }
 
-function deployment(own: Layout, ...elders: readonly Layout[]): Deployment {
+export function deployment(own: Layout, ...elders: readonly Layout[]): Deployment {
   const list = elders.map(({ shards }) => shards).join(", ");
   return { name: elders.length === 0 ? `${own.shards}` : `${own.shards} [${list}]`, own, elders, isOlder: false };
 }
@@ -160,6 +161,7 @@ export function drawPlan(random: Random, olderCode: "every" | "some" = "some"): 
       body: some(4, 16),
       operator: some(1, 4),
       close: elders > 2 ? some(0, 8, 16) : some(0, 0, 0, 1),
+      "layout out": 0,
       timer: some(1, 4, 16),
       time: some(1, 2, 4),
       alarm: some(1, 4, 12),
@@ -176,5 +178,8 @@ export function drawPlan(random: Random, olderCode: "every" | "some" = "some"): 
     },
   };
   // Not drawn, so that the other draws stay as they are.
-  return { ...plan, remembers: plan.steps % 8 === 0 };
+  const whole = { ...plan, remembers: plan.steps % 8 === 0 };
+  if (plan.steps % 4 !== 1) return whole;
+  // Layouts are left and taken out of the settings: that takes until their records have expired.
+  return { ...whole, steps: 2 * plan.steps, weights: { ...plan.weights, close: 8, "layout out": 8 } };
 }

@@ -5,6 +5,7 @@ import { afterEach, describe, it, vi } from "vitest";
 import { expectViolation, MOST, original, plantAnyStep, SEED, type Steps } from "../plant.ts";
 import type { Step } from "../../../src/core/events.ts";
 import type * as Homes from "../../../src/core/home.ts";
+import type * as Summaries from "../../../src/operator/layouts.ts";
 import { EXCHANGE_2_URL, EXCHANGE_URL } from "../../../src/http/message.ts";
 import { Elders, type Homing, type Words } from "../../../src/shard/elders.ts";
 import { KeyLister } from "../../../src/shard/store/key-lister.ts";
@@ -15,12 +16,15 @@ import { findViolation } from "./interleaving.ts";
 import { Network } from "./network.ts";
 
 type HomeOf = typeof Homes.homeOf;
+type Summarize = typeof Summaries.summarizeLayouts;
 
-const planted = vi.hoisted(
-  (): {
-    homeOf: ((actual: HomeOf, ...facts: Parameters<HomeOf>) => Homes.Home) | null;
-  } => ({ homeOf: null }),
-);
+interface Planted {
+  homeOf: ((actual: HomeOf, ...facts: Parameters<HomeOf>) => Homes.Home) | null;
+  summarize: ((told: ReturnType<Summarize>) => ReturnType<Summarize>) | null;
+  holdsNothing: boolean;
+}
+
+const planted = vi.hoisted((): Planted => ({ homeOf: null, summarize: null, holdsNothing: false }));
 
 vi.mock(import("../../../src/core/home.ts"), async (importOriginal) => {
   const actual = await importOriginal();
@@ -29,8 +33,25 @@ vi.mock(import("../../../src/core/home.ts"), async (importOriginal) => {
   return { ...actual, homeOf };
 });
 
+vi.mock(import("../../../src/operator/layouts.ts"), async (importOriginal) => {
+  const actual = await importOriginal();
+  const summarizeLayouts: Summarize = (...asked) => {
+    const told = actual.summarizeLayouts(...asked);
+    return planted.summarize === null ? told : planted.summarize(told);
+  };
+  return { ...actual, summarizeLayouts };
+});
+
+vi.mock(import("../../../src/shard/store/tables.ts"), async (importOriginal) => {
+  const actual = await importOriginal();
+  const heldRows: typeof actual.heldRows = (sql) => (planted.holdsNothing ? [] : actual.heldRows(sql));
+  return { ...actual, heldRows };
+});
+
 afterEach(() => {
   planted.homeOf = null;
+  planted.summarize = null;
+  planted.holdsNothing = false;
 });
 
 async function expectFound(rule: RegExp, olderCode: "every" | "some" = "some"): Promise<void> {
@@ -146,6 +167,19 @@ describe("an elder", () => {
       return exec.call(this, query.startsWith("CREATE TRIGGER") ? nothing : query, values);
     });
     await expectFound(TWO_OBJECTS, "every");
+  }, 120_000);
+});
+
+describe("an older layout", () => {
+  it("that may go although its objects still hold records breaks G1 or G2", async () => {
+    planted.holdsNothing = true;
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+
+  it("that may go although its objects are open breaks G1 or G2", async () => {
+    planted.summarize = (told) =>
+      told.map((one) => (one.left !== null && one.open > 0 ? { ...one, mayGo: true } : one));
+    await expectFound(TWO_OBJECTS);
   }, 120_000);
 });
 

@@ -84,6 +84,11 @@ export class Steps {
           : null;
       case "close":
         return this.#some(plan.closers, (deployment) => this.#close(deployment));
+      case "layout out":
+        return this.#some(
+          world.deployments.filter(({ elders, isOlder }) => elders.length > 0 && !isOlder),
+          (deployment) => this.#takeOut(deployment),
+        );
       case "timer": {
         const timer = clock.next();
         if (timer === null || timer.dueMs > clock.nowMs) return null;
@@ -173,7 +178,7 @@ export class Steps {
     const { plan } = this.#world;
     this.#requests += 1;
     const key = this.#choices.pick(plan.keys);
-    const deployment = this.#choices.pick(plan.deployments);
+    const deployment = this.#choices.pick(this.#world.deployments);
     const print = this.#choices.choose(12) === 0 ? "other" : "same";
     const duplicate = this.#choices.pick(DUPLICATES);
     this.#choices.trace(
@@ -188,6 +193,13 @@ export class Steps {
     const { name } = placeOf(nameIn(this.#choices.pick(this.#world.plan.keys), at), at);
     this.#choices.trace(`an operator closes ${name} for ${own.shards}`);
     this.#world.close(this.#world.host(name), own);
+  }
+
+  /** An operator takes a layout out of the settings, if one may go. */
+  #takeOut(deployment: Deployment): void {
+    const gone = this.#world.layoutsOf(deployment).find(({ mayGo }) => mayGo);
+    this.#choices.trace(`an operator takes out of ${deployment.name}: ${gone?.layout ?? "nothing"}`);
+    if (gone !== undefined) this.#world.takeOut(deployment, gone.layout);
   }
 
   #originStep(kind: "arrive" | "act" | "answer" | "body", call: OriginCall): void {

@@ -1,7 +1,7 @@
 // The world of one interleaving while the layout changes: Workers of several deployments with the gateway's own hops, and the
 // objects of several layouts, each with its own disk, instance and alarm. One origin, one clock, one set of rules for all.
 
-import type { Layout } from "../../../src/config/layout.ts";
+import { type Layout, layoutTitle } from "../../../src/config/layout.ts";
 import type { Origin as OriginOf } from "../../../src/config/resolved.ts";
 import type { Change } from "../../../src/core/timeline.ts";
 import { firstOf } from "../../../src/http/first-of.ts";
@@ -14,8 +14,11 @@ import {
   type ExchangeHead,
   type ExchangeRequest,
 } from "../../../src/http/message.ts";
+import { type LayoutSummary, summarizeLayouts } from "../../../src/operator/layouts.ts";
 import { bytesBody } from "../../../src/shard/body/request-body.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
+import type { Counts } from "../../../src/shard/operator-calls.ts";
+import { placeOf } from "../../../src/shard/shard-place.ts";
 import { AnswerRules } from "../answers.ts";
 import { NOWHERE } from "../../../src/shard/event-target.ts";
 import { type ClientRequest, Clients, type Duplicate, headFor } from "../clients.ts";
@@ -32,7 +35,7 @@ import { Rules } from "../rules.ts";
 import { Shard } from "../shard.ts";
 import { namespaceOf, routeOf, target } from "../stand-ins.ts";
 import { type Message, Network } from "./network.ts";
-import { type Deployment, keyOf, nameIn, type Plan } from "./plan.ts";
+import { type Deployment, deployment as deploymentOf, keyOf, nameIn, type Plan } from "./plan.ts";
 
 const EMPTY = new Uint8Array();
 
@@ -77,7 +80,9 @@ export class World {
   readonly #answers: AnswerRules;
   readonly #disks: Disks;
   readonly #trace: (what: string) => void;
-  readonly #workers: ReadonlyMap<Deployment, ReturnType<typeof shardCaller>>;
+  /** Those that send requests, and their Workers. */
+  readonly #workers: Map<Deployment, ReturnType<typeof shardCaller>>;
+  readonly #namespace: DurableObjectNamespace;
   /** The requests, by the id of the attempt that each may start. */
   readonly #heads = new Map<string, ExchangeHead>();
   /** The durable records of each object. */
@@ -99,8 +104,8 @@ export class World {
     this.rules = new Rules(plan, this.clock, hasFailed, this.facts);
     this.#answers = new AnswerRules(this.clock, this.facts, this.rules, plan);
     this.clients = new Clients(this.#answers, plan.keptBytes, trace);
-    const namespace = namespaceOf((name, url, body) => this.network.post(name, url, body, null));
-    this.#workers = new Map(plan.deployments.map((one) => [one, shardCaller(namespace)]));
+    this.#namespace = namespaceOf((name, url, body) => this.network.post(name, url, body, null));
+    this.#workers = new Map(plan.deployments.map((one) => [one, shardCaller(this.#namespace)]));
     disks.startAgain();
   }
 
@@ -241,6 +246,40 @@ export class World {
   /** An operator closes an object: what is new begins in another layout, whether anybody has asked or not. */
   close(host: Host, next: Layout): void {
     this.network.post(host.name, ASK_URL, JSON.stringify({ recordIds: [], next }), null).catch(() => undefined);
+  }
+
+  /** The deployments whose Workers send requests. */
+  get deployments(): readonly Deployment[] {
+    return [...this.#workers.keys()];
+  }
+
+  /** What the operators of a deployment are told of its layouts. Of their objects there are only those of the keys. */
+  layoutsOf({ own, elders }: Deployment): readonly LayoutSummary[] {
+    const layouts = [own, ...elders].map((layout) => ({
+      title: layoutTitle(layout),
+      layout,
+      left: layout === own ? null : own,
+      routes: [],
+    }));
+    const asked = layouts.flatMap(({ layout, title }) => {
+      const names = new Set(this.plan.keys.map((key) => placeOf(nameIn(key, layout), layout).name));
+      return [...names].map((name) => ({ shard: name, layout: title, answer: this.#counts(this.host(name)) }));
+    });
+    return summarizeLayouts(layouts, asked, true);
+  }
+
+  /** `null`: what it would say is not durable yet. */
+  #counts(host: Host): Counts | null {
+    const counts = owners.run(host, () => host.shard.counts());
+    if (host.needsCommit) return null;
+    const { change, ...older } = counts;
+    return this.#older.has(host) || change === undefined ? older : counts;
+  }
+
+  /** The same deployment without an older layout is rolled out: Workers of both send requests from now on. */
+  takeOut({ own, elders }: Deployment, title: string): void {
+    const left = elders.filter((layout) => layoutTitle(layout) !== title);
+    this.#workers.set(deploymentOf(own, ...left), shardCaller(this.#namespace));
   }
 
   #target(host: Host, origin: OriginOf): Fetcher | null {
