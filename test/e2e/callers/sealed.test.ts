@@ -298,6 +298,8 @@ describe("the secrets", () => {
 });
 
 describe("a route that is sealed or opened later", () => {
+  afterAll(() => scene.again({ routes: ROUTES }));
+
   const withSealed = (sealed: boolean | "past") => ({ routes: [{ path: "/*", sealed }] });
 
   it("replays what it has, whichever way it was stored", async () => {

@@ -102,29 +102,32 @@ describe("a position", () => {
   });
 
   it("moves with completions, past no open offset, and survives a crash and a change of the layout", async () => {
+    const own = await startClaimScene();
+    const next = async (): Promise<string> =>
+      (await own.ask("billing/positions?stream=orders/eu&partition=3", undefined, { method: "GET" })).text;
     const [five, six] = [freshClaim(), freshClaim()];
-    expect((await read("stream=orders/eu&partition=3")).text).toBe('{"stream":"orders/eu","partition":3,"next":null}');
-    await scene.ask("billing", {
+    expect(await next()).toBe('{"stream":"orders/eu","partition":3,"next":null}');
+    await own.ask("billing", {
       claims: [
         { ...five, ...at(5) },
         { ...six, ...at(6) },
       ],
     });
-    await scene.ask("billing/complete", { claims: [{ ...owner(six), ...at(6) }] });
-    expect((await read("stream=orders/eu&partition=3")).text).toContain('"next":5');
-    await scene.crash({ shards: 3, previous_shards: [4] });
-    const done = await scene.ask("billing/complete", { claims: [{ ...owner(five), ...at(5) }] });
+    await own.ask("billing/complete", { claims: [{ ...owner(six), ...at(6) }] });
+    expect(await next()).toContain('"next":5');
+    await own.crash({ shards: 3, previous_shards: [4] });
+    const done = await own.ask("billing/complete", { claims: [{ ...owner(five), ...at(5) }] });
     expect(done.claims).toEqual([{ state: "settled" }]);
-    expect((await read("stream=orders/eu&partition=3")).text).toContain('"next":7');
+    expect(await next()).toContain('"next":7');
     const seven = freshClaim();
-    await scene.ask("billing", { claims: [{ ...seven, ...at(7) }] });
-    expect((await read("stream=orders/eu&partition=3")).text).toContain('"next":7');
-    await scene.ask("billing/complete", { claims: [{ ...owner(seven), ...at(7) }] });
-    expect((await read("stream=orders/eu&partition=3")).text).toContain('"next":8');
-    expect((await scene.ask("billing", { claims: [{ ...freshClaim(five.key), ...at(5) }] })).claims).toMatchObject([
+    await own.ask("billing", { claims: [{ ...seven, ...at(7) }] });
+    expect(await next()).toContain('"next":7');
+    await own.ask("billing/complete", { claims: [{ ...owner(seven), ...at(7) }] });
+    expect(await next()).toContain('"next":8');
+    expect((await own.ask("billing", { claims: [{ ...freshClaim(five.key), ...at(5) }] })).claims).toMatchObject([
       { state: "completed" },
     ]);
-    await scene.crash();
+    await own.close();
   });
 
   it.each(["", "partition=0", "stream=orders&partition=-1", "stream=orders&partition=x"])(
@@ -280,22 +283,24 @@ describe("a request that is refused whole", () => {
 
 describe("a change of the layout", () => {
   it("loses no claim and no result, and grants no key twice", async () => {
+    const own = await startClaimScene();
     const [held, done, fresh] = [freshClaim(), freshClaim(), freshClaim()];
-    await scene.ask("billing", { claims: [held, done] });
-    await scene.ask("billing/complete", { claims: [{ ...owner(done), result: 1 }] });
-    await scene.crash({ shards: 3, previous_shards: [4] });
-    const again = await scene.ask("billing", { claims: [held, done, fresh].map(({ key }) => freshClaim(key)) });
+    await own.ask("billing", { claims: [held, done] });
+    await own.ask("billing/complete", { claims: [{ ...owner(done), result: 1 }] });
+    await own.crash({ shards: 3, previous_shards: [4] });
+    const again = await own.ask("billing", { claims: [held, done, fresh].map(({ key }) => freshClaim(key)) });
     expect(again.claims).toMatchObject([
       { state: "in-flight" },
       { state: "completed", result: 1 },
       { state: "granted" },
     ]);
-    expect((await scene.ask("billing/extend", { claims: [owner(held)] })).claims).toMatchObject([{ state: "granted" }]);
-    expect((await scene.ask("billing/complete", { claims: [owner(held)] })).claims).toEqual([{ state: "settled" }]);
+    expect((await own.ask("billing/extend", { claims: [owner(held)] })).claims).toMatchObject([{ state: "granted" }]);
+    expect((await own.ask("billing/complete", { claims: [owner(held)] })).claims).toEqual([{ state: "settled" }]);
     // A deployment that does not know of the change follows it.
-    await scene.crash({ shards: 4 });
-    expect((await scene.ask("billing", { claims: [freshClaim(fresh.key)] })).claims).toMatchObject([
+    await own.crash({ shards: 4 });
+    expect((await own.ask("billing", { claims: [freshClaim(fresh.key)] })).claims).toMatchObject([
       { state: "in-flight" },
     ]);
+    await own.close();
   });
 });

@@ -16,6 +16,7 @@ beforeAll(async () => {
     { path: "/hold/*", unknown: "hold" },
     { path: "/retry/*", unknown: "retry" },
     { path: "/other/*", shards: 3 },
+    { path: "/listed/*", shards: 3 },
     { path: "/large/*", max_response_body: 1000 },
   ]);
 });
@@ -256,13 +257,13 @@ describe("a change", () => {
 describe("the list", () => {
   it("finds by key, in every scope and whatever the shards of its route, in pages of any size", async () => {
     const keys = Array.from({ length: 7 }, freshKey);
-    for (const key of keys) await scene.send({ path: "/other/thing", key });
-    for (const key of keys) expect(await list(`key=${key}`)).toMatchObject([{ key, route: "/other/*" }]);
+    for (const key of keys) await scene.send({ path: "/listed/thing", key });
+    for (const key of keys) expect(await list(`key=${key}`)).toMatchObject([{ key, route: "/listed/*" }]);
     for (const limit of [1, 2, 3, 500]) {
-      const found = await list(`route=${encodeURIComponent("/other/*")}&limit=${limit}`);
+      const found = await list(`route=${encodeURIComponent("/listed/*")}&limit=${limit}`);
       expect(found.map(({ key }) => key).toSorted()).toEqual(keys.toSorted());
     }
-    expect(await list(`route=${encodeURIComponent("/other/*")}&until=1h`)).toEqual([]);
+    expect(await list(`route=${encodeURIComponent("/listed/*")}&until=1h`)).toEqual([]);
     expect((await scene.ask("GET", "/records", { token: READ_TOKEN })).status).toBe(200);
   });
 
