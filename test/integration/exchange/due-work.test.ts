@@ -10,7 +10,7 @@ import { ERASE_ROWS } from "../../../src/shard/store/bodies.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { countRows, type Rows } from "../support/counted-sql.ts";
 import { completed, freshId, policy, response, started } from "../support/records.ts";
-import { again, headOf, LOCK_MS, messageOf, ShardBench } from "../support/shard-bench.ts";
+import { again, headOf, heldAnswer, LOCK_MS, messageOf, ShardBench } from "../support/shard-bench.ts";
 import { standStill } from "../support/standing-clock.ts";
 
 standStill(["error", "warn"]);
@@ -364,6 +364,24 @@ describe("a question of a duplicate", () => {
       expect(await bench.stored(head.record.id)).toMatchObject({ state: "completed", status: 200 });
     },
   );
+
+  it("is asked after one of the alarm's that was under way, which had no caller's credential", async () => {
+    const { bench, head, by } = await withLostAttempt(claimant);
+    const answer = telling({ alice: 401, bob: 200 });
+    const first = heldAnswer(() =>
+      answer(new Request("https://origin.example", { headers: { authorization: "alice" } })),
+    );
+    bench.origin = (request, number) => (number === 2 ? first.origin(request, number) : answer(request));
+    await bench.alarm();
+    await bench.called(2);
+    const answered = bench.send(messageOf(by("bob")));
+    // The object has begun with the duplicate when this turn comes.
+    await bench.within(() => undefined);
+    first.release();
+    expect(await answered).toMatchObject({ status: 200, text: "told to bob" });
+    expect(await bench.stored(head.record.id)).toMatchObject({ state: "completed" });
+    expect(bench.calls).toEqual(["POST /act 1", ...Array<string>(3).fill("GET /look-up -")]);
+  });
 
   it("lets the next attempt start when the claim's own credential gets 404, whichever caller asks", async () => {
     const { bench, by } = await withLostAttempt(claimant);
