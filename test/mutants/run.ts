@@ -82,8 +82,6 @@ process.once("exit", () => {
   rmSync(copy, { recursive: true, force: true });
 });
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
-copyProject();
-await main();
 
 async function main(): Promise<void> {
   const results = readResults();
@@ -269,3 +267,6 @@ function run(
     });
   });
 }
+
+copyProject();
+await main();

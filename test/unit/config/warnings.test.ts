@@ -6,8 +6,12 @@ import { configOf, PAYMENTS, problemOf } from "./support.ts";
 
 const VERIFY = { unknown: "verify", verify: "/v1/by-key/{key}" };
 
-const pathsOf = (settings: Readonly<Record<string, unknown>>): readonly string[] =>
-  configWarnings(configOf({ ROUTES: [{ ...PAYMENTS, ...settings }] })).map(({ path }) => path);
+/** Each is about the route's protection. */
+function pathsOf(settings: Readonly<Record<string, unknown>>): readonly string[] {
+  const warnings = configWarnings(configOf({ ROUTES: [{ ...PAYMENTS, ...settings }] }));
+  expect(warnings.filter(({ code }) => code !== "protection-weakened")).toEqual([]);
+  return warnings.map(({ path }) => path);
+}
 
 describe("a route that asks the origin with its client's credential", () => {
   it.each([[["header:x-tenant"]], [["header:x-tenant", "ip"]], [["ip"]], [["none"]], [["header:monkey"]]])(
@@ -67,13 +71,13 @@ describe("settings that are right together for webhooks alone", () => {
       vars: { IDEMPOTENCY: { origin: "https://api.example.net", ...defaults }, ROUTES: routes },
     });
     expect(top?.problems).toEqual([]);
-    return (top?.warnings ?? []).map(({ path, message }) => `${path} ${message}`);
+    return (top?.warnings ?? []).map(({ code, path, message }) => `${code}: ${path} ${message}`);
   };
 
   it("are warned of in each route that inherits one of them", () => {
     expect(warned(LOOSE, PAYMENTS, { path: "/webhooks/a", ...LOOSE }, { path: "/v1/orders", ...others })).toEqual([
-      expect.stringMatching(/^ROUTES\[0\] takes scope, unknown, fingerprint from/),
-      expect.stringMatching(/^ROUTES\[2\] takes scope from/),
+      expect.stringMatching(/^protection-weakened: ROUTES\[0\] takes scope, unknown, fingerprint from/),
+      expect.stringMatching(/^protection-weakened: ROUTES\[2\] takes scope from/),
     ]);
   });
 
