@@ -152,21 +152,6 @@ describe("a mutation", () => {
     expect(seen.bodies).toEqual([]);
   });
 
-  it("in a batch protects the whole batch", async () => {
-    const body = [{ query: QUERY }, { query: PAY, variables: { key: freshKey() } }];
-    const first = await ask(body);
-    expect(dataOf(first)).toEqual([{ data: { payments: 0 } }, { data: { pay: { number: 1 } } }]);
-    expectReplay(await ask(body), first);
-    expect(seen.payments).toBe(1);
-  });
-
-  it("that is chosen by its name is told from a query in the same document", async () => {
-    const body = { query: `${PAY} ${QUERY}`, variables: { key: freshKey() } };
-    const paid = await ask({ ...body, operationName: "Pay" });
-    expectReplay(await ask({ ...body, operationName: "Pay" }), paid);
-    expect(dataOf(await ask({ ...body, operationName: "Ask" }))).toEqual({ data: { payments: 1 } });
-  });
-
   it("with a large body is protected by a key in a header, and needs one", async () => {
     const body = { query: PAY, variables: { key: freshKey(), filler: "x".repeat(1 << 20) } };
     expectProblem(await ask(body), { code: "body-too-large", status: 413, retryable: false, echo: null });
@@ -180,9 +165,6 @@ describe("a mutation", () => {
 describe("a query", () => {
   it.each([
     ["alone", { query: QUERY }, {}],
-    ["in a batch", [{ query: QUERY }, { query: "{ payments }" }], {}],
-    ["that names a mutation in a comment", { query: `${QUERY} # mutation { pay }` }, {}],
-    ["as application/graphql", QUERY, { headers: [["Content-Type", "application/graphql"]] }],
     ["in chunks", { query: QUERY }, { chunked: true }],
     ["whose white space counts", '{ "query" :\t"{ payments }" }', {}],
   ] as const)("%s passes each time, byte by byte", async (_what, body, others) => {

@@ -62,6 +62,16 @@ describe("parseKey", () => {
     expect(parse("x0123abcdx", { pattern: "[0-9a-f]{8}|y", min: 1, max: 20 })).toBe("invalid");
   });
 
+  it("counts the characters of the key, without quotes", () => {
+    const format = { pattern: null, min: 4, max: 6 };
+    expect(["abc", "abcd", '"abcdef"', "abcdefg"].map((key) => parse(key, format))).toEqual([
+      "invalid",
+      "key abcd",
+      "key abcdef",
+      "invalid",
+    ]);
+  });
+
   it("reads the key from an alias, and refuses two different ones", () => {
     const names = ["Idempotency-Key", "X-Request-Id"];
     const read = (headers: Record<string, string>): string => {
