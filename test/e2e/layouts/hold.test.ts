@@ -62,7 +62,8 @@ async function arrivals(key: string): Promise<number> {
   return (await origin.requests(key)).length;
 }
 
-describe("An attempt that was lost in the oldest layout", { timeout: 240_000 }, () => {
+// One story: each step goes on where the one before it ended.
+describe("An attempt that was lost in the oldest layout", { timeout: 240_000, shuffle: false }, () => {
   it("is not made again: not by any Worker, not after weeks, not after restarts", async () => {
     for (const key of keys) {
       await until(async () => (code(await ask("third", key)) === "outcome-unknown" ? true : null), "the lock ends");

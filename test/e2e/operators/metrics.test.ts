@@ -18,8 +18,10 @@ let scene: OperatorScene;
 beforeAll(async () => {
   scene = await startOperatorScene({ shards: 4, timeout: "2s", lock: "2500ms", log: "all", server_timing: true }, [
     { path: "/counted/*" },
+    { path: "/timed/*" },
     { path: "/waits/*", duplicate: "wait", wait: "2s" },
     { path: "/optional/*", key: "optional" },
+    { path: "/keyless/*", key: "optional" },
     { path: "/small/*", max_request_body: "10B" },
     { path: "/quiet/*", log: "errors", server_timing: false },
     { path: "/traced/*" },
@@ -98,7 +100,7 @@ describe("the metrics", () => {
 
   it("also count answers that the Worker gives without the shard's decision", async () => {
     await scene.send({ path: "/small/a", key: freshKey() });
-    await scene.send({ path: "/optional/a" });
+    await scene.send({ path: "/keyless/a" });
     const key = freshKey();
     const first = scene.send({ path: "/waits/a", key, behave: { hold: true } });
     await scene.origin.arrived(key);
@@ -107,7 +109,7 @@ describe("the metrics", () => {
     expect([(await first).status, (await second).status]).toEqual([200, 200]);
     const metrics = await scrape();
     expect(byLabel(metrics, "onceway_requests_total", "/small/*", "outcome")).toEqual({ "body-too-large": 1 });
-    expect(byLabel(metrics, "onceway_requests_total", "/optional/*", "outcome")).toEqual({ "passed-through": 1 });
+    expect(byLabel(metrics, "onceway_requests_total", "/keyless/*", "outcome")).toEqual({ "passed-through": 1 });
     expect(byLabel(metrics, "onceway_requests_total", "/waits/*", "outcome")).toEqual({ first: 1, replay: 1 });
   });
 
@@ -287,7 +289,7 @@ describe("the log", () => {
 describe("Server-Timing", () => {
   it("shows where the time went, beside the origin's own entries", async () => {
     const key = freshKey();
-    const path = "/counted/timing";
+    const path = "/timed/a";
     const first = await scene.send({ path, key, behave: { headers: [["Server-Timing", "db;dur=5"]] } });
     expect(headerValue(first, "server-timing")).toMatch(/^db;dur=5, origin;dur=\d+, gateway;dur=\d+$/);
     // From the shard, and then from the isolate's memory.

@@ -79,7 +79,8 @@ async function cookiesAt(path: string): Promise<readonly (string | null)[]> {
   return requests.map(({ headers }) => headers.find(([name]) => name.toLowerCase() === "cookie")?.[1] ?? null);
 }
 
-describe("the console's session", () => {
+// One story: each step goes on where the one before it ended.
+describe("the console's session", { shuffle: false }, () => {
   it("opens the console, so it is worth protecting", async () => {
     const told = await client.send({ method: "GET", path: BASE, headers: [["Cookie", session]], body: null });
     expect(told.status).toBe(200);

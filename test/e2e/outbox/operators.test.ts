@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { Webhook } from "standardwebhooks";
 import * as v from "valibot";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { outboxPageSchema } from "../../../src/operator/outbox-schema.ts";
 import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
 import { freshKey } from "../../support/http.ts";
@@ -75,85 +75,88 @@ async function pay(): Promise<void> {
   expect((await scene.send({ path: "/pay", key: freshKey() })).status).toBe(201);
 }
 
-it("an event that is not taken is listed, for readers too, and sent again at once", async () => {
-  status = 500;
-  for (let number = 0; number < 4; number += 1) await pay();
-  await vi.waitFor(async () => {
-    const { destinations } = await list();
-    expect(destinations).toMatchObject([
-      { destination: "billing", pending: 4, dead: 0, resting: [{ lanes: 1, of: 17, reason: "status 500" }] },
-      { destination: "idle", pending: 0, dead: 0, oldestPendingAt: null, resting: [] },
-    ]);
-  }, 10_000);
-  const first = await list("?limit=3");
-  const rest = await list(`?limit=3&cursor=${first.cursor ?? ""}`);
-  const events = [...first.events, ...rest.events];
-  expect(new Set(events.map(({ id }) => id)).size).toBe(4);
-  expect(rest.cursor).toBeNull();
-  expect(JSON.stringify(events)).not.toContain("specversion");
-  expect((await list("?state=dead")).events).toEqual([]);
+// One story: each step goes on where the one before it ended.
+describe("the events of a gateway", { shuffle: false }, () => {
+  it("an event that is not taken is listed, for readers too, and sent again at once", async () => {
+    status = 500;
+    for (let number = 0; number < 4; number += 1) await pay();
+    await vi.waitFor(async () => {
+      const { destinations } = await list();
+      expect(destinations).toMatchObject([
+        { destination: "billing", pending: 4, dead: 0, resting: [{ lanes: 1, of: 17, reason: "status 500" }] },
+        { destination: "idle", pending: 0, dead: 0, oldestPendingAt: null, resting: [] },
+      ]);
+    }, 10_000);
+    const first = await list("?limit=3");
+    const rest = await list(`?limit=3&cursor=${first.cursor ?? ""}`);
+    const events = [...first.events, ...rest.events];
+    expect(new Set(events.map(({ id }) => id)).size).toBe(4);
+    expect(rest.cursor).toBeNull();
+    expect(JSON.stringify(events)).not.toContain("specversion");
+    expect((await list("?state=dead")).events).toEqual([]);
 
-  const metrics = (await scene.ask("GET", "/metrics")).text;
-  expect(metrics).toContain('onceway_outbox{destination="billing",state="pending"} 4');
-  expect(metrics).toContain('onceway_outbox{destination="idle",state="dead"} 0');
-  expect(metrics).toContain('onceway_events_total{destination="idle",result="relayed"} 0');
-  expect(metrics).toMatch(/onceway_events_total\{destination="billing",result="failed"\} [1-9]/);
-  expect(metrics).toMatch(/onceway_outbox_oldest_seconds\{destination="billing"\} \d/);
-  expect(metrics).toMatch(/onceway_outbox_resting_lanes\{destination="billing"\} [01]/);
-  expect(metrics).toContain('onceway_outbox_resting_lanes{destination="idle"} 0');
-  expect(metrics).not.toContain('route="outbox:');
+    const metrics = (await scene.ask("GET", "/metrics")).text;
+    expect(metrics).toContain('onceway_outbox{destination="billing",state="pending"} 4');
+    expect(metrics).toContain('onceway_outbox{destination="idle",state="dead"} 0');
+    expect(metrics).toContain('onceway_events_total{destination="idle",result="relayed"} 0');
+    expect(metrics).toMatch(/onceway_events_total\{destination="billing",result="failed"\} [1-9]/);
+    expect(metrics).toMatch(/onceway_outbox_oldest_seconds\{destination="billing"\} \d/);
+    expect(metrics).toMatch(/onceway_outbox_resting_lanes\{destination="billing"\} [01]/);
+    expect(metrics).toContain('onceway_outbox_resting_lanes{destination="idle"} 0');
+    expect(metrics).not.toContain('route="outbox:');
 
-  status = 204;
-  const change = { destination: "billing", reason: "it works again" };
-  const preview = await scene.ask("POST", "/outbox/resend", { body: { ...change, preview: true } });
-  expect(preview.json).toMatchObject({ events: 4, more: false, unreachable: [] });
-  expect((await scene.ask("POST", "/outbox/resend", { body: { ...change, confirm: true } })).status).toBe(200);
-  await vi.waitFor(async () => expect((await list()).events).toEqual([]), 10_000);
-  expect(new Set(received)).toEqual(new Set(events.map(({ id }) => id)));
-  expect(scene.gateway.output()).toContain("events sent again");
-});
+    status = 204;
+    const change = { destination: "billing", reason: "it works again" };
+    const preview = await scene.ask("POST", "/outbox/resend", { body: { ...change, preview: true } });
+    expect(preview.json).toMatchObject({ events: 4, more: false, unreachable: [] });
+    expect((await scene.ask("POST", "/outbox/resend", { body: { ...change, confirm: true } })).status).toBe(200);
+    await vi.waitFor(async () => expect((await list()).events).toEqual([]), 10_000);
+    expect(new Set(received)).toEqual(new Set(events.map(({ id }) => id)));
+    expect(scene.gateway.output()).toContain("events sent again");
+  });
 
-it("the command line lists, resends and drops", async () => {
-  status = 500;
-  received.length = 0;
-  for (let number = 0; number < 3; number += 1) await pay();
-  await vi.waitFor(
-    async () => expect((await list()).destinations).toMatchObject([{ pending: 3, resting: [{}] }, {}]),
-    10_000,
-  );
-  const shown = await onceway("outbox", "ls");
-  expect(shown).toMatchObject({ code: 0, stderr: "" });
-  expect(shown.stdout).toMatch(/billing \(http.*\) +3 +0 .*1 of 17 lanes in \d+s: status 500/);
-  const { events } = await list();
-  const [one] = events;
-  for (const { id } of events) expect(shown.stdout).toContain(id);
-  const asked = await onceway("outbox", "drop", "billing", "--reason", "test");
-  expect(asked).toMatchObject({ code: 2 });
-  const dropped = await onceway("outbox", "drop", "billing", "--id", one?.id ?? "", "--reason", "test");
-  expect(dropped).toMatchObject({ code: 0, stdout: "dropped: 1 event\n" });
-  const gone = await onceway("outbox", "drop", "billing", "--id", one?.id ?? "", "--reason", "test");
-  expect(gone).toMatchObject({ code: 1 });
-  const preview = await onceway("outbox", "resend", "billing", "--preview", "--reason", "test");
-  expect(preview.stdout).toBe("2 events would be sent again\n");
-  status = 204;
-  expect(await onceway("outbox", "resend", "billing", "--yes", "--reason", "test")).toMatchObject({ code: 0 });
-  await vi.waitFor(async () => expect((await list()).events).toEqual([]), 10_000);
-  expect((await onceway("outbox", "ls")).stdout).toContain("no events");
-});
+  it("the command line lists, resends and drops", async () => {
+    status = 500;
+    received.length = 0;
+    for (let number = 0; number < 3; number += 1) await pay();
+    await vi.waitFor(
+      async () => expect((await list()).destinations).toMatchObject([{ pending: 3, resting: [{}] }, {}]),
+      10_000,
+    );
+    const shown = await onceway("outbox", "ls");
+    expect(shown).toMatchObject({ code: 0, stderr: "" });
+    expect(shown.stdout).toMatch(/billing \(http.*\) +3 +0 .*1 of 17 lanes in \d+s: status 500/);
+    const { events } = await list();
+    const [one] = events;
+    for (const { id } of events) expect(shown.stdout).toContain(id);
+    const asked = await onceway("outbox", "drop", "billing", "--reason", "test");
+    expect(asked).toMatchObject({ code: 2 });
+    const dropped = await onceway("outbox", "drop", "billing", "--id", one?.id ?? "", "--reason", "test");
+    expect(dropped).toMatchObject({ code: 0, stdout: "dropped: 1 event\n" });
+    const gone = await onceway("outbox", "drop", "billing", "--id", one?.id ?? "", "--reason", "test");
+    expect(gone).toMatchObject({ code: 1 });
+    const preview = await onceway("outbox", "resend", "billing", "--preview", "--reason", "test");
+    expect(preview.stdout).toBe("2 events would be sent again\n");
+    status = 204;
+    expect(await onceway("outbox", "resend", "billing", "--yes", "--reason", "test")).toMatchObject({ code: 0 });
+    await vi.waitFor(async () => expect((await list()).events).toEqual([]), 10_000);
+    expect((await onceway("outbox", "ls")).stdout).toContain("no events");
+  });
 
-it("only administrators change events, and a request that says too little is refused with what to write", async () => {
-  const body = { destination: "billing", reason: "test", confirm: true };
-  for (const action of ["resend", "drop"]) {
-    expect((await scene.ask("POST", `/outbox/${action}`, { body, token: READ_TOKEN })).status).toBe(403);
-  }
-  const refused = async (asked: unknown): Promise<string> => {
-    const { status: code, text: said } = await scene.ask("POST", "/outbox/drop", { body: asked });
-    expect(code).toBe(400);
-    return said;
-  };
-  expect(await refused({ ...body, confirm: false })).toContain("preview: true");
-  expect(await refused({ ...body, reason: " " })).toContain("reason");
-  expect(await refused({ ...body, destination: "no such" })).toContain("destination");
-  expect((await scene.ask("GET", "/outbox?state=lost")).status).toBe(400);
-  expect((await scene.ask("GET", "/outbox?cursor=shard-9-of-9~")).status).toBe(400);
+  it("only administrators change events, and a request that says too little is refused with what to write", async () => {
+    const body = { destination: "billing", reason: "test", confirm: true };
+    for (const action of ["resend", "drop"]) {
+      expect((await scene.ask("POST", `/outbox/${action}`, { body, token: READ_TOKEN })).status).toBe(403);
+    }
+    const refused = async (asked: unknown): Promise<string> => {
+      const { status: code, text: said } = await scene.ask("POST", "/outbox/drop", { body: asked });
+      expect(code).toBe(400);
+      return said;
+    };
+    expect(await refused({ ...body, confirm: false })).toContain("preview: true");
+    expect(await refused({ ...body, reason: " " })).toContain("reason");
+    expect(await refused({ ...body, destination: "no such" })).toContain("destination");
+    expect((await scene.ask("GET", "/outbox?state=lost")).status).toBe(400);
+    expect((await scene.ask("GET", "/outbox?cursor=shard-9-of-9~")).status).toBe(400);
+  });
 });
