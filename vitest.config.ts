@@ -103,13 +103,16 @@ function workerd(): ReturnType<typeof cloudflareTest> {
 // Node keeps here what it has compiled, for the many short processes that the tests start: the command line, origins, clients.
 process.env["NODE_COMPILE_CACHE"] ??= fileURLToPath(new URL("node_modules/.cache/onceway-compile", import.meta.url));
 
-/** Where the results are written as JSON too: `npm run check -- --report`. */
+/** Where the results are written as JSON too: continuous integration adds them up. An option of the command line would replace the other reporters. */
 const REPORT = process.env["ONCEWAY_REPORT"];
 const JSON_REPORT = ["json", { outputFile: REPORT }] as const satisfies [string, unknown];
 
+/** A sequencer of our own would take the place of the one that shuffles. */
+const isShuffled = process.argv.some((argument) => argument.startsWith("--sequence.shuffle"));
+
 export default defineConfig({
   test: {
-    sequence: { sequencer: LongestFirst },
+    sequence: isShuffled ? {} : { sequencer: LongestFirst },
     // Many tests of the whole gateway wait, for a lock's end or an alarm.
     maxWorkers: 4,
     // What a test logs is shown if it fails.

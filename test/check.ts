@@ -1,5 +1,5 @@
-// `npm run check [-- [NAME…] [--long] [--report FILE]]`: everything that a change has to pass, or the named checks alone. Each
-// runs whether or not another has failed. The exit code is the number of checks that failed.
+// `npm run check [-- NAME…]`: everything that a change has to pass, or the named checks alone. Each runs whether or not another has
+// failed. The exit code is the number of checks that failed.
 
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -7,19 +7,7 @@ import { parseArgs } from "node:util";
 
 const PROJECT = fileURLToPath(new URL("../", import.meta.url));
 
-const { values: options, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    // Also the tests of the project `long`, as continuous integration runs them.
-    long: { type: "boolean", default: false },
-    // Where the tests' results are written as JSON.
-    report: { type: "string" },
-  },
-});
-
-const projects = options.long ? [] : ["--project", "!long"];
-// vitest.config.ts reads it: an option of the command line would replace the reporters that stand there.
-if (options.report !== undefined) process.env["ONCEWAY_REPORT"] = options.report;
+const { positionals } = parseArgs({ allowPositionals: true });
 
 const CHECKS: Readonly<Record<string, readonly [program: string, ...args: string[]]>> = {
   format: ["oxfmt", "--check", "."],
@@ -27,7 +15,7 @@ const CHECKS: Readonly<Record<string, readonly [program: string, ...args: string
   types: ["tsc", "-b", "--noEmit"],
   generated: ["node", "src/cli/generate.ts", "--check"],
   configuration: ["node", "src/cli/check-config.ts"],
-  tests: ["vitest", "run", ...projects],
+  tests: ["npm", "test"],
   bundle: ["node", "src/cli/check-bundle.ts"],
 };
 
