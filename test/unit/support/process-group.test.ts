@@ -12,7 +12,7 @@ function serverScript(port: number, stubborn: boolean): string {
 }
 
 const ready = (port: number): Promise<void> =>
-  untilAnswers({ port, path: "/", timeoutMs: 10_000, failure: () => null });
+  untilAnswers({ port, path: "/", timeoutMs: 20_000, failure: () => null });
 const surroundings = { cwd: process.cwd(), env: process.env };
 
 describe("a process group", () => {
@@ -32,7 +32,7 @@ describe("a process group", () => {
     await group.stop();
     await untilRefused(port);
     expect(group.hasExited()).toBe(true);
-  }, 15_000);
+  });
 
   it("does not outlive the test process, even one that is killed", async () => {
     const port = await freePort();
