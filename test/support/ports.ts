@@ -6,16 +6,29 @@ import { rawRequest } from "./http.ts";
 
 const POLL_MS = 25;
 
-/** A port that is free at this moment. Use it soon. */
+/** Below what systems give out by themselves (Linux from 32768 on, macOS from 49152), so that nothing takes it between two starts. */
+const FIRST_PORT = 10_000;
+const PORTS = 20_000;
+
+/** Processes that run side by side begin far from each other. */
+let next = (process.pid * 1009) % PORTS;
+
+/** A port on which nothing listens, another one each time. */
 export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < PORTS; tries += 1) {
+    const port = FIRST_PORT + next;
+    next = (next + 1) % PORTS;
+    if (await isFree(port)) return port;
+  }
+  throw new Error("no free port");
+}
+
+function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no free port");
-  return address.port;
 }
 
 export interface ReadyCheck {
