@@ -12,15 +12,16 @@ import { runClient, settleAll } from "./clients.ts";
 import type { Run } from "./clients.ts";
 import { startBucket } from "./bucket.ts";
 import type { ChaosBucket } from "./bucket.ts";
-import { eventsIn, runProducer, settleMessages, startQueues } from "./deliveries.ts";
+import { runProducer, settleMessages, startQueues } from "./deliveries.ts";
 import type { Dimensions } from "./dimensions.ts";
 import { strike, strikeBucket } from "./faults.ts";
-import { CONSUMER_TOKENS, GROUPS, Partition, runConsumer, settleClaims } from "./consumers.ts";
+import { CONSUMER_TOKENS, GROUP_POLICIES, GROUPS, Partition, runConsumer, settleClaims } from "./consumers.ts";
 import { runFloods } from "./floods.ts";
 import { bucketAt, quietPort, startGatewayBox } from "./gateway-box.ts";
 import type { HistoryEvent } from "../guarantees/history.ts";
-import { watchLag, watchPulse } from "./lag.ts";
-import { lookAtLedger } from "./ledger.ts";
+import { eventsIn } from "../guarantees/recorders/broker-journal.ts";
+import { watchLag, watchPulse } from "../guarantees/recorders/lag.ts";
+import { lookAtLedger } from "../guarantees/recorders/ledger.ts";
 import { ADMIN_TOKEN, runOperator, runQueueOperator } from "./operators.ts";
 import { startChaosOrigin } from "./origin-client.ts";
 import { relayAll, runOutboxOperator } from "./outbox.ts";
@@ -69,6 +70,7 @@ export async function runChaos({
     seconds,
     startedAt,
     policies: policiesOf(dimensions),
+    groups: GROUP_POLICIES,
     refused: REFUSED,
     ambiguous: AMBIGUOUS,
   });

@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
 import type { Json } from "../../src/serve/workerd-config.ts";
 import { rawRequest } from "../support/http.ts";
-import type { ClaimCall, ClaimEntry, ClaimTold, PositionLook } from "../guarantees/history.ts";
+import type { ClaimCall, ClaimEntry, ClaimTold, GroupPolicy, PositionLook } from "../guarantees/history.ts";
 import type { Random } from "./random.ts";
 
 /** One for each rule for unknown outcomes. */
@@ -24,7 +24,7 @@ function tokenName(group: Group): string {
 
 /** The shortest that the gateway allows. */
 const LOCK_MS = 1_000;
-export const CLAIM_RETENTION_MS = 120_000;
+const CLAIM_RETENTION_MS = 120_000;
 
 export const CONSUMERS: readonly { readonly [setting: string]: Json }[] = GROUPS.map((name) => ({
   name,
@@ -35,6 +35,10 @@ export const CONSUMERS: readonly { readonly [setting: string]: Json }[] = GROUPS
   retention: `${CLAIM_RETENTION_MS}ms`,
   unknown_retention: `${CLAIM_RETENTION_MS}ms`,
 }));
+
+export const GROUP_POLICIES: Readonly<Record<string, GroupPolicy>> = Object.fromEntries(
+  GROUPS.map((unknown) => [unknown, { unknown, retentionMs: CLAIM_RETENTION_MS }]),
+);
 
 const STREAM = { stream: "orders", partition: 0 };
 const PATIENCE_MS = 5_000;

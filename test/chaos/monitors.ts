@@ -5,10 +5,11 @@ import { addressHeaders } from "./callers.ts";
 import { openRequest } from "../support/http.ts";
 import type { Run, Task } from "./clients.ts";
 import type { Ending, Look } from "../guarantees/history.ts";
+import { readEnding } from "../guarantees/recorders/answer.ts";
 import { credentialOf } from "./operation.ts";
 import type { Random } from "./random.ts";
 import { TENANT_HEADER } from "./steps.ts";
-import { PATIENCE_MS, readAnswer, whyNone } from "./send.ts";
+import { PATIENCE_MS } from "./send.ts";
 
 /** No operation has this caller. */
 const STRANGER = "Bearer eve";
@@ -93,10 +94,7 @@ async function look(run: Run, { operation, scope }: Task, options: LookOptions):
     ],
     timeoutMs: PATIENCE_MS,
   });
-  const ending = await request.response.then(
-    (response) => readAnswer(response, false),
-    (error: unknown): Ending => ({ kind: "none", why: whyNone(error), error: String(error) }),
-  );
+  const ending = await readEnding(request.response);
   const { key, path } = operation;
   const done: Look = {
     type: "look",

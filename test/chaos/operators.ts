@@ -5,11 +5,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
 import { headerValue, rawRequest } from "../support/http.ts";
 import type { HeaderPair, RawResponse } from "../support/http.ts";
-import { bodyOf, digestHead, sha256 } from "./body.ts";
+import { bodyOf, digestHead, MARKS_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
 import type { Task } from "./clients.ts";
 import type { Decision, OriginMarks } from "../guarantees/history.ts";
 import type { Random } from "./random.ts";
-import { MARKS_HEADER } from "./steps.ts";
 
 /** Used in chaos runs only. */
 export const ADMIN_TOKEN = "chaos-operator-0123456789abcdef-0123456789";

@@ -4,11 +4,12 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import { bodyOf, digestHead, sha256 } from "./body.ts";
 import type { OriginMarks, Question } from "../guarantees/history.ts";
-import { type Arrivals, describeCaller, header, isOfMessage, recordName } from "./origin-arrivals.ts";
+import { type Arrivals, header, recordName } from "../guarantees/recorders/arrivals.ts";
+import { bodyOf, digestHead, MARKS_HEADER, REQUEST_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
+import { describeCaller, isOfMessage } from "./origin-arrivals.ts";
 import { questionsAboutMessage } from "./queues.ts";
-import { MARKS_HEADER, type QuestionMode, QUESTIONS_HEADER, REQUEST_HEADER } from "./steps.ts";
+import { type QuestionMode, QUESTIONS_HEADER } from "./steps.ts";
 
 export interface Questions {
   /** With `isCalm`, answers truthfully and at once. */

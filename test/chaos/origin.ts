@@ -6,14 +6,14 @@ import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { listen } from "../support/origin-server.ts";
-import { bodyOf, digestHead, sha256 } from "./body.ts";
-import { createArrivals } from "./origin-arrivals.ts";
-import type { OpenAnswer, OpenArrival } from "./origin-arrivals.ts";
+import { createArrivals, type OpenAnswer, type OpenArrival } from "../guarantees/recorders/arrivals.ts";
+import { watchLag } from "../guarantees/recorders/lag.ts";
+import { bodyOf, digestHead, MARKS_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
+import { describe, Plans } from "./origin-arrivals.ts";
 import type { FromOrigin, ToOrigin } from "./origin-client.ts";
 import { createQuestions } from "./origin-questions.ts";
 import { CALLER_PATH } from "./routes.ts";
-import { watchLag } from "./lag.ts";
-import { CALM, MARKS_HEADER, QUESTION_PATH } from "./steps.ts";
+import { CALM, QUESTION_PATH } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
 /** What the origin makes itself of its result, for those who are told of it. */
@@ -24,6 +24,7 @@ const STALL_MS = 6_000;
 
 const send = (message: FromOrigin): void => void process.send?.(message);
 const arrivals = createArrivals((event) => send({ type: "event", event }));
+const plans = new Plans();
 const questions = createQuestions(arrivals, (event) => send({ type: "event", event }));
 let calm = false;
 
@@ -39,8 +40,9 @@ const server = createServer(limits, (request, response) => {
 function serveAny(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.url?.startsWith(QUESTION_PATH) === true) return questions.answer(request, response, calm);
   if (request.url === CALLER_PATH) return sayCaller(request, response);
-  const arrival = arrivals.open(request, response);
-  return serve(arrival, calm ? CALM : arrival.step, request, response);
+  const planned = plans.nextStep(request);
+  const step = calm ? CALM : planned;
+  return serve(arrivals.open(describe(request, step), response), step, request, response);
 }
 
 /** All credentials of a caller begin alike. */
@@ -55,7 +57,6 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  arrival.begin(step.name);
   const reset = (): void => {
     arrival.breakOff();
     request.socket.resetAndDestroy();

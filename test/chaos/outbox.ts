@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { OutboxLook } from "../guarantees/history.ts";
 import { ask, type OperatorRun } from "./operators.ts";
 import type { Random } from "./random.ts";
-import { eventsLeft } from "./ledger.ts";
+import { eventsLeft } from "../guarantees/recorders/ledger.ts";
 
 /** Longer than it takes until the alarm looks for the calls of an instance that was lost. */
 const RELAYED_MS = 45_000;

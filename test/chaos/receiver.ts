@@ -7,11 +7,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import * as v from "valibot";
 import { listen } from "../support/origin-server.ts";
-import { sha256 } from "./body.ts";
+import { SECRET, sha256 } from "../guarantees/recorders/marks.ts";
 import type { EventAnswer, EventTry, OriginMarks } from "../guarantees/history.ts";
 import { createRandom } from "./random.ts";
 import { type FromReceiver, HOOK_SECRET, STEP, type ToReceiver } from "./receiver-client.ts";
-import { SECRET } from "./steps.ts";
 
 const [port, seed, takesAll] = process.argv.slice(2);
 const random = createRandom(seed ?? "", "receiver");

@@ -1,15 +1,13 @@
 // One request of one client: sends it, perhaps disconnects in the middle of it, and records what came back.
 
-import * as v from "valibot";
-import { headerValue, openRequest } from "../support/http.ts";
-import type { HeaderPair, OpenRequest, RawResponse } from "../support/http.ts";
-import { bodyOf, digestHead, sha256 } from "./body.ts";
-import { addressHeaders } from "./callers.ts";
-import type { Answer, Ending, Exchange, OriginMarks } from "../guarantees/history.ts";
+import { openRequest } from "../support/http.ts";
+import type { HeaderPair, OpenRequest } from "../support/http.ts";
+import { addressHeaders, callerOf } from "./callers.ts";
+import type { Exchange } from "../guarantees/history.ts";
+import { readEnding } from "../guarantees/recorders/answer.ts";
+import { REQUEST_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
 import { isKeyInBody } from "./routes.ts";
-import { MARKS_HEADER, PLAN_HEADER, QUESTIONS_HEADER, REQUEST_HEADER, SECRET, TENANT_HEADER } from "./steps.ts";
-
-const progress = v.object({ status: v.string(), attempt: v.number() });
+import { PLAN_HEADER, QUESTIONS_HEADER, TENANT_HEADER } from "./steps.ts";
 
 /** Longer than any answer may take: waits, timeouts and the longest planned body together. */
 export const PATIENCE_MS = 15_000;
@@ -60,14 +58,12 @@ export async function exchange(call: Call, leaving: Leaving): Promise<Exchange> 
   };
   const stalls = (ms: number): void => void (stalledMs = ms);
   const stop = arrange(request, leaving, leave, stalls);
-  const ending = await request.response.then(
-    (response) => readAnswer(response, hasLeft),
-    (error: unknown): Ending => ({ kind: "none", why: hasLeft ? "left" : whyNone(error), error: String(error) }),
-  );
+  const ending = await readEnding(request.response, () => hasLeft);
   stop();
   const { id, key, scope, credential, path, print, prefer, calm, body } = call;
   const bytes = body.length;
-  const sent = { key, scope, credential, path, print, prefer, partial, bytes, bodySha256: sha256(body) };
+  const caller = callerOf(scope);
+  const sent = { key, scope, caller, credential, path, print, prefer, partial, bytes, bodySha256: sha256(body) };
   return { type: "exchange", id, ...sent, calm, sentAt, stalledMs, endAt: Date.now(), ending };
 }
 
@@ -113,69 +109,4 @@ function arrange(request: OpenRequest, leaving: Leaving, leave: () => void, stal
       return () => clearTimeout(timer);
     }
   }
-}
-
-export function whyNone(error: unknown): "broken" | "patience" {
-  return error instanceof Error && error.message === "the request took too long" ? "patience" : "broken";
-}
-
-/** How the names of the gateway's headers begin, also of those that it says to itself. */
-const OF_GATEWAY = /^(?:onceway|idempot)/;
-
-export function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
-  const { status, statusText, headers, body, complete } = response;
-  const marks = headerValue(response, MARKS_HEADER);
-  const origin: OriginMarks | null = marks === null ? null : JSON.parse(marks);
-  const isAccepted = headerValue(response, "idempotency-status") === "accepted";
-  const isProblem = headerValue(response, "content-type") === "application/problem+json";
-  // The answer to HEAD has none.
-  const hasBody = complete && body.length > 0;
-  return {
-    kind: "answer",
-    status,
-    complete,
-    left: hasLeft && !complete,
-    echo: headerValue(response, "idempotency-key"),
-    monitor: isAccepted ? headerValue(response, "location") : null,
-    ...(isAccepted && hasBody && isUnbegun(body) ? { isUnbegun: true } : {}),
-    code: isProblem && hasBody ? codeOf(body) : null,
-    replayed: headerValue(response, "idempotent-replayed") === "true",
-    expiresAt: dateOf(headerValue(response, "idempotency-expires")),
-    retryAfterMs: secondsOf(headerValue(response, "retry-after")),
-    leaks: origin === null && (body.includes(SECRET) || headers.some(([, value]) => value.includes(SECRET))),
-    origin,
-    headers: digestHead(status, statusText, headers),
-    hasCookie: headerValue(response, "set-cookie") !== null,
-    gatewayHeaders: headers.map(([name]) => name.toLowerCase()).filter((name) => OF_GATEWAY.test(name)),
-    contentPolicy: headerValue(response, "content-security-policy"),
-    typeOptions: headerValue(response, "x-content-type-options"),
-    sha256: sha256(body),
-    bytes: body.length,
-    body: origin === null ? "none" : compare(body, bodyOf(origin)),
-  };
-}
-
-function compare(got: Buffer, whole: Buffer): "whole" | "prefix" | "other" {
-  if (got.equals(whole)) return "whole";
-  return got.length < whole.length && got.equals(whole.subarray(0, got.length)) ? "prefix" : "other";
-}
-
-function isUnbegun(body: Buffer): boolean {
-  const { status, attempt } = v.parse(progress, JSON.parse(body.toString()));
-  return status === "waiting" && attempt === 0;
-}
-
-function codeOf(body: Buffer): string | null {
-  const problem: unknown = JSON.parse(body.toString());
-  return typeof problem === "object" && problem !== null && "code" in problem && typeof problem.code === "string"
-    ? problem.code
-    : null;
-}
-
-function dateOf(value: string | null): number | null {
-  return value === null ? null : Date.parse(value);
-}
-
-function secondsOf(value: string | null): number | null {
-  return value === null ? null : Number(value) * 1_000;
 }

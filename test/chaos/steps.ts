@@ -59,13 +59,9 @@ export type QuestionMode =
 export const PLAN_HEADER = "X-Plan";
 /** A JSON list: the mode of each question about the key. Further questions get the truth. */
 export const QUESTIONS_HEADER = "X-Questions";
-export const REQUEST_HEADER = "X-Request";
 export const TENANT_HEADER = "X-Tenant";
 /** Under this path the origin reports what it knows about a key. */
 export const QUESTION_PATH = "/by-key/";
-export const MARKS_HEADER = "X-Origin";
-/** Only the origin's answers contain this text. */
-export const SECRET = "ORIGIN-SECRET";
 
 /** The step of every arrival in the final phase, and of arrivals beyond the end of the plan. */
 export const CALM: Step = { name: "ok", status: 200, delayMs: 0, bytes: 300, pieces: 1, pauseMs: 0, chunked: false };

@@ -1,8 +1,7 @@
 // G12 a claim is a lease: at any time one attempt is granted per key, only its id ends it, a later one has a higher number, and a
 // group's position is never past what is open. Each answer was decided between its request and its arrival.
 
-import { CLAIM_RETENTION_MS } from "../chaos/consumers.ts";
-import type { ClaimCall, ClaimEntry, ClaimTold, HistoryEvent, PositionLook } from "./history.ts";
+import type { ClaimCall, ClaimEntry, ClaimTold, GroupPolicy, HistoryEvent, PositionLook } from "./history.ts";
 import type { Violation } from "./records.ts";
 
 const RULE = "G12 a claim is a lease";
@@ -30,23 +29,34 @@ interface Lease {
 export function checkClaims(events: readonly HistoryEvent[]): readonly Violation[] {
   const calls = events.filter((event) => event.type === "claim-call");
   const looks = events.filter((event) => event.type === "position");
+  const groups = events.find((event) => event.type === "meta")?.groups ?? {};
   return [...Map.groupBy(calls, ({ group }) => group)].flatMap(([group, all]) =>
     checkGroup(
-      group,
+      { name: group, ...policyOf(groups, group) },
       all,
       looks.filter((look) => look.group === group),
     ),
   );
 }
 
-function checkGroup(group: string, calls: readonly ClaimCall[], looks: readonly PositionLook[]): readonly Violation[] {
+interface Group extends GroupPolicy {
+  readonly name: string;
+}
+
+function policyOf(groups: Readonly<Record<string, GroupPolicy>>, name: string): GroupPolicy {
+  const policy = groups[name];
+  if (policy === undefined) throw new Error(`the history has claims of an unknown group: ${name}`);
+  return policy;
+}
+
+function checkGroup(group: Group, calls: readonly ClaimCall[], looks: readonly PositionLook[]): readonly Violation[] {
   const asked = calls.flatMap(askedIn).toSorted((one, other) => one.sentAt - other.sentAt);
   const byKey = Map.groupBy(asked, ({ entry }) => entry.key);
   const ofKeys = [...byKey].flatMap(([key, about]) =>
-    checkKey(group, about).map((what) => ({ rule: RULE, what, evidence: [`${key} of ${group}`] })),
+    checkKey(group, about).map((what) => ({ rule: RULE, what, evidence: [`${key} of ${group.name}`] })),
   );
-  const ofPosition = checkPosition([...byKey.values()], looks);
-  return ofKeys.concat(ofPosition.map((what) => ({ rule: RULE, what, evidence: [group] })));
+  const ofPosition = checkPosition(group, [...byKey.values()], looks);
+  return ofKeys.concat(ofPosition.map((what) => ({ rule: RULE, what, evidence: [group.name] })));
 }
 
 function askedIn({ verb, entries, answers, sentAt, endAt }: ClaimCall): readonly Asked[] {
@@ -54,10 +64,10 @@ function askedIn({ verb, entries, answers, sentAt, endAt }: ClaimCall): readonly
 }
 
 /** All of this within the retention, counted from the first question: what has expired begins anew. */
-function checkKey(group: string, all: readonly Asked[]): readonly string[] {
+function checkKey(group: Group, all: readonly Asked[]): readonly string[] {
   const [first] = all;
   if (first === undefined) return [];
-  const asked = all.filter(({ endAt }) => endAt < first.sentAt + CLAIM_RETENTION_MS);
+  const asked = all.filter(({ endAt }) => endAt < first.sentAt + group.retentionMs);
   const leases = leasesIn(asked);
   const pairs = leases.flatMap((one) => leases.filter((other) => other !== one).map((other) => [one, other] as const));
   return [
@@ -86,7 +96,7 @@ function isEnding({ verb }: Asked): boolean {
 }
 
 /** `later` was perhaps granted after `earlier`. */
-function wrongPair(group: string, earlier: Lease, later: Lease): readonly string[] {
+function wrongPair({ unknown }: Group, earlier: Lease, later: Lease): readonly string[] {
   const names = `${earlier.attemptId} (${earlier.number}) and ${later.attemptId} (${later.number})`;
   const overlap = earlier.spans.some((one) =>
     later.spans.some((other) => Math.max(one.from, other.from) < Math.min(one.to, other.to)),
@@ -99,7 +109,9 @@ function wrongPair(group: string, earlier: Lease, later: Lease): readonly string
   return [
     ...(overlap ? [`two attempts have the lock: ${names}`] : []),
     ...(later.number <= earlier.number ? [`the later attempt has no higher number: ${names}`] : []),
-    ...(group === "hold" && !isFree ? [`an attempt is granted while the outcome of another is unknown: ${names}`] : []),
+    ...(unknown === "hold" && !isFree
+      ? [`an attempt is granted while the outcome of another is unknown: ${names}`]
+      : []),
     ...(isStale ? [`an attempt is settled after another was granted: ${names}`] : []),
   ];
 }
@@ -149,7 +161,11 @@ function wrongResults(asked: readonly Asked[]): readonly string[] {
 }
 
 /** The position is not past what is open, and never goes back. */
-function checkPosition(keys: readonly (readonly Asked[])[], looks: readonly PositionLook[]): readonly string[] {
+function checkPosition(
+  { retentionMs }: Group,
+  keys: readonly (readonly Asked[])[],
+  looks: readonly PositionLook[],
+): readonly string[] {
   const completions = keys
     .flat()
     .filter(isCompletion)
@@ -160,7 +176,7 @@ function checkPosition(keys: readonly (readonly Asked[])[], looks: readonly Posi
     const { offset } = granted.entry;
     // One that is claimed when those after it are completed already does not hold the position.
     const isPassed = completions.some((one) => one.offset > offset && one.sentAt < granted.endAt);
-    const to = Math.min(granted.sentAt + CLAIM_RETENTION_MS, ...asked.filter(isCompletion).map(({ sentAt }) => sentAt));
+    const to = Math.min(granted.sentAt + retentionMs, ...asked.filter(isCompletion).map(({ sentAt }) => sentAt));
     return isPassed ? [] : [{ offset, from: granted.endAt, to }];
   });
   const past = looks.flatMap(({ next, sentAt, endAt }) =>

@@ -1,5 +1,5 @@
 // The history of a run, one JSON object per line: everything that clients sent and received, everything that the origin
-// saw and did, and every fault. All times are wall-clock milliseconds of one machine. The checker reads nothing else.
+// saw and did, and every fault. All times are milliseconds of one clock. The checker reads nothing else.
 
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
@@ -35,12 +35,20 @@ export interface RoutePolicy {
   readonly giveUpAfterMs?: number;
 }
 
+/** The settings of a group of consumers. */
+export interface GroupPolicy {
+  readonly unknown: "retry" | "hold";
+  readonly retentionMs: number;
+}
+
 export interface Meta {
   readonly type: "meta";
   readonly seed: string;
   readonly seconds: number;
   readonly startedAt: number;
   readonly policies: Readonly<Record<string, RoutePolicy>>;
+  /** By the name of the group; absent: there are no consumers. */
+  readonly groups?: Readonly<Record<string, GroupPolicy>>;
   /** `refused`: statuses that mean the origin did not act. `ambiguous`: statuses that leave it open. */
   readonly refused: readonly number[];
   readonly ambiguous: readonly number[];
@@ -57,6 +65,8 @@ export interface Exchange {
   readonly print: string;
   /** Who sent it. Callers of one scope share a key, but none may see another's effects. */
   readonly credential: string;
+  /** The caller whose turn it takes; absent: its scope. */
+  readonly caller?: string;
   /** Only a part of the body was sent. */
   readonly partial: boolean;
   /** Size of the whole body, also when only a part was sent. */
@@ -285,7 +295,7 @@ export interface ClaimTold {
 /** One call of a consumer. */
 export interface ClaimCall {
   readonly type: "claim-call";
-  readonly group: "retry" | "hold";
+  readonly group: string;
   readonly verb: "claim" | "extend" | "complete" | "release";
   readonly sentAt: number;
   readonly endAt: number;
@@ -297,7 +307,7 @@ export interface ClaimCall {
 /** Where a group was told to go on reading its partition. */
 export interface PositionLook {
   readonly type: "position";
-  readonly group: "retry" | "hold";
+  readonly group: string;
   readonly sentAt: number;
   readonly endAt: number;
   readonly next: number | null;

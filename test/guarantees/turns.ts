@@ -13,7 +13,6 @@
 // said the same of it, or after it was sent, and before it arrived.
 
 import type { Arrival, Exchange } from "./history.ts";
-import { callerOf } from "../chaos/callers.ts";
 import { naming, toldAt } from "./facts.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
@@ -63,7 +62,7 @@ export function countWaits(world: World): number {
 
 function callersOf(world: World): readonly Caller[] {
   const records = world.records.filter(({ policy }) => policy.takesTurns === true);
-  return [...Map.groupBy(records, ({ scope }) => callerOf(scope)).values()].map((own) => ({
+  return [...Map.groupBy(records, ({ scope, exchanges: [first] }) => first?.caller ?? scope).values()].map((own) => ({
     waits: own.flatMap((record) => waitOf(world, record, own)),
     starts: own.flatMap(startOf),
     works: own.flatMap((record) => record.arrivals.filter((one) => toldAt(world, record, one) < Infinity)),

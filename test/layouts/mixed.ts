@@ -11,7 +11,7 @@ import { type Run, runClient, settleAll } from "../chaos/clients.ts";
 import type { Dimensions } from "../chaos/dimensions.ts";
 import { quietPort } from "../chaos/gateway-box.ts";
 import type { HistoryEvent } from "../guarantees/history.ts";
-import { watchLag, watchPulse } from "../chaos/lag.ts";
+import { watchLag, watchPulse } from "../guarantees/recorders/lag.ts";
 import { ADMIN_TOKEN, runOperator } from "../chaos/operators.ts";
 import { startChaosOrigin } from "../chaos/origin-client.ts";
 import { createRandom, type Random } from "../chaos/random.ts";

@@ -1,7 +1,7 @@
 // Turns in the checker: the rule for accepted requests of several callers accepts a good history and finds the violation in a bad one.
 
 import { describe, it } from "vitest";
-import { FLOODER, LANE_CALLERS } from "../../chaos/callers.ts";
+import { callerOf, FLOODER, LANE_CALLERS } from "../../chaos/callers.ts";
 import type { Answer, Arrival, Exchange, HistoryEvent, Look } from "../../guarantees/history.ts";
 import { TURNS_PATH } from "../../chaos/routes.ts";
 import { accepted, acted, asked, came, expectBad, expectGood, looked, outage, replayed, story } from "./story.ts";
@@ -24,7 +24,7 @@ function request(seq: number, scope: string, sentAt: number, at: number, ending 
     lastAt: at + 500,
     closedAt: at + 501,
   });
-  const first: Exchange = asked(id, sentAt, sentAt + 10, ending, of);
+  const first: Exchange = asked(id, sentAt, sentAt + 10, ending, { ...of, caller: callerOf(scope) });
   const last: Exchange = asked(`${id}-end`, 50_000, 50_010, replayed(attempt, { echo: key }), { ...of, calm: true });
   const stillWaits = (since: number): Look => looked(`${id}-${since}`, since, unbegun, { ...of, path: TURNS_PATH });
   return { all: [first, attempt, acted(attempt), last] as const, stillWaits };

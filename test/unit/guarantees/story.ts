@@ -16,6 +16,7 @@ import type {
 } from "../../guarantees/history.ts";
 import { checkHistory } from "../../guarantees/check-history.ts";
 import { expect } from "vitest";
+import { GROUP_POLICIES } from "../../chaos/consumers.ts";
 import { AMBIGUOUS, POLICIES, REFUSED } from "../../chaos/routes.ts";
 
 export const KEY = "k";
@@ -24,7 +25,8 @@ export const BOB = "Bearer bob";
 
 /** The events, plus what every history has: a meta line, and a look at a disk on which nothing is overdue. */
 export function story(...events: readonly HistoryEvent[]): readonly HistoryEvent[] {
-  const meta = { seed: "s", seconds: 1, startedAt: 0, policies: POLICIES, refused: REFUSED, ambiguous: AMBIGUOUS };
+  const settings = { policies: POLICIES, groups: GROUP_POLICIES, refused: REFUSED, ambiguous: AMBIGUOUS };
+  const meta = { seed: "s", seconds: 1, startedAt: 0, ...settings };
   return [
     { type: "meta", ...meta },
     { type: "ledger", at: 0, records: 1, overdue: 0, orphans: 0, strays: [], unread: 0 },

@@ -4,8 +4,8 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { rawRequest } from "../support/http.ts";
-import type { Outage } from "../guarantees/history.ts";
+import { rawRequest } from "../../support/http.ts";
+import type { Outage } from "../history.ts";
 
 const EVERY_MS = 50;
 const LATE_MS = 150;

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as v from "valibot";
-import type { LedgerLook } from "../guarantees/history.ts";
+import type { LedgerLook } from "../history.ts";
 
 /** How late an alarm may be, because the processor is shared. */
 const OVERDUE_MS = 2_000;

@@ -1,0 +1,81 @@
+// What a client makes of the answer to its request: everything that the checker compares.
+
+import * as v from "valibot";
+import { headerValue, type RawResponse } from "../../support/http.ts";
+import type { Answer, Ending, OriginMarks } from "../history.ts";
+import { bodyOf, digestHead, MARKS_HEADER, SECRET, sha256 } from "./marks.ts";
+
+const progress = v.object({ status: v.string(), attempt: v.number() });
+
+/** `hasLeft`: whether the client itself has cut it short. */
+export function readEnding(response: Promise<RawResponse>, hasLeft = (): boolean => false): Promise<Ending> {
+  return response.then(
+    (whole): Ending => readAnswer(whole, hasLeft()),
+    (error: unknown): Ending => ({ kind: "none", why: hasLeft() ? "left" : whyNone(error), error: String(error) }),
+  );
+}
+
+function whyNone(error: unknown): "broken" | "patience" {
+  return error instanceof Error && error.message === "the request took too long" ? "patience" : "broken";
+}
+
+/** How the names of the gateway's headers begin, also of those that it says to itself. */
+const OF_GATEWAY = /^(?:onceway|idempot)/;
+
+function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
+  const { status, statusText, headers, body, complete } = response;
+  const marks = headerValue(response, MARKS_HEADER);
+  const origin: OriginMarks | null = marks === null ? null : JSON.parse(marks);
+  const isAccepted = headerValue(response, "idempotency-status") === "accepted";
+  const isProblem = headerValue(response, "content-type") === "application/problem+json";
+  // The answer to HEAD has none.
+  const hasBody = complete && body.length > 0;
+  return {
+    kind: "answer",
+    status,
+    complete,
+    left: hasLeft && !complete,
+    echo: headerValue(response, "idempotency-key"),
+    monitor: isAccepted ? headerValue(response, "location") : null,
+    ...(isAccepted && hasBody && isUnbegun(body) ? { isUnbegun: true } : {}),
+    code: isProblem && hasBody ? codeOf(body) : null,
+    replayed: headerValue(response, "idempotent-replayed") === "true",
+    expiresAt: dateOf(headerValue(response, "idempotency-expires")),
+    retryAfterMs: secondsOf(headerValue(response, "retry-after")),
+    leaks: origin === null && (body.includes(SECRET) || headers.some(([, value]) => value.includes(SECRET))),
+    origin,
+    headers: digestHead(status, statusText, headers),
+    hasCookie: headerValue(response, "set-cookie") !== null,
+    gatewayHeaders: headers.map(([name]) => name.toLowerCase()).filter((name) => OF_GATEWAY.test(name)),
+    contentPolicy: headerValue(response, "content-security-policy"),
+    typeOptions: headerValue(response, "x-content-type-options"),
+    sha256: sha256(body),
+    bytes: body.length,
+    body: origin === null ? "none" : compare(body, bodyOf(origin)),
+  };
+}
+
+function compare(got: Buffer, whole: Buffer): "whole" | "prefix" | "other" {
+  if (got.equals(whole)) return "whole";
+  return got.length < whole.length && got.equals(whole.subarray(0, got.length)) ? "prefix" : "other";
+}
+
+function isUnbegun(body: Buffer): boolean {
+  const { status, attempt } = v.parse(progress, JSON.parse(body.toString()));
+  return status === "waiting" && attempt === 0;
+}
+
+function codeOf(body: Buffer): string | null {
+  const problem: unknown = JSON.parse(body.toString());
+  return typeof problem === "object" && problem !== null && "code" in problem && typeof problem.code === "string"
+    ? problem.code
+    : null;
+}
+
+function dateOf(value: string | null): number | null {
+  return value === null ? null : Date.parse(value);
+}
+
+function secondsOf(value: string | null): number | null {
+  return value === null ? null : Number(value) * 1_000;
+}
