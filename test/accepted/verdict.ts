@@ -34,8 +34,8 @@ const READERS = 8;
 export async function judge(scene: AcceptedScene, accepted: readonly AcceptedRequest[]): Promise<Verdict> {
   const ends = await inTurn(accepted, (request) => untilEnded(scene.url, request));
   const attempts = new Map<string, number[]>();
-  for (const { id, attempt } of await scene.origin.readJournal()) {
-    attempts.set(id, [...(attempts.get(id) ?? []), Number(attempt)]);
+  for (const { key, attempt } of await scene.origin.effects()) {
+    attempts.set(key, [...(attempts.get(key) ?? []), attempt ?? 0]);
   }
   // The origin's answer when it is asked is a result too.
   const withResult = accepted.filter((_request, at) => isResult(ends[at]));

@@ -11,7 +11,6 @@ import { showNothing, type ShowPhase } from "../support/progress.ts";
 import { runClient, settleAll } from "./clients.ts";
 import type { Run } from "./clients.ts";
 import { startBucket } from "./bucket.ts";
-import type { ChaosBucket } from "./bucket.ts";
 import { runProducer, settleMessages, startQueues } from "./deliveries.ts";
 import type { Dimensions } from "./dimensions.ts";
 import { strike, strikeBucket } from "./faults.ts";
@@ -21,7 +20,7 @@ import { bucketAt, quietPort, startGatewayBox } from "./gateway-box.ts";
 import type { HistoryEvent } from "../guarantees/history.ts";
 import { eventsIn } from "../guarantees/recorders/broker-journal.ts";
 import { watchLag, watchPulse } from "../guarantees/recorders/lag.ts";
-import { lookAtLedger } from "../guarantees/recorders/ledger.ts";
+import { ALARMS_MS, awaitAlarms, lookAtLedger, NO_BUCKET } from "../guarantees/recorders/ledger.ts";
 import { ADMIN_TOKEN, runOperator, runQueueOperator } from "./operators.ts";
 import { startChaosOrigin } from "./origin-client.ts";
 import { relayAll, runOutboxOperator } from "./outbox.ts";
@@ -33,10 +32,7 @@ import { AMBIGUOUS, gatewayVars, policiesOf, REFUSED } from "./routes.ts";
 /** 1 puts all keys into one object; "per-key" gives each key its own. */
 const SHARDS: readonly (number | "per-key")[] = [1, 4, 16, "per-key"];
 const WATCHED_SHARDS = 50;
-const SHARDS_AT_THE_END = 1_000;
 const LOOK_EVERY_MS = 3_000;
-/** How long the alarms may take at the end to erase what is due. */
-const ALARMS_MS = 10_000;
 const OPERATORS = 2;
 const CONSUMERS_OF_GROUP = 2;
 const PRODUCERS = 2;
@@ -145,8 +141,8 @@ export async function runChaos({
     if (destinations.length > 0) {
       await showPhase("all events are taken", null, () => relayAll(run.port, gateway.stateDir, destinations, report));
     }
-    await showPhase(`alarms erase what is due, ${ALARMS_MS / 1000} s at most`, null, () =>
-      awaitAlarms(gateway.stateDir, bucket, report),
+    await showPhase(`alarms erase what is due, ${ALARMS_MS / 1000} s at most`, null, async () =>
+      report(await awaitAlarms(gateway.stateDir, () => bucket?.names() ?? NO_BUCKET)),
     );
   } finally {
     stopWatching();
@@ -176,8 +172,6 @@ function bindAll(...parts: readonly (Bound | undefined)[]): Required<Bound> {
   };
 }
 
-const NO_BUCKET: ReadonlySet<string> = new Set();
-
 /** Counts the records that alarms erase from the disk. */
 async function watchLedger(
   stateDir: string,
@@ -193,28 +187,5 @@ async function watchLedger(
       before = names;
     }
     await pause(LOOK_EVERY_MS);
-  }
-}
-
-/** No request comes any more, so only alarms can erase what is due. */
-export async function awaitAlarms(
-  stateDir: string,
-  bucket: ChaosBucket | null,
-  report: (event: HistoryEvent) => void,
-): Promise<void> {
-  const giveUpAt = Date.now() + ALARMS_MS;
-  for (;;) {
-    const { names: _, ...look } = await lookAtLedger(
-      stateDir,
-      new Set(),
-      SHARDS_AT_THE_END,
-      bucket?.names() ?? NO_BUCKET,
-    );
-    const isClean = look.overdue + look.orphans + look.strays.length + look.unread === 0;
-    if (isClean || Date.now() > giveUpAt) {
-      report(look);
-      return;
-    }
-    await pause(500);
   }
 }

@@ -2,7 +2,7 @@
 
 import { checkHistory } from "../guarantees/check-history.ts";
 import { readHistory } from "../guarantees/history.ts";
-import { summarize } from "./summary.ts";
+import { summarize } from "../guarantees/summary.ts";
 
 const [file] = process.argv.slice(2);
 if (file === undefined) throw new Error("Missing FILE. Usage: npx node test/chaos/check.ts FILE");

@@ -98,7 +98,7 @@ export async function settleMessages(run: SettlingRun, random: Random): Promise<
     const parked = await parkedRecords(run.stateDir);
     if (parked?.length === 0 || Date.now() > giveUpAt) {
       const keys = parked?.map(({ key }) => key) ?? ["unread"];
-      run.report({ type: "parked", at: Date.now(), keys });
+      run.report({ type: "parked", at: Date.now(), keys, isReleased: true });
       return;
     }
     for (const { id, key } of parked?.filter((one) => isInDoubt(one) && !released.has(one.id)) ?? []) {

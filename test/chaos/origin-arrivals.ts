@@ -1,16 +1,18 @@
-// What an arrival at the origin is known by, and what the plan of its key says about it.
+// What an arrival or a question at the origin is known by, and what the plan of its key says about it.
 
 import type { IncomingMessage } from "node:http";
 import type { Arrival } from "../guarantees/history.ts";
 import { type ArrivalHead, attemptIn, deliveryIn, header, recordName } from "../guarantees/recorders/arrivals.ts";
 import { REQUEST_HEADER } from "../guarantees/recorders/marks.ts";
-import { planOfMessage } from "./queues.ts";
+import type { Asked } from "../guarantees/recorders/questions.ts";
+import { planOfMessage, questionsAboutMessage } from "./queues.ts";
 import { isKeyInBody, TIMEOUT_MS } from "./routes.ts";
-import { CALM, PLAN_HEADER, type Step, TENANT_HEADER } from "./steps.ts";
+import { CALM, PLAN_HEADER, QUESTIONS_HEADER, type Step, TENANT_HEADER } from "./steps.ts";
 
 /** The plans of all keys. The next arrival of a record takes the next step of its plan, and those beyond its end the last one. */
 export class Plans {
   readonly #arrived = new Map<string, number>();
+  readonly #asked = new Map<string, number>();
 
   nextStep(request: IncomingMessage): Step {
     const caller = describeCaller(request);
@@ -20,6 +22,17 @@ export class Plans {
     const before = this.#arrived.get(recordName(caller)) ?? 0;
     this.#arrived.set(recordName(caller), before + 1);
     return plan[Math.min(before, plan.length - 1)] ?? CALM;
+  }
+
+  /** Further questions get the truth. */
+  nextQuestion(request: IncomingMessage): Asked {
+    const caller = describeCaller(request);
+    const modes: readonly Asked["mode"][] = isOfMessage(request)
+      ? questionsAboutMessage(caller.key)
+      : JSON.parse(header(request, QUESTIONS_HEADER) || "[]");
+    const before = this.#asked.get(recordName(caller)) ?? 0;
+    this.#asked.set(recordName(caller), before + 1);
+    return { ...caller, mode: modes[before] ?? "truth" };
   }
 }
 

@@ -9,9 +9,9 @@ import { listen } from "../support/origin-server.ts";
 import { createArrivals, type OpenAnswer, type OpenArrival } from "../guarantees/recorders/arrivals.ts";
 import { watchLag } from "../guarantees/recorders/lag.ts";
 import { bodyOf, digestHead, MARKS_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
+import { createQuestions } from "../guarantees/recorders/questions.ts";
 import { describe, Plans } from "./origin-arrivals.ts";
 import type { FromOrigin, ToOrigin } from "./origin-client.ts";
-import { createQuestions } from "./origin-questions.ts";
 import { CALLER_PATH } from "./routes.ts";
 import { CALM, QUESTION_PATH } from "./steps.ts";
 import type { Step } from "./steps.ts";
@@ -38,7 +38,10 @@ const server = createServer(limits, (request, response) => {
 });
 
 function serveAny(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  if (request.url?.startsWith(QUESTION_PATH) === true) return questions.answer(request, response, calm);
+  if (request.url?.startsWith(QUESTION_PATH) === true) {
+    const planned = plans.nextQuestion(request);
+    return questions.answer({ ...planned, mode: calm ? "truth" : planned.mode }, request, response);
+  }
   if (request.url === CALLER_PATH) return sayCaller(request, response);
   const planned = plans.nextStep(request);
   const step = calm ? CALM : planned;

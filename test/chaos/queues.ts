@@ -3,8 +3,9 @@
 
 import type { Json } from "../../src/serve/workerd-config.ts";
 import type { RoutePolicy } from "../guarantees/history.ts";
+import type { QuestionMode } from "../guarantees/recorders/questions.ts";
 import { createRandom, type Random } from "./random.ts";
-import { makePlan, makeQuestions, QUESTION_PATH, type QuestionMode, type Step, TENANT_HEADER } from "./steps.ts";
+import { makePlan, makeQuestions, QUESTION_PATH, type Step, TENANT_HEADER } from "./steps.ts";
 
 export const QUEUE_RULES = ["retry", "hold", "verify"] as const;
 export type QueueRule = (typeof QUEUE_RULES)[number];

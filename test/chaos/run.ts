@@ -10,7 +10,7 @@ import { runChaos } from "./chaos.ts";
 import { checkHistory } from "../guarantees/check-history.ts";
 import { dimensionsWithout } from "./dimensions.ts";
 import { readHistory } from "../guarantees/history.ts";
-import { summarize } from "./summary.ts";
+import { summarize } from "../guarantees/summary.ts";
 
 const { values } = parseArgs({
   options: {

@@ -1,6 +1,7 @@
 // What the origin does with one arrival of a key. A client plans its operation ahead and sends the plan in a header, one
 // step for each arrival, so that a key's fate depends on the seed and not on the order in which requests arrive.
 
+import type { QuestionMode } from "../guarantees/recorders/questions.ts";
 import type { Random } from "./random.ts";
 
 export type StepName =
@@ -36,25 +37,6 @@ export interface Step {
   readonly pauseMs: number;
   readonly chunked: boolean;
 }
-
-/** How the origin answers one question for a key. */
-export type QuestionMode =
-  /** Truthfully: reports what it did for the credential that asks. */
-  | "truth"
-  /** Truthfully, just before the gateway gives up. */
-  | "slow"
-  /** Never. */
-  | "hang"
-  /** Truthfully, but one byte at a time, for longer than any timeout. */
-  | "trickle"
-  /** Breaks off in the middle of a truthful answer. */
-  | "cut"
-  | "reset"
-  /** With a status that says nothing about the key. */
-  | "401"
-  | "403"
-  | "302"
-  | "503";
 
 export const PLAN_HEADER = "X-Plan";
 /** A JSON list: the mode of each question about the key. Further questions get the truth. */

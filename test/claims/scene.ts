@@ -79,7 +79,8 @@ export async function startRound(
     sendOne: () => (broker === "redis" ? fillRedis(server.port, messages, 1) : fillKafka(server.port, messages, 1)),
     async effects() {
       const acted = new Map<string, string[]>();
-      for (const { id, attempt } of await effects.readJournal()) acted.set(id, [...(acted.get(id) ?? []), attempt]);
+      for (const { key, attempt } of await effects.effects())
+        acted.set(key, [...(acted.get(key) ?? []), String(attempt)]);
       return acted;
     },
     async close() {

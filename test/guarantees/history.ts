@@ -117,12 +117,10 @@ export interface Arrival {
 }
 
 /** The origin acted, possibly long after the connection was closed. */
-export interface Effect {
+export interface Effect extends Pick<Arrival, "request" | "key" | "scope" | "credential" | "attempt"> {
   readonly type: "effect";
   readonly id: string;
   readonly arrival: number;
-  readonly key: string;
-  readonly scope: string;
   readonly at: number;
 }
 
@@ -192,12 +190,14 @@ export interface DeadLetter {
   readonly at: number;
 }
 
-/** The messages that records keep at the end of a run, after operators have released all that were kept. */
+/** The messages that records keep at the end of a run. */
 export interface ParkedLook {
   readonly type: "parked";
   readonly at: number;
   /** Their keys. */
   readonly keys: readonly string[];
+  /** Operators have released all that were kept, so each of these is one too many. */
+  readonly isReleased: boolean;
 }
 
 /** What an operator decided about a record, possibly at a wrong time. */

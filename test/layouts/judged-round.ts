@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkHistory, type Violation } from "../guarantees/check-history.ts";
 import { readHistory } from "../guarantees/history.ts";
-import { summarize } from "../chaos/summary.ts";
+import { summarize } from "../guarantees/summary.ts";
 import { dimensionsWithout } from "../chaos/dimensions.ts";
 import type { Dimensions } from "../chaos/dimensions.ts";
 import { type Counts, noKills } from "./killing-box.ts";

@@ -6,12 +6,12 @@
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { finished } from "node:stream/promises";
-import { awaitAlarms } from "../chaos/chaos.ts";
 import { type Run, runClient, settleAll } from "../chaos/clients.ts";
 import type { Dimensions } from "../chaos/dimensions.ts";
 import { quietPort } from "../chaos/gateway-box.ts";
 import type { HistoryEvent } from "../guarantees/history.ts";
 import { watchLag, watchPulse } from "../guarantees/recorders/lag.ts";
+import { awaitAlarms } from "../guarantees/recorders/ledger.ts";
 import { ADMIN_TOKEN, runOperator } from "../chaos/operators.ts";
 import { startChaosOrigin } from "../chaos/origin-client.ts";
 import { createRandom, type Random } from "../chaos/random.ts";
@@ -147,7 +147,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
     ]);
     await origin.tell("calm");
     await settleAll(run, createRandom(seed, "calm"));
-    await awaitAlarms(stateDir, null, report);
+    report(await awaitAlarms(stateDir));
   } finally {
     progress.end();
     stopWatching();

@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { checkHistory } from "../guarantees/check-history.ts";
 import { dimensionsWithout } from "../chaos/dimensions.ts";
 import { readHistory } from "../guarantees/history.ts";
-import { summarize } from "../chaos/summary.ts";
+import { summarize } from "../guarantees/summary.ts";
 import { killsAtEach, LEFT_OUT } from "./judged-round.ts";
 import { noKills } from "./killing-box.ts";
 import { type Plan, PLANS, runRound } from "./mixed.ts";

@@ -5,8 +5,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import type { HistoryEvent, Outage } from "../guarantees/history.ts";
+import { watchLag } from "../guarantees/recorders/lag.ts";
 import { type Consumer, QUEUE, type QueueScene, startQueueScene } from "./scene.ts";
-import { judge, type Verdict } from "./verdict.ts";
+import { historyOf } from "./history.ts";
 
 export type { Consumer } from "./scene.ts";
 
@@ -62,7 +64,7 @@ export interface RoundOptions {
 }
 
 export interface Round {
-  readonly verdict: Verdict;
+  readonly history: readonly HistoryEvent[];
   readonly killed: Readonly<Partial<Record<Point, number>>>;
   readonly seconds: number;
 }
@@ -74,7 +76,11 @@ export async function runRound(options: RoundOptions): Promise<Round> {
   const begun = performance.now();
   const folder = await mkdtemp(join(tmpdir(), "onceway-queues-"));
   const broker = { batch: 5, concurrency: 3, lostAcks: 0.05, duplicates: 0.05, seed: options.seed };
-  const scene = await startQueueScene({ folder, consumer: options.consumer, broker, giveUp: "64s", timeoutMs: 2000 });
+  const outages: Outage[] = [];
+  const report = (outage: Outage): void => void outages.push(outage);
+  const settings = { consumer: options.consumer, giveUpMs: 64_000, timeoutMs: 2_000 };
+  const scene = await startQueueScene({ folder, broker, report, ...settings });
+  const stopWatching = watchLag(report);
   try {
     const killed: Partial<Record<Point, number>> = {};
     const state = { isOver: false };
@@ -88,9 +94,13 @@ export async function runRound(options: RoundOptions): Promise<Round> {
     };
     const killing = killAtPoints(options, scene, killed).finally(() => (state.isOver = true));
     await Promise.all([killing, send()]);
-    const verdict = judge(await scene.broker.readJournal(), await scene.origin.readJournal(), await scene.parked());
-    return { verdict, killed, seconds: Math.round((performance.now() - begun) / 1000) };
+    return {
+      history: await historyOf(scene, settings, outages),
+      killed,
+      seconds: Math.round((performance.now() - begun) / 1000),
+    };
   } finally {
+    stopWatching();
     await scene.close();
     await rm(folder, { recursive: true, force: true });
   }

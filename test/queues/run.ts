@@ -1,7 +1,9 @@
 // `npx node test/queues/run.ts [--kills 200] [--seed 1] [CONSUMER…]`: the long form of the evidence for queues (test/README.md, "Queues
-// and crashes"). Prints one line for each consumer, and fails if a promise is broken.
+// and crashes"). Prints a summary for each consumer, and fails if a guarantee is broken.
 
 import { parseArgs } from "node:util";
+import { checkHistory } from "../guarantees/check-history.ts";
+import { summarize } from "../guarantees/summary.ts";
 import { type Consumer, pointsOf, runRound } from "./round.ts";
 
 const { values, positionals } = parseArgs({
@@ -19,8 +21,7 @@ for (const consumer of CONSUMERS.filter((one) => positionals.length === 0 || pos
     kills: Number(values.kills),
     seed: Number(values.seed),
   });
-  console.log(JSON.stringify({ consumer, ...round }));
-  const { doubled, lost, undecided, unfenced } = round.verdict;
-  if (consumer !== "unprotected" && (lost > 0 || undecided > 0 || unfenced > 0)) process.exitCode = 1;
-  if ((consumer === "verify" || consumer === "hold") && doubled > 0) process.exitCode = 1;
+  const violations = checkHistory(round.history);
+  console.log(summarize(round.history, violations));
+  if (consumer !== "unprotected" && violations.length > 0) process.exitCode = 1;
 }

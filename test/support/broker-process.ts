@@ -205,7 +205,11 @@ process.on("message", (message) => {
   switch (output.order) {
     case "send":
       for (const one of output.messages) messages.set(one.id, { ...one, attempts: 0, visibleAt: 0 });
-      return write(output.messages.map(({ id }) => ({ kind: "sent", id })));
+      return write(
+        output.messages.map(({ id, queue, timestamp: sentAt, body }) => {
+          return { kind: "sent", id, queue, sentAt, body: JSON.stringify(body) };
+        }),
+      );
     case "drain":
       isAwaited = true;
       return;

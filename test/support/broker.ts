@@ -35,9 +35,19 @@ export interface SentMessage {
   readonly body: unknown;
 }
 
+export interface SentLine {
+  readonly kind: "sent";
+  readonly id: string;
+  readonly queue: string;
+  /** When its producer sent it. */
+  readonly sentAt: number;
+  /** Its body, as JSON. */
+  readonly body: string;
+}
+
 /** One line of its journal. `attempts`: which delivery of the message it is, 1 for the first. */
 export type JournalLine = { readonly id: string } & (
-  | { readonly kind: "sent" }
+  | Omit<SentLine, "id">
   | { readonly kind: "delivered"; readonly attempts: number }
   /** What became of a delivery. `lost`: its consumer gave no answer. */
   | { readonly kind: "acked" | "ack-lost" | "lost"; readonly attempts: number }

@@ -18,7 +18,13 @@ async function deliverUnprotected(origin, messages) {
   const retryMessages = [];
   await Promise.all(
     messages.map(async ({ id, attempts, body }) => {
-      const headers = { "content-type": "application/json", "onceway-message-id": id, "idempotency-attempt": attempts };
+      const headers = {
+        "content-type": "application/json",
+        "idempotency-key": id,
+        "idempotency-attempt": attempts,
+        "onceway-message-id": id,
+        "onceway-delivery": attempts,
+      };
       const response = await fetch(origin, { method: "POST", headers, body: JSON.stringify(body) }).catch(() => null);
       await response?.arrayBuffer();
       if (response?.ok === true) explicitAcks.push(id);

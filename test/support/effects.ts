@@ -1,5 +1,7 @@
 // The origin that counts effects (effects-process.ts), as tests start it.
 
+import type { Arrival, Effect, Question } from "../guarantees/history.ts";
+import { sha256 } from "../guarantees/recorders/marks.ts";
 import { readLines, startChild, type Stoppable, stoppable } from "./broker.ts";
 
 export interface EffectsOptions {
@@ -10,25 +12,28 @@ export interface EffectsOptions {
   readonly workMs: number;
 }
 
-/** One line of its journal; each has the time too. */
-export interface EffectLine {
-  readonly kind: "effect";
-  /** The message's, or the key of a request that is no message. */
-  readonly id: string;
-  /** The unparsed `Idempotency-Attempt`. */
-  readonly attempt: string;
+/** One line of its journal. */
+export type OriginLine = Arrival | Effect | Question;
+
+/** How a history names the caller with this credential, which no answer of the origin may contain. */
+export function scopeOf(credential: string): string {
+  return credential === "" ? "" : sha256(credential).slice(0, 8);
 }
 
 export interface EffectsOrigin extends Stoppable {
   readonly url: string;
-  readJournal(): Promise<readonly EffectLine[]>;
+  readJournal(): Promise<readonly OriginLine[]>;
+  /** The attempts that it has acted for. */
+  effects(): Promise<readonly Effect[]>;
 }
 
 export async function startEffects(options: EffectsOptions): Promise<EffectsOrigin> {
   const child = await startChild("effects-process.ts", options);
+  const readJournal = (): Promise<readonly OriginLine[]> => readLines(options.journal);
   return {
     ...stoppable(child),
     url: `http://127.0.0.1:${options.port}`,
-    readJournal: () => readLines(options.journal),
+    readJournal,
+    effects: async () => (await readJournal()).filter((line) => line.type === "effect"),
   };
 }

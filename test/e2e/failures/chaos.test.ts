@@ -9,7 +9,7 @@ import { runChaos } from "../../chaos/chaos.ts";
 import { checkHistory } from "../../guarantees/check-history.ts";
 import { BROKEN_DIMENSIONS, dimensionsWithout } from "../../chaos/dimensions.ts";
 import { readHistory } from "../../guarantees/history.ts";
-import { countRun, summarize } from "../../chaos/summary.ts";
+import { countRun, summarize } from "../../guarantees/summary.ts";
 
 const SECONDS = 15;
 

@@ -117,8 +117,8 @@ async function kill(victim: (typeof VICTIMS)[number], name: Service, stopped: ()
 
 /** The keys for which a service has acted, as often as it has. */
 async function effectsOf(name: Service): Promise<readonly string[]> {
-  const lines = await serviceOf(name).running.readJournal();
-  return lines.map(({ id }) => id).toSorted((one, other) => one.localeCompare(other));
+  const effects = await serviceOf(name).running.effects();
+  return effects.map(({ key }) => key).toSorted((one, other) => one.localeCompare(other));
 }
 
 it(

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { QUEUE, type QueueScene, startQueueScene } from "../../queues/scene.ts";
 import type { JournalLine } from "../../support/broker.ts";
-import type { EffectLine } from "../../support/effects.ts";
+import type { Effect } from "../../guarantees/history.ts";
 
 let folder: string;
 let scene: QueueScene;
@@ -18,7 +18,7 @@ beforeAll(async () => {
     consumer: "hold",
     key: ["json:/order"],
     broker: { batch: 100, concurrency: 2, seed: 3, visibilityMs: 30_000 },
-    giveUp: "3s",
+    giveUpMs: 3_000,
     timeoutMs: 20_000,
   });
 });
@@ -31,16 +31,16 @@ interface Ended {
   readonly lines: readonly JournalLine[];
   /** The reasons of the letters, sorted. */
   readonly reasons: readonly string[];
-  readonly effects: readonly EffectLine[];
+  readonly effects: readonly Effect[];
 }
 
 /** Sends messages together, and reads from the journals what became of them. */
 async function sendAll(bodies: readonly object[]): Promise<Ended> {
-  const before = { lines: await scene.broker.readJournal(), effects: await scene.origin.readJournal() };
+  const before = { lines: await scene.broker.readJournal(), effects: await scene.origin.effects() };
   await scene.broker.send(QUEUE, bodies);
   const lines = (await scene.broker.readJournal()).slice(before.lines.length);
   const reasons = lines.flatMap((line) => (line.kind === "letter" ? [line.reason] : [])).toSorted();
-  return { lines, reasons, effects: (await scene.origin.readJournal()).slice(before.effects.length) };
+  return { lines, reasons, effects: (await scene.origin.effects()).slice(before.effects.length) };
 }
 
 it("lets no poisonous message hold up or repeat a healthy one", async () => {
@@ -53,7 +53,7 @@ it("lets no poisonous message hold up or repeat a healthy one", async () => {
   expect(poisonous.size).toBe(3);
   // Each healthy message took effect, and no other did. One of the two with the key 5 is healthy, whichever came first.
   const sent = lines.flatMap((line) => (line.kind === "sent" && !poisonous.has(line.id) ? [line.id] : []));
-  expect(effects.map(({ id }) => id).toSorted()).toEqual(sent.toSorted());
+  expect(effects.map(({ request }) => request.split("/")[0] ?? "").toSorted()).toEqual(sent.toSorted());
   const deliveries = lines.flatMap((line) =>
     line.kind === "delivered" && !poisonous.has(line.id) ? [line.attempts] : [],
   );

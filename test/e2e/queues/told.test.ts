@@ -24,7 +24,7 @@ beforeEach(async () => {
     folder,
     consumer: "hold",
     broker: { batch: 1, concurrency: 1, seed: 3 },
-    giveUp: "30s",
+    giveUpMs: 30_000,
     timeoutMs: 2_000,
     bindings: { ...SECRETS, ADMIN_TOKEN, DESTINATIONS: [receiver.destination(["dead-letter"])] },
   });

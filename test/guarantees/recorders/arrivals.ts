@@ -1,7 +1,7 @@
 // The origin's journal: each arrival from its first byte to the end of its connection, and each effect.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Arrival, Effect, OriginMarks } from "../history.ts";
+import type { Arrival, Effect, OriginMarks, Question } from "../history.ts";
 
 /** Identifies an answer and records how far it has been written. */
 export interface OpenAnswer {
@@ -53,11 +53,16 @@ const UNANSWERED = {
 
 type Draft = { -readonly [Name in keyof Arrival]: Arrival[Name] };
 
-export function createArrivals(report: (event: Arrival | Effect) => void): Arrivals {
-  const done = new Map<string, string>();
+/** `earlier`: what an earlier process of this origin has reported. */
+export function createArrivals(
+  report: (event: Arrival | Effect) => void,
+  earlier: readonly (Arrival | Effect | Question)[] = [],
+): Arrivals {
+  const acts = earlier.filter((event) => event.type === "effect");
+  const done = new Map(acts.map((act) => [`${recordName(act)} ${act.credential}`, act.id]));
   const open = new Set<(by: Arrival["closedBy"]) => void>();
-  let arrived = 0;
-  let effects = 0;
+  let arrived = Math.max(0, ...earlier.map((event) => (event.type === "effect" ? event.arrival : event.seq)));
+  let effects = acts.length;
 
   const number = (): number => {
     arrived += 1;
@@ -68,7 +73,7 @@ export function createArrivals(report: (event: Arrival | Effect) => void): Arriv
     effectFor: (record, credential) => done.get(`${record} ${credential}`) ?? null,
     open(head, response) {
       const draft: Draft = { type: "arrival", seq: number(), ...head, at: Date.now(), ...UNANSWERED };
-      const { seq, key, scope, credential } = draft;
+      const { seq, request, key, scope, credential, attempt } = draft;
       let effect: string | null = null;
       let endedHere = false;
       let lastPieceAt: number | null = null;
@@ -91,7 +96,17 @@ export function createArrivals(report: (event: Arrival | Effect) => void): Arriv
           effects += 1;
           effect = `e${effects}`;
           done.set(`${recordName(draft)} ${credential}`, effect);
-          report({ type: "effect", id: effect, arrival: seq, key, scope, at: Date.now() });
+          report({
+            type: "effect",
+            id: effect,
+            arrival: seq,
+            request,
+            key,
+            scope,
+            credential,
+            attempt,
+            at: Date.now(),
+          });
         },
         breakOff: () => void (endedHere = true),
         readWhole: (sha256) => void (draft.bodySha256 = sha256),

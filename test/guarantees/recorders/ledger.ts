@@ -5,6 +5,7 @@ import { copyFile, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
 import type { LedgerLook } from "../history.ts";
 
@@ -66,6 +67,25 @@ export async function lookAtLedger(
     unread: looks.filter((look) => !look.isRead).length,
     names: new Set(rows.map(({ name }) => name)),
   };
+}
+
+/** How long the alarms may take at the end to erase what is due. */
+export const ALARMS_MS = 10_000;
+const SHARDS_AT_THE_END = 1_000;
+export const NO_BUCKET: ReadonlySet<string> = new Set();
+
+/** No request comes any more, so only alarms can erase what is due. */
+export async function awaitAlarms(
+  stateDir: string,
+  inBucket: () => ReadonlySet<string> = () => NO_BUCKET,
+): Promise<LedgerLook> {
+  const giveUpAt = Date.now() + ALARMS_MS;
+  for (;;) {
+    const { names: _, ...look } = await lookAtLedger(stateDir, new Set(), SHARDS_AT_THE_END, inBucket());
+    const isClean = look.overdue + look.orphans + look.strays.length + look.unread === 0;
+    if (isClean || Date.now() > giveUpAt) return look;
+    await pause(500);
+  }
 }
 
 interface ShardLook {

@@ -47,7 +47,7 @@ export function delivered(
 
 /** What records still keep at the end. */
 export function stillParked(...keys: readonly string[]): ParkedLook {
-  return { type: "parked", at: 20_000, keys };
+  return { type: "parked", at: 20_000, keys, isReleased: true };
 }
 
 /** A history at whose end nothing is parked. */

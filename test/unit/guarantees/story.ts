@@ -94,8 +94,8 @@ export const LOST = {
 };
 
 export function acted(arrival: Arrival, at = arrival.at): Effect {
-  const { seq, key, scope } = arrival;
-  return { type: "effect", id: `e${seq}-${at}`, arrival: seq, key, scope, at };
+  const { seq, request, key, scope, credential, attempt } = arrival;
+  return { type: "effect", id: `e${seq}-${at}`, arrival: seq, request, key, scope, credential, attempt, at };
 }
 
 /** The origin's answer to an arrival, as a client has to get it. */

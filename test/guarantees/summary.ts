@@ -1,9 +1,10 @@
 // A run in numbers: the faults that took effect, the requests and answers, and the violations.
 
-import type { Violation } from "../guarantees/check-history.ts";
-import { sortHistory } from "../guarantees/records.ts";
-import { countWaits } from "../guarantees/turns.ts";
-import type { Arrival, Exchange, HistoryEvent, Look } from "../guarantees/history.ts";
+import type { Violation } from "./check-history.ts";
+import { sortHistory } from "./records.ts";
+import { countWaits } from "./turns.ts";
+import type { Arrival, Exchange, HistoryEvent, Look } from "./history.ts";
+import { recordName } from "./recorders/arrivals.ts";
 
 /** How many violations are printed; the checker finds them all again from the history. */
 const SHOWN = 20;
@@ -27,8 +28,8 @@ export function summarize(events: readonly HistoryEvent[], violations: readonly 
     `  answers`,
     table(numbers.answers),
     `  ${numbers.requests} requests, ${numbers.keys} keys, ${numbers.records} records, ${numbers.arrivals} attempts at the origin, ` +
-      `${numbers.effects} effects, ${numbers.erased} records seen erased, ` +
-      `${numbers.events} events in ${numbers.eventTries} tries, ${numbers.messages} messages in ${numbers.deliveries} deliveries, ` +
+      `${numbers.effects} effects, ${numbers.doubled} keys with more than one, ${numbers.erased} records seen erased, ` +
+      `${numbers.parked} messages parked, ${numbers.events} events in ${numbers.eventTries} tries, ${numbers.messages} messages in ${numbers.deliveries} deliveries, ` +
       `${numbers.waits} undisturbed waits for a turn`,
     `  ${violations.length} violations`,
     ...(violations.length > 0 ? [table(rules), ...shown] : []),
@@ -43,6 +44,10 @@ export interface RunNumbers {
   readonly records: number;
   readonly arrivals: number;
   readonly effects: number;
+  /** Keys for which the origin has acted more than once. */
+  readonly doubled: number;
+  /** Messages that records keep at the end. */
+  readonly parked: number;
   readonly erased: number;
   /** The events that the receiver has got, and how often they were sent. */
   readonly events: number;
@@ -56,6 +61,7 @@ export interface RunNumbers {
 export function countRun(events: readonly HistoryEvent[]): RunNumbers {
   const exchanges = events.filter((event) => event.type === "exchange");
   const arrivals = events.filter((event) => event.type === "arrival");
+  const effects = events.filter((event) => event.type === "effect");
   const outages = events.filter((event) => event.type === "outage");
   const questions = events.filter((event) => event.type === "question");
   const decisions = events.filter((event) => event.type === "decision");
@@ -88,7 +94,9 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
     keys: new Set(exchanges.map(({ key }) => key)).size,
     records: new Set(exchanges.map(({ key, scope }) => `${scope} ${key}`)).size,
     arrivals: arrivals.length,
-    effects: events.filter((event) => event.type === "effect").length,
+    effects: effects.length,
+    doubled: [...countBy(effects, recordName).values()].filter((count) => count > 1).length,
+    parked: events.findLast((event) => event.type === "parked")?.keys.length ?? 0,
     events: new Set(tries.map(({ webhookId }) => webhookId)).size,
     eventTries: tries.length,
     messages: messages.length,

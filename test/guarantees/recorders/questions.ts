@@ -4,16 +4,34 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import type { OriginMarks, Question } from "../guarantees/history.ts";
-import { type Arrivals, header, recordName } from "../guarantees/recorders/arrivals.ts";
-import { bodyOf, digestHead, MARKS_HEADER, REQUEST_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
-import { describeCaller, isOfMessage } from "./origin-arrivals.ts";
-import { questionsAboutMessage } from "./queues.ts";
-import { type QuestionMode, QUESTIONS_HEADER } from "./steps.ts";
+import type { OriginMarks, Question } from "../history.ts";
+import { type Arrivals, header, recordName } from "./arrivals.ts";
+import { bodyOf, digestHead, MARKS_HEADER, REQUEST_HEADER, sha256 } from "./marks.ts";
+
+/** How the origin answers one question for a key. */
+export type QuestionMode =
+  /** Truthfully: reports what it did for the credential that asks. */
+  | "truth"
+  /** Truthfully, just before the gateway gives up. */
+  | "slow"
+  /** Never. */
+  | "hang"
+  /** Truthfully, but one byte at a time, for longer than any timeout. */
+  | "trickle"
+  /** Breaks off in the middle of a truthful answer. */
+  | "cut"
+  | "reset"
+  /** With a status that says nothing about the key. */
+  | "401"
+  | "403"
+  | "302"
+  | "503";
+
+/** A question about a record. */
+export type Asked = Pick<Question, "key" | "scope" | "credential"> & { readonly mode: QuestionMode };
 
 export interface Questions {
-  /** With `isCalm`, answers truthfully and at once. */
-  answer(request: IncomingMessage, response: ServerResponse, isCalm: boolean): Promise<void>;
+  answer(asked: Asked, request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Ends and reports the open questions. */
   closeAll(): void;
 }
@@ -29,31 +47,17 @@ const STALL_MS = 7_000;
 type Draft = { -readonly [Name in keyof Question]: Question[Name] };
 
 export function createQuestions(arrivals: Arrivals, report: (event: Question) => void): Questions {
-  const counts = new Map<string, number>();
   const open = new Set<(by: Question["closedBy"]) => void>();
 
-  function modeOf(request: IncomingMessage, record: string): QuestionMode {
-    const plan: readonly QuestionMode[] = isOfMessage(request)
-      ? questionsAboutMessage(describeCaller(request).key)
-      : JSON.parse(header(request, QUESTIONS_HEADER) || "[]");
-    const count = counts.get(record) ?? 0;
-    counts.set(record, count + 1);
-    return plan[count] ?? "truth";
-  }
-
   return {
-    async answer(request, response, isCalm) {
-      const caller = describeCaller(request);
-      const record = recordName(caller);
-      const planned = modeOf(request, record);
-      const mode = isCalm ? "truth" : planned;
+    async answer({ mode, ...caller }, request, response) {
       const draft: Draft = {
         type: "question",
         seq: arrivals.number(),
         ...caller,
         mode,
         at: Date.now(),
-        effect: arrivals.effectFor(record, caller.credential),
+        effect: arrivals.effectFor(recordName(caller), caller.credential),
         status: null,
         lastAt: null,
         headers: null,
