@@ -1,13 +1,15 @@
 // One round of evidence for accepted requests: requests, and a SIGKILL of the gateway at each named point, several times. What became
-// of them is read from the origin's journal and from their monitors.
+// of them is in the history: what the clients, the origin and the database say.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { type AcceptedRequest, untilAccepted } from "./client.ts";
-import { type AcceptedScene, startAcceptedScene, type UnknownRule } from "./scene.ts";
-import { judge, type Verdict } from "./verdict.ts";
+import type { HistoryEvent } from "../guarantees/history.ts";
+import { type Operation, RecordingClient } from "../guarantees/recorders/client.ts";
+import { watchLag } from "../guarantees/recorders/lag.ts";
+import { type AcceptedRequest, historyOf, untilAccepted } from "./history.ts";
+import { type AcceptedScene, PATH, startAcceptedScene, type UnknownRule } from "./scene.ts";
 
 export type { UnknownRule } from "./scene.ts";
 
@@ -42,7 +44,7 @@ export interface RoundOptions {
 }
 
 export interface Round {
-  readonly verdict: Verdict;
+  readonly history: readonly HistoryEvent[];
   readonly killed: Readonly<Partial<Record<Point, number>>>;
   readonly seconds: number;
 }
@@ -56,30 +58,43 @@ const PAUSE_MS = 100;
 export async function runRound(options: RoundOptions): Promise<Round> {
   const begun = performance.now();
   const folder = await mkdtemp(join(tmpdir(), "onceway-accepted-"));
-  const scene = await startAcceptedScene({ folder, unknown: options.unknown, timeoutMs: 2000 });
+  const recorded: HistoryEvent[] = [];
+  const report = (event: HistoryEvent): void => void recorded.push(event);
+  const settings = { unknown: options.unknown, timeoutMs: 2_000 };
+  const scene = await startAcceptedScene({ folder, report, ...settings });
+  const client = new RecordingClient(scene.url, report);
+  const stopWatching = watchLag(report);
   try {
-    const sending = new Sending(scene);
+    const sending = new Sending(client);
     const killed = await killAtPoints(options, scene, sending).finally(() => sending.end());
     await sending.done;
-    const verdict = await judge(scene, sending.accepted);
-    return { verdict, killed, seconds: Math.round((performance.now() - begun) / 1000) };
+    const history = await historyOf(scene, settings, client, sending.accepted, recorded);
+    return { history, killed, seconds: Math.round((performance.now() - begun) / 1000) };
   } finally {
+    stopWatching();
     await scene.close();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function operationOf(number: number): Operation {
+  const key = `key-${number}`;
+  const body = JSON.stringify({ order: key, refusals: number % REFUSED_EVERY === 0 ? 2 : 0 });
+  // Its own credential, so that a search for it finds this request alone: its end tells it from one that begins alike.
+  return { path: PATH, key, body, credential: `Bearer credential-of-${key}-alone` };
 }
 
 /** The clients. */
 class Sending {
   readonly accepted: AcceptedRequest[] = [];
   readonly done: Promise<unknown>;
-  readonly #scene: AcceptedScene;
+  readonly #client: RecordingClient;
   #sent = 0;
   #isOver = false;
   readonly #listeners = new Map<"sent" | "accepted", () => void>();
 
-  constructor(scene: AcceptedScene) {
-    this.#scene = scene;
+  constructor(client: RecordingClient) {
+    this.#client = client;
     this.done = Promise.all(Array.from({ length: SENDERS }, () => this.#send()));
   }
 
@@ -95,7 +110,7 @@ class Sending {
   async #send(): Promise<void> {
     while (!this.#isOver) {
       const number = this.#sent++;
-      const accepting = untilAccepted(this.#scene.url, `key-${number}`, number % REFUSED_EVERY === 0 ? 2 : 0);
+      const accepting = untilAccepted(this.#client, operationOf(number));
       this.#tell("sent");
       this.accepted.push(await accepting);
       this.#tell("accepted");

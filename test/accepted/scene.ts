@@ -2,6 +2,7 @@
 // and the tests of accepted requests share.
 
 import { join } from "node:path";
+import type { Outage } from "../guarantees/history.ts";
 import { type EffectsOrigin, startEffects } from "../support/effects.ts";
 import { type Gateway, startWorkerd } from "../support/gateway.ts";
 import { freePort } from "../support/ports.ts";
@@ -13,6 +14,8 @@ export interface AcceptedSceneOptions {
   readonly folder: string;
   readonly unknown: UnknownRule;
   readonly timeoutMs: number;
+  /** Hears of each kill. */
+  readonly report: (outage: Outage) => void;
 }
 
 export interface AcceptedScene {
@@ -26,11 +29,15 @@ export interface AcceptedScene {
   close(): Promise<void>;
 }
 
+/** Where the origin takes requests. */
+export const PATH = "/orders";
 /** How much longer a lock is than the timeout. */
-const MARGIN_MS = 500;
+export const LOCK_MARGIN_MS = 500;
+/** How many a request gets. */
+export const ATTEMPTS = 20;
 
 export async function startAcceptedScene(options: AcceptedSceneOptions): Promise<AcceptedScene> {
-  const { folder, unknown, timeoutMs } = options;
+  const { folder, unknown, timeoutMs, report } = options;
   const originPort = await freePort();
   const origin = await startEffects({ port: originPort, journal: join(folder, "origin.journal"), workMs: 5 });
   const stateDir = join(folder, "state");
@@ -41,12 +48,12 @@ export async function startAcceptedScene(options: AcceptedSceneOptions): Promise
         origin: origin.url,
         shards: 3,
         timeout: `${timeoutMs}ms`,
-        lock: `${timeoutMs + MARGIN_MS}ms`,
+        lock: `${timeoutMs + LOCK_MARGIN_MS}ms`,
         scope: ["header:authorization"],
         unknown,
         ...(unknown === "verify" ? { verify: "/by-key/{key}" } : {}),
       },
-      ROUTES: [{ path: "/orders", async: "always", give_up: { attempts: 20, after: "10m" } }],
+      ROUTES: [{ path: PATH, async: "always", give_up: { attempts: ATTEMPTS, after: "10m" } }],
     },
   });
   return {
@@ -54,9 +61,11 @@ export async function startAcceptedScene(options: AcceptedSceneOptions): Promise
     stateDir,
     url: () => gateway.url,
     async crash(whileDown = () => undefined) {
+      const from = Date.now();
       await gateway.kill9();
       whileDown();
       gateway = await gateway.restart();
+      report({ type: "outage", kind: "killed", from, to: Date.now() });
     },
     output: () => gateway.output(),
     close: async () => void (await Promise.all([origin.close(), gateway.stop()])),

@@ -2,13 +2,11 @@
 
 import type { Json } from "../../src/serve/workerd-config.ts";
 import { startChild, type FromChild } from "./child.ts";
-import type { HistoryEvent } from "../guarantees/history.ts";
+import type { HistoryEvent, PublicationPolicy } from "../guarantees/history.ts";
+import { STEP } from "../guarantees/recorders/event-tries.ts";
 
 /** Every result has an event for `every`; one for `origins` has what the origin says in its answer. */
 export const DESTINATIONS = ["every", "origins"] as const;
-
-/** The step in the key of each event. */
-export const STEP = "told";
 
 /** Used in chaos runs only. */
 export const HOOK_SECRET = `whsec_${btoa("chaos".repeat(8))}`;
@@ -17,6 +15,9 @@ export const PUBLISH: readonly { readonly [setting: string]: Json }[] = [
   { to: "every", type: "chaos.ended", when: ["2xx", "3xx", "4xx", "5xx"], data: "response", step: STEP },
   { to: "origins", type: "chaos.made", when: ["2xx"], data: "origin", step: STEP },
 ];
+
+/** The same, as the history says it. */
+export const PUBLICATIONS: readonly PublicationPolicy[] = [{ to: "every" }, { to: "origins", isOrigins: true }];
 
 /** `calm`: take everything from now on. */
 export type ToReceiver = "calm" | "finish";

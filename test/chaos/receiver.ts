@@ -5,12 +5,11 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
-import * as v from "valibot";
 import { listen } from "../support/origin-server.ts";
-import { SECRET, sha256 } from "../guarantees/recorders/marks.ts";
-import type { EventAnswer, EventTry, OriginMarks } from "../guarantees/history.ts";
+import type { EventAnswer } from "../guarantees/history.ts";
+import { eventTry } from "../guarantees/recorders/event-tries.ts";
 import { createRandom } from "./random.ts";
-import { type FromReceiver, HOOK_SECRET, STEP, type ToReceiver } from "./receiver-client.ts";
+import { type FromReceiver, HOOK_SECRET, type ToReceiver } from "./receiver-client.ts";
 
 const [port, seed, takesAll] = process.argv.slice(2);
 const random = createRandom(seed ?? "", "receiver");
@@ -21,46 +20,15 @@ let calm = takesAll !== undefined;
 /** Less than a second, so that a taken event comes again only if its answer was lost. */
 const LATE_MS = 600;
 
-const cloudEvent = v.object({
-  id: v.string(),
-  type: v.string(),
-  subject: v.string(),
-  attempt: v.number(),
-  idempotencykey: v.string(),
-  data: v.object({
-    status: v.optional(v.number()),
-    /** What the origin has made. */
-    arrival: v.optional(v.number()),
-    /** Text, or bytes. */
-    body: v.optional(v.string()),
-    bodyBase64: v.optional(v.string()),
-  }),
-});
-
 async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const at = Date.now();
   const { headers, url = "" } = request;
   // A request breaks off when its gateway is killed.
   const body = await text(request).catch(() => null);
   if (body === null) return;
-  const { id, type, subject, attempt, idempotencykey, data } = v.parse(cloudEvent, JSON.parse(body));
   const answer = calm ? "taken" : drawAnswer();
-  const event: EventTry = {
-    type: "event-try",
-    destination: url.slice(1),
-    webhookId: String(headers["webhook-id"]),
-    id,
-    isSigned: isSigned(body, headers),
-    eventType: type,
-    subject,
-    key: idempotencykey.slice(0, -`:${STEP}`.length),
-    attempt,
-    status: data.status ?? null,
-    arrival: data.arrival ?? arrivalIn(data.bodyBase64 ?? null, data.body ?? null),
-    sha256: sha256(body),
-    at,
-    answer,
-  };
+  const webhookId = String(headers["webhook-id"]);
+  const event = eventTry(body, { destination: url.slice(1), webhookId, isSigned: isSigned(body, headers), at, answer });
   if (answer === "late") await pause(LATE_MS);
   send({ type: "event", event });
   give(answer, request, response);
@@ -92,6 +60,7 @@ function give(answer: EventAnswer, request: IncomingMessage, response: ServerRes
       return;
     case "422":
     case "410":
+    case "500":
     case "503":
       response.writeHead(Number(answer)).end();
       return;
@@ -110,15 +79,6 @@ function isSigned(body: string, headers: IncomingHttpHeaders): boolean {
   } catch {
     return false;
   }
-}
-
-/** The number in the marks of the answer that the event carries; `null`: it carries none. */
-function arrivalIn(base64: string | null, plain: string | null): number | null {
-  const bytes = base64 === null ? plain : Buffer.from(base64, "base64").toString("latin1");
-  const [line = ""] = bytes?.split("\n", 1) ?? [];
-  if (!line.startsWith(SECRET)) return null;
-  const marks: OriginMarks = JSON.parse(line.slice(SECRET.length));
-  return marks.arrival;
 }
 
 const server = createServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, (request, response) => {

@@ -10,7 +10,7 @@ import { QUESTION_PATH, TENANT_HEADER } from "./steps.ts";
 import { ALL, type Dimension, type Dimensions } from "./dimensions.ts";
 import type { RoutePolicy } from "../guarantees/history.ts";
 import { queuePolicies, queueSettings } from "./queues.ts";
-import { type ChaosReceiver, PUBLISH } from "./receiver-client.ts";
+import { type ChaosReceiver, PUBLICATIONS, PUBLISH } from "./receiver-client.ts";
 
 /** Few, so that some requests are given up. The pauses between them are about a second. */
 const ACCEPTED_ATTEMPTS = 4;
@@ -187,7 +187,7 @@ export function policiesOf(dimensions: Dimensions): Readonly<Record<string, Rout
         const kept = {
           retentionMs,
           ...(rememberMs === undefined ? {} : { rememberMs }),
-          ...(publishes === true && dimensions.has("events") ? { publishes } : {}),
+          ...(publishes === true && dimensions.has("events") ? { publishes: PUBLICATIONS } : {}),
           ...(accepts === undefined ? {} : { acceptedAttempts: ACCEPTED_ATTEMPTS }),
           ...(takesTurns === true ? { takesTurns } : {}),
           maxResponseBodyBytes,

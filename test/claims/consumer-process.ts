@@ -1,10 +1,11 @@
 // A consumer in a process of its own, which is killed and stopped. It acts through `once`, counts its effects at another process, and
-// says on its output where it is and what became of each message.
+// says on its output where it is, what it asks the gateway, and what became of each message.
 
 import { existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { Kafka, logLevel } from "kafkajs";
 import { InDoubt, InFlight, once, readPosition } from "../../src/client/index.ts";
+import { recordClaims } from "../guarantees/recorders/claim-calls.ts";
 import type { ConsumerOptions, Point } from "./consumer.ts";
 import { Redis, type Reply } from "./redis.ts";
 
@@ -14,6 +15,8 @@ const { gateway, name, stop, stream, group } = options;
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
+
+const recorder = recordClaims(`${name} of ${group}`, gateway.group, (line) => say(`call ${JSON.stringify(line)}`));
 
 async function at(point: Point, key: string): Promise<void> {
   if (stop === null || stop.point !== point || stop.key !== key) return;
@@ -33,13 +36,13 @@ async function handle(
   position?: { stream: string; partition: number; offset: number },
 ): Promise<boolean> {
   await at("read", key);
-  const own = { ...gateway, holder: name, ...(position === undefined ? {} : { position }) };
+  const own = { ...gateway, fetch: recorder.fetch, holder: name, ...(position === undefined ? {} : { position }) };
   try {
     const { replayed } = await once(own, key, payload, async ({ attempt }) => {
       await at("claimed", key);
       await act(key, attempt);
       await at("acted", key);
-      return { attempt };
+      return { attempt, attemptId: recorder.attemptOf(key) };
     });
     await at("completed", key);
     say(`${replayed ? "replayed" : "done"} ${key}`);
@@ -97,7 +100,7 @@ async function consumeKafka(): Promise<void> {
   /** Where each partition is to be read on; `null`: the broker's own position counts. */
   const begins = new Map<number, Promise<number | null>>();
   const begin = async (partition: number): Promise<number | null> => {
-    const next = options.fromStart ? 0 : await readPosition(gateway, stream, partition);
+    const next = options.fromStart ? 0 : await readPosition({ ...gateway, fetch: recorder.fetch }, stream, partition);
     if (next !== null) consumer.seek({ topic: stream, partition, offset: String(next) });
     return next;
   };

@@ -1,9 +1,10 @@
-// The rounds of the proof: a consumer is killed at a point, or stopped past its lock, and another one finishes. The verdict is that of the
-// journal of effects.
+// The rounds of the proof: a consumer is killed at a point, or stopped past its lock, and another one finishes. What the
+// consumers asked, what they were told, and their effects are the history that is judged.
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { checkHistory, type Violation } from "../guarantees/check-history.ts";
 import type { ConsumerOptions, Point } from "./consumer.ts";
 import { type ClaimsRound, type Consumer, keyOf, startRound } from "./scene.ts";
 
@@ -18,8 +19,9 @@ const LOCK_MS = 1500;
 export interface Verdict {
   /** What the broker's messages ended with, by what their last consumer said. */
   readonly ends: Readonly<Record<string, number>>;
+  readonly violations: readonly Violation[];
   /** The attempts that acted for the message that was struck. */
-  readonly struck: readonly string[];
+  readonly struck: readonly (number | null)[];
   /** Messages, other than that one, that did not take effect exactly once. */
   readonly wrong: readonly string[];
 }
@@ -40,13 +42,15 @@ async function untilAllEnded(
 }
 
 async function verdictOf(round: ClaimsRound, ends: ReadonlyMap<string, string>): Promise<Verdict> {
-  const effects = await round.effects();
+  const keys = Array.from({ length: MESSAGES }, (_, number) => keyOf(number));
+  const history = await round.history(keys);
+  const acts = history.filter((event) => event.type === "consumer-effect");
+  const attempts = (of: string): readonly (number | null)[] =>
+    acts.flatMap(({ key, attempt }) => (key === of ? [attempt] : []));
   const counted: Record<string, number> = {};
   for (const end of ends.values()) counted[end] = (counted[end] ?? 0) + 1;
-  const wrong = Array.from({ length: MESSAGES }, (_, number) => keyOf(number)).filter(
-    (key) => key !== STRUCK && (effects.get(key) ?? []).length !== 1,
-  );
-  return { ends: counted, struck: effects.get(STRUCK) ?? [], wrong };
+  const wrong = keys.filter((key) => key !== STRUCK && attempts(key).length !== 1);
+  return { ends: counted, violations: checkHistory(history), struck: attempts(STRUCK), wrong };
 }
 
 /** The consumer is killed with SIGKILL at a point of the third message. */

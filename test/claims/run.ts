@@ -12,9 +12,6 @@ const { values, positionals } = parseArgs({
 });
 const rounds = Number(values.rounds);
 
-/** How often the message at which the consumer was killed may take effect. */
-const MOST = { hold: 1, retry: 2 } as const;
-
 function isAsked(broker: string): boolean {
   return positionals.length === 0 || positionals.includes(broker);
 }
@@ -34,7 +31,7 @@ for (const broker of (["redis", "kafka"] as const).filter(isAsked)) {
         const verdict = await killRound(broker, unknown, point);
         doubled += verdict.struck.length > 1 ? 1 : 0;
         inDoubt += verdict.ends["InDoubt"] ?? 0;
-        wrong += verdict.wrong.length + (verdict.struck.length > MOST[unknown] ? 1 : 0);
+        wrong += verdict.wrong.length + verdict.violations.length;
       }
       report(
         { broker, unknown, point, kills: rounds, messages: rounds * MESSAGES, doubled, inDoubt, wrong },
@@ -43,10 +40,14 @@ for (const broker of (["redis", "kafka"] as const).filter(isAsked)) {
     }
   }
   let superseded = 0;
-  for (let round = 0; round < rounds; round += 1) superseded += (await stopRound(broker)).said === "Superseded" ? 1 : 0;
+  for (let round = 0; round < rounds; round += 1) {
+    const { said, violations } = await stopRound(broker);
+    superseded += said === "Superseded" && violations.length === 0 ? 1 : 0;
+  }
   report({ broker, stopped: rounds, superseded }, superseded !== rounds);
 }
 if (isAsked("kafka")) {
-  const { ends, wrong, before, after } = await replayRound(recordsIn);
-  report({ replayed: ends, wrong: wrong.length, written: before !== after }, wrong.length > 0 || before !== after);
+  const { ends, wrong, violations, before, after } = await replayRound(recordsIn);
+  const broken = wrong.length + violations.length;
+  report({ replayed: ends, wrong: broken, written: before !== after }, broken > 0 || before !== after);
 }

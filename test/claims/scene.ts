@@ -5,6 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Kafka, logLevel } from "kafkajs";
+import { DAY_MS } from "../../src/config/units.ts";
+import type { ClaimCall, HistoryEvent, PositionLook } from "../guarantees/history.ts";
+import { metaOf } from "../guarantees/policy.ts";
+import { type ClaimLine, claimCallsIn } from "../guarantees/recorders/claim-calls.ts";
+import { awaitAlarms } from "../guarantees/recorders/ledger.ts";
 import { startEffects } from "../support/effects.ts";
 import { makeStateDir, startWorkerd } from "../support/gateway.ts";
 import { freePort } from "../support/ports.ts";
@@ -20,6 +25,8 @@ export interface Consumer {
   readonly group: ProcessGroup;
   /** Resolves when it has said this. */
   said(text: string): Promise<void>;
+  /** What it has asked the gateway, up to this moment. */
+  calls(): readonly (ClaimCall | PositionLook)[];
   /** What became of each message, the last of each. */
   ends(): ReadonlyMap<string, string>;
 }
@@ -30,10 +37,13 @@ export interface ClaimsRound {
   start(options: Pick<ConsumerOptions, "name" | "stop"> & Partial<ConsumerOptions>): Promise<Consumer>;
   /** Sends one more message, after those of the beginning. */
   sendOne(): Promise<void>;
-  /** The attempts that have acted, in their order, for each key. */
-  effects(): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** What all its consumers have asked and done, when each of these messages is completed or in doubt. */
+  history(keys: readonly string[]): Promise<readonly HistoryEvent[]>;
   close(): Promise<void>;
 }
+
+/** The group at the gateway. */
+const GROUP = "orders";
 
 export const keyOf = (number: number): string => `order-${number}`;
 
@@ -53,13 +63,14 @@ export async function startRound(
       vars: {
         IDEMPOTENCY: { origin: "http://127.0.0.1:9", shards: 2 },
         ROUTES: [{ path: "/protected" }],
-        CONSUMERS: [{ name: "orders", token: "ORDERS_TOKEN", unknown, lock: "1500ms" }],
+        CONSUMERS: [{ name: GROUP, token: "ORDERS_TOKEN", unknown, lock: "1500ms" }],
       },
       bindings: { ORDERS_TOKEN: TOKEN },
     }),
   ]);
   await (broker === "redis" ? makeStream(server.port) : null);
   await (broker === "redis" ? fillRedis(server.port, 0, messages) : fillKafka(server.port, 0, messages));
+  const consumers: Consumer[] = [];
   return {
     dir,
     stateDir,
@@ -69,19 +80,27 @@ export async function startRound(
         port: server.port,
         stream: "orders",
         group: "workers",
-        gateway: { url: `${gateway.url}/_claims`, token: TOKEN, group: "orders" },
+        gateway: { url: `${gateway.url}/_claims`, token: TOKEN, group: GROUP },
         effects: effects.url,
         fromStart: false,
         ...options,
       };
-      return startConsumer(all, dir);
+      const consumer = await startConsumer(all, dir);
+      consumers.push(consumer);
+      return consumer;
     },
     sendOne: () => (broker === "redis" ? fillRedis(server.port, messages, 1) : fillKafka(server.port, messages, 1)),
-    async effects() {
-      const acted = new Map<string, string[]>();
-      for (const { key, attempt } of await effects.effects())
-        acted.set(key, [...(acted.get(key) ?? []), String(attempt)]);
-      return acted;
+    async history(keys) {
+      const acts = (await effects.effects()).map(({ key, attempt, at }) => {
+        return { type: "consumer-effect", group: GROUP, key, attempt, at } as const;
+      });
+      return [
+        metaOf("claims", { policies: {}, groups: { [GROUP]: { unknown, retentionMs: DAY_MS } } }),
+        ...consumers.flatMap((consumer) => consumer.calls()),
+        ...acts,
+        { type: "claims-end", group: GROUP, keys },
+        await awaitAlarms(stateDir),
+      ];
     },
     async close() {
       await Promise.all([server.group.kill9(), effects.close(), gateway.stop()]);
@@ -111,8 +130,16 @@ async function startConsumer(options: ConsumerOptions, cwd: string): Promise<Con
       waiting.delete(look);
       if (!output.includes(text)) throw new Error(`the consumer has ended without "${text}":\n${output}`);
     },
+    calls: () => claimCallsIn(output.split("\n").flatMap(lineIn), Date.now()),
     ends: () => new Map(output.split("\n").flatMap((line) => endIn(line))),
   };
+}
+
+/** The last line may be cut off. */
+function lineIn(text: string): readonly ClaimLine[] {
+  if (!text.startsWith("call ") || !text.endsWith("}")) return [];
+  const line: ClaimLine = JSON.parse(text.slice("call ".length));
+  return [line];
 }
 
 function endIn(line: string): readonly (readonly [string, string])[] {

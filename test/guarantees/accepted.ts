@@ -117,6 +117,28 @@ export function strangersLearnNothing(world: World, { looks }: RecordHistory): r
     });
 }
 
+/** Nobody can tell one unknown monitor from another. */
+export function strangersHearTheSame(_world: World, { looks }: RecordHistory): readonly Violation[] {
+  const digests = looks.flatMap(({ ending, isStranger, method }) =>
+    isStranger && method === "GET" && ending.kind === "answer" && ending.complete && ending.code === "monitor-not-found"
+      ? [ending.sha256]
+      : [],
+  );
+  const count = new Set(digests).size;
+  return count <= 1
+    ? []
+    : [{ rule: RULE, what: `strangers got ${count} different answers of a monitor`, evidence: [] }];
+}
+
+/** With its result a request's credential is gone. */
+export function credentialsAreGone({ ledger }: World): readonly Violation[] {
+  return (ledger?.credentials ?? []).map((key) => ({
+    rule: RULE,
+    what: "the request has its result, and its credential is still stored",
+    evidence: [key],
+  }));
+}
+
 /**
  * Whatever a monitor answers to whomever, a browser makes nothing of it: it answers a GET with what the origin said to a POST, on a host where
  * operators may be signed in.

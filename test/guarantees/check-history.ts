@@ -32,8 +32,10 @@ import { honestProblems, nobodyElsesAnswer, privateHeaders } from "./others.ts";
 import { checkClaims } from "./claims.ts";
 import {
   cancelledStays,
+  credentialsAreGone,
   inertMonitors,
   promisesAreKept,
+  strangersHearTheSame,
   strangersLearnNothing,
   triedOnce,
   trueMonitors,
@@ -85,6 +87,7 @@ const RULES: readonly Rule[] = [
   promisesAreKept,
   trueMonitors,
   strangersLearnNothing,
+  strangersHearTheSame,
   inertMonitors,
   triedOnce,
   cancelledStays,
@@ -117,6 +120,7 @@ export function checkHistory(events: readonly HistoryEvent[]): readonly Violatio
     ...alarmsFire(world),
     ...eventsArrive(world),
     ...messagesArrive(world),
+    ...credentialsAreGone(world),
     ...checkTurns(world),
     ...checkClaims(events),
   ];

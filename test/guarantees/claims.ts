@@ -1,10 +1,22 @@
 // G12 a claim is a lease: at any time one attempt is granted per key, only its id ends it, a later one has a higher number, and a
-// group's position is never past what is open. Each answer was decided between its request and its arrival.
+// group's position is never past what is open. Each answer was decided between its request and its arrival; of two things in the same
+// millisecond either may have been first.
 
-import type { ClaimCall, ClaimEntry, ClaimTold, GroupPolicy, HistoryEvent, PositionLook } from "./history.ts";
+import type {
+  ClaimCall,
+  ClaimEntry,
+  ClaimTold,
+  ClaimsEnd,
+  ConsumerEffect,
+  EventTry,
+  GroupPolicy,
+  HistoryEvent,
+  PositionLook,
+} from "./history.ts";
 import type { Violation } from "./records.ts";
 
 const RULE = "G12 a claim is a lease";
+const G11 = "G11 no result without its events";
 
 /** What was asked about one key, and what came back; `null`: nothing. */
 interface Asked {
@@ -30,13 +42,24 @@ export function checkClaims(events: readonly HistoryEvent[]): readonly Violation
   const calls = events.filter((event) => event.type === "claim-call");
   const looks = events.filter((event) => event.type === "position");
   const groups = events.find((event) => event.type === "meta")?.groups ?? {};
+  const tries = events.filter((event) => event.type === "event-try");
+  const effects = events.filter((event) => event.type === "consumer-effect");
+  const ends = events.filter((event) => event.type === "claims-end");
   return [...Map.groupBy(calls, ({ group }) => group)].flatMap(([group, all]) =>
     checkGroup(
       { name: group, ...policyOf(groups, group) },
       all,
       looks.filter((look) => look.group === group),
+      { tries, effects, ends: ends.filter((end) => end.group === group) },
     ),
   );
+}
+
+/** What others saw of the attempts of consumers. */
+interface Seen {
+  readonly tries: readonly EventTry[];
+  readonly effects: readonly ConsumerEffect[];
+  readonly ends: readonly ClaimsEnd[];
 }
 
 interface Group extends GroupPolicy {
@@ -49,14 +72,29 @@ function policyOf(groups: Readonly<Record<string, GroupPolicy>>, name: string): 
   return policy;
 }
 
-function checkGroup(group: Group, calls: readonly ClaimCall[], looks: readonly PositionLook[]): readonly Violation[] {
+function checkGroup(
+  group: Group,
+  calls: readonly ClaimCall[],
+  looks: readonly PositionLook[],
+  seen: Seen,
+): readonly Violation[] {
   const asked = calls.flatMap(askedIn).toSorted((one, other) => one.sentAt - other.sentAt);
   const byKey = Map.groupBy(asked, ({ entry }) => entry.key);
-  const ofKeys = [...byKey].flatMap(([key, about]) =>
-    checkKey(group, about).map((what) => ({ rule: RULE, what, evidence: [`${key} of ${group.name}`] })),
-  );
-  const ofPosition = checkPosition(group, [...byKey.values()], looks);
-  return ofKeys.concat(ofPosition.map((what) => ({ rule: RULE, what, evidence: [group.name] })));
+  const found = (rule: string, of: string, list: readonly string[]): readonly Violation[] =>
+    list.map((what) => ({ rule, what, evidence: [of] }));
+  return [
+    ...[...byKey].flatMap(([key, about]) => {
+      const of = `${key} of ${group.name}`;
+      const broken = checkKey(group, about).concat(wrongEffects(group, key, about, seen.effects));
+      return found(RULE, of, broken).concat(found(G11, of, wrongEvents(group, key, about, seen.tries)));
+    }),
+    ...found(RULE, group.name, checkPosition(group, [...byKey.values()], looks)),
+    ...found(
+      RULE,
+      group.name,
+      seen.ends.flatMap((end) => unsettled(group, byKey, end, seen)),
+    ),
+  ];
 }
 
 function askedIn({ verb, entries, answers, sentAt, endAt }: ClaimCall): readonly Asked[] {
@@ -103,7 +141,7 @@ function wrongPair({ unknown }: Group, earlier: Lease, later: Lease): readonly s
   );
   const isLater = later.granted.sentAt > earlier.granted.endAt;
   if (!isLater) return overlap && earlier.number <= later.number ? [`two attempts have the lock: ${names}`] : [];
-  const before = earlier.own.filter(({ sentAt }) => sentAt < later.granted.endAt);
+  const before = earlier.own.filter(({ sentAt }) => sentAt <= later.granted.endAt);
   const isFree = before.some(({ verb, entry }) => verb === "release" && entry.effect === "none");
   const isStale = earlier.own.some(({ told }) => told?.state === "settled") && !before.some(isCompletion);
   return [
@@ -128,8 +166,8 @@ function wrongEnds({ attemptId, number, own, granted }: Lease): readonly string[
   return own.flatMap((asked) => {
     const { verb, told, sentAt, endAt } = asked;
     if (told === null || told.state === "unavailable" || asked === granted) return [];
-    const isLive = spans.some(({ from, to }) => from <= sentAt && endAt < to);
-    const isEnded = own.some((other) => other !== asked && isEnding(other) && other.sentAt < endAt);
+    const isLive = spans.some(({ from, to }) => from < sentAt && endAt < to);
+    const isEnded = own.some((other) => other !== asked && isEnding(other) && other.sentAt <= endAt);
     if (!isLive || isEnded) return [];
     const expected = { claim: "granted", extend: "granted", complete: "settled", release: "released" }[verb];
     if (told.state !== expected)
@@ -139,13 +177,18 @@ function wrongEnds({ attemptId, number, own, granted }: Lease): readonly string[
   });
 }
 
+function textOf(result: unknown): string {
+  return typeof result === "string" ? result : JSON.stringify(result);
+}
+
 /** One attempt completes the record; from then on every claim gets its result. */
 function wrongResults(asked: readonly Asked[]): readonly string[] {
   const settled = asked.filter(({ told }) => told?.state === "settled");
   const replays = asked.filter(({ told }) => told?.state === "completed");
   const results = new Set([
     ...settled.map(({ entry }) => entry.attemptId),
-    ...replays.map(({ told }) => String(told?.result)),
+    // A result may be left out of an answer.
+    ...replays.flatMap(({ told }) => (told?.result === undefined ? [] : [textOf(told.result)])),
   ]);
   const known = Math.min(Infinity, ...[...settled, ...replays].map(({ endAt }) => endAt));
   const started = asked.find(
@@ -158,6 +201,63 @@ function wrongResults(asked: readonly Asked[]): readonly string[] {
     ...(started === undefined ? [] : [`${started.entry.attemptId} is granted after the key was completed`]),
     ...invented.map((result) => `nobody has sent the result ${result}`),
   ];
+}
+
+/** A completion that somebody knows has one event for each destination, and what nobody has completed has none. */
+function wrongEvents(
+  { publishes = [] }: Group,
+  key: string,
+  asked: readonly Asked[],
+  tries: readonly EventTry[],
+): readonly string[] {
+  const own = tries.filter((event) => event.key === key);
+  const isKnown = asked.some(({ told }) => told?.state === "settled" || told?.state === "completed");
+  const missing = publishes.filter(
+    (to) => !own.some(({ destination, answer }) => destination === to && answer === "taken"),
+  );
+  const ids = Map.groupBy(own, ({ destination }) => destination);
+  const doubled = [...ids].filter(([, events]) => new Set(events.map(({ webhookId }) => webhookId)).size > 1);
+  return [
+    ...(isKnown ? missing.map((to) => `the key is completed, and ${to} has no event of it`) : []),
+    ...(own.length > 0 && !asked.some(isCompletion) ? ["the key has an event, and nobody has completed it"] : []),
+    ...doubled.map(([to]) => `the completion has several events for ${to}`),
+    ...(own.some(({ isSigned, id, webhookId }) => !isSigned || id !== webhookId) ? ["an event is not genuine"] : []),
+  ];
+}
+
+/** Who acts has been granted the attempt, acts once in it, and where doubt is held nobody acts after somebody who may have acted. */
+function wrongEffects(
+  { name, unknown }: Group,
+  key: string,
+  asked: readonly Asked[],
+  effects: readonly ConsumerEffect[],
+): readonly string[] {
+  const own = effects.filter((effect) => effect.group === name && effect.key === key);
+  const numbers = own.map(({ attempt }) => attempt);
+  const granted = new Set(asked.flatMap(({ told }) => (told?.state === "granted" ? [told.attempt ?? null] : [])));
+  const isFree = asked.some(({ verb, entry }) => verb === "release" && entry.effect === "none");
+  return [
+    ...numbers.filter((number) => !granted.has(number)).map((number) => `attempt ${number} acted, and was not granted`),
+    ...(new Set(numbers).size < numbers.length ? [`an attempt acted twice: ${numbers.join(", ")}`] : []),
+    ...(unknown === "hold" && own.length > 1 && !isFree ? [`the key took effect ${own.length} times`] : []),
+  ];
+}
+
+/** In the end each message is completed, after somebody has acted for it, or in doubt. */
+function unsettled(
+  { name, unknown }: Group,
+  byKey: ReadonlyMap<string, readonly Asked[]>,
+  end: ClaimsEnd,
+  { effects }: Seen,
+): readonly string[] {
+  return end.keys.flatMap((key) => {
+    const asked = byKey.get(key) ?? [];
+    const isDone = asked.some(({ told }) => told?.state === "settled" || told?.state === "completed");
+    const isInDoubt = unknown === "hold" && asked.some(({ told }) => told?.state === "unknown");
+    if (!isDone) return isInDoubt ? [] : [`${key} is neither completed nor in doubt`];
+    const hasActed = effects.some((effect) => effect.group === name && effect.key === key);
+    return hasActed ? [] : [`${key} is completed, and nobody has acted for it`];
+  });
 }
 
 /** The position is not past what is open, and never goes back. */
@@ -175,7 +275,7 @@ function checkPosition(
     if (granted === undefined) return [];
     const { offset } = granted.entry;
     // One that is claimed when those after it are completed already does not hold the position.
-    const isPassed = completions.some((one) => one.offset > offset && one.sentAt < granted.endAt);
+    const isPassed = completions.some((one) => one.offset > offset && one.sentAt <= granted.endAt);
     const to = Math.min(granted.sentAt + retentionMs, ...asked.filter(isCompletion).map(({ sentAt }) => sentAt));
     return isPassed ? [] : [{ offset, from: granted.endAt, to }];
   });

@@ -17,10 +17,10 @@ function isTaken({ answer }: EventTry): boolean {
 
 /** A result that somebody certainly knows has an event at each destination that its route publishes it to. */
 export function resultsHaveEvents(world: World, record: RecordHistory): readonly Violation[] {
-  if (record.policy.publishes !== true || world.outbox === null) return [];
+  if (record.policy.publishes === undefined || world.outbox === null) return [];
   const taken = world.eventsOf(record.key).filter(isTaken);
   return knownResults(world, record).flatMap((result) =>
-    destinationsOf(result)
+    destinationsOf(record, result)
       .filter((destination) => !taken.some((one) => one.destination === destination && tells(one, result)))
       .map((destination) => ({
         rule: RULE,
@@ -41,10 +41,10 @@ function knownResults(world: World, record: RecordHistory): readonly Result[] {
   ];
 }
 
-/** `origins` gets what the origin says in its own answer to an attempt. */
-function destinationsOf({ type, status }: Result): readonly string[] {
-  const isOrigins = type === "arrival" && status !== null && status >= 200 && status < 300;
-  return isOrigins ? ["every", "origins"] : ["every"];
+/** What the origin makes itself it says in its own answer to an attempt. */
+function destinationsOf({ policy }: RecordHistory, { type, status }: Result): readonly string[] {
+  const isMade = type === "arrival" && status !== null && status >= 200 && status < 300;
+  return (policy.publishes ?? []).flatMap(({ to, isOrigins = false }) => (isMade || !isOrigins ? [to] : []));
 }
 
 /** An event without the response, because that is large or not kept, is known by its key, attempt and status. */
@@ -69,7 +69,7 @@ export function eventsHaveResults(world: World, record: RecordHistory): readonly
     const what = (): string | null => {
       if (event.webhookId !== event.id) return `the event says that it is ${event.id}`;
       if (!event.isSigned) return "the event's signature is not right";
-      if (record.policy.publishes !== true) return "the route publishes nothing";
+      if (record.policy.publishes === undefined) return "the route publishes nothing";
       // Records of several callers may have the same key.
       if (event.arrival === null && world.scopesOf(record.key) > 1) return null;
       const result = results.find((one) => tells(event, one));

@@ -7,6 +7,12 @@ import type { Ending } from "./ending.ts";
 
 export type { Answer, Ending, OriginMarks } from "./ending.ts";
 
+/** An event of each result, or of those that the origin has made itself with a 2xx, for one destination. */
+export interface PublicationPolicy {
+  readonly to: string;
+  readonly isOrigins?: boolean;
+}
+
 /** The settings of a route that the checker needs. */
 export interface RoutePolicy {
   readonly unknown: "retry" | "hold" | "verify";
@@ -25,8 +31,8 @@ export interface RoutePolicy {
   readonly hasBucket: boolean;
   /** Whether request bodies are streamed through, neither compared nor kept. */
   readonly comparesNone: boolean;
-  /** Whether its results have events. */
-  readonly publishes?: boolean;
+  /** The events of its results. */
+  readonly publishes?: readonly PublicationPolicy[];
   /** How many attempts an accepted request gets; absent: the route accepts none. */
   readonly acceptedAttempts?: number;
   /** Whether its callers have a lane each, in an object of their own. */
@@ -39,6 +45,8 @@ export interface RoutePolicy {
 export interface GroupPolicy {
   readonly unknown: "retry" | "hold";
   readonly retentionMs: number;
+  /** The destinations that get an event of each completion. */
+  readonly publishes?: readonly string[];
 }
 
 export interface Meta {
@@ -238,7 +246,7 @@ export interface Look {
 }
 
 /** What a receiver does with an event: `lost` takes it, and resets the connection instead of an answer. */
-export type EventAnswer = "taken" | "late" | "lost" | "reset" | "422" | "429" | "410" | "503" | "hang";
+export type EventAnswer = "taken" | "late" | "lost" | "reset" | "422" | "429" | "410" | "500" | "503" | "hang";
 
 /** An event that arrived at its destination: each time that it is sent. */
 export interface EventTry {
@@ -304,6 +312,23 @@ export interface ClaimCall {
   readonly answers: readonly ClaimTold[] | null;
 }
 
+/** A consumer has acted for a message. */
+export interface ConsumerEffect {
+  readonly type: "consumer-effect";
+  readonly group: string;
+  readonly key: string;
+  /** The number of the attempt that it was granted. */
+  readonly attempt: number | null;
+  readonly at: number;
+}
+
+/** The end of a group's work: each of these messages is completed, or in doubt. */
+export interface ClaimsEnd {
+  readonly type: "claims-end";
+  readonly group: string;
+  readonly keys: readonly string[];
+}
+
 /** Where a group was told to go on reading its partition. */
 export interface PositionLook {
   readonly type: "position";
@@ -338,6 +363,8 @@ export interface LedgerLook {
   readonly strays: readonly string[];
   /** Shards that could not be read. */
   readonly unread: number;
+  /** The keys of accepted requests that have their result, and whose credential is still stored. */
+  readonly credentials?: readonly string[];
 }
 
 /** The gateway's process ended without being killed; `output` is the end of what it printed. */
@@ -368,6 +395,8 @@ export type HistoryEvent =
   | DeadLetter
   | ParkedLook
   | ClaimCall
+  | ConsumerEffect
+  | ClaimsEnd
   | PositionLook
   | Outage
   | LedgerLook

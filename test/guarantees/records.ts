@@ -212,6 +212,8 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
         deaths.push(event);
         break;
       case "claim-call":
+      case "consumer-effect":
+      case "claims-end":
       case "position":
       case "erased":
         break;

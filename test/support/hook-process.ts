@@ -6,6 +6,8 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { text } from "node:stream/consumers";
 import { Webhook } from "standardwebhooks";
 import * as v from "valibot";
+import type { EventAnswer } from "../guarantees/history.ts";
+import { eventTry } from "../guarantees/recorders/event-tries.ts";
 import type { HookLine, HookOptions } from "./hook.ts";
 import { listen } from "./origin-server.ts";
 import { strikesOfParent } from "./strikes.ts";
@@ -14,14 +16,19 @@ const options: HookOptions = JSON.parse(process.argv[2] ?? "");
 const strikes = strikesOfParent();
 const journal = openSync(options.journal, "a");
 
-const cloudEvent = v.looseObject({ id: v.string(), subject: v.string(), type: v.string() });
+const cloudEvent = v.looseObject({
+  id: v.string(),
+  subject: v.string(),
+  type: v.string(),
+  idempotencykey: v.optional(v.string()),
+});
 
-/** By the path; `null`: it does not answer. */
-const ANSWERS: ReadonlyMap<string, number | null> = new Map([
-  ["/taken", 204],
-  ["/gone", 410],
-  ["/refuses", 500],
-  ["/hangs", null],
+/** By the path. */
+const ANSWERS: ReadonlyMap<string, EventAnswer> = new Map([
+  ["/taken", "taken"],
+  ["/gone", "410"],
+  ["/refuses", "500"],
+  ["/hangs", "hang"],
 ]);
 
 function isVerified(secret: string, body: string, headers: IncomingHttpHeaders): boolean {
@@ -39,16 +46,19 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   const body = await text(request);
   await strikes.at("event-arrived");
   const event = v.parse(cloudEvent, JSON.parse(body));
-  const { id, subject, type } = event;
+  const { id, subject, type, idempotencykey } = event;
   const verified = options.secrets.map((secret) => isVerified(secret, body, headers));
   const webhookId = String(headers["webhook-id"]);
   const alert = type.startsWith("dev.onceway.alert.") ? { alert: event } : {};
-  const line: HookLine = { path: url, id, webhookId, subject, type, verified, at: Date.now(), ...alert };
+  const answer = ANSWERS.get(url) ?? "hang";
+  const at = Date.now();
+  const received = { destination: url.slice(1), webhookId, isSigned: verified.some(Boolean), at, answer };
+  const inHistory = idempotencykey === undefined ? {} : { event: eventTry(body, received) };
+  const line: HookLine = { path: url, id, webhookId, subject, type, verified, at, ...inHistory, ...alert };
   writeSync(journal, `${JSON.stringify(line)}\n`);
   await strikes.at("event-taken");
-  const status = ANSWERS.get(url) ?? null;
-  if (status === null) return;
-  await new Promise<void>((resolve) => void response.writeHead(status).end(resolve));
+  if (answer === "hang") return;
+  await new Promise<void>((resolve) => void response.writeHead(answer === "taken" ? 204 : Number(answer)).end(resolve));
   await strikes.at("event-answered");
 }
 

@@ -1,5 +1,6 @@
 // The receiver of webhooks (hook-process.ts), as tests start it.
 
+import type { EventTry } from "../guarantees/history.ts";
 import { readLines, startChild, type Stoppable, stoppable } from "./broker.ts";
 
 export interface HookOptions {
@@ -18,6 +19,8 @@ export interface HookLine {
   /** The record's id. */
   readonly subject: string;
   readonly type: string;
+  /** As a history has it, unless it is an alert or has no key. */
+  readonly event?: EventTry;
   /** The whole event, if it is an alert. */
   readonly alert?: unknown;
   /** Whether a signature is right, for each of the secrets. */

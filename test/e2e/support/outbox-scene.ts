@@ -3,14 +3,22 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { HistoryEvent, RoutePolicy } from "../../guarantees/history.ts";
+import { metaOf, policyWith } from "../../guarantees/policy.ts";
+import { type Operation, RecordingClient } from "../../guarantees/recorders/client.ts";
+import { STEP } from "../../guarantees/recorders/event-tries.ts";
+import { watchLag } from "../../guarantees/recorders/lag.ts";
+import { awaitAlarms } from "../../guarantees/recorders/ledger.ts";
 import { type EffectsOrigin, startEffects } from "../../support/effects.ts";
 import { type Gateway, type GatewayVars, startWorkerd } from "../../support/gateway.ts";
 import { type Hook, startHook } from "../../support/hook.ts";
 import { freePort } from "../../support/ports.ts";
-import { send, until } from "./guarantees-client.ts";
+import { until } from "./guarantees-client.ts";
 import { type Row, rowsIn, shardFiles } from "./shard-database.ts";
 
+const PATH = "/orders";
 const TIMEOUT_MS = 2000;
+const LOCK_MS = TIMEOUT_MS + 500;
 /** Calls again after a kill, a lock and a question to the origin. */
 const COMPLETED_MS = 60_000;
 
@@ -26,6 +34,8 @@ export interface SceneDestination {
 
 export interface OutboxScene {
   readonly origin: EffectsOrigin;
+  /** Sends each key's request once more, and says what clients, origin, receiver and database have seen. */
+  history(): Promise<readonly HistoryEvent[]>;
   /** The receiver that runs now. */
   readonly hook: () => Hook;
   /** Starts a receiver on the same port and journal; close the other one first. */
@@ -66,6 +76,10 @@ export async function startOutboxScene(destinations: readonly SceneDestination[]
   let hook = await startHook(options);
   const varsWith = (given: readonly SceneDestination[]): GatewayVars => varsOf(origin.url, hook.url, given, shards);
   let gateway: Gateway = await startWorkerd({ stateDir, vars: varsWith(destinations), bindings: { ...SECRETS } });
+  const recorded: HistoryEvent[] = [];
+  const report = (event: HistoryEvent): void => void recorded.push(event);
+  const client = new RecordingClient(() => gateway.url, report);
+  const stopWatching = watchLag(report);
   const rows = (columns: string, table: string, where: string): readonly Row[] =>
     shardFiles({ stateDir }).flatMap((file) => rowsIn(file, columns, table, where));
   return {
@@ -74,23 +88,33 @@ export async function startOutboxScene(destinations: readonly SceneDestination[]
     async restartHook() {
       hook = await startHook(options);
     },
+    async history() {
+      for (const key of new Set(recorded.flatMap((event) => (event.type === "exchange" ? [event.key] : []))))
+        await client.send(operationOf(key), true);
+      return [
+        metaOf("outbox", { policies: { [PATH]: policyOf(destinations) } }),
+        ...recorded,
+        ...(await origin.readJournal()),
+        ...(await hook.readJournal()).flatMap(({ event }) => event ?? []),
+        { type: "outbox", at: Date.now(), left: rows("id", "outbox", "TRUE").map(({ id }) => String(id)) },
+        await awaitAlarms(stateDir),
+      ];
+    },
     async crash(whileDown = () => undefined) {
+      const from = Date.now();
       await gateway.kill9();
       whileDown();
       gateway = await gateway.restart();
+      report({ type: "outage", kind: "killed", from, to: Date.now() });
     },
     async reconfigure(given) {
       await gateway.stop();
       gateway = await gateway.restart({ vars: varsWith(given) });
     },
     async complete(key) {
-      const call = { path: "/orders", key };
       await until(
-        () =>
-          send(gateway.url, call)
-            .then(({ status }) => status)
-            .catch(() => null),
-        (status) => status === 201 || status === 200,
+        () => client.send(operationOf(key)),
+        ({ ending }) => ending.kind === "answer" && (ending.status === 201 || ending.status === 200),
         COMPLETED_MS,
       );
       return Date.now();
@@ -106,10 +130,21 @@ export async function startOutboxScene(destinations: readonly SceneDestination[]
       return rest === undefined ? null : Number(rest["until"]);
     },
     async close() {
+      stopWatching();
       await Promise.all([origin.close(), hook.close(), gateway.stop()]);
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+function operationOf(key: string): Operation {
+  return { path: PATH, key, body: "{}", credential: "" };
+}
+
+/** Each destination's path at the receiver is its name. */
+function policyOf(destinations: readonly SceneDestination[]): RoutePolicy {
+  const publishes = destinations.map(({ name }) => ({ to: name }));
+  return policyWith({ unknown: "verify", timeoutMs: TIMEOUT_MS, lockMs: LOCK_MS, publishes });
 }
 
 function varsOf(origin: string, hook: string, destinations: readonly SceneDestination[], shards: number): GatewayVars {
@@ -118,12 +153,17 @@ function varsOf(origin: string, hook: string, destinations: readonly SceneDestin
       origin,
       shards,
       timeout: `${TIMEOUT_MS}ms`,
-      lock: `${TIMEOUT_MS + 500}ms`,
+      lock: `${LOCK_MS}ms`,
       scope: ["none"],
       unknown: "verify",
       verify: "/by-key/{key}",
     },
-    ROUTES: [{ path: "/orders", publish: destinations.map(({ name }) => ({ to: name, type: "order.created" })) }],
+    ROUTES: [
+      {
+        path: PATH,
+        publish: destinations.map(({ name }) => ({ to: name, type: "order.created", data: "response", step: STEP })),
+      },
+    ],
     DESTINATIONS: destinations.map(({ name, url, secret = ["NEW"] }) => ({ name, url: url(hook), secret })),
   };
 }

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { headerValue, type RawResponse } from "../../support/http.ts";
+import { withoutInstance } from "../../support/instance.ts";
 import type { Answer, Ending, OriginMarks } from "../history.ts";
 import { bodyOf, digestHead, MARKS_HEADER, SECRET, sha256 } from "./marks.ts";
 
@@ -49,7 +50,7 @@ function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
     gatewayHeaders: headers.map(([name]) => name.toLowerCase()).filter((name) => OF_GATEWAY.test(name)),
     contentPolicy: headerValue(response, "content-security-policy"),
     typeOptions: headerValue(response, "x-content-type-options"),
-    sha256: sha256(body),
+    sha256: sha256(isProblem ? withoutInstance(body.toString()) : body),
     bytes: body.length,
     body: origin === null ? "none" : compare(body, bodyOf(origin)),
   };

@@ -110,6 +110,24 @@ describe("its monitor", () => {
     expectBad(story(...kept, looked("m1", 5_000, problem("", 500, { code: null }))), RULE);
   });
 
+  it("tells all strangers the same", () => {
+    const gone = (sha256: string) => problem("monitor-not-found", 404, { sha256 });
+    const strangers = (other: string): readonly HistoryEvent[] => [
+      looked("m1", 500, gone("one"), { isStranger: true }),
+      looked("m2", 600, gone(other), { isStranger: true }),
+    ];
+    expectGood(story(...kept, ...strangers("one"), told()));
+    expectBad(story(...kept, ...strangers("other"), told()), RULE);
+  });
+
+  it("has no credential any more when it has its result", () => {
+    const look = (...credentials: readonly string[]): HistoryEvent => {
+      return { type: "ledger", at: 20_000, records: 1, overdue: 0, orphans: 0, strays: [], unread: 0, credentials };
+    };
+    expectGood(story(...kept, told(), look()));
+    expectBad(story(...kept, told(), look("k")), RULE);
+  });
+
   it("tells strangers nothing", () => {
     const other = { isStranger: true };
     expectGood(story(...kept, looked("m1", 5_000, problem("monitor-not-found", 404), other)));

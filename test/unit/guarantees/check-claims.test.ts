@@ -1,10 +1,19 @@
 // G12 in the checker: each rule for claims accepts a good history and finds the violation in a bad one.
 
 import { describe, it } from "vitest";
-import type { ClaimCall, ClaimEntry, ClaimTold, HistoryEvent, PositionLook } from "../../guarantees/history.ts";
-import { expectBad, expectGood, story } from "./story.ts";
+import type {
+  ClaimCall,
+  ClaimEntry,
+  ClaimsEnd,
+  ClaimTold,
+  ConsumerEffect,
+  HistoryEvent,
+  PositionLook,
+} from "../../guarantees/history.ts";
+import { came, expectBad, expectGood, published, story } from "./story.ts";
 
 const RULE = "G12 a claim is a lease";
+const EVENTS = "G11 no result without its events";
 
 /** A call about one message, which takes 10 ms. */
 function call(
@@ -104,6 +113,71 @@ describe("a result", () => {
   it("is followed by no attempt", () => {
     expectBadOf(claim, done, call("claim", "b", 600, granted(2)));
     expectBadOf(claim, call("complete", "a", 500, null, { result: "a" }), replay, call("claim", "c", 700, granted(2)));
+  });
+});
+
+describe("an effect", () => {
+  const act = (attempt: number, when: number, group = "retry"): ConsumerEffect => {
+    return { type: "consumer-effect", group, key: "message-5", attempt, at: when };
+  };
+  const later = call("claim", "b", 1_100, granted(2));
+
+  it("is of an attempt that was granted, and of each once", () => {
+    expectGoodOf(claim, act(1, 100), later, act(2, 1_200));
+    expectBadOf(claim, act(2, 100));
+    expectBadOf(claim, act(1, 100), act(1, 200));
+  });
+
+  it("is the only one where doubt is held, unless the first is released as without effect", () => {
+    const [first, next] = [call("claim", "a", 0, granted(1), HOLD), call("claim", "b", 600, granted(2), HOLD)];
+    const release = call("release", "a", 500, RELEASED, { ...HOLD, effect: "none" });
+    expectGoodOf(first, act(1, 100, "hold"), release, next, act(2, 700, "hold"));
+    expectBadOf(first, act(1, 100, "hold"), next, act(2, 700, "hold"));
+  });
+});
+
+describe("the end of a group's work", () => {
+  const act: ConsumerEffect = { type: "consumer-effect", group: "retry", key: "message-5", attempt: 1, at: 100 };
+  const end = (group = "retry", ...keys: readonly string[]): ClaimsEnd => {
+    return { type: "claims-end", group, keys: ["message-5", ...keys] };
+  };
+
+  it("is that each message is completed, after somebody has acted", () => {
+    expectGoodOf(claim, act, done, end());
+    expectBadOf(claim, act, end());
+    expectBadOf(claim, done, end());
+    expectBadOf(claim, act, done, end("retry", "message-6"));
+  });
+
+  it("may be a doubt that is held", () => {
+    const doubt = call("claim", "b", 1_100, { state: "unknown" }, HOLD);
+    expectGoodOf(call("claim", "a", 0, granted(1), HOLD), doubt, end("hold"));
+    expectBadOf(claim, call("claim", "b", 1_100, { state: "unknown" }), end());
+  });
+});
+
+describe("a completion", () => {
+  const told = (events: readonly HistoryEvent[]) => {
+    const [meta, ...rest] = story(...events);
+    if (meta?.type !== "meta") throw new Error("a story begins with its meta line");
+    return [
+      { ...meta, groups: { retry: { unknown: "retry", retentionMs: 120_000, publishes: ["every"] } } },
+      ...rest,
+    ] as const;
+  };
+  const event = published(came(1, "-", 510, { key: "message-5" }), { arrival: null, status: null });
+
+  it("has one event for each destination", () => {
+    expectGood(told([claim, done, event, { ...event, at: 6_000 }]));
+    expectBad(told([claim, done]), EVENTS);
+    expectBad(told([claim, done, { ...event, answer: "503" }]), EVENTS);
+    expectBad(told([claim, done, event, { ...event, id: "another", webhookId: "another" }]), EVENTS);
+    expectBad(told([claim, done, { ...event, isSigned: false }]), EVENTS);
+  });
+
+  it("that nobody has sent has none", () => {
+    expectGood(told([claim]));
+    expectBad(told([claim, event]), EVENTS);
   });
 });
 

@@ -89,6 +89,7 @@ describe("a message", () => {
 
   it("is not lost after it was parked", () => {
     expectBadOf(...parked);
+    expectGood(story(...parked, { ...stillParked(KEY), isReleased: false }));
     expectGoodOf(...parked, hold.changed(-1, "release", 2_000), hold.got(2, "m/2", 2_010));
     const refused = hold.changed(-1, "resolve", 2_000, { outcome: "refused" });
     expectBadOf(...parked, refused);
