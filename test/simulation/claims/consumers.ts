@@ -6,10 +6,13 @@ import { attemptId, durationMs, fingerprint, recordId } from "../../../src/core/
 import type { Position } from "../../../src/core/events.ts";
 import type { Change } from "../../../src/core/timeline.ts";
 import type { ClaimAct, ClaimEntry, ClaimReply } from "../../../src/http/claim-message.ts";
+import { checkClaims } from "../../guarantees/claims.ts";
+import type { ClaimCall, ClaimTold } from "../../guarantees/history.ts";
+import { metaOf } from "../../guarantees/policy.ts";
 import { headFor } from "../clients.ts";
 import type { Host } from "../host.ts";
 import { changed, eventOf } from "../operators.ts";
-import type { Plan } from "../plan.ts";
+import { LEAST_RETENTION_MS, type Plan } from "../plan.ts";
 import type { World } from "../world.ts";
 import { type ClaimRules, ROUTE } from "./rules.ts";
 
@@ -27,13 +30,16 @@ const STREAM = { stream: "orders", partition: 0 };
 
 export class Consumers {
   tries: Try[] = [];
-  readonly #world: Pick<World, "plan" | "disk" | "facts">;
+  /** The calls whose answers have left the object, or are lost. */
+  readonly #history: ClaimCall[] = [];
+  readonly #operated = new Set<string>();
+  readonly #world: Pick<World, "plan" | "clock" | "disk" | "facts">;
   readonly #host: Host;
   readonly #rules: ClaimRules;
   readonly #trace: (what: string) => void;
 
   constructor(
-    world: Pick<World, "plan" | "disk" | "facts">,
+    world: Pick<World, "plan" | "clock" | "disk" | "facts">,
     host: Host,
     rules: ClaimRules,
     trace: (what: string) => void,
@@ -58,6 +64,7 @@ export class Consumers {
   /** Sends one message about these. */
   send(tries: readonly Try[], actOf: (one: Try) => ClaimAct): void {
     const { life } = this.#host;
+    const { clock, disk } = this.#world;
     const entries = tries.map((one): ClaimEntry => {
       const record = { id: recordId(one.key), key: one.key, route: ROUTE };
       return { record, attemptId: attemptId(one.id), act: actOf(one), position: one.position };
@@ -65,17 +72,32 @@ export class Consumers {
     const policy = policyOf(this.#world.plan);
     const nextBefore = this.#rules.nextNow(this.#world.disk);
     const answer = this.#host.shard.claims.answer({ policy, entries });
+    const sentAt = clock.nowMs;
+    const tell = (one: Try, act: ClaimAct, told: ClaimTold | null): void =>
+      void this.#history.push(callOf(one, act, told, sentAt, clock.latestMs));
+    const lose = (): void => {
+      for (const [at, one] of tries.entries()) {
+        const act = entries[at]?.act;
+        if (act !== undefined) tell(one, act, null);
+      }
+    };
     const decided = (replies: readonly ClaimReply[]): void => {
-      if (life !== this.#host.life) return;
+      if (life !== this.#host.life) return lose();
       for (const [at, reply] of replies.entries()) {
         const [one, entry] = [tries[at], entries[at]];
         if (one === undefined || entry === undefined || "hop" in reply) continue;
         this.#trace(`        ${entry.act.verb} of ${one.id} for ${one.key}: ${reply.state}`);
-        this.#rules.decides(one, entry.act, reply, nextBefore, this.#world.disk);
+        this.#rules.decides(one, entry.act, reply, nextBefore, disk);
+        const done = (): void => tell(one, entry.act, reply);
+        const undo = (): void => tell(one, entry.act, null);
+        this.#world.facts.change({ object: "", gate: disk.written, done, undo });
       }
     };
-    // An object that is lost before it answers.
-    answer.then(decided, (error: unknown) => this.#trace(`        no answer: ${String(error)}`));
+    answer.then(decided, (error: unknown) => {
+      // An object that is lost before it answers.
+      this.#trace(`        no answer: ${String(error)}`);
+      lose();
+    });
   }
 
   /** Where the group goes on. */
@@ -90,13 +112,56 @@ export class Consumers {
     const body = { kind: "inline", bytes: new TextEncoder().encode('"by an operator"') } as const;
     const response = action === "resolve" ? { status: 200, statusText: "", headers: [], body } : null;
     const why = changed(this.#host.shard, recordId(key), eventOf(action), response);
-    if (why === null) this.#rules.operates(key, action, this.#world.disk);
+    if (why === null) {
+      this.#rules.operates(key, action, this.#world.disk);
+      this.#operated.add(key);
+    }
     return why ?? "done";
+  }
+
+  /**
+   * What the consumers have heard keeps the guarantees, by the checker of all histories. Keys that operators have decided about are left
+   * out, because the history has no such decisions.
+   */
+  judge(broken: (rule: string, what: string) => void): void {
+    const { unknown } = policyOf(this.#world.plan);
+    const groups = {
+      [ROUTE]: { unknown: unknown === "retry" ? unknown : "hold", retentionMs: LEAST_RETENTION_MS },
+    } as const;
+    const told = this.#history.filter(({ entries }) => entries.every(({ key }) => !this.#operated.has(key)));
+    for (const { rule, what, evidence } of checkClaims([metaOf("simulation", { policies: {}, groups }), ...told]))
+      broken(rule, `${what} (${evidence.join(", ")})`);
   }
 }
 
+/** One message may hold several entries: each is a call of its own here. */
+function callOf(
+  { id, key, position }: Try,
+  act: ClaimAct,
+  answer: ClaimTold | null,
+  sentAt: number,
+  endAt: number,
+): ClaimCall {
+  const end = act.verb === "release" ? { effect: act.effect } : act.verb === "complete" ? { result: id } : {};
+  const entries = [{ key, attemptId: id, offset: position?.offset ?? 0, ...end }];
+  return {
+    type: "claim-call",
+    group: ROUTE,
+    verb: act.verb,
+    sentAt,
+    endAt,
+    entries,
+    answers: answer === null ? null : [answer],
+  };
+}
+
 export function claimOf({ print, lockMs }: Try): ClaimAct {
-  return { verb: "claim", fingerprint: fingerprint(print), lockMs: durationMs(lockMs), holder: null };
+  return {
+    verb: "claim",
+    fingerprint: fingerprint(print),
+    lockMs: durationMs(lockMs),
+    holder: null,
+  };
 }
 
 function policyOf(plan: Plan): ReturnType<typeof headFor>["rules"]["policy"] {
