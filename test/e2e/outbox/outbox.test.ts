@@ -60,7 +60,7 @@ it.each([
   const answered: number[] = [];
   for (let events = 0; events < 10; events += 1) answered.push(await scene.complete(freshKey()));
   const lines = await received("/taken", 10);
-  const delays = lines.map(({ at }, event) => at - (answered[event] ?? 0)).toSorted((one, other) => one - other);
+  const delays = lines.map(({ at }, event) => at - (answered[event] ?? 0)).toSorted((one, two) => one - two);
   // Not the longest: the machine may have stood still for one of them.
   expect(delays[5]).toBeLessThan(1000);
   expect(scene.waiting(other.name)).toHaveLength(10);
