@@ -182,24 +182,6 @@ describe("refusals", () => {
     expect(await runOnceway(["init", file, ...ANSWERS, "--force"])).toMatchObject({ code: 0 });
     expect(await readFile(file, "utf8")).toMatch(/^name = "onceway-init-[a-z0-9]+"$/m);
   });
-
-  it.each([
-    [["--origin", "https://api.example.com"], "write --route"],
-    [["--route", "/x"], "write --origin"],
-    [["--origin", "api.example.com", "--route", "/x"], "--origin must be an absolute http or https URL"],
-    [["--origin", "https://user:pw@x.example", "--route", "/x"], "credentials"],
-    [["--origin", "https://x.example", "--route", "x"], '--route x must start with "/"'],
-    [["--origin", "https://x.example", "--route", "/x", "--name", "Ä"], "--name must be"],
-    [["--origin", "https://x.example", "--route", "/x", "--unknown", "guess"], "hold, retry"],
-    // Each is sound, and the second could never match.
-    [["--origin", "https://x.example", "--route", "/*", "--route", "/x"], "Nothing was written"],
-  ])("writes nothing for %j", async (args, reason) => {
-    const file = join(folder, "never.toml");
-    const { code, stdout, stderr } = await runOnceway(["init", file, ...args]);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain(reason);
-    await expect(readFile(file)).rejects.toThrow("ENOENT");
-  });
 });
 
 describe("the questions", () => {

@@ -218,18 +218,4 @@ describe("before anything is sent", () => {
     const { stderr } = await refused(`http://127.0.0.1:${await freePort()}/pay`, "--yes");
     expect(stderr).toContain("nothing listens there");
   });
-
-  it.each([
-    [["ftp://x/"], "http or https"],
-    [["http://user:secret@127.0.0.1/"], "--header @FILE"],
-    [["http://127.0.0.1/", "-X", "GET"], "needs no protection"],
-    [["http://127.0.0.1/", "-H", "nonsense"], "is not a header"],
-    [["http://127.0.0.1/", "-H", "Idempotency-Key: k"], "--key"],
-    [["http://127.0.0.1/", "-H", "@no-such-file"], "no-such-file: cannot be read"],
-    [["http://127.0.0.1/", "--timeout", "5"], "number with a unit"],
-    [[], "Missing URL"],
-  ])("refuses %j", async (args, reason) => {
-    const { stderr } = await refused(...args);
-    expect(stderr).toContain(reason);
-  });
 });

@@ -1,41 +1,36 @@
-// The command line as an operator runs it: a real process, its output and its exit code.
+// `onceway check` as an operator runs it: its output and its exit code. What it says about wrong files is in check-output.test.ts.
 
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 import { PROBLEM_CODES } from "../../../src/config/config-problem.ts";
+import type { CommandOutcome } from "../../support/command-line.ts";
+import { callOnceway } from "../../support/command-line-here.ts";
 import { blockWith, readPage } from "../../support/docs.ts";
+import { expectApproved, type Said } from "../../support/words.ts";
 import { EXAMPLE_FILE, SOUND_FILE } from "./wrong-files.ts";
 import { SOUND_JSON_FILE } from "./wrong-json-files.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const NODE = join(ROOT, "node_modules/.bin/node");
 
-interface Outcome {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
+const check = (...args: readonly string[]): Promise<CommandOutcome> => callOnceway(["check", ...args]);
+
+/** The whole output. */
+function runScript(script: string, ...args: readonly string[]): Promise<string> {
+  return promisify(execFile)(NODE, [join(ROOT, "src/cli", script), ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env["PATH"] },
+  }).then(({ stdout, stderr }) => stdout + stderr);
 }
 
-function run(script: string, ...args: readonly string[]): Promise<Outcome> {
-  return new Promise((resolve) => {
-    const child = execFile(
-      NODE,
-      [join(ROOT, "src/cli", script), ...args],
-      { cwd: ROOT, env: { PATH: process.env["PATH"] } },
-      (_, stdout, stderr) => {
-        resolve({ code: child.exitCode ?? -1, stdout, stderr });
-      },
-    );
-  });
-}
-
-describe("check-config", () => {
+describe("check", () => {
   let folder = "";
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), "check-config-"));
@@ -55,7 +50,7 @@ describe("check-config", () => {
   }
 
   it("accepts the wrangler.toml of this repository, shows what it protects, and notes that its origin is an example", async () => {
-    const { code, stdout, stderr } = await run("check-config.ts");
+    const { code, stdout, stderr } = await check();
     expect({ code, stderr }).toEqual({
       code: 0,
       stderr: expect.stringMatching(/^note\[origin-placeholder\].*\n\n1 note\n$/s),
@@ -68,7 +63,7 @@ describe("check-config", () => {
 
   it("shows every problem with its line, and exits with 1", async () => {
     const file = write("bad.toml", withMain('lock = "30s"\nkye = "optional"\n'));
-    const { code, stdout, stderr } = await run("check-config.ts", file);
+    const { code, stdout, stderr } = await check(file);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toBe(`error[settings-contradict]: ROUTES[0].lock: must exceed timeout (30s)
   --> ${file}:20:8
@@ -99,7 +94,7 @@ help: did you mean "key"?
   it("prints what its page shows", async () => {
     write("worker.ts", 'export { default, KeyShard } from "onceway/worker";\n');
     const file = write("wrangler.toml", `main = "worker.ts"\n${EXAMPLE_FILE}`);
-    const { code, stderr } = await run("onceway.ts", "check", file);
+    const { code, stderr } = await check(file);
     expect({ code, stderr: stderr.replaceAll(file, "wrangler.toml") }).toEqual({
       code: 1,
       stderr: blockWith("src/cli/findings/README.md", "error[route-unreachable]"),
@@ -115,21 +110,21 @@ help: did you mean "key"?
     const file = (): string => write("warning.toml", withMain('on_store_failure = "open"\n'));
 
     it("shows what is protected too, and exits with 0", async () => {
-      const { code, stdout, stderr } = await run("check-config.ts", file());
+      const { code, stdout, stderr } = await check(file());
       expect(code).toBe(0);
       expect(stdout).toMatch(/fine, 1 protected route in 1 environment\n$/);
       expect(stderr).toMatch(/^warning\[protection-weakened\]: ROUTES\[0\]\.on_store_failure: .*\n1 warning\n$/s);
     });
 
     it("exits with 1 if warnings are denied", async () => {
-      const { code, stderr } = await run("check-config.ts", file(), "--deny-warnings");
+      const { code, stderr } = await check(file(), "--deny-warnings");
       expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/\n1 warning\n$/) });
     });
   });
 
   it("prints JSON for scripts, with places that count from 1", async () => {
     const file = write("json.toml", withMain('lock = "30s"\non_store_failure = "open"\n'));
-    const { code, stdout, stderr } = await run("check-config.ts", file, "--json");
+    const { code, stdout, stderr } = await check(file, "--json");
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
     const place = { file, line: 20, column: 8, endLine: 20, endColumn: 13 };
     expect(JSON.parse(stdout)).toEqual({
@@ -153,7 +148,7 @@ help: did you mean "key"?
 
   it("prints annotations for GitHub", async () => {
     const file = write("github.toml", withMain('lock = "30s"\n'));
-    const { code, stdout, stderr } = await run("check-config.ts", file, "--github");
+    const { code, stdout, stderr } = await check(file, "--github");
     expect({ code, stdout, stderr }).toEqual({
       code: 1,
       stdout: `::error file=${file},line=20,endLine=20,col=8,endColumn=12,title=settings-contradict::ROUTES[0].lock: must exceed timeout (30s)%0Ahelp: write lock = "40s"\n`,
@@ -164,75 +159,14 @@ help: did you mean "key"?
   it("has colours only where they are wanted", async () => {
     const file = write("colour.toml", withMain('lock = "30s"\n'));
     const red = "\u001b[31merror[settings-contradict]\u001b[39m";
-    const plain = await run("check-config.ts", file, "--color", "never");
-    const painted = await run("check-config.ts", file, "--color", "always");
-    expect((await run("check-config.ts", file)).stderr).toBe(plain.stderr);
+    const plain = await check(file, "--color", "never");
+    const painted = await check(file, "--color", "always");
+    expect((await check(file)).stderr).toBe(plain.stderr);
     expect(plain.stderr).not.toContain("\u001b");
     expect(painted.stderr).toContain(red);
     // oxlint-disable-next-line no-control-regex -- these are what a terminal takes as colours.
     expect(painted.stderr.replaceAll(/\u001b\[\d+m/g, "")).toBe(plain.stderr);
   });
-
-  it.each([
-    ["is missing", null, "error[main-invalid]: main: is missing", 1],
-    ["is not there", "gone.ts", 'warning[main-invalid]: main: there is no file "gone.ts"', 0],
-    ["exports no KeyShard", "other.ts", 'error[main-invalid]: main: "other.ts" exports no class KeyShard', 1],
-    ["exports it", "worker.ts", "", 0],
-    ["exports all of another", "all.ts", "", 0],
-  ])("looks at the program: %s", async (_what, main, text, expected) => {
-    write("other.ts", "export default { fetch: () => new Response() };\n");
-    write("worker.ts", 'export { default, KeyShard } from "onceway/worker";\n');
-    write("all.ts", 'export * from "onceway/worker";\n');
-    const line = main === null ? "" : `main = "${main}"\n`;
-    const { code, stderr } = await run("check-config.ts", write("main.toml", line + SOUND_FILE));
-    expect(code).toBe(expected);
-    if (text === "") expect(stderr).toBe("");
-    else expect(stderr).toContain(text);
-  });
-
-  it("checks only one environment with --env", async () => {
-    const sound = readFileSync(join(ROOT, "wrangler.toml"), "utf8");
-    const file = write("env.toml", `${sound}\n[env.staging.vars.IDEMPOTENCY]\nlok = 1\n[env.prod]\n`);
-    const all = await run("check-config.ts", file);
-    const near = await run("check-config.ts", file, "--env", "stagin");
-    const staging = await run("check-config.ts", file, "--env", "staging");
-    const unknown = await run("check-config.ts", file, "--env", "nowhere");
-    expect(all.stderr).toContain(
-      "error[environment-incomplete]: env.staging.ROUTES: environments do not inherit variables",
-    );
-    expect(all.stderr).toContain("env.prod.ROUTES");
-    expect(near).toMatchObject({ code: 2, stderr: expect.stringContaining("did you mean --env staging?") });
-    expect(staging.stderr).not.toContain("env.prod");
-    expect([all.code, staging.code, unknown.code]).toEqual([1, 1, 2]);
-  });
-
-  it("says where the TOML is invalid", async () => {
-    const file = write("syntax.toml", 'name = "x"\n[vars\n');
-    const { code, stderr } = await run("check-config.ts", file);
-    expect(code).toBe(1);
-    expect(stderr).toBe(`error[toml-invalid]: the file is not valid TOML: illegal character in key
- --> ${file}:2:1
-  |
-2 | [vars
-  | ^^^^^
-  |
-help: write [vars]
-  |
-2 | [vars]
-  | ~~~~~~
-
-1 error
-`);
-  });
-
-  it.each([[["no-such-file.toml"]], [["a.toml", "b.toml"]], [["--nonsense"]], [["src"]]])(
-    "exits with 2 for %j",
-    async (args) => {
-      const { code, stdout, stderr } = await run("check-config.ts", ...args);
-      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-      expect(stderr).not.toBe("");
-    },
-  );
 
   it("prints what its page shows of a wrangler.jsonc", async () => {
     const route = '{ "path": "/v1/payments", "timeout": "2m", "lock": "50s" }, // money';
@@ -240,51 +174,71 @@ help: write [vars]
     const file = join(mkdtempSync(join(folder, "json-")), "wrangler.jsonc");
     writeFileSync(join(file, "../main.ts"), 'export { default, KeyShard } from "onceway/worker";\n');
     writeFileSync(file, text);
-    const { code, stderr } = await run("check-config.ts", file);
+    const { code, stderr } = await check(file);
     expect(code).toBe(1);
     const [first = ""] = stderr.replaceAll(file, "wrangler.jsonc").split("\n\n");
     expect(`${first}\n`).toBe(blockWith("src/cli/findings/README.md", "// money"));
   });
-
-  it("checks what Wrangler reads, and says what it does not", { timeout: 90_000 }, async () => {
-    const other = mkdtempSync(join(folder, "both-"));
-    const toml = join(other, "wrangler.toml");
-    const jsonc = join(other, "wrangler.jsonc");
-    writeFileSync(toml, `main = "./main.ts"\n${SOUND_FILE}`);
-    writeFileSync(join(other, "main.ts"), 'export * from "onceway/worker";\n');
-    const alone = await run("check-config.ts", toml);
-    expect(alone).toMatchObject({ code: 0, stderr: "" });
-    writeFileSync(jsonc, SOUND_JSON_FILE.replace("{", '{ "main": "./main.ts",'));
-    const unread = await run("check-config.ts", toml);
-    expect(unread).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/Wrangler reads the wrangler\.jsonc beside this file.*\n *--> \S+\.toml\n/),
-    });
-    const read = await run("check-config.ts", jsonc);
-    expect(read).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining("Wrangler does not read the wrangler.toml beside this file"),
-    });
-    // Wrangler looks for JSON in all folders above before it looks for TOML.
-    const below = join(other, "gateway");
-    mkdirSync(below);
-    writeFileSync(join(below, "wrangler.toml"), `main = "../main.ts"\n${SOUND_FILE}`);
-    const nested = await run("check-config.ts", join(below, "wrangler.toml"));
-    expect(nested).toMatchObject({
-      code: 0,
-      stderr: expect.stringMatching(/Wrangler reads .*wrangler\.jsonc instead/),
-    });
-  });
-
-  it("explains itself with --help", async () => {
-    const { code, stdout } = await run("check-config.ts", "--help");
-    expect(code).toBe(0);
-    expect(stdout).toContain("Usage: check-config [FILE]");
-  });
 });
 
-describe("write-schema", () => {
-  it("finds the schema and the table of settings up to date", async () => {
-    expect(await run("write-schema.ts", "--check")).toEqual({ code: 0, stdout: "", stderr: "" });
+const EXPORTS_IT = 'export { default, KeyShard } from "onceway/worker";\n';
+const OWN = `main = "main.ts"\n${SOUND_FILE}`;
+const JSON_FILE = SOUND_JSON_FILE.replace("{", '{ "main": "main.ts",');
+const ENVIRONMENTS = `${OWN}\n[env.staging.vars.IDEMPOTENCY]\nlok = 1\n[env.prod]\n`;
+
+/** What is beside a file, and around it. */
+const SCENES: readonly (readonly [
+  what: string,
+  files: Readonly<Record<string, string>>,
+  ...args: readonly string[],
+])[] = [
+  ["no main", { "wrangler.toml": SOUND_FILE }],
+  ["a main that is not there", { "wrangler.toml": OWN }],
+  [
+    "a main without the class",
+    { "wrangler.toml": OWN, "main.ts": "export default { fetch: () => new Response() };\n" },
+  ],
+  ["a main with it", { "wrangler.toml": OWN, "main.ts": EXPORTS_IT }],
+  ["a main with all of another", { "wrangler.toml": OWN, "main.ts": 'export * from "onceway/worker";\n' }],
+  ["several environments", { "wrangler.toml": ENVIRONMENTS, "main.ts": EXPORTS_IT }],
+  ["one of them", { "wrangler.toml": ENVIRONMENTS, "main.ts": EXPORTS_IT }, "--env", "prod"],
+  ["a misspelt one", { "wrangler.toml": ENVIRONMENTS, "main.ts": EXPORTS_IT }, "--env", "stagin"],
+  ["no TOML", { "wrangler.toml": 'name = "x"\n[vars\n' }],
+  ["TOML beside JSON", { "wrangler.toml": OWN, "wrangler.jsonc": JSON_FILE, "main.ts": EXPORTS_IT }, "wrangler.toml"],
+  ["JSON beside TOML", { "wrangler.toml": OWN, "wrangler.jsonc": JSON_FILE, "main.ts": EXPORTS_IT }, "wrangler.jsonc"],
+  // Wrangler looks for JSON in all folders above before it looks for TOML.
+  [
+    "TOML below JSON",
+    { "a/wrangler.toml": OWN, "wrangler.jsonc": JSON_FILE, "a/main.ts": EXPORTS_IT },
+    "a/wrangler.toml",
+  ],
+];
+
+it("check says of what is beside a file what is approved", async () => {
+  const home = process.cwd();
+  const parent = mkdtempSync(join(tmpdir(), "onceway-check-"));
+  onTestFinished(() => {
+    process.chdir(home);
+    rmSync(parent, { recursive: true });
   });
+  const said: Said[] = [];
+  for (const [what, files, ...args] of SCENES) {
+    const folder = mkdtempSync(join(parent, "project-"));
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text);
+    }
+    process.chdir(folder);
+    const { code, stdout, stderr } = await check(...args);
+    said.push({ asked: [what, ...args].join(" "), words: `${stdout}${stderr}\nexit ${code}` });
+  }
+  await expectApproved("check-surroundings", said);
+});
+
+it("is also a script of its own, under the name that deployments call it by", async () => {
+  expect(await runScript("check-config.ts", "--help")).toContain("Usage: check-config [FILE]");
+});
+
+it("write-schema finds the schema and the table of settings up to date", async () => {
+  expect(await runScript("write-schema.ts", "--check")).toBe("");
 });

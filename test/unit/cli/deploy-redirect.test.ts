@@ -1,18 +1,17 @@
 // A build tool has redirected Wrangler to a configuration of its own: which file that is, compared with Wrangler itself, and what
 // `onceway check` says of it.
 
-import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { unstable_readConfig } from "wrangler";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { redirectIn } from "../../../src/cli/deploy-redirect.ts";
 import { wranglerFileIn } from "../../../src/cli/wrangler-file.ts";
+import type { CommandOutcome } from "../../support/command-line.ts";
+import { callOnceway } from "../../support/command-line-here.ts";
 import { SOUND_FILE } from "./wrong-files.ts";
 
-const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const REDIRECT = ".wrangler/deploy/config.json";
 const BUILT = "dist/gateway/wrangler.json";
 
@@ -94,15 +93,12 @@ describe("what is deployed", () => {
 });
 
 describe("check", () => {
-  function check(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-    return new Promise((done) => {
-      const child = execFile(
-        join(ROOT, "node_modules/.bin/node"),
-        [join(ROOT, "src/cli/check-config.ts"), ...args],
-        { cwd: folder, env: { PATH: process.env["PATH"] } },
-        (_, stdout, stderr) => done({ code: child.exitCode ?? -1, stdout, stderr }),
-      );
-    });
+  const home = process.cwd();
+  afterEach(() => process.chdir(home));
+
+  function check(...args: readonly string[]): Promise<CommandOutcome> {
+    process.chdir(folder);
+    return callOnceway(["check", ...args]);
   }
 
   beforeEach(() => {

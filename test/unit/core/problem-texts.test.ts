@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { describeProblem, type Problem } from "../../../src/core/problem.ts";
 import { LATE_BODY } from "../../../src/http/body.ts";
+import { expectApproved } from "../../support/words.ts";
 
 /** Every form of each problem whose text differs from its other forms. The compiler names a code that is missing. */
 const FORMS: { readonly [Code in Problem["code"]]: readonly Extract<Problem, { readonly code: Code }>[] } = {
@@ -95,12 +96,12 @@ const MAY_HAVE_TAKEN_EFFECT: ReadonlySet<Problem["code"]> = new Set([
 
 describe("the texts of problems", () => {
   it("are those of the approved file", async () => {
-    const texts = ALL.map((problem) => {
+    const said = ALL.map((problem) => {
       const { status, title, detail, retryable, retryAfterSeconds } = describeProblem(problem);
       const again = `${retryable ? "retryable" : "not retryable"}${retryAfterSeconds === null ? "" : `, Retry-After: ${retryAfterSeconds}`}`;
-      return `${JSON.stringify(problem)}\n${status} ${title} (${again})\n${detail}\n`;
+      return { asked: JSON.stringify(problem), words: `${status} ${title} (${again})\n${detail}` };
     });
-    await expect(texts.join("\n")).toMatchFileSnapshot("./problem-texts.txt");
+    await expectApproved("problems", said);
   });
 
   it("never advise a new key for an operation that may have taken effect", () => {

@@ -251,6 +251,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run mutants": ["test/unit/support/mutants.test.ts", "findMutants("],
   "npm run mutants -- --count 200 --seed 1": { notRun: "takes hours" },
   "npm run setup": [".ci/run", "npm run setup -- --yes"],
+  "npx vitest run --project unit -u": { notRun: "it writes the approved words anew" },
   "ONCEWAY_STALLS=800 npx vitest run --project e2e": {
     notRun: "it runs the tests themselves, on a machine that is made slow",
   },
@@ -266,7 +267,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   },
   "npx onceway plan --rps 2000 --origin-ms 300 --response 4kB --retention 24h": [
     "test/unit/cli/plan.test.ts",
-    "runOnceway(ARGUMENTS)",
+    "callOnceway(ARGUMENTS)",
   ],
   "npm run bench -- cost": ["test/unit/docs/docs.test.ts", '["bench", "cost"]'],
   "npx node test/layouts/run.ts --requests 10000 --kills 20 --seed anything": [

@@ -8,15 +8,14 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { covers } from "../../../../src/cli/openapi-operations.ts";
-import { startOnceway } from "../../../support/command-line.ts";
+import { callOnceway } from "../../../support/command-line-here.ts";
 
 const SPEC = fileURLToPath(new URL("shop.yaml", import.meta.url));
 const CONFIG = fileURLToPath(new URL("shop.toml", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "onceway-openapi-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const run = (spec: string, ...args: readonly string[]) =>
-  startOnceway(["openapi", spec, "--config", CONFIG, ...args]).outcome;
+const run = (spec: string, ...args: readonly string[]) => callOnceway(["openapi", spec, "--config", CONFIG, ...args]);
 
 type Tree = { [name: string]: Tree };
 

@@ -1,0 +1,40 @@
+// Runs `onceway` in this process: the same program, arguments, output and exit codes, without a start of Node for each case.
+
+import type { Command } from "commander";
+import { vi } from "vitest";
+import { onceway } from "../../src/cli/program.ts";
+import { run } from "../../src/cli/run.ts";
+import type { CommandOutcome } from "./command-line.ts";
+
+/** What a command reads of the environment, and what paints its output. */
+const VARIABLES = ["ONCEWAY_URL", "ONCEWAY_TOKEN", "FORCE_COLOR", "NO_COLOR"];
+
+/** One call at a time: the output is the process's own. */
+export async function callOnceway(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  command: Command = onceway(),
+): Promise<CommandOutcome> {
+  const printed = { stdout: "", stderr: "" };
+  const into = (stream: "stdout" | "stderr", end: string) => (piece: unknown) => {
+    printed[stream] += `${String(piece)}${end}`;
+    return true;
+  };
+  const spies = [
+    vi.spyOn(process.stdout, "write").mockImplementation(into("stdout", "")),
+    vi.spyOn(process.stderr, "write").mockImplementation(into("stderr", "")),
+    vi.spyOn(console, "log").mockImplementation(into("stdout", "\n")),
+    vi.spyOn(console, "error").mockImplementation(into("stderr", "\n")),
+  ];
+  const { exitCode } = process;
+  process.exitCode = 0;
+  for (const name of VARIABLES) vi.stubEnv(name, env[name]);
+  try {
+    await run(command, args);
+    return { code: process.exitCode, ...printed };
+  } finally {
+    process.exitCode = exitCode;
+    for (const spy of spies) spy.mockRestore();
+    vi.unstubAllEnvs();
+  }
+}
