@@ -11,6 +11,6 @@ export interface Said {
 
 /** Fails if the words are not the approved ones. With `-u`, vitest writes them anew. */
 export async function expectApproved(name: string, said: readonly Said[]): Promise<void> {
-  const sections = said.map(({ asked, words }) => `## ${asked.trimEnd()}\n\n${words.trimEnd()}\n`);
+  const sections = said.map(({ asked, words }) => `## ${asked.trimEnd()}\n\n${words.trimEnd()}\n`.toWellFormed());
   await expect(sections.join("\n")).toMatchFileSnapshot(join(projectDir, "test/unit/words", `${name}.txt`));
 }

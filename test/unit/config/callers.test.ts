@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig, configWarnings } from "../../../src/config/check-file.ts";
 import { isListed, parsePageOrigin } from "../../../src/config/page-origin.ts";
-import { configOf, PAYMENTS, problemOf, routeOf } from "./support.ts";
+import { configOf, PAYMENTS, routeOf } from "./support.ts";
 
 const SHOP = "https://shop.example.com";
 
@@ -50,35 +50,7 @@ describe("cors.origins", () => {
     expect(lets(listed, origin)).toBe(false);
   });
 
-  it.each([
-    ["null", "would let in any page"],
-    [`${SHOP}/`, "is not the origin of a page"],
-    [`${SHOP}/cart`, "is not the origin of a page"],
-    ["shop.example.com", "is not the origin of a page"],
-    ["https://user@shop.example.com", "is not the origin of a page"],
-    ["", "is not the origin of a page"],
-    [`${SHOP}:443`, `write "${SHOP}"`],
-    ["https://Shop.example.com", `write "${SHOP}"`],
-    ["https://bücher.example", 'write "https://xn--bcher-kva.example"'],
-    ["https://*", '"*" may only stand for the first name'],
-    ["https://*.*.example.com", '"*" may only stand for the first name'],
-    ["https://shop-*.example.com", '"*" may only stand for the first name'],
-    ["https://shop.*.com", '"*" may only stand for the first name'],
-    ["*://shop.example.com", '"*" may only stand for the first name'],
-    ["capacitor://*.localhost", '"*" may only stand for the first name'],
-    ["https://*.Example.com", 'write "https://example.com" with "*."'],
-    ["https://*.com", "pages of strangers"],
-    ["https://*.127.0.0.1", "pages of strangers"],
-  ])("refuse %j", (listed, why) => {
-    expect(problemOf({ cors: { origins: [listed] } })).toContain(why);
-  });
-
-  it("are listed once, and every page alone and without credentials", () => {
-    expect(problemOf({ cors: { origins: [] } })).toContain("must name at least one origin");
-    expect(problemOf({ cors: { origins: [SHOP, SHOP] } })).toContain("lists an origin twice");
-    expect(problemOf({ cors: { origins: ["*", SHOP] } })).toContain("nothing else can be listed");
-    expect(problemOf({ cors: { origins: ["*"], credentials: true } })).toContain("must list the origins");
-    expect(problemOf({ cors: { credentials: true } })).toContain("cors.origins: is missing");
+  it("may be every page", () => {
     expect(routeOf({ cors: { origins: ["*"] } }).cors).toMatchObject({ origins: null });
   });
 });
@@ -147,12 +119,6 @@ vars.ROUTES = [{ path = "/v1/payments", new_keys = { binding = "NEW_KEYS" } }]
     );
 
   it("needs a binding at start", () => {
-    expect(problemOf({ new_keys: { binding: "NEW_KEYS" } })).toMatch(
-      /^new_keys\.binding: there is no rate limit binding "NEW_KEYS": write \[\[ratelimits\]\]/,
-    );
-    expect(problemOf({ new_keys: { retry_after: "60s" } })).toContain("new_keys.binding: is missing");
-    expect(problemOf({ new_keys: { binding: "NEW KEYS" } })).toContain("is not the name of a binding");
-    expect(problemOf({ new_keys: { binding: "NEW_KEYS", retry_after: "61s" } })).toContain("must not exceed 60s");
     expect(routeOf({ new_keys: { binding: "NEW_KEYS" } }, { NEW_KEYS: {} }).newKeys).toEqual({
       binding: "NEW_KEYS",
       retryAfterMs: 10_000,
@@ -176,14 +142,5 @@ vars.IDEMPOTENCY = {}\nvars.ROUTES = [{ path = "/a", new_keys = { binding = "NEW
     expect(problemsIn(toml + limiter("{ limit = 1, period = 10 }"))).toEqual([
       expect.stringContaining("IDEMPOTENCY.origin.binding: there is no service"),
     ]);
-  });
-
-  it.each([
-    ["{ limit = 100, period = 30 }", "simple.period: must be 10 or 60"],
-    ["{ limit = 100 }", "simple.period: must be 10 or 60"],
-    ["{ limit = 0, period = 60 }", "simple.limit: must be a whole number of at least 1"],
-    ["{ limit = 1.5, period = 60 }", "simple.limit: must be a whole number of at least 1"],
-  ])("is whole: %s", (simple, why) => {
-    expect(problemsIn(SOUND + limiter(simple))).toEqual([expect.stringContaining(`ratelimits[0].${why}`)]);
   });
 });

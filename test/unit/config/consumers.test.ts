@@ -96,57 +96,6 @@ describe("a group of consumers", () => {
     expect(configOf({ IDEMPOTENCY, ROUTES: [{ path: "/in/claims/x" }] }).consumerPath).toBeNull();
   });
 
-  it.each<[string, Settings, Settings, string]>([
-    ["a rule that asks somebody", { unknown: "verify" }, {}, "CONSUMERS[0].unknown: must be one of its values"],
-    [
-      "a setting of routes",
-      { timeout: "5s" },
-      {},
-      "CONSUMERS[0].timeout: is a setting of routes, and means nothing for claims",
-    ],
-    ["a typo", { max_locks: "5s" }, {}, 'did you mean "max_lock"?'],
-    ["a lock above the longest", { lock: "20m" }, {}, "CONSUMERS[0].lock: must not exceed max_lock (15m)"],
-    ["a short retention", { retention: "10m" }, {}, "CONSUMERS[0].retention: must exceed max_lock (15m)"],
-    ["a name with capitals", { name: "Billing" }, {}, "CONSUMERS[0].name: must be small letters"],
-    [
-      "a secret that is missing",
-      { token: "NO_TOKEN" },
-      {},
-      "there is no secret NO_TOKEN: write it with npx wrangler secret put",
-    ],
-    ["an operators' secret", { token: "ADMIN_TOKEN" }, { ADMIN_TOKEN: OTHER }, "is the operators' ADMIN_TOKEN"],
-    [
-      "the value of an operators' secret",
-      {},
-      { ADMIN_TOKEN: BILLING },
-      "BILLING_TOKEN: must differ from every other token",
-    ],
-    ["a short token", {}, { BILLING_TOKEN: "short" }, "BILLING_TOKEN: must be at least 32 visible ASCII characters"],
-    ["one token twice", { token_previous: "BILLING_TOKEN" }, {}, "which CONSUMERS[0].token has already"],
-    [
-      "a path below the operators'",
-      {},
-      { IDEMPOTENCY: { consumer_path: "/_onceway/c" } },
-      "must lie apart from operator_path",
-    ],
-    [
-      "a path of its API that is no path",
-      {},
-      { IDEMPOTENCY: { consumer_path: "claims" } },
-      "IDEMPOTENCY.consumer_path: must be plain segments",
-    ],
-    [
-      "a route below it",
-      {},
-      { IDEMPOTENCY: { origin: "https://a.example" }, ROUTES: [{ path: "/_claims/x" }] },
-      'because consumer_path ("/_claims") is for consumers',
-    ],
-  ])("is refused with %s", (_what, settings, others, message) => {
-    const problems = problemsIn(settings, others);
-    expect(problems.join("\n")).toContain(message);
-    expect(problems).toHaveLength(1);
-  });
-
   it("shares neither its name nor a token with another", () => {
     const twice = problemsOf({ ...WORKER, CONSUMERS: [GROUP], CONSUMERS_2: [{ ...GROUP, token: "OTHER_TOKEN" }] });
     expect(twice).toMatchObject([{ path: "CONSUMERS_2[0].name" }]);

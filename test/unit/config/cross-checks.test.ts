@@ -6,22 +6,6 @@ const lines = (env: Readonly<Record<string, unknown>>) =>
   problemsOf(env).map(({ path, message }) => `${path}: ${message}`);
 
 describe("lock, timeout, retention and wait", () => {
-  it.each([
-    [{ lock: "30s" }, 'lock: must exceed timeout (30s): write lock = "40s"'],
-    [{ lock: "10s", timeout: "20s" }, 'lock: must exceed timeout (20s): write lock = "30s"'],
-    [{ timeout: "60s" }, 'lock: must exceed timeout (60s), but 40s (the default) is in force: write lock = "70s"'],
-    [{ timeout: "40s" }, 'lock: must exceed timeout (40s), but 40s (the default) is in force: write lock = "50s"'],
-    [{ retention: "40s" }, 'retention: must exceed lock (40s): write retention = "24h"'],
-    [{ retention: "2m", lock: "5m" }, 'retention: must exceed lock (5m): write retention = "24h"'],
-    [{ duplicate: "wait", wait: "40s" }, 'wait: must be below lock (40s): write wait = "20s"'],
-    [
-      { duplicate: "wait", lock: "8s", timeout: "5s" },
-      'wait: must be below lock (8s), but 10s (the default) is in force: write wait = "4s"',
-    ],
-  ])("%j", (settings, message) => {
-    expect(problemOf(settings)).toBe(message);
-  });
-
   it("may not be equal to the millisecond", () => {
     expect(
       routeOf({ timeout: "39999ms", retention: "40001ms", duplicate: "wait", wait: "39999ms" }).rules.policy.lockMs,
@@ -30,20 +14,6 @@ describe("lock, timeout, retention and wait", () => {
 
   it("ignore wait if no duplicate waits", () => {
     expect(routeOf({ wait: "60s" }).rules.waitMs).toBe(60_000);
-  });
-
-  it("say where the effective value was written", () => {
-    const env = { IDEMPOTENCY: { lock: "35s" }, ROUTES: [PAYMENTS, { path: "/v1/reports", timeout: "2m" }] };
-    expect(lines(env)).toEqual([
-      'ROUTES[1].lock: must exceed timeout (2m), but 35s (from IDEMPOTENCY) is in force: write lock = "130s"',
-    ]);
-  });
-
-  it("are one problem of the defaults, not one of every route", () => {
-    const env = { IDEMPOTENCY: { timeout: "50s" }, ROUTES: [PAYMENTS, { path: "/v1/orders" }] };
-    expect(lines(env)).toEqual([
-      'IDEMPOTENCY.lock: must exceed timeout (50s), but 40s (the default) is in force: write lock = "60s"',
-    ]);
   });
 
   it("are not a problem of defaults that every route overrides", () => {
@@ -64,23 +34,6 @@ describe("lock, timeout, retention and wait", () => {
 });
 
 describe("refused and ambiguous", () => {
-  it.each([
-    [
-      { refused: [502, 503] },
-      "refused: 502 is in ambiguous by default too: write ambiguous = [408, 504, 520, 522, 524], or leave it out here",
-    ],
-    [
-      { ambiguous: [503, 429] },
-      "ambiguous: 429, 503 are in refused by default too: write refused = [425, 521, 523, 525, 526, 530], or leave them out here",
-    ],
-    [
-      { refused: [418], ambiguous: [418, 504] },
-      "refused: 418 is in ambiguous too: write ambiguous = [504], or leave it out here",
-    ],
-  ])("share no status: %j", (settings, message) => {
-    expect(problemOf(settings)).toBe(message);
-  });
-
   it("can be swapped by writing both lists", () => {
     expect(settingsOf({ refused: [502], ambiguous: [504] })).toMatchObject({ refused: [502], ambiguous: [504] });
   });
@@ -132,19 +85,6 @@ describe("bindings", () => {
 });
 
 describe("routes that shadow each other", () => {
-  it("are named with the method, the earlier route and the remedy", () => {
-    expect(lines({ ROUTES: [{ path: "/v1/*" }], ROUTES_2: [{ path: "/v1/payments" }] })).toEqual([
-      'ROUTES_2[0].path: never gets a POST or PATCH, because ROUTES[0] ("/v1/*") catches it first: write this route above that one, or remove it',
-    ]);
-  });
-
-  it("are found if they share one of several methods", () => {
-    const routes = [{ path: "/v1/*", methods: ["POST"] }, { path: "/v1/payments" }];
-    expect(lines({ ROUTES: routes })).toEqual([
-      'ROUTES[1].path: never gets a POST, because ROUTES[0] ("/v1/*") catches it first: write this route above that one, or leave POST out of its methods',
-    ]);
-  });
-
   it("may be several routes together", () => {
     expect(lines({ ROUTES: [{ path: "/a" }, { path: "/a/:x" }, { path: "/a/:y?" }] })).toEqual([
       'ROUTES[2].path: never gets a POST or PATCH, because ROUTES[0] ("/a") and ROUTES[1] ("/a/:x") catch it first: write this route above those, or remove it',
@@ -158,23 +98,6 @@ describe("routes that shadow each other", () => {
 });
 
 describe("previous_shards", () => {
-  it.each([
-    [{ shards: 128, previous_shards: [64, 64] }, "previous_shards: lists 64 twice: write it once"],
-    [
-      { shards: 64, previous_shards: [64, 128] },
-      "previous_shards: lists 64, which is in force, and objects that were left take no new keys: " +
-        'write shards = "64b" for as many objects with other names',
-    ],
-    [
-      { jurisdiction: "eu", previous_shards: [32, { shards: 64, jurisdiction: "none" }] },
-      "previous_shards: has entries with and without a jurisdiction: " +
-        'write [{ shards = 32, jurisdiction = "eu" }, { shards = 64, jurisdiction = "none" }], ' +
-        "each with the jurisdiction that it had",
-    ],
-  ])("%j", (settings, message) => {
-    expect(problemOf(settings)).toBe(message);
-  });
-
   it("may list the same number in two jurisdictions, and the one in force with letters", () => {
     const previous_shards = [
       { shards: 64, jurisdiction: "none" },
@@ -187,43 +110,6 @@ describe("previous_shards", () => {
 
 describe("routes that share objects", () => {
   const orders = { path: "/v1/orders" };
-
-  it.each([
-    [
-      { shards: 128, previous_shards: [64] },
-      { shards: 64 },
-      "ROUTES[0] leaves shards = 64 for shards = 128, but ROUTES[1] keeps its keys there",
-    ],
-    [
-      { shards: 64 },
-      { shards: 128, previous_shards: [64] },
-      "ROUTES[1] leaves shards = 64 for shards = 128, but ROUTES[0] keeps its keys there",
-    ],
-    [
-      { shards: 128, previous_shards: [64] },
-      { shards: 256, previous_shards: [64] },
-      "ROUTES[0] leaves shards = 64 for shards = 128, but ROUTES[1] for shards = 256",
-    ],
-    [
-      { shards: 256, previous_shards: [64] },
-      { shards: "256b", previous_shards: [64, 128] },
-      "ROUTES[0] leaves shards = 64 for shards = 256, but ROUTES[1] for shards = 128",
-    ],
-    [
-      { shards: 128, previous_shards: [64] },
-      { shards: 128 },
-      "differs from that of ROUTES[0], which has the same objects",
-    ],
-  ])("leave them together: %j and %j", (one, other, message) => {
-    expect(
-      lines({
-        ROUTES: [
-          { ...PAYMENTS, ...one },
-          { ...orders, ...other },
-        ],
-      }),
-    ).toEqual([expect.stringContaining(`ROUTES[1].previous_shards: ${message}`)]);
-  });
 
   it.each([
     [
@@ -256,21 +142,5 @@ describe("routes that share objects", () => {
       { ...orders, shards: 128, previous_shards: [64] },
     ];
     expect(problemsOf({ ROUTES: routes }).map(({ path }) => path)).toEqual(["ROUTES[0].shards"]);
-  });
-});
-
-describe("previous_scope", () => {
-  it.each([
-    [{ previous_scope: [["ip"], ["none"], ["ip"]] }, "previous_scope: lists [ip] twice: write it once"],
-    [
-      { previous_scope: [["header:authorization"]] },
-      "previous_scope: lists [header:authorization], which is in force: leave it out",
-    ],
-    [
-      { scope: ["none"], previous_scope: [["none"]] },
-      'previous_scope: lists ["none"], which is in force: leave it out',
-    ],
-  ])("%j", (settings, message) => {
-    expect(problemOf(settings)).toBe(message);
   });
 });

@@ -5,7 +5,6 @@ import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig, configWarnings } from "../../../src/config/check-file.ts";
-import { describeConfig } from "../../../src/config/describe.ts";
 import { type Identity, JWT_ALGORITHMS } from "../../../src/config/identity.ts";
 import { readScope } from "../../../src/http/scope.ts";
 import { configOf, PAYMENTS, problemsOf } from "./support.ts";
@@ -95,46 +94,6 @@ describe("an identity", () => {
 });
 
 describe("what is wrong with an identity", () => {
-  it.each<readonly [unknown, string]>([
-    ["jwt", ": must be a table"],
-    [{}, ": says nothing about how callers are known"],
-    [{ jwt: JWT, ask: ASK }, ": has both jwt and ask"],
-    [{ jwt: [] }, ".jwt: must have an issuer"],
-    [{ jwt: "https://login.example.com" }, ".jwt: must be a table, or a list of tables"],
-    [{ jwt: { ...JWT, issuer: undefined } }, ".jwt.issuer: is missing"],
-    [{ jwt: { ...JWT, issuer: "my issuer" } }, ".jwt.issuer: must be text without spaces"],
-    [{ jwt: { ...JWT, audience: undefined } }, ".jwt.audience: is missing"],
-    [{ jwt: { ...JWT, audience: [] } }, ".jwt.audience: must say for whom tokens are"],
-    [{ jwt: [JWT, { ...JWT, issuer: "b", jwks: undefined }] }, ".jwt[1].jwks: is missing"],
-    [{ jwt: [JWT, JWT] }, '.jwt: lists the issuer "https://login.example.com" twice'],
-    [{ jwt: { ...JWT, jwks: "http://login.example.com/jwks" } }, ".jwt.jwks: must be https"],
-    [{ jwt: { ...JWT, jwks: "http://127.0.0.1.example.com/jwks" } }, ".jwt.jwks: must be https"],
-    [{ jwt: { ...JWT, jwks: "https://a:b@login.example.com/jwks" } }, ".jwt.jwks: must carry neither"],
-    [{ jwt: { ...JWT, jwks: "/jwks" } }, ".jwt.jwks: must be an absolute URL"],
-    [{ jwt: { ...JWT, algorithms: ["HS256"] } }, '.jwt.algorithms[0]: "HS256" has no public key'],
-    [{ jwt: { ...JWT, algorithms: ["none"] } }, '.jwt.algorithms[0]: "none" has no public key'],
-    [{ jwt: { ...JWT, algorithms: ["RS1"] } }, '.jwt.algorithms[0]: "RS1" is not one of'],
-    [{ jwt: { ...JWT, algorithms: [] } }, ".jwt.algorithms: must name at least one"],
-    [{ jwt: { ...JWT, claim: "" } }, ".jwt.claim: must name a claim"],
-    [{ jwt: { ...JWT, claim: "/a~2" } }, '.jwt.claim: "/a~2" is not a JSON pointer'],
-    [{ jwt: { ...JWT, clock_tolerance: "1h" } }, ".jwt.clock_tolerance: must not exceed 5m"],
-    [{ jwt: { ...JWT, jwk: "x" } }, '.jwt.jwk: unknown setting; did you mean "jwks"?'],
-    [{ jwt: JWT, credentials: ["header:a"] }, '.credentials: unknown setting; did you mean "credential"?'],
-    [{ jwt: JWT, credential: ["header:a", "header:b"] }, ".credential: must have one entry with jwt"],
-    [{ jwt: JWT, credential: ["ip"] }, '.credential[0]: "ip" holds no credential'],
-    [{ jwt: JWT, credential: [] }, ".credential: must be a list"],
-    [{ ask: ASK, credential: ["cookie:a", "cookie:a"] }, ".credential: lists a part twice"],
-    [{ jwt: JWT, anonymous: true }, ".anonymous: must be one of its values"],
-    [{ ask: { ...ASK, path: undefined } }, ".ask.path: is missing"],
-    [{ ask: { ...ASK, path: "https://elsewhere.example.com/me" } }, ".ask.path: must be a path at the origin"],
-    [{ ask: { ...ASK, path: "//elsewhere.example.com/me" } }, ".ask.path: must be a path at the origin"],
-    [{ ask: { ...ASK, pointer: "account.id" } }, '.ask.pointer: "account.id" is not a JSON pointer'],
-    [{ ask: { ...ASK, pointer: "" } }, '.ask.pointer: "" is not a JSON pointer'],
-    [{ ask: { ...ASK, cache: "2h" } }, ".ask.cache: must not exceed 1h"],
-  ])("%j", (user, message) => {
-    expect(problemsWith(user)).toEqual([expect.stringContaining(message)]);
-  });
-
   it("is also that no identity has the name that a scope uses", () => {
     expect(problemsWith({ jwt: JWT }, ["identity:users"])).toEqual([
       expect.stringMatching(
@@ -199,17 +158,6 @@ describe("a configuration that can be deployed", () => {
     const compared = [{ ...PAYMENTS, scope: ["identity:user"], fingerprint: { headers: ["Authorization"] } }];
     const config = configOf({ ROUTES: compared, IDENTITIES: { user: { jwt: JWT } } });
     expect(configWarnings(config).map(({ path }) => path)).toEqual(["ROUTES[0].fingerprint.headers"]);
-  });
-
-  it("says in one line for each route who its callers are", () => {
-    const jwt = [JWT, { ...JWT, issuer: "https://id.example.org", claim: "/account/id" }];
-    expect(describeConfig(configOf({ ROUTES: routes, IDENTITIES: { user: { jwt } } }))).toContain(
-      "/v1/payments: a refreshed credential finds its records: identity:user is sub of https://login.example.com or /account/id of https://id.example.org",
-    );
-    const asked = describeConfig(configOf({ ROUTES: routes, IDENTITIES: { user: { ask: ASK, anonymous: "allow" } } }));
-    expect(asked).toContain(
-      "identity:user is /account/id of the origin's /v1/me; callers without a credential share one scope",
-    );
   });
 
   const file = (vars: object, env: object) => ({

@@ -111,42 +111,6 @@ describe("a queue", () => {
     ]);
   });
 
-  it.each<[string, Settings, string]>([
-    ["no name", { queue: undefined }, "QUEUES[0].queue"],
-    ["a name that no queue has", { queue: "Orders!" }, "QUEUES[0].queue"],
-    ["a path that is none", { to: "internal/orders" }, "QUEUES[0].to"],
-    ["a path that is a host", { to: "//evil.example/" }, "QUEUES[0].to"],
-    ["credentials in a URL", { to: "https://a:b@api.example/" }, "QUEUES[0].to"],
-    ["a fragment", { to: "/in#1" }, "QUEUES[0].to"],
-    ["a binding that does not exist", { dead_letter: { binding: "NONE" } }, "QUEUES[0].dead_letter.binding"],
-    ["a secret that does not exist", { headers: { authorization: "secret:NONE" } }, "QUEUES[0].headers.authorization"],
-    ["a header of the gateway", { headers: { "Onceway-Queue": "other" } }, "QUEUES[0].headers"],
-    ["a key for all messages", { headers: { "idempotency-key": "one" } }, "QUEUES[0].headers"],
-    ["a value of two lines", { headers: { "x-a": "b\r\nc: d" } }, "QUEUES[0].headers"],
-    ["a status that is none", { done: ["2xx", 99] }, "QUEUES[0].done"],
-    ["no status", { done: [] }, "QUEUES[0].done"],
-    ["a status in both lists", { refused: [500] }, "QUEUES[0].refused"],
-    ["records that are forgotten while the queue remembers", { retention: "3d" }, "QUEUES[0].retention"],
-    [
-      "a question with the secrets of its headers to another host than its own",
-      { unknown: "verify", verify: "https://api.example/by-key/{key}", to: "https://other.example/in" },
-      "QUEUES[0].verify",
-    ],
-    ["verify without an address", { unknown: "verify" }, "QUEUES[0].verify"],
-    ["attempts that are longer than a batch", { timeout: "14m", lock: "20m" }, "QUEUES[0].timeout"],
-    ["a lock that is too short", { timeout: "50s" }, "QUEUES[0].lock"],
-    ["a binding as origin that does not exist", { origin: { binding: "NONE" } }, "QUEUES[0].origin.binding"],
-    ["a setting for clients", { mismatch_status: 409 }, "QUEUES[0].mismatch_status"],
-    ["a scope of requests", { scope: ["header:authorization"] }, "QUEUES[0].scope"],
-    ["a key of requests", { key: ["header:x-id"] }, "QUEUES[0].key"],
-    ["places after the id", { key: ["id", "json:/id"] }, "QUEUES[0].key"],
-    ["a place that is none", { key: ["json:id"] }, "QUEUES[0].key"],
-    ["a misspelt setting", { give_upp: { after: "1h" } }, "QUEUES[0].give_upp"],
-    ["a misspelt member", { give_up: { afterr: "1h" } }, "QUEUES[0].give_up.afterr"],
-  ])("is refused with %s", (_what, settings, path) => {
-    expect(problemsIn(settings).map((line) => line.split(": ")[0])).toEqual([path]);
-  });
-
   it("is refused without an origin, and twice", () => {
     expect(problemsIn({}, { IDEMPOTENCY: {} })).toEqual([expect.stringContaining("QUEUES[0].to: is a path")]);
     expect(problemsIn({}, { QUEUES_2: [ORDERS] })).toEqual([

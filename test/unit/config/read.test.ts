@@ -89,19 +89,6 @@ describe("variables", () => {
 });
 
 describe("routes", () => {
-  it("must be tables with a path", () => {
-    expect(
-      problemsOf({ ROUTES: ["/v1", {}, { path: 7 }, { path: "v1" }] }).map(
-        ({ path, message }) => `${path}: ${message}`,
-      ),
-    ).toEqual([
-      'ROUTES[0]: must be a table: write [[vars.ROUTES]] with path = "/v1/payments"',
-      'ROUTES[1].path: is missing: write path = "/v1/payments" or path = "/v1/payments/*"',
-      'ROUTES[2].path: must be text: write path = "/v1/payments/*"',
-      'ROUTES[3].path: must start with "/": write "/v1"',
-    ]);
-  });
-
   it("with a misspelt path have one problem, not two", () => {
     expect(pathsOf({ ROUTES: [{ pth: "/v1" }] })).toEqual(["ROUTES[0].pth"]);
   });

@@ -29,8 +29,8 @@ export function settingsOf(settings: Variables): object {
   return flatRoute(routeOf(settings));
 }
 
-/** What a message says about the way out. Only a setting that is unknown may be answered with a question. */
-const REMEDY = /write|leave|name the methods|unknown setting; did you mean/;
+/** What a message says about the way out. Only a name that is unknown may be answered with a question. */
+const REMEDY = /write|leave|name the methods|did you mean/;
 
 /** The problems of variables that have to have some; every message says what to write. */
 export function problemsOf(env: Variables): readonly ConfigProblem[] {
