@@ -1,10 +1,11 @@
-// Defects that shipped in other implementations, each as one test that would have caught it. Those
-// that need a crash, or time to pass: defects-of-time.test.ts.
+// Defects that shipped in other implementations, each as one test that would have caught it. Those that need a crash, or time to pass:
+// defects-of-time.test.ts. Those that a guarantee or a problem names: guarantees.test.ts (simultaneous requests, another caller) and
+// problems.test.ts (another query, a response too large to keep).
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, type HeaderPair, headerValue } from "../../support/http.ts";
 import { expectFirstAnswer, expectProblem, expectReplay } from "../support/problem.ts";
-import { type Message, type Scene, startScene, until } from "../support/scene.ts";
+import { type Scene, startScene, until } from "../support/scene.ts";
 
 let scene: Scene;
 beforeAll(async () => {
@@ -12,7 +13,6 @@ beforeAll(async () => {
     { path: "/reject/*" },
     { path: "/wait/*", duplicate: "wait", wait: "15s" },
     { path: "/impatient/*", duplicate: "wait", wait: "200ms" },
-    { path: "/small/*", max_response_body: 1000 },
   ]);
 });
 afterAll(() => scene.close());
@@ -24,34 +24,6 @@ const BINARY = Buffer.concat([
 ]);
 
 describe("concurrent duplicates", () => {
-  it("runs an operation once for fifty simultaneous requests, where duplicates are refused", async () => {
-    const message = { path: "/reject/fifty", key: freshKey(), behave: { status: 201, hold: true, body: "once" } };
-    const requests = Array.from({ length: 50 }, () => scene.send(message));
-    await scene.origin.arrived(message.key);
-    const early = await Promise.race(requests);
-    expectProblem(early, { code: "in-flight", status: 409, retryable: true, echo: message.key });
-    await scene.origin.release(message.key);
-    const responses = await Promise.all(requests);
-    expect(responses.filter(({ status }) => status === 201 || status === 409)).toHaveLength(50);
-    const [first, ...later] = responses.filter(({ status }) => status === 201).toSorted((a, b) => marks(a) - marks(b));
-    expect(first?.body.toString()).toBe("once");
-    for (const replay of later) expect([marks(replay), replay.body.toString()]).toEqual([1, "once"]);
-    expect(await scene.origin.effects(message.key)).toBe(1);
-  });
-
-  it("runs an operation once for fifty simultaneous requests, where duplicates wait, and all get its answer", async () => {
-    const message = { path: "/wait/fifty", key: freshKey(), behave: { status: 201, hold: true, body: "once" } };
-    const requests = Array.from({ length: 50 }, () => scene.send(message));
-    await scene.origin.arrived(message.key);
-    await scene.origin.release(message.key);
-    const responses = await Promise.all(requests);
-    expect(responses.map(({ status, body }) => `${status} ${body.toString()}`)).toEqual(
-      responses.map(() => "201 once"),
-    );
-    expect(responses.reduce((sum, response) => sum + marks(response), 0)).toBe(49);
-    expect(await scene.origin.effects(message.key)).toBe(1);
-  });
-
   it("runs an operation once when its answer comes before the duplicates", async () => {
     const key = freshKey();
     const responses = await Promise.all(Array.from({ length: 50 }, () => scene.send({ path: "/wait/fast", key })));
@@ -149,14 +121,6 @@ describe("a response of an unusual kind stays protected", () => {
       expect(await scene.origin.effects(message.key)).toBe(1);
     },
   );
-
-  it("a response too large to keep never leads to a second call", async () => {
-    const message = { path: "/small/large", key: freshKey(), behave: { status: 200, body: "x".repeat(1001) } };
-    expectFirstAnswer(await scene.send(message), 200);
-    const retry = await scene.send(message);
-    expectProblem(retry, { code: "response-not-kept", status: 409, retryable: false, echo: message.key });
-    expect(await scene.origin.effects(message.key)).toBe(1);
-  });
 });
 
 it.each([
@@ -191,44 +155,24 @@ it("201 stays 201 with its Location and ETag, and Set-Cookie goes to the first c
   expect(headerValue(replay, "set-cookie")).toBeNull();
 });
 
-it.each([425, 429, 503, 521, 523, 525, 526, 530])(
-  "%i is passed on but never replayed: the next request runs the operation",
-  async (status) => {
-    const refusal = {
-      status,
-      headers: [["Retry-After", "1"] satisfies [string, string]],
-      body: "not now",
-      effect: false,
-    };
-    const behave = { sequence: [refusal, refusal, { status: 201, body: "done" }] };
-    const message = { path: `/reject/${freshKey()}`, key: freshKey(), behave };
-    for (let refused = 0; refused < 2; refused += 1) {
-      const response = await scene.send(message);
-      expectFirstAnswer(response, status);
-      expect([headerValue(response, "idempotency-expires"), headerValue(response, "retry-after")]).toEqual([null, "1"]);
-    }
-    const first = await scene.send(message);
-    expectFirstAnswer(first, 201);
-    expectReplay(await scene.send(message), first);
-    expect((await scene.origin.requests(message.key)).map(({ attempt }) => attempt)).toEqual(["1", "2", "3"]);
-  },
-);
-
-it("the query string is part of the fingerprint", async () => {
-  const key = freshKey();
-  expectFirstAnswer(await scene.send({ path: "/reject/query?account=1", key }), 201);
-  const other = await scene.send({ path: "/reject/query?account=2", key });
-  expectProblem(other, { code: "key-reused", status: 422, retryable: false, echo: key });
-  expect(await scene.origin.effects(key)).toBe(1);
-});
-
-it("the caller is part of the scope of a key", async () => {
-  const key = freshKey();
-  const from = (caller: string): Message => ({ path: "/reject/caller", key, headers: [["Authorization", caller]] });
-  const first = await scene.send(from("Basic b25lOjE="));
-  expectFirstAnswer(await scene.send(from("Basic dHdvOjI=")), 201);
-  expectReplay(await scene.send(from("Basic b25lOjE=")), first);
-  expect(await scene.origin.effects(key)).toBe(2);
+it.each([503, 530])("%i is passed on but never replayed: the next request runs the operation", async (status) => {
+  const refusal = {
+    status,
+    headers: [["Retry-After", "1"] satisfies [string, string]],
+    body: "not now",
+    effect: false,
+  };
+  const behave = { sequence: [refusal, refusal, { status: 201, body: "done" }] };
+  const message = { path: `/reject/${freshKey()}`, key: freshKey(), behave };
+  for (let refused = 0; refused < 2; refused += 1) {
+    const response = await scene.send(message);
+    expectFirstAnswer(response, status);
+    expect([headerValue(response, "idempotency-expires"), headerValue(response, "retry-after")]).toEqual([null, "1"]);
+  }
+  const first = await scene.send(message);
+  expectFirstAnswer(first, 201);
+  expectReplay(await scene.send(message), first);
+  expect((await scene.origin.requests(message.key)).map(({ attempt }) => attempt)).toEqual(["1", "2", "3"]);
 });
 
 it("a reused key is reported as such while the first request still runs, not as in-flight", async () => {

@@ -54,23 +54,13 @@ describe("key-missing", () => {
 
 describe("key-invalid", () => {
   it.each([
-    ["an empty key", ""],
-    ["a list", "one, two"],
     ["a key of 256 characters", "k".repeat(256)],
-    ["a key with a space", "one two"],
     ["a key beyond ASCII", "kéy"],
-    ["an unfinished string", '"one'],
   ])("refuses %s and does not repeat it", async (_what, key) => {
     const path = `/pay/${freshKey()}`;
     const response = await scene.send({ path, headers: [["Idempotency-Key", key]] });
     expectProblem(response, { code: "key-invalid", status: 400, retryable: false, echo: null });
     expect((await scene.origin.requests()).filter((request) => request.path === path)).toEqual([]);
-  });
-
-  it("accepts a key of one character and one of 255", async () => {
-    const path = `/pay/${freshKey()}`;
-    for (const key of ["k", "k".repeat(255)]) expectFirstAnswer(await scene.send({ path, key }), 201);
-    expect((await scene.origin.requests()).filter((request) => request.path === path)).toHaveLength(2);
   });
 });
 

@@ -1,8 +1,16 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { lentPiece, type NextPiece } from "../../../src/http/body-reader.ts";
+import { lentPiece, type NextPiece, WHOLE } from "../../../src/http/body-reader.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { bytesBody, offeredBody, RequestBody, streamedBody } from "../../../src/shard/body/request-body.ts";
+import {
+  bytesBody,
+  chunkedBody,
+  offeredBody,
+  RequestBody,
+  streamedBody,
+} from "../../../src/shard/body/request-body.ts";
+import { storeBody } from "../../../src/shard/body/stored-body.ts";
+import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
 
 const nothing = (): void => undefined;
 
@@ -15,6 +23,22 @@ function watched(bytes: Uint8Array): { readonly body: RequestBody; readonly free
 }
 
 describe("a request's body", () => {
+  it.each([1, 2, CHUNK_BYTES])("that is stored is read whole, with %d bytes in its last chunk", async (last) => {
+    const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+    await runInDurableObject(stub, async (_instance, { storage }) => {
+      const { bodies } = new Ledger(storage);
+      const bytes = Uint8Array.from({ length: CHUNK_BYTES + last }, (_, at) => at % 251);
+      const coming: NextPiece[] = [lentPiece(bytes.slice())];
+      const rest = { next: () => Promise.resolve(coming.shift() ?? WHOLE), cancel: nothing };
+      const stored = await storeBody(bodies, rest, { maxBytes: bytes.length, isEncrypted: false });
+      if (stored.kind !== "stored") throw new TypeError("not stored");
+      const body = chunkedBody(bodies, stored);
+      const read = new Uint8Array(await new Response(body.open(nothing)).arrayBuffer());
+      expect([read.length, read.every((byte, at) => byte === bytes[at])]).toEqual([bytes.length, true]);
+      body.release();
+    });
+  });
+
   it("is shared by waiting requests, and released when the last of them no longer needs it", () => {
     const first = watched(new Uint8Array([1]));
     const own = watched(new Uint8Array([1]));
