@@ -9,6 +9,18 @@ interface Equivalent {
 
 const EQUIVALENT: readonly Equivalent[] = [
   {
+    file: "src/core/held-keys.ts",
+    before: "if ((list[middle] ?? 0) < hash) from = middle + 1;",
+    after: "if ((list[middle] ?? 1) < hash) from = middle + 1;",
+    reason: "the middle always lies in the list",
+  },
+  {
+    file: "src/http/session-cookie.ts",
+    before: "if (!cookies.includes(SESSION_COOKIE)) return cookies;",
+    after: "",
+    reason: "it only saves time: the next two lines find the same",
+  },
+  {
     file: "src/shard/body/upload.ts",
     before: "return { head, body: streamedBody(pacedBody(reader, timers, new Pace(idleMs, 1)), upload.length) };",
     after: "return { head, body: streamedBody(pacedBody(reader, timers, new Pace(idleMs, 0)), upload.length) };",

@@ -214,14 +214,13 @@ async function killerIn(stage: Stage, mutant: Mutant): Promise<Failure | null> {
 }
 
 /** What fails first, and its file; `null` if nothing does. */
-async function vitest(args: readonly string[], limitSeconds: number, isAgain = false): Promise<Failure | null> {
+async function vitest(args: readonly string[], limitSeconds: number): Promise<Failure | null> {
   const { status, output } = await run("vitest", [...args, "--bail", "1", "--tags-filter", "!needs/*"], limitSeconds);
   if (status === 0) return null;
   if (status === null) return { name: `not finished within ${limitSeconds} s`, file: null };
-  const [, file = null, name = null] = / FAIL [^/]*?(test\/\S+)(?: > (.*))?/u.exec(output) ?? [];
-  // No test has failed: it may be the runner.
-  if (file === null && !isAgain) return vitest(args, limitSeconds, true);
-  return { name: name ?? file ?? /\w*Error: .*/u.exec(output)?.[0] ?? `exit code ${status}`, file };
+  // Without one, the run has failed with an error that a test of a file which was not run declares.
+  const [, file, name] = / FAIL [^/]*?(test\/\S+)(?: > (.*))?/u.exec(output) ?? [];
+  return file === undefined ? null : { name: name ?? file, file };
 }
 
 function sourceOf(file: string): string {
