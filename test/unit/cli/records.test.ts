@@ -8,6 +8,7 @@ import { recordText } from "../../../src/cli/record-text.ts";
 import { recordsTable } from "../../../src/cli/records-table.ts";
 import { exchangeLine } from "../../../src/cli/tail.ts";
 import { fromNow, roughDuration } from "../../../src/cli/times.ts";
+import { expectApproved } from "../../support/words.ts";
 
 const NOW = Date.parse("2026-11-21T08:35:00.000Z");
 const ID = "0123456789abcdef".repeat(4);
@@ -88,22 +89,22 @@ const layout: LayoutState = {
   unreachable: [],
 };
 
-describe("an accepted request that waits", () => {
-  const next = (nextAttemptAt: string): RecordDetail => ({
-    ...detail,
-    state: "waiting",
-    accepted: true,
-    expiresAt: null,
-    nextAttemptAt,
-    giveUpAt: "2026-11-22T08:30:00.000Z",
-    lastAttempt: 20,
-    policy: {
-      ...detail.policy,
-      drive: { attempts: 20, firstPauseMs: 1000, longestPauseMs: 900_000, giveUpAfterMs: 86_400_000 },
-    },
-    timeline: [{ type: "change", action: "cancel", at: "2026-11-21T08:34:00.000Z", by: "client", reason: "" }],
-  });
+const next = (nextAttemptAt: string): RecordDetail => ({
+  ...detail,
+  state: "waiting",
+  accepted: true,
+  expiresAt: null,
+  nextAttemptAt,
+  giveUpAt: "2026-11-22T08:30:00.000Z",
+  lastAttempt: 20,
+  policy: {
+    ...detail.policy,
+    drive: { attempts: 20, firstPauseMs: 1000, longestPauseMs: 900_000, giveUpAfterMs: 86_400_000 },
+  },
+  timeline: [{ type: "change", action: "cancel", at: "2026-11-21T08:34:00.000Z", by: "client", reason: "" }],
+});
 
+describe("an accepted request that waits", () => {
   it("has its next attempt in the table, which has no such column otherwise", () => {
     const waits = [next("2026-11-21T08:35:07.000Z"), next("2026-11-21T08:32:00.000Z"), summary];
     const [headings, ...lines] = recordsTable(waits, NOW, { ...plainLook, width: 300 }).split("\n");
@@ -115,29 +116,6 @@ describe("an accepted request that waits", () => {
     ]);
     expect(recordsTable([summary], NOW, plainLook)).not.toContain("NEXT");
   });
-
-  it("is shown with its next attempt, how it is tried, and the commands for it", () => {
-    const text = recordText(next("2026-11-21T08:32:00.000Z"), NOW, plainLook);
-    expect(text).toMatch(/^ {2}next attempt +2026-11-21 08:32:00.000Z \(due for 3m\)$/m);
-    expect(text).toMatch(/^ {2}given up +after attempt 20, or 2026-11-22 08:30:00.000Z \(in 23h\)$/m);
-    expect(recordText(detail, NOW, plainLook)).not.toContain("given up");
-    expect(text).toMatch(/^ {2}expires +not while waiting$/m);
-    expect(text).toContain("at most 20 attempts in 24h, 1s to 15m between them");
-    expect(text).toMatch(/cancel by client$/m);
-    expect(text).toContain(`npx onceway forget ${ID}`);
-  });
-});
-
-it("layoutsTable has a line of numbers for each layout, and a sentence", () => {
-  const perKey = { ...layout, layout: "per-key", objects: null, atLeast: [], lastExpiresAt: null, reason: "A\u0007." };
-  expect(layoutsTable([layout, perKey], NOW, plainLook).split("\n")).toEqual([
-    "LAYOUT   OBJECTS  OPEN  SEALED  EMPTY  IN FLIGHT  WAITING  FAILED  UNKNOWN  LAST EXPIRES",
-    "64       64       0     12      52     0          0        10000+  1        in 3h",
-    "per-key  per key  0     12      52     0          0        10000   1",
-    "",
-    "64: 12 objects still hold records.",
-    "per-key: A\\u{7}.",
-  ]);
 });
 
 describe("tableOfAll", () => {
@@ -197,40 +175,14 @@ describe("recordsTable", () => {
   });
 });
 
-describe("recordText", () => {
-  it("shows the timeline in order, and what to do about an unknown outcome", () => {
-    const text = recordText(detail, NOW, plainLook);
-    expect(text).toContain(
-      [
-        "timeline",
-        "  2026-11-21 08:30:00.000Z  attempt 1 began",
-        "  2026-11-21 08:30:30.000Z  attempt 1 ambiguous after 30s: origin-timeout",
-        "  2026-11-21 08:31:00.000Z  the origin, asked about attempt 1: it did not take effect",
-        "  2026-11-21 08:34:00.000Z  release by admin: not in\\u{a}the books",
-      ].join("\n"),
-    );
-    expect(text).toContain(
-      'route         /v1/payments/* (unknown = "hold", lock 40s, retention 24h, 365d while the outcome is unknown)',
-    );
-    expect(text).toContain("expires       2026-11-22 08:30:40.000Z (in 23h)");
-    expect(text).toContain(`npx onceway release ${ID} --reason`);
-    expect(text).toContain(`npx onceway resolve ${ID} --status 201`);
-  });
-
-  it("shows a response by its status, size and headers, without advice", () => {
-    const response = {
-      status: 201,
-      statusText: "Created",
-      headers: [["content-type", "application/json"]] as [string, string][],
-      sizeBytes: 57,
-    };
-    const text = recordText({ ...detail, state: "completed", responseKept: true, response }, NOW, plainLook);
-    expect(text).toContain("response\n  201 Created, 57B\n  content-type: application/json");
-    expect(text).not.toContain("npx onceway");
-  });
-});
-
-describe("exchangeLine", () => {
+it("what commands print of records is as approved", async () => {
+  const response = {
+    status: 201,
+    statusText: "Created",
+    headers: [["content-type", "application/json"]] as [string, string][],
+    sizeBytes: 57,
+  };
+  const perKey = { ...layout, layout: "per-key", objects: null, atLeast: [], lastExpiresAt: null, reason: "A\u0007." };
   const exchange = {
     at: "2026-11-21T08:30:00.123Z",
     route: "/v1/payments/*",
@@ -242,24 +194,18 @@ describe("exchangeLine", () => {
     durationMs: 12.4,
     originMs: 10.2,
   };
-
-  it("shows how long the origin took, if it was called", () => {
-    expect(exchangeLine(exchange, plainLook)).toBe(
-      `08:30:00.123  first                  201  #1  12 ms (origin 10 ms)      /v1/payments/*  ${ID}`,
-    );
-    expect(exchangeLine({ ...exchange, outcome: "replay", originMs: null }, plainLook)).not.toContain("origin");
-    const keyless = {
-      outcome: "key-missing",
-      status: 400,
-      attempt: null,
-      keyHash: null,
-      recordId: null,
-      originMs: null,
-    };
-    expect(exchangeLine({ ...exchange, ...keyless }, plainLook)).toBe(
-      "08:30:00.123  key-missing            400      12 ms                     /v1/payments/*",
-    );
-  });
+  const keyless = { outcome: "key-missing", status: 400, attempt: null, keyHash: null, recordId: null, originMs: null };
+  const exchanges = [exchange, { ...exchange, outcome: "replay", originMs: null }, { ...exchange, ...keyless }];
+  const waiting = next("2026-11-21T08:32:00.000Z");
+  const completed: RecordDetail = { ...detail, state: "completed", responseKept: true, response };
+  await expectApproved("records", [
+    { asked: "onceway ls", words: recordsTable([summary, waiting], NOW, plainLook) },
+    { asked: "onceway show, an unknown outcome", words: recordText(detail, NOW, plainLook) },
+    { asked: "onceway show, an accepted request that waits", words: recordText(waiting, NOW, plainLook) },
+    { asked: "onceway show, a result", words: recordText(completed, NOW, plainLook) },
+    { asked: "onceway layouts", words: layoutsTable([layout, perKey], NOW, plainLook) },
+    { asked: "onceway tail", words: exchanges.map((one) => exchangeLine(one, plainLook)).join("\n") },
+  ]);
 });
 
 describe("text from outside", () => {
