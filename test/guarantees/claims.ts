@@ -121,11 +121,17 @@ function leasesIn(asked: readonly Asked[]): readonly Lease[] {
     const [granted] = grants;
     if (granted === undefined) return [];
     const endsAt = Math.min(Infinity, ...own.filter(isEnding).map(({ sentAt }) => sentAt));
-    const spans = grants.map(({ told, sentAt, endAt }) => ({
-      from: endAt,
-      to: Math.min(sentAt + (told?.lockedForMs ?? 0), endsAt),
-    }));
+    const spans = spansOf(grants).map(({ from, to }) => ({ from, to: Math.min(to, endsAt) }));
     return [{ attemptId, number: granted.told?.attempt ?? 0, granted, spans, own }];
+  });
+}
+
+/** When each grant certainly has the lock: a later one may end before it, if it asked for less. */
+function spansOf(grants: readonly Asked[]): readonly { readonly from: number; readonly to: number }[] {
+  const spans = grants.map(({ told, sentAt, endAt }) => ({ from: endAt, to: sentAt + (told?.lockedForMs ?? 0) }));
+  return spans.map(({ from, to }, at) => {
+    const later = spans.slice(at + 1).map((span) => Math.max(span.from, span.to));
+    return { from, to: Math.min(to, ...later) };
   });
 }
 
@@ -160,9 +166,7 @@ function isCompletion({ verb }: Asked): boolean {
 
 /** As long as its lock lasts, an attempt is the record's own, and its claim is granted again. */
 function wrongEnds({ attemptId, number, own, granted }: Lease): readonly string[] {
-  const spans = own
-    .filter(({ told }) => told?.state === "granted")
-    .map(({ told, sentAt, endAt }) => ({ from: endAt, to: sentAt + (told?.lockedForMs ?? 0) }));
+  const spans = spansOf(own.filter(({ told }) => told?.state === "granted"));
   return own.flatMap((asked) => {
     const { verb, told, sentAt, endAt } = asked;
     if (told === null || told.state === "unavailable" || asked === granted) return [];

@@ -32,6 +32,7 @@ export class Consumers {
   tries: Try[] = [];
   /** The calls whose answers have left the object, or are lost. */
   readonly #history: ClaimCall[] = [];
+  #hasGoneBack = false;
   readonly #operated = new Set<string>();
   readonly #world: Pick<World, "plan" | "clock" | "disk" | "facts">;
   readonly #host: Host;
@@ -73,6 +74,7 @@ export class Consumers {
     const nextBefore = this.#rules.nextNow(this.#world.disk);
     const answer = this.#host.shard.claims.answer({ policy, entries });
     const sentAt = clock.nowMs;
+    this.#hasGoneBack ||= sentAt < clock.latestMs;
     const tell = (one: Try, act: ClaimAct, told: ClaimTold | null): void =>
       void this.#history.push(callOf(one, act, told, sentAt, clock.latestMs));
     const lose = (): void => {
@@ -121,9 +123,10 @@ export class Consumers {
 
   /**
    * What the consumers have heard keeps the guarantees, by the checker of all histories. Keys that operators have decided about are left
-   * out, because the history has no such decisions.
+   * out, because the history has no such decisions, and so is everything if the clock has gone back: a history has one clock.
    */
   judge(broken: (rule: string, what: string) => void): void {
+    if (this.#hasGoneBack) return;
     const { unknown } = policyOf(this.#world.plan);
     const groups = {
       [ROUTE]: { unknown: unknown === "retry" ? unknown : "hold", retentionMs: LEAST_RETENTION_MS },
