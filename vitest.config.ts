@@ -122,12 +122,11 @@ export default defineConfig({
     tags: [...PROGRAM_TAGS],
     projects: [
       {
-        // The pure parts, and what runs in Node: no platform needed. A process for each file would take longer than most of them.
+        // The pure parts, and what runs in Node: no platform needed. Each file has its own process: a computation that a test leaves
+        // unfinished keeps its turn (`TimeSlicer`), and the tests of another file would wait for it.
         test: {
           name: "unit",
           include: ["test/unit/**/*.test.ts", "test/property/**/*.test.ts"],
-          setupFiles: ["test/support/afterwards.ts"],
-          isolate: false,
           testTimeout: 30_000,
           expect: expectation,
         },

@@ -35,7 +35,7 @@ it("tries an accepted request again after a restart, and its monitor gives the r
   const result = await until(
     () => send(again.url, monitor),
     ({ status }) => status !== 202,
-    20_000,
+    60_000,
   );
   expect([result.status, result.body.toString()]).toEqual([201, "the report"]);
   const retried = await send(again.url, call);
