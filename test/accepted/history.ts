@@ -3,7 +3,7 @@
 
 import { readFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as pause } from "node:timers/promises";
+import { until } from "../e2e/support/scene.ts";
 import { shardFiles } from "../e2e/support/shard-database.ts";
 import type { Exchange, HistoryEvent } from "../guarantees/history.ts";
 import { metaOf, policyWith } from "../guarantees/policy.ts";
@@ -16,7 +16,6 @@ export interface AcceptedRequest extends Operation {
   readonly monitor: string;
 }
 
-const PAUSE_MS = 50;
 /** More than a restart, a lock and the pauses between the tries of a refused request. */
 const LONGEST_MS = 120_000;
 /** How many requests are looked at at a time. */
@@ -24,22 +23,12 @@ const READERS = 8;
 
 /** Sends one request again and again until it is accepted. */
 export async function untilAccepted(client: RecordingClient, operation: Operation): Promise<AcceptedRequest> {
-  const monitor = await until(async () => monitorIn(await client.send(operation)));
+  const monitor = await until(async () => monitorIn(await client.send(operation)), "a 202", LONGEST_MS);
   return { ...operation, monitor };
 }
 
 function monitorIn({ ending }: Exchange): string | null {
   return ending.kind === "answer" ? ending.monitor : null;
-}
-
-async function until<T>(ask: () => Promise<T | null>): Promise<T> {
-  const giveUpAt = Date.now() + LONGEST_MS;
-  for (;;) {
-    const found = await ask();
-    if (found !== null) return found;
-    if (Date.now() > giveUpAt) throw new Error("an accepted request has no end");
-    await pause(PAUSE_MS);
-  }
 }
 
 export async function historyOf(
@@ -64,10 +53,11 @@ export async function historyOf(
 
 /** Reads the monitor until it tells more than that the request is at work, asks it as strangers, and tries the request again. */
 async function endOf(client: RecordingClient, request: AcceptedRequest): Promise<Exchange> {
-  await until(async () => {
+  const result = async (): Promise<Exchange["ending"] | null> => {
     const { ending } = await client.look(request);
     return ending.kind === "answer" && ending.monitor === null && ending.retryAfterMs === null ? ending : null;
-  });
+  };
+  await until(result, "the end of an accepted request", LONGEST_MS);
   for (const question of strangersTo(request)) await client.look({ ...question, isStranger: true });
   return client.send(request, true);
 }
