@@ -3,8 +3,9 @@
 import { afterAll, vi } from "vitest";
 
 afterAll(() => {
-  vi.useRealTimers();
+  // Before the timers: what spied on a timer puts back the one that it found.
+  vi.restoreAllMocks();
   vi.unstubAllGlobals();
   vi.unstubAllEnvs();
-  vi.restoreAllMocks();
+  vi.useRealTimers();
 });

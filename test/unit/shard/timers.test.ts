@@ -6,6 +6,8 @@ beforeEach(() => {
   vi.useFakeTimers();
 });
 afterEach(() => {
+  // First: what spied on a timer puts that one back.
+  vi.restoreAllMocks();
   vi.useRealTimers();
 });
 
