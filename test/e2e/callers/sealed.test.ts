@@ -145,7 +145,9 @@ describe("somebody else", () => {
     });
     expect(body.status).toBe(404);
     const told = [list.text, record.text, body.text].join("\n");
-    expect([...marks, keyOf(message), "271"].filter((text) => told.includes(text))).toEqual([]);
+    expect([...marks, keyOf(message)].filter((text) => told.includes(text))).toEqual([]);
+    // Its status. Digits of an id, a digest or a time may be the same.
+    expect(told).not.toMatch(/(?<![0-9a-f.])271(?![0-9a-f])/);
   });
 });
 
@@ -238,7 +240,7 @@ describe("a sealed record that is only remembered", () => {
       60_000,
     );
     expect(codeOf(late)).toBe("key-expired");
-    expect(late.body.toString()).not.toMatch(/271|was lost/);
+    expect(late.body.toString()).not.toMatch(/(?<![0-9a-f.])271(?![0-9a-f])|was lost/);
     expect(tracesIn(scene.gateway.stateDir, [...marks, keyOf(message)])).toEqual([]);
     expect(await scene.origin.effects(keyOf(message))).toBe(1);
   });

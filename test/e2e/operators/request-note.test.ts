@@ -66,7 +66,8 @@ describe("a record", () => {
     expect(request).toEqual({ method: "POST", target: "/plain/1?a=%20b", sizeBytes: 21, caller, label: null });
     expect(excerpt).toBeNull();
     expect(text).not.toContain("ann");
-    expect(text).not.toContain("1042");
+    // Digits of an id or a digest may be the same.
+    expect(text).not.toMatch(/(?<![0-9a-f])1042(?![0-9a-f])/);
   });
 
   it("has the same caller for each request of one credential, and another for another", async () => {
