@@ -75,8 +75,11 @@ export function createApp(
       case "refuse-exchange":
         return refuseExchange(intent, ports).then((answer) => forPage(intent, answer));
       case "monitor":
-        if (!isForThisProcess(request.headers)) return forPage(intent, refuse({ code: "store-unavailable" }));
-        return answerMonitor(intent, ports)
+        return (
+          isForThisProcess(request.headers)
+            ? answerMonitor(intent, ports)
+            : Promise.resolve(refuse({ code: "store-unavailable" }))
+        )
           .catch(refuseAfterBug)
           .then((answer) => forPage(intent, inertAnswer(answer, intent.headers)));
       case "exchange":

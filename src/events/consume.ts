@@ -17,10 +17,14 @@ import { keyHashOf, type RecordId } from "../core/units.ts";
 import type { DeadLetterReport } from "../http/alert-report.ts";
 import { deadLetter, type DeadLetterQueue } from "../http/dead-letter.ts";
 import { type DeliveryReport, shardAnswerOf } from "../http/delivery-report.ts";
+import { firstOf } from "../http/first-of.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import type { ExchangeRequest } from "../http/message.ts";
 import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { bodyOf, configuredHeaders, factsOf, type QueueMessage, type ReadMessage, readMessage } from "./message.ts";
+
+/** How long a queue may take for a dead letter, as for an event. */
+const LETTER_MS = 20_000;
 
 /** A message with the two ways to decide about it. If neither is called, the platform takes it as acknowledged. */
 export interface DeliveredMessage extends QueueMessage {
@@ -194,7 +198,10 @@ export class QueueConsumer {
     const body = bodyOf(message);
     const dead = { ...factsOf(message, body), queue, reason, status, recordId, wasParked: false };
     const { letter, hasBody } = deadLetter(dead, body?.bytes ?? null, new Date());
-    await letters.send(letter, { contentType: "text" });
+    // A binding has no time limit of its own, and one call that hangs would keep the whole batch.
+    const sent = letters.send(letter, { contentType: "text" }).then(() => true);
+    if ((await firstOf(sent, LETTER_MS)) === null)
+      throw new Error(`${binding} has not answered within ${LETTER_MS / 1000} s`);
     return hasBody || body === null;
   }
 

@@ -1,6 +1,7 @@
 // Asks each shard one question and continues without those that do not answer: when one fails, an operator needs the others
 // most. The caller names the unreachable ones, so that a missing count is never shown as zero.
 
+import { firstOf } from "../http/first-of.ts";
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
 import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
@@ -52,17 +53,16 @@ export async function addUp(
 
 /** The answer of a shard; `null` when it is unreachable. */
 export async function unlessSilent<T>(place: ShardPlace, answer: Promise<T>): Promise<T | null> {
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${SILENT_AFTER_MS} ms`)), SILENT_AFTER_MS);
-  });
   try {
-    return await Promise.race([answer, late]);
+    const heard = await firstOf(
+      answer.then((value) => ({ value })),
+      SILENT_AFTER_MS,
+    );
+    if (heard === null) throw new Error(`no answer within ${SILENT_AFTER_MS} ms`);
+    return heard.value;
   } catch (error) {
     console.warn({ message: "shard unreachable", shard: shardTitle(place), reason: String(error) });
     return null;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -6,6 +6,7 @@ import { Webhook } from "standardwebhooks";
 
 import type { Destination } from "../config/resolved.ts";
 import { type Failure, LONGEST_PAUSE_MS, type Sent } from "../core/outbox.ts";
+import { firstOf } from "../http/first-of.ts";
 import { retryAfterIn } from "../http/headers.ts";
 
 /** What is sent of an event. */
@@ -70,25 +71,13 @@ async function sendBatch(name: string, events: readonly OutgoingEvent[], env: En
   const queue = env[name];
   if (!isEventQueue(queue)) return failed(`the binding ${name} does not exist`);
   const sending = queue.sendBatch(events.map(({ event }) => ({ body: event, contentType: "text" })));
-  return inTime(
-    // What it refuses may be this batch: its answer says nothing about others.
-    sending.then(
-      () => ACCEPTED,
-      (error: unknown) => failed(String(error), { scope: "lane" }),
-    ),
-    ANSWER_MS,
+  // What it refuses may be this batch: its answer says nothing about others.
+  const sent = sending.then(
+    () => ACCEPTED,
+    (error: unknown) => failed(String(error), { scope: "lane" }),
   );
-}
-
-/** A queue's binding has no time limit of its own, and one call that hangs would keep its destination for ever. */
-async function inTime(sending: Promise<Sent>, ms: number): Promise<Sent> {
-  const { promise: late, resolve } = Promise.withResolvers<Sent>();
-  const timer = setTimeout(() => resolve(failed(`no answer within ${ms / 1000} s`)), ms);
-  try {
-    return await Promise.race([sending, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  // A queue's binding has no time limit of its own, and one call that hangs would keep its destination for ever.
+  return (await firstOf(sent, ANSWER_MS)) ?? failed(`no answer within ${ANSWER_MS / 1000} s`);
 }
 
 /** One for each secret, so that a receiver may have any of them while they change. Throws when a secret is missing or unusable. */

@@ -354,7 +354,9 @@ export class World {
       ({ state, head, taker }) =>
         state === "waits" && (head.async !== undefined || taker !== null || !living.has(head.request.attemptId)),
     );
-    this.rules.rests(this.clock.count - (this.destinations?.timers ?? 0), waiting.length);
+    // As does whoever sends an event or a dead letter.
+    const sending = (this.destinations?.timers ?? 0) + (this.broker?.letters.length ?? 0);
+    this.rules.rests(this.clock.count - sending, waiting.length);
   }
 
   #judgeQuestions(): void {

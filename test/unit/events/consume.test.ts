@@ -315,6 +315,20 @@ describe("a dead letter", () => {
     expect(scene.letters).toMatchObject([{ data: { contentType: "bytes", bodyBase64: "AP8=" } }]);
   });
 
+  it("keeps its batch for twenty seconds, and is sent again later, if its queue does not answer", async () => {
+    vi.useFakeTimers();
+    const scene = sceneOf(
+      () => answered(422, "first"),
+      {},
+      () => new Promise(() => undefined),
+    );
+    const delivered = scene.deliver([{ id: "a" }, { id: "b" }]);
+    await vi.advanceTimersByTimeAsync(20_000);
+    vi.useRealTimers();
+    const ends = await delivered;
+    expect(ends.every((end) => typeof end === "number" && end > 0)).toBe(true);
+  });
+
   it("is not that of a message which becomes too old while it is handled, and was not offered to its record", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const verify = { unknown: "verify", key: ["json:/id"], verify: "/by-key/{key}", give_up: { after: "5s" } };
