@@ -74,14 +74,12 @@ export function createApp(
         return pass(intent, portsTo(passOn));
       case "refuse-exchange":
         return refuseExchange(intent, ports).then((answer) => forPage(intent, answer));
-      case "monitor":
-        return (
-          isForThisProcess(request.headers)
-            ? answerMonitor(intent, ports)
-            : Promise.resolve(refuse({ code: "store-unavailable" }))
-        )
-          .catch(refuseAfterBug)
-          .then((answer) => forPage(intent, inertAnswer(answer, intent.headers)));
+      case "monitor": {
+        const answer = isForThisProcess(request.headers)
+          ? answerMonitor(intent, ports)
+          : Promise.resolve(refuse({ code: "store-unavailable" }));
+        return answer.catch(refuseAfterBug).then((told) => forPage(intent, inertAnswer(told, intent.headers)));
+      }
       case "exchange":
       case "search":
         if (!isForThisProcess(request.headers)) {

@@ -48,6 +48,26 @@ describe("a clock that was ahead for a moment", () => {
     expect(await bench.send(messageOf(headOf()))).toMatchObject({ status: 201 });
     await untilState(bench, head, "completed");
   });
+
+  it("puts off no question about an attempt that could not be asked meanwhile", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => Promise.reject(new Error("connection lost"));
+    const head = headOf({}, "verify");
+    expect(await bench.send(messageOf(head))).toMatchObject({ status: 502, code: "origin-dropped" });
+    bench.origin = () => new Response("it took effect", { status: 200 });
+    const setRule = (unknown: string): Promise<unknown> =>
+      bench.within((_ledger, { storage }) => storage.sql.exec("UPDATE records SET unknown = ?", unknown).toArray());
+    await setRule("later");
+    const right = Date.now() + LOCK_MS;
+    vi.setSystemTime(right + HOUR_MS / 6);
+    await bench.deliverAlarm();
+    await setRule("verify");
+    expect(bench.calls).toEqual(["POST /act 1"]);
+    vi.setSystemTime(right);
+    expect(await bench.send(messageOf(headOf()))).toMatchObject({ status: 200 });
+    await bench.deliverAlarm();
+    await untilState(bench, head, "completed");
+  });
 });
 
 describe("a clock that goes back by an hour", () => {
