@@ -8,8 +8,9 @@ import type { ExpectedErrors } from "../integration/support/expected-errors.ts";
 const META: ExpectedErrors = "expectedErrors";
 
 const UNCAUGHT = /^uncaught exception; /u;
-/** A client or an origin that goes away is not an error of the gateway. */
-const DISCONNECTED = /^exception = [^\n]*: disconnected: /u;
+/** A client or an origin that goes away, or has no address, is not an error of the gateway, and neither is a request whose file has ended. */
+const DISCONNECTED =
+  /^(?:exception = [^\n]*: disconnected: |Socket proxy disconnected abruptly; |failed to invoke drain\(\) on IncomingRequest )/u;
 
 /** Fails the run if workerd has reported an error that no test of the run had declared, and shows it. */
 export class RuntimeErrors implements Reporter {
