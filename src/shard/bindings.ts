@@ -2,7 +2,7 @@
 // methods cannot be inspected at run time (platform rule).
 
 import type { Fetcher } from "../http/pass-through.ts";
-import type { Dataset } from "../traffic/data-point.ts";
+import type { Dataset } from "../traffic/exchange-reporter.ts";
 import type { Limiter } from "./new-keys.ts";
 
 interface OwnBindings {
