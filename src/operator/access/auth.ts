@@ -7,7 +7,6 @@ import type { OperatorProblem } from "../../core/operator-problem.ts";
 import type { Problem } from "../../core/problem.ts";
 import { CLIENT_ADDRESS } from "../../http/client-address.ts";
 import type { JwtProver } from "../../http/identity-jwt.ts";
-import { isBrowsers, opensPage } from "./browser.ts";
 import { bearerToken, type Key, TokenAuth } from "../../http/token-auth.ts";
 
 /** An operator who asks for something. */
@@ -110,6 +109,25 @@ export function assertionOf(headers: Headers): string {
 
 export function addressOf(headers: Headers): string {
   return headers.get(CLIENT_ADDRESS) ?? "local";
+}
+
+/**
+ * Whether a browser has sent the request, by what it says about where the request comes from (Fetch Metadata): no script can set or remove
+ * these headers. Old browsers say nothing, and are not told from other programs here.
+ */
+export function isBrowsers(headers: Headers): boolean {
+  return headers.has("sec-fetch-site");
+}
+
+/**
+ * Whether the request opens a page in a window or tab. An origin behind the gateway may serve pages on the console's own host. To a browser
+ * these are the console's own, so SameSite, Origin and `Sec-Fetch-Site: same-origin` let their scripts through; what such a script cannot do is
+ * open a page in its own window and still run. A service worker that has the window's page loaded for itself first (navigation preload) would
+ * read it.
+ */
+export function opensPage(headers: Headers): boolean {
+  const isNavigation = headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document";
+  return isNavigation && !headers.has("service-worker-navigation-preload");
 }
 
 /**

@@ -4,8 +4,7 @@
 
 import { createMiddleware } from "hono/factory";
 import { timingSafeEqual } from "hono/utils/buffer";
-import { isBrowsers, opensPage } from "../access/browser.ts";
-import { type Actor, addressOf, assertionOf } from "../access/auth.ts";
+import { type Actor, addressOf, assertionOf, isBrowsers, opensPage } from "../access/auth.ts";
 import { formTokenOf, readSession } from "./session.ts";
 import { sessionCookie } from "./session-cookie.ts";
 import { type ConsolePorts, type Paths, siteOf, type View, type Viewer } from "./view.ts";
