@@ -3,8 +3,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 
 import { epochMs } from "../core/units.ts";
-import { totalText } from "../operator/list-texts.ts";
-import { parseMoment } from "../operator/moment.ts";
+import { parseMoment, totalText } from "../operator/list-texts.ts";
 import { ID_PREFIX, RECORD_STATES } from "../operator/request-schema.ts";
 import { jsonLine, lookOf, printable } from "./look.ts";
 import type { RecordFilter, RecordSummary } from "./operator-client.ts";

@@ -2,7 +2,7 @@
 
 import { CALLER_DIGITS } from "../core/request-note.ts";
 import { type EpochMs, epochMs, KEY_HASH_DIGITS } from "../core/units.ts";
-import { parseMoment } from "./moment.ts";
+import { parseMoment } from "./list-texts.ts";
 import type { RecordFilter } from "./operator.ts";
 import { ID_PREFIX, LIST_LIMITS, RECORD_STATES } from "./request-schema.ts";
 

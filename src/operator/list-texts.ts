@@ -1,5 +1,8 @@
-// What lists say of themselves in words, in the console and on the command line. Imports nothing that needs the Worker.
+// What lists say of themselves in words, in the console and on the command line, and the times that their filters take. Imports nothing that
+// needs the Worker.
 
+import { parseDuration } from "../config/units.ts";
+import { type EpochMs, epochMs } from "../core/units.ts";
 import type { OutboxDestinationView } from "./outbox-schema.ts";
 import type { RecordPageView } from "./record-schema.ts";
 
@@ -48,4 +51,19 @@ export function restText(resting: OutboxDestinationView["resting"]): RestText | 
 
 function grouped(count: number): string {
   return count.toLocaleString("en-US");
+}
+
+/** RFC 3339. */
+const TIME =
+  /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+
+/** A moment in the past: "2026-11-23T08:30:00Z", or "5m" for five minutes before `now`; `null` if it is neither. */
+export function parseMoment(text: string, now: EpochMs): EpochMs | null {
+  const ago = parseDuration(text);
+  if (ago.ok) return epochMs(now - ago.value);
+  const [, year, month, day] = TIME.exec(text) ?? [];
+  const midnight = Date.parse(`${year}-${month}-${day}T00:00:00Z`);
+  // `Date` takes the 30th of February for the 1st of March.
+  if (Number.isNaN(midnight) || new Date(midnight).getUTCDate() !== Number(day)) return null;
+  return epochMs(Date.parse(text));
 }

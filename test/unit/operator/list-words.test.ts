@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { epochMs } from "../../../src/core/units.ts";
-import { partsText, totalText } from "../../../src/operator/list-texts.ts";
-import { parseMoment } from "../../../src/operator/moment.ts";
+import { parseMoment, partsText, totalText } from "../../../src/operator/list-texts.ts";
 
 const NOW = epochMs(Date.parse("2026-11-23T12:00:00Z"));
 
