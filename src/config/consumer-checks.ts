@@ -4,7 +4,7 @@
 import type { HasBinding } from "./in-force.ts";
 import type { ConsumerDraft } from "./read-consumers.ts";
 import type { NamedOperator, OperatorTokens } from "./operators.ts";
-import { MAKE_TOKEN, tokenProblems } from "./read-tokens.ts";
+import { MAKE_TOKEN, tokenProblems } from "./read-operators.ts";
 import type { ConfigProblem, Consumer } from "./resolved.ts";
 import { CONSUMER_DEFAULTS, type ConsumerSettings } from "./settings-consumer.ts";
 import { formatDuration } from "./units.ts";

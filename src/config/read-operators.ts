@@ -7,7 +7,6 @@ import type { HasBinding } from "./in-force.ts";
 import type { AccessRules, NamedOperator, OperatorTokens } from "./operators.ts";
 import { dotted, isTable, readJson, unknownMembers } from "./read-settings.ts";
 import { readTables, variablesOf } from "./read-tables.ts";
-import { MAKE_TOKEN, tokenProblems } from "./read-tokens.ts";
 import type { ConfigProblem } from "./resolved.ts";
 import { accessSchema, operatorSchema } from "./settings-operator.ts";
 
@@ -136,6 +135,21 @@ function issuerOf(team: string, audience: string): AccessRules["issuer"] {
     algorithms: ["RS256"],
     clockToleranceMs: 30_000,
   };
+}
+
+/** A random token of this length cannot be guessed. */
+const MIN_LENGTH = 32;
+
+/** The characters that a header's value can have, except spaces. */
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+
+export const MAKE_TOKEN = "write the output of `openssl rand -hex 32`";
+
+/** What is wrong with a token; nothing if there is none. */
+export function tokenProblems(path: string, value: unknown): readonly ConfigProblem[] {
+  if (value === undefined) return [];
+  if (typeof value === "string" && value.length >= MIN_LENGTH && VISIBLE_ASCII.test(value)) return [];
+  return [{ path, message: `must be at least ${MIN_LENGTH} visible ASCII characters without spaces: ${MAKE_TOKEN}` }];
 }
 
 interface TokensReading {
