@@ -91,6 +91,12 @@ export function isWhole(value: unknown, least: number): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= least;
 }
 
+/**
+ * A line of the form in which the origin got a record's key (http/origin-key.ts): the header, whether its value is quoted, and what follows
+ * the key. A line that is written otherwise would give the origin no key.
+ */
+export const KEY_FORM_LINE = /^([^:\s]+): ("?)\{key\}(.*)$/;
+
 function isStatus(value: unknown): boolean {
   return isWhole(value, 100);
 }

@@ -2,8 +2,8 @@
 // operation, and acts again. So a record keeps the form of its first attempt, and every later attempt, and every question about one, has that
 // form, whatever the settings have become. The key itself is not part of a form: each request brings it, and a sealed record must not tell it.
 
-import { KEY_FORM_LINE } from "../core/key-form.ts";
 import { isPlainInPath } from "../core/question.ts";
+import { KEY_FORM_LINE } from "../core/record-fault.ts";
 import type { HeaderPairs } from "./headers.ts";
 import { quoted } from "./key-text.ts";
 import type { ExchangeHead, OriginCall, Verification } from "./message.ts";

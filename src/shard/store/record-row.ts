@@ -1,9 +1,8 @@
 // A record's row as it is read.
 
-import { KEY_FORM_LINE } from "../../core/key-form.ts";
 import type { Publication } from "../../core/outbox.ts";
 import { type IdempotencyRecord, type Policy, UNKNOWN_RULES } from "../../core/record.ts";
-import { recordFault } from "../../core/record-fault.ts";
+import { KEY_FORM_LINE, recordFault } from "../../core/record-fault.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../core/units.ts";
 import { endOf, expiryBucketOf, IN_FLIGHT } from "./expiry-buckets.ts";
