@@ -2,14 +2,13 @@
 
 import { env as workerEnv, exports, waitUntil } from "cloudflare:workers";
 import { createClaims } from "./claims/api.ts";
-import { createApp, createOperatorApp, createRefusingApp } from "./app.ts";
+import { createApp, createOperatorApp, createRefusingApp, processGate } from "./app.ts";
 import { type ConfigReading, PROCESS_BINDING, readConfig } from "./config/read.ts";
 import type { Origin } from "./config/resolved.ts";
 import type { Alert } from "./core/alerts.ts";
 import { type ConsumerPorts, queueConsumer, retryLater } from "./events/consume.ts";
 import { deadLetterQueueIn } from "./http/dead-letter.ts";
 import { queueTrials } from "./events/trial.ts";
-import { processGate } from "./http/process.ts";
 import { Encryptions } from "./http/encryption.ts";
 import { Audit } from "./operator/access/audit.ts";
 import { createOperate, operatorTokens } from "./operator/operate.ts";
