@@ -19,13 +19,12 @@ import type { Identities } from "./identity.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
 import type { AsyncRequest, ExchangeRequest, NamesIn, RecordName, Upload, Verification } from "./message.ts";
 import { monitorOf } from "./monitor-url.ts";
-import { countFor } from "./new-keys.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { isAccepted, preferencesIn } from "./prefer.ts";
 import { type NotableRequest, noteOf } from "./request-note.ts";
 import { nameRecord } from "./record-name.ts";
 import { type HeldOrFlowing, readBody, unreadOf } from "./request-body.ts";
-import { callerLane, NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
+import { callerLane, countFor, NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
 import { type PassOn, searchKey } from "./search-key.ts";
 
 /** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */

@@ -13,8 +13,8 @@ import type { Encryption } from "./encryption.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
 import type { AbsentWord, NamedElder } from "./hops.ts";
-import type { KeyCount } from "./new-keys.ts";
 import type { OriginKey } from "./origin-key.ts";
+import type { KeyCount } from "./scope.ts";
 
 /**
  * Where a message is sent, by how its body travels: in the message; offered, and taken only if it is needed; or as a stream

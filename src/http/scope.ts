@@ -3,10 +3,12 @@
 // is a value of its own, so all anonymous callers share one scope, and no caller with a credential is in it. A part that is
 // ambiguous is refused, never treated as missing.
 
+import type { NewKeys } from "../config/resolved.ts";
 import { digestedName, type ScopePart } from "../config/scope-part.ts";
 import { laneOf } from "../core/lanes.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import { canonicalAddress, CLIENT_ADDRESS, networkOf } from "./client-address.ts";
+import { digest } from "./digest.ts";
 import type { HeadersView } from "./headers.ts";
 
 /** The most characters of the `Cookie` header. Even the worst value takes only a few milliseconds; few servers accept more. */
@@ -156,4 +158,28 @@ function isIdentity(name: string | null | undefined): boolean {
 /** Whether the scope's values show a caller: not if it is shared by strangers (`["none"]`, or the request has no part of it). */
 export function isSomebody(scope: ScopeValues): boolean {
   return scope.some((value, at) => at % 2 === 1 && value !== null && scope[at - 1] !== "host");
+}
+
+/** How a new key is counted (`new_keys`), as part of the message to the shard. */
+export interface KeyCount extends NewKeys {
+  /** The caller's digest. */
+  readonly caller: string;
+}
+
+/**
+ * Whom a new key is counted for: the caller, by all of the scope. Only the shard knows whether a key is new, and asks the limiter then
+ * (shard/new-keys.ts).
+ *
+ * A scope that shows nobody (`["none"]`, or no part of it is in the request) is shared by strangers, and one of them could use up
+ * the limit of all. So there the client's address counts too. Of an address only its network counts, here and in the scope: whoever has
+ * one IPv6 address would otherwise begin with each of 2^64 anew.
+ */
+export async function countFor(newKeys: NewKeys, scope: ScopeValues, headers: HeadersView): Promise<KeyCount> {
+  const address = isSomebody(scope) ? null : headers.get(CLIENT_ADDRESS);
+  const counted = scope.map((value, at) => (at % 2 === 1 && scope[at - 1] === "ip" ? inNetwork(value) : value));
+  return { ...newKeys, caller: await digest([...counted, inNetwork(address)]) };
+}
+
+function inNetwork(address: string | null): string | null {
+  return address === null ? null : networkOf(address);
 }

@@ -8,7 +8,7 @@ import type { Attempt, Completed, IdempotencyRecord, Policy, Started, Unknown } 
 import type { EpochMs } from "../core/units.ts";
 import { isKeyed } from "../http/encryption.ts";
 import type { ExchangeHead } from "../http/message.ts";
-import type { KeyCount } from "../http/new-keys.ts";
+import type { KeyCount } from "../http/scope.ts";
 import { POLL_MS } from "./answers.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
 import type { Entry } from "./store/ledger.ts";

@@ -2,7 +2,7 @@
 // afterwards the decision is taken again. A limiter that fails or is missing must stop no payment: it counts as leave.
 
 import { raceTimer } from "../http/first-of.ts";
-import type { KeyCount } from "../http/new-keys.ts";
+import type { KeyCount } from "../http/scope.ts";
 import type { RecordId } from "../core/units.ts";
 import type { Timers } from "./timers.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { recordId } from "../../../src/core/units.ts";
-import { countFor } from "../../../src/http/new-keys.ts";
+import { countFor } from "../../../src/http/scope.ts";
 import { CLIENT_ADDRESS } from "../../../src/http/client-address.ts";
 import { type Limiter, NewKeys } from "../../../src/shard/new-keys.ts";
 import { Timers } from "../../../src/shard/timers.ts";
