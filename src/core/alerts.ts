@@ -1,6 +1,7 @@
 // What operators are told of, and how often. A disturbance that hits one operation often hits thousands, so each object tells of the
 // first one at once, and of the others together at the end of a quarter of an hour. Pure: no clock, no chance, no I/O.
 
+import type { DeadReason } from "./delivery.ts";
 import type { IdempotencyRecord, Unknown } from "./record.ts";
 import { dueAt, type DurationMs, durationMs, epochMs, type EpochMs, lasts, later } from "./units.ts";
 
@@ -98,3 +99,22 @@ export function lookAgainAt({ old, nextSince }: Doubts, now: EpochMs): EpochMs |
 export function beginsDoubt(before: IdempotencyRecord | null, after: IdempotencyRecord | null): after is Unknown {
   return after?.state === "unknown" && before?.state !== "unknown";
 }
+
+/** A message's dead letter has been accepted. */
+export interface DeadLetterReport {
+  readonly alert: "dead-letter";
+  readonly queue: string;
+  readonly messageId: string;
+  readonly reason: DeadReason;
+  readonly recordId: string | null;
+}
+
+/** Which objects did not answer when all `watched` were asked. */
+export interface SilenceReport {
+  readonly alert: "silent-shard";
+  readonly watched: readonly string[];
+  readonly silent: readonly string[];
+}
+
+/** What a Worker reports to an object that keeps what operators are told: it has no storage of its own. */
+export type AlertReport = DeadLetterReport | SilenceReport;

@@ -3,6 +3,7 @@
 // the others.
 
 import type { Queue, Route } from "../config/resolved.ts";
+import type { DeadLetterReport } from "../core/alerts.ts";
 import {
   CONFIGURATION_RETRY_MS,
   type DeadReason,
@@ -14,7 +15,6 @@ import {
   type ShardAnswer,
 } from "../core/delivery.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
-import type { DeadLetterReport } from "../http/alert-report.ts";
 import { deadLetter, type DeadLetterQueue } from "../http/dead-letter.ts";
 import { type DeliveryReport, shardAnswerOf } from "../http/delivery-report.ts";
 import { firstOf } from "../http/first-of.ts";

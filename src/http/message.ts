@@ -58,6 +58,9 @@ export const LOCATE_URL = "https://key-shard/locate";
 /** Where the outcome of an accepted request is asked for. */
 export const MONITOR_URL = "https://key-shard/monitor";
 
+/** Where a Worker reports what operators are to be told (`AlertReport` in core/alerts.ts). */
+export const ALERTS_URL = "https://key-shard/alerts";
+
 /** Where an object asks its elder. */
 export const ASK_URL = "https://key-shard/ask";
 

@@ -1,7 +1,8 @@
 // Notices objects that do not answer, from outside: each pass asks all that can be enumerated, and reports to an object that keeps what
 // operators have been told. The first object hears of all others, and the second one of the first.
 
-import { ALERTS_URL, type AlertReport } from "../http/alert-report.ts";
+import type { AlertReport } from "../core/alerts.ts";
+import { ALERTS_URL } from "../http/message.ts";
 import { OPTIONS, shardStub } from "../shard/call-shard.ts";
 import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";

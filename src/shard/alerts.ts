@@ -3,18 +3,20 @@
 
 import {
   type Alert,
+  type AlertReport,
   type AlertState,
   beginsDoubt,
+  type DeadLetterReport,
   expectOldDoubt,
   lookAgainAt,
   restTold,
   SILENT_PASSES,
+  type SilenceReport,
   tell,
 } from "../core/alerts.ts";
 import type { NewEvent } from "../core/outbox.ts";
 import type { IdempotencyRecord } from "../core/record.ts";
 import { epochMs, type EpochMs, keyHashOf, type RecordId, recordId } from "../core/units.ts";
-import type { AlertReport, DeadLetterReport, SilenceReport } from "../http/alert-report.ts";
 import { type AlertFacts, alertEvents, type AlertReceiver } from "../outbox/alert-event.ts";
 import type { Alarm } from "./alarm.ts";
 import type { AlertRows } from "./store/alerts.ts";

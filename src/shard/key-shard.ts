@@ -3,11 +3,12 @@
 // this Worker makes these calls, from parts that no client chooses.
 
 import type { Layout } from "../config/layout.ts";
+import type { AlertReport } from "../core/alerts.ts";
 import { epochMs, recordId } from "../core/units.ts";
-import { type AlertReport, ALERTS_URL } from "../http/alert-report.ts";
 import { CLAIMS_URL, type ClaimMessage, POSITION_URL, type PositionQuestion } from "../http/claim-message.ts";
 import type { ElderQuestion } from "../http/hops.ts";
 import {
+  ALERTS_URL,
   ASK_URL,
   BODY_WAYS,
   DELIVERIES_URL,
@@ -176,11 +177,9 @@ export class KeyShard extends ittyDurable() {
         return this.#traffic.take(request);
       case TOTALS_URL:
         return this.#traffic.addUp(request);
-      case ALERTS_URL: {
-        const report: AlertReport = await request.json();
-        this.#exchanges.alerts.report(report, epochMs(Date.now()));
+      case ALERTS_URL:
+        this.#exchanges.alerts.report(await request.json<AlertReport>(), epochMs(Date.now()));
         return new Response(null, { status: 204 });
-      }
       case ALIVE_URL:
         return new Response(null, { status: 204 });
       default:

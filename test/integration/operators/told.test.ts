@@ -2,7 +2,8 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { ALERTS_URL, type AlertReport } from "../../../src/http/alert-report.ts";
+import type { AlertReport } from "../../../src/core/alerts.ts";
+import { ALERTS_URL } from "../../../src/http/message.ts";
 import { watchShards } from "../../../src/operator/watch-shards.ts";
 import { ShardBench } from "../support/shard-bench.ts";
 import { Hooks } from "../support/hooks.ts";
