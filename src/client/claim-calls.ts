@@ -3,9 +3,9 @@
 
 import { ClaimFailed } from "./claim-errors.ts";
 import { exactJson } from "./exact-json.ts";
-import { type Backoff, parseRetryAfter, pauseMs } from "./pause.ts";
+import { parseRetryAfter, pauseMs } from "./pause.ts";
 import { readJson } from "./read-answer.ts";
-import type { Clock, Fetch } from "./settings.ts";
+import type { Backoff, Clock, Fetch } from "./settings.ts";
 
 /** What the gateway says of one record. `Result`: what its handlers return, which nobody else writes. */
 export interface ClaimAnswer<Result = unknown> {

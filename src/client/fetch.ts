@@ -3,8 +3,8 @@
 
 import { IdempotencyError, type GiveUpReason } from "./idempotency-error.ts";
 import { combine, judge, LOST, type Outcome } from "./judge.ts";
-import { pauseMs } from "./pause.ts";
-import { discard, pause, retryAfterMs, sendOnce, snapshotRequest } from "./send.ts";
+import { pause, pauseMs, retryAfterMs } from "./pause.ts";
+import { discard, sendOnce, snapshotRequest } from "./send.ts";
 import { resolveOptions, type ClientOptions, type Fetch } from "./settings.ts";
 
 /**

@@ -3,8 +3,8 @@
 
 import { IdempotencyError, type GiveUpReason } from "./idempotency-error.ts";
 import { judge, LOST, type Outcome } from "./judge.ts";
-import { pauseMs } from "./pause.ts";
-import { discard, pause, retryAfterMs, sendOnce, type RequestSnapshot, type Try } from "./send.ts";
+import { pause, pauseMs, retryAfterMs } from "./pause.ts";
+import { discard, sendOnce, type RequestSnapshot, type Try } from "./send.ts";
 import { resolveOptions, type ClientOptions } from "./settings.ts";
 
 /** `init`: the headers that say who asks, as with the request, and a signal. `Prefer: wait=10` gets the result sooner. */

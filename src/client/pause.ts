@@ -1,18 +1,14 @@
-// How long to wait before the next try. Pure: the time and the random number are passed in.
+// The pause before the next try. Time and chance are passed in.
 
-export interface Backoff {
-  /** Upper bound of the first pause. */
-  readonly firstPauseMs: number;
-  /** Upper bound of every pause, except one that `Retry-After` asks for. */
-  readonly maxPauseMs: number;
-}
+import type { Try } from "./send.ts";
+import type { Backoff, Clock } from "./settings.ts";
 
 /**
  * Milliseconds to wait after `tries` tries; `random` is in [0, 1). Full jitter: a random part of a bound that doubles. If the
- * answer had `Retry-After`, that time plus the jitter of a first pause, so that clients told the same time do not return at once.
+ * answer had `Retry-After`, that time (`askedMs`) plus the jitter of a first pause, so that clients told the same time do not return at once.
  */
-export function pauseMs(backoff: Backoff, tries: number, retryAfterMs: number | null, random: number): number {
-  if (retryAfterMs !== null) return retryAfterMs + random * backoff.firstPauseMs;
+export function pauseMs(backoff: Backoff, tries: number, askedMs: number | null, random: number): number {
+  if (askedMs !== null) return askedMs + random * backoff.firstPauseMs;
   return random * Math.min(backoff.maxPauseMs, backoff.firstPauseMs * 2 ** (tries - 1));
 }
 
@@ -23,4 +19,25 @@ export function parseRetryAfter(value: string | null, nowMs: number): number | n
   // A date has letters. Without this check, engines parse other numbers, such as -1 or 1.5, as dates.
   const atMs = /[a-z]/i.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
+}
+
+/** How long the answer asks to wait; `null` if it does not say. */
+export function retryAfterMs(sent: Try, nowMs: number): number | null {
+  return sent.kind === "answer" ? parseRetryAfter(sent.response.headers.get("Retry-After"), nowMs) : null;
+}
+
+/** Rejects with the signal's reason as soon as the caller aborts. */
+export function pause(ms: number, signal: AbortSignal, { after }: Clock): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const abort = (): void => {
+      cancel();
+      reject(signal.reason);
+    };
+    const cancel = after(ms, () => {
+      signal.removeEventListener("abort", abort);
+      resolve();
+    });
+    signal.addEventListener("abort", abort, { once: true });
+  });
 }

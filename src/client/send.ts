@@ -1,10 +1,9 @@
-// One try: sends the snapshot of the request, and reads from the answer what decides whether to retry; and the pause before the next.
+// One try: sends the snapshot of the request, and reads from the answer what decides whether to retry.
 
 import type { Answer } from "./judge.ts";
-import { parseRetryAfter } from "./pause.ts";
 import { parseProblem, type Problem } from "./problem.ts";
 import { comesWhole, MAX_PROBLEM_BYTES, readUpTo } from "./read-answer.ts";
-import type { Clock, Settings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 
 /** A request that can be sent again and again, byte for byte. */
 export interface RequestSnapshot {
@@ -112,25 +111,4 @@ function describe({ status, headers }: Response, problem: Problem | null, key: s
 /** Frees the connection of an answer that nobody will read. */
 export function discard(response: Response | null): void {
   response?.body?.cancel().catch(() => {});
-}
-
-/** How long the answer asks to wait; `null` if it does not say. */
-export function retryAfterMs(sent: Try, nowMs: number): number | null {
-  return sent.kind === "answer" ? parseRetryAfter(sent.response.headers.get("Retry-After"), nowMs) : null;
-}
-
-/** Rejects with the signal's reason as soon as the caller aborts. */
-export function pause(ms: number, signal: AbortSignal, { after }: Clock): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const abort = (): void => {
-      cancel();
-      reject(signal.reason);
-    };
-    const cancel = after(ms, () => {
-      signal.removeEventListener("abort", abort);
-      resolve();
-    });
-    signal.addEventListener("abort", abort, { once: true });
-  });
 }

@@ -1,7 +1,6 @@
 // The options, checked and completed once; inner code never meets `undefined`.
 
 import { REFUSED } from "./judge.ts";
-import type { Backoff } from "./pause.ts";
 
 /** The signature of `fetch`. */
 export type Fetch = (...request: Parameters<typeof fetch>) => Promise<Response>;
@@ -66,6 +65,13 @@ export interface ClientOptions {
    * @defaultValue the system's
    */
   readonly clock?: Clock;
+}
+
+export interface Backoff {
+  /** Upper bound of the first pause. */
+  readonly firstPauseMs: number;
+  /** Upper bound of every pause, except one that `Retry-After` asks for. */
+  readonly maxPauseMs: number;
 }
 
 export interface Settings extends Backoff {
