@@ -7,7 +7,7 @@ import { parseJson } from "./arguments.ts";
 import { textOf } from "./read-answer.ts";
 import { headerOf, type Answer } from "./send.ts";
 
-/** A problem that the gateway itself made (README.md, "The contract"). */
+/** A problem that the gateway itself made (docs/contract.md). */
 export interface GatewayProblem {
   readonly code: string;
   readonly detail: string;

@@ -1,5 +1,6 @@
-// What a clock that was ahead has put off (README.md, G8): once it is right and the object has looked at it, nothing without a lock waits
-// for longer than the longest that its settings allow. A lock that looks too long may be right, and the present clock behind.
+// What a clock that was ahead has put off (docs/guarantees.md, G8): once it is right and the object has looked at it, nothing
+// without a lock waits for longer than the longest that its settings allow. A lock that looks too long may be right, and the
+// present clock behind.
 
 import { MAX_PAUSE_MS } from "../../src/core/life-cycle.ts";
 import { DRIVE } from "./accepted/acceptance.ts";

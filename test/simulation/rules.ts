@@ -1,5 +1,5 @@
-// The guarantees as rules over facts (README.md, "Guarantees"). Each names the guarantee that it stands for; a broken one is
-// noted, not thrown, since what is thrown in the middle of an exchange would be taken for a fault of the origin.
+// The guarantees as rules over facts (docs/guarantees.md). Each names the guarantee that it stands for; a broken one is noted, not
+// thrown, since what is thrown in the middle of an exchange would be taken for a fault of the origin.
 
 import { TURN_CHECK_MS } from "../../src/shard/record-steps.ts";
 import type { Clock } from "./clock.ts";

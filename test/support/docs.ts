@@ -1,4 +1,4 @@
-// The documentation as tests read it: every README.md and the changelog, with their code blocks and the commands in them.
+// The documentation as tests read it: every README.md, the changelog and what is in docs/, with their code blocks and the commands in them.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -38,7 +38,8 @@ export function readPages(): readonly Page[] {
       .filter((name) => /(?:^|\/)README\.md$/.test(name) && !name.includes("node_modules/"))
       .map((name) => `${folder}/${name}`),
   );
-  return ["README.md", "CHANGELOG.md", ...inFolders.toSorted()].map(readPage);
+  const inDocs = readdirSync(join(projectDir, "docs")).map((name) => `docs/${name}`);
+  return ["README.md", "CHANGELOG.md", ...inDocs.toSorted(), ...inFolders.toSorted()].map(readPage);
 }
 
 /** The block of a page that holds this text; it is there once. */

@@ -1,4 +1,4 @@
-// The eight guarantees of the README, each against the whole gateway under `wrangler dev`, in front of an origin in its own
+// The guarantees G1 to G8 (docs/guarantees.md), each against the whole gateway under `wrangler dev`, in front of an origin in its own
 // process that counts its effects. The tests never infer from an answer what the origin did.
 
 import { rm } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// The HTTP contract of a protected request (README.md, "The contract"): what of the request reaches the origin, what of its
+// The HTTP contract of a protected request (docs/contract.md): what of the request reaches the origin, what of its
 // answer reaches the client, and that a replay is the same answer. Settings of routes: http-settings.test.ts; what no
 // route protects: pass-through.test.ts.
 

@@ -1,4 +1,4 @@
-// The table of problems (README.md, "The contract"): each code with its status and members, what the client may do next, and
+// The table of problems (docs/contract.md): each code with its status and members, what the client may do next, and
 // what the origin has seen. Problems of the store and of the configuration: problems-of-the-gateway.test.ts.
 
 import * as v from "valibot";

@@ -131,7 +131,7 @@ describe("the documentation's commands", () => {
   });
 
   it("put the gateway in front of an API of one's own", async () => {
-    const block = blockWith("README.md", ":3000");
+    const block = blockWith("src/demo/README.md", ":3000");
     const [, name = ""] = /^(\w+)=http:\/\/127\.0\.0\.1:3000 npm start$/m.exec(block) ?? [];
     const origin = await startOrigin();
     try {

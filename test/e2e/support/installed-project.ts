@@ -15,7 +15,7 @@ import { projectDir } from "../../support/wrangler.ts";
 const exec = promisify(execFile);
 
 /** What npm packs, and what that is built from. */
-const PACKED = ["package.json", "tsconfig.base.json", "src", "README.md", "CHANGELOG.md", "LICENSE"];
+const PACKED = ["package.json", "tsconfig.base.json", "src", "docs", "README.md", "CHANGELOG.md", "LICENSE"];
 
 /** Packs a copy of the sources, so that `dist/` of this repository stays as it is. Resolves with the archive's path. */
 export async function packPackage(folder: string): Promise<string> {

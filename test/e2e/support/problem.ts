@@ -1,4 +1,4 @@
-// What every error of the gateway's own looks like on the wire (README.md, "The contract"), and the two kinds of success.
+// What every error of the gateway's own looks like on the wire (docs/contract.md), and the two kinds of success.
 
 import * as v from "valibot";
 import { expect } from "vitest";

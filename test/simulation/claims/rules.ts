@@ -1,6 +1,6 @@
-// What a lease is (README.md, G12): at any time one attempt is granted per key, only its id ends it, a later one has a higher number,
-// and its own claim is granted again. A group's position never goes back, nor past an offset that is open, and it moves with the
-// completion. The facts are the object's own answers, as far as no crash has undone them.
+// What a lease is (docs/guarantees.md, G12): at any time one attempt is granted per key, only its id ends it, a later one has a
+// higher number, and its own claim is granted again. A group's position never goes back, nor past an offset that is open, and it
+// moves with the completion. The facts are the object's own answers, as far as no crash has undone them.
 
 import type { Change } from "../../../src/core/timeline.ts";
 import type { ClaimAct, ClaimAnswer } from "../../../src/http/claim-message.ts";

@@ -1,5 +1,5 @@
-// What becomes of parked messages (README.md, G9): each whose record ends without having settled it has exactly one dead letter, in
-// the commit of that end, and no other has one.
+// What becomes of parked messages (docs/guarantees.md, G9): each whose record ends without having settled it has exactly one dead
+// letter, in the commit of that end, and no other has one.
 
 import { DEAD } from "../../../src/shard/store/schema.ts";
 import type { Sent } from "../../../src/core/outbox.ts";

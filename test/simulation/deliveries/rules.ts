@@ -1,5 +1,5 @@
-// What a broker may forget (README.md, G9): a message whose record is durably completed or keeps it, or whose dead letter has been
-// accepted. How often its operation takes effect, the rules of every record say.
+// What a broker may forget (docs/guarantees.md, G9): a message whose record is durably completed or keeps it, or whose dead letter
+// has been accepted. How often its operation takes effect, the rules of every record say.
 
 import { isDone } from "../../support/settling-status.ts";
 import type { Clock } from "../clock.ts";

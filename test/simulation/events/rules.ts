@@ -1,6 +1,7 @@
-// What a result tells its destinations (README.md, G11): the events that were ever stored are those of the results, each once; one
-// that is stored stays until its destination has taken it, an operator drops it, or it has been dead for long; nothing is sent before
-// it is durable; and whatever waits has a time at which the alarm comes for it, whatever other destinations and other lanes do.
+// What a result tells its destinations (docs/guarantees.md, G11): the events that were ever stored are those of the results, each
+// once; one that is stored stays until its destination has taken it, an operator drops it, or it has been dead for long; nothing is
+// sent before it is durable; and whatever waits has a time at which the alarm comes for it, whatever other destinations and other
+// lanes do.
 
 import { EVENT_PAUSES_MS, EVERY_LANE, matches, type Publication, type Sent } from "../../../src/core/outbox.ts";
 import { PAUSE_MS } from "../../../src/shard/next-turn.ts";

@@ -13,7 +13,17 @@ import { projectDir } from "../../support/wrangler.ts";
 
 const pages = readPages();
 const README = readPage("README.md");
-const folderPages = pages.filter(({ path }) => path.endsWith("/README.md"));
+const GUARANTEES = readPage("docs/guarantees.md");
+const audiencePages = pages.filter(({ folder }) => folder !== ".");
+
+function rowsOf({ prose }: Page): readonly string[] {
+  return [...prose.matchAll(/^\|.*\|$/gm)].map(([row]) => row);
+}
+
+/** The guarantees that a page lists, by number and name. */
+function namesOf({ text }: Page): readonly string[] {
+  return [...text.matchAll(/^- \*\*(G\d+ [^*]+)\*\*/gm)].map(([, name = ""]) => name);
+}
 
 function isThere(path: string): boolean {
   return existsSync(join(projectDir, path));
@@ -44,7 +54,7 @@ const EXAMPLES: ReadonlySet<string> = new Set(["answer.json", "path/to/wrangler.
 
 /** A file or folder of the project, as prose names it. Routes and media types begin or end otherwise. */
 function isPath(code: string): boolean {
-  const isInFolder = /^(?:src|test|\.ci)\/[\w./-]*$/.test(code);
+  const isInFolder = /^(?:docs|src|test|\.ci)\/[\w./-]*$/.test(code);
   return isInFolder || /^\w[\w./-]*\.(?:ts|tsx|toml|json|md|sh|yaml)$/.test(code);
 }
 
@@ -95,13 +105,13 @@ describe.each(pages.map((page) => [page.path, page] as const))("%s", (_path, pag
   });
 });
 
-it.each(folderPages.map((page) => [page.path, page] as const))("%s says first who needs it", (_path, { text }) => {
+it.each(audiencePages.map((page) => [page.path, page] as const))("%s says first who needs it", (_path, { text }) => {
   expect(text).toMatch(/^# .+\n\nThis page is for \w/);
 });
 
 describe("README.md", () => {
-  it("fits in 250 lines, and the map of the code in 60", () => {
-    expect(lineCount(README)).toBeLessThanOrEqual(250);
+  it("fits in 120 lines, and the map of the code in 60", () => {
+    expect(lineCount(README)).toBeLessThanOrEqual(120);
     expect(lineCount(readPage("src/README.md"))).toBeLessThanOrEqual(60);
   });
 
@@ -116,11 +126,32 @@ describe("README.md", () => {
     expect(pages.map(({ path }) => path).filter((path) => !reached.has(path))).toEqual([]);
   });
 
-  it("links each guarantee to tests", () => {
-    const section = /^## Guarantees\n(.*?)^## /ms.exec(README.text)?.[1] ?? "";
-    const guarantees = [...section.matchAll(/^- \*\*(G\d) (.*?)(?=^- |^$)/gms)];
-    expect(guarantees.map(([, number]) => number)).toEqual(["G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9"]);
-    for (const [, , text = ""] of guarantees) expect(text).toMatch(/\]\(test\/[\w/-]+\.test\.ts\)/);
+  it("names each guarantee of its page", () => {
+    expect(namesOf(README)).toEqual(namesOf(GUARANTEES));
+  });
+
+  it("shows eight rows of the contract as they are there", () => {
+    const rows = rowsOf(README);
+    const contract = new Set(rowsOf(readPage("docs/contract.md")));
+    const shared = rows.filter((row) => contract.has(row) && !row.startsWith("| --- |"));
+    const begin = rows.indexOf(shared[0] ?? "");
+    expect(shared).toHaveLength(1 + 8);
+    expect(rows.slice(begin, begin + 10).filter((row) => !row.startsWith("| --- |"))).toEqual(shared);
+  });
+
+  it("gives the figures of the page about speed and cost", () => {
+    const { text } = readPage("test/bench/README.md");
+    const cells = (row: string): readonly string[] =>
+      (new RegExp(`^\\| ${row} \\|(.*)\\|$`, "m").exec(text)?.[1] ?? "").split("|").map((cell) => cell.trim());
+    const [first = "", straight = ""] = ["first", "straight"].map((row) => cells(row)[3]?.split(" ")[0]);
+    const added = (Number(first) - Number(straight)).toFixed(2);
+    expect(README.text).toContain(`- **${added} ms more** for a first request: ${first} instead of ${straight}, `);
+    const [few = "", many = ""] = ["10 a second over 64 shards", "1000 a second"].map(
+      (rate) => cells(`first requests, ${rate}`)[1],
+    );
+    expect(README.text).toContain(
+      `- **$${few} for a million** first requests at 10 a second, $${many} at 1,000 a second`,
+    );
   });
 
   it("shows a configuration that passes the check", () => {
@@ -132,6 +163,31 @@ describe("README.md", () => {
     });
     expect([problems, warnings]).toEqual([[], []]);
   });
+});
+
+it("docs/guarantees.md links each guarantee to tests", () => {
+  const guarantees = [...GUARANTEES.text.matchAll(/^- \*\*(G\d+) (.*?)(?=^- |^$)/gms)];
+  expect(guarantees.map(([, number]) => number)).toEqual(Array.from({ length: 12 }, (_, index) => `G${index + 1}`));
+  for (const [, , text = ""] of guarantees) expect(text).toMatch(/\]\(\.\.\/test\/[\w/-]+\.test\.ts\)/);
+});
+
+it("the package has every page for its users, and the pictures in them", () => {
+  const { stdout } = spawnSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+    cwd: projectDir,
+    encoding: "utf8",
+  });
+  const [{ files } = { files: [] }] = v.parse(
+    v.array(v.object({ files: v.array(v.object({ path: v.string() })) })),
+    JSON.parse(stdout),
+  );
+  const packed = new Set(files.map(({ path }) => path));
+  const used = pages.filter(({ path }) => !path.startsWith("test/"));
+  const pictures = used.flatMap((page) =>
+    linksOf(page)
+      .filter((link) => /^[^:]*\.png$/.test(link))
+      .map((link) => targetOf(page, link)),
+  );
+  expect([...used.map(({ path }) => path), ...pictures].filter((path) => !packed.has(path))).toEqual([]);
 });
 
 /** What runs a command: a file, and the text in it that does. Or why nothing can. */
