@@ -40,7 +40,10 @@ describe.each(["redis", "kafka"] as const)("a consumer of %s", (broker) => {
       // The first one acts late, with its older number, which is what a fence is for.
       expect(struck).toEqual([2, 1]);
       expect({ wrong, violations }).toEqual({ wrong: [], violations: [] });
-      expect(ends["done"]).toBe(MESSAGES);
+      // A broker may give a message again: then the last that was said of it is `replayed`.
+      const { done = 0, replayed = 0, ...others } = ends;
+      expect(others).toEqual({});
+      expect(done + replayed).toBe(MESSAGES);
     },
     ROUND_MS,
   );
