@@ -15,6 +15,8 @@ beforeAll(async () => {
     { path: "/brief", ...LARGE, retention: "4s" },
     { path: "/later", ...LARGE, retention: "10s" },
   ]);
+  // The shard is there from now on, so that its chunks can be counted.
+  await scene.store("/kept", makeLoad(1));
 });
 afterAll(() => scene.close());
 
