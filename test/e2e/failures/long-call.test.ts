@@ -5,7 +5,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey } from "../../support/http.ts";
-import { isLong } from "../../support/long.ts";
 import { readLedgers } from "../support/guarantees-ledger.ts";
 import { expectProblem, expectReplay } from "../support/problem.ts";
 import { type Scene, startScene, until } from "../support/scene.ts";
@@ -15,7 +14,7 @@ const CALL_MS = 3.5 * MINUTE_MS;
 /** Long after an object that nobody calls would have gone, so that this duplicate is not what keeps it. */
 const DUPLICATE_MS = 3 * MINUTE_MS;
 
-describe.runIf(isLong)("a call of minutes", () => {
+describe("a call of minutes", () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await startScene({ shards: 1, timeout: "4m", lock: "5m", retention: "1h" }, [

@@ -6,15 +6,14 @@ import { judgedRound, killsAtEach, roundDimensions } from "../../layouts/judged-
 import { FAULTS } from "../../layouts/planted.ts";
 import { POINTS } from "../../layouts/points.ts";
 import { rigEntry } from "../../layouts/sources.ts";
-import { few, isLong } from "../../support/long.ts";
 
 const COMMON = { clients: 32, dimensions: roundDimensions() };
 
 it("forgets no key while layouts follow each other, are closed and rolled back", { timeout: 600_000 }, async () => {
   const { violations, summary, killed, closed } = await judgedRound({
     seed: "four-layouts",
-    requests: isLong ? 2_000 : 800,
-    kills: killsAtEach(isLong ? 4 : 1),
+    requests: 2_000,
+    kills: killsAtEach(4),
     plan: "listed",
     main: await rigEntry(),
     ...COMMON,
@@ -25,7 +24,7 @@ it("forgets no key while layouts follow each other, are closed and rolled back",
   expect(closed).toBeGreaterThan(0);
 });
 
-it.each(few(FAULTS))("finds: $name", { timeout: 240_000 }, async ({ patches, plan, needsKills }) => {
+it.each(FAULTS)("finds: $name", { timeout: 240_000 }, async ({ patches, plan, needsKills }) => {
   const kills = killsAtEach(needsKills ? 2 : 0);
   const options = { seed: "planted", requests: 1_200, kills, plan, ...COMMON };
   const { violations } = await judgedRound({ ...options, main: await rigEntry(patches) });

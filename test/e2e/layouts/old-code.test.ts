@@ -6,16 +6,15 @@ import { NO_TRIGGER, OLD_URL } from "../../layouts/planted.ts";
 import { type LayoutScene, startLayoutScene } from "../../layouts/scene.ts";
 import { entryAt, hasCommit, rigEntry } from "../../layouts/sources.ts";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
-import { isLong } from "../../support/long.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { clientOf } from "../support/scene.ts";
 
 /** The code from before `previous_shards`, with today's tables. It can run only where the clone has the history. */
 const BEFORE = "eb18da5";
 const isThere = hasCommit(BEFORE);
-const NEW_KEYS = isLong ? 10_000 : 200;
-const OLDER_KEYS = isLong ? 1_000 : 50;
-const SHARDS = isLong ? 64 : 8;
+const NEW_KEYS = 10_000;
+const OLDER_KEYS = 1_000;
+const SHARDS = 64;
 /** So many that each older object is asked. */
 const KEYS_TO_SEAL = 14 * SHARDS;
 const AT_ONCE = 60;
