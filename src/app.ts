@@ -8,9 +8,17 @@ import { preflightResponse, readable } from "./http/cors.ts";
 import { PROCESS_HEADER } from "./http/headers.ts";
 import { isHost } from "./http/host.ts";
 import { inertAnswer } from "./http/inert-answer.ts";
-import { type ExchangeIntent, hostOf, type Intent, intentReader, type SearchIntent } from "./http/intent.ts";
+import {
+  acceptsRequests,
+  type ExchangeIntent,
+  hostOf,
+  type Intent,
+  intentReader,
+  type SearchIntent,
+} from "./http/intent.ts";
 import { operatorPathMatcher } from "./http/operator-path.ts";
 import { answerMonitor } from "./http/monitor.ts";
+import { isMonitorPath } from "./http/monitor-url.ts";
 import { passThrough } from "./http/pass-through.ts";
 import { newInstance, problemResponse } from "./http/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "./http/protect.ts";
@@ -53,7 +61,7 @@ export function createApp(
   const readIntent = intentReader(config, isTheirs, consumers.isTheirs);
   const replays = new ReplayCache();
   const rotating = new RotatingTokens((route) => ports.reporter.rotating(route));
-  return guarded((request, url, passOn) => {
+  const handle = guarded((request, url, passOn) => {
     const intent = readIntent(request, url);
     switch (intent.kind) {
       case "operate":
@@ -79,7 +87,7 @@ export function createApp(
         const answer = isForThisProcess(request.headers)
           ? answerMonitor(intent, ports)
           : Promise.resolve(refuse({ code: "store-unavailable" }));
-        return answer.catch(refuseAfterBug).then((told) => forPage(intent, inertAnswer(told, intent.headers)));
+        return answer.catch(refuseAfterBug).then((told) => forPage(intent, told));
       }
       case "exchange":
       case "search":
@@ -98,6 +106,16 @@ export function createApp(
         return run(intent, portsTo(passOn), replays);
     }
   });
+  return acceptsRequests(config) ? inertAtMonitors(handle) : handle;
+}
+
+/** Makes every answer at the address of a monitor inert, whichever way it was made: results, refusals and answers after a bug. */
+function inertAtMonitors(handle: PassingHandle): PassingHandle {
+  return async (request, passOn) => {
+    const answer = await handle(request, passOn);
+    const isAtMonitor = isMonitorPath(URL.parse(request.url)?.pathname ?? "");
+    return isAtMonitor ? inertAnswer(answer, request.headers) : answer;
+  };
 }
 
 /**
@@ -132,7 +150,7 @@ export function createOperatorApp(config: Config, { operate }: Operators): Handl
 
 /** Refuses every request while the configuration has problems, which the log names. Nothing is forwarded, protected or not. */
 export function createRefusingApp(problems: readonly ConfigProblem[]): Handle {
-  return () => refuse({ code: "configuration-invalid", problemCount: problems.length });
+  return inertAtMonitors(() => refuse({ code: "configuration-invalid", problemCount: problems.length }));
 }
 
 /** Answers every request, even when `answer` fails. A request without a valid host is refused before anything else. */

@@ -97,7 +97,7 @@ export function intentReader(config: Config, isOperators: SpotToken, isConsumers
   const { operatorHostname, operatorListener, trustForwarded, consumerPath } = config;
   const matchConsumers = consumerPath === null ? null : operatorPathMatcher(consumerPath);
   const answersPreflights = config.routes.some(({ cors }) => cors?.preflight === "answer");
-  const acceptsRequests = config.routes.some((route) => route.async !== "never");
+  const hasMonitors = acceptsRequests(config);
   const keyHeaders = new Map(config.routes.map((route) => [route, singleHeaders(route.keyFrom)]));
   const keyNames = [...new Set([ECHO_HEADER, ...keyHeadersIn(config.routes)].map((name) => name.toLowerCase()))];
   return (given, url) => {
@@ -114,7 +114,7 @@ export function intentReader(config: Config, isOperators: SpotToken, isConsumers
     if (ofConsumers === "form" || isConsumers(given.headers)) return REFUSE_CONSUMER;
     const request = withoutSession(given);
     if (isRead(request.method) && plainestPath(url.pathname) === WELL_KNOWN_PATH) return { kind: "publish" };
-    const monitored = acceptsRequests ? monitorIn(url) : null;
+    const monitored = hasMonitors ? monitorIn(url) : null;
     if (monitored !== null) return monitorIntent(request, url, monitored, findRoute);
     if (answersPreflights) {
       const preflight = preflightIn(request.method, request.headers);
@@ -132,6 +132,11 @@ export function intentReader(config: Config, isOperators: SpotToken, isConsumers
     if (route === null) return { kind: "pass", passing, route: null };
     return protectedIntent(passing, route, keyHeaders.get(route) ?? null);
   };
+}
+
+/** Whether some route accepts requests: then the paths of monitors are the gateway's own. */
+export function acceptsRequests({ routes }: Pick<Config, "routes">): boolean {
+  return routes.some(({ async }) => async !== "never");
 }
 
 /** The headers that are a key each on some route. */

@@ -33,9 +33,14 @@ export function fullMonitorOf(asked: AskedMonitor): string {
   return `${monitorOf(asked)}&print=${asked.print}`;
 }
 
+/** Whether the path is that of a monitor, in a gateway that accepts requests. */
+export function isMonitorPath(pathname: string): boolean {
+  return pathname.startsWith(`${MONITOR_PREFIX}/`);
+}
+
 /** `null`: the URL is not that of a monitor. */
 export function monitorIn({ pathname, searchParams }: URL): AskedMonitor | null {
-  if (!pathname.startsWith(`${MONITOR_PREFIX}/`)) return null;
+  if (!isMonitorPath(pathname)) return null;
   return {
     method: searchParams.get("method") ?? USUAL_METHOD,
     path: pathname.slice(MONITOR_PREFIX.length),

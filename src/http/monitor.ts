@@ -42,7 +42,7 @@ const NO_DATA: Problem = {
   reason: "A page reads this address with fetch(): it is no script, image, style sheet or frame.",
 };
 
-/** Its answer is to be made inert (inert-answer.ts). */
+/** Its answer is made inert, as every answer at this address (app.ts). */
 export async function answerMonitor(
   intent: MonitorIntent,
   { identities, askMonitor }: MonitorPorts,

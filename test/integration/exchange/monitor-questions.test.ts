@@ -8,6 +8,7 @@ import { Encryptions } from "../../../src/http/encryption.ts";
 import { Identities } from "../../../src/http/identity.ts";
 import { type ExchangeHead, type MonitorQuestion, MONITOR_URL, NO_MONITOR_STATUS } from "../../../src/http/message.ts";
 import type { AskMonitor } from "../../../src/http/monitor.ts";
+import type { Ports } from "../../../src/http/protect.ts";
 import { monitorAsker } from "../../../src/shard/call-shard.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
@@ -22,8 +23,15 @@ const NOT_HERE = { status: NO_MONITOR_STATUS, headers: { "Idempotency-Status": "
 
 type Rules = Readonly<Record<string, unknown>>;
 
+const NOBODY = (): boolean => false;
+
 /** A Worker whose shards answer like this. The origin proves only the credential `Bearer a`. */
-function workerWith(askMonitor: AskMonitor, rules: Rules = {}, others: Rules = {}) {
+function workerWith(
+  askMonitor: AskMonitor,
+  rules: Rules = {},
+  others: Rules = {},
+  isTheirs: (headers: Headers) => boolean = NOBODY,
+) {
   const heads: ExchangeHead[] = [];
   const reading = readConfig({
     IDEMPOTENCY: { origin: "https://api.example" },
@@ -38,7 +46,7 @@ function workerWith(askMonitor: AskMonitor, rules: Rules = {}, others: Rules = {
     },
   };
   const identities = new Identities({ network: whoAmI, target: () => whoAmI, waitUntil: () => undefined });
-  const handle = createApp(reading.config, {
+  const ports: Ports = {
     callShard: (_, { head }) => {
       heads.push(head);
       return Promise.resolve(new Response("done"));
@@ -48,7 +56,8 @@ function workerWith(askMonitor: AskMonitor, rules: Rules = {}, others: Rules = {
     identities,
     encryptions: new Encryptions([]),
     reporter: new ExchangeReporter("worker", new Traffic(), null),
-  });
+  };
+  const handle = createApp(reading.config, ports, { operate: () => new Response("operators"), isTheirs });
   const send = async (target: string, headers: Rules = {}): Promise<Response> => {
     const [method = "", path = ""] = target.split(" ");
     const all = { Host: "gateway.example", Authorization: "Bearer a", ...headers };
@@ -231,6 +240,41 @@ describe("a question for a monitor", () => {
     const { send } = workerWith(() => Promise.resolve(null));
     const response = await send(`GET /.well-known/idempotency/requests/jobs/7?key=k1&print=${PRINT}`);
     expect([response.status, response.headers.get("Idempotency-Status")]).toEqual([503, "store-unavailable"]);
+  });
+
+  it("is no page for a browser and kept by no cache, whichever way the answer was made", async () => {
+    const result = (): Response => new Response("<p>", { headers: { "Content-Type": "text/html", Expires: "0" } });
+    const failing: AskMonitor = () => Promise.reject(new Error("a bug"));
+    const theirs = `Bearer ${"o".repeat(32)}`;
+    const address = `/.well-known/idempotency/requests/jobs/7?key=k1&print=${PRINT}`;
+    const cases: readonly (readonly [target: string, status: number, headers: Rules, ask: AskMonitor])[] = [
+      [`GET ${address}`, 200, {}, answering(result).ask],
+      [`HEAD ${address}`, 200, {}, answering(result).ask],
+      [`GET ${address}`, 404, {}, nowhere],
+      [`GET ${address}`, 503, {}, () => Promise.resolve(null)],
+      [`GET ${address}`, 503, {}, failing],
+      [`GET ${address}`, 400, { "Sec-Fetch-Dest": "script" }, nowhere],
+      [`GET ${address.replace("k1", "%20")}`, 400, {}, nowhere],
+      [`GET ${address.replace("jobs", "others")}`, 404, {}, nowhere],
+      [`POST ${address}`, 405, {}, nowhere],
+      [`OPTIONS ${address}`, 204, { Origin: PAGE, "Access-Control-Request-Method": "DELETE" }, nowhere],
+      [`GET ${address}`, 401, { Authorization: "Bearer b" }, nowhere],
+      [`GET ${address}`, 404, { Authorization: theirs }, nowhere],
+    ];
+    for (const [target, status, headers, ask] of cases) {
+      const rules = { cors: { origins: [PAGE] }, scope: ["identity:customer"] };
+      const IDENTITIES = { customer: { ask: { path: "/me", pointer: "/id" } } };
+      const isTheirs = (all: Headers): boolean => all.get("authorization") === theirs;
+      const { send } = workerWith(ask, rules, { IDENTITIES }, isTheirs);
+      const response = await send(target, headers);
+      expect([target, response.status]).toEqual([target, status]);
+      expect(Object.fromEntries(response.headers)).toMatchObject({
+        "cache-control": "no-store",
+        "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+        "x-content-type-options": "nosniff",
+      });
+      expect(response.headers.has("expires")).toBe(false);
+    }
   });
 
   it("is readable for the pages of the route, whatever is answered", async () => {
