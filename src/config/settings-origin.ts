@@ -95,8 +95,8 @@ export const originSettings = {
     ),
     {
       description:
-        "Earlier values of `shards`, oldest first. Their keys stay where they are until they expire, and a first request " +
-        "costs one call more as long as an older object is not nearly empty. Where `jurisdiction` changed, every entry " +
+        "Earlier values of `shards`, oldest first. Old keys keep working. Until the old objects are empty, each new key costs " +
+        "one extra call. Where `jurisdiction` changed, every entry " +
         'names its own: `{ shards = 64, jurisdiction = "none" }`.',
       takes: "a list of values of `shards`, or of tables with `shards` and `jurisdiction`",
       default: [],

@@ -68,12 +68,21 @@ export function describeRecord(
     case "completed":
       return {
         ...completed(record, history),
-        advice: "It can only be forgotten, once no attempt can still be running.",
+        advice: isLocked
+          ? `Nothing to do. It can be erased after ${timeOfDay(record.lockedUntil)}, when no attempt can be running.`
+          : "Nothing to do. It can be erased.",
         changes: forget,
       };
     case "remembered":
       return { ...remembered(record), changes: forget };
   }
+}
+
+/** In UTC, as the timeline of the console has it. */
+function timeOfDay(time: EpochMs): string {
+  const seconds = Math.floor(time / 1000) % 86_400;
+  const parts = [seconds / 3600, (seconds / 60) % 60, seconds % 60];
+  return `${parts.map((part) => String(Math.floor(part)).padStart(2, "0")).join(":")} UTC`;
 }
 
 const RETRY_OF_ACCEPTED = "A retry gets 202 again, and the result once it is there.";
@@ -159,7 +168,7 @@ function unknown(
     headline: headline + unread,
     retry: isAsked
       ? "A retry makes the gateway ask the origin at once, and gets 409 outcome-unknown until the origin can tell."
-      : "A retry gets 409 outcome-unknown until an operator decides, or the attempt's answer still arrives.",
+      : "A retry gets 409 outcome-unknown until you decide, or the lost answer arrives after all.",
     advice: `${isAsked ? "The gateway is asking the origin. You can decide before it answers." : `Check the origin: resolve it if it succeeded, release it if it did not${tried}.`} After the record expires, a retry ${later}.`,
   };
 }

@@ -51,7 +51,7 @@ export class RotatingTokens {
 
 /** What to do about it. */
 export const ROTATING_ADVICE =
-  'a retry with a refreshed token is another caller\'s and acts again; write scope = ["identity:user"] and describe the identity';
+  'A client that refreshes its token between two tries counts as somebody else: its retry runs a second time. Set scope = ["identity:user"] and describe the identity.';
 
 /** Whether a token of its callers is part of the route's scope. */
 export function isScopedByToken({ scope }: Route): boolean {

@@ -153,8 +153,8 @@ function Counts({ view, change, found, isPreview }: CountsProps) {
 
 const CONFIRMATIONS: Readonly<Record<Change, string>> = {
   release:
-    "I checked at the origin: none of them took effect. The next request with each key reaches the origin again; the gateway itself sends what it has accepted.",
-  resolve: "I checked at the origin: all of them took effect. Every retry gets this response from now on.",
+    "I checked in the API: none of them took effect. Each key's next request calls the API again. Requests that were answered 202 are sent now, without their client.",
+  resolve: "I checked in the API: all of them took effect. Every retry gets this response from now on.",
   forget: "All these records are erased, and what waits is cancelled. Their keys count as new.",
 };
 

@@ -14,12 +14,12 @@ export interface ChangeText {
 const TEXTS: Readonly<Record<Change, ChangeText>> = {
   resolve: {
     summary: "It took effect: give retries its response.",
-    confirmation: "I checked at the origin: it took effect. Every retry gets this response from now on.",
+    confirmation: "I checked in the API: it took effect. Every retry gets this response from now on.",
     button: "Preview",
   },
   release: {
     summary: "It did not take effect: let the next request try again.",
-    confirmation: "I checked at the origin: it did not take effect. The next request reaches the origin again.",
+    confirmation: "I checked in the API: it did not take effect. The next request calls the API again.",
     button: "Release the key",
   },
   forget: {
@@ -32,7 +32,7 @@ const TEXTS: Readonly<Record<Change, ChangeText>> = {
 const OF_WAITING: Readonly<Record<Change, ChangeText>> = {
   resolve: {
     summary: "It took effect: give its client this response, and make no more attempts.",
-    confirmation: "I checked at the origin: it took effect. Monitor and retries give this response from now on.",
+    confirmation: "I checked in the API: it took effect. Monitor and retries give this response from now on.",
     button: "Preview",
   },
   release: {
@@ -50,8 +50,7 @@ const OF_WAITING: Readonly<Record<Change, ChangeText>> = {
 
 const RELEASE_OF_ACCEPTED: ChangeText = {
   summary: "It did not take effect: the request will be tried by the gateway.",
-  confirmation:
-    "I checked at the origin: it did not take effect. The gateway sends the stored request again by itself.",
+  confirmation: "I checked in the API: it did not take effect. The gateway sends the stored request again by itself.",
   button: "Release the request",
 };
 

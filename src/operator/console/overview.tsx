@@ -128,7 +128,7 @@ function Open({ view, total, shards, unreachable, inFlight, undecided, prevented
           says={oldestWaitingMs < LATE_MS ? "for an attempt" : `one due for ${formatDuration(oldestWaitingMs)}`}
           alert={oldestWaitingMs >= LATE_MS}
         />
-        <CountTile {...open("failed")} name="Failed" says="can be retried" />
+        <CountTile {...open("failed")} name="Not done" says="the next try runs" />
         <Tile
           name="Stored"
           figure={size(shards.reduce((sum, { bytes }) => sum + bytes, 0))}

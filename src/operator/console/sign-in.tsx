@@ -131,8 +131,8 @@ function SignIn({ site, paths, error, done, next, isFromElsewhere }: SignInProps
             <input type="hidden" name="next" value={next} />
             <button class="main">Sign in</button>
             <p class="soft small" id="hint">
-              Your own, or the value of ADMIN_TOKEN, or of READ_TOKEN to look and change nothing. The session lasts
-              eight hours.
+              Paste your own token or ADMIN_TOKEN; READ_TOKEN can only look. On your machine: .dev.vars, or the terminal
+              of npm start. The session lasts eight hours.
             </p>
           </form>
           {isFromElsewhere ? (
