@@ -1,6 +1,7 @@
 // The parts of the demo without the gateway: the API in a process of its own, the clients, and the page that shows both.
 
 import { DemoClients } from "./clients.ts";
+import { consoleLink } from "./console-link.ts";
 import { OriginDatabase } from "./origin-database.ts";
 import { OriginKeeper } from "./origin-keeper.ts";
 import { type DemoPage, startPage } from "./page-server.ts";
@@ -11,6 +12,8 @@ export interface DemoOptions {
   readonly database: string;
   /** The gateway's URL; it may start later. */
   readonly gateway: string;
+  /** Of the gateway. */
+  readonly adminToken: string;
   /** The commands to try. */
   readonly examples: string;
 }
@@ -20,7 +23,7 @@ export interface Demo {
   close(): Promise<void>;
 }
 
-export async function startDemo({ ports, database, gateway, examples }: DemoOptions): Promise<Demo> {
+export async function startDemo({ ports, database, gateway, adminToken, examples }: DemoOptions): Promise<Demo> {
   let page: DemoPage | null = null;
   const onChange = (): void => page?.changed();
   const keeper = await OriginKeeper.start({ port: ports.origin, database, onChange });
@@ -47,6 +50,8 @@ export async function startDemo({ ports, database, gateway, examples }: DemoOpti
       effects: calls.effects,
     }),
     start: (run) => clients.start(run),
+    gateway,
+    signIn: (key) => consoleLink(gateway, adminToken, key),
   });
   page = open;
   return {

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import type { Step } from "./clients.ts";
+import type { ConsoleLink } from "./console-link.ts";
 import type { Counters, KeyCounters } from "./origin-database.ts";
 
 /** What the page shows. */
@@ -31,6 +32,9 @@ export interface PageOptions {
   readonly snapshot: () => Snapshot;
   /** `false`: it cannot be started now. */
   readonly start: (run: string) => boolean;
+  readonly gateway: string;
+  /** Begins a session of the console; `key`: at the page of its record. */
+  readonly signIn: (key: string | null) => Promise<ConsoleLink>;
 }
 
 export interface DemoPage {
@@ -58,7 +62,7 @@ const HEADERS = {
   "X-Content-Type-Options": "nosniff",
 } as const;
 
-export async function startPage({ port, examples, snapshot, start }: PageOptions): Promise<DemoPage> {
+export async function startPage({ port, examples, snapshot, start, gateway, signIn }: PageOptions): Promise<DemoPage> {
   const listeners = new Set<ServerResponse>();
   let last = "";
   const changed = (): void => {
@@ -66,6 +70,18 @@ export async function startPage({ port, examples, snapshot, start }: PageOptions
     if (text === last) return;
     last = text;
     for (const listener of listeners) listener.write(`data: ${text}\n\n`);
+  };
+  const openConsole = async ({ url = "", headers }: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const key = new URL(url, "http://demo").searchParams.get("key");
+    try {
+      const { path, cookie } = await signIn(key);
+      // Under the name that the browser knows this machine by, because the cookie is of that name.
+      const { hostname } = new URL(`http://${headers.host}`);
+      response.setHeader("Set-Cookie", cookie);
+      response.writeHead(303, { ...HEADERS, Location: `http://${hostname}:${new URL(gateway).port}${path}` }).end();
+    } catch (error) {
+      send(response, 502, "text/plain", `The console cannot be opened: ${String(error)}\n`);
+    }
   };
   const server = createServer((request, response) => {
     const { pathname: path } = new URL(request.url ?? "/", "http://demo");
@@ -76,6 +92,13 @@ export async function startPage({ port, examples, snapshot, start }: PageOptions
       return send(response, isStarted ? 202 : 409, "text/plain", isStarted ? "started\n" : "not now\n");
     }
     if (request.method !== "GET") return send(response, 405, "text/plain", "GET, or POST to /runs/\n");
+    if (path === "/console") {
+      if (request.headers["sec-fetch-site"] !== "same-origin") {
+        return send(response, 403, "text/plain", "Open the console from the demo's page.\n");
+      }
+      void openConsole(request, response);
+      return;
+    }
     if (path === "/commands") return send(response, 200, "text/plain", examples);
     if (path === "/events") {
       response.writeHead(200, { ...HEADERS, "Content-Type": "text/event-stream" });

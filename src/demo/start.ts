@@ -2,6 +2,7 @@
 // commands to try. It ends everything that it started on Ctrl-C or when wrangler ends. Only one may use a state folder at a time.
 
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join, resolve } from "node:path";
@@ -15,6 +16,7 @@ import { startWranglerDev } from "./wrangler-dev.ts";
 const GATEWAY_PORT = 8787;
 const ORIGIN_PORT = 8788;
 const PAGE_PORT = 8789;
+const LOOK_FOR_PARENT_MS = 500;
 const CONNECT_TIMEOUT_MS = 2_000;
 
 const projectDir = fileURLToPath(new URL("../../", import.meta.url));
@@ -78,6 +80,18 @@ function isFree(candidate: number): Promise<boolean> {
   });
 }
 
+/** The parent and, where the system says so (Linux), its parent. */
+function parents(): string {
+  try {
+    // proc_pid_stat(5): pid (name) state ppid …; a name may contain anything.
+    const [, grandparent = ""] =
+      readFileSync(`/proc/${process.ppid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+    return `${process.ppid} ${grandparent}`;
+  } catch {
+    return String(process.ppid);
+  }
+}
+
 /** Whether something accepts a connection there. Sends nothing. */
 function isReachable(host: string, targetPort: number): Promise<boolean> {
   const socket = connect({ host, port: targetPort, timeout: CONNECT_TIMEOUT_MS });
@@ -118,6 +132,9 @@ if (ownOrigin !== null && !(await isReachable(ownOrigin.hostname.replace(/^\[|\]
 await mkdir(wranglerDir, { recursive: true });
 const workDir = await mkdtemp(join(wranglerDir, "demo-"));
 const configPath = join(workDir, "wrangler.toml");
+// Without ADMIN_TOKEN, each start makes a new token.
+const given = process.env["ADMIN_TOKEN"] ?? "";
+const adminToken = given === "" ? randomBytes(16).toString("hex") : given;
 let demo: Demo | null = null;
 if (ownOrigin === null) {
   const pagePort = await findPort(PAGE_PORT, [port, originPort]);
@@ -126,6 +143,7 @@ if (ownOrigin === null) {
     ports: { origin: originPort, page: pagePort },
     database,
     gateway: urls.gateway,
+    adminToken,
     examples,
   }).catch((error: unknown) =>
     fail(`The demo API or its page cannot start: ${String(error)}. Start again to use other ports.`),
@@ -137,9 +155,7 @@ process.stdout.write(
     ? "Starting the gateway …\n"
     : `Port ${wantedPort} is in use. Starting the gateway on ${port} …\n`,
 );
-// wrangler reads secrets from .dev.vars beside the configuration. Without ADMIN_TOKEN, each start makes a new token.
-const given = process.env["ADMIN_TOKEN"] ?? "";
-const adminToken = given === "" ? randomBytes(16).toString("hex") : given;
+// wrangler reads secrets from .dev.vars beside the configuration.
 await writeFile(join(workDir, ".dev.vars"), demoSecrets({ ...process.env, ADMIN_TOKEN: adminToken }), { mode: 0o600 });
 const wrangler = startWranglerDev({ projectDir, configPath, stateDir, port, lockFd: lock?.fd ?? null });
 lock?.note(`the npm start at ${urls.gateway}, process ${process.pid} and its wrangler, process ${wrangler.pid}`);
@@ -151,6 +167,11 @@ function stop(): void {
   void wrangler.stop();
 }
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+// npm may be killed without a word (SIGKILL, a closed terminal): then this process, or the shell that npm starts it in, has another parent.
+const family = parents();
+setInterval(() => {
+  if (parents() !== family) stop();
+}, LOOK_FOR_PARENT_MS).unref();
 // The process that reads the output may end first (`npm start | head`). Without this, the gateway would keep running.
 process.stdout.on("error", stop);
 

@@ -26,10 +26,19 @@ function lookOf(label) {
   return label.startsWith("2") ? "good" : "bad";
 }
 
+/** Opens the console at the record of `key`, signed in. */
+function recordLink(key) {
+  const element = make("a", "its record");
+  element.href = `/console?${new URLSearchParams({ key })}`;
+  element.target = "_blank";
+  return element;
+}
+
 function stepRow({ what, key, path, answers, pending, meaning }) {
   const row = document.createElement("tr");
   const sent = make("td", `${what} `);
   sent.append(make("code", key === "" ? "" : `${path} ${key}`));
+  if (key !== "" && pending === 0) sent.append(" ", recordLink(key));
   const got = document.createElement("td");
   const list = document.createElement("ul");
   const counted = Object.entries(answers);
@@ -65,7 +74,8 @@ function link(id, url) {
 
 function show({ gateway, console: operators, origin, sent, calls, steps, running, canRepeat, requests, effects }) {
   link("gateway", gateway);
-  link("console", operators);
+  link("console", "/console");
+  part("console").textContent = operators;
   const deaths = origin.kills === 0 ? "" : `, killed ${origin.kills === 1 ? "once" : `${origin.kills} times`} so far`;
   part("origin").textContent = origin.pid === null ? `starts again${deaths}` : `runs as process ${origin.pid}${deaths}`;
   part("sent").textContent = String(sent);

@@ -112,6 +112,19 @@ describe("the demo's page", () => {
     await close();
   });
 
+  it("opens the console at the record of a request, signed in", async () => {
+    const { page, close } = await openPage();
+    await press(page, "Send a payment", 1);
+    const key = (await page.locator("#steps code").first().textContent())?.split(" ")[1] ?? "";
+    const opened = page.waitForEvent("popup");
+    await page.getByRole("link", { name: "its record" }).first().click();
+    const record = await opened;
+    await record.getByText("The origin answered 201: the operation took effect.").waitFor();
+    expect(await record.locator("main").textContent()).toContain(key);
+    expect(new URL(record.url()).origin).toBe(scene.gatewayUrl);
+    await close();
+  });
+
   it("shows the printed commands, and the calls that they make", async () => {
     const { page, close } = await openPage();
     await page.getByText("Commands to paste").click();
@@ -161,5 +174,10 @@ describe("other sites", () => {
     expect(await ask("GET", "/", { Host: host })).toBe(200);
     expect(await ask("POST", "/runs/nonsense", { Origin: scene.url })).toBe(409);
     expect(await ask("GET", "/../origin.ts", {})).toBe(404);
+    // A link of another site, or a window that it opens, begins no session.
+    for (const site of ["cross-site", "same-site", "none"]) {
+      expect(await ask("GET", "/console", { "Sec-Fetch-Site": site })).toBe(403);
+    }
+    expect(await ask("GET", "/console", { "Sec-Fetch-Site": "same-origin" })).toBe(303);
   });
 });

@@ -94,6 +94,32 @@ it("runs once per state folder: a second one says who uses it and what to do, an
   expect(await again.end()).toBe(0);
 });
 
+it("ends with all its processes when npm is killed", async () => {
+  const state = await stateFolder();
+  const port = await freePort();
+  const npm = spawn("npm", ["start"], {
+    cwd: projectDir,
+    env: { ...process.env, NODE_OPTIONS: "", ORIGIN: "", ADMIN_TOKEN: "", STATE: state, PORT: String(port) },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  let output = "";
+  npm.stdout.on("data", (bytes: Buffer) => (output += bytes.toString()));
+  // The pipe ends with the last process that holds it.
+  const ended = once(npm.stdout, "end");
+  await until(() => Promise.resolve(output.includes("Press Ctrl-C")), `npm start:\n${output}`, 60_000);
+  npm.kill("SIGKILL");
+  await ended;
+  // Of the API, of wrangler and of workerd, nothing answers any more.
+  for (const url of output.match(/^(?:Onceway|in front of|demo page) +(\S+)$/gm) ?? []) {
+    await expect(fetch(url.split(/ +/).at(-1) ?? "")).rejects.toThrow("fetch failed");
+  }
+  expect(output.match(/^(?:Onceway|in front of|demo page) +(\S+)$/gm)).toHaveLength(3);
+  // Its state may be used again.
+  const again = start(state, port);
+  await again.url();
+  expect(await again.end()).toBe(0);
+});
+
 const OPERATING = "src/operator/README.md";
 
 /** What `export` lines of a block set. */

@@ -14,6 +14,8 @@ import { projectDir } from "../../support/wrangler.ts";
 const table = v.record(v.string(), v.any());
 const fileSchema = v.object({ vars: v.object({ IDEMPOTENCY: table, ROUTES: v.array(table) }) });
 
+const ADMIN_TOKEN = "the-token-of-the-demo-in-its-own-test";
+
 export interface DemoScene {
   readonly url: string;
   readonly gatewayUrl: string;
@@ -27,11 +29,12 @@ export async function startDemoScene(examples = "curl"): Promise<DemoScene> {
   const [originPort, pagePort] = [await freePort(), await freePort()];
   const originUrl = `http://127.0.0.1:${originPort}`;
   const { vars } = v.parse(fileSchema, parse(demoConfiguration({ projectDir, originUrl, isOwnOrigin: false })));
-  const gateway = await startWorkerd({ stateDir, vars });
+  const gateway = await startWorkerd({ stateDir, vars: { ...vars, ADMIN_TOKEN } });
   const demo = await startDemo({
     ports: { origin: originPort, page: pagePort },
     database: join(folder, "origin.sqlite"),
     gateway: gateway.url,
+    adminToken: ADMIN_TOKEN,
     examples,
   });
   return {
