@@ -1,5 +1,5 @@
-// `npm run check [-- NAME…]`: everything that a change has to pass, or the named checks alone. Each runs whether or not another has
-// failed. The exit code is the number of checks that failed.
+// `npm run check [-- NAME…]`: everything that a change has to pass, or the named checks alone, or with `--quick` those that take seconds.
+// Each runs whether or not another has failed. The exit code is the number of checks that failed.
 
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 
 const PROJECT = fileURLToPath(new URL("../", import.meta.url));
 
-const { positionals } = parseArgs({ allowPositionals: true });
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { quick: { type: "boolean" } } });
 
 const CHECKS: Readonly<Record<string, readonly [program: string, ...args: string[]]>> = {
   format: ["oxfmt", "--check", "."],
@@ -19,14 +19,18 @@ const CHECKS: Readonly<Record<string, readonly [program: string, ...args: string
   bundle: ["node", "src/cli/check-bundle.ts"],
 };
 
+/** What needs no test, no network and no bundle. */
+const QUICK = ["format", "lint", "types", "generated"];
+
 const unknown = positionals.filter((name) => !(name in CHECKS));
 if (unknown.length > 0) {
   console.error(`no check is called ${unknown.join(", ")}; there are: ${Object.keys(CHECKS).join(", ")}`);
   process.exit(1);
 }
 
+const names = values.quick === true ? [...QUICK, ...positionals] : positionals;
 const results = Object.entries(CHECKS)
-  .filter(([name]) => positionals.length === 0 || positionals.includes(name))
+  .filter(([name]) => names.length === 0 || names.includes(name))
   .map(([name, [program, ...args]]) => {
     console.log(`\n── ${name}: ${[program, ...args].join(" ")}`);
     const begun = performance.now();
