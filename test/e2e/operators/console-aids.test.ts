@@ -31,7 +31,7 @@ describe("a tile of the overview", () => {
     ["In flight", keys.started],
     ["Unknown", keys.unknown],
     ["Waiting", keys.waiting],
-    ["Failed", keys.failed],
+    ["Not done", keys.failed],
   ])("%s leads to the records that it counts, and to no others", async (name, key) => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);
