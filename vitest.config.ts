@@ -46,6 +46,7 @@ const ONLY_LONG = [
   "operators/told",
   "outbox/saga",
   "outbox/told",
+  "package/beside",
   "package/newcomer",
   "package/template",
   "queues/parked-letters",

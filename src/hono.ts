@@ -14,7 +14,7 @@ interface HonoContext {
   res: Response;
 }
 
-type HonoMiddleware = (c: HonoContext, next: () => Promise<void>) => Promise<void>;
+export type Middleware = (c: HonoContext, next: () => Promise<void>) => Promise<void>;
 
 interface HonoApp {
   readonly fetch: (request: Request, env: never, ctx: never) => Response | Promise<Response>;
@@ -28,7 +28,7 @@ const FROM_OBJECT: unique symbol = Symbol("from the object that keeps the record
  * `origin = { entrypoint = "…" }` gives. Middleware that comes before this one runs twice for a protected request: with the client's
  * request, and with the object's call.
  */
-export function idempotency(): HonoMiddleware {
+export function idempotency(): Middleware {
   const onceway = createOnceway();
   return async (c, next) => {
     if (isFromObject(c.env)) return next();

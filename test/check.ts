@@ -17,6 +17,7 @@ const CHECKS: Readonly<Record<string, readonly [program: string, ...args: string
   configuration: ["node", "src/cli/check-config.ts"],
   tests: ["npm", "test"],
   bundle: ["node", "src/cli/check-bundle.ts"],
+  package: ["node", "src/cli/check-package.ts"],
 };
 
 /** What needs no test, no network and no bundle. */

@@ -13,6 +13,7 @@ import { isTable, type Table } from "../config/read-settings.ts";
 import { compareLayouts } from "./check-against.ts";
 import { chooseFile, environmentIn, withOthers } from "./checked-file.ts";
 import { checkMain } from "./findings/check-main.ts";
+import { checkTools } from "./findings/check-tools.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { findingJson, githubAnnotation } from "./findings/formats.ts";
 import { findingsText, type Source } from "./findings/text.ts";
@@ -100,7 +101,8 @@ function withMain(file: string, environment: CheckedEnvironment, top: Table): Ch
   const { name } = environment;
   const environments = isTable(top["env"]) ? top["env"] : {};
   const own = name === null ? top : environments[name];
-  const { problems, warnings } = checkMain(file, isTable(own) ? own : {}, top);
+  const { problems, warnings: ofMain } = checkMain(file, isTable(own) ? own : {}, top);
+  const warnings = [...ofMain, ...(name === null ? checkTools(file, top) : [])];
   const placed = below(name === null ? "" : `env.${name}.`);
   return {
     ...environment,

@@ -1,4 +1,4 @@
-// The documentation as tests read it: every README.md, the changelog and what is in docs/, with their code blocks and the commands in them.
+// The documentation as tests read it: every README.md, the changelog, and what is in docs/ and .github/, with their code blocks and the commands in them.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -24,7 +24,11 @@ export interface Page {
 const FENCE = /^( *)```(\w*)\n(.*?)^\1```$/gms;
 
 export function readPage(path: string): Page {
-  const text = readFileSync(join(projectDir, path), "utf8");
+  return pageOf(path, readFileSync(join(projectDir, path), "utf8"));
+}
+
+/** `text` is what the page says, wherever it was read. */
+export function pageOf(path: string, text: string): Page {
   const blocks = [...text.matchAll(FENCE)].map(([, indent = "", language = "", code = ""]) => ({
     language,
     text: code.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
@@ -39,7 +43,8 @@ export function readPages(): readonly Page[] {
       .map((name) => `${folder}/${name}`),
   );
   const inDocs = readdirSync(join(projectDir, "docs")).map((name) => `docs/${name}`);
-  return ["README.md", "CHANGELOG.md", ...inDocs.toSorted(), ...inFolders.toSorted()].map(readPage);
+  const forContributors = [".github/CONTRIBUTING.md", ".github/SECURITY.md"];
+  return ["README.md", "CHANGELOG.md", ...forContributors, ...inDocs.toSorted(), ...inFolders.toSorted()].map(readPage);
 }
 
 /** The block of a page that holds this text; it is there once. */

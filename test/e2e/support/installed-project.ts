@@ -23,7 +23,7 @@ export async function packPackage(folder: string): Promise<string> {
   try {
     for (const name of PACKED) await cp(join(projectDir, name), join(copy, name), { recursive: true });
     await symlink(join(projectDir, "node_modules"), join(copy, "node_modules"));
-    await exec("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: copy, env: withOwnTools() });
+    await exec("node", ["src/cli/pack-package.ts", folder], { cwd: copy, env: withOwnTools() });
   } finally {
     await rm(copy, { recursive: true, force: true });
   }

@@ -8,7 +8,8 @@ import { parse } from "smol-toml";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { checkWranglerConfig } from "../../../src/config/check-file.ts";
-import { blockWith, commandsOf, type Page, readPage, readPages } from "../../support/docs.ts";
+import { packedFiles, packedPage } from "../../../src/cli/packed-files.ts";
+import { blockWith, commandsOf, type Page, pageOf, readPage, readPages } from "../../support/docs.ts";
 import { projectDir } from "../../support/wrangler.ts";
 
 const pages = readPages();
@@ -173,23 +174,54 @@ it("docs/guarantees.md links each guarantee to tests", () => {
   for (const [, , text = ""] of guarantees) expect(text).toMatch(/\]\(\.\.\/test\/[\w/-]+\.test\.ts\)/);
 });
 
-it("the package has every page for its users, and the pictures in them", () => {
-  const { stdout } = spawnSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
-    cwd: projectDir,
-    encoding: "utf8",
+describe("the archive of the package", () => {
+  const files = packedFiles(projectDir);
+  const packed = new Set(files);
+  const WEB = { repository: "https://github.com/onceway/onceway", version: "0.1.0" };
+  const archived = new Map(
+    files
+      .filter((path) => path.endsWith(".md"))
+      .map((path) => [path, pageOf(path, packedPage(path, readPage(path).text, packed, WEB))]),
+  );
+
+  it("has the pages for users, and what they name", () => {
+    expect(files).toEqual(
+      expect.arrayContaining([
+        "README.md",
+        "docs/contract.md",
+        "src/config/README.md",
+        "src/operator/README.md",
+        "src/operator/grafana/alerts.yaml",
+        "src/operator/grafana/dashboard.json",
+        "src/operator/openapi.json",
+        "src/serve/processes/haproxy.cfg",
+        "src/serve/processes/onceway@.service",
+      ]),
+    );
+    expect(files.filter((path) => !isThere(path) || path.endsWith(".png"))).toEqual([]);
   });
-  const [{ files } = { files: [] }] = v.parse(
-    v.array(v.object({ files: v.array(v.object({ path: v.string() })) })),
-    JSON.parse(stdout),
-  );
-  const packed = new Set(files.map(({ path }) => path));
-  const used = pages.filter(({ path }) => !path.startsWith("test/"));
-  const pictures = used.flatMap((page) =>
-    linksOf(page)
-      .filter((link) => /^[^:]*\.png$/.test(link))
-      .map((link) => targetOf(page, link)),
-  );
-  expect([...used.map(({ path }) => path), ...pictures].filter((path) => !packed.has(path))).toEqual([]);
+
+  it.each([...archived])("%s leads to what the archive has, or to what the repository has on the web", (path, page) => {
+    const onWeb = `${WEB.repository}/`;
+    const dead = linksOf(page).filter((link) => {
+      if (link.startsWith(onWeb)) {
+        const [, target = "", anchor] =
+          /^(?:blob|raw)\/v[\d.]+\/([^#]*)(?:#(.*))?$/.exec(link.slice(onWeb.length)) ?? [];
+        return (
+          !isThere(target) ||
+          packed.has(target) ||
+          (anchor !== undefined && !anchorsOf(readPage(target)).includes(anchor))
+        );
+      }
+      if (link.startsWith("https://")) return false;
+      const target = targetOf(page, link);
+      const [, anchor] = link.split("#");
+      if (!packed.has(target)) return true;
+      return anchor !== undefined && !anchorsOf(archived.get(target) ?? page).includes(anchor);
+    });
+    expect(dead).toEqual([]);
+    expect(path).toBe(page.path);
+  });
 });
 
 /** What runs a command: a file, and the text in it that does. Or why nothing can. */
@@ -298,6 +330,8 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   },
   "npx onceway serve --operator-port 8788": ["test/e2e/serve/serve-configuration.test.ts", "--operator-port"],
   "npm ci && npm test": [".ci/run", "tests npm test"],
+  "npm ci": [".ci/run", "npm ci"],
+  "npm test": [".ci/run", "tests npm test"],
   "npm run test:programs": [".ci/run", "tests npm run test:programs"],
   "npm run test:long": [".ci/run", "tests npm run test:long"],
   "npm run test:all": { notRun: "continuous integration runs its three parts" },
