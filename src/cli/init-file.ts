@@ -34,8 +34,8 @@ export function wranglerToml({ name, origin, routes, unknown, paths }: GatewayPl
 name = ${quote(name)}
 main = ${quote(paths.main)}
 
-# Not earlier: from this date on an attempt outlives its client. Never add the flag "request_signal_passthrough",
-# which would undo that.
+# ${MIN_COMPATIBILITY_DATE} or later: from then on a call runs to its end although its client has hung up. Never add the flag
+# "request_signal_passthrough", which would undo that.
 compatibility_date = ${quote(MIN_COMPATIBILITY_DATE)}
 compatibility_flags = ["enable_request_signal"] # an object notices when its caller disconnects
 

@@ -8,7 +8,7 @@ import { nameProblems, nameWarnings } from "./check-names.ts";
 import { consumerProblems } from "./check-queues.ts";
 import { operatorNotes, originNotes, reachProblems, reachWarnings } from "./check-reach.ts";
 import { secretProblems, secretWarnings } from "./check-secrets.ts";
-import { below, type ConfigProblem, type ProblemCode, valueFix } from "./config-problem.ts";
+import { below, type ConfigProblem, ofEnvironment, type ProblemCode, valueFix } from "./config-problem.ts";
 import { hasRules, lackingBindings, looselyInherited, notInherited } from "./check-inherited.ts";
 import type { BindingKind } from "./in-force.ts";
 import { outsideJurisdiction } from "./layout-checks.ts";
@@ -67,17 +67,15 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
   const problems: ConfigProblem[] = [];
   let config: Config | null = null;
 
-  const missing = name === null ? [] : notInherited(name, vars, tableOf(top["vars"]));
-  problems.push(...missing);
-  // Without any routes there is no configuration to check.
-  if (missing.length === 0 || hasRules(vars)) {
-    const reading = readConfig(vars, {
-      hasBinding: (binding, kind) => hasBinding(own, binding, kind),
-      hasSecrets: false,
-    });
-    if (reading.ok) config = reading.config;
-    else problems.push(...reading.problems.map(below(prefix)));
-  }
+  if (name !== null) problems.push(...notInherited(name, vars, tableOf(top["vars"])));
+  // What else is wrong is found before an environment has its routes.
+  const rules = name === null || hasRules(vars) ? {} : { ROUTES: [{ path: "/*" }] };
+  const reading = readConfig(
+    { ...vars, ...rules },
+    { hasBinding: (binding, kind) => hasBinding(own, binding, kind), hasSecrets: false },
+  );
+  if (reading.ok) config = reading.config;
+  else problems.push(...reading.problems.map(below(prefix)));
   const names = nameProblems(own);
   const secrets = secretProblems(prefix, vars, config === null ? [] : secretsOf(config));
   problems.push(
@@ -101,28 +99,33 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
           ...cronWarnings(usable, own, top),
         ];
   const notes = usable === null ? [] : [...originNotes(usable), ...operatorNotes(usable)];
+  const around = [...flagWarnings(own, top), ...nameWarnings(own), ...lackingBindings(name, own, top)];
+  const named = ofEnvironment(name);
   return {
     name,
     config: usable,
-    problems: found,
-    warnings: [
-      ...[...warnings, ...flagWarnings(own, top), ...nameWarnings(own), ...lackingBindings(name, own, top)].map(
-        below(prefix),
-      ),
-      ...secretWarnings(prefix, vars, secrets),
-    ],
-    notes: notes.map(below(prefix)),
+    problems: found.map(named),
+    warnings: [...[...warnings, ...around].map(below(prefix)), ...secretWarnings(prefix, vars, secrets)].map(named),
+    notes: notes.map(below(prefix)).map(named),
   };
 }
 
 /** What a table under a wrong name seems to lack. */
 const OF_MISNAMED: ReadonlySet<ProblemCode | undefined> = new Set(["routes-missing", "origin-missing"] as const);
 
-/** Without what another problem explains: of a secret in the file its form, and of a table under a wrong name that it is missing. */
+/**
+ * Without what another problem explains: of a secret in the file its form, of a table that is not inherited its origin, and of a table under
+ * a wrong name that it is missing.
+ */
 function withoutEchoes(problems: readonly ConfigProblem[], isMisnamed: boolean): readonly ConfigProblem[] {
-  const secrets = new Set(problems.filter(({ code }) => code === "secret-in-file").map(({ path }) => path));
+  const explained = new Set(
+    problems.flatMap(({ code, path }) => {
+      if (code === "secret-in-file") return [path];
+      return code === "environment-incomplete" ? [`${path}.origin`] : [];
+    }),
+  );
   return problems.filter(
-    ({ code, path }) => (code === "secret-in-file" || !secrets.has(path)) && !(isMisnamed && OF_MISNAMED.has(code)),
+    ({ code, path }) => (code === "secret-in-file" || !explained.has(path)) && !(isMisnamed && OF_MISNAMED.has(code)),
   );
 }
 

@@ -6,24 +6,38 @@ import { routeVariables } from "./read.ts";
 import { consumerVariables } from "./read-consumers.ts";
 import { queueVariables } from "./read-queues.ts";
 import { isTable, listOf, readJson, type Table } from "./read-settings.ts";
-import type { Config } from "./resolved.ts";
+import type { Config, Route } from "./resolved.ts";
 
-/** Variables that the top level has, and that the environment needs but does not inherit. */
+/** Variables that the top level has, and that the environment needs but does not inherit: all of them, so that nobody finds them one by one. */
 export function notInherited(name: string, vars: Table, topVars: Table): readonly ConfigProblem[] {
   const why = "environments do not inherit variables";
-  if (!hasRules(vars)) {
-    const message = `${why}, so this one has no routes: write [[env.${name}.vars.ROUTES]] with path = "/v1/payments"`;
-    return [{ path: `env.${name}.ROUTES`, code: "environment-incomplete", message }];
+  const problem = (variable: string, message: string): readonly ConfigProblem[] => [
+    { path: `env.${name}.${variable}`, code: "environment-incomplete", message: `${why}, so this one ${message}` },
+  ];
+  const lacks = (variable: string): boolean => topVars[variable] !== undefined && vars[variable] === undefined;
+  const isWithoutRules = !hasRules(vars);
+  const namesOne = namesIdentities(isWithoutRules ? topVars : vars);
+  return [
+    ...(isWithoutRules
+      ? problem("ROUTES", `has no routes: write [[env.${name}.vars.ROUTES]] with path = "/v1/payments"`)
+      : []),
+    ...(lacks("IDENTITIES") && namesOne
+      ? problem(
+          "IDENTITIES",
+          `knows none of the identities that its scopes name: write [env.${name}.vars.IDENTITIES.NAME] for each`,
+        )
+      : []),
+    ...(lacks("IDEMPOTENCY") ? problem("IDEMPOTENCY", withoutDefaults(name, topVars["IDEMPOTENCY"])) : []),
+  ];
+}
+
+function withoutDefaults(name: string, top: unknown): string {
+  const table = `[env.${name}.vars.IDEMPOTENCY]`;
+  const { origin } = tableIn(top);
+  if (origin === undefined) {
+    return `runs on the built-in defaults: write ${table}, and leave it empty to keep the built-in defaults`;
   }
-  if (topVars["IDENTITIES"] !== undefined && vars["IDENTITIES"] === undefined && namesIdentities(vars)) {
-    const message = `${why}, so this one knows none of the identities that its scopes name: write [env.${name}.vars.IDENTITIES.NAME] for each`;
-    return [{ path: `env.${name}.IDENTITIES`, code: "environment-incomplete", message }];
-  }
-  if (topVars["IDEMPOTENCY"] === undefined || vars["IDEMPOTENCY"] !== undefined) return [];
-  const message =
-    `${why}, so this one runs on the built-in defaults: write [env.${name}.vars.IDEMPOTENCY], ` +
-    "and leave it empty to keep the built-in defaults";
-  return [{ path: `env.${name}.IDEMPOTENCY`, code: "environment-incomplete", message }];
+  return `has no API behind it, and runs on the built-in defaults: write ${table} with origin = "https://api.${name}.example.com"`;
 }
 
 /** Bindings that the gateway uses where there are any, and that the top level has. */
@@ -57,30 +71,60 @@ function binds(table: Table, list: string, binding: string): boolean {
   return Array.isArray(entries) && entries.some((entry) => isTable(entry) && entry["binding"] === binding);
 }
 
+/** Paths on which money usually moves. */
+const MONEY =
+  /pay|charge|refund|transfer|order|checkout|invoice|purchase|deposit|withdraw|donat|subscri|billing|booking|top-?up/i;
+
+/** Of webhooks, whose paths may name what they tell of. */
+const TOLD = /hook|callback|notif|ipn\b|event/i;
+
 /**
  * Nobody's keys, attempts that are repeated by guess and bodies that are not compared are right together for webhooks alone. Where a
- * route inherits one of the three, nobody has chosen that for it.
+ * route inherits one of the three, nobody has chosen that for it. Where money moves, nobody's keys or bodies that are not compared are enough.
  */
 export function looselyInherited({ routes }: Config, vars: Table): readonly ConfigProblem[] {
-  const read = readJson(vars["IDEMPOTENCY"] ?? {});
-  const defaults = read.ok && isTable(read.value) ? read.value : {};
-  return routes
-    .filter(({ scope, rules, fingerprint }) => {
-      const isShared = scope.every(({ kind }) => kind === "host");
-      return isShared && rules.policy.unknown === "retry" && fingerprint.body === "none";
-    })
-    .flatMap(({ name }) => {
-      const own = writtenRoute(vars, name);
-      const inherited = ["scope", "unknown", "fingerprint"].filter(
-        (setting) => Object.hasOwn(defaults, setting) && !Object.hasOwn(own, setting),
-      );
-      if (inherited.length === 0) return [];
-      const message =
-        `takes ${inherited.join(", ")} from [vars.IDEMPOTENCY], and with scope = ["none"], unknown = "retry" and fingerprint.body = "none" ` +
-        "together any caller's key gets any caller's answer, whatever the body, and a lost attempt is repeated by guess: that is for webhooks " +
-        "alone, so write these settings in their routes";
-      return [{ path: name, code: "protection-weakened" as const, message }];
-    });
+  const defaults = tableIn(vars["IDEMPOTENCY"]);
+  return routes.flatMap((route) => {
+    const own = writtenRoute(vars, route.name);
+    const loose = looseSettings(route);
+    const inherited = loose.filter(({ setting }) => Object.hasOwn(defaults, setting) && !Object.hasOwn(own, setting));
+    const isMoney = MONEY.test(route.path) && !TOLD.test(route.path);
+    const isEnough = loose.length === 3 || (isMoney && inherited.some(({ setting }) => setting !== "unknown"));
+    if (inherited.length === 0 || !isEnough) return [];
+    const message =
+      `takes ${inherited.map(({ text }) => text).join(", ")} from [vars.IDEMPOTENCY], so ` +
+      `${inherited.map(({ consequence }) => consequence).join(", and ")}: write these settings in the routes of webhooks, which they are for`;
+    return [{ path: route.name, code: "protection-weakened" as const, message }];
+  });
+}
+
+interface LooseSetting {
+  readonly setting: "scope" | "unknown" | "fingerprint";
+  readonly text: string;
+  readonly consequence: string;
+}
+
+function looseSettings({ scope, rules, fingerprint }: Route): readonly LooseSetting[] {
+  const isShared = scope.every(({ kind }) => kind === "host");
+  return [
+    ...(isShared ? [loose("scope", 'scope = ["none"]', "any caller's key gets any caller's answer")] : []),
+    ...(rules.policy.unknown === "retry"
+      ? [loose("unknown", 'unknown = "retry"', "a call whose outcome nobody knows is made again")]
+      : []),
+    ...(fingerprint.body === "none"
+      ? [loose("fingerprint", 'body = "none"', "a key that is used again with another body gets the first answer")]
+      : []),
+  ];
+}
+
+function loose(setting: LooseSetting["setting"], text: string, consequence: string): LooseSetting {
+  return { setting, text, consequence };
+}
+
+/** A variable that is a table, or JSON text of one. */
+function tableIn(variable: unknown): Table {
+  const read = readJson(variable ?? {});
+  return read.ok && isTable(read.value) ? read.value : {};
 }
 
 /** The route as it is written, by its place: `ROUTES_2[1]`. */

@@ -54,15 +54,20 @@ export function reachWarnings(config: Config, own: Table, top: Table): readonly 
   return [{ path: "workers_dev", code: "worker-unreachable", message }];
 }
 
+/** Names that belong to nobody (RFC 2606). Those that end in `.invalid` are left to a lookup, which never finds them. */
+export function isExample(hostname: string): boolean {
+  return /(?:^|\.)example\.(?:com|net|org)$|\.(?:example|test)$/.test(hostname);
+}
+
 /** Of examples, and of this machine. */
 export function originNotes(config: Config): readonly ConfigProblem[] {
   return originsOf(config).flatMap(({ path, url: { hostname } }) => {
-    if (/(?:^|\.)example\.(?:com|net|org)$|\.(?:example|test|invalid)$/.test(hostname)) {
+    if (isExample(hostname)) {
       return [
         {
           path,
           code: "origin-placeholder" as const,
-          message: `"${hostname}" belongs to nobody (RFC 2606): write the address of your API before you deploy`,
+          message: `"${hostname}" is only an example: write your API's address before you deploy`,
         },
       ];
     }

@@ -63,6 +63,15 @@ export function valueFix(text: string): Replacement {
   return { replace: "value", text: JSON.stringify(text) };
 }
 
+/** What an environment does not inherit, so that its own has to be written. */
+const OWN_TABLES = /(?<=\[)(?=(?:vars|services|ratelimits|queues|r2_buckets|durable_objects)\b)/g;
+
+/** The tables that a problem names are those of its environment: `[env.staging.vars.IDEMPOTENCY]`. */
+export function ofEnvironment(name: string | null): (problem: ConfigProblem) => ConfigProblem {
+  if (name === null) return (problem) => problem;
+  return (problem) => ({ ...problem, message: problem.message.replaceAll(OWN_TABLES, `env.${name}.`) });
+}
+
 /** For a function that finds problems: each below this path, as in `env.staging.`. */
 export function below(prefix: string): (problem: ConfigProblem) => ConfigProblem {
   if (prefix === "") return (problem) => problem;

@@ -76,15 +76,22 @@ describe("settings that are right together for webhooks alone", () => {
 
   it("are warned of in each route that inherits one of them", () => {
     expect(warned(LOOSE, PAYMENTS, { path: "/webhooks/a", ...LOOSE }, { path: "/v1/orders", ...others })).toEqual([
-      expect.stringMatching(/^protection-weakened: ROUTES\[0\] takes scope, unknown, fingerprint from/),
-      expect.stringMatching(/^protection-weakened: ROUTES\[2\] takes scope from/),
+      expect.stringMatching(/^protection-weakened: ROUTES\[0\] takes scope = .*, unknown = .*, body = .* from/),
+      expect.stringMatching(/^protection-weakened: ROUTES\[2\] takes scope = \["none"\] from/),
     ]);
   });
 
   it("are fine where a route writes them for itself, or where one of them is stricter", () => {
     expect(warned({}, { path: "/webhooks/a", ...LOOSE }, PAYMENTS)).toEqual([]);
-    expect(warned({ ...others }, PAYMENTS)).toEqual([]);
-    expect(warned({ ...LOOSE, unknown: "hold" }, PAYMENTS)).toEqual([]);
+    expect(warned({ ...others }, { path: "/v1/reports" })).toEqual([]);
+    expect(warned({ ...LOOSE, unknown: "hold" }, { path: "/v1/reports" })).toEqual([]);
+  });
+
+  it("are warned of one by one where money moves, except that a call is made again", () => {
+    expect(warned({ scope: ["none"] }, PAYMENTS)).toEqual([expect.stringContaining('scope = ["none"] from')]);
+    expect(warned({ fingerprint: { body: "none" } }, PAYMENTS)).toEqual([expect.stringContaining('body = "none" from')]);
+    expect(warned({ unknown: "retry" }, PAYMENTS)).toEqual([]);
+    expect(warned({ scope: ["none"] }, { ...PAYMENTS, scope: ["ip"] }, { path: "/webhooks/payments" })).toEqual([]);
   });
 });
 
