@@ -2,33 +2,14 @@
 // decides on the finished text whether it is valid.
 
 import { MIN_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
-import type { UnknownRule } from "../core/record.ts";
+import { type Caller, type GatewayPlan, settingsOf } from "./init-plan.ts";
 
-export interface GatewayPlan {
-  /** The Worker's name. */
-  readonly name: string;
-  readonly origin: string;
-  /** Path patterns, in the order in which they are matched. */
-  readonly routes: readonly string[];
-  /** Asking the origin (`verify`) needs an address that only the operator knows. */
-  readonly unknown: Exclude<UnknownRule, "verify">;
-  readonly paths: Paths;
-}
-
-/** Seen from the file. */
-export interface Paths {
-  /** The Worker's entry. */
-  readonly main: string;
-  /** The JSON Schema of wrangler.toml. */
-  readonly schema: string;
-  /** The page about all settings. */
-  readonly settings: string;
-}
-
-export function wranglerToml({ name, origin, routes, unknown, paths }: GatewayPlan): string {
+export function wranglerToml(plan: GatewayPlan): string {
+  const { name, origin, routes, caller, unknown, verify, hint, label, paths } = plan;
+  const { defaults, identities } = settingsOf(plan);
   return `#:schema ${paths.schema}
 
-# An idempotency gateway in front of ${origin.replaceAll(/\s/g, " ")}.
+# An idempotency gateway in front of ${origin === null ? "a Hono application" : origin.replaceAll(/\s/g, " ")}.
 # "npx onceway check" checks this file; ${paths.settings} explains every setting.
 
 name = ${quote(name)}
@@ -58,22 +39,42 @@ enabled = true
 
 # Defaults for every route; each route may override each of them.
 [vars.IDEMPOTENCY]
-origin = ${quote(origin)} # requests that no route protects go there too
-# location_hint = "weur" # near the origin: wnam enam sam weur eeur apac oc afr me
-scope = ["header:authorization"] # the same key from another customer is another record
+origin = ${origin === null ? '{ entrypoint = "Origin" }' : quote(origin)} # requests that no route protects go there too
+${hint === null ? '# location_hint = "weur"' : `location_hint = ${quote(hint)}`} # near the origin: wnam enam sam weur eeur apac oc afr me
+scope = ${JSON.stringify(defaults["scope"])} # ${SCOPE_COMMENTS[caller.kind]}
 timeout = "30s" # until the origin's headers
 lock = "40s" # exceeds timeout: an attempt must have ended before the next may start
 retention = "24h" # as long as clients may retry
 unknown = ${quote(unknown)} # ${UNKNOWN_COMMENTS[unknown]}
-
+${verify === null ? "" : `verify = ${quote(verify)} # 2xx: it happened, 404: it did not; anything else: asked again later\n`}${label === null ? '# label = "json:/order_id"' : `label = ${quote(label)}`} # a value of the request by which operators know it
+${identities === null ? "" : identityTable(caller)}
 # Routes are tried in order, and the first that matches counts.
 ${routes.map(routeTable).join("\n")}`;
 }
 
+const SCOPE_COMMENTS = {
+  header: "the same key from another customer is another record",
+  token: "the same key from another user is another record; a refreshed token is the same user",
+  cookie: "the same key in another session is another record",
+  nobody: "callers are not told apart: they share their keys, and get each other's answers",
+} as const;
+
 const UNKNOWN_COMMENTS = {
+  verify: "when an attempt's outcome is unknown, ask the API at verify what became of it",
   retry: 'when an attempt\'s outcome is unknown, try once more after its lock; "hold" leaves it to you',
   hold: 'when an attempt\'s outcome is unknown, never try again on a guess; "retry" tries again after its lock',
 } as const;
+
+function identityTable(caller: Caller): string {
+  if (caller.kind !== "token") return "";
+  const { issuer, audience } = caller;
+  const jwks = `${issuer.replace(/\/$/, "")}/.well-known/jwks.json`;
+  return `
+# The tokens' sub is the caller. See jwks_uri in ISSUER/.well-known/openid-configuration for where the issuer publishes its keys.
+[vars.IDENTITIES.user]
+jwt = { issuer = ${quote(issuer)}, audience = ${quote(audience)}, jwks = ${quote(jwks)} }
+`;
+}
 
 function routeTable(path: string): string {
   return `

@@ -7,7 +7,7 @@ import { MIN_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
 import type { ConfigProblem } from "../config/config-problem.ts";
 import { isTable, listOf, type Table } from "../config/read-settings.ts";
 import { routeVariables } from "../config/read.ts";
-import type { GatewayPlan } from "./init-file.ts";
+import { type GatewayPlan, settingsOf } from "./init-plan.ts";
 
 export interface JsonPlan {
   readonly text: string;
@@ -15,6 +15,8 @@ export interface JsonPlan {
   readonly main: string;
   /** What was added, as JSON that one could also add by hand. */
   readonly added: Table;
+  /** What stands there is replaced by what a gateway needs, and by nothing less. */
+  readonly replaced: readonly { readonly name: string; readonly from: unknown; readonly to: unknown }[];
 }
 
 interface Addition {
@@ -30,7 +32,7 @@ const FLAG = "enable_request_signal";
 /** The text of a new file, in which everything is missing yet. Editors allow comments in a `.jsonc` only. */
 export function emptyJson(file: string, { origin, paths }: GatewayPlan): string {
   if (!file.endsWith("c")) return "{}\n";
-  const what = `// An idempotency gateway in front of ${origin.replaceAll(/\s/g, " ")}.`;
+  const what = `// An idempotency gateway in front of ${origin === null ? "a Hono application" : origin.replaceAll(/\s/g, " ")}.`;
   return `${what}\n// "npx onceway check" checks this file; ${paths.settings} explains every setting.\n{}\n`;
 }
 
@@ -88,7 +90,15 @@ export function withGateway(text: string, plan: GatewayPlan): JsonPlan {
     );
   }
   const { main } = file;
-  return { text: changed, added: tableOf(additions), main: typeof main === "string" ? main : plan.paths.main };
+  const replaced = additions.flatMap(({ path: [name = ""], value }) =>
+    name === "compatibility_date" && file[name] !== undefined ? [{ name, from: file[name], to: value }] : [],
+  );
+  return {
+    text: changed,
+    added: tableOf(additions),
+    replaced,
+    main: typeof main === "string" ? main : plan.paths.main,
+  };
 }
 
 /** A file with nothing in it gets what a gateway of its own has. */
@@ -137,13 +147,16 @@ function freeTag(migrations: readonly unknown[]): string {
   return `onceway-v${number}`;
 }
 
-function variablesOf(file: Table, { origin, routes, unknown }: GatewayPlan): readonly Addition[] {
+function variablesOf(file: Table, plan: GatewayPlan): readonly Addition[] {
   const vars = isTable(file["vars"]) ? file["vars"] : {};
-  const defaults = { origin, scope: ["header:authorization"], timeout: "30s", lock: "40s", retention: "24h", unknown };
+  const { defaults, identities } = settingsOf(plan);
   return [
     ...(vars["IDEMPOTENCY"] === undefined ? [{ path: ["vars", "IDEMPOTENCY"], value: defaults }] : []),
+    ...(identities !== null && vars["IDENTITIES"] === undefined && vars["IDEMPOTENCY"] === undefined
+      ? [{ path: ["vars", "IDENTITIES"], value: identities }]
+      : []),
     ...(routeVariables(vars).length === 0
-      ? [{ path: ["vars", "ROUTES"], value: routes.map((path) => ({ path })) }]
+      ? [{ path: ["vars", "ROUTES"], value: plan.routes.map((path) => ({ path })) }]
       : []),
   ];
 }

@@ -23,6 +23,20 @@ export const PROJECT_PATHS = {
 export const ENTRY = `export { default, KeyShard, Operators } from "onceway/worker";
 `;
 
+/** Of a Hono application: its handlers are the origin. */
+export const HONO_ENTRY = `import { Hono } from "hono";
+import { idempotency, originOf } from "onceway/hono";
+
+const app = new Hono();
+
+app.use(idempotency());
+app.post("/v1/payments", (c) => c.json({ payment: crypto.randomUUID() }, 201));
+
+export default app;
+export class Origin extends originOf(app) {}
+export { KeyShard } from "onceway/hono";
+`;
+
 export const IGNORED = `node_modules
 .wrangler
 .onceway
@@ -52,7 +66,12 @@ export function misshapenSections(before: PackageJson): readonly string[] {
 }
 
 /** The project's package.json: what was there, and what a gateway needs besides. What was there wins. */
-export function projectPackage(name: string, { onceway, wrangler, node }: Versions, before: PackageJson): PackageJson {
+export function projectPackage(
+  name: string,
+  { onceway, wrangler, node }: Versions,
+  before: PackageJson,
+  isHono = false,
+): PackageJson {
   const devDependencies = { ...(node === null ? {} : { node }), wrangler };
   return {
     name,
@@ -60,7 +79,7 @@ export function projectPackage(name: string, { onceway, wrangler, node }: Versio
     type: "module",
     ...before,
     scripts: { ...SCRIPTS, ...tableOf(before["scripts"]) },
-    dependencies: { onceway, ...tableOf(before["dependencies"]) },
+    dependencies: { ...(isHono ? { hono: "^4.6.0" } : {}), onceway, ...tableOf(before["dependencies"]) },
     devDependencies: { ...devDependencies, ...tableOf(before["devDependencies"]) },
     allowScripts: { ...WITH_SCRIPTS, ...tableOf(before["allowScripts"]) },
   };

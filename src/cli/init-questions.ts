@@ -1,14 +1,21 @@
-// What `onceway init` asks on a terminal, for what its options leave open. Each answer is checked by the rules that apply to
-// the file.
+// What `onceway init` asks on a terminal, for what its options leave open: ten questions at most, and Enter takes each one's default. Each
+// answer is checked by the rules that apply to the file.
 
 import { basename } from "node:path";
 
-import { parsePathPattern } from "../config/path-pattern.ts";
-import { parseOrigin } from "../config/values.ts";
 import { askChoice, askText, type Dialogue } from "./ask.ts";
-import type { GatewayPlan } from "./init-file.ts";
-
-export type PlanAnswers = Omit<GatewayPlan, "paths">;
+import {
+  type Caller,
+  HINTS,
+  issuerProblem,
+  nameProblem,
+  originProblem,
+  pathsProblem,
+  type PlanAnswers,
+  USUAL,
+  USUAL_VERIFY,
+  verifyProblem,
+} from "./init-plan.ts";
 
 const FALLBACK_NAME = "onceway";
 
@@ -22,71 +29,135 @@ export function nameFor(folder: string): string {
   return nameProblem(name) === undefined ? name : FALLBACK_NAME;
 }
 
-export const DEFAULT_UNKNOWN = "hold";
-
 /** Throws a Failure if the user cancels (Ctrl-C, Escape). */
 export async function askWhatIsMissing(
   given: Partial<PlanAnswers>,
   usualName: string,
   dialogue: Dialogue,
 ): Promise<PlanAnswers> {
+  const ask = (message: string, usual: string, problem: (value: string) => string | undefined): Promise<string> =>
+    askText(dialogue, {
+      message,
+      placeholder: usual,
+      defaultValue: usual,
+      validate: (value) => (value === undefined || value === "" ? undefined : problem(value)),
+    });
   const origin =
-    given.origin ??
-    (await askText(dialogue, {
-      message: "Which API does the gateway stand in front of?",
-      placeholder: "https://api.example.com",
-      validate: (value) => originProblem(value ?? ""),
-    }));
+    given.origin === undefined
+      ? await ask("Which API does the gateway stand in front of?", "https://api.example.com", originProblem)
+      : given.origin;
   const routes =
     given.routes ??
     splitPaths(
-      await askText(dialogue, {
-        message: "Which paths does it protect? (separated by spaces; the first that matches counts)",
-        placeholder: "/v1/payments/* /v1/orders",
-        validate: (value) => pathsProblem(splitPaths(value ?? "")),
-      }),
+      await ask(
+        "Which paths does it protect? (separated by spaces; the first that matches counts)",
+        "/v1/payments/*",
+        (value) => pathsProblem(splitPaths(value)),
+      ),
     );
-  const unknown =
-    given.unknown ??
-    (await askChoice<PlanAnswers["unknown"]>(dialogue, {
-      message: "When a call broke off and nobody knows whether it took effect:",
-      options: [
-        { value: "hold", label: "hold", hint: "never a second try on a guess; you decide" },
-        { value: "retry", label: "retry", hint: "try again when the first can no longer be running" },
-      ],
-      initialValue: DEFAULT_UNKNOWN,
-    }));
-  const name =
-    given.name ??
-    (await askText(dialogue, {
-      message: "What is the Worker called?",
-      initialValue: usualName,
-      validate: (value) => nameProblem(value ?? ""),
-    }));
-  return { name, origin, routes, unknown };
+  const caller = given.caller ?? (await askCaller(dialogue, ask, origin));
+  const { unknown, verify } =
+    given.unknown === undefined
+      ? await askUnknown(dialogue, ask)
+      : { unknown: given.unknown, verify: given.verify ?? null };
+  const hint = given.hint === undefined ? await askHint(dialogue) : given.hint;
+  const label =
+    given.label === undefined
+      ? blankAsNull(
+          await ask(
+            "By which value of a request do you know it? json:/order_id, header:NAME, query:NAME (Enter: by none)",
+            "",
+            () => undefined,
+          ),
+        )
+      : given.label;
+  const name = given.name ?? (await ask("What is the Worker called?", usualName, nameProblem));
+  return { name, origin, routes, caller, unknown, verify, hint, label };
 }
 
-/** What is wrong and what to write instead; undefined if the value is valid. */
-export function originProblem(value: string): string | undefined {
-  const parsed = parseOrigin(value);
-  // A binding is no answer here.
-  return parsed.ok ? undefined : parsed.message.replace(/(?:,| or) (?:or )?\{.*$/, "");
-}
+type Ask = (message: string, usual: string, problem: (value: string) => string | undefined) => Promise<string>;
 
-export function pathsProblem(paths: readonly string[]): string | undefined {
-  if (paths.length === 0) return "name at least one path: /v1/payments/*";
-  for (const path of paths) {
-    const parsed = parsePathPattern(path);
-    if (!parsed.ok) return `${path} ${parsed.message}`;
+async function askCaller(dialogue: Dialogue, ask: Ask, origin: string | null): Promise<Caller> {
+  const kind = await askChoice<Caller["kind"]>(dialogue, {
+    message: "How does the API know who calls it?",
+    options: [
+      { value: "header", label: "by an API key in a header" },
+      { value: "token", label: "by a token that is refreshed (OAuth, OpenID Connect, JWT)" },
+      { value: "cookie", label: "by a session in a cookie" },
+      { value: "nobody", label: "it does not", hint: "all callers share their keys" },
+    ],
+    initialValue: USUAL.caller.kind,
+  });
+  switch (kind) {
+    case "header": {
+      const name = await ask("Which header?", USUAL.caller.name, (value) => tokenProblem("a header", value));
+      return { kind, name: name.toLowerCase() };
+    }
+    case "token": {
+      const issuer = await ask("Who issues the tokens (their iss)?", "https://login.example.com", issuerProblem);
+      const audience = await ask(
+        "For whom are they (their aud)?",
+        origin ?? "https://api.example.com",
+        () => undefined,
+      );
+      return { kind, issuer, audience };
+    }
+    case "cookie":
+      return { kind, name: await ask("Which cookie?", "session", (value) => tokenProblem("a cookie", value)) };
+    case "nobody":
+      return { kind };
   }
-  return undefined;
 }
 
-/** A Worker's name becomes a label of a host name. */
-export function nameProblem(value: string): string | undefined {
-  return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(value)
-    ? undefined
-    : 'must be 1 to 63 lower-case letters, digits and inner hyphens: write "onceway"';
+async function askUnknown(dialogue: Dialogue, ask: Ask): Promise<Pick<PlanAnswers, "unknown" | "verify">> {
+  const unknown = await askChoice<PlanAnswers["unknown"]>(dialogue, {
+    message: "If a call breaks off and nobody knows whether it happened:",
+    options: [
+      { value: "hold", label: "wait for a person", hint: "money" },
+      { value: "verify", label: "ask the API", hint: "it can look up a key" },
+      { value: "retry", label: "call again", hint: "only if twice does no harm" },
+    ],
+    initialValue: USUAL.unknown,
+  });
+  if (unknown !== "verify") return { unknown, verify: null };
+  return {
+    unknown,
+    verify: await ask("Where does it tell of a key? (404: it did not happen)", USUAL_VERIFY, verifyProblem),
+  };
+}
+
+const ANYWHERE = "anywhere";
+
+async function askHint(dialogue: Dialogue): Promise<string | null> {
+  const regions = {
+    wnam: "Western North America",
+    enam: "Eastern North America",
+    sam: "South America",
+    weur: "Western Europe",
+    eeur: "Eastern Europe",
+    apac: "Asia-Pacific",
+    oc: "Oceania",
+    afr: "Africa",
+    me: "Middle East",
+  };
+  const hint = await askChoice<(typeof HINTS)[number] | typeof ANYWHERE>(dialogue, {
+    message: "Where does the API run? Records are kept near it.",
+    options: [
+      { value: ANYWHERE, label: "I do not know", hint: "near the first request" },
+      ...HINTS.map((value) => ({ value, label: regions[value] })),
+    ],
+    initialValue: ANYWHERE,
+  });
+  return hint === ANYWHERE ? null : hint;
+}
+
+/** Names of headers and cookies (RFC 9110, section 5.6.2). */
+function tokenProblem(what: string, value: string): string | undefined {
+  return /^[!#$%&'*+.^`|~\w-]+$/.test(value) ? undefined : `is no name of ${what}`;
+}
+
+function blankAsNull(value: string): string | null {
+  return value === "" ? null : value;
 }
 
 function splitPaths(value: string): readonly string[] {

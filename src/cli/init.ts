@@ -5,72 +5,53 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
+import { stringify } from "smol-toml";
 
 import { checkWranglerConfig } from "../config/check-file.ts";
 import type { ConfigProblem } from "../config/config-problem.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { problemLines } from "./check.ts";
-import { type Paths, wranglerToml } from "./init-file.ts";
+import { wranglerToml } from "./init-file.ts";
 import { emptyJson, type JsonPlan, misshapen, withGateway } from "./init-json.ts";
 import {
-  askWhatIsMissing,
-  DEFAULT_UNKNOWN,
+  type Paths,
   type PlanAnswers,
-  nameFor,
-  nameProblem,
-  originProblem,
-  pathsProblem,
-} from "./init-questions.ts";
-import { ENTRY, ignoring, misshapenSections, PROJECT_PATHS, projectPackage } from "./init-project.ts";
+  type PlanOptions,
+  readPlanOptions,
+  withDefaults,
+  withPlanOptions,
+} from "./init-plan.ts";
+import { askWhatIsMissing, nameFor } from "./init-questions.ts";
+import { ENTRY, HONO_ENTRY, ignoring, misshapenSections, PROJECT_PATHS, projectPackage } from "./init-project.ts";
 import { CODE, isInstalled, readTable, versionsFor } from "./installation.ts";
-import { collect, readBytes } from "./arguments.ts";
+import { readBytes } from "./arguments.ts";
 import type { Language } from "./findings/findings.ts";
 import { columns } from "./look.ts";
 import { languageOf, parseWranglerText, readWranglerFile, wranglerFileIn } from "./wrangler-file.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
 export function defineInit(command: Command): Command {
-  return command
+  const described = command
     .summary("make a project, or write its configuration alone")
     .description(
       "Makes the project of a gateway in front of your API in DIR; or writes DIR alone, if its name ends in .toml, .jsonc or .json. A wrangler.jsonc that is there gets what it lacks, and keeps the rest. Asks on a terminal for what the options leave open.",
     )
-    .argument("[DIR]", "the project's folder, or the file to write", isInstalled ? "." : "wrangler.toml")
-    .option("--origin <URL>", "the API behind the gateway")
-    .option("--route <PATH>", "a path to protect; may be repeated, the first that matches counts", collect)
-    .option("--name <NAME>", "the Worker's name (default: its folder's)")
-    .addOption(
-      new Option("--unknown <WHAT>", `after a call whose outcome is not known (default: "${DEFAULT_UNKNOWN}")`).choices(
-        ["hold", "retry"],
-      ),
-    )
+    .argument("[DIR]", "the project's folder, or the file to write", isInstalled ? "." : "wrangler.toml");
+  return withPlanOptions(described)
     .option("-y, --yes", "ask nothing: take the defaults for what is not given")
     .option("-f, --force", "overwrite files, and add to a wrangler.jsonc, without asking")
     .addHelpText("after", "\nExit codes: 0 written, 1 a file already exists, 2 wrong or missing answers.")
     .action(init);
 }
 
-interface InitOptions {
-  readonly origin?: string;
-  readonly route?: readonly string[];
-  readonly name?: string;
-  readonly unknown?: PlanAnswers["unknown"];
+interface InitOptions extends PlanOptions {
   readonly yes?: boolean;
   readonly force?: boolean;
 }
 
 async function init(target: string, options: InitOptions): Promise<void> {
-  const { origin, route: routes, name, unknown } = options;
-  refuse("--origin", origin === undefined ? undefined : originProblem(origin));
-  refuse("--route", routes === undefined ? undefined : pathsProblem(routes));
-  refuse("--name", name === undefined ? undefined : nameProblem(name));
-  const given = {
-    ...(origin === undefined ? {} : { origin }),
-    ...(routes === undefined ? {} : { routes }),
-    ...(name === undefined ? {} : { name }),
-    ...(unknown === undefined ? {} : { unknown }),
-  };
+  const given = readPlanOptions(options);
   const isFile = /\.(?:toml|jsonc?)$/.test(target);
   const json = isFile ? null : jsonIn(target);
   const file = isFile ? target : (json ?? join(target, "wrangler.toml"));
@@ -78,14 +59,24 @@ async function init(target: string, options: InitOptions): Promise<void> {
   const usualName = nameFor(dirname(resolve(file)));
   // What JSON there is gets what it lacks, and the program that it names stays.
   const text = isJson && existsSync(file) ? readValid(file) : null;
-  const taken = isFile || json !== null ? [file] : [file, join(target, PROJECT_PATHS.main)];
+  const there = isJson ? text : tableIn(file);
+  // The program of an application stays.
+  const program = options.hono === true ? [] : [join(target, PROJECT_PATHS.main)];
+  const taken = isFile || json !== null ? [file] : [file, ...program];
   const dialogue = options.yes === true ? null : openDialogue();
   for (const path of taken.filter((one) => existsSync(one) && options.force !== true)) {
-    const question = isJson ? `Add the gateway to ${path}?` : `${path} already exists. Overwrite it?`;
-    if (dialogue !== null && (await askYes(dialogue, question))) continue;
+    const usual = { origin: "https://api.example.com", routes: ["/v1/payments/*"] };
     const addition =
-      text === null ? null : withGateway(text, { ...withDefaults(given, usualName), paths: PROJECT_PATHS });
-    throw new Failure(REFUSED, addition === null ? existing(path, isFile) : toAdd(path, addition));
+      there === null
+        ? null
+        : withGateway(there, { ...withDefaults({ ...usual, ...given }, usualName), paths: PROJECT_PATHS });
+    const question =
+      !isJson || addition === null
+        ? `${path} already exists. Overwrite it?`
+        : `Add the gateway to ${path}${replacedWords(addition, ", and change ")}?`;
+    if (dialogue !== null && (await askYes(dialogue, question))) continue;
+    if (addition === null || path !== file) throw new Failure(REFUSED, existing(path, isFile));
+    throw new Failure(REFUSED, isJson ? toAdd(path, addition) : toAddByHand(path, addition));
   }
   const answers =
     dialogue === null ? withDefaults(given, usualName) : await askWhatIsMissing(given, usualName, dialogue);
@@ -115,6 +106,12 @@ function jsonIn(folder: string): string | null {
   throw new Failure(REFUSED, `Wrangler would read ${read} instead of a wrangler.toml in ${folder}: ${advice}.`);
 }
 
+/** What a valid file in TOML says, as JSON. */
+function tableIn(file: string): string | null {
+  const read = existsSync(file) ? readWranglerFile(file) : null;
+  return read?.kind === "read" ? JSON.stringify(read.table) : null;
+}
+
 function readValid(file: string): string {
   const read = readWranglerFile(file);
   if (read.kind === "read") {
@@ -128,12 +125,24 @@ function existing(file: string, isFile: boolean): string {
   return `${file} already exists and was not changed: name another ${isFile ? "FILE" : "DIR"}, or use --force.`;
 }
 
-function toAdd(file: string, { added }: JsonPlan): string {
+function toAdd(file: string, plan: JsonPlan): string {
+  const { added } = plan;
   const lacks = Object.keys(added).length > 0;
   if (!lacks)
     return `${file} already exists and lacks nothing that a gateway needs: npx onceway check ${file} says what it protects.`;
   const json = JSON.stringify(added, null, 2);
-  return `${file} already exists and was not changed. It lacks this, which --force adds and leaves the rest as it is:\n${json}`;
+  const rest = plan.replaced.length === 0 ? ", and leaves the rest as it is" : replacedWords(plan, ", and changes ");
+  return `${file} already exists and was not changed. It lacks this. --force adds it${rest}:\n${json}`;
+}
+
+/** A file in TOML keeps its comments and its order only where a person writes. */
+function toAddByHand(file: string, { added }: JsonPlan): string {
+  return `${file} already exists and was not changed: --force overwrites it. To keep it, add what it lacks, what is before the first [table] above yours:\n${stringify(added)}`;
+}
+
+/** `, and changes compatibility_date from A to B`; nothing where all that is there stays. */
+function replacedWords({ replaced }: JsonPlan, before: string): string {
+  return replaced.map(({ name, from, to }) => `${before}${name} from ${String(from)} to ${String(to)}`).join("");
 }
 
 function writeAlone({ file, text }: PlannedFile): void {
@@ -144,9 +153,10 @@ function writeAlone({ file, text }: PlannedFile): void {
 function writeProject(folder: string, { file, text, main }: PlannedFile, answers: PlanAnswers): void {
   const program = join(folder, main);
   // A file in JSON has been added to, and what it named before stays.
-  const isOwn = languageOf(file) === "json" && existsSync(program);
+  const isHono = answers.origin === null;
+  const isOwn = (isHono || languageOf(file) === "json") && existsSync(program);
   const files = new Map([[file, text]]);
-  if (!isOwn) files.set(program, ENTRY);
+  if (!isOwn) files.set(program, isHono ? HONO_ENTRY : ENTRY);
   const ignored = join(folder, ".gitignore");
   files.set(ignored, ignoring(existsSync(ignored) ? readBytes(ignored).toString() : ""));
   const manifest = join(folder, "package.json");
@@ -156,7 +166,7 @@ function writeProject(folder: string, { file, text, main }: PlannedFile, answers
     throw new Failure(UNUSABLE, `${manifest}: ${section} must be an object: mend it first. Nothing was written.`);
   }
   const versions = versionsFor(resolve(folder));
-  files.set(manifest, `${JSON.stringify(projectPackage(answers.name, versions, before), null, 2)}\n`);
+  files.set(manifest, `${JSON.stringify(projectPackage(answers.name, versions, before, isHono), null, 2)}\n`);
   const secrets = join(folder, ".dev.vars");
   if (!existsSync(secrets)) files.set(secrets, `ADMIN_TOKEN=${randomBytes(32).toString("hex")}\n`);
   write(files, secrets);
@@ -189,24 +199,6 @@ function write(files: ReadonlyMap<string, string>, secret?: string): void {
   }
 }
 
-function withDefaults({ origin, routes, name, unknown }: Partial<PlanAnswers>, usualName: string): PlanAnswers {
-  if (origin === undefined || routes === undefined) {
-    const missing = [
-      origin === undefined ? "--origin https://api.example.com" : "",
-      routes === undefined ? "--route '/v1/payments/*'" : "",
-    ];
-    throw new Failure(
-      UNUSABLE,
-      `Missing options, and no terminal to ask on: write ${missing.filter((part) => part !== "").join(" ")}`,
-    );
-  }
-  return { origin, routes, name: name ?? usualName, unknown: unknown ?? DEFAULT_UNKNOWN };
-}
-
-function refuse(option: string, reason: string | undefined): void {
-  if (reason !== undefined) throw new Failure(UNUSABLE, `${option} ${reason}`);
-}
-
 /** wrangler reads `main` relative to the file, and through its symbolic links. */
 function pathsFrom(file: string): Paths {
   const folder = dirname(resolve(file));
@@ -219,7 +211,7 @@ function pathsFrom(file: string): Paths {
 }
 
 /** `program`: one that was there, and is not the gateway's. */
-function projectSteps(folder: string, { routes }: PlanAnswers, program: string | null): string {
+function projectSteps(folder: string, { origin, routes }: PlanAnswers, program: string | null): string {
   const isHere = resolve(folder) === resolve(".");
   const path = routes[0]?.replace(/\/\*$/, "") ?? "/PATH";
   const steps = [
@@ -227,15 +219,26 @@ function projectSteps(folder: string, { routes }: PlanAnswers, program: string |
     ["npx onceway check", "what it protects, and whether it can be deployed"],
     ["npx wrangler dev", "the gateway on this machine"],
     [`npx onceway try http://127.0.0.1:8787${path}`, "send a request twice, and see what happens"],
-    ["npx wrangler secret put ADMIN_TOKEN", "for the console and the operator API; on this machine it is in .dev.vars"],
+    [
+      "npx wrangler secret put ADMIN_TOKEN",
+      "token of the console, http://127.0.0.1:8787/_onceway (here: in .dev.vars)",
+    ],
     ["npx wrangler deploy", "the gateway on Cloudflare"],
   ];
   const where = isHere ? "The project is in this folder." : `The project is in ${folder}.`;
   return [
-    ...(program === null ? [] : [...programSteps(program), ""]),
+    ...(program === null ? [] : [...(origin === null ? honoSteps(program) : programSteps(program)), ""]),
     `${where} Next:`,
     ...columns(steps).map((line) => `  ${line}`),
   ].join("\n");
+}
+
+function honoSteps(program: string): readonly string[] {
+  const lines = HONO_ENTRY.split("\n").filter((line) => /onceway|app\.use|Origin/.test(line));
+  return [
+    `${program} was left as it is. Add what is missing of these lines to your application, app.use before all handlers:`,
+    ...lines.map((line) => `  ${line}`),
+  ];
 }
 
 function programSteps(program: string): readonly string[] {

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 import { wranglerToml } from "./init-file.ts";
+import { USUAL } from "./init-plan.ts";
 import { ENTRY, IGNORED, PROJECT_PATHS, projectPackage } from "./init-project.ts";
 import { versionsFor } from "./installation.ts";
 
@@ -16,7 +17,7 @@ const TEMPLATE = fileURLToPath(new URL("../../template/", import.meta.url));
 const NAME = "<WORKER_NAME>";
 const PACKAGE_NAME = "<PACKAGE_NAME>";
 
-const plan = { name: NAME, origin: "https://api.example.com", routes: ["/v1/payments/*"], unknown: "hold" } as const;
+const plan = { ...USUAL, name: NAME, origin: "https://api.example.com", routes: ["/v1/payments/*"] };
 const versions = { ...versionsFor(TEMPLATE), node: null };
 const manifest = projectPackage(PACKAGE_NAME, versions, {});
 const files = new Map([

@@ -86,10 +86,10 @@ export function looselyInherited({ routes }: Config, vars: Table): readonly Conf
   const defaults = tableIn(vars["IDEMPOTENCY"]);
   return routes.flatMap((route) => {
     const own = writtenRoute(vars, route.name);
-    const loose = looseSettings(route);
-    const inherited = loose.filter(({ setting }) => Object.hasOwn(defaults, setting) && !Object.hasOwn(own, setting));
+    const found = looseSettings(route);
+    const inherited = found.filter(({ setting }) => Object.hasOwn(defaults, setting) && !Object.hasOwn(own, setting));
     const isMoney = MONEY.test(route.path) && !TOLD.test(route.path);
-    const isEnough = loose.length === 3 || (isMoney && inherited.some(({ setting }) => setting !== "unknown"));
+    const isEnough = found.length === 3 || (isMoney && inherited.some(({ setting }) => setting !== "unknown"));
     if (inherited.length === 0 || !isEnough) return [];
     const message =
       `takes ${inherited.map(({ text }) => text).join(", ")} from [vars.IDEMPOTENCY], so ` +

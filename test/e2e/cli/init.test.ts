@@ -7,6 +7,7 @@ import { PassThrough } from "node:stream";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { wranglerToml } from "../../../src/cli/init-file.ts";
+import { USUAL } from "../../../src/cli/init-plan.ts";
 import { askWhatIsMissing } from "../../../src/cli/init-questions.ts";
 import { checkWranglerConfig } from "../../../src/config/check-file.ts";
 import { runOnceway } from "../../support/command-line.ts";
@@ -63,7 +64,7 @@ describe("the written file", () => {
   });
 
   it.each(["retry", "hold"] as const)("says what unknown = %s means", (unknown) => {
-    const plan = { name: "gateway", origin: "http://127.0.0.1:3000", routes: ["/"], unknown, paths: PATHS };
+    const plan = { ...USUAL, name: "gateway", origin: "http://127.0.0.1:3000", routes: ["/"], unknown, paths: PATHS };
     const [checked] = checkWranglerConfig(parse(wranglerToml(plan)));
     expect(checked?.problems).toEqual([]);
     expect(checked?.config?.routes[0]?.rules.policy.unknown).toBe(unknown);
@@ -205,18 +206,70 @@ describe("the questions", () => {
     return askWhatIsMissing({}, "my-gateway", { input, output });
   }
 
+  it("take Enter for the usual answer, eight times", async () => {
+    const keys = [
+      "Which API",
+      "Which paths",
+      "who calls it",
+      "Which header",
+      "whether it happened",
+      "does the API run",
+    ];
+    const answers = await answer([...keys, "do you know it", "What is the Worker called"].map((one) => [one, "\r"]));
+    expect(answers).toEqual({
+      ...USUAL,
+      origin: "https://api.example.com",
+      routes: ["/v1/payments/*"],
+      name: "my-gateway",
+    });
+  });
+
+  it("are ten at most", async () => {
+    const down = "\u001b[B";
+    const answers = await answer([
+      ["Which API", "https://api.acme.com\r"],
+      ["Which paths", "/v1/orders\r"],
+      ["who calls it", `${down}\r`],
+      ["Who issues", "https://login.acme.com\r"],
+      ["For whom", "\r"],
+      ["whether it happened", `${down}\r`],
+      ["tell of a key", "/v1/orders/by-key/{key}\r"],
+      ["does the API run", `${down}\r`],
+      ["do you know it", "json:/number\r"],
+      ["What is the Worker called", "\r"],
+    ]);
+    expect(answers).toEqual({
+      origin: "https://api.acme.com",
+      routes: ["/v1/orders"],
+      caller: { kind: "token", issuer: "https://login.acme.com", audience: "https://api.acme.com" },
+      unknown: "verify",
+      verify: "/v1/orders/by-key/{key}",
+      hint: "wnam",
+      label: "json:/number",
+      name: "my-gateway",
+    });
+  });
+
   it("ask for missing settings, and again after an invalid answer", async () => {
     const answers = await answer([
       ["Which API", "nonsense\r"],
       ["must be an absolute http or https URL", "\u0015https://api.example.com\r"],
       ["Which paths", "/v1/payments/* /v1/orders\r"],
-      ["nobody knows", "\u001b[B\r"],
+      ["who calls it", "\u001b[B\u001b[B\r"],
+      ["Which cookie", "\r"],
+      ["whether it happened", "\u001b[B\u001b[B\r"],
+      ["does the API run", "\r"],
+      ["do you know it", "\r"],
       ["What is the Worker called", "\r"],
     ]);
     expect(answers).toEqual({
       origin: "https://api.example.com",
       routes: ["/v1/payments/*", "/v1/orders"],
+      caller: { kind: "cookie", name: "session" },
       unknown: "retry",
+      verify: null,
+      hint: null,
+      label: null,
       name: "my-gateway",
     });
   });

@@ -3,11 +3,13 @@
 import { parse } from "jsonc-parser";
 import { describe, expect, it } from "vitest";
 import { emptyJson, misshapen, withGateway } from "../../../src/cli/init-json.ts";
+import { USUAL } from "../../../src/cli/init-plan.ts";
 import { isTable } from "../../../src/config/read-settings.ts";
 import { checkWranglerConfig } from "../../../src/config/check-file.ts";
 import { blockWith } from "../../support/docs.ts";
 
 const PLAN = {
+  ...USUAL,
   name: "pay",
   origin: "https://api.acme.com",
   routes: ["/v1/payments/*", "/v1/orders"],
@@ -36,7 +38,7 @@ describe("the additions", () => {
     const { text: made, added } = withGateway(text, PLAN);
     expect(problemsOf(made)).toEqual([]);
     expect(Object.keys(added).length).toBeGreaterThan(0);
-    expect(withGateway(made, PLAN)).toEqual({ text: made, added: {}, main: "src/index.ts" });
+    expect(withGateway(made, PLAN)).toEqual({ text: made, added: {}, replaced: [], main: "src/index.ts" });
     const [before, after]: readonly Record<string, unknown>[] = [parse(text), parse(made)];
     for (const [name, value] of Object.entries(before ?? {})) {
       if (name !== "compatibility_date")

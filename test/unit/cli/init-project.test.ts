@@ -1,3 +1,4 @@
+import { USUAL } from "../../../src/cli/init-plan.ts";
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { wranglerToml } from "../../../src/cli/init-file.ts";
@@ -42,7 +43,13 @@ describe("a project's package.json", () => {
 });
 
 it("a project's wrangler.toml passes the check, and its secrets are not committed", () => {
-  const plan = { name: "pay", origin: "https://api.example.com", routes: ["/v1/payments/*"], unknown: "hold" } as const;
+  const plan = {
+    ...USUAL,
+    name: "pay",
+    origin: "https://api.example.com",
+    routes: ["/v1/payments/*"],
+    unknown: "hold",
+  } as const;
   const toml = parse(wranglerToml({ ...plan, paths: PROJECT_PATHS }));
   expect(toml).toMatchObject({ main: "src/index.ts", minify: true, observability: { enabled: true } });
   expect(checkWranglerConfig(toml).flatMap(({ problems }) => problems)).toEqual([]);

@@ -89,7 +89,9 @@ describe("settings that are right together for webhooks alone", () => {
 
   it("are warned of one by one where money moves, except that a call is made again", () => {
     expect(warned({ scope: ["none"] }, PAYMENTS)).toEqual([expect.stringContaining('scope = ["none"] from')]);
-    expect(warned({ fingerprint: { body: "none" } }, PAYMENTS)).toEqual([expect.stringContaining('body = "none" from')]);
+    expect(warned({ fingerprint: { body: "none" } }, PAYMENTS)).toEqual([
+      expect.stringContaining('body = "none" from'),
+    ]);
     expect(warned({ unknown: "retry" }, PAYMENTS)).toEqual([]);
     expect(warned({ scope: ["none"] }, { ...PAYMENTS, scope: ["ip"] }, { path: "/webhooks/payments" })).toEqual([]);
   });
