@@ -11,6 +11,7 @@ import { describeConfig, flatConsumer, flatQueue, flatRoute } from "../config/de
 import { nearestName } from "../config/nearest-name.ts";
 import { isTable, type Table } from "../config/read-settings.ts";
 import { compareLayouts } from "./check-against.ts";
+import { withOrigins } from "./check-origins.ts";
 import { chooseFile, environmentIn, withOthers } from "./checked-file.ts";
 import { checkMain } from "./findings/check-main.ts";
 import { checkTools } from "./findings/check-tools.ts";
@@ -26,7 +27,7 @@ export function defineCheck(command: Command): Command {
   return command
     .summary("check the gateway's configuration in a wrangler.toml or wrangler.jsonc")
     .description("Checks the gateway's configuration in FILE, every [env.NAME] included. Changes nothing.")
-    .usage("[FILE] [--env NAME] [--against URL] [--deny-warnings] [--json | --github] [--color WHEN]")
+    .usage("[FILE] [--env NAME] [--against URL] [--offline] [--deny-warnings] [--json | --github] [--color WHEN]")
     .argument(
       "[FILE]",
       "what to check (default: what Wrangler deploys here: a wrangler.json, wrangler.jsonc or wrangler.toml, or what a build has made of it)",
@@ -38,6 +39,7 @@ export function defineCheck(command: Command): Command {
       readGateway,
     )
     .option(...TOKEN_FILE)
+    .option("--offline", "connect to no origin")
     .option("--deny-warnings", "exit with 1 for warnings too")
     .option(
       "--json",
@@ -60,6 +62,7 @@ interface CheckOptions {
   readonly env?: string;
   readonly against?: URL;
   readonly tokenFile?: string;
+  readonly offline?: boolean;
   readonly denyWarnings?: boolean;
   readonly json?: boolean;
   readonly github?: boolean;
@@ -82,8 +85,9 @@ async function check(named: string | undefined, options: CheckOptions): Promise<
   const all = checkWranglerConfig(table).map((environment) => withMain(file, environment, table));
   const chosen = all.filter(({ name }) => env === null || name === env);
   if (chosen.length === 0) throw new Failure(UNUSABLE, `${file}: ${noEnvironment(env ?? "", all)}`);
+  const looked = options.offline === true ? chosen : await Promise.all(chosen.map(withOrigins));
   const checked =
-    options.against === undefined ? chosen : await compare(chosen, options.against, env, options.tokenFile);
+    options.against === undefined ? looked : await compare(looked, options.against, env, options.tokenFile);
   const found = checked.map((environment, index) =>
     index === 0 ? withOthers(subject, environment, table) : environment,
   );

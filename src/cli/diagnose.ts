@@ -195,8 +195,10 @@ const ADVICE: Readonly<Record<string, string>> = {
   "outcome-unknown": "Look at the record: npx onceway show --key KEY. Then release or resolve it.",
   "response-not-kept": "Raise max_response_body for the route, or bind an R2 bucket as BODIES.",
   "body-too-large": "Send less, or raise max_request_body for the route.",
-  "origin-unreachable": "Check `origin` in wrangler.toml, and that the API is running.",
-  "origin-dropped": "The gateway works. Find out why the API drops connections.",
+  "origin-unreachable":
+    "No answer from the API. Is the name in `origin` right, and does it listen? npx onceway check looks.",
+  "origin-dropped":
+    "No answer from the API. Is the name in `origin` right, and does it listen? npx onceway check looks. If both are right, find out why it drops connections.",
   "origin-timeout": "The gateway works. Find out why the API is slow, or raise `timeout` and `lock`.",
   "store-unavailable": "Try again. If it persists, check the gateway's log.",
   "credential-invalid": "Send the credential of a caller whom the route's identity knows, with --header.",

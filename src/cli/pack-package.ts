@@ -48,7 +48,7 @@ function manifestOf(root: Manifest): object {
 }
 
 /** All folders but those that decide and act on requests, where the names in a stack trace matter. */
-const APART = /^(?!(?:client|core|http|shard)\/(?!store\/)).*\//;
+const APART = /^(?!(?:client|core|http)\/).*\//;
 
 /** Without comments and spaces. Names stay in what decides and acts on requests, so that a stack trace can be read. */
 function strip(folder: string, name: string): void {

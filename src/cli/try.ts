@@ -5,6 +5,8 @@ import { randomUUID } from "node:crypto";
 
 import { type Command, Option } from "commander";
 
+import { checkWranglerConfig } from "../config/check-file.ts";
+import { originsOf } from "../config/check-reach.ts";
 import { parseDuration } from "../config/units.ts";
 import { unreached } from "../conformance/unreachable.ts";
 import { askYes, openDialogue } from "./ask.ts";
@@ -13,11 +15,13 @@ import { jsonLine, lookOf } from "./look.ts";
 import { Failure, OK, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { oneGateway, type OperatorOptions, TOKEN_FILE } from "./operator-options.ts";
 import { type Answer, type OutgoingRequest, sendOnce } from "./send.ts";
-import { fetchPolicy, readGatewayMarks } from "./gateway-marks.ts";
+import { fetchPolicy, type Policy, readGatewayMarks } from "./gateway-marks.ts";
 import { trialJson, trialText } from "./try-report.ts";
 import { buildRequest, type TryArguments, withOtherBody } from "./try-request.ts";
 import { diagnose } from "./diagnose.ts";
+import { reachOrigin } from "./reach-origin.ts";
 import { tryQueue } from "./try-queue.ts";
+import { readWranglerFile, usualFile } from "./wrangler-file.ts";
 
 const POLICY_MS = 5_000;
 
@@ -90,6 +94,7 @@ async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeou
   const key = options.key ?? randomUUID();
   const request = buildRequest(target, { ...options, key });
   const policy = await fetchPolicy(request.url, POLICY_MS);
+  await refuseDeadOrigin(request.url, policy);
   await confirmSending(request, policy !== null, options.yes === true);
 
   const { method, url } = request;
@@ -115,6 +120,28 @@ async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeou
   if (options.json === true) console.log(jsonLine(trialJson(trial)));
   else console.log(trialText(trial, lookOf(process.stdout)));
   process.exitCode = diagnosis.works ? OK : REFUSED;
+}
+
+/**
+ * A gateway on this machine that protects the paths of the file in this folder runs with that file: its API is looked for before anything is
+ * sent.
+ */
+async function refuseDeadOrigin({ hostname }: URL, policy: Policy | null): Promise<void> {
+  if (policy === null || !["localhost", "127.0.0.1", "[::1]"].includes(hostname)) return;
+  const file = usualFile();
+  const read = readWranglerFile(file);
+  const [top] = read.kind === "read" ? checkWranglerConfig(read.table) : [];
+  if (top === undefined || top.config === null) return;
+  if (pathsOf(policy) !== pathsOf(top.config)) return;
+  for (const { url } of originsOf(top.config)) {
+    if ((await reachOrigin(url)) === null) continue;
+    const advice = `Is the name right, and does it listen? Try: curl -i ${url.href}`;
+    throw new Failure(UNUSABLE, `No answer from ${url.origin}, which ${file} names. ${advice}\nNothing was sent.`);
+  }
+}
+
+function pathsOf({ routes }: { readonly routes: readonly { readonly path: string }[] }): string {
+  return routes.map(({ path }) => path).join(" ");
 }
 
 async function confirmSending({ method, url }: OutgoingRequest, hasPolicy: boolean, isSure: boolean): Promise<void> {

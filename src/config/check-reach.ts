@@ -87,13 +87,13 @@ export function operatorNotes({ routes, operatorHostname, operatorListener }: Co
   return [{ path: "IDEMPOTENCY.operator_hostname", code: "operators-shared", message }];
 }
 
-interface PlacedOrigin {
+export interface PlacedOrigin {
   readonly path: string;
   readonly url: URL;
 }
 
 /** The gateway's own, then those of routes that have another. */
-function originsOf({ origin: common, routes }: Config): readonly PlacedOrigin[] {
+export function originsOf({ origin: common, routes }: Config): readonly PlacedOrigin[] {
   const others = routes.filter(({ origin }) => addressOf(origin) !== addressOf(common));
   const all = [{ name: "IDEMPOTENCY", origin: common }, ...others];
   return all.flatMap(({ name, origin }) => {

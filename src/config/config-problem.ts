@@ -27,6 +27,7 @@ export const PROBLEM_CODES = {
   "secret-in-file": "a secret that everybody who has the file can read",
   "records-forgotten": "records of the gateway that runs would be forgotten (`--against`)",
   "origin-placeholder": "an address from an example",
+  "origin-unreachable": "this machine finds nothing at the address",
   "operators-shared": "operators and clients use one host",
 } as const;
 

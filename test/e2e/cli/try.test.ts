@@ -1,21 +1,31 @@
 // `onceway try` against the real gateway, and directly against an origin: what it prints, and what the origin has received.
 
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
+import { wranglerToml } from "../../../src/cli/init-file.ts";
+import { USUAL } from "../../../src/cli/init-plan.ts";
+import { callOnceway } from "../../support/command-line-here.ts";
 import { freshKey } from "../../support/http.ts";
 import { freePort } from "../../support/ports.ts";
 import { type Scene, startScene } from "../support/scene.ts";
 
+const ROUTES = [
+  { path: "/pay/*" },
+  { path: "/blind/*", fingerprint: { body: "none" } },
+  { path: "/small/*", max_response_body: 10 },
+  { path: "/hold/*", unknown: "hold" },
+  { path: "/named/*", key_from: ["header:X-Request-Key"] },
+];
+
+const PATHS = ROUTES.map(({ path }) => path);
+
 let scene: Scene;
 beforeAll(async () => {
-  scene = await startScene({ shards: 2 }, [
-    { path: "/pay/*" },
-    { path: "/blind/*", fingerprint: { body: "none" } },
-    { path: "/small/*", max_response_body: 10 },
-    { path: "/hold/*", unknown: "hold" },
-    { path: "/named/*", key_from: ["header:X-Request-Key"] },
-  ]);
+  scene = await startScene({ shards: 2 }, ROUTES);
 });
 afterAll(() => scene.close());
 
@@ -212,6 +222,36 @@ describe("before anything is sent", () => {
     expect(stderr).toContain("the operation takes effect TWICE");
     expect(stderr).toContain("Nothing was sent: add --yes");
     expect(await scene.origin.requests(key)).toEqual([]);
+  });
+
+  it("looks for the API of the gateway that runs with the file of this folder", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "onceway-try-"));
+    const dead = `http://127.0.0.1:${await freePort()}`;
+    const paths = { main: "index.ts", schema: "schema.json", settings: "README.md" };
+    const write = (origin: string, routes: readonly string[]): Promise<void> =>
+      writeFile(join(folder, "wrangler.toml"), wranglerToml({ ...USUAL, name: "pay", origin, routes, paths }));
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      const key = freshKey();
+      const call = () => callOnceway(["try", gateway(`/pay/${key}`), "--key", key, "--yes"]);
+      await write(dead, PATHS);
+      expect(await call()).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(
+          `No answer from ${dead}, which wrangler.toml names. Is the name right, and does it listen? Try: curl -i ${dead}/`,
+        ),
+      });
+      expect(await scene.origin.requests(key)).toEqual([]);
+      // It is another gateway's file, or its API is there.
+      await write(dead, ["/other"]);
+      expect(await call()).toMatchObject({ code: 0 });
+      await write(scene.origin.url, PATHS);
+      expect(await call()).toMatchObject({ code: 0 });
+    } finally {
+      process.chdir(before);
+      await rm(folder, { recursive: true });
+    }
   });
 
   it("says that the server is unreachable", async () => {

@@ -81,6 +81,22 @@ const RETRIES: Readonly<Record<string, () => Retry | Promise<Retry>>> = {
     });
     return { first: attempt(1), retry: attempt(2) };
   },
+  shop: () => {
+    const caller: HeaderPair = ["X-Api-Key", "of-a-shop"];
+    return {
+      ...twice({ path: "/v1/payments", key: freshKey(), headers: [caller] }),
+      async more(client) {
+        const event: Message = {
+          path: "/webhooks/stripe",
+          headers: [["Content-Type", "application/json"]],
+          body: JSON.stringify({ id: `evt_${freshKey()}` }),
+          behave: { effect: false },
+        };
+        const became = [await client.send(event), await client.send(event)];
+        expect(became.map((one) => headerValue(one, "idempotency-status"))).toEqual(["first", "replayed"]);
+      },
+    };
+  },
   checkout: () => {
     const key = freshKey();
     /** The page's `FormData`: each time it is sent, its boundary is another one. */
@@ -162,8 +178,9 @@ it("has a test for each of its files", () => {
 
 describe.each(FILES.map((one) => [one.name, one] as const))("%s", (name, toml) => {
   it("passes the check without a warning, and needs no other compatibility than the gateway", () => {
-    const [checked] = checkWranglerConfig(toml);
-    expect([checked?.problems, checked?.warnings]).toEqual([[], []]);
+    const checked = checkWranglerConfig(toml);
+    expect(checked.flatMap(({ problems, warnings }) => [...problems, ...warnings])).toEqual([]);
+    expect(checked.map((environment) => environment.name)).toEqual(name === "shop" ? [null, "staging"] : [null]);
     expect({ date: toml.compatibility_date, flags: toml.compatibility_flags }).toEqual(projectCompatibility());
   });
 
