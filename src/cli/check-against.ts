@@ -28,11 +28,15 @@ type RunningLayout = Pick<
   | "failed"
 >;
 
-/** `running`: as the operator API gives them. `published`: the routes, in order. */
+/**
+ * `running`: as the operator API gives them. `published`: the routes, in order. `jurisdiction`: the gateway's own, in which its totals, its
+ * audit log and its operators' sessions are.
+ */
 export function compareLayouts(
   routes: readonly Route[],
   running: readonly RunningLayout[],
   published: readonly RunningRoute[],
+  jurisdiction: string | null = null,
 ): Comparison {
   const inherited = new InheritedRoutes(routes, published);
   const entered = routes.flatMap((route) => [...enteredAgain(route, running), ...leftOut(route, running)]);
@@ -47,7 +51,11 @@ export function compareLayouts(
   const found = [...forgotten, ...renamed];
   return {
     problems: [...entered, ...found.filter(({ isCertain }) => isCertain)].map(asProblem),
-    warnings: [...found.filter(({ isCertain }) => !isCertain), ...unprotected(inherited)].map(asProblem),
+    warnings: [
+      ...found.filter(({ isCertain }) => !isCertain),
+      ...unprotected(inherited),
+      ...movedAway(jurisdiction, running),
+    ].map(asProblem),
   };
 }
 
@@ -57,6 +65,16 @@ function unprotected(inherited: InheritedRoutes): readonly ConfigProblem[] {
     path: "ROUTES",
     message: `leaves ${routeText(route)} without protection: a retry of a request of before acts again`,
   }));
+}
+
+/** Records are told of where their layouts are. What the gateway keeps of itself is in objects of its own jurisdiction, which nobody lists. */
+function movedAway(jurisdiction: string | null, running: readonly RunningLayout[]): readonly ConfigProblem[] {
+  const inForce = running.filter(({ left }) => left === null);
+  if (inForce.length === 0 || inForce.some((layout) => layout.jurisdiction === jurisdiction)) return [];
+  const message =
+    `is ${jurisdiction === null ? "none" : `"${jurisdiction}"`}, which no layout in force has: the totals, the audit log and the operators' sessions begin anew ` +
+    "in other objects, and those of before are not shown. Read what you need of them first";
+  return [{ path: "IDEMPOTENCY.jurisdiction", message }];
 }
 
 /** Nothing takes effect twice, but no retry gets the response of before. */

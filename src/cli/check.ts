@@ -128,7 +128,7 @@ async function compare(
     const { name, config } = environment;
     if (name !== env || config === null) return environment;
     const own = [...config.routes, ...[...config.queues, ...config.consumers].map(({ route }) => route)];
-    const { problems, warnings } = compareLayouts(own, layouts, routes);
+    const { problems, warnings } = compareLayouts(own, layouts, routes, config.gateway.jurisdiction);
     const placed = (problem: ConfigProblem): ConfigProblem =>
       below(name === null ? "" : `env.${name}.`)({ code: "records-forgotten", ...problem });
     return {

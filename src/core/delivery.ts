@@ -13,6 +13,8 @@ export const DEAD_REASONS = [
   "exhausted",
   /** An attempt may have taken effect, and no other is made: its rule forbids that, or the message was too old. */
   "outcome-unknown",
+  /** The message's object could not be reached, or could not write, until the message was too old: an earlier attempt may have taken effect. */
+  "store-unavailable",
   /** The key has been used for a message with another content. */
   "key-reused",
   "key-missing",
@@ -121,7 +123,7 @@ export function pauseMs({ attempts, jitter, giveUpAfterMs }: Delivery): number {
 export function decideDelivery(answer: ShardAnswer, delivery: Delivery): Decision {
   switch (answer.kind) {
     case "nothing":
-      return again(delivery, null);
+      return unreached(delivery, null);
     case "answer":
       return afterAnswer(answer, delivery);
     case "problem":
@@ -182,9 +184,19 @@ function afterProblem(
       return isTooOld(delivery) ? dead("exhausted", null) : again(delivery, retryAfterMs);
     // The next delivery finds the record in the state that follows.
     case "in-flight":
-    case "store-unavailable":
       return again(delivery, retryAfterMs);
+    case "store-unavailable":
+      return unreached(delivery, retryAfterMs);
   }
+}
+
+/** Deliveries with their pauses, some two minutes, after which a failure of the store is no moment's any more. */
+const STORE_DELIVERIES = 8;
+
+/** A message that comes late, because its queue was long, is not given up for a moment without its object. */
+function unreached(delivery: Delivery, retryAfterMs: number | null): Decision {
+  const isLast = delivery.attempts >= STORE_DELIVERIES && isTooOld(delivery);
+  return isLast ? dead("store-unavailable", null) : again(delivery, retryAfterMs);
 }
 
 function settled(status: number, { done }: Delivery): Decision {

@@ -103,6 +103,8 @@ function detailOf({ reason, status, wasParked }: DeadMessage): string {
       return wasParked
         ? "An attempt may have taken effect, and the record that kept the message has expired before anybody decided. Find out at the origin."
         : "An attempt may have taken effect, and its outcome is unknown. Find out at the origin, then release or resolve the record.";
+    case "store-unavailable":
+      return "The object of the message's key could not be reached or could not write until the message was older than give_up allows. An earlier attempt may have taken effect: find out at the origin.";
     case "key-reused":
       return "The message's key was used for a message with another content.";
     case "key-missing":

@@ -219,6 +219,26 @@ describe("a route that changes takes over the keys of those that it overlaps", (
   });
 });
 
+describe("a jurisdiction of the gateway itself", () => {
+  const warned = (jurisdiction: string | null, ...layouts: readonly Running[]): readonly string[] =>
+    compareLayouts(routesOf({ path: "/pay" }), layouts, [], jurisdiction).warnings.map(({ path }) => path);
+
+  it("is warned of where no layout in force has it: totals and audit log begin anew", () => {
+    const eu = { layout: "64-eu", jurisdiction: "eu" };
+    expect(warned("eu", running(64))).toContain("IDEMPOTENCY.jurisdiction");
+    expect(warned(null, running(64, eu))).toContain("IDEMPOTENCY.jurisdiction");
+    // It was left for another, and may have been of any.
+    expect(warned("eu", running(64), running(64, { ...eu, left: "64" }))).toContain("IDEMPOTENCY.jurisdiction");
+  });
+
+  it("is fine where a layout in force has it, and where nothing runs", () => {
+    const eu = { layout: "64-eu", jurisdiction: "eu" };
+    expect(warned("eu", running(64, eu), running(128))).not.toContain("IDEMPOTENCY.jurisdiction");
+    expect(warned(null, running(64))).not.toContain("IDEMPOTENCY.jurisdiction");
+    expect(warned("eu")).not.toContain("IDEMPOTENCY.jurisdiction");
+  });
+});
+
 describe("another scope", () => {
   const compared = (settings: object, scope: readonly string[]): Comparison =>
     compareLayouts(routesOf({ path: "/pay", ...settings }), [running(64)], published(["POST PATCH /pay"], scope));

@@ -90,7 +90,8 @@ describe("a delivery", () => {
     ["a credential that is refused", problem("credential-invalid"), "exhausted"],
     // It is at work, or nobody could look: the next delivery learns what became of it.
     ["an attempt in flight", problem("in-flight", 1000), null],
-    ["a store that cannot be reached", problem("store-unavailable"), null],
+    ["a store that cannot be reached", problem("store-unavailable"), "store-unavailable"],
+    ["no answer at all", { kind: "nothing" }, "store-unavailable"],
   ])("is given up when it is too old, after %s", (_what, fromShard, reason) => {
     const decision = decideDelivery(fromShard, OLD);
     expect(decision.kind === "dead" ? decision.reason : null).toBe(reason);
@@ -102,6 +103,13 @@ describe("a delivery", () => {
     expect(isDead({ ...OLD, unknown: "retry" })).toBe(true);
     expect(isDead({ ...OLD, attempts: 1 })).toBe(false);
     expect(isDead({ ...OLD, attempts: 2 })).toBe(true);
+  });
+
+  it("is not given up for a moment without its object, however late its queue has delivered it", () => {
+    for (const attempts of [1, 7]) {
+      expect(decideDelivery({ kind: "nothing" }, { ...OLD, attempts }).kind).toBe("retry");
+    }
+    expect(decideDelivery({ kind: "nothing" }, { ...OLD, attempts: 8 }).kind).toBe("dead");
   });
 
   it("is only acknowledged after a whole result that settles it", () => {
