@@ -88,6 +88,11 @@ export function isInDoubt(outcome: Outcome): boolean {
 export const LOG_RULES = ["all", "errors", "none"] as const;
 export type LogRule = (typeof LOG_RULES)[number];
 
+/** A retry of what an earlier exchange was trouble for is refused as it has to be. */
+export function isKnownTrouble(outcome: Outcome): boolean {
+  return outcome === "outcome-unknown" || outcome === "not-kept";
+}
+
 /** Whether an operator should look: an effect is in doubt, an answer is lost, or the gateway or its origin fails. */
 export function isTrouble(outcome: Outcome): boolean {
   switch (outcome) {

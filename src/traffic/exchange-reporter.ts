@@ -3,7 +3,7 @@
 
 import type { ClaimState } from "../core/claim.ts";
 import type { DeadReason, DeliveryDecision } from "../core/delivery.ts";
-import { isTrouble, type LogRule, type Outcome } from "../core/outcome.ts";
+import { isKnownTrouble, isTrouble, type LogRule, type Outcome } from "../core/outcome.ts";
 import { keyHashOf } from "../core/units.ts";
 import { bookkeep } from "./bookkeep.ts";
 import { spanIdOf, type Trace } from "./trace-context.ts";
@@ -144,7 +144,8 @@ export class ExchangeReporter {
       traceId: trace?.traceId ?? null,
       spanId: trace === null || attemptId === null ? null : spanIdOf(attemptId),
     });
-    if (isTrouble(outcome)) console.error(line);
+    if (isKnownTrouble(outcome)) console.warn(line);
+    else if (isTrouble(outcome)) console.error(line);
     else console.log(line);
   }
 }
