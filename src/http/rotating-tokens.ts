@@ -36,7 +36,7 @@ export class RotatingTokens {
     const rotates = expiryOf(credential) < now + policy.retentionMs;
     looks.left = rotates ? 0 : looks.left - 1;
     if (!rotates) return;
-    console.warn({ message: `tokens expire before their records do: ${ROTATING_ADVICE}`, route: route.path });
+    console.warn({ message: `tokens expire before their records do. ${ROTATING_ADVICE}`, route: route.path });
     this.#report(route.path);
   }
 

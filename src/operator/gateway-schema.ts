@@ -147,7 +147,7 @@ export const healthSchema = v.object({
         message: about(
           v.string(),
           "What is wrong, and what to write instead.",
-          'Callers\' tokens expire before their records do: write scope = ["identity:user"].',
+          'Callers\' tokens expire before their records do. Set scope = ["identity:user"] and describe the identity.',
         ),
       }),
     ),

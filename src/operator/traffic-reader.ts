@@ -98,7 +98,7 @@ export class TrafficReader {
     const { namespace, totals, flush, mayRotate } = this.#ports;
     const question = (shard: Remote<KeyShard>): Promise<readonly string[]> => flush().then(() => shard.rotating());
     const [counting] = await askShards(namespace, [totals], question);
-    const message = `Callers' tokens expire before their records do: ${ROTATING_ADVICE}.`;
+    const message = `Callers' tokens expire before their records do. ${ROTATING_ADVICE}`;
     return (counting?.answer ?? []).filter(mayRotate).map((route) => ({ route, message }));
   }
 
