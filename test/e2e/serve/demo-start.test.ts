@@ -106,7 +106,7 @@ it("ends with all its processes when npm is killed", async () => {
   npm.stdout.on("data", (bytes: Buffer) => (output += bytes.toString()));
   // The pipe ends with the last process that holds it.
   const ended = once(npm.stdout, "end");
-  await until(() => Promise.resolve(output.includes("Press Ctrl-C")), `npm start:\n${output}`, 60_000);
+  await until(() => Promise.resolve(output.includes("Press Ctrl-C") ? true : null), `npm start:\n${output}`, 60_000);
   npm.kill("SIGKILL");
   await ended;
   // Of the API, of wrangler and of workerd, nothing answers any more.
