@@ -35,7 +35,8 @@ export const attemptSettings = {
   idle_timeout: setting(duration(MAX_TIMEOUT_MS), {
     description:
       "How long the origin may pause between two pieces of the response's body, how long a client may take to read 64 KiB " +
-      "that are ready for it, and how long it may take to send 16 KiB of its request, or the rest of it.",
+      "that are ready for it, and how long it may take to send 16 KiB of its request, or the rest of it. " +
+      "A request without a key is passed through, and only the origin limits how slowly it may come.",
     default: "30s",
     onChange: "applies to new attempts and replays",
   }),

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { rename } from "node:fs/promises";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as v from "valibot";
@@ -71,6 +71,7 @@ beforeAll(async () => {
     { path: "/own-name", key_from: ["header:X-Request-Key"] },
     { path: "/optional", key: "optional" },
     { path: "/later/*", async: "always", unknown: "hold" },
+    { path: "/upload", key: "optional", idle_timeout: "1s" },
     { path: "/*", unknown: "hold", timeout: "1900ms", lock: `${LOCK_MS}ms` },
   ];
   const CONSUMERS = GROUPS.map((name) => ({ name, token: tokenName(name) }));
@@ -465,6 +466,56 @@ describe("a client that sends half a request", () => {
         for (const socket of halves) socket.destroy();
       },
     );
+  });
+});
+
+describe("a client that stands still inside a large body", () => {
+  /** Beyond what HAProxy waits for, and not all of it. */
+  const halfUpload = (to: string, key: string | null, framing: string): Socket => {
+    const socket = connect(endpoint(to));
+    const line = key === null ? "" : `Idempotency-Key: ${key}\r\n`;
+    socket.write(`POST /upload HTTP/1.1\r\nHost: api.example.com\r\n${line}${framing}\r\n\r\n`);
+    socket.write(framing.startsWith("Content-Length") ? "" : "80000\r\n");
+    socket.write("x".repeat(100_000));
+    return socket.on("error", () => undefined).resume();
+  };
+
+  it.each([
+    ["of a known length", "Content-Length: 500000"],
+    ["in chunks", "Transfer-Encoding: chunked"],
+  ])(
+    "%s leaves half of its process to whole requests, and goes when the gateway has given it up",
+    async (_, framing) => {
+      const [one] = processes;
+      const keys = await Promise.all(Array.from({ length: 6 }, () => keyOf(one)));
+      const scaled = (text: string): string =>
+        text
+          .replace("be_conn gt 10000", "be_conn gt 16")
+          .replace("be_conn gt 5000", "be_conn gt 4")
+          .replace("timeout client 60s", "timeout client 3s");
+      await withProxy(scaled, async (narrow) => {
+        const still = Array.from({ length: 20 }, (_half, nth) =>
+          halfUpload(narrow, keys[nth % keys.length] ?? "", framing),
+        );
+        const ended = still.map(async (socket) => once(socket, "close"));
+        await Promise.race(ended);
+        const payments = await Promise.all(keys.map((key) => send(narrow, { path: "/pay", key })));
+        expect(payments.map(isReplay)).toEqual(keys.map(() => true));
+        await Promise.all(ended);
+      });
+    },
+  );
+
+  it("and has no key leaves half of all processes to whole requests without a key", async () => {
+    const scaled = (text: string): string =>
+      text.replace("be_conn gt 3000", "be_conn gt 2").replaceAll("maxconn 3000", "maxconn 3");
+    await withProxy(scaled, async (narrow) => {
+      const still = Array.from({ length: 8 }, () => halfUpload(narrow, null, "Content-Length: 500000"));
+      await Promise.race(still.map(async (socket) => once(socket, "close")));
+      const others = await Promise.all([1, 2, 3].map(() => post(narrow, "/optional", [])));
+      expect(others.map(({ status }) => status)).toEqual([201, 201, 201]);
+      for (const socket of still) socket.destroy();
+    });
   });
 });
 
