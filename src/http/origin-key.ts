@@ -13,6 +13,8 @@ export interface OriginKey {
   readonly text: string;
   /** A line for each header, such as `Idempotency-Key: "{key}:charge"`; empty: the origin gets no key. */
   readonly form: string;
+  /** Headers of the client that are no key of the route's, and that those of this form replace. */
+  readonly replaced?: HeaderPairs;
 }
 
 /** Stands for the key in the URL of a question, as a URL has `{key}` in its path. */
@@ -62,8 +64,14 @@ export function questionText(head: Pick<ExchangeHead, "verification" | "call">, 
 
 function headersInForm(headers: HeaderPairs, key: OriginKey, form: string): HeaderPairs {
   const pairs = pairsOf(form, key.text);
-  const names = new Set([...pairs, ...pairsOf(key.form, key.text)].map(([name]) => name.toLowerCase()));
-  return [...headers.filter(([name]) => !names.has(name.toLowerCase())), ...pairs];
+  const given = namesOf(pairs);
+  const names = new Set([...given, ...namesOf(pairsOf(key.form, key.text))]);
+  const restored = (key.replaced ?? []).filter(([name]) => !given.has(name.toLowerCase()));
+  return [...headers.filter(([name]) => !names.has(name.toLowerCase())), ...restored, ...pairs];
+}
+
+function namesOf(pairs: HeaderPairs): Set<string> {
+  return new Set(pairs.map(([name]) => name.toLowerCase()));
 }
 
 function pairsOf(form: string, text: string): HeaderPairs {

@@ -75,8 +75,11 @@ function keyAtOrigin({ headers, route, key }: ExchangeIntent): OriginKey {
         }),
       );
     }
-    case "step":
-      return originKey(key.key, [[key.header, stepKey(key, route.forwardKey.step)]]);
+    case "step": {
+      const own = keyHeaders(route.keyFrom).includes(key.header.toLowerCase()) ? null : headers.get(key.header);
+      const form = originKey(key.key, [[key.header, stepKey(key, route.forwardKey.step)]]);
+      return own === null ? form : { ...form, replaced: [[key.header, own]] };
+    }
     case "none":
       return originKey(key.key, []);
   }

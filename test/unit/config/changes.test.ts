@@ -323,6 +323,9 @@ const ROUTES: Cases = {
   forward_key: [
     ["client", "charge", RETRY],
     ["client", "none", RETRY],
+    // The client sends an `Idempotency-Key` too, which is none of the route's.
+    ["client", "charge", { ...RETRY, key_from: ["json:/id"] }],
+    ["none", "charge", { ...RETRY, key_from: ["json:/id"] }],
     ["charge", "refund", RETRY],
   ],
   on_store_failure: [["closed", "open", RETRY]],
