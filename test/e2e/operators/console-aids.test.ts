@@ -110,10 +110,11 @@ describe("a time", () => {
     const { page, close } = await openConsole(browser, scene, { timezoneId });
     await signIn(page);
     const time = page.locator("#undecided time").first();
+    // The page's script writes it, and may run after the page is there.
+    await expect.poll(() => time.locator("[data-rel=local]").innerText()).toMatch(zone);
     const local = await time.locator("[data-rel=local]").innerText();
     const at = Date.parse((await time.getAttribute("datetime")) ?? "");
     expect(await time.innerText()).toMatch(UTC);
-    expect(local).toMatch(zone);
     expect(local).toContain(new Date(at + aheadMinutes * 60_000).toISOString().slice(11, 19));
     await close();
   });
