@@ -18,7 +18,7 @@ import {
 } from "./http/intent.ts";
 import { operatorPathMatcher } from "./http/operator-path.ts";
 import { answerMonitor } from "./http/monitor.ts";
-import { isMonitorPath } from "./http/monitor-url.ts";
+import { isMonitorPath, MONITOR_PREFIX } from "./http/monitor-url.ts";
 import { passThrough } from "./http/pass-through.ts";
 import { newInstance, problemResponse } from "./http/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "./http/protect.ts";
@@ -113,7 +113,8 @@ export function createApp(
 function inertAtMonitors(handle: PassingHandle): PassingHandle {
   return async (request, passOn) => {
     const answer = await handle(request, passOn);
-    const isAtMonitor = isMonitorPath(URL.parse(request.url)?.pathname ?? "");
+    // Most requests are none, and are not parsed for it.
+    const isAtMonitor = request.url.includes(MONITOR_PREFIX) && isMonitorPath(URL.parse(request.url)?.pathname ?? "");
     return isAtMonitor ? inertAnswer(answer, request.headers) : answer;
   };
 }

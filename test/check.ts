@@ -14,7 +14,7 @@ const CHECKS: Readonly<Record<string, readonly [program: string, ...args: string
   lint: ["oxlint", "--type-aware", "--deny-warnings"],
   types: ["tsc", "-b", "--noEmit"],
   generated: ["node", "src/cli/generate.ts", "--check"],
-  configuration: ["node", "src/cli/check-config.ts"],
+  configuration: ["node", "src/cli/onceway.ts", "check"],
   tests: ["npm", "test"],
   bundle: ["node", "src/cli/check-bundle.ts"],
   package: ["node", "src/cli/check-package.ts"],

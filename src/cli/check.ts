@@ -1,4 +1,4 @@
-// `onceway check [FILE]`, and `npm run check-config`: shows whether a configuration can be deployed, and what it would
+// `onceway check [FILE]`, in a checkout `npm run check-config`: shows whether a configuration can be deployed, and what it would
 // protect. Decides only what is read and printed; the rules are the Worker's own (`src/config`). Must never change a file.
 
 import { existsSync } from "node:fs";
@@ -11,10 +11,9 @@ import { describeConfig, flatConsumer, flatQueue, flatRoute } from "../config/de
 import { nearestName } from "../config/nearest-name.ts";
 import { isTable, type Table } from "../config/read-settings.ts";
 import { compareLayouts } from "./check-against.ts";
-import { withOrigins } from "./check-origins.ts";
+import { withOrigins } from "./reach-origin.ts";
 import { chooseFile, environmentIn, withOthers } from "./checked-file.ts";
-import { checkMain } from "./findings/check-main.ts";
-import { checkTools } from "./findings/check-tools.ts";
+import { checkMain, checkTools } from "./findings/check-main.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { findingJson, githubAnnotation } from "./findings/formats.ts";
 import { findingsText, type Source } from "./findings/text.ts";

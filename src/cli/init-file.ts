@@ -2,7 +2,7 @@
 // decides on the finished text whether it is valid.
 
 import { MIN_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
-import { type Caller, type GatewayPlan, settingsOf } from "./init-plan.ts";
+import { type Caller, type GatewayPlan, jwtOf, settingsOf } from "./init-plan.ts";
 
 export function wranglerToml(plan: GatewayPlan): string {
   const { name, origin, routes, caller, unknown, verify, hint, label, paths } = plan;
@@ -67,8 +67,7 @@ const UNKNOWN_COMMENTS = {
 
 function identityTable(caller: Caller): string {
   if (caller.kind !== "token") return "";
-  const { issuer, audience } = caller;
-  const jwks = `${issuer.replace(/\/$/, "")}/.well-known/jwks.json`;
+  const { issuer, audience, jwks } = jwtOf(caller);
   return `
 # The tokens' sub is the caller. See jwks_uri in ISSUER/.well-known/openid-configuration for where the issuer publishes its keys.
 [vars.IDENTITIES.user]

@@ -93,7 +93,11 @@ function scopeOf(caller: Caller): string {
 }
 
 /** Most issuers publish their keys there (OpenID Connect Discovery names the place for all others). */
-function jwtOf({ issuer, audience }: Extract<Caller, { readonly kind: "token" }>): Table {
+export function jwtOf({ issuer, audience }: Extract<Caller, { readonly kind: "token" }>): {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly jwks: string;
+} {
   return { issuer, audience, jwks: `${issuer.replace(/\/$/, "")}/.well-known/jwks.json` };
 }
 

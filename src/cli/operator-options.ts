@@ -3,6 +3,7 @@
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 
+import { isLoopback } from "../config/values.ts";
 import { operatorClient, type OperatorClient } from "./operator-client.ts";
 import { EXIT_CODES, Failure, UNUSABLE } from "./exit-codes.ts";
 import { printable } from "./look.ts";
@@ -18,8 +19,6 @@ export const TOKEN_FILE = [
   "--token-file <FILE>",
   "holds the operator's token (default: the environment's ONCEWAY_TOKEN)",
 ] as const;
-
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 /** `url` for commands that ask several gateways. */
 export function operatorCommand(command: Command, jsonHelp: string, url = oneGateway()): Command {
@@ -49,7 +48,7 @@ export function connect({ url, tokenFile }: Pick<OperatorOptions, "url" | "token
   if (!/^[\u0021-\u007e]+$/.test(token.trim())) {
     throw new Failure(UNUSABLE, `The token in ${where} must be one line of visible ASCII characters.`);
   }
-  if (url.protocol === "http:" && !LOOPBACK.test(url.hostname)) {
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     process.stderr.write(`Warning: the token is sent to ${url.host} unencrypted. Use https.\n`);
   }
   return operatorClient(url, token.trim());

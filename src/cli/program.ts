@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 
+import { runServe } from "../serve/serve.ts";
 import { defineAudit } from "./audit.ts";
 import { defineForget, defineRelease, defineResolve } from "./change.ts";
 import { defineCheck } from "./check.ts";
@@ -15,7 +16,6 @@ import { defineOutbox } from "./outbox.ts";
 import { definePlan } from "./plan.ts";
 import { definePositions } from "./positions.ts";
 import { newCommand } from "./run.ts";
-import { defineServe } from "./serve.ts";
 import { defineShow } from "./show.ts";
 import { defineSignOut } from "./sign-out.ts";
 import { defineTail } from "./tail.ts";
@@ -51,4 +51,16 @@ export function onceway(): Command {
   defineAudit(program.command("audit"));
   defineSignOut(program.command("sign-out"));
   return program;
+}
+
+/** Hands its arguments to src/serve, which reads them by itself, because they are also those of a container's command. */
+function defineServe(command: Command): void {
+  command
+    .summary("run the gateway on this machine, with its records on its disk")
+    .argument("[ARGUMENTS...]")
+    .helpOption(false)
+    .allowUnknownOption()
+    .action(async (args: readonly string[]) => {
+      process.exitCode = await runServe(args);
+    });
 }

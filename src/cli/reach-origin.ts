@@ -2,6 +2,10 @@
 
 import { connect } from "node:net";
 
+import type { CheckedEnvironment } from "../config/check-file.ts";
+import { isExample, originsOf } from "../config/check-reach.ts";
+import { below, type ConfigProblem } from "../config/config-problem.ts";
+
 const CONNECT_MS = 2_000;
 
 /**
@@ -31,4 +35,38 @@ function whatItMeans(code: string | undefined): Unreached {
   if (code === "ENOTFOUND") return "no-such-host";
   // EAI_AGAIN, ENETUNREACH and the like are this machine's own.
   return code === "ECONNREFUSED" || code === "ECONNRESET" || code === "EHOSTUNREACH" ? "silent" : null;
+}
+
+/** What `onceway check` says of it. The network may differ where the gateway runs, so nothing of it is an error. */
+export async function withOrigins(environment: CheckedEnvironment): Promise<CheckedEnvironment> {
+  const { name, config, warnings, notes } = environment;
+  if (config === null) return environment;
+  const placed = below(name === null ? "" : `env.${name}.`);
+  const looked = await Promise.all(
+    originsOf(config)
+      .filter(({ url }) => !isExample(url.hostname))
+      .map(async ({ path, url }) => ({ path, url, found: await reachOrigin(url) })),
+  );
+  const told = (which: "no-such-host" | "silent", words: (url: URL) => string): readonly ConfigProblem[] =>
+    looked
+      .filter(({ found }) => found === which)
+      .map(({ path, url }) => placed({ path, code: "origin-unreachable", message: words(url) }));
+  return {
+    ...environment,
+    warnings: [
+      ...warnings,
+      ...told(
+        "no-such-host",
+        ({ hostname }) =>
+          `there is no host "${hostname}": write your API's address, or each call breaks off with an unknown outcome`,
+      ),
+    ],
+    notes: [
+      ...notes,
+      ...told(
+        "silent",
+        ({ host, href }) => `nothing answers at ${host} from this machine. Does it listen? Try: curl -i ${href}`,
+      ),
+    ],
+  };
 }

@@ -8,6 +8,7 @@ import { type Command, Option } from "commander";
 import { checkWranglerConfig } from "../config/check-file.ts";
 import { originsOf } from "../config/check-reach.ts";
 import { parseDuration } from "../config/units.ts";
+import { isLoopback } from "../config/values.ts";
 import { unreached } from "../conformance/unreachable.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { collect } from "./arguments.ts";
@@ -127,7 +128,7 @@ async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeou
  * sent.
  */
 async function refuseDeadOrigin({ hostname }: URL, policy: Policy | null): Promise<void> {
-  if (policy === null || !["localhost", "127.0.0.1", "[::1]"].includes(hostname)) return;
+  if (policy === null || !isLoopback(hostname)) return;
   const file = usualFile();
   const read = readWranglerFile(file);
   const [top] = read.kind === "read" ? checkWranglerConfig(read.table) : [];

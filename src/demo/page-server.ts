@@ -1,6 +1,7 @@
 // Serves the demo's page: its files, what has happened so far as a stream of events, and the runs that its buttons start. Only for a
 // browser of this machine: other sites can neither read it nor press its buttons.
 
+import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
@@ -65,14 +66,27 @@ const HEADERS = {
 export async function startPage({ port, examples, snapshot, start, gateway, signIn }: PageOptions): Promise<DemoPage> {
   const listeners = new Set<ServerResponse>();
   let last = "";
+  let ticket = newTicket();
+  const shown = (): string => JSON.stringify({ ...snapshot(), ticket });
   const changed = (): void => {
-    const text = JSON.stringify(snapshot());
+    const text = shown();
     if (text === last) return;
     last = text;
     for (const listener of listeners) listener.write(`data: ${text}\n\n`);
   };
   const openConsole = async ({ url = "", headers }: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const key = new URL(url, "http://demo").searchParams.get("key");
+    const { searchParams: query } = new URL(url, "http://demo");
+    if (headers["sec-fetch-site"] !== "same-origin" || query.get("ticket") !== ticket) {
+      return send(
+        response,
+        403,
+        "text/plain",
+        "Open the console from the demo's page: each of its links works once.\n",
+      );
+    }
+    ticket = newTicket();
+    changed();
+    const key = query.get("key");
     try {
       const { path, cookie } = await signIn(key);
       // Under the name that the browser knows this machine by, because the cookie is of that name.
@@ -93,16 +107,13 @@ export async function startPage({ port, examples, snapshot, start, gateway, sign
     }
     if (request.method !== "GET") return send(response, 405, "text/plain", "GET, or POST to /runs/\n");
     if (path === "/console") {
-      if (request.headers["sec-fetch-site"] !== "same-origin") {
-        return send(response, 403, "text/plain", "Open the console from the demo's page.\n");
-      }
       void openConsole(request, response);
       return;
     }
     if (path === "/commands") return send(response, 200, "text/plain", examples);
     if (path === "/events") {
       response.writeHead(200, { ...HEADERS, "Content-Type": "text/event-stream" });
-      response.write(`data: ${JSON.stringify(snapshot())}\n\n`);
+      response.write(`data: ${shown()}\n\n`);
       listeners.add(response);
       response.once("close", () => listeners.delete(response));
       return;
@@ -126,6 +137,11 @@ export async function startPage({ port, examples, snapshot, start, gateway, sign
         server.closeAllConnections();
       }),
   };
+}
+
+/** A page of another program on this machine may claim to be of this one; only a page of this server has read it. */
+function newTicket(): string {
+  return randomBytes(16).toString("hex");
 }
 
 /** Against other sites: a name that is made to lead here (DNS rebinding), and requests that their pages send. */

@@ -4,9 +4,10 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { reachOrigin } from "../cli/reach-origin.ts";
 import { lockState, NoFlock, type StateLock } from "../serve/state-lock.ts";
 import { demoConfiguration, demoSecrets } from "./configuration.ts";
 import { demoExamples, ownOriginExamples } from "./examples.ts";
@@ -17,7 +18,6 @@ const GATEWAY_PORT = 8787;
 const ORIGIN_PORT = 8788;
 const PAGE_PORT = 8789;
 const LOOK_FOR_PARENT_MS = 500;
-const CONNECT_TIMEOUT_MS = 2_000;
 
 const projectDir = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -92,20 +92,6 @@ function parents(): string {
   }
 }
 
-/** Whether something accepts a connection there. Sends nothing. */
-function isReachable(host: string, targetPort: number): Promise<boolean> {
-  const socket = connect({ host, port: targetPort, timeout: CONNECT_TIMEOUT_MS });
-  return new Promise((done) => {
-    const end = (reachable: boolean): void => {
-      socket.destroy();
-      done(reachable);
-    };
-    socket.once("connect", () => end(true));
-    socket.once("timeout", () => end(false));
-    socket.once("error", () => end(false));
-  });
-}
-
 const ownOrigin = readOrigin(process.env["ORIGIN"]);
 const wantedPort = readPort(process.env["PORT"]);
 // Never the origin's own port, even while nothing listens there: the gateway would become its own origin.
@@ -125,7 +111,7 @@ await mkdir(stateDir, { recursive: true });
 const lock = lockOrExit(stateDir);
 lock?.note(`the npm start at ${urls.gateway}, process ${process.pid}`);
 
-if (ownOrigin !== null && !(await isReachable(ownOrigin.hostname.replace(/^\[|\]$/g, ""), originPort))) {
+if (ownOrigin !== null && (await reachOrigin(ownOrigin)) !== null) {
   process.stderr.write(`Warning: nothing listens at ${originUrl} yet. The gateway starts anyway.\n`);
 }
 

@@ -17,6 +17,15 @@ export class ExpiringCache<T> {
     return entry.value;
   }
 
+  /** The value, or a new one, which stands for `forMs`. A promise is not kept, because it belongs to the request that began it. */
+  async getOr(key: string, now: number, forMs: number, ask: () => Promise<T>): Promise<T> {
+    const kept = this.get(key, now);
+    if (kept !== null) return kept;
+    const value = await ask();
+    this.set(key, value, now + forMs);
+    return value;
+  }
+
   set(key: string, value: T, until: number): void {
     this.#entries.delete(key);
     this.#entries.set(key, { value, until });

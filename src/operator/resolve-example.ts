@@ -1,11 +1,11 @@
 // Finds what the form for a response is filled in with: a recent success on the same route. Its body is another request's, perhaps another
 // caller's: it is read only when an administrator asks for it, which the audit log notes. Sealed records neither give an example nor get one.
 
+import { ExpiringCache } from "../http/expiring-cache.ts";
 import { firstOf } from "../http/first-of.ts";
 import type { Actor } from "./access/auth.ts";
 import type { Operator, RecordDetail, RecordSummary } from "./operator.ts";
 import { type Example, exampleIn } from "./example-response.ts";
-import { Remembered } from "./remembered.ts";
 
 /** A page that shows a form refreshes every two seconds, and what a route answers seldom changes. */
 const STANDS_MS = 60_000;
@@ -17,7 +17,7 @@ const LOOKED_AT = 3;
 
 export class Examples {
   readonly #operator: Operator;
-  readonly #found = new Remembered<Example | null>(STANDS_MS);
+  readonly #found = new ExpiringCache<{ readonly example: Example | null }>();
 
   constructor(operator: Operator) {
     this.#operator = operator;
@@ -28,10 +28,11 @@ export class Examples {
     const isOpen = record.state === "unknown" || record.state === "failed" || record.state === "waiting";
     if (role !== "admin" || !isOpen || record.sealed || this.#operator.isPerKey) return null;
     const method = record.request?.method ?? null;
-    return this.#found.get(`${method ?? ""} ${record.route}`, now, async () => {
+    const { example } = await this.#found.getOr(`${method ?? ""} ${record.route}`, now, STANDS_MS, async () => {
       const found = this.#find(record.route, method).catch(() => null);
-      return (await firstOf(found, WAIT_MS)) ?? null;
+      return { example: (await firstOf(found, WAIT_MS)) ?? null };
     });
+    return example;
   }
 
   /** The example's body as text, which is audited as any reading of a body; `null`: it is none, or gone. */

@@ -1,7 +1,7 @@
-// Looks at the program that a wrangler.toml names: the object class has to be exported from it. What a build makes of other files
-// cannot be seen here, so only what is certain is an error.
+// Looks at what a configuration runs with: the program that it names, and the wrangler that is installed beside it.
 
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
 
 import type { ConfigProblem } from "../../config/config-problem.ts";
@@ -16,7 +16,10 @@ const NOTHING: MainFindings = { problems: [], warnings: [] };
 
 const EXPORT = 'write export { KeyShard } from "onceway/worker" there, or the path of the gateway\'s src/index.ts here';
 
-/** `top` is the whole file's table, `own` that of one environment, which inherits `main`. */
+/**
+ * The object class has to be exported from the program. What a build makes of other files cannot be seen here, so only what is certain is an
+ * error. `top` is the whole file's table, `own` that of one environment, which inherits `main`.
+ */
 export function checkMain(file: string, own: Table, top: Table): MainFindings {
   const main = own["main"] ?? top["main"];
   const isInherited = own !== top && own["main"] === undefined;
@@ -45,6 +48,34 @@ function readText(path: string): string | null {
   try {
     return readFileSync(path, "utf8");
   } catch {
+    return null;
+  }
+}
+
+/**
+ * A wrangler's workerd knows the platform's rules up to the day of its version (1.YYYYMMDD.N), and `wrangler dev` ends where the
+ * configuration asks for later ones. A deployment runs Cloudflare's own workerd, so this is a warning. `top` is the table of `file`.
+ */
+export function checkTools(file: string, top: Table): readonly ConfigProblem[] {
+  const date = top["compatibility_date"];
+  const wrangler = manifestOf("wrangler", resolve(file));
+  const workerd = wrangler === null ? null : manifestOf("workerd", wrangler.path);
+  const [, year, month, day] = /^1\.(\d{4})(\d{2})(\d{2})\./.exec(workerd?.version ?? "") ?? [];
+  if (wrangler === null || day === undefined || typeof date !== "string") return [];
+  const last = `${year}-${month}-${day}`;
+  if (date <= last) return [];
+  const message = `wrangler ${wrangler.version}, which is installed here, knows the platform until ${last}, so "wrangler dev" and "onceway serve" cannot run it: npm install --save-dev wrangler@4`;
+  return [{ path: "compatibility_date", code: "compatibility-invalid", message }];
+}
+
+function manifestOf(name: string, from: string): { readonly path: string; readonly version: string } | null {
+  try {
+    const path = createRequire(from).resolve(`${name}/package.json`);
+    const manifest: unknown = JSON.parse(readFileSync(path, "utf8"));
+    const version = isTable(manifest) ? manifest["version"] : null;
+    return typeof version === "string" ? { path, version } : null;
+  } catch {
+    // Not installed here: nothing is run here.
     return null;
   }
 }

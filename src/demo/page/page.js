@@ -26,10 +26,13 @@ function lookOf(label) {
   return label.startsWith("2") ? "good" : "bad";
 }
 
+/** What a link to the console has to bring: it is good for one sign-in, and the next event brings another. */
+let ticket = "";
+
 /** Opens the console at the record of `key`, signed in. */
 function recordLink(key) {
   const element = make("a", "its record");
-  element.href = `/console?${new URLSearchParams({ key })}`;
+  element.href = `/console?${new URLSearchParams({ key, ticket })}`;
   element.target = "_blank";
   return element;
 }
@@ -72,9 +75,22 @@ function link(id, url) {
   element.textContent = url;
 }
 
-function show({ gateway, console: operators, origin, sent, calls, steps, running, canRepeat, requests, effects }) {
+function show({
+  ticket: next,
+  gateway,
+  console: operators,
+  origin,
+  sent,
+  calls,
+  steps,
+  running,
+  canRepeat,
+  requests,
+  effects,
+}) {
+  ticket = next;
   link("gateway", gateway);
-  link("console", "/console");
+  link("console", `/console?${new URLSearchParams({ ticket })}`);
   part("console").textContent = operators;
   const deaths = origin.kills === 0 ? "" : `, killed ${origin.kills === 1 ? "once" : `${origin.kills} times`} so far`;
   part("origin").textContent = origin.pid === null ? `starts again${deaths}` : `runs as process ${origin.pid}${deaths}`;

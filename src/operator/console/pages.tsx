@@ -2,6 +2,7 @@
 
 import type { Hono } from "hono";
 import { recordId } from "../../core/units.ts";
+import { ExpiringCache } from "../../http/expiring-cache.ts";
 import { LAST_PAGE } from "../list-cursor.ts";
 import { type ListRequest, NO_PAGE } from "../list-request.ts";
 import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
@@ -16,7 +17,6 @@ import { show } from "./page.tsx";
 import { RecordPage } from "./record.tsx";
 import { readFilter, Records } from "./records.tsx";
 import type { Examples } from "../resolve-example.ts";
-import { Remembered } from "../remembered.ts";
 import { Shards } from "./shards.tsx";
 import { ratesOf } from "./traffic.ts";
 import type { ConsolePorts, Paths } from "./view.ts";
@@ -37,12 +37,12 @@ export function pageRoutes(
   { operator, hours, warnings: readWarnings, routes }: ConsolePorts,
   examples: Examples,
 ): void {
-  const lastDay = new Remembered<HoursView>(DAY_STANDS_MS);
+  const lastDay = new ExpiringCache<HoursView>();
   app.get(paths.overview, async (c) => {
     const [{ shards, unreachable }, warnings, day] = await Promise.all([
       operator.counts(),
       readWarnings(),
-      lastDay.get("all", c.var.view.now, hours),
+      lastDay.getOr("all", c.var.view.now, DAY_STANDS_MS, hours),
     ]);
     // Usually there is nothing to list, so that a refresh asks no shard for it.
     const [inFlight, undecided] = await Promise.all([

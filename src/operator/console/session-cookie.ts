@@ -4,14 +4,13 @@
 
 import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { isLoopback } from "../../config/values.ts";
 import { SESSION_COOKIE as NAME } from "../../http/session-cookie.ts";
 import { SESSION_MS } from "./session.ts";
 
-const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
-
 /** Whether a token and a session may travel on this connection. */
 export function isPrivate(c: Context): boolean {
-  return isEncrypted(c) || LOOPBACK.has(new URL(c.req.url).hostname);
+  return isEncrypted(c) || isLoopback(new URL(c.req.url).hostname);
 }
 
 export function sessionCookie(c: Context): string | undefined {

@@ -175,9 +175,27 @@ describe("other sites", () => {
     expect(await ask("POST", "/runs/nonsense", { Origin: scene.url })).toBe(409);
     expect(await ask("GET", "/../origin.ts", {})).toBe(404);
     // A link of another site, or a window that it opens, begins no session.
+    const link = await consoleLink();
     for (const site of ["cross-site", "same-site", "none"]) {
-      expect(await ask("GET", "/console", { "Sec-Fetch-Site": site })).toBe(403);
+      expect(await ask("GET", link, { "Sec-Fetch-Site": site })).toBe(403);
     }
-    expect(await ask("GET", "/console", { "Sec-Fetch-Site": "same-origin" })).toBe(303);
+    expect(await ask("GET", link, { "Sec-Fetch-Site": "same-origin" })).toBe(303);
   });
+
+  it("gets a link to the console that works once, and only from the page", async () => {
+    const own = { "Sec-Fetch-Site": "same-origin" };
+    const link = await consoleLink();
+    expect(await ask("GET", "/console", own)).toBe(403);
+    expect(await ask("GET", link, own)).toBe(303);
+    expect(await ask("GET", link, own)).toBe(403);
+    expect(await ask("GET", await consoleLink(), own)).toBe(303);
+  });
+
+  /** The link as the page has it. */
+  async function consoleLink(): Promise<string> {
+    const { page, close } = await openPage();
+    const link = await page.locator("#console[href]").getAttribute("href");
+    await close();
+    return link ?? "";
+  }
 });

@@ -30,7 +30,7 @@ export interface Listening {
 const folders = new Set<string>();
 
 export function serve(args: readonly string[], env: Readonly<Record<string, string>> = {}): ServeProcess {
-  const child = spawn(join(projectDir, "node_modules/.bin/node"), ["src/serve/start.ts", ...args], {
+  const child = spawn(join(projectDir, "node_modules/.bin/node"), ["src/cli/onceway.ts", "serve", ...args], {
     cwd: projectDir,
     env: { ...process.env, NODE_OPTIONS: "", ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -235,10 +235,6 @@ it("check says of what is beside a file what is approved", async () => {
   await expectApproved("check-surroundings", said);
 });
 
-it("is also a script of its own, under the name that deployments call it by", async () => {
-  expect(await runScript("check-config.ts", "--help")).toContain("Usage: check-config [FILE]");
-});
-
 it("write-schema finds the schema and the table of settings up to date", async () => {
   expect(await runScript("write-schema.ts", "--check")).toBe("");
 });

@@ -252,7 +252,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/e2e/queues/try.test.ts",
     '"try", "--queue"',
   ],
-  "npm run check-config": ["test/check.ts", "src/cli/check-config.ts"],
+  "npm run check-config": ["test/check.ts", "src/cli/onceway.ts"],
   "npx wrangler deploy --dry-run": ["test/e2e/cli/init.test.ts", '"deploy", "--dry-run"'],
   "npx onceway check --against https://api.example.com": ["test/e2e/operators/layouts.test.ts", '"--against"'],
   'npx onceway forget --scope header:authorization --preview --reason "asked to be erased" < credential.txt': [

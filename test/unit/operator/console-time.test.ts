@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { localTime } from "../../../src/operator/console/browser/times.ts";
-import { Remembered } from "../../../src/operator/remembered.ts";
 
 const at = (iso: string): number => Date.parse(iso);
 
@@ -17,22 +16,5 @@ describe("the operator's local time", () => {
 
   it("is left out where it is UTC", () => {
     expect(localTime(0, 0, 0, "GMT")).toBe("");
-  });
-});
-
-describe("an answer that is remembered", () => {
-  it("is asked for again only when it is too old, and not remembered if it fails", async () => {
-    let asked = 0;
-    const ask = async (): Promise<number> => {
-      asked += 1;
-      if (asked === 3) throw new Error("no answer");
-      return asked;
-    };
-    const remembered = new Remembered<number>(1000);
-    expect(await remembered.get("a", 0, ask)).toBe(1);
-    expect(await remembered.get("a", 999, ask)).toBe(1);
-    expect(await remembered.get("b", 999, ask)).toBe(2);
-    await expect(remembered.get("a", 1000, ask)).rejects.toThrow("no answer");
-    expect(await remembered.get("a", 1001, ask)).toBe(4);
   });
 });

@@ -27,7 +27,7 @@ it("HAProxy's answer for a lost process is the gateway's own problem, byte for b
 });
 
 it("the unit starts each process where HAProxy looks for it", () => {
-  const [, command = ""] = /^ExecStart=\S+ src\/serve\/start\.ts (.*)$/m.exec(read("onceway@.service")) ?? [];
+  const [, command = ""] = /^ExecStart=\S+ src\/cli\/onceway\.ts serve (.*)$/m.exec(read("onceway@.service")) ?? [];
   const proxy = read("haproxy.cfg");
   for (const number of [0, 1]) {
     const options = readOptions(command.replaceAll("%i", `0${number}`).split(" "));

@@ -56,7 +56,6 @@ const WHY: Readonly<Record<string, string>> = {
   "http/token-auth.ts": LIMIT,
   "operator/change-all.ts": OF_ONE_REQUEST,
   "operator/list.ts": OF_ONE_REQUEST,
-  "operator/remembered.ts": CACHE,
   "shard/alarm.ts": "when the alarm stands; a new instance asks the platform",
   "shard/attempt.ts": RUNNING,
   "shard/attempts-in-flight.ts": RUNNING,

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { checkTools } from "../../../src/cli/findings/check-tools.ts";
+import { checkTools } from "../../../src/cli/findings/check-main.ts";
 
 /** A project with these packages; its wrangler brings the workerd. */
 function projectWith(versions: Readonly<Record<string, string>>): string {
