@@ -3,13 +3,18 @@
 import type { OperatorAccess } from "../config/operators.ts";
 import type { Config } from "../config/resolved.ts";
 import type { TryQueue } from "../events/trial.ts";
+import { ExpiringCache } from "../http/expiring-cache.ts";
 import { type JwtPorts, JwtProver } from "../http/identity-jwt.ts";
 import { createOperatorApi } from "./api.ts";
 import { type Audit, audited, auditedTrial } from "./access/audit.ts";
 import { OperatorAuth } from "./access/auth.ts";
 import { createConsole } from "./console/console.tsx";
+import type { HoursView } from "./hours-schema.ts";
 import type { Operator } from "./operator.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
+
+/** Open overviews refresh every two seconds, and each time all shards would have to be asked. */
+const RECENT_MS = 30_000;
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
@@ -34,12 +39,14 @@ export function createOperate(
   const auth = new OperatorAuth(access, prover);
   const api = createOperatorApi(operatorPath, auth, ports);
   const paths = [...new Set(routes.map(({ path }) => path))];
+  const recent = new ExpiringCache<HoursView>();
   const console = createConsole({
     basePath: operatorPath,
     environment,
     operator,
     audit,
     hours: () => reader.hours(),
+    recentHours: (now) => recent.getOr("all", now, RECENT_MS, () => reader.hours()),
     warnings: () => reader.warnings(),
     routes: paths,
     tokens: access.tokens,

@@ -2,11 +2,9 @@
 
 import type { Hono } from "hono";
 import { recordId } from "../../core/units.ts";
-import { ExpiringCache } from "../../http/expiring-cache.ts";
 import { LAST_PAGE } from "../list-cursor.ts";
 import { type ListRequest, NO_PAGE } from "../list-request.ts";
 import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
-import type { HoursView } from "../hours-schema.ts";
 import { ID_PREFIX } from "../request-schema.ts";
 import { adminForm } from "./change.tsx";
 import { Day } from "./day.tsx";
@@ -24,9 +22,6 @@ import type { ConsolePorts, Paths } from "./view.ts";
 /** The overview shows so many, and the list all. */
 const SHOWN = 5;
 
-/** Of the number of a day: open overviews refresh every two seconds, and each time all shards would have to be asked. */
-const DAY_STANDS_MS = 30_000;
-
 /** Shown on the list, because the record has no page any more. */
 const FORGOTTEN =
   "Forgotten. The next request with this key counts as a first request, on every Worker within 30 seconds.";
@@ -34,15 +29,14 @@ const FORGOTTEN =
 export function pageRoutes(
   app: Hono<Signed>,
   paths: Paths,
-  { operator, hours, warnings: readWarnings, routes }: ConsolePorts,
+  { operator, hours, recentHours, warnings: readWarnings, routes }: ConsolePorts,
   examples: Examples,
 ): void {
-  const lastDay = new ExpiringCache<HoursView>();
   app.get(paths.overview, async (c) => {
     const [{ shards, unreachable }, warnings, day] = await Promise.all([
       operator.counts(),
       readWarnings(),
-      lastDay.getOr("all", c.var.view.now, DAY_STANDS_MS, hours),
+      recentHours(c.var.view.now),
     ]);
     // Usually there is nothing to list, so that a refresh asks no shard for it.
     const [inFlight, undecided] = await Promise.all([

@@ -18,6 +18,8 @@ export interface ConsolePorts {
   readonly audit: Pick<Audit, "page">;
   /** What was counted in the last day. */
   readonly hours: () => Promise<HoursView>;
+  /** The same, at most half a minute old. */
+  readonly recentHours: (now: number) => Promise<HoursView>;
   /** What operators should change in routes. */
   readonly warnings: () => Promise<readonly RouteWarning[]>;
   /** The configured routes' paths. */
