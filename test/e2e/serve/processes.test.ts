@@ -402,6 +402,15 @@ describe("the addresses of two processes", () => {
 });
 
 describe("headers", () => {
+  it("say from which address a request comes, whatever its client says", async () => {
+    const key = freshKey();
+    expect((await send(url, { path: "/pay", key, headers: [["CF-Connecting-IP", "192.0.2.1"]] })).status).toBe(201);
+    const [seen] = await origin.requests(key);
+    expect(
+      seen?.headers.flatMap(([name, value]) => (name.toLowerCase() === "cf-connecting-ip" ? [value] : [])),
+    ).toEqual(["127.0.0.1"]);
+  });
+
   const many: HeaderPair[] = Array.from({ length: 900 }, (_, at) => [`X-Field-${at}`, "v"]);
   const long: HeaderPair[] = Array.from({ length: 55 }, (_, at) => [`X-Field-${at}`, "v".repeat(1000)]);
 

@@ -187,7 +187,7 @@ describe("operators with a listener of their own", () => {
       expect(await origin.effects(key)).toBe(1);
     });
 
-    it("tells the gateway the requested host and scheme, and drops a client's own claims", async () => {
+    it("tells the gateway the requested host, the scheme and the client's address, and drops a client's own claims", async () => {
       const target = `/open/${freshKey()}`;
       await ask(proxy.port, target, [
         ["Host", "api.example.com"],
@@ -195,10 +195,14 @@ describe("operators with a listener of their own", () => {
         ["X-Forwarded-Host", "claimed.example"],
         ["X-Forwarded-Proto", "gopher"],
         ["Forwarded", "host=claimed.example"],
+        ["CF-Connecting-IP", "192.0.2.1"],
       ]);
       const request = (await origin.requests()).find(({ url }) => url === target);
-      const said = request?.headers.filter(([name]) => /^(?:x-)?forwarded(?:-host|-proto)?$/i.test(name));
+      const said = request?.headers.filter(([name]) =>
+        /^(?:(?:x-)?forwarded(?:-host|-proto)?|cf-connecting-ip)$/i.test(name),
+      );
       expect(said?.map(([name, value]) => `${name.toLowerCase()}: ${value}`).toSorted()).toEqual([
+        "cf-connecting-ip: 127.0.0.1",
         "x-forwarded-host: api.example.com",
         "x-forwarded-proto: https",
       ]);
