@@ -35,9 +35,9 @@ export async function askChoice<T extends string>(dialogue: Dialogue, options: S
   return answer;
 }
 
-/** Enter alone means no. */
-export async function askYes(dialogue: Dialogue, message: string): Promise<boolean> {
-  const answer = await confirm({ message, initialValue: false, ...dialogue });
+/** Enter alone means no, unless `usual` says yes: only where nothing is lost by it. */
+export async function askYes(dialogue: Dialogue, message: string, usual = false): Promise<boolean> {
+  const answer = await confirm({ message, initialValue: usual, ...dialogue });
   if (isCancel(answer)) throw cancelled();
   return answer;
 }

@@ -65,7 +65,7 @@ export async function askWhatIsMissing(
     given.label === undefined
       ? blankAsNull(
           await ask(
-            "By which value of a request do you know it? json:/order_id, header:NAME, query:NAME (Enter: by none)",
+            "Which value of a request do you search for in the console? json:/order_id, header:NAME, query:NAME (Enter: none)",
             "",
             () => undefined,
           ),

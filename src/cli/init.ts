@@ -6,11 +6,13 @@ import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 
 import type { Command } from "commander";
+import { parse } from "jsonc-parser";
 import { stringify } from "smol-toml";
 
 import { checkWranglerConfig } from "../config/check-file.ts";
 import type { ConfigProblem } from "../config/config-problem.ts";
-import { askYes, openDialogue } from "./ask.ts";
+import { isTable } from "../config/read-settings.ts";
+import { askYes, type Dialogue, openDialogue } from "./ask.ts";
 import { problemLines } from "./check.ts";
 import { wranglerToml } from "./init-file.ts";
 import { emptyJson, type JsonPlan, misshapen, withGateway } from "./init-json.ts";
@@ -42,7 +44,9 @@ export function defineInit(command: Command): Command {
     .option("-y, --yes", "ask nothing: take the defaults for what is not given")
     .option("-f, --force", "overwrite files, and add to a wrangler.jsonc, without asking")
     .addHelpText("after", "\nExit codes: 0 written, 1 a file already exists, 2 wrong or missing answers.")
-    .action(init);
+    .action((target: string, options: InitOptions) =>
+      init(target, options, options.yes === true ? null : openDialogue()),
+    );
 }
 
 interface InitOptions extends PlanOptions {
@@ -50,36 +54,41 @@ interface InitOptions extends PlanOptions {
   readonly force?: boolean;
 }
 
-async function init(target: string, options: InitOptions): Promise<void> {
-  const given = readPlanOptions(options);
+/** `dialogue`: `null` where nobody is asked. */
+export async function init(target: string, options: InitOptions, dialogue: Dialogue | null): Promise<void> {
+  const asked = readPlanOptions(options);
   const isFile = /\.(?:toml|jsonc?)$/.test(target);
   const json = isFile ? null : jsonIn(target);
   const file = isFile ? target : (json ?? join(target, "wrangler.toml"));
   const isJson = languageOf(file) === "json";
-  const usualName = nameFor(dirname(resolve(file)));
   // What JSON there is gets what it lacks, and the program that it names stays.
   const text = isJson && existsSync(file) ? readValid(file) : null;
   const there = isJson ? text : tableIn(file);
+  const named = there === null ? undefined : nameIn(there);
+  const usualName = named ?? nameFor(dirname(resolve(file)));
+  // A name that stays is not asked for.
+  const given = isJson && named !== undefined ? { name: named, ...asked } : asked;
+  const isTaken = options.force !== true && existsSync(file);
+  const usual = { origin: "https://api.example.com", routes: ["/v1/payments/*"] };
+  const addable =
+    isTaken && there !== null
+      ? { file, isJson, plan: (one: PlanAnswers) => withGateway(there, { ...one, paths: PROJECT_PATHS }) }
+      : null;
+  if (addable !== null) refuseToAdd(addable, withDefaults({ ...usual, ...given }, usualName), dialogue);
   // The program of an application stays.
-  const program = options.hono === true ? [] : [join(target, PROJECT_PATHS.main)];
-  const taken = isFile || json !== null ? [file] : [file, ...program];
-  const dialogue = options.yes === true ? null : openDialogue();
-  for (const path of taken.filter((one) => existsSync(one) && options.force !== true)) {
-    const usual = { origin: "https://api.example.com", routes: ["/v1/payments/*"] };
-    const addition =
-      there === null
-        ? null
-        : withGateway(there, { ...withDefaults({ ...usual, ...given }, usualName), paths: PROJECT_PATHS });
-    const question =
-      !isJson || addition === null
-        ? `${path} already exists. Overwrite it?`
-        : `Add the gateway to ${path}${replacedWords(addition, ", and change ")}?`;
-    if (dialogue !== null && (await askYes(dialogue, question))) continue;
-    if (addition === null || path !== file) throw new Failure(REFUSED, existing(path, isFile));
-    throw new Failure(REFUSED, isJson ? toAdd(path, addition) : toAddByHand(path, addition));
+  const hasProgram = !isFile && json === null && options.hono !== true && options.force !== true;
+  const program = join(target, PROJECT_PATHS.main);
+  const overwritten = [
+    ...(isTaken && addable === null ? [file] : []),
+    ...(hasProgram && existsSync(program) ? [program] : []),
+  ];
+  for (const path of overwritten) {
+    if (dialogue !== null && (await askYes(dialogue, `${path} already exists. Overwrite it?`))) continue;
+    throw new Failure(REFUSED, existing(path, isFile));
   }
   const answers =
     dialogue === null ? withDefaults(given, usualName) : await askWhatIsMissing(given, usualName, dialogue);
+  if (addable !== null && dialogue !== null) await askToChange(addable, answers, dialogue);
   const plan = { ...answers, paths: isFile ? pathsFrom(file) : PROJECT_PATHS };
   const config = isJson
     ? { file, ...withGateway(text ?? emptyJson(file, plan), plan) }
@@ -87,6 +96,41 @@ async function init(target: string, options: InitOptions): Promise<void> {
   refuseInvalid(config);
   if (isFile) writeAlone(config);
   else writeProject(target, config, answers);
+}
+
+/** A file that is there and that a gateway can be added to. */
+interface Addable {
+  readonly file: string;
+  readonly isJson: boolean;
+  readonly plan: (answers: PlanAnswers) => JsonPlan;
+}
+
+function lackOf({ file, isJson, plan }: Addable, answers: PlanAnswers): string {
+  return isJson ? toAdd(file, plan(answers)) : toAddByHand(file, plan(answers));
+}
+
+/** Where nobody can be asked, or nothing is lacking. */
+function refuseToAdd(file: Addable, usual: PlanAnswers, dialogue: Dialogue | null): void {
+  const isWhole = file.isJson && Object.keys(file.plan(usual).added).length === 0;
+  if (dialogue === null || isWhole) throw new Failure(REFUSED, lackOf(file, usual));
+}
+
+/** Asked after all other questions: whoever says no is shown what to write, by the answers. */
+async function askToChange(file: Addable, answers: PlanAnswers, dialogue: Dialogue): Promise<void> {
+  const isSure = file.isJson
+    ? await askYes(
+        dialogue,
+        `Add the gateway to ${file.file}${replacedWords(file.plan(answers), ", and change ")}?`,
+        true,
+      )
+    : await askYes(dialogue, `${file.file} already exists. Overwrite it? (No: you are shown what it lacks)`);
+  if (!isSure) throw new Failure(REFUSED, lackOf(file, answers));
+}
+
+/** The Worker's name that a file says, as JSON. */
+function nameIn(json: string): string | undefined {
+  const table: unknown = parse(json);
+  return isTable(table) && typeof table["name"] === "string" ? table["name"] : undefined;
 }
 
 interface PlannedFile {

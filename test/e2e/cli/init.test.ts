@@ -6,6 +6,8 @@ import { dirname, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Dialogue } from "../../../src/cli/ask.ts";
+import { init } from "../../../src/cli/init.ts";
 import { wranglerToml } from "../../../src/cli/init-file.ts";
 import { USUAL } from "../../../src/cli/init-plan.ts";
 import { askWhatIsMissing } from "../../../src/cli/init-questions.ts";
@@ -186,10 +188,10 @@ describe("refusals", () => {
 });
 
 describe("the questions", () => {
+  type Keys = readonly (readonly [question: string, typed: string])[];
+
   /** Types each answer when its question stands there. */
-  async function answer(
-    keys: readonly (readonly [question: string, typed: string])[],
-  ): ReturnType<typeof askWhatIsMissing> {
+  function dialogueOf(keys: Keys): Dialogue {
     const input = new PassThrough();
     const output = new PassThrough();
     const left = [...keys];
@@ -203,7 +205,11 @@ describe("the questions", () => {
       // Once the question has been drawn, as a person would.
       setImmediate(() => input.write(next[1]));
     });
-    return askWhatIsMissing({}, "my-gateway", { input, output });
+    return { input, output };
+  }
+
+  function answer(keys: Keys): ReturnType<typeof askWhatIsMissing> {
+    return askWhatIsMissing({}, "my-gateway", dialogueOf(keys));
   }
 
   it("take Enter for the usual answer, eight times", async () => {
@@ -215,7 +221,7 @@ describe("the questions", () => {
       "whether it happened",
       "does the API run",
     ];
-    const answers = await answer([...keys, "do you know it", "What is the Worker called"].map((one) => [one, "\r"]));
+    const answers = await answer([...keys, "do you search for", "What is the Worker called"].map((one) => [one, "\r"]));
     expect(answers).toEqual({
       ...USUAL,
       origin: "https://api.example.com",
@@ -235,7 +241,7 @@ describe("the questions", () => {
       ["whether it happened", `${down}\r`],
       ["tell of a key", "/v1/orders/by-key/{key}\r"],
       ["does the API run", `${down}\r`],
-      ["do you know it", "json:/number\r"],
+      ["do you search for", "json:/number\r"],
       ["What is the Worker called", "\r"],
     ]);
     expect(answers).toEqual({
@@ -259,7 +265,7 @@ describe("the questions", () => {
       ["Which cookie", "\r"],
       ["whether it happened", "\u001b[B\u001b[B\r"],
       ["does the API run", "\r"],
-      ["do you know it", "\r"],
+      ["do you search for", "\r"],
       ["What is the Worker called", "\r"],
     ]);
     expect(answers).toEqual({
@@ -271,6 +277,45 @@ describe("the questions", () => {
       hint: null,
       label: null,
       name: "my-gateway",
+    });
+  });
+
+  describe("beside a wrangler.jsonc", () => {
+    const own = '{ "name": "shop", "main": "src/shop.ts", "compatibility_date": "2026-06-01" }';
+    const keys: Keys = [
+      ["Which paths", "\r"],
+      ["who calls it", "\u001b[B\r"],
+      ["Who issues", "https://login.acme.com\r"],
+      ["For whom", "shop\r"],
+      ["whether it happened", "\r"],
+      ["does the API run", "\r"],
+      ["do you search for", "\r"],
+    ];
+
+    async function shop(): Promise<string> {
+      const project = await mkdtemp(join(folder, "shop-"));
+      await writeFile(join(project, "wrangler.jsonc"), own);
+      await mkdir(join(project, "src"));
+      await writeFile(join(project, "src/shop.ts"), "");
+      return project;
+    }
+
+    it("come before the file may be changed, which Enter allows; its name is not asked for", async () => {
+      const project = await shop();
+      await init(project, { hono: true }, dialogueOf([...keys, ["Add the gateway", "\r"]]));
+      const text = await readFile(join(project, "wrangler.jsonc"), "utf8");
+      expect(JSON.parse(text)).toMatchObject({
+        name: "shop",
+        compatibility_date: "2026-10-01",
+        vars: { IDEMPOTENCY: { scope: ["identity:user"] }, IDENTITIES: { user: { jwt: { audience: "shop" } } } },
+      });
+    });
+
+    it("decide what is shown to whoever writes it by hand", async () => {
+      const project = await shop();
+      const told = init(project, { hono: true }, dialogueOf([...keys, ["Add the gateway", "n"]]));
+      await expect(told).rejects.toThrow(/was not changed\. It lacks this[^]*"identity:user"[^]*"audience": "shop"/);
+      expect(await readFile(join(project, "wrangler.jsonc"), "utf8")).toBe(own);
     });
   });
 
