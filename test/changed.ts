@@ -42,7 +42,8 @@ function main(since: string): void {
   if (runs.length === 0) console.log(`nothing has changed since ${since}`);
   for (const args of runs) {
     const command = ["run", "--tags-filter", "!needs/*", ...args];
-    if (spawnSync("vitest", command, { cwd: PROJECT, stdio: "inherit" }).status !== 0) process.exitCode = 1;
+    // What fails first is mended first: the next run takes minutes.
+    if (spawnSync("vitest", command, { cwd: PROJECT, stdio: "inherit" }).status !== 0) process.exit(1);
   }
 }
 

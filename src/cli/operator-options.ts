@@ -1,6 +1,9 @@
 // The options of every operator command: which gateway, and the token. The token is never an argument, because the list of
 // processes shows arguments.
 
+import { existsSync } from "node:fs";
+import { parseEnv } from "node:util";
+
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { isLoopback } from "../config/values.ts";
@@ -17,8 +20,11 @@ export interface OperatorOptions {
 
 export const TOKEN_FILE = [
   "--token-file <FILE>",
-  "holds the operator's token (default: the environment's ONCEWAY_TOKEN)",
+  "holds the operator's token (default: the environment's ONCEWAY_TOKEN; for a gateway on this machine, the ADMIN_TOKEN in .dev.vars)",
 ] as const;
+
+/** What `wrangler dev` reads secrets from. Never sent to another machine. */
+const LOCAL_SECRETS = ".dev.vars";
 
 /** `url` for commands that ask several gateways. */
 export function operatorCommand(command: Command, jsonHelp: string, url = oneGateway()): Command {
@@ -36,9 +42,15 @@ export function oneGateway(): Option {
 /** Throws a Failure that says what is missing. */
 export function connect({ url, tokenFile }: Pick<OperatorOptions, "url" | "tokenFile">): OperatorClient {
   if (url === undefined)
-    throw new Failure(UNUSABLE, "Missing --url: write --url https://api.example.com, or set ONCEWAY_URL.");
+    throw new Failure(
+      UNUSABLE,
+      "Missing --url: write --url https://api.example.com, or set ONCEWAY_URL. On this machine: --url http://127.0.0.1:8787",
+    );
   const where = tokenFile === undefined ? "ONCEWAY_TOKEN" : tokenFile;
-  const token = tokenFile === undefined ? process.env["ONCEWAY_TOKEN"] : readBytes(tokenFile).toString();
+  const token =
+    tokenFile === undefined
+      ? tokenFor(url, process.env["ONCEWAY_TOKEN"], LOCAL_SECRETS)
+      : readBytes(tokenFile).toString();
   if (token === undefined || token.trim() === "") {
     throw new Failure(
       UNUSABLE,
@@ -52,6 +64,12 @@ export function connect({ url, tokenFile }: Pick<OperatorOptions, "url" | "token
     process.stderr.write(`Warning: the token is sent to ${url.host} unencrypted. Use https.\n`);
   }
   return operatorClient(url, token.trim());
+}
+
+/** A gateway on this machine that has no other token has the one of the project in this folder (`init` made it). */
+export function tokenFor({ hostname }: URL, given: string | undefined, secrets: string): string | undefined {
+  if ((given ?? "") !== "" || !isLoopback(hostname) || !existsSync(secrets)) return given;
+  return parseEnv(readBytes(secrets).toString())["ADMIN_TOKEN"];
 }
 
 export function readGateway(value: string): URL {

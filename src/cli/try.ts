@@ -7,6 +7,7 @@ import { type Command, Option } from "commander";
 
 import { checkWranglerConfig } from "../config/check-file.ts";
 import { originsOf } from "../config/check-reach.ts";
+import type { Config } from "../config/resolved.ts";
 import { parseDuration } from "../config/units.ts";
 import { isLoopback } from "../config/values.ts";
 import { unreached } from "../conformance/unreachable.ts";
@@ -21,6 +22,7 @@ import { trialJson, trialText } from "./try-report.ts";
 import { buildRequest, type TryArguments, withOtherBody } from "./try-request.ts";
 import { diagnose } from "./diagnose.ts";
 import { reachOrigin } from "./reach-origin.ts";
+import { tokenFaults } from "./token-faults.ts";
 import { tryQueue } from "./try-queue.ts";
 import { readWranglerFile, usualFile } from "./wrangler-file.ts";
 
@@ -95,7 +97,8 @@ async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeou
   const key = options.key ?? randomUUID();
   const request = buildRequest(target, { ...options, key });
   const policy = await fetchPolicy(request.url, POLICY_MS);
-  await refuseDeadOrigin(request.url, policy);
+  const own = ownConfiguration(policy);
+  await refuseDeadOrigin(request.url, own);
   await confirmSending(request, policy !== null, options.yes === true);
 
   const { method, url } = request;
@@ -116,6 +119,12 @@ async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeou
     diagnosis = diagnose({ ...evidence, changed });
   }
 
+  const credential = readGatewayMarks(first).problem?.code === "credential-invalid";
+  if (credential && own !== null) {
+    const faults = tokenFaults(request.headers, own.config.identities, Date.now());
+    diagnosis = { ...diagnosis, happened: [...diagnosis.happened, ...faults] };
+  }
+
   const answers = [first, second, changed].filter((answer) => answer !== null);
   const trial = { method, url: url.href, key, answers, diagnosis };
   if (options.json === true) console.log(jsonLine(trialJson(trial)));
@@ -123,21 +132,22 @@ async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeou
   process.exitCode = diagnosis.works ? OK : REFUSED;
 }
 
-/**
- * A gateway on this machine that protects the paths of the file in this folder runs with that file: its API is looked for before anything is
- * sent.
- */
-async function refuseDeadOrigin({ hostname }: URL, policy: Policy | null): Promise<void> {
-  if (policy === null || !isLoopback(hostname)) return;
+/** The file in this folder, if it protects what the gateway protects: that gateway runs with it, or with an older version of it. */
+function ownConfiguration(policy: Policy | null): { readonly file: string; readonly config: Config } | null {
   const file = usualFile();
-  const read = readWranglerFile(file);
-  const [top] = read.kind === "read" ? checkWranglerConfig(read.table) : [];
-  if (top === undefined || top.config === null) return;
-  if (pathsOf(policy) !== pathsOf(top.config)) return;
-  for (const { url } of originsOf(top.config)) {
+  const read = policy === null ? null : readWranglerFile(file);
+  const [top] = read?.kind === "read" ? checkWranglerConfig(read.table) : [];
+  if (policy === null || top === undefined || top.config === null) return null;
+  return pathsOf(policy) === pathsOf(top.config) ? { file, config: top.config } : null;
+}
+
+/** A gateway on this machine runs with the file in this folder: its API is looked for before anything is sent. */
+async function refuseDeadOrigin({ hostname }: URL, own: ReturnType<typeof ownConfiguration>): Promise<void> {
+  if (own === null || !isLoopback(hostname)) return;
+  for (const { url } of originsOf(own.config)) {
     if ((await reachOrigin(url)) === null) continue;
     const advice = `Is the name right, and does it listen? Try: curl -i ${url.href}`;
-    throw new Failure(UNUSABLE, `No answer from ${url.origin}, which ${file} names. ${advice}\nNothing was sent.`);
+    throw new Failure(UNUSABLE, `No answer from ${url.origin}, which ${own.file} names. ${advice}\nNothing was sent.`);
   }
 }
 

@@ -28,7 +28,8 @@ const OPERATORS = {
 };
 
 /** The secrets of those who have no name of their own. */
-const UNNAMED = ["ADMIN_TOKEN", "READ_TOKEN"] as const;
+/** The secrets of operators without a name. */
+export const UNNAMED = ["ADMIN_TOKEN", "READ_TOKEN"] as const;
 
 interface NamedReading {
   readonly named: readonly NamedOperator[];

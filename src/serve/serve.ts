@@ -1,7 +1,7 @@
 // `onceway serve`: runs the gateway of a configuration on plain workerd, with its records on this machine's disk. It checks the
 // configuration, locks the state directory, bundles the Worker and runs it. It starts nothing if the configuration is invalid.
 
-import { chmodSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 import { inLanguage, type Language } from "../cli/findings/findings.ts";
@@ -9,6 +9,7 @@ import { problemCount, readWranglerFile, usualFile } from "../cli/wrangler-file.
 import { checkWranglerConfig } from "../config/check-file.ts";
 import { PROCESS_BINDING, readConfig } from "../config/read.ts";
 import { describeConfig } from "../config/describe.ts";
+import { UNNAMED } from "../config/read-operators.ts";
 import type { ConfigProblem } from "../config/resolved.ts";
 import { bundleInto } from "./bundle.ts";
 import { addressOf, readOptions, type ServeOptions, USAGE } from "./options.ts";
@@ -103,8 +104,10 @@ async function serve(options: ServeOptions): Promise<number> {
         }),
         host: options.host,
         port: options.port,
-        onListening: (port, pid) =>
-          announce(addressOf(options.host, port), operatorAddressOf(options), stateDir, lock, pid),
+        onListening: (port, pid) => {
+          const address = addressOf(options.host, port);
+          announce(address, consoleLine(plan, address, operatorAddressOf(options)), stateDir, lock, pid);
+        },
         log,
       },
       signals,
@@ -129,6 +132,8 @@ function closeToOthers(directory: string): void {
 interface Plan {
   readonly hosting: SelfHosting;
   readonly secrets: Secrets;
+  /** `null`: nobody is an operator, and nothing is there. */
+  readonly operatorPath: string | null;
 }
 
 /** `null` if there are problems; it prints them all. */
@@ -155,7 +160,10 @@ function readPlan(options: ServeOptions): Plan | null {
   if (!reading.ok) return refuse(lines(file, reading.problems, read.language));
   console.log(describeConfig(checked.config));
   for (const warning of hosting.warnings) console.warn(`${file}: warning: ${warning}`);
-  return { hosting, secrets };
+  const { operators, operatorPath } = checked.config;
+  const isOn =
+    operators.length > 0 || "ACCESS" in hosting.vars || UNNAMED.some((name) => secrets.values[name] !== undefined);
+  return { hosting, secrets, operatorPath: isOn ? operatorPath : null };
 }
 
 function refuse(problems: readonly string[]): null {
@@ -207,15 +215,24 @@ function operatorAddressOf({ operatorHost, operatorPort }: ServeOptions): string
   return operatorPort === null ? null : addressOf(operatorHost, operatorPort);
 }
 
+function consoleLine({ operatorPath }: Plan, address: string, operatorAddress: string | null): string {
+  if (operatorPath === null) {
+    const example = existsSync(".dev.vars") ? " (here: --secrets .dev.vars)" : "";
+    return `no console and no operator API, because nobody has a token: write ADMIN_TOKEN=… to a file, and start with --secrets FILE${example}`;
+  }
+  if (operatorAddress === null) return `the operator API and the console are at http://${address}${operatorPath}`;
+  return `the operator API and the console are on http://${operatorAddress} only`;
+}
+
 function announce(
   address: string,
-  operatorAddress: string | null,
+  operators: string,
   stateDir: string,
   lock: StateLock,
   pid: number | undefined,
 ): void {
   lock.note(`process ${process.pid} and its workerd, process ${pid}`);
-  if (operatorAddress !== null) log(`the operator API and the console are on http://${operatorAddress} only`);
+  log(operators);
   log(`listening on http://${address}, records in ${stateDir}, workerd is process ${pid}`);
 }
 

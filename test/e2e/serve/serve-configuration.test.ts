@@ -115,6 +115,19 @@ it("refuses a configuration that its secrets do not fit", async () => {
   expect(short.output()).toMatch(/\n2 problems\n$/);
 });
 
+it("says where the console is, or how to have one", async () => {
+  const vars = { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES: [{ path: "/v1/pay" }] };
+  const without = serve((await writeDeployment({ vars })).args);
+  await without.listening();
+  expect(without.output()).toContain(
+    "nobody has a token: write ADMIN_TOKEN=… to a file, and start with --secrets FILE",
+  );
+  const { args } = await writeDeployment({ vars });
+  const gateway = serve([...args, "--secret", "ADMIN_TOKEN"], { ADMIN_TOKEN: "0123456789abcdef".repeat(4) });
+  const { url } = await gateway.listening();
+  expect(gateway.output()).toContain(`the operator API and the console are at ${url}/_onceway\n`);
+});
+
 it("gives operators their own port when the configuration and the command line both ask for it", async () => {
   const token = "0123456789abcdef".repeat(4);
   const routes = [{ path: "/v1/pay" }];
