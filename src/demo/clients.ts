@@ -12,6 +12,9 @@ export const DUPLICATES = 50;
 const MAX_RETRIES = 40;
 const RETRY_MS = 250;
 
+const BODY = '{"amount":4200,"currency":"EUR"}';
+const OTHER_BODY = '{"amount":9900,"currency":"EUR"}';
+
 /** The answer comes after the kill. */
 const KILL_MS = 5_000;
 
@@ -110,6 +113,8 @@ export class DemoClients {
         return () => this.#pay();
       case "repeat":
         return last === null ? null : () => this.#repeat(last.path, last.key);
+      case "reuse":
+        return last === null ? null : () => this.#reuse(last.path, last.key);
       case "duplicates":
         return () => this.#duplicates();
       case "kill-hold":
@@ -133,6 +138,11 @@ export class DemoClients {
     const step = this.#open("The same request again", path, key, 1);
     const reply = await this.#send(step, path, key);
     this.#close(step, reply.isReplay ? "The first answer, byte for byte. The API was not called." : meaningOf(reply));
+  }
+
+  async #reuse(path: string, key: string): Promise<void> {
+    const step = this.#open("Another amount with the same key", path, key, 1);
+    this.#close(step, meaningOf(await this.#send(step, path, key, OTHER_BODY)));
   }
 
   async #duplicates(): Promise<void> {
@@ -170,20 +180,20 @@ export class DemoClients {
     return `${this.prefix}${kind}-${this.#keys}`;
   }
 
-  async #send(step: number, path: string, key: string): Promise<Reply> {
+  async #send(step: number, path: string, key: string, body = BODY): Promise<Reply> {
     this.#sent += 1;
-    const reply = await this.#fetch(path, key);
+    const reply = await this.#fetch(path, key, body);
     const label = labelOf(reply);
     const { answers, pending } = this.#stepOf(step);
     this.#change(step, { answers: { ...answers, [label]: (answers[label] ?? 0) + 1 }, pending: pending - 1 });
     return reply;
   }
 
-  async #fetch(path: string, key: string): Promise<Reply> {
+  async #fetch(path: string, key: string, sent: string): Promise<Reply> {
     const response = await fetch(this.#ports.gateway + path, {
       method: "POST",
       headers: { Authorization: "Bearer demo", "Content-Type": "application/json", "Idempotency-Key": key },
-      body: '{"amount":4200,"currency":"EUR"}',
+      body: sent,
     });
     const body = await response.text();
     const isReplay = response.headers.get("Idempotent-Replayed") === "true";
@@ -223,6 +233,8 @@ function labelOf({ status, isReplay, code }: Reply): string {
 function meaningOf({ status, isReplay, code }: Reply): string {
   if (isReplay) return "The gateway asked the API what became of it, and gives its answer: no second effect.";
   switch (code) {
+    case "key-reused":
+      return "The key belongs to another payment, so this one is refused. The API was not called.";
     case "origin-dropped":
       return "The connection broke after the request was sent: nobody knows yet whether it took effect.";
     case "outcome-unknown":

@@ -8,12 +8,10 @@ export interface DemoUrls {
   readonly suffix: string;
 }
 
-/** The commands for the demo's own origin. */
-export function demoExamples({ gateway, origin, suffix }: DemoUrls): string {
-  const post = (path: string, key: string, body: string, options = "-i"): string =>
-    `curl ${options} ${gateway}${path} ${HEADERS} \\\n  -H 'Idempotency-Key: ${key}-${suffix}' -d '${body}'`;
+/** The first commands for the demo's own origin: those that a terminal has room for. */
+export function firstExamples(urls: DemoUrls): string {
+  const post = posting(urls);
   const paid = post("/v1/payments", "pay", '{"amount":4200,"currency":"EUR"}');
-  const burst = post("/v1/payments", "burst", '{"amount":100}', STATUS_ONLY);
 
   return `# First request: 201, the payment is made.
 ${paid}
@@ -22,7 +20,16 @@ ${paid}
 ${paid}
 
 # Reuse: the same key with another body. 422 key-reused.
-${post("/v1/payments", "pay", '{"amount":9900,"currency":"EUR"}')}
+${post("/v1/payments", "pay", '{"amount":9900,"currency":"EUR"}')}`;
+}
+
+/** All commands for the demo's own origin. */
+export function demoExamples(urls: DemoUrls): string {
+  const { origin, suffix } = urls;
+  const post = posting(urls);
+  const burst = post("/v1/payments", "burst", '{"amount":100}', STATUS_ONLY);
+
+  return `${firstExamples(urls)}
 
 # 50 parallel duplicates: "50 201", because all 50 get the same response ...
 seq 50 | xargs -P 50 -I{} ${burst} | sort | uniq -c
@@ -47,10 +54,15 @@ ${post("/v1/slow", "slow", "{}")}
 # Outcome unknown: the origin acts, but its response is lost. 502, then 409 outcome-unknown ...
 ${post("/v1/lost", "lost", '{"amount":700}')}
 ${post("/v1/lost", "lost", '{"amount":700}')}
-# ... until you resolve the key in the console (see its address and token above) and send the request again.
+# ... until you resolve the key in the console (npm start prints its address and token) and send the request again.
 
 # All counters of the origin; they are also on the demo's page.
 curl -s ${origin}/v1/counters`;
+}
+
+function posting({ gateway, suffix }: DemoUrls): (path: string, key: string, body: string, options?: string) => string {
+  return (path, key, body, options = "-i") =>
+    `curl ${options} ${gateway}${path} ${HEADERS} \\\n  -H 'Idempotency-Key: ${key}-${suffix}' -d '${body}'`;
 }
 
 /** The commands for the user's own API. Nothing is known about its paths. */

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { reachOrigin } from "../cli/reach-origin.ts";
 import { lockState, NoFlock, type StateLock } from "../serve/state-lock.ts";
 import { demoConfiguration, demoSecrets } from "./configuration.ts";
-import { demoExamples, ownOriginExamples } from "./examples.ts";
+import { demoExamples, firstExamples, ownOriginExamples } from "./examples.ts";
 import { type Demo, startDemo } from "./demo.ts";
 import { startWranglerDev } from "./wrangler-dev.ts";
 
@@ -100,7 +100,7 @@ const originPort = ownOrigin === null ? await findPort(ORIGIN_PORT, [port]) : po
 const originUrl = ownOrigin?.href.replace(/\/$/, "") ?? `http://127.0.0.1:${originPort}`;
 
 const urls = { gateway: `http://127.0.0.1:${port}`, origin: originUrl, suffix: randomBytes(3).toString("hex") };
-const examples = ownOrigin === null ? demoExamples(urls) : ownOriginExamples(urls);
+const isDemo = ownOrigin === null;
 
 // Each origin has its own records, because a response of one must not be replayed for another.
 const stateName = ownOrigin === null ? "demo" : originUrl.replaceAll(/[^a-z0-9.-]+/gi, "_");
@@ -130,7 +130,7 @@ if (ownOrigin === null) {
     database,
     gateway: urls.gateway,
     adminToken,
-    examples,
+    examples: demoExamples(urls),
   }).catch((error: unknown) =>
     fail(`The demo API or its page cannot start: ${String(error)}. Start again to use other ports.`),
   );
@@ -162,13 +162,14 @@ setInterval(() => {
 process.stdout.on("error", stop);
 
 if (await wrangler.ready()) {
+  // The addresses last: what comes before them scrolls away.
   process.stdout.write(`
+${isDemo ? firstExamples(urls) : ownOriginExamples(urls)}
+
 Onceway   ${urls.gateway}
-in front of ${originUrl}${demo === null ? "" : `\ndemo page ${demo.pageUrl}`}
+in front of ${originUrl}${demo === null ? "" : `\ndemo page ${demo.pageUrl} (buttons that kill the API in the middle of a call, and more commands)`}
 console   ${urls.gateway}/_onceway
 token     ${given === "" ? adminToken : "the value of ADMIN_TOKEN"}
-
-${examples}
 
 Press Ctrl-C to stop. Requests:
 

@@ -101,7 +101,7 @@ function show({
   part("by-route").replaceChildren(...countRows(requests.byRoute, effects.byRoute));
   part("by-key").replaceChildren(...countRows(requests.byKey, effects.byKey));
   for (const button of document.querySelectorAll("[data-run]")) {
-    const isLast = button.getAttribute("data-run") === "repeat";
+    const isLast = ["repeat", "reuse"].includes(button.getAttribute("data-run") ?? "");
     // A button that is really disabled would lose the focus of the keyboard.
     button.setAttribute("aria-disabled", String(running !== null || (isLast && canRepeat === false)));
   }

@@ -281,7 +281,7 @@ describe("G3 Claim before call", () => {
   });
 });
 
-describe("G4 Durable before told", () => {
+describe("G4 Durable before answered", () => {
   it("replays every answer that any client has seen, when the gateway is killed as the first byte arrives", async () => {
     const keys = Array.from({ length: 20 }, freshKey);
     for (const key of keys) await origin.behave({ key }, { status: 201, body: `of ${key}`, hold: true });
@@ -540,7 +540,7 @@ describe("G7 Nobody else's answer", () => {
   });
 });
 
-describe("G8 Nothing wedges", () => {
+describe("G8 No key is stuck forever", () => {
   /** The key counts as new again, which is possible only after its record is erased. */
   async function expectFreeAfterRetention(path: string, key: string): Promise<void> {
     const call = { path, key };

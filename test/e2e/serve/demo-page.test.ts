@@ -82,6 +82,9 @@ describe("the demo's page", () => {
     const again = await press(page, "Send the last one again", 1);
     expect(again.grown).toEqual([1, 0, 0]);
     expect(again.rows[0]?.[1]).toBe("201, replayed");
+    const other = await press(page, "Send its key with another amount", 1);
+    expect(other.grown).toEqual([1, 0, 0]);
+    expect(other.rows[0]?.[1]).toBe("422 key-reused");
     expect(complaints).toEqual([]);
     await close();
   });

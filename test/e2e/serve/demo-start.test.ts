@@ -71,6 +71,10 @@ it("runs once per state folder: a second one says who uses it and what to do, an
   const port = await freePort();
   const first = start(state, port);
   const url = await first.url();
+  // A small terminal shows the addresses, which come last.
+  const printed = first.output().slice(first.output().indexOf("# First request"));
+  expect(printed.split("\n").length).toBeLessThanOrEqual(24);
+  expect(printed.indexOf("curl")).toBeLessThan(printed.indexOf("Onceway   "));
   const message = { path: "/v1/payments", key: freshKey(), headers: [["Content-Type", "application/json"]] as const };
   const answer = await clientOf(url).send(message);
   expect(answer.status).toBe(201);
@@ -110,10 +114,10 @@ it("ends with all its processes when npm is killed", async () => {
   npm.kill("SIGKILL");
   await ended;
   // Of the API, of wrangler and of workerd, nothing answers any more.
-  for (const url of output.match(/^(?:Onceway|in front of|demo page) +(\S+)$/gm) ?? []) {
-    await expect(fetch(url.split(/ +/).at(-1) ?? "")).rejects.toThrow("fetch failed");
+  for (const url of output.match(/^(?:Onceway|in front of|demo page) +(\S+)/gm) ?? []) {
+    await expect(fetch(/http\S+/.exec(url)?.[0] ?? "")).rejects.toThrow("fetch failed");
   }
-  expect(output.match(/^(?:Onceway|in front of|demo page) +(\S+)$/gm)).toHaveLength(3);
+  expect(output.match(/^(?:Onceway|in front of|demo page) +(\S+)/gm)).toHaveLength(3);
   // Its state may be used again.
   const again = start(state, port);
   await again.url();
