@@ -133,15 +133,17 @@ describe("README.md", () => {
 
   it("shows eight situations, with statuses and codes of the contract", () => {
     const cells = (row: string): readonly string[] => row.split("|").map((cell) => cell.trim());
-    const contract = rowsOf(readPage("docs/contract.md")).map((row) => {
-      const [, , status = "", code = ""] = cells(row);
-      return `${status.slice(0, 3)} ${code}${status.includes("`Retry-After`") ? ", `Retry-After`" : ""}`;
-    });
+    const contract = new Set(
+      rowsOf(readPage("docs/contract.md")).map((row) => {
+        const [, , status = "", code = ""] = cells(row);
+        return `${status.slice(0, 3)} ${code}${status.includes("`Retry-After`") ? ", `Retry-After`" : ""}`;
+      }),
+    );
     const rows = rowsOf(README);
     const begin = rows.indexOf("| situation | answer | the client |");
     const answers = rows.slice(begin + 2, begin + 10).map((row) => cells(row)[2] ?? "");
     expect(answers.slice(0, 2)).toEqual(["the API's", "the first answer, replayed"]);
-    expect(answers.slice(2).filter((answer) => !contract.includes(answer))).toEqual([]);
+    expect(answers.slice(2).filter((answer) => !contract.has(answer))).toEqual([]);
     expect(answers).toHaveLength(8);
   });
 
