@@ -7,11 +7,21 @@ import { ENTRY, HONO_ENTRY } from "./init-project.ts";
 import { columns } from "./look.ts";
 
 /** `program`: one that was there, and is not the gateway's. */
-export function projectSteps(folder: string, { origin, routes }: PlanAnswers, program: string | null): string {
+export function projectSteps(
+  folder: string,
+  { origin, routes }: PlanAnswers,
+  program: string | null,
+  hasOwnNode: boolean,
+): string {
   const isHere = resolve(folder) === resolve(".");
   const path = routes[0]?.replace(/\/\*$/, "") ?? "/PATH";
   const steps = [
-    [isHere ? "npm install" : `cd ${folder} && npm install`, "what package.json names"],
+    [
+      isHere ? "npm install" : `cd ${folder} && npm install`,
+      hasOwnNode
+        ? "what package.json names (npm warns EBADENGINE of the machine's Node: the project has its own)"
+        : "what package.json names",
+    ],
     ["npx onceway check", "what it protects, and whether it can be deployed"],
     ["npx wrangler dev", "the gateway on this machine"],
     [`npx onceway try http://127.0.0.1:8787${path}`, "send a request twice, and see what happens"],

@@ -214,7 +214,7 @@ function writeProject(folder: string, { file, text, main }: PlannedFile, answers
   const secrets = join(folder, ".dev.vars");
   if (!existsSync(secrets)) files.set(secrets, `ADMIN_TOKEN=${randomBytes(32).toString("hex")}\n`);
   write(files, secrets);
-  console.log(projectSteps(folder, answers, isOwn ? program : null));
+  console.log(projectSteps(folder, answers, isOwn ? program : null, versions.node !== null));
 }
 
 /** Valid answers can still make an invalid file, so the checker decides. What other environments lack, it says later. */

@@ -1,10 +1,13 @@
-// Looks up and connects to an origin from this machine, before a mistyped name becomes a request of unknown outcome. Sends nothing.
+// Looks up and connects to an origin from this machine, before a mistyped name becomes a request of unknown outcome, and sends it nothing.
+// Issuers are asked for their keys.
 
 import { connect } from "node:net";
 
 import type { CheckedEnvironment } from "../config/check-file.ts";
 import { isExample, originsOf } from "../config/check-reach.ts";
 import { below, type ConfigProblem } from "../config/config-problem.ts";
+import type { Identity } from "../config/identity.ts";
+import { missingKeys } from "./key-set-look.ts";
 
 const CONNECT_MS = 2_000;
 
@@ -47,6 +50,7 @@ export async function withOrigins(environment: CheckedEnvironment): Promise<Chec
       .filter(({ url }) => !isExample(url.hostname))
       .map(async ({ path, url }) => ({ path, url, found: await reachOrigin(url) })),
   );
+  const issuers = await Promise.all(config.identities.flatMap((identity) => withoutKeys(identity)));
   const told = (which: "no-such-host" | "silent", words: (url: URL) => string): readonly ConfigProblem[] =>
     looked
       .filter(({ found }) => found === which)
@@ -60,6 +64,7 @@ export async function withOrigins(environment: CheckedEnvironment): Promise<Chec
         ({ hostname }) =>
           `there is no host "${hostname}": write your API's address, or each call breaks off with an unknown outcome`,
       ),
+      ...issuers.flatMap((one) => (one === null ? [] : [placed(one)])),
     ],
     notes: [
       ...notes,
@@ -69,4 +74,15 @@ export async function withOrigins(environment: CheckedEnvironment): Promise<Chec
       ),
     ],
   };
+}
+
+/** One look for each issuer; examples are left out. */
+function withoutKeys({ name, proof }: Identity): readonly Promise<ConfigProblem | null>[] {
+  if (proof.kind !== "jwt") return [];
+  return proof.issuers
+    .filter(({ jwks }) => !isExample(new URL(jwks).hostname))
+    .map(async (issuer) => {
+      const message = await missingKeys(issuer);
+      return message === null ? null : { path: `IDENTITIES.${name}.jwt.jwks`, code: "keys-missing", message };
+    });
 }

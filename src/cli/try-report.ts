@@ -1,7 +1,7 @@
 // The output of `onceway try`: one line for each request, then the diagnosis. Pure.
 
 import { columns, type Look, printable } from "./look.ts";
-import type { Answer } from "./send.ts";
+import { type Answer, headerOf } from "./send.ts";
 import { readGatewayMarks } from "./gateway-marks.ts";
 import type { Diagnosis } from "./diagnose.ts";
 
@@ -20,13 +20,19 @@ export function trialText({ method, url, key, answers, diagnosis }: Trial, look:
   const lines = columns(answers.map((answer, index) => answerCells(answer, index)));
   return [
     look.paint("bold", `${method} ${url}`),
-    look.paint("dim", `key ${printable(key)}`),
+    look.paint("dim", `key ${printable(keyRead(answers[0]) ?? key)}`),
     ...lines.map((line) => `  ${line}`),
     "",
     works ? look.paint("green", `✓ ${gist}`) : look.paint("red", `✗ ${gist}`),
     ...others.map((sentence) => `  ${sentence}`),
     ...(advice === null ? [] : [`  ${look.paint("yellow", "→")} ${printable(advice)}`]),
   ].join("\n");
+}
+
+/** The key that the gateway found elsewhere in the request (`key_from`): it writes that one in parentheses. */
+function keyRead(first: Answer | undefined): string | null {
+  const echo = first === undefined ? null : headerOf(first, "idempotency-key");
+  return echo?.startsWith("(") === true ? `${echo}, from the request itself` : null;
 }
 
 const ORDINALS = ["first", "the same again", "changed body"];

@@ -28,6 +28,7 @@ export const PROBLEM_CODES = {
   "records-forgotten": "records of the gateway that runs would be forgotten (`--against`)",
   "origin-placeholder": "an address from an example",
   "origin-unreachable": "this machine finds nothing at the address",
+  "keys-missing": "an issuer's keys are not where the file says",
   "operators-shared": "operators and clients use one host",
 } as const;
 

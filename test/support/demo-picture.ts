@@ -14,6 +14,7 @@ const PHONE = { width: 390, height: 844 };
 const BUTTONS: readonly (readonly [name: string | RegExp, lines: number])[] = [
   ["Send a payment", 1],
   ["Send the last one again", 1],
+  ["Send its key with another amount", 1],
   ["Send 50 duplicates", 1],
   [/a person decides/, 2],
   [/the gateway asks/, 2],
