@@ -83,6 +83,6 @@ function withoutKeys({ name, proof }: Identity): readonly Promise<ConfigProblem 
     .filter(({ jwks }) => !isExample(new URL(jwks).hostname))
     .map(async (issuer) => {
       const message = await missingKeys(issuer);
-      return message === null ? null : { path: `IDENTITIES.${name}.jwt.jwks`, code: "keys-missing", message };
+      return message === null ? null : { path: `IDENTITIES.${name}.jwt.jwks`, code: "keys-missing" as const, message };
     });
 }

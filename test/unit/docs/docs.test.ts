@@ -175,6 +175,18 @@ describe("README.md", () => {
   });
 });
 
+it(".github/CONTRIBUTING.md quotes words that are where it says, and the test that approves them", () => {
+  const { text } = readPage(".github/CONTRIBUTING.md");
+  const [, words = "nothing"] = /git grep "([^"]+)"/.exec(text) ?? [];
+  for (const path of ["src/core/problem.ts", "test/unit/words/problems.txt"]) {
+    expect(text).toContain(`\`${path}\``);
+    expect(readFileSync(join(projectDir, path), "utf8")).toContain(words);
+  }
+  expect(readFileSync(join(projectDir, "test/unit/core/problem-texts.test.ts"), "utf8")).toContain(
+    'expectApproved("problems"',
+  );
+});
+
 it("docs/guarantees.md links each guarantee to tests", () => {
   const guarantees = [...GUARANTEES.text.matchAll(/^- \*\*(G\d+) (.*?)(?=^- |^$)/gms)];
   expect(guarantees.map(([, number]) => number)).toEqual(Array.from({ length: 12 }, (_, index) => `G${index + 1}`));
