@@ -20,7 +20,7 @@ export function publishProblems(
   if (isKnown("sealed") && all.sealed === true) {
     const message =
       "must be empty with sealed = true, because an event would tell whoever receives it, and whoever has the database, what is sealed: leave it out";
-    problems.push({ path: at, message });
+    problems.push({ path: `${place("publish", "sealed")}.publish`, message });
   }
   return problems;
 }

@@ -88,9 +88,8 @@ async function askInTurn(
 ): Promise<Answer> {
   const endsAt = performance.now() + QUESTION_MS;
   const first = claims === null ? null : await ask(claims, "claim", QUESTION_MS, ports);
-  const leftMs = endsAt - performance.now();
-  if (callers === null || leftMs <= 0 || !hasSecondChance(first?.kind ?? null)) return first ?? OPEN;
-  return ask(callers, "another", leftMs, ports);
+  if (callers === null || !hasSecondChance(first?.kind ?? null)) return first ?? OPEN;
+  return ask(callers, "another", endsAt - performance.now(), ports);
 }
 
 async function ask(

@@ -5,8 +5,9 @@
 //   npm run mutants -- --only src/core/verdict.ts:31:7:condition      one again
 //   npm run mutants -- --out results.jsonl --minutes 7      goes on where the last run with this file stopped
 //
-// A mutant that the types reject is none. Each other one is written into a copy of the project, where first the unit and property tests
-// that reach the file run, then the integration tests, then the simulation, until one fails or takes too long.
+// A mutant that the types reject is none. Each other one is written into a copy of the project, where first the tests that import the file
+// run, since they notice most, then the unit and property tests that reach it, then the integration tests, then the simulation, until one
+// fails or takes too long.
 
 import { execFileSync, spawn } from "node:child_process";
 import {
@@ -34,12 +35,15 @@ const UNDER = ["src/core", "src/shard", "src/http", "src/config"];
 
 interface Stage {
   readonly name: string;
+  /** Only tests that import the file themselves. */
+  readonly isNear?: boolean;
   readonly args: readonly string[];
   /** Taken as killed: a loop that does not end fails no test. */
   readonly limitSeconds: number;
 }
 
 const STAGES: readonly Stage[] = [
+  { name: "near", isNear: true, args: ["--project", "unit", "--project", "integration"], limitSeconds: 200 },
   { name: "unit", args: ["--project", "unit"], limitSeconds: 60 },
   { name: "integration", args: ["--project", "integration", "--project", "memory"], limitSeconds: 400 },
   { name: "simulation", args: ["--project", "simulation"], limitSeconds: 300 },
@@ -198,8 +202,11 @@ async function test(mutant: Mutant): Promise<Result> {
 const trusted = new Set<string>();
 
 async function killerIn(stage: Stage, mutant: Mutant): Promise<Failure | null> {
-  const { args, limitSeconds } = stage;
-  const failure = await vitest(["related", mutant.file, "--run", "--passWithNoTests", ...args], limitSeconds);
+  const { args, limitSeconds, isNear = false } = stage;
+  const near = isNear ? testsThatImport(mutant.file) : [];
+  if (isNear && near.length === 0) return null;
+  const which = isNear ? ["run", ...near] : ["related", mutant.file, "--run", "--passWithNoTests"];
+  const failure = await vitest([...which, ...args], limitSeconds);
   if (failure === null || failure.file === null || trusted.has(failure.file)) return failure;
   restore(mutant.file);
   const without = await vitest(["run", failure.file, ...args], limitSeconds);
@@ -211,6 +218,11 @@ async function killerIn(stage: Stage, mutant: Mutant): Promise<Failure | null> {
   console.log(`left out: ${failure.file}, which fails without a mutant too (${without.name})`);
   rmSync(`${copy}${failure.file}`);
   return killerIn(stage, mutant);
+}
+
+function testsThatImport(file: string): readonly string[] {
+  const tests = globSync("test/{unit,property,integration}/**/*.test.ts", { cwd: copy });
+  return tests.filter((path) => readFileSync(`${copy}${path}`, "utf8").includes(`/${file}"`));
 }
 
 /** What fails first, and its file; `null` if nothing does. */

@@ -33,6 +33,53 @@ describe("lock, timeout, retention and wait", () => {
   });
 });
 
+/** Settings that contradict each other with `others` in force, and the member that is reported. */
+const CONTRADICTIONS: readonly (readonly [member: string, settings: object, others?: object])[] = [
+  ["lock", { lock: "30s", timeout: "31s" }],
+  ["retention", { retention: "50s", lock: "60s" }],
+  ["remember", { remember: "40d", retention: "40d" }],
+  ["unknown_retention", { unknown_retention: "2d", retention: "3d" }],
+  ["wait", { wait: "40s", lock: "40s" }, { duplicate: "wait" }],
+  ["refused", { refused: [404] }, { ambiguous: [404] }],
+  ["key_format.max", { key_format: { max: 250 }, forward_key: "charge" }],
+  ["on_store_failure", { on_store_failure: "open", unknown: "hold" }],
+  ["forward_key", { forward_key: "none", unknown: "verify" }, { verify: "/v1/by-key/{key}" }],
+  ["previous_shards", { previous_shards: [32], shards: 32 }],
+  ["previous_scope", { previous_scope: [["ip"]], scope: ["ip"] }],
+  ["unknown", { sealed: true, unknown: "verify" }, { verify: "/v1/by-key/{key}" }],
+  ["previous_scope", { sealed: true, previous_scope: [["ip"]] }],
+  ["label", { sealed: true, label: "json:/id" }],
+  ["excerpt", { sealed: true, excerpt: { bytes: 100 } }],
+  ["publish", { sealed: true, publish: [{ to: "x", type: "a.b" }] }],
+  ["async", { sealed: true, async: "prefer" }],
+  ["on_store_failure", { on_store_failure: "open", async: "prefer" }],
+  ["give_up.after", { give_up: { after: "60s" }, lock: "60s" }, { async: "prefer" }],
+  ["retention", { give_up: { after: "8h" }, retention: "15m" }, { async: "prefer" }],
+];
+
+describe("settings that contradict each other", () => {
+  const paths = (defaults: object, route: object) =>
+    problemsOf({
+      SEAL_SECRET: "a".repeat(32),
+      SECRET: `whsec_${btoa("0".repeat(32))}`,
+      DESTINATIONS: [{ name: "x", url: "https://x.example.net/", secret: "SECRET" }],
+      IDEMPOTENCY: defaults,
+      ROUTES: [{ ...PAYMENTS, ...route }],
+    }).map(({ path }) => path);
+
+  it.each(CONTRADICTIONS)(
+    "are reported at %s, in a route that writes one of them, and not guessed: %j",
+    (member, settings, others) => {
+      const all = { unknown: "retry", ...others, ...settings };
+      expect(paths(all, {})).toEqual([`IDEMPOTENCY.${member}`]);
+      for (const [name, value] of Object.entries(settings)) {
+        expect(paths(all, { [name]: value })).toEqual([`ROUTES[0].${member}`]);
+        expect(paths(all, { [name]: null })).toEqual([`ROUTES[0].${name}`]);
+      }
+    },
+  );
+});
+
 describe("refused and ambiguous", () => {
   it("can be swapped by writing both lists", () => {
     expect(settingsOf({ refused: [502], ambiguous: [504] })).toMatchObject({ refused: [502], ambiguous: [504] });

@@ -109,7 +109,7 @@ describe("a body that is read into memory", () => {
 
   it("that stands still is late after the idle time, however small, and whether or not it could flow", async () => {
     for (const unlessHeld of ["flow", "refuse"] as const) {
-      const reading = hold(bodyOf(1, "stands still"), LIMIT, new ByteBudget(LIMIT, 60_000), { unlessHeld });
+      const reading = hold(bodyOf(2, "stands still"), LIMIT, new ByteBudget(LIMIT, 60_000), { unlessHeld });
       await vi.advanceTimersByTimeAsync(IDLE_MS - 1);
       expect(await Promise.race([reading, Promise.resolve("still reading")])).toBe("still reading");
       await vi.advanceTimersByTimeAsync(1);
