@@ -200,6 +200,7 @@ describe("an accepted request", () => {
     await bench.send(messageOf(head));
     await untilState(bench, head, "waiting");
     const looking = look(bench, head, { waitMs: durationMs(600_000) });
+    expect(await look(bench, head, { waitMs: durationMs(50) })).toMatchObject({ status: 202 });
     expect(await look(bench, head, { cancel: true })).toMatchObject({ status: 204 });
     expect(await looking).toMatchObject({ status: 404 });
   });
