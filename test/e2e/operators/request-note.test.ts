@@ -34,6 +34,7 @@ interface Sent {
   readonly path: string;
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly chunked?: boolean;
 }
 
 interface Seen {
@@ -44,10 +45,10 @@ interface Seen {
 }
 
 /** What operators see of a request that has just been sent. */
-async function seen({ path, body = '{"order":{"id":1042}}', headers = {} }: Sent): Promise<Seen> {
+async function seen({ path, body = '{"order":{"id":1042}}', headers = {}, chunked = false }: Sent): Promise<Seen> {
   const key = freshKey();
   const sent = { authorization: "Bearer ann", "content-type": "application/json", ...headers };
-  expect((await scene.send({ path, key, body, headers: Object.entries(sent) })).status).toBe(201);
+  expect((await scene.send({ path, key, body, headers: Object.entries(sent), chunked })).status).toBe(201);
   const query = path.startsWith("/sealed/") ? `route=${encodeURIComponent("/sealed/*")}` : `key=${key}`;
   const { records } = v.parse(listed, (await scene.ask("GET", `/records?${query}`)).json);
   const [summary] = records;
@@ -65,6 +66,7 @@ describe("a record", () => {
     const caller = expect.stringMatching(CALLER);
     expect(request).toEqual({ method: "POST", target: "/plain/1?a=%20b", sizeBytes: 21, caller, label: null });
     expect(excerpt).toBeNull();
+    expect(await seen({ path: "/plain/1", chunked: true })).toMatchObject({ request: { sizeBytes: 21 } });
     expect(text).not.toContain("ann");
     // Digits of an id or a digest may be the same.
     expect(text).not.toMatch(/(?<![0-9a-f])1042(?![0-9a-f])/);

@@ -113,9 +113,25 @@ describe("an accepted request", () => {
     expect(record).not.toHaveProperty("driven");
     // Written once, and not five times.
     expect(history).toMatchObject([{ type: "change", action: "unreadable", at: 0, by: "gateway" }]);
+    const readAgain = [
+      [0, request("a", "wait")],
+      [0, unreadable],
+      [20, due("b")],
+    ] as const;
+    expect(live(driving("hold"), readAgain).history).toEqual(history);
     expect(tell("hold", [0, request("a", "begin")], [0, unreadable])).toContain("nothing-due → started");
     expect(tell("hold", [5, request("a", "wait")], [4, unreadable])).toContain("nothing-due → waiting 5");
     expect(tell("hold", [0, unreadable])).toEqual(["nothing-due → none"]);
+  });
+
+  it("has no history in common with an expired record", () => {
+    const events = [
+      [0, request("a")],
+      [0, refused("a")],
+      [2 * RETENTION_MS, request("b", "wait")],
+    ] as const;
+    expect(live(driving("hold"), events.slice(0, 2)).history).toHaveLength(1);
+    expect(live(driving("hold"), events)).toMatchObject({ record: { attempt: { number: 0 } }, history: [] });
   });
 
   it("waits as long as the origin asks for, up to the longest pause", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { outcomeOf } from "../../../src/core/outcome.ts";
 import { describeProblem } from "../../../src/core/problem.ts";
 
 describe("describeProblem", () => {
@@ -32,5 +33,10 @@ describe("describeProblem", () => {
 
   it("answers a reused key with the route's status", () => {
     expect(describeProblem({ code: "key-reused", status: 409 }).status).toBe(409);
+  });
+
+  it("is counted under the code, except for two outcomes with older names", () => {
+    const codes = ["in-flight", "key-reused", "response-not-kept"] as const;
+    expect(codes.map(outcomeOf)).toEqual(["in-flight", "mismatch", "not-kept"]);
   });
 });

@@ -4,7 +4,7 @@ import { claimText } from "../../../src/core/describe-record.ts";
 import { OWN } from "../../../src/core/home.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type TimelineEvent, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
+import { type TimelineEvent, timelineOf, updateHistory, verdictOf } from "../../../src/core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
 
 const LOCK_MS = 40;
@@ -158,6 +158,20 @@ describe("the timeline of a record", () => {
     expect(lines).toHaveLength(2);
     expect(lines[0]).toMatch(/^1: claimed.*6 at 2000$/);
     expect(lines[1]).toBe("1: 2000- runs");
+  });
+
+  it("counts how an attempt ends, by the event that shows it", () => {
+    const policy = { unknown: "hold", ...TIMES } as const;
+    const { record } = step(null, request("a"), policy, epochMs(0));
+    if (record === null) throw new Error("no record");
+    const verdictAt = (at: number, event: LifeCycleEvent) => verdictOf(record, event, epochMs(at));
+    expect([result("a"), refused("a"), ambiguous("a"), result("a", true)].map((event) => verdictAt(1, event))).toEqual([
+      "result",
+      "refused",
+      "ambiguous",
+      null,
+    ]);
+    expect([verdictAt(LOCK_MS - 1, tick), verdictAt(LOCK_MS, tick)]).toEqual([null, "lost"]);
   });
 
   it("keeps the latest fifty events of a key that is retried endlessly", () => {
