@@ -47,7 +47,6 @@ const OPTIONAL_BINDINGS = [
 ] as const;
 
 export function lackingBindings(name: string | null, own: Table, top: Table): readonly ConfigProblem[] {
-  if (name === null) return [];
   return OPTIONAL_BINDINGS.filter(([list, binding]) => binds(top, list, binding) && !binds(own, list, binding)).map(
     ([list, binding, consequence]) => ({
       path: list,
@@ -123,7 +122,7 @@ function loose(setting: LooseSetting["setting"], text: string, consequence: stri
 
 /** A variable that is a table, or JSON text of one. */
 function tableIn(variable: unknown): Table {
-  const read = readJson(variable ?? {});
+  const read = readJson(variable);
   return read.ok && isTable(read.value) ? read.value : {};
 }
 

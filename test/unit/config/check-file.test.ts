@@ -93,6 +93,19 @@ describe("an environment", () => {
     expect(problems(`${SOUND}${api}${routes}[env.staging]\n${SHARD}${api}${routes}`)).toEqual([]);
   });
 
+  it("inherits no bucket and no data set, which it may go without", () => {
+    const named = (body: string, metrics: string) =>
+      `r2_buckets = [{ binding = "${body}" }]\nanalytics_engine_datasets = [{ binding = "${metrics}" }]\n${ROUTES}`;
+    const warned = (staging: string) =>
+      checkWranglerConfig(parse(`${SOUND}${named("BODIES", "METRICS")}[env.staging]\n${SHARD}${staging}`)).map(
+        ({ warnings }) => warnings.map(({ path }) => path),
+      );
+    const both = ["env.staging.r2_buckets", "env.staging.analytics_engine_datasets"];
+    expect(warned(ROUTES)).toEqual([[], both]);
+    expect(warned(named("OTHER", "OTHER"))).toEqual([[], both]);
+    expect(warned(named("BODIES", "METRICS"))).toEqual([[], []]);
+  });
+
   it("inherits date, flags and migrations, and may replace them", () => {
     const staging = `[env.staging]\n${SHARD}${ROUTES}`;
     expect(problems(`${SOUND}${ROUTES}${staging}`)).toEqual([]);
