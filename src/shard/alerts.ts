@@ -205,7 +205,7 @@ export class Alerts {
         return this.#events("dead-letter", now, {
           id,
           subject: about,
-          summary: `${count} more ${count === 1 ? "message" : "messages"} of ${about} became dead letters within ${minutes} min.`,
+          summary: `${count} more ${count === 1 ? `message of ${about} became a dead letter` : `messages of ${about} became dead letters`} within ${minutes} min.`,
           page: "",
           data: { queue: about, count, since: iso(at) },
         });

@@ -64,6 +64,8 @@ describe("spool", () => {
       await flushed;
       expect((await first).value).toEqual(text("one"));
       const second = reader.read();
+      // Longer than a reader may be idle: it waits for the origin.
+      await scheduler.wait(200);
       await spool.write(text("two"));
       let settled = false;
       const finished = spool.finish(() => (settled = true));

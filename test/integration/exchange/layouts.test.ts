@@ -360,6 +360,18 @@ describe("an elder", () => {
     vi.spyOn(Date, "now").mockRestore();
   });
 
+  it("that could not be reached may be a newer layout of this one afterwards: nothing was learned from it", async () => {
+    const all = new Deployments();
+    const key = fresh();
+    const stub = await all.stub(1, key);
+    expectRuntimeError("not now");
+    await runInDurableObject(stub, (instance) => {
+      vi.spyOn(instance, "fetch").mockRejectedValueOnce(new Error("not now"));
+    });
+    expect(await all.deploy(2, [1]).send(key)).toMatchObject({ status: 503 });
+    expect(await all.deploy(1, [2]).send(key)).toMatchObject(FIRST);
+  });
+
   it("that is slow is asked once for all duplicates of a key, and about no more than a hundred keys at a time", async () => {
     const all = new Deployments();
     const next = all.deploy(2, [1], { duplicate: "wait", wait: "20s" });

@@ -200,6 +200,9 @@ describe("a destination that fails", () => {
     for (let events = 0; events < 5; events += 1) await bench.send(messageOf(publishing(["one", "two"])));
     await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(5), { timeout: 10_000 });
     expect(hooks.of("one")).toHaveLength(1);
+    // Its next event waits for the end of the call, and so does the alarm.
+    await bench.deliverAlarm();
+    expect(await bench.alarmAt()).toBeGreaterThan(Date.now() + 20_000);
     release();
     await untilLeft(bench, 0);
     expect(hooks.of("one")).toHaveLength(5);

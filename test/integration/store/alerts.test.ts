@@ -131,6 +131,30 @@ describe("an object", () => {
       expect(new Set(scene.told.map(({ event }) => event)).size).toBe(2);
     }));
 
+  it("says in a sentence how many more there were, one or several", () =>
+    inLedger((ledger) => {
+      const scene = sceneIn(ledger);
+      for (const queue of ["a", "a", "b", "b", "b"]) {
+        const letter = { queue, messageId: crypto.randomUUID(), reason: "rejected", recordId: null } as const;
+        scene.alerts.report({ alert: "dead-letter", ...letter }, START);
+      }
+      for (const at of [START, START, START + HOUR_MS, START + HOUR_MS, START + HOUR_MS].map(epochMs)) {
+        scene.alerts.tellDue(at);
+        scene.doubt(at);
+      }
+      scene.alerts.tellDue(epochMs(START + 2 * HOUR_MS));
+      const summaries = scene.told.map(({ event }) => String(JSON.parse(event).data.summary));
+      expect(summaries.map((line) => line.replace(/ at \S+ /, " "))).toEqual([
+        "A message of a became a dead letter: rejected.",
+        "A message of b became a dead letter: rejected.",
+        "Attempt 1 of an operation may or may not have taken effect.",
+        "1 more message of a became a dead letter within 60 min.",
+        "2 more messages of b became dead letters within 60 min.",
+        "1 more operation came into doubt within 60 min.",
+        "3 more operations came into doubt within 60 min.",
+      ]);
+    }));
+
   it("tells of old doubts once, and of the same ones again after a week", () =>
     inLedger((ledger) => {
       const scene = sceneIn(ledger, ["old-doubt"]);

@@ -186,7 +186,7 @@ describe("what a setting means", () => {
     [{ omit_headers: [] }, { omitHeaders: [] }],
     [{ omit_headers: ["X-Request-Id"] }, { omitHeaders: ["x-request-id"] }],
     [{ forward_key: "none" }, { forwardKey: { kind: "none" } }],
-    [{ forward_key: "charge" }, { forwardKey: { kind: "step", step: "charge" } }],
+    [{ forward_key: "c".repeat(64) }, { forwardKey: { kind: "step", step: "c".repeat(64) } }],
     [{ log: "all" }, { log: "all" }],
     [{ server_timing: true }, { serverTiming: true }],
     [{ methods: ["PUT", "DELETE"] }, { methods: ["PUT", "DELETE"] }],

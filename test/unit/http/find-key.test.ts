@@ -61,6 +61,10 @@ describe("a key in the JSON body", () => {
     ['{"id":"a","i\\u0064":"b"}', "400 The member /id of the JSON body is there twice; send it once."],
     ['{"id":{},"id":"b"}', "400 The member /id of the JSON body is there twice; send it once."],
     [`{"id":"${"x".repeat(5000)}"}`, "400 The member /id of the JSON body is longer than 4096 characters."],
+    [
+      '{"id":"a","b":"\u0001"}',
+      "400 The member /id of the JSON body cannot be read, because the body is not JSON in UTF-8.",
+    ],
     ['{"id":"a"', "400 The member /id of the JSON body cannot be read, because the body is not JSON in UTF-8."],
     [
       '{"id":"a"} {"id":"b"}',

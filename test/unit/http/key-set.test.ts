@@ -98,6 +98,8 @@ describe("an issuer's keys", () => {
     await vi.advanceTimersByTimeAsync(5000);
     expect(await Promise.all(waiting)).toEqual(["unavailable", "unavailable"]);
     expect(await set.keys()).toEqual({ kind: "unavailable", retryAfterMs: FAILED_MS });
+    vi.advanceTimersByTime(FAILED_MS - 1);
+    expect(await set.keys()).toEqual({ kind: "unavailable", retryAfterMs: 1 });
     expect(fetches()).toBe(1);
   });
 
@@ -108,8 +110,10 @@ describe("an issuer's keys", () => {
     for (let requests = 0; requests < 50; requests += 1) {
       expect(await kindOf(set.newerKeys())).toBe("unavailable");
     }
+    vi.advanceTimersByTime(UNKNOWN_MS - 1);
+    expect(await set.newerKeys()).toEqual({ kind: "unavailable", retryAfterMs: 1 });
     expect(fetches()).toBe(2);
-    vi.advanceTimersByTime(UNKNOWN_MS);
+    vi.advanceTimersByTime(1);
     expect(await kindOf(set.newerKeys())).toBe("keys");
     expect(fetches()).toBe(3);
   });

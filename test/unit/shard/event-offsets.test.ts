@@ -72,9 +72,15 @@ describe("the search for an event in a stored body", () => {
     expect(pauses.count).toBe(4);
   });
 
-  it("reads several small chunks per turn, and says in which of them the reader continues", async () => {
+  it.each([
+    ["", (bytes: ReturnType<SearchedBody["read"]>) => bytes],
+    [" that is encrypted", async (bytes: ReturnType<SearchedBody["read"]>) => (await bytes) ?? new Uint8Array()],
+  ])("reads several small chunks%s per turn, and says in which of them the reader continues", async (_, readAs) => {
     const { offsets, pauses, reads } = setUp();
-    const found = offsets.find(bodyOf("a", 1000, reads, 20), "70", null);
+    const body = bodyOf("a", 1000, reads, 20);
+    const read = (chunk: number) => readAs(body.read(chunk)) as ReturnType<SearchedBody["read"]>;
+    const found = offsets.find({ ...body, read }, "70", null);
+    await vi.waitFor(() => expect(pauses.count).toBe(1));
     expect(reads).toHaveLength(32);
     await pauses.turns(9);
     expect(await found).toEqual(after(70, 20));
