@@ -105,6 +105,8 @@ describe("a form", () => {
   it("distinguishes what some parsers do: no value and an empty one, no pair and an empty one", () => {
     const all = ["", "&", "a", "a=", "a&", "a=&", "=", "=a"];
     expect(new Set(all.map((body) => form(body))).size).toBe(all.length);
+    // A value that looks like the frame of another pair.
+    expect(form("a=x%00%00%00%01%FF%FF%FF%FFby")).not.toBe(form("a=x&b=y"));
   });
 
   it("has no canonical form if it has more pairs than servers read, longer names, or more bytes than a mebibyte", () => {

@@ -218,6 +218,23 @@ describe("duplicates that wait", () => {
   });
 });
 
+it("an answer whose record has gone is not its client's: 409 in-flight", async () => {
+  await withExchanges(async ({ run, world, ledger }) => {
+    const held = Promise.withResolvers<Response>();
+    const called = Promise.withResolvers<void>();
+    world.origin = () => {
+      called.resolve();
+      return held.promise;
+    };
+    const head = headOf({}, "retry");
+    const first = run(head);
+    await called.promise;
+    ledger.save(head.record.id, ledger.find(head.record.id), null);
+    held.resolve(new Response("done", { status: 201 }));
+    expect(await saidBy(await first)).toMatchObject({ status: 409, code: "in-flight" });
+  });
+});
+
 /** An answer whose body never ends. */
 function endless(status: number, cancelled: () => void): Response {
   const body = new ReadableStream({

@@ -121,6 +121,11 @@ describe("a key in the JSON body", () => {
     expect(results).toEqual(["body: a", "body: a", "absent"]);
   });
 
+  it("may have 4,096 characters", async () => {
+    const body = `{"id":"${"x".repeat(4096)}"}`;
+    expect(await find(["json:/id"], { headers: JSON_TYPE, body })).toMatch(/^body: /);
+  });
+
   it("is refused where the body is compressed or not UTF-8", async () => {
     expect(await find(["json:/id"], { headers: { ...JSON_TYPE, "Content-Encoding": "gzip" }, body: "?" })).toBe(
       "400 The body is compressed (Content-Encoding: gzip), so no key can be read from it; send it uncompressed.",
