@@ -5,7 +5,6 @@ import { freeBytes } from "./byte-budget.ts";
 import { drain } from "./drain.ts";
 import { firstOf } from "./first-of.ts";
 import { encodeExchange, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES, readHead } from "./message.ts";
-import { Pace } from "./pace.ts";
 
 /**
  * A message as a stream: the encoded beginning, then the rest of the body in frames. A frame is its length (32 bits,
@@ -16,14 +15,14 @@ export function streamMessage({ head, body }: ExchangeMessage, rest: BodyReader)
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
   // The receiver judges a slow body, but its answer does not end a wait for the next piece here: a moment later this side gives up too.
-  const pace = new Pace(head.rules.idleTimeoutMs + AFTER_RECEIVER_MS, 1);
+  const idleMs = head.rules.idleTimeoutMs + AFTER_RECEIVER_MS;
   let reading: Promise<NextPiece> | null = null;
   const send = async (): Promise<void> => {
     await writer.write(encodeExchange({ head, body: NONE }));
     if (body.byteLength > 0) await sendFrame(writer, body);
     for (;;) {
       reading = rest.next();
-      const piece = await firstOf(reading, pace.leftMs);
+      const piece = await firstOf(reading, idleMs);
       if (piece === null) throw new TypeError("the body came too slowly");
       reading = null;
       if (piece.kind === "whole") break;

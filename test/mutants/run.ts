@@ -6,8 +6,8 @@
 //   npm run mutants -- --out results.jsonl --minutes 7      goes on where the last run with this file stopped
 //
 // A mutant that the types reject is none. Each other one is written into a copy of the project, where first the tests that import the file
-// run, since they notice most, then the unit and property tests that reach it, then the integration tests, then the simulation, until one
-// fails or takes too long.
+// run, since they notice most, then the unit and property tests that reach it, then the integration tests, then the simulation, then the
+// end-to-end tests that are named like it, until one fails or takes too long.
 
 import { execFileSync, spawn } from "node:child_process";
 import {
@@ -22,6 +22,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Random } from "../simulation/random.ts";
@@ -35,7 +36,7 @@ const UNDER = ["src/core", "src/shard", "src/http", "src/config"];
 
 interface Stage {
   readonly name: string;
-  /** Only tests of these folders that import the file themselves. */
+  /** Only tests of these folders that import the file themselves or, as they run another process, are named like it. */
   readonly near?: string;
   readonly args: readonly string[];
   /** Taken as killed: a loop that does not end fails no test. */
@@ -48,6 +49,7 @@ const STAGES: readonly Stage[] = [
   { name: "unit", args: ["--project", "unit"], limitSeconds: 180 },
   { name: "integration", args: ["--project", "integration", "--project", "memory"], limitSeconds: 600 },
   { name: "simulation", args: ["--project", "simulation"], limitSeconds: 600 },
+  { name: "e2e", near: "test/e2e", args: ["--project", "e2e"], limitSeconds: 600 },
 ];
 
 interface Failure {
@@ -204,7 +206,7 @@ const trusted = new Set<string>();
 
 async function killerIn(stage: Stage, mutant: Mutant): Promise<Failure | null> {
   const { args, limitSeconds } = stage;
-  const near = stage.near === undefined ? null : testsThatImport(mutant.file, stage.near);
+  const near = stage.near === undefined ? null : nearTests(mutant.file, stage.near);
   if (near?.length === 0) return null;
   const which = near === null ? ["related", mutant.file, "--run", "--passWithNoTests"] : ["run", ...near];
   const failure = await vitest([...which, ...args], limitSeconds);
@@ -221,8 +223,14 @@ async function killerIn(stage: Stage, mutant: Mutant): Promise<Failure | null> {
   return killerIn(stage, mutant);
 }
 
-function testsThatImport(file: string, under: string): readonly string[] {
+function nearTests(file: string, under: string): readonly string[] {
   const tests = globSync(`${under}/**/*.test.ts`, { cwd: copy });
+  const words = basename(file, ".ts").split("-");
+  const isNamedLikeIt = (path: string): boolean =>
+    basename(path, ".test.ts")
+      .split("-")
+      .some((word) => word.length > 4 && words.includes(word));
+  if (under === "test/e2e") return tests.filter(isNamedLikeIt);
   return tests.filter((path) => readFileSync(`${copy}${path}`, "utf8").includes(`/${file}"`));
 }
 

@@ -72,14 +72,17 @@ function pass(ms: number): void {
   vi.setSystemTime(Date.now() + ms);
 }
 
-it("goes out when its record expires, with the message", async () => {
-  const [bench, head] = await parkedMessage();
+it.each([
+  ["in the record's row", 1],
+  ["in chunks", "x".repeat(60_000)],
+])("goes out when its record expires, with the message (%s)", async (_, n) => {
+  const [bench, head] = await parkedMessage(messageHead(), JSON.stringify({ n }));
   await bench.evict();
   pass(2 * UNKNOWN_RETENTION_MS);
   expect(await letters(bench)).toEqual([]);
   await bench.deliverAlarm();
   const id = `orders/${head.message?.messageId}`;
-  const data = { deliveries: 3, firstSentAt: "1970-01-01T00:00:00.000Z", recordId: head.record.id, body: { n: 1 } };
+  const data = { deliveries: 3, firstSentAt: "1970-01-01T00:00:00.000Z", recordId: head.record.id, body: { n } };
   expect(await letters(bench)).toMatchObject([{ ...UNKNOWN, id, data: { ...UNKNOWN.data, ...data } }]);
   expect(await bench.stored(head.record.id)).toBeNull();
   await bench.deliverAlarm();
