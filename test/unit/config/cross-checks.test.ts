@@ -67,7 +67,7 @@ describe("settings that contradict each other", () => {
       ROUTES: [{ ...PAYMENTS, ...route }],
     }).map(({ path }) => path);
 
-  it.each(CONTRADICTIONS)(
+  it.each(CONTRADICTIONS.map(([member, settings, others = {}]) => [member, settings, others] as const))(
     "are reported at %s, in a route that writes one of them, and not guessed: %j",
     (member, settings, others) => {
       const all = { unknown: "retry", ...others, ...settings };

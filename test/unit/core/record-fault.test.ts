@@ -28,18 +28,20 @@ const LEAST: readonly IdempotencyRecord[] = [
   { ...late, state: "remembered", status: 100, expiresAt: AT },
 ];
 
-/** Copies of a record in which one of its numbers is one less. */
-function lowered(value: unknown): readonly unknown[] {
-  if (typeof value === "number") return [value - 1];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([name, one]) => lowered(one).map((other) => ({ ...value, [name]: other })));
+/** The texts of records in each of which one of the numbers is one less. */
+function lowered(record: IdempotencyRecord): readonly string[] {
+  const text = JSON.stringify(record);
+  return [...text.matchAll(/:(\d+)/g)].map(
+    ({ 0: found, 1: number, index }) =>
+      `${text.slice(0, index)}:${Number(number) - 1}${text.slice(index + found.length)}`,
+  );
 }
 
 it.each(LEAST.map((record) => [record.state, record] as const))(
   "believes the least numbers of a record that is %s, and none below them",
   (_, record) => {
     expect(recordFault(record)).toBeNull();
-    for (const other of lowered(record) as readonly IdempotencyRecord[])
-      expect([other, recordFault(other)]).toEqual([other, expect.stringMatching(/^its .* is not what it must be$/)]);
+    for (const text of lowered(record))
+      expect([text, recordFault(JSON.parse(text))]).toEqual([text, expect.stringMatching(/^its .* is not what it/)]);
   },
 );

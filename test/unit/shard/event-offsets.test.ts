@@ -78,7 +78,7 @@ describe("the search for an event in a stored body", () => {
   ])("reads several small chunks%s per turn, and says in which of them the reader continues", async (_, readAs) => {
     const { offsets, pauses, reads } = setUp();
     const body = bodyOf("a", 1000, reads, 20);
-    const read = (chunk: number) => readAs(body.read(chunk)) as ReturnType<SearchedBody["read"]>;
+    const read = (chunk: number) => readAs(body.read(chunk));
     const found = offsets.find({ ...body, read }, "70", null);
     await vi.waitFor(() => expect(pauses.count).toBe(1));
     expect(reads).toHaveLength(32);
