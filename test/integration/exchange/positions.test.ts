@@ -58,6 +58,8 @@ describe("a position", () => {
     await bench.evict();
     await end(bench, six, 6, "complete");
     expect(await positionIn(bench)).toEqual({ next: 8, isHeld: false });
+    await claim(bench, tryOf(), 8);
+    expect(await positionIn(bench)).toEqual({ next: 8, isHeld: true });
     expect(await positionIn(bench, { stream: "orders", partition: 1 })).toEqual({ next: null, isHeld: false });
   });
 

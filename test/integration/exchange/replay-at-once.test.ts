@@ -43,3 +43,32 @@ it("a replay at once is the same as one that is not, and neither changes the rec
     { numRuns: 60 },
   );
 });
+
+it("a small replay is marked for the Worker's cache where that may keep it", async () => {
+  const bench = new ShardBench();
+  const head = headOf();
+  await bench.send(messageOf(head));
+  const isMarked = async (request: Partial<ExchangeHead["request"]>): Promise<boolean> => {
+    const later = again(head);
+    const body = messageOf({ ...later, request: { ...later.request, isCached: true, ...request } });
+    const response = await bench.stub.fetch(EXCHANGE_URL, { method: "POST", body });
+    await response.arrayBuffer();
+    return response.headers.has("Idempotency-Small");
+  };
+  expect([await isMarked({}), await isMarked({ isCached: false }), await isMarked({ lastEventId: "1" })]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+});
+
+it("a short response over the limit of stored ones goes to the bucket", async () => {
+  const bench = new ShardBench();
+  bench.origin = () => new Response("x".repeat(100));
+  const kindWith = async (maxResponseBodyBytes: number): Promise<string | undefined> => {
+    const head = headOf({ rules: { maxResponseBodyBytes } });
+    expect(await bench.send(messageOf(head))).toMatchObject({ status: 200 });
+    return bench.within((ledger) => ledger.find(head.record.id)?.response?.body.kind);
+  };
+  expect([await kindWith(100), await kindWith(99)]).toEqual(["inline", "remote"]);
+});
