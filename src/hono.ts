@@ -3,9 +3,9 @@
 // runs on when its client has left, and once, however often the client retries. All other requests go to their handlers at once.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { createOnceway } from "./onceway.ts";
+import { createOnceway } from "./worker/onceway.ts";
 
-export { KeyShard } from "./shard/key-shard.ts";
+export { KeyShard } from "./kernel/object/key-shard.ts";
 
 /** What is used of Hono's `Context`: an application may have another version of Hono than the gateway. */
 interface HonoContext {

@@ -2,9 +2,9 @@
 // configuration is read once, when the Worker starts, so that its problems are in the log before the first request.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { createOnceway } from "./onceway.ts";
+import { createOnceway } from "./worker/onceway.ts";
 
-export { KeyShard } from "./shard/key-shard.ts";
+export { KeyShard } from "./kernel/object/key-shard.ts";
 
 const onceway = createOnceway();
 

@@ -12,6 +12,7 @@ const { positionals, values } = parseArgs({ allowPositionals: true, options: { q
 const CHECKS: Readonly<Record<string, readonly [program: string, ...args: string[]]>> = {
   format: ["oxfmt", "--check", "."],
   lint: ["oxlint", "--type-aware", "--deny-warnings"],
+  house: ["node", "test/house.ts"],
   types: ["tsc", "-b", "--noEmit"],
   generated: ["node", "src/cli/generate.ts", "--check"],
   configuration: ["node", "src/cli/onceway.ts", "check"],
@@ -21,7 +22,7 @@ const CHECKS: Readonly<Record<string, readonly [program: string, ...args: string
 };
 
 /** What needs no test, no network and no bundle. */
-const QUICK = ["format", "lint", "types", "generated"];
+const QUICK = ["format", "lint", "house", "types", "generated"];
 
 const unknown = positionals.filter((name) => !(name in CHECKS));
 if (unknown.length > 0) {

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 
-import { parseHeaderName } from "../config/values.ts";
+import { parseHeaderName } from "../kernel/config/values.ts";
 import { Failure, messageOf, UNUSABLE } from "./exit-codes.ts";
 import type { HeaderLine } from "./send.ts";
 

@@ -4,13 +4,13 @@
 import { type Command, InvalidArgumentError } from "commander";
 
 import { askText, askYes, openDialogue } from "./ask.ts";
-import { changeAll, type ChangeAllOptions, meansAll, withAll } from "./change-all.ts";
+import { changeAll, type ChangeAllOptions, meansAll, withAll } from "../features/bulk/cli/change-all.ts";
 import { collect, readBytes, readHeader } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import type { OperatorClient, RecordDetail } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
-import { forgetScope, type ForgetScopeOptions } from "./forget-scope.ts";
+import { forgetScope, type ForgetScopeOptions } from "../features/callers/cli/forget-scope.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { previewText, recordText } from "./record-text.ts";
 import { fromNow } from "./times.ts";

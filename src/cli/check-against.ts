@@ -1,9 +1,9 @@
 // Compares a configuration with the gateway that runs: one that forgets where records are or what they are called, or that enters
 // objects that were left, is refused before it is deployed. Pure.
 
-import { layoutTitle } from "../config/layout.ts";
-import { adviseAfresh, type NamedLayout, writePreviousShards } from "../config/layout-checks.ts";
-import type { ConfigProblem, Route } from "../config/resolved.ts";
+import { layoutTitle } from "../kernel/config/layout.ts";
+import { adviseAfresh, type NamedLayout, writePreviousShards } from "../kernel/previous-shards/layout-checks.ts";
+import type { ConfigProblem, Route } from "../kernel/config/resolved.ts";
 import { type Forgetting, renaming } from "./check-renaming.ts";
 import { InheritedRoutes, routeText, type RunningRoute } from "./inherited-routes.ts";
 import type { LayoutState } from "./operator-client.ts";

@@ -1,9 +1,9 @@
 // What makes a request of before another one: its record's name (scope, identities, places of keys) and its fingerprint. Compares a route with those of the running gateway whose requests it takes over. Pure.
 
-import { type IdentityRoots, identityRoots } from "../config/identity.ts";
-import { sourceName } from "../config/key-source.ts";
-import type { ConfigProblem, Route } from "../config/resolved.ts";
-import { scopeNames } from "../config/scope-part.ts";
+import { type IdentityRoots, identityRoots } from "../features/identities/settings/identity.ts";
+import { sourceName } from "../features/key-sources/settings/key-source.ts";
+import type { ConfigProblem, Route } from "../kernel/config/resolved.ts";
+import { scopeNames } from "../kernel/config/scope-part.ts";
 import { type InheritedRoutes, routeText } from "./inherited-routes.ts";
 
 export interface Forgetting extends ConfigProblem {

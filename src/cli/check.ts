@@ -1,15 +1,15 @@
 // `onceway check [FILE]`, in a checkout `npm run check-config`: shows whether a configuration can be deployed, and what it would
-// protect. Decides only what is read and printed; the rules are the Worker's own (`src/config`). Must never change a file.
+// protect. Decides only what is read and printed; the rules are the Worker's own (`src/kernel/config`). Must never change a file.
 
 import { existsSync } from "node:fs";
 
 import { type Command, Option } from "commander";
 
-import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
-import { below, type ConfigProblem } from "../config/config-problem.ts";
-import { describeConfig, flatConsumer, flatQueue, flatRoute } from "../config/describe.ts";
-import { nearestName } from "../config/nearest-name.ts";
-import { isTable, type Table } from "../config/read-settings.ts";
+import { checkWranglerConfig, type CheckedEnvironment } from "./check/file.ts";
+import { below, type ConfigProblem } from "../kernel/config/problem.ts";
+import { describeConfig, flatConsumer, flatQueue, flatRoute } from "../kernel/config/describe.ts";
+import { nearestName } from "../kernel/config/nearest-name.ts";
+import { isTable, type Table } from "../kernel/config/read-settings.ts";
 import { compareLayouts } from "./check-against.ts";
 import { withOrigins } from "./reach-origin.ts";
 import { chooseFile, environmentIn, withOthers } from "./checked-file.ts";

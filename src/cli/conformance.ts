@@ -3,8 +3,8 @@
 
 import { type Command, Option } from "commander";
 
-import { parseDuration } from "../config/units.ts";
-import { parseMethod } from "../config/values.ts";
+import { parseDuration } from "../kernel/config/units.ts";
+import { parseMethod } from "../kernel/config/values.ts";
 import type { Case } from "../conformance/case.ts";
 import { selectCases } from "../conformance/catalogue.ts";
 import { type Origin, startOrigin } from "../conformance/origin.ts";

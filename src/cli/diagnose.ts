@@ -1,7 +1,7 @@
 // Diagnoses the gateway from the answers to two identical requests with the same key, with reasons for people and a code for
 // scripts. Pure.
 
-import { BUILT_IN } from "../config/settings.ts";
+import { BUILT_IN } from "../kernel/config/settings.ts";
 import type { Answer } from "./send.ts";
 import { type GatewayMarks, type Policy, readGatewayMarks } from "./gateway-marks.ts";
 

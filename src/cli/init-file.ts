@@ -1,7 +1,7 @@
 // The text of the wrangler.toml that `onceway init` writes: with comments, and only what a gateway needs. Pure; the checker
 // decides on the finished text whether it is valid.
 
-import { MIN_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
+import { MIN_COMPATIBILITY_DATE } from "./check/deployment.ts";
 import { type Caller, type GatewayPlan, jwtOf, settingsOf } from "./init-plan.ts";
 
 export function wranglerToml(plan: GatewayPlan): string {

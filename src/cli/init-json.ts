@@ -3,10 +3,10 @@
 
 import { applyEdits, type JSONPath, modify, parse } from "jsonc-parser";
 
-import { MIN_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
-import type { ConfigProblem } from "../config/config-problem.ts";
-import { isTable, listOf, type Table } from "../config/read-settings.ts";
-import { routeVariables } from "../config/read.ts";
+import { MIN_COMPATIBILITY_DATE } from "./check/deployment.ts";
+import type { ConfigProblem } from "../kernel/config/problem.ts";
+import { isTable, listOf, type Table } from "../kernel/config/read-settings.ts";
+import { routeVariables } from "../kernel/config/read.ts";
 import { type GatewayPlan, settingsOf } from "./init-plan.ts";
 
 export interface JsonPlan {

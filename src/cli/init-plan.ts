@@ -2,11 +2,11 @@
 
 import { type Command, Option } from "commander";
 
-import { parsePathPattern } from "../config/path-pattern.ts";
-import type { Table } from "../config/read-settings.ts";
-import { parseScopeEntry } from "../config/scope-part.ts";
-import { parseOrigin } from "../config/values.ts";
-import type { UnknownRule } from "../core/record.ts";
+import { parsePathPattern } from "../kernel/config/path-pattern.ts";
+import type { Table } from "../kernel/config/read-settings.ts";
+import { parseScopeEntry } from "../kernel/config/scope-part.ts";
+import { parseOrigin } from "../kernel/config/values.ts";
+import type { UnknownRule } from "../kernel/record/record.ts";
 import { collect } from "./arguments.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
 

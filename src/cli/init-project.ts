@@ -1,6 +1,6 @@
 // What is in a project that `onceway init` makes: everything that a gateway needs to be checked, run and deployed by itself. Pure.
 
-import { isTable } from "../config/read-settings.ts";
+import { isTable } from "../kernel/config/read-settings.ts";
 
 /** The versions that a project asks npm for. */
 export interface Versions {
@@ -16,8 +16,8 @@ const PACKAGE = "node_modules/onceway";
 /** A project has its own entry, so that there is a place for code of its own. */
 export const PROJECT_PATHS = {
   main: "src/index.ts",
-  schema: `./${PACKAGE}/dist/config/wrangler.schema.json`,
-  settings: `${PACKAGE}/src/config/README.md`,
+  schema: `./${PACKAGE}/dist/kernel/config/wrangler.schema.json`,
+  settings: `${PACKAGE}/src/kernel/config/README.md`,
 };
 
 export const ENTRY = `export { default, KeyShard, Operators } from "onceway/worker";

@@ -9,9 +9,9 @@ import type { Command } from "commander";
 import { parse } from "jsonc-parser";
 import { stringify } from "smol-toml";
 
-import { checkWranglerConfig } from "../config/check-file.ts";
-import type { ConfigProblem } from "../config/config-problem.ts";
-import { isTable } from "../config/read-settings.ts";
+import { checkWranglerConfig } from "./check/file.ts";
+import type { ConfigProblem } from "../kernel/config/problem.ts";
+import { isTable } from "../kernel/config/read-settings.ts";
 import { askYes, type Dialogue, openDialogue } from "./ask.ts";
 import { problemLines } from "./check.ts";
 import { wranglerToml } from "./init-file.ts";

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 import * as v from "valibot";
 
-import { isTable } from "../config/read-settings.ts";
+import { isTable } from "../kernel/config/read-settings.ts";
 import { parseJson, readBytes } from "./arguments.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
 import type { Versions } from "./init-project.ts";
@@ -29,8 +29,8 @@ export const isInstalled = basename(dirname(PACKAGE_DIR)) === "node_modules";
 /** The entry and what belongs to it, for a wrangler.toml that names them directly. */
 export const CODE = {
   main: join(CODE_DIR, isInstalled ? "index.js" : "index.ts"),
-  schema: join(CODE_DIR, "config/wrangler.schema.json"),
-  settings: join(PACKAGE_DIR, "src/config/README.md"),
+  schema: join(CODE_DIR, "kernel/config/wrangler.schema.json"),
+  settings: join(PACKAGE_DIR, "src/kernel/config/README.md"),
 };
 
 export function ownVersion(): string {

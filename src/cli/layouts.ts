@@ -4,7 +4,7 @@
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 
-import { LAYOUT_TITLE_PATTERN } from "../config/layout.ts";
+import { LAYOUT_TITLE_PATTERN } from "../kernel/config/layout.ts";
 import { Failure, REFUSED } from "./exit-codes.ts";
 import { columns, jsonLine, type Look, lookOf, printable } from "./look.ts";
 import { type LayoutState, type OperatorClient, Refusal } from "./operator-client.ts";

@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 
-import { epochMs } from "../core/units.ts";
+import { epochMs } from "../kernel/record/units.ts";
 import { parseMoment, totalText } from "../operator/list-texts.ts";
 import { ID_PREFIX, RECORD_STATES } from "../operator/request-schema.ts";
 import { jsonLine, lookOf, printable } from "./look.ts";

@@ -1,9 +1,9 @@
 // What a protected operation's description lacks: the header of its key, the gateway's problems and statuses, and the headers of its
 // answers. As the actions of an OpenAPI Overlay; what the description has already stays as it is.
 
-import { type KeySource } from "../config/key-source.ts";
-import type { Route } from "../config/resolved.ts";
-import { formatDuration } from "../config/units.ts";
+import { type KeySource } from "../features/key-sources/settings/key-source.ts";
+import type { Route } from "../kernel/config/resolved.ts";
+import { formatDuration } from "../kernel/config/units.ts";
 import {
   findOperations,
   type Members,

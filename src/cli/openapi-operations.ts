@@ -1,7 +1,7 @@
 // Finds the operations of an OpenAPI description that routes protect. Reads plain data, and changes nothing.
 
-import { parsePathPattern, type PathPattern, type Segment } from "../config/path-pattern.ts";
-import type { Route } from "../config/resolved.ts";
+import { parsePathPattern, type PathPattern, type Segment } from "../kernel/config/path-pattern.ts";
+import type { Route } from "../kernel/config/resolved.ts";
 
 /** Part of a description, as JSON or YAML gives it. */
 export type Members = Readonly<Record<string, unknown>>;

@@ -3,8 +3,8 @@
 
 import type { Command } from "commander";
 
-import { checkWranglerConfig } from "../config/check-file.ts";
-import type { Route } from "../config/resolved.ts";
+import { checkWranglerConfig } from "./check/file.ts";
+import type { Route } from "../kernel/config/resolved.ts";
 import { readBytes, writeBytes } from "./arguments.ts";
 import { problemLines } from "./check.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";

@@ -3,21 +3,21 @@
 
 import * as v from "valibot";
 
-import type { Change } from "../core/timeline.ts";
+import type { Change } from "../kernel/record/timeline.ts";
 import { unreached } from "../conformance/unreachable.ts";
 import { parseJson } from "./arguments.ts";
 import { endedSchema, layoutSchema, layoutsSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
-import { allChangedSchema } from "../operator/change-all-schema.ts";
+import { allChangedSchema } from "../features/bulk/operator/schema.ts";
 import { forgottenSchema, previewSchema, scopeErasedSchema } from "../operator/change-schema.ts";
 import { recordPageSchema, recordSchema } from "../operator/record-schema.ts";
-import { trialSchema } from "../operator/queue-schema.ts";
-import { auditPageSchema } from "../operator/audit-schema.ts";
-import { outboxChangedSchema, outboxPageSchema } from "../operator/outbox-schema.ts";
+import { trialSchema } from "../features/queues/operator/schema.ts";
+import { auditPageSchema } from "../features/audit/operator/schema.ts";
+import { outboxChangedSchema, outboxPageSchema } from "../features/outbox/operator/schema.ts";
 import {
   positionPageSchema,
   positionSetSchema,
   type positionChangeRequestSchema,
-} from "../operator/positions-schema.ts";
+} from "../features/claims/operator/schema.ts";
 import { printable } from "./look.ts";
 import { MAX_FILE_BYTES, piecesOf, textOf } from "./read-answer.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";

@@ -6,7 +6,7 @@ import { parseEnv } from "node:util";
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 
-import { isLoopback } from "../config/values.ts";
+import { isLoopback } from "../kernel/config/values.ts";
 import { operatorClient, type OperatorClient } from "./operator-client.ts";
 import { EXIT_CODES, Failure, UNUSABLE } from "./exit-codes.ts";
 import { printable } from "./look.ts";

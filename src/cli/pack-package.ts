@@ -25,7 +25,7 @@ type Manifest = v.InferOutput<typeof manifestSchema>;
 
 /** Published as CommonJS that requires ES modules, which Vite's test runner cannot load: their code becomes part of the file that imports them. */
 const INLINED: ReadonlySet<string> = new Set(["itty-durable", "itty-router"]);
-const INLINED_IN = "shard/itty.js";
+const INLINED_IN = "kernel/object/itty.js";
 
 /** What `onceway init` writes into a project's package.json. */
 const TOOLS = ["node", "wrangler"];
@@ -48,7 +48,7 @@ function manifestOf(root: Manifest): object {
 }
 
 /** All folders but those that decide and act on requests, where the names in a stack trace matter. */
-const APART = /^(?!(?:client|core|http)\/).*\//;
+const APART = /^(?!client\/|kernel\/(?:record|request)\/).*\//;
 
 /** Without comments and spaces. Names stay in what decides and acts on requests, so that a stack trace can be read. */
 function strip(folder: string, name: string): void {

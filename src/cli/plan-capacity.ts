@@ -1,7 +1,7 @@
 // What a load asks of the shards and costs a month on Cloudflare. Pure: a load in, figures out. The shards have to bear the peak;
 // storage and dollars follow the average.
 
-import { MAX_SHARDS } from "../config/layout.ts";
+import { MAX_SHARDS } from "../kernel/config/layout.ts";
 import {
   add,
   bytesPerRecord,
@@ -13,7 +13,7 @@ import {
   replayUsage,
   type Usage,
 } from "./plan-cost.ts";
-import { ENOUGH, shardsFor, shardsNeeded, type Waiting, waiting } from "./plan-queue.ts";
+import { ENOUGH, shardsFor, shardsNeeded, type Waiting, waiting } from "../features/queues/cli/plan.ts";
 import { CALLS_AT_ONCE, OBJECT_GIGABYTES, PLAN_DOLLARS, PRICES, REQUESTS_PER_SECOND, STORAGE_BYTES } from "./prices.ts";
 
 /** The setting's default: a smaller number gains nothing, because idle shards cost nothing. */
@@ -21,7 +21,7 @@ const DEFAULT_SHARDS = 64;
 
 /**
  * One request may make 10,000 calls on Workers Paid, and an operator's request calls every shard of all layouts: the console's
- * overview five times, a list twice, a scrape once (src/traffic/README.md).
+ * overview five times, a list twice, a scrape once (src/kernel/traffic/README.md).
  * https://developers.cloudflare.com/workers/platform/limits/#subrequests
  */
 export const OPERABLE_SHARDS = 10_000 / 5;
@@ -75,7 +75,7 @@ export interface MonthlyCost {
 export interface Plan {
   readonly load: Load;
   readonly peakRequestsPerSecond: number;
-  /** The fewest shards that leave room in each limit (src/cli/plan-queue.ts). */
+  /** The fewest shards that leave room in each limit (src/features/queues/cli/plan.ts). */
   readonly neededShards: number;
   /** The needed ones, rounded up to a power of two, and not below the default; `null` if that is more than the setting takes. */
   readonly recommendedShards: number | null;

@@ -11,12 +11,12 @@ export const REPLAY_SECONDS = 0.002;
 /** The default of `lock`. */
 export const LOCK_SECONDS = 40;
 
-/** Rows that an alarm erases where there are many: ERASE_ROWS of src/shard/store/bodies.ts. */
+/** Rows that an alarm erases where there are many: ERASE_ROWS of src/kernel/store/bodies.ts. */
 const ERASE_ROWS = 100;
 
-/** The largest response, head included, in its record's row: IN_ROW_BYTES of src/shard/store/response-rows.ts. */
+/** The largest response, head included, in its record's row: IN_ROW_BYTES of src/kernel/store/response-rows.ts. */
 const IN_ROW_BYTES = 16 * 1024;
-/** A larger one is in rows of this size beside it: CHUNK_BYTES of src/shard/store/bodies.ts. */
+/** A larger one is in rows of this size beside it: CHUNK_BYTES of src/kernel/store/bodies.ts. */
 const CHUNK_BYTES = 256 * 1024;
 /** What an alarm erases of responses: ERASE_BYTES of the same file. */
 const ERASE_BYTES = 1 << 20;
@@ -108,7 +108,7 @@ export function alarmsPerFirst(perSecond: number, shards: number, lockSeconds: n
   return 1 / ((perSecond / shards) * lockSeconds + 1);
 }
 
-/** An object writes what it has counted once it is quiet, and while it is busy now and then: QUIET_MS and EVERY_MS of src/shard/kept-counts.ts. */
+/** An object writes what it has counted once it is quiet, and while it is busy now and then: QUIET_MS and EVERY_MS of src/kernel/object/kept-counts.ts. */
 const QUIET_SECONDS = 0.25;
 const COUNTED_EVERY_SECONDS = 5;
 

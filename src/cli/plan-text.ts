@@ -1,11 +1,11 @@
 // A plan as people read it. Pure.
 
-import { formatDuration, formatSize } from "../config/units.ts";
+import { formatDuration, formatSize } from "../kernel/config/units.ts";
 import { columns, type Look } from "./look.ts";
-import { MAX_SHARDS } from "../config/layout.ts";
+import { MAX_SHARDS } from "../kernel/config/layout.ts";
 import { type LimitUse, type MonthlyCost, OPERABLE_SHARDS, type Plan } from "./plan-capacity.ts";
 import { REMEMBERED_BYTES } from "./plan-cost.ts";
-import type { Waiting } from "./plan-queue.ts";
+import type { Waiting } from "../features/queues/cli/plan.ts";
 import { PLAN_DOLLARS } from "./prices.ts";
 
 export function planText(plan: Plan, look: Look): string {

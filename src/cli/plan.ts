@@ -2,8 +2,8 @@
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 
-import { MAX_SHARDS } from "../config/layout.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, parseDuration, type Parsed, parseSize } from "../config/units.ts";
+import { MAX_SHARDS } from "../kernel/config/layout.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, parseDuration, type Parsed, parseSize } from "../kernel/config/units.ts";
 import { Failure, REFUSED } from "./exit-codes.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import { type LimitUse, planCapacity } from "./plan-capacity.ts";

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 
 import { runServe } from "../serve/serve.ts";
-import { defineAudit } from "./audit.ts";
+import { defineAudit } from "../features/audit/cli/audit.ts";
 import { defineForget, defineRelease, defineResolve } from "./change.ts";
 import { defineCheck } from "./check.ts";
 import { defineConformance } from "./conformance.ts";
@@ -12,9 +12,9 @@ import { ownVersion } from "./installation.ts";
 import { defineLayouts } from "./layouts.ts";
 import { defineLs } from "./ls.ts";
 import { defineOpenapi } from "./openapi.ts";
-import { defineOutbox } from "./outbox.ts";
+import { defineOutbox } from "../features/outbox/cli/outbox.ts";
 import { definePlan } from "./plan.ts";
-import { definePositions } from "./positions.ts";
+import { definePositions } from "../features/claims/cli/positions.ts";
 import { newCommand } from "./run.ts";
 import { defineShow } from "./show.ts";
 import { defineSignOut } from "./sign-out.ts";

@@ -3,11 +3,11 @@
 
 import { connect } from "node:net";
 
-import type { CheckedEnvironment } from "../config/check-file.ts";
-import { isExample, originsOf } from "../config/check-reach.ts";
-import { below, type ConfigProblem } from "../config/config-problem.ts";
-import type { Identity } from "../config/identity.ts";
-import { missingKeys } from "./key-set-look.ts";
+import type { CheckedEnvironment } from "./check/file.ts";
+import { isExample, originsOf } from "./check/reach.ts";
+import { below, type ConfigProblem } from "../kernel/config/problem.ts";
+import type { Identity } from "../features/identities/settings/identity.ts";
+import { missingKeys } from "../features/identities/cli/key-set-look.ts";
 
 const CONNECT_MS = 2_000;
 

@@ -1,7 +1,7 @@
 // One record in full, for an operator who has to decide about it: what is known, its timeline, and what can be done. Pure.
 
-import { formatDuration, formatSize } from "../config/units.ts";
-import { claimText } from "../core/describe-record.ts";
+import { formatDuration, formatSize } from "../kernel/config/units.ts";
+import { claimText } from "../kernel/record/describe-record.ts";
 import { columns, type Look, printable, printableLines } from "./look.ts";
 import type { RecordDetail, ResponsePreview, TimelineEvent } from "./operator-client.ts";
 import { nextText, requestText, STATE_STYLES } from "./records-table.ts";

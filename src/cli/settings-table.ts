@@ -1,32 +1,32 @@
 // The documentation of the settings, generated from their declarations in `src/config/settings*.ts`: the descriptions that
-// editors show, and the table of `src/config/README.md`. Decides on form only; must never add a fact.
+// editors show, and the table of `src/kernel/config/README.md`. Decides on form only; must never add a fact.
 
 import * as v from "valibot";
 
-import { pathSchema, settingsEntries } from "../config/settings.ts";
-import type { SettingEntries } from "../config/setting-kinds.ts";
-import { gatewayEntries } from "../config/settings-gateway.ts";
+import { pathSchema, settingsEntries } from "../kernel/config/settings.ts";
+import type { SettingEntries } from "../kernel/config/setting-kinds.ts";
+import { gatewayEntries } from "../kernel/config/settings-gateway.ts";
 import {
   destinationEntries,
   destinationGiveUpEntries,
   destinationSchema,
   publicationEntries,
-} from "../config/settings-destination.ts";
-import { driveEntries } from "../config/settings-async.ts";
-import { corsEntries } from "../config/settings-cors.ts";
-import { fingerprintEntries } from "../config/settings-fingerprint.ts";
-import { excerptEntries } from "../config/settings-note.ts";
-import { askEntries, identityEntries, jwtEntries } from "../config/settings-identity.ts";
-import { keyFormatEntries, newKeysEntries } from "../config/settings-key.ts";
-import { consumerEntries, consumerInheritedEntries, consumerSchema } from "../config/settings-consumer.ts";
-import { accessEntries, operatorSchema } from "../config/settings-operator.ts";
+} from "../features/outbox/settings/entries.ts";
+import { driveEntries } from "../features/accepted/settings/entries.ts";
+import { corsEntries } from "../features/pages/settings/entries.ts";
+import { fingerprintEntries } from "../kernel/config/settings-fingerprint.ts";
+import { excerptEntries } from "../kernel/notes/settings-note.ts";
+import { askEntries, identityEntries, jwtEntries } from "../features/identities/settings/entries.ts";
+import { keyFormatEntries, newKeysEntries } from "../kernel/config/settings-key.ts";
+import { consumerEntries, consumerInheritedEntries, consumerSchema } from "../features/claims/settings/entries.ts";
+import { accessEntries, operatorSchema } from "../kernel/config/settings-operator.ts";
 import {
   giveUpEntries,
   inheritedEntries,
   queueDefaultEntries,
   queueOnlyEntries,
   queueSchema,
-} from "../config/settings-queue.ts";
+} from "../features/queues/settings/entries.ts";
 
 /** What a declaration says, in its metadata (setting-kinds.ts). */
 const aboutSchema = v.object({

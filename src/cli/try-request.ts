@@ -1,6 +1,6 @@
 // Builds the request of `onceway try` from its arguments and refuses invalid ones. Sends nothing.
 
-import { parseMethod } from "../config/values.ts";
+import { parseMethod } from "../kernel/config/values.ts";
 import { parseJson, readData, readHeader, readHeaders, readTarget } from "./arguments.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
 import type { HeaderLine, OutgoingRequest } from "./send.ts";

@@ -5,11 +5,11 @@ import { randomUUID } from "node:crypto";
 
 import { type Command, Option } from "commander";
 
-import { checkWranglerConfig } from "../config/check-file.ts";
-import { originsOf } from "../config/check-reach.ts";
-import type { Config } from "../config/resolved.ts";
-import { parseDuration } from "../config/units.ts";
-import { isLoopback } from "../config/values.ts";
+import { checkWranglerConfig } from "./check/file.ts";
+import { originsOf } from "./check/reach.ts";
+import type { Config } from "../kernel/config/resolved.ts";
+import { parseDuration } from "../kernel/config/units.ts";
+import { isLoopback } from "../kernel/config/values.ts";
 import { unreached } from "../conformance/unreachable.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { collect } from "./arguments.ts";
@@ -22,8 +22,8 @@ import { trialJson, trialText } from "./try-report.ts";
 import { buildRequest, type TryArguments, withOtherBody } from "./try-request.ts";
 import { diagnose } from "./diagnose.ts";
 import { reachOrigin } from "./reach-origin.ts";
-import { tokenFaults } from "./token-faults.ts";
-import { tryQueue } from "./try-queue.ts";
+import { tokenFaults } from "../features/identities/cli/token-faults.ts";
+import { tryQueue } from "../features/queues/cli/try-queue.ts";
 import { readWranglerFile, usualFile } from "./wrangler-file.ts";
 
 const POLICY_MS = 5_000;

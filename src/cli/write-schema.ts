@@ -1,5 +1,5 @@
 // Writes what is generated from the settings' declarations: the JSON Schema with which editors complete and check
-// wrangler.toml, and the table in `src/config/README.md`. `--check` only compares. Decides where in a wrangler.toml the
+// wrangler.toml, and the table in `src/kernel/config/README.md`. `--check` only compares. Decides where in a wrangler.toml the
 // settings are. Must never be imported by the Worker.
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -9,12 +9,12 @@ import { parseArgs } from "node:util";
 
 import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 
-import { defaultsSchema, routeSchema } from "../config/settings.ts";
-import { identitySchema } from "../config/settings-identity.ts";
-import { consumerSchema } from "../config/settings-consumer.ts";
-import { queueSchema } from "../config/settings-queue.ts";
-import { destinationSchema } from "../config/settings-destination.ts";
-import { accessSchema, operatorSchema } from "../config/settings-operator.ts";
+import { defaultsSchema, routeSchema } from "../kernel/config/settings.ts";
+import { identitySchema } from "../features/identities/settings/entries.ts";
+import { consumerSchema } from "../features/claims/settings/entries.ts";
+import { queueSchema } from "../features/queues/settings/entries.ts";
+import { destinationSchema } from "../features/outbox/settings/entries.ts";
+import { accessSchema, operatorSchema } from "../kernel/config/settings-operator.ts";
 import {
   accessTexts,
   destinationTexts,
@@ -30,12 +30,12 @@ import {
   settingTexts,
 } from "./settings-table.ts";
 
-const SCHEMA = new URL("../config/wrangler.schema.json", import.meta.url);
-const README = new URL("../config/README.md", import.meta.url);
-const QUEUES_README = new URL("../events/README.md", import.meta.url);
-const OUTBOX_README = new URL("../outbox/README.md", import.meta.url);
+const SCHEMA = new URL("../kernel/config/wrangler.schema.json", import.meta.url);
+const README = new URL("../kernel/config/README.md", import.meta.url);
+const QUEUES_README = new URL("../features/queues/README.md", import.meta.url);
+const OUTBOX_README = new URL("../features/outbox/README.md", import.meta.url);
 const OPERATOR_README = new URL("../operator/access/README.md", import.meta.url);
-const CLAIMS_README = new URL("../claims/README.md", import.meta.url);
+const CLAIMS_README = new URL("../features/claims/README.md", import.meta.url);
 
 /** Each table is between two lines with its name; everything around them is written by hand. */
 /** Metadata for the texts only. Among it the default, because a route's default is the value in `[vars.IDEMPOTENCY]`. */

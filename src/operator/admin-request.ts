@@ -1,11 +1,11 @@
 // What the operations of the operator API share: reading the body of a change, which only administrators may send, and refusals.
 
 import type { Context } from "hono";
-import type { Problem } from "../core/problem.ts";
-import { ByteReader } from "../http/body-reader.ts";
-import { ByteBudget } from "../http/byte-budget.ts";
-import { answerUnread, type OwnBodyRules, readOwnBody } from "../http/own-body.ts";
-import { problemResponse } from "../http/problem-response.ts";
+import type { Problem } from "../kernel/record/problem.ts";
+import { ByteReader } from "../kernel/request/body-reader.ts";
+import { ByteBudget } from "../kernel/request/byte-budget.ts";
+import { answerUnread, type OwnBodyRules, readOwnBody } from "../kernel/request/own-body.ts";
+import { problemResponse } from "../kernel/request/problem-response.ts";
 import type { Actor, OperatorAuth } from "./access/auth.ts";
 
 export interface Variables {

@@ -1,14 +1,14 @@
 // Asks each shard one question and continues without those that do not answer: when one fails, an operator needs the others
 // most. The caller names the unreachable ones, so that a missing count is never shown as zero.
 
-import { firstOf } from "../http/first-of.ts";
-import { operatorCalls, type Remote } from "../shard/itty.ts";
-import type { KeyShard } from "../shard/key-shard.ts";
-import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
-import { OPTIONS, shardStub } from "../shard/call-shard.ts";
-import type { CountedByShard } from "../shard/totals.ts";
-import type { RouteNumbers } from "../traffic/route-counters.ts";
-import { TOTALS_URL } from "../traffic/traffic.ts";
+import { firstOf } from "../kernel/request/first-of.ts";
+import { operatorCalls, type Remote } from "../kernel/object/itty.ts";
+import type { KeyShard } from "../kernel/object/key-shard.ts";
+import { type ShardPlace, shardTitle } from "../kernel/object/shard-place.ts";
+import { OPTIONS, shardStub } from "../kernel/object/call-shard.ts";
+import type { CountedByShard } from "../kernel/object/totals.ts";
+import type { RouteNumbers } from "../kernel/traffic/route-counters.ts";
+import { TOTALS_URL } from "../kernel/traffic/traffic.ts";
 import type { LaidPlace } from "./shards.ts";
 
 /** One shard's answer; `null` when it failed or did not answer in time. */

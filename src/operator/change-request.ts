@@ -3,9 +3,9 @@
 
 import * as v from "valibot";
 
-import type { OperatorEvent } from "../core/events.ts";
-import type { Change } from "../core/timeline.ts";
-import { isOriginsHeader } from "../http/headers.ts";
+import type { OperatorEvent } from "../kernel/record/events.ts";
+import type { Change } from "../kernel/record/timeline.ts";
+import { isOriginsHeader } from "../kernel/request/headers.ts";
 import { contradictionIn } from "./given-response.ts";
 import type { Parsed } from "./list-request.ts";
 import type { ChangeRequest, GivenResponse } from "./operator.ts";

@@ -1,8 +1,8 @@
 // What of a response may fill in a form for another request: status and media type are the route's, and say nothing of a caller. No other
 // header is taken: a Location, a cookie or a parameter of the type may be the other request's own.
 
-import type { TimelineEvent } from "../core/timeline.ts";
-import type { RecordId } from "../core/units.ts";
+import type { TimelineEvent } from "../kernel/record/timeline.ts";
+import type { RecordId } from "../kernel/record/units.ts";
 import type { ResponseView } from "./record-schema.ts";
 
 export interface Example {

@@ -1,11 +1,11 @@
 // Reads the forms of the console: only what its own pages send, within limits on size and time, and after the checks that cost nothing.
 
-import type { Problem } from "../core/problem.ts";
-import type { BodyReader } from "../http/body-reader.ts";
-import { ByteBudget } from "../http/byte-budget.ts";
-import { FORM, mediaType, otherCharset } from "../http/key-places.ts";
-import { answerUnread, readOwnBody } from "../http/own-body.ts";
-import { unreadOf } from "../http/request-body.ts";
+import type { Problem } from "../kernel/record/problem.ts";
+import type { BodyReader } from "../kernel/request/body-reader.ts";
+import { ByteBudget } from "../kernel/request/byte-budget.ts";
+import { FORM, mediaType, otherCharset } from "../kernel/request/key-places.ts";
+import { answerUnread, readOwnBody } from "../kernel/request/own-body.ts";
+import { unreadOf } from "../kernel/request/request-body.ts";
 
 export type Fields = Readonly<Record<string, string>>;
 

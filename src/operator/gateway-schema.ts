@@ -2,9 +2,9 @@
 // refusals. As in record-schema.ts, the Worker imports only types from here.
 
 import * as v from "valibot";
-import { OUTCOMES } from "../core/outcome.ts";
-import { COUNTED_STATES } from "../core/record.ts";
-import { HELD } from "../core/held.ts";
+import { OUTCOMES } from "../kernel/record/outcome.ts";
+import { COUNTED_STATES } from "../kernel/record/record.ts";
+import { HELD } from "../kernel/record/held.ts";
 import {
   A_TIME,
   about,

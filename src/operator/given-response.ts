@@ -1,8 +1,8 @@
 // Checks a response that an operator gives instead of the origin. Every retry would get it, so contradictions are refused;
 // what is only unusual becomes a warning in the preview.
 
-import type { HeaderPairs } from "../http/headers.ts";
-import { NULL_BODY_STATUSES } from "../shard/exchange-answer.ts";
+import type { HeaderPairs } from "../kernel/request/headers.ts";
+import { NULL_BODY_STATUSES } from "../kernel/object/exchange-answer.ts";
 import type { GivenResponse } from "./operator.ts";
 import type { PreviewView } from "./change-schema.ts";
 

@@ -1,15 +1,15 @@
 // What operators see of the layouts: how far the change from one to the next has come, and when an older one may leave the
 // configuration. Pure: counts what the shards have said.
 
-import { identityRoots } from "../config/identity.ts";
-import { sourceName } from "../config/key-source.ts";
-import { layoutTitle, shardCount } from "../config/layout.ts";
-import type { Route } from "../config/resolved.ts";
-import { scopeNames } from "../config/scope-part.ts";
-import { type EpochMs, epochMs } from "../core/units.ts";
-import type { Counts } from "../shard/operator-calls.ts";
-import type { CountedByShard } from "../shard/totals.ts";
-import { HELD, type HeldKind, MAX_HELD } from "../core/held.ts";
+import { identityRoots } from "../features/identities/settings/identity.ts";
+import { sourceName } from "../features/key-sources/settings/key-source.ts";
+import { layoutTitle, shardCount } from "../kernel/config/layout.ts";
+import type { Route } from "../kernel/config/resolved.ts";
+import { scopeNames } from "../kernel/config/scope-part.ts";
+import { type EpochMs, epochMs } from "../kernel/record/units.ts";
+import type { Counts } from "../kernel/object/operator-calls.ts";
+import type { CountedByShard } from "../kernel/object/totals.ts";
+import { HELD, type HeldKind, MAX_HELD } from "../kernel/record/held.ts";
 import type { ShardAnswer } from "./ask-shards.ts";
 import type { LayoutsView, LayoutView } from "./gateway-schema.ts";
 import { openCounts, type WithEpochTimes } from "./operator.ts";

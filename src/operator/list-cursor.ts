@@ -1,8 +1,8 @@
 // Where a page of a list begins: after a record or before one, in a part of the list. It names no shard that has to be there still, so
 // it is as long for any number of shards, and valid when others have been added.
 
-import { MAX_PARTS } from "../shard/store/list-parts.ts";
-import type { ListDirection, ListPosition } from "../shard/store/list-query.ts";
+import { MAX_PARTS } from "../kernel/store/list-parts.ts";
+import type { ListDirection, ListPosition } from "../kernel/store/list-query.ts";
 
 /** Where a page begins, and in which direction it is read. */
 export interface PageBegin {

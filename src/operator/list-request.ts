@@ -1,7 +1,7 @@
 // Parses the query of a list request. An unknown parameter is refused: a filter with a typo would list everything.
 
-import { CALLER_DIGITS } from "../core/request-note.ts";
-import { type EpochMs, epochMs, KEY_HASH_DIGITS } from "../core/units.ts";
+import { CALLER_DIGITS } from "../kernel/record/request-note.ts";
+import { type EpochMs, epochMs, KEY_HASH_DIGITS } from "../kernel/record/units.ts";
 import { parseMoment } from "./list-texts.ts";
 import type { RecordFilter } from "./operator.ts";
 import { ID_PREFIX, LIST_LIMITS, RECORD_STATES } from "./request-schema.ts";

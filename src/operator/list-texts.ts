@@ -1,9 +1,9 @@
 // What lists say of themselves in words, in the console and on the command line, and the times that their filters take. Imports nothing that
 // needs the Worker.
 
-import { parseDuration } from "../config/units.ts";
-import { type EpochMs, epochMs } from "../core/units.ts";
-import type { OutboxDestinationView } from "./outbox-schema.ts";
+import { parseDuration } from "../kernel/config/units.ts";
+import { type EpochMs, epochMs } from "../kernel/record/units.ts";
+import type { OutboxDestinationView } from "../features/outbox/operator/schema.ts";
 import type { RecordPageView } from "./record-schema.ts";
 
 type Total = RecordPageView["total"];

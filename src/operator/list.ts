@@ -1,9 +1,9 @@
 // Lists the records of all shards, the last attempt that started latest first. Each shard sorts its own, and a page merges what they
-// give. A list of many records is read in parts (shard/store/list-parts.ts), each of which is in order over all shards.
+// give. A list of many records is read in parts (kernel/store/list-parts.ts), each of which is in order over all shards.
 
-import { shardTitle } from "../shard/shard-place.ts";
-import { compareNewest, type ListPosition, type ListQuery } from "../shard/store/list-query.ts";
-import { type ListPage, positionOf, type SeenRecord } from "../shard/store/record-list.ts";
+import { shardTitle } from "../kernel/object/shard-place.ts";
+import { compareNewest, type ListPosition, type ListQuery } from "../kernel/store/list-query.ts";
+import { type ListPage, positionOf, type SeenRecord } from "../kernel/store/record-list.ts";
 import { FIRST, isEdge, type PageBegin, readCursor, writeCursor } from "./list-cursor.ts";
 import type { RecordTotal, ShownParts } from "./operator.ts";
 import type { LaidPlace } from "./shards.ts";

@@ -1,13 +1,13 @@
-// The metrics with unit and meaning (src/traffic/README.md), made from the shards' numbers. Names follow Prometheus: base
+// The metrics with unit and meaning (src/kernel/traffic/README.md), made from the shards' numbers. Names follow Prometheus: base
 // units, `_total` for counters. Events are counted by route and not by shard: 64 shards with 30 routes would be 115,000
 // series, each of which must exist before it counts.
 
-import { BOUNDS_MS, type HistogramCounts } from "../traffic/histogram.ts";
-import { type Counted, countsOf, RouteCounters, type RouteNumbers, sumOf } from "../traffic/route-counters.ts";
-import { heldClaims, toldClaims } from "./claim-metrics.ts";
+import { BOUNDS_MS, type HistogramCounts } from "../kernel/traffic/histogram.ts";
+import { type Counted, countsOf, RouteCounters, type RouteNumbers, sumOf } from "../kernel/traffic/route-counters.ts";
+import { heldClaims, toldClaims } from "../features/claims/operator/metrics.ts";
 import { type Family, type MetricType, type Sample, sample } from "./exposition.ts";
 import { type ScrapedShard, layoutFamily, shardFamilies } from "./shard-metrics.ts";
-import { destinationOf, heldEvents, isOutbox, relayedEvents } from "./outbox-metrics.ts";
+import { destinationOf, heldEvents, isOutbox, relayedEvents } from "../features/outbox/operator/metrics.ts";
 
 export interface Scrape {
   readonly shards: readonly ScrapedShard[];

@@ -1,9 +1,9 @@
 // The components of the OpenAPI document: the schemas by name, the refusals, parameters, headers and tokens that its operations share.
 
-import { auditEntrySchema, auditPageSchema } from "./audit-schema.ts";
-import { allChangedSchema, changeAllRequestSchema } from "./change-all-schema.ts";
-import { hoursSchema } from "./hours-schema.ts";
-import { EVENT_STATES } from "../core/outbox.ts";
+import { auditEntrySchema, auditPageSchema } from "../features/audit/operator/schema.ts";
+import { allChangedSchema, changeAllRequestSchema } from "../features/bulk/operator/schema.ts";
+import { hoursSchema } from "../features/hours/operator/schema.ts";
+import { EVENT_STATES } from "../kernel/record/outbox.ts";
 import {
   endedSchema,
   exchangeSchema,
@@ -25,21 +25,21 @@ import {
   scopeErasedSchema,
 } from "./change-schema.ts";
 import { recordPageSchema, recordSchema, stateSchema, summarySchema } from "./record-schema.ts";
-import { queueTrialRequestSchema, trialSchema } from "./queue-schema.ts";
+import { queueTrialRequestSchema, trialSchema } from "../features/queues/operator/schema.ts";
 import {
   outboxChangedSchema,
   outboxChangeRequestSchema,
   outboxDestinationSchema,
   outboxEventSchema,
   outboxPageSchema,
-} from "./outbox-schema.ts";
+} from "../features/outbox/operator/schema.ts";
 import {
   consumerGroupSchema,
   positionPageSchema,
   positionSchema,
   positionSetSchema,
   positionChangeRequestSchema,
-} from "./positions-schema.ts";
+} from "../features/claims/operator/schema.ts";
 import { eventSchema } from "./timeline-schema.ts";
 import { DESTINATION_NAME, GROUP_NAME, LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
 

@@ -2,10 +2,10 @@
 // and writes the whole to openapi.json; tests hold the routes of api.ts and real answers against that file. Must never be
 // imported by the Worker.
 
-import { auditPaths } from "./openapi-audit.ts";
+import { auditPaths } from "../features/audit/operator/openapi.ts";
 import { components, type Json, queryParameter } from "./openapi-components.ts";
 import { answer, operation, type Operation } from "./openapi-operation.ts";
-import { outboxPaths, positionsPaths } from "./openapi-events.ts";
+import { outboxPaths, positionsPaths } from "../features/outbox/operator/openapi.ts";
 import { listParameters } from "./openapi-records.ts";
 
 /** `schemas`: those of openapi-components.ts, converted. */

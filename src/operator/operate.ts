@@ -1,15 +1,15 @@
 // The entry for operators: the API and the console. Both share one count of wrong tokens per network, and one audit log.
 
-import type { OperatorAccess } from "../config/operators.ts";
-import type { Config } from "../config/resolved.ts";
-import type { TryQueue } from "../events/trial.ts";
-import { ExpiringCache } from "../http/expiring-cache.ts";
-import { type JwtPorts, JwtProver } from "../http/identity-jwt.ts";
+import type { OperatorAccess } from "../kernel/config/operators.ts";
+import type { Config } from "../kernel/config/resolved.ts";
+import type { TryQueue } from "../features/queues/trial.ts";
+import { ExpiringCache } from "../kernel/request/expiring-cache.ts";
+import { type JwtPorts, JwtProver } from "../features/identities/identity-jwt.ts";
 import { createOperatorApi } from "./api.ts";
-import { type Audit, audited, auditedTrial } from "./access/audit.ts";
+import { type Audit, audited, auditedTrial } from "../features/audit/operator/audit.ts";
 import { OperatorAuth } from "./access/auth.ts";
 import { createConsole } from "./console/console.tsx";
-import type { HoursView } from "./hours-schema.ts";
+import type { HoursView } from "../features/hours/operator/schema.ts";
 import type { Operator } from "./operator.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
 

@@ -1,20 +1,20 @@
 // What an operator can see and do. The API and the console both use this interface. Times are milliseconds since the epoch
 // here, and ISO 8601 text in the API.
 
-import { COUNTED_STATES, type IdempotencyRecord } from "../core/record.ts";
-import type { Change, TimelineEvent } from "../core/timeline.ts";
-import type { EpochMs, RecordId } from "../core/units.ts";
-import type { HeaderPairs } from "../http/headers.ts";
+import { COUNTED_STATES, type IdempotencyRecord } from "../kernel/record/record.ts";
+import type { Change, TimelineEvent } from "../kernel/record/timeline.ts";
+import type { EpochMs, RecordId } from "../kernel/record/units.ts";
+import type { HeaderPairs } from "../kernel/request/headers.ts";
 import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
-import type { Excerpt } from "../shard/store/excerpts.ts";
-import type { RecordReplays } from "../traffic/replay-counts.ts";
+import type { Excerpt } from "../kernel/notes/excerpts.ts";
+import type { RecordReplays } from "../kernel/traffic/replay-counts.ts";
 import type { Actor } from "./access/auth.ts";
-import type { EventsOperator } from "./outbox-operator.ts";
-import type { AllChangedView } from "./change-all-schema.ts";
+import type { EventsOperator } from "../features/outbox/operator/outbox.ts";
+import type { AllChangedView } from "../features/bulk/operator/schema.ts";
 import type { ScopeErasedView } from "./change-schema.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
-import type { PositionsOperations } from "./positions-operator.ts";
+import type { PositionsOperations } from "../features/claims/operator/positions.ts";
 
 export type RecordState = IdempotencyRecord["state"];
 

@@ -4,7 +4,7 @@
 
 import * as v from "valibot";
 
-import { UNKNOWN_RULES } from "../core/record.ts";
+import { UNKNOWN_RULES } from "../kernel/record/record.ts";
 import { CHANGES, RECORD_STATES } from "./request-schema.ts";
 import {
   A_TIME,

@@ -4,10 +4,10 @@
 
 import * as v from "valibot";
 
-import { EVENT_STATES } from "../core/outbox.ts";
-import type { RecordState } from "../core/record.ts";
-import type { Change } from "../core/timeline.ts";
-import { MAX_KEY_LENGTH } from "../core/units.ts";
+import { EVENT_STATES } from "../kernel/record/outbox.ts";
+import type { RecordState } from "../kernel/record/record.ts";
+import type { Change } from "../kernel/record/timeline.ts";
+import { MAX_KEY_LENGTH } from "../kernel/record/units.ts";
 
 export const RECORD_STATES = [
   "waiting",

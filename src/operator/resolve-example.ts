@@ -1,8 +1,8 @@
 // Finds what the form for a response is filled in with: a recent success on the same route. Its body is another request's, perhaps another
 // caller's: it is read only when an administrator asks for it, which the audit log notes. Sealed records neither give an example nor get one.
 
-import { ExpiringCache } from "../http/expiring-cache.ts";
-import { firstOf } from "../http/first-of.ts";
+import { ExpiringCache } from "../kernel/request/expiring-cache.ts";
+import { firstOf } from "../kernel/request/first-of.ts";
 import type { Actor } from "./access/auth.ts";
 import type { Operator, RecordDetail, RecordSummary } from "./operator.ts";
 import { type Example, exampleIn } from "./example-response.ts";

@@ -1,10 +1,10 @@
 // Records as operators see them (operator.ts), from what a shard says of them.
 
-import { promiseIn } from "../core/record.ts";
-import { readNote } from "../core/request-note.ts";
-import { latest } from "../core/units.ts";
-import type { SeenDetail } from "../shard/operator-calls.ts";
-import { shardTitle } from "../shard/shard-place.ts";
+import { promiseIn } from "../kernel/record/record.ts";
+import { readNote } from "../kernel/record/request-note.ts";
+import { latest } from "../kernel/record/units.ts";
+import type { SeenDetail } from "../kernel/object/operator-calls.ts";
+import { shardTitle } from "../kernel/object/shard-place.ts";
 import type { ListedRecord } from "./list.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
 import type { LaidPlace } from "./shards.ts";

@@ -1,8 +1,8 @@
 // The metrics of what shards hold. Whatever is only added up, or compared for its largest, has one series for all of them: each line is read
 // at every scrape and kept by Prometheus. By shard is what an alert names shards by.
 
-import type { ShardNumbers } from "../shard/operator-calls.ts";
-import { sumOf as sumOfCounts } from "../traffic/route-counters.ts";
+import type { ShardNumbers } from "../kernel/object/operator-calls.ts";
+import { sumOf as sumOfCounts } from "../kernel/traffic/route-counters.ts";
 import { type Family, type MetricType, sample } from "./exposition.ts";
 import { OBJECT_STATES, objectState } from "./layouts.ts";
 

@@ -1,14 +1,14 @@
 // Implements `Operator` with calls to the shards.
 
-import type { Destination, Route } from "../config/resolved.ts";
-import { layoutName, layoutTitle } from "../config/layout.ts";
+import type { Destination, Route } from "../kernel/config/resolved.ts";
+import { layoutName, layoutTitle } from "../kernel/config/layout.ts";
 import type { LayoutsView } from "./gateway-schema.ts";
-import { keyHashOf, type RecordId } from "../core/units.ts";
-import type { Encryptions } from "../http/encryption.ts";
-import { encodeMessage } from "../http/message.ts";
-import { keyHash } from "../http/record-name.ts";
-import { operatorCalls, type Remote } from "../shard/itty.ts";
-import type { KeyShard } from "../shard/key-shard.ts";
+import { keyHashOf, type RecordId } from "../kernel/record/units.ts";
+import type { Encryptions } from "../kernel/encryption/encryption.ts";
+import { encodeMessage } from "../kernel/request/message.ts";
+import { keyHash } from "../kernel/request/record-name.ts";
+import { operatorCalls, type Remote } from "../kernel/object/itty.ts";
+import type { KeyShard } from "../kernel/object/key-shard.ts";
 import {
   AUDIT_URL,
   type AuditCall,
@@ -17,9 +17,9 @@ import {
   type ChangeAnswer,
   type ChangeHead,
   type Counts,
-} from "../shard/operator-calls.ts";
+} from "../kernel/object/operator-calls.ts";
 import type { Actor } from "./access/auth.ts";
-import { changeAll } from "./change-all.ts";
+import { changeAll } from "../features/bulk/operator/change-all.ts";
 import { eventOf } from "./change-request.ts";
 import { addUp, askShards, type ShardAnswer, unlessSilent, firstWith } from "./ask-shards.ts";
 import { type LayoutSummary, leftCounts, routeViews, summarizeLayouts } from "./layouts.ts";
@@ -39,16 +39,16 @@ import type {
   ScopeForgetResult,
   ScopeForgetting,
 } from "./operator.ts";
-import { type RecordReplays, sumOfReplays } from "../traffic/replay-counts.ts";
-import { eraseScope } from "./erase-scope.ts";
-import { OutboxOperator } from "./outbox-operator.ts";
-import { PositionsOperator } from "./positions-operator.ts";
+import { type RecordReplays, sumOfReplays } from "../kernel/traffic/replay-counts.ts";
+import { eraseScope } from "../features/callers/operator/erase-scope.ts";
+import { OutboxOperator } from "../features/outbox/operator/outbox.ts";
+import { PositionsOperator } from "../features/claims/operator/positions.ts";
 import { detailOf, summaryOf } from "./seen-record.ts";
-import { fittingScopes, namedScopes } from "./scope-request.ts";
-import { type ErasedSlice, ERASE_SCOPE_URL, type ScopeErasure } from "../shard/scope-eraser.ts";
-import { CHANGE_LISTED_URL, type ListedOutcome } from "../shard/listed-changes.ts";
-import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
-import { shardStub } from "../shard/call-shard.ts";
+import { fittingScopes, namedScopes } from "../features/callers/operator/request.ts";
+import { type ErasedSlice, ERASE_SCOPE_URL, type ScopeErasure } from "../features/callers/object/eraser.ts";
+import { CHANGE_LISTED_URL, type ListedOutcome } from "../features/bulk/object/listed-changes.ts";
+import { type ShardPlace, shardTitle } from "../kernel/object/shard-place.ts";
+import { shardStub } from "../kernel/object/call-shard.ts";
 import { type LaidPlace, ShardPlaces } from "./shards.ts";
 
 type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "has" | "replaysOf" | "sessions" | "endSessions">>;

@@ -1,7 +1,7 @@
 // Pages of lists that shards keep in their own order: read shard by shard, in turn, until a page is full. Shared by the lists of events
 // and of positions, with what their requests have in common.
 
-import { shardTitle } from "../shard/shard-place.ts";
+import { shardTitle } from "../kernel/object/shard-place.ts";
 import { unlessSilent } from "./ask-shards.ts";
 import type { Parsed } from "./list-request.ts";
 import { LIST_LIMITS } from "./request-schema.ts";

@@ -1,11 +1,11 @@
 // Which objects keep records, according to the configuration: those of the layouts in force, and those of older layouts that it
 // still lists. Routes that differ in number of shards or jurisdiction have different objects.
 
-import { type Layout, layoutName, layoutTitle, shardCount } from "../config/layout.ts";
-import type { Route } from "../config/resolved.ts";
-import { KEY_HASH_DIGITS } from "../core/units.ts";
-import { CONSUMER_LABEL } from "../config/read-consumers.ts";
-import { placeOf, type ShardPlace, shardTitle, TOTALS } from "../shard/shard-place.ts";
+import { type Layout, layoutName, layoutTitle, shardCount } from "../kernel/config/layout.ts";
+import type { Route } from "../kernel/config/resolved.ts";
+import { KEY_HASH_DIGITS } from "../kernel/record/units.ts";
+import { CONSUMER_LABEL } from "../features/claims/settings/read.ts";
+import { placeOf, type ShardPlace, shardTitle, TOTALS } from "../kernel/object/shard-place.ts";
 
 /** An object, with the title of its layout. */
 export interface LaidPlace extends ShardPlace {

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 
-import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
+import { ATTEMPT_VERDICTS } from "../kernel/record/timeline.ts";
 import { CHANGES } from "./request-schema.ts";
 import { A_TIME, about, attemptNumber, status, time, words } from "./schema-members.ts";
 

@@ -5,15 +5,15 @@
 // falls as a restart of everything. So one object remembers the latest numbers of each shard and adds them up. All deployments have
 // the same one, whatever their layouts, because scrapes reach any of them.
 
-import { ROTATING_ADVICE } from "../http/rotating-tokens.ts";
-import type { Remote } from "../shard/itty.ts";
-import { type KeyShard } from "../shard/key-shard.ts";
-import type { RouteNumbers } from "../traffic/route-counters.ts";
-import type { ExchangeReport } from "../traffic/traffic.ts";
-import type { CountedByShard } from "../shard/totals.ts";
+import { ROTATING_ADVICE } from "../features/identities/rotating-tokens.ts";
+import type { Remote } from "../kernel/object/itty.ts";
+import { type KeyShard } from "../kernel/object/key-shard.ts";
+import type { RouteNumbers } from "../kernel/traffic/route-counters.ts";
+import type { ExchangeReport } from "../kernel/traffic/traffic.ts";
+import type { CountedByShard } from "../kernel/object/totals.ts";
 import { addUp, askShards, type ShardAnswer, unlessSilent } from "./ask-shards.ts";
-import type { HoursView } from "./hours-schema.ts";
-import { viewHours } from "./hours-view.ts";
+import type { HoursView } from "../features/hours/operator/schema.ts";
+import { viewHours } from "../features/hours/operator/view.ts";
 import { exposition } from "./exposition.ts";
 import { metricFamilies } from "./metrics.ts";
 import type { LaidPlace } from "./shards.ts";

@@ -1,14 +1,14 @@
 // Records as the API shows them: times as ISO 8601 text, and why an attempt ended in one word. The types are those of
 // record-schema.ts and gateway-schema.ts.
 
-import { describeRecord } from "../core/describe-record.ts";
-import type { TimelineEvent } from "../core/timeline.ts";
-import { type EpochMs, epochMs, keyHashOf } from "../core/units.ts";
-import type { ExchangeReport } from "../traffic/traffic.ts";
+import { describeRecord } from "../kernel/record/describe-record.ts";
+import type { TimelineEvent } from "../kernel/record/timeline.ts";
+import { type EpochMs, epochMs, keyHashOf } from "../kernel/record/units.ts";
+import type { ExchangeReport } from "../kernel/traffic/traffic.ts";
 import type { ExchangeView, LayoutView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
-import type { EndReason } from "../core/verdict.ts";
+import type { EndReason } from "../kernel/record/verdict.ts";
 import type { EventView, RecordView, SummaryView } from "./record-schema.ts";
 
 export function viewSummary(record: RecordSummary): SummaryView {

@@ -2,7 +2,7 @@
 
 import { parseArgs } from "node:util";
 
-import { parseDuration } from "../config/units.ts";
+import { parseDuration } from "../kernel/config/units.ts";
 
 export const USAGE = `Usage: npx onceway serve [OPTIONS]            runs the gateway on this machine
        npx onceway serve health [OPTIONS]     checks a running gateway; exit code 0 if it is healthy, else 1

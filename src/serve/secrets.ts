@@ -4,8 +4,8 @@
 import { readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 
-import { isConfiguration } from "../config/read.ts";
-import type { ConfigProblem } from "../config/resolved.ts";
+import { isConfiguration } from "../kernel/config/read.ts";
+import type { ConfigProblem } from "../kernel/config/resolved.ts";
 
 export interface SecretSources {
   /** The path of the file; `null` for none. */

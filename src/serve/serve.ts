@@ -6,11 +6,11 @@ import { join, resolve } from "node:path";
 
 import { inLanguage, type Language } from "../cli/findings/findings.ts";
 import { problemCount, readWranglerFile, usualFile } from "../cli/wrangler-file.ts";
-import { checkWranglerConfig } from "../config/check-file.ts";
-import { PROCESS_BINDING, readConfig } from "../config/read.ts";
-import { describeConfig } from "../config/describe.ts";
-import { UNNAMED } from "../config/read-operators.ts";
-import type { ConfigProblem } from "../config/resolved.ts";
+import { checkWranglerConfig } from "../cli/check/file.ts";
+import { PROCESS_BINDING, readConfig } from "../kernel/config/read.ts";
+import { describeConfig } from "../kernel/config/describe.ts";
+import { UNNAMED } from "../kernel/config/read-operators.ts";
+import type { ConfigProblem } from "../kernel/config/resolved.ts";
 import { bundleInto } from "./bundle.ts";
 import { addressOf, readOptions, type ServeOptions, USAGE } from "./options.ts";
 import { readSecrets, type Secrets } from "./secrets.ts";

@@ -4,11 +4,11 @@
 //
 //   npm run bench -- fingerprint [--rounds 9] [--only form]
 
-import { canonicalJson } from "../../src/http/canonical-json.ts";
-import { sha256 } from "../../src/http/digest.ts";
-import { canonicalForm } from "../../src/http/form-pairs.ts";
-import { selectJson } from "../../src/http/json-selection.ts";
-import { canonicalMultipart } from "../../src/http/multipart.ts";
+import { canonicalJson } from "../../src/kernel/request/canonical-json.ts";
+import { sha256 } from "../../src/kernel/request/digest.ts";
+import { canonicalForm } from "../../src/features/forms/form-pairs.ts";
+import { selectJson } from "../../src/kernel/request/json-selection.ts";
+import { canonicalMultipart } from "../../src/features/forms/multipart.ts";
 import { WORST_JSON } from "../support/worst-json.ts";
 import { encoded, filled, MEBIBYTE, printHead, row as measured } from "./longest-stretch.ts";
 

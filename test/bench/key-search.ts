@@ -4,10 +4,14 @@
 //   npm run bench -- keys [--rounds 9] [--only graphql]
 //   npm run bench -- keys --rounds 1 --only "graphql: braces"
 
-import { parseKeySource, type KeySource, type WrittenSource } from "../../src/config/key-source.ts";
-import { findKey } from "../../src/http/find-key.ts";
-import { readGraphql } from "../../src/http/graphql.ts";
-import { readBodyValues } from "../../src/http/key-places.ts";
+import {
+  parseKeySource,
+  type KeySource,
+  type WrittenSource,
+} from "../../src/features/key-sources/settings/key-source.ts";
+import { findKey } from "../../src/kernel/request/find-key.ts";
+import { readGraphql } from "../../src/features/graphql/graphql.ts";
+import { readBodyValues } from "../../src/kernel/request/key-places.ts";
 import { WORST_JSON } from "../support/worst-json.ts";
 import { encoded, filled, MEBIBYTE, printHead, row } from "./longest-stretch.ts";
 

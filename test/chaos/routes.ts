@@ -1,7 +1,7 @@
 // The gateway's configuration in a run: one route for each combination of `unknown` and `duplicate`, with times so short
 // that locks end, records expire and alarms fire all the time.
 
-import { BUILT_IN } from "../../src/config/settings.ts";
+import { BUILT_IN } from "../../src/kernel/config/settings.ts";
 import type { Json } from "../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../support/gateway.ts";
 import { AUDIENCE, type Issuer } from "../support/issuer.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Kafka, logLevel } from "kafkajs";
-import { DAY_MS } from "../../src/config/units.ts";
+import { DAY_MS } from "../../src/kernel/config/units.ts";
 import type { ClaimCall, HistoryEvent, PositionLook } from "../guarantees/history.ts";
 import { metaOf } from "../guarantees/policy.ts";
 import { type ClaimLine, claimCallsIn } from "../guarantees/recorders/claim-calls.ts";

@@ -107,7 +107,7 @@ function untruthOfExpiry({ policy, exchanges }: RecordHistory, { endAt }: Exchan
   return earlyMs > 0 ? `key-expired ${earlyMs} ms before the retention of the first request can have ended` : null;
 }
 
-/** What the contract names (src/http/README.md). */
+/** What the contract names (src/kernel/request/README.md). */
 const NAMED_HEADERS: ReadonlySet<string> = new Set([
   "idempotency-expires",
   "idempotency-key",

@@ -1,6 +1,6 @@
 // The settings of a history's routes, for sources that do not make their own.
 
-import { BUILT_IN } from "../../src/config/settings.ts";
+import { BUILT_IN } from "../../src/kernel/config/settings.ts";
 import type { Meta, RoutePolicy } from "./history.ts";
 
 /** A route with these settings; the others are built in. */

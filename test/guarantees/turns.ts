@@ -1,4 +1,4 @@
-// Callers whose accepted requests wait for a place take turns (src/shard/README.md, "Accepted requests"): a free place goes to the lane
+// Callers whose accepted requests wait for a place take turns (src/kernel/object/README.md, "Accepted requests"): a free place goes to the lane
 // with the fewest attempts at work, and of several to the request that has been due for longest. On the route that this checks, each
 // caller has a lane of its own, and all are in one object. So while somebody waits who has no attempt at work,
 //

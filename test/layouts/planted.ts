@@ -12,7 +12,7 @@ export interface Fault {
   readonly needsKills: boolean;
 }
 
-const SEAL = "shard/store/seal.ts";
+const SEAL = "kernel/previous-shards/seal.ts";
 const WRITES_SEAL = `      this.#sql.exec("INSERT INTO seal (one, next, at) VALUES (1, ?, ?)", next, now);
       this.#sql.exec(TRIGGER);
 `;
@@ -22,7 +22,7 @@ export const NO_TRIGGER: Patch = { file: SEAL, find: "      this.#sql.exec(TRIGG
 
 /** What a newer object believes is left is not used. */
 const NO_LIST: Patch = {
-  file: "shard/store/key-lister.ts",
+  file: "kernel/previous-shards/key-lister.ts",
   find: "for (let digits = this.#digits; digits <= LIST_DIGITS; digits += 1) {",
   put: "for (let digits = LIST_DIGITS + 1; digits <= LIST_DIGITS; digits += 1) {",
 };
@@ -53,7 +53,7 @@ export const FAULTS: readonly Fault[] = [
     name: "own seal not looked at",
     patches: [
       NO_TRIGGER,
-      { file: "core/home.ts", find: 'if (seal !== null) return { kind: "moved", to: seal };', put: "" },
+      { file: "kernel/record/home.ts", find: 'if (seal !== null) return { kind: "moved", to: seal };', put: "" },
     ],
     plan: "listed",
     needsKills: false,
@@ -62,11 +62,11 @@ export const FAULTS: readonly Fault[] = [
     name: "a record of the older object is not believed",
     patches: [
       {
-        file: "shard/elders.ts",
+        file: "kernel/previous-shards/elders.ts",
         find: "if (!answer.here) words.set(",
         put: "words.set(",
       },
-      { file: "shard/elders.ts", find: "      return answer.here;\n", put: "      return false;\n" },
+      { file: "kernel/previous-shards/elders.ts", find: "      return answer.here;\n", put: "      return false;\n" },
     ],
     plan: "listed",
     needsKills: false,
@@ -74,7 +74,11 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "a third layout that lists the first only, and the first one's seal not followed",
     patches: [
-      { file: "core/home.ts", find: "if (next !== null && !heard.has(next)) return", put: "if (next === '') return" },
+      {
+        file: "kernel/record/home.ts",
+        find: "if (next !== null && !heard.has(next)) return",
+        put: "if (next === '') return",
+      },
     ],
     plan: "forgetful",
     needsKills: false,
@@ -84,7 +88,7 @@ export const FAULTS: readonly Fault[] = [
 /** Found when the clock goes back (clock-scenario.ts). */
 export const CLOCK_FAULT: readonly Patch[] = [
   {
-    file: "core/life-cycle.ts",
+    file: "kernel/record/life-cycle.ts",
     find: 'return { record: null, reply: { type: "absent" }, deadline: null };',
     put: 'return unchanged(expired, { type: "absent" });',
   },
@@ -93,7 +97,7 @@ export const CLOCK_FAULT: readonly Patch[] = [
 /** Found when the objects run older code: it understands what it should not. */
 export const OLD_URL: readonly Patch[] = [
   {
-    file: "shard/call-shard.ts",
+    file: "kernel/object/call-shard.ts",
     find: "post(namespace, at, urls.exchange, message)",
     put: "post(namespace, at, EXCHANGE_URL, message)",
   },

@@ -9,37 +9,37 @@ interface Equivalent {
 
 const EQUIVALENT: readonly Equivalent[] = [
   {
-    file: "src/core/held-keys.ts",
+    file: "src/kernel/record/held-keys.ts",
     before: "if ((list[middle] ?? 0) < hash) from = middle + 1;",
     after: "if ((list[middle] ?? 1) < hash) from = middle + 1;",
     reason: "the middle always lies in the list",
   },
   {
-    file: "src/http/find-route.ts",
+    file: "src/kernel/request/find-route.ts",
     before: 'const hasTrailingSlash = routes.some(({ path }) => path.length > 1 && path.endsWith("/"));',
     after: 'const hasTrailingSlash = routes.some(({ path }) => (path.length > 1 || path.endsWith("/")));',
     reason: "it only saves time: a path without the slash finds the same routes with it",
   },
   {
-    file: "src/http/json-pointer.ts",
+    file: "src/kernel/request/json-pointer.ts",
     before: "#steps = 0;",
     after: "#steps = 1;",
     reason: "each slice begins with 0",
   },
   {
-    file: "src/http/key-set.ts",
+    file: "src/features/identities/key-set.ts",
     before: "export const UNKNOWN_MS = 10_000;",
     after: "export const UNKNOWN_MS = 9999;",
     reason: "nothing promises the millisecond, and the tests read the constant",
   },
   {
-    file: "src/http/session-cookie.ts",
+    file: "src/kernel/request/session-cookie.ts",
     before: "if (!cookies.includes(SESSION_COOKIE)) return cookies;",
     after: "",
     reason: "it only saves time: the next two lines find the same",
   },
   {
-    file: "src/shard/body/upload.ts",
+    file: "src/kernel/body/upload.ts",
     before: "return { head, body: streamedBody(pacedBody(reader, timers, new Pace(idleMs, 1)), upload.length) };",
     after: "return { head, body: streamedBody(pacedBody(reader, timers, new Pace(idleMs, 0)), upload.length) };",
     reason: "no piece is empty",

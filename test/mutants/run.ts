@@ -1,8 +1,8 @@
 // Mutants on the command line: how many small changes of the code do the tests notice?
 //
 //   npm run mutants -- --count 200 --seed 1
-//   npm run mutants -- --under src/core,src/http      of these folders or files alone
-//   npm run mutants -- --only src/core/verdict.ts:31:7:condition      one again
+//   npm run mutants -- --under src/kernel/record,src/kernel/request      of these folders or files alone
+//   npm run mutants -- --only src/kernel/record/verdict.ts:31:7:condition      one again
 //   npm run mutants -- --out results.jsonl --minutes 7      goes on where the last run with this file stopped
 //
 // A mutant that the types reject is none. Each other one is written into a copy of the project, where first the tests that import the file
@@ -32,7 +32,7 @@ import { findMutants, linesOf, mutate, type Mutant } from "./find.ts";
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 
 /** What is mutated: what decides and what keeps. */
-const UNDER = ["src/core", "src/shard", "src/http", "src/config"];
+const UNDER = ["src/kernel", "src/features"];
 
 interface Stage {
   readonly name: string;

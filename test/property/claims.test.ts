@@ -2,10 +2,10 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { claimWord } from "../../src/core/claim.ts";
-import { OWN } from "../../src/core/home.ts";
-import { step } from "../../src/core/life-cycle.ts";
-import { attemptId, epochMs } from "../../src/core/units.ts";
+import { claimWord } from "../../src/kernel/record/claim.ts";
+import { OWN } from "../../src/kernel/record/home.ts";
+import { step } from "../../src/kernel/record/life-cycle.ts";
+import { attemptId, epochMs } from "../../src/kernel/record/units.ts";
 import { FINGERPRINT, operatedHistory, play, policyFor, type Taken } from "../support/life-cycle-history.ts";
 
 function checkHistories(check: (taken: readonly Taken[]) => void): void {

@@ -8,8 +8,8 @@ import { SmartRouter } from "hono/router/smart-router";
 import { TrieRouter } from "hono/router/trie-router";
 import { describe, expect, it } from "vitest";
 
-import { parsePathPattern } from "../../src/config/path-pattern.ts";
-import { coversPattern, findShadows, type Matcher } from "../../src/config/shadowing.ts";
+import { parsePathPattern } from "../../src/kernel/config/path-pattern.ts";
+import { coversPattern, findShadows, type Matcher } from "../../src/kernel/config/shadowing.ts";
 
 // Few words, so that patterns overlap often.
 const word = fc.constantFrom("a", "b", "v1", "12", "a-b");

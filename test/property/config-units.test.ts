@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { readConfig } from "../../src/config/read.ts";
-import type { Route } from "../../src/config/resolved.ts";
-import { formatDuration, formatSize, parseDuration, parseSize } from "../../src/config/units.ts";
+import { readConfig } from "../../src/kernel/config/read.ts";
+import type { Route } from "../../src/kernel/config/resolved.ts";
+import { formatDuration, formatSize, parseDuration, parseSize } from "../../src/kernel/config/units.ts";
 
 describe("quantities", () => {
   it("are read back as written", () => {

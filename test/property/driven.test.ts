@@ -2,10 +2,10 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Step } from "../../src/core/events.ts";
-import { step } from "../../src/core/life-cycle.ts";
-import { type IdempotencyRecord, promiseIn } from "../../src/core/record.ts";
-import { attemptId, epochMs } from "../../src/core/units.ts";
+import type { Step } from "../../src/kernel/record/events.ts";
+import { step } from "../../src/kernel/record/life-cycle.ts";
+import { type IdempotencyRecord, promiseIn } from "../../src/kernel/record/record.ts";
+import { attemptId, epochMs } from "../../src/kernel/record/units.ts";
 import { DRIVE, drivenHistory, eventOf, type Lived, moves, rules } from "../support/driven-history.ts";
 import { FINGERPRINT, type Moment, operatedHistory, play } from "../support/life-cycle-history.ts";
 

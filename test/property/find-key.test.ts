@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findInJson, MAX_DEPTH } from "../../src/http/json-pointer.ts";
-import { EACH, type JsonPointer } from "../../src/http/json-trails.ts";
-import { findInForm } from "../../src/http/form-fields.ts";
-import { MAX_KEY_LENGTH } from "../../src/core/units.ts";
-import { parseKeyHeader } from "../../src/http/key.ts";
-import { textOfValue, textOfValues, writeKey } from "../../src/http/key-text.ts";
+import { findInJson, MAX_DEPTH } from "../../src/kernel/request/json-pointer.ts";
+import { EACH, type JsonPointer } from "../../src/features/key-sources/json-trails.ts";
+import { findInForm } from "../../src/features/forms/form-fields.ts";
+import { MAX_KEY_LENGTH } from "../../src/kernel/record/units.ts";
+import { parseKeyHeader } from "../../src/kernel/request/key.ts";
+import { textOfValue, textOfValues, writeKey } from "../../src/kernel/request/key-text.ts";
 import { counted, finish } from "../support/slices.ts";
 
 /** Texts in which separators, escapes and parentheses are frequent, some of them long. */

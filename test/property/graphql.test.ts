@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { getOperationAST, Kind, parse } from "graphql";
 import { expect, it } from "vitest";
-import { readDocument } from "../../src/http/graphql-document.ts";
+import { readDocument } from "../../src/features/graphql/graphql-document.ts";
 
 const name = fc.constantFrom("A", "B", "mutation", "query", "fragment");
 const space = fc.constantFrom(" ", "\n", ",", " # mutation X { a }\n", " # }\n");

@@ -3,9 +3,9 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { type Elder, type Elsewhere, type Home, homeOf, type HomeFacts, OWN } from "../../src/core/home.ts";
-import { step } from "../../src/core/life-cycle.ts";
-import { attemptId, epochMs } from "../../src/core/units.ts";
+import { type Elder, type Elsewhere, type Home, homeOf, type HomeFacts, OWN } from "../../src/kernel/record/home.ts";
+import { step } from "../../src/kernel/record/life-cycle.ts";
+import { attemptId, epochMs } from "../../src/kernel/record/units.ts";
 import { FINGERPRINT, history, operatedHistory, play, policyFor } from "../support/life-cycle-history.ts";
 
 const RUNS = { numRuns: 3000 };

@@ -3,8 +3,8 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonicalJson } from "../../src/http/canonical-json.ts";
-import { selectJson } from "../../src/http/json-selection.ts";
+import { canonicalJson } from "../../src/kernel/request/canonical-json.ts";
+import { selectJson } from "../../src/kernel/request/json-selection.ts";
 import { counted, finish } from "../support/slices.ts";
 
 const NAMES = ["a", "b", "A", "", "0", "1", "-", "a/b", "~", 'q"\\', "é\n"] as const;

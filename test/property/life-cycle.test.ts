@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { OWN } from "../../src/core/home.ts";
-import { step } from "../../src/core/life-cycle.ts";
-import { deadlineOf } from "../../src/core/step.ts";
-import type { Expiring, Policy } from "../../src/core/record.ts";
-import { epochMs } from "../../src/core/units.ts";
+import { OWN } from "../../src/kernel/record/home.ts";
+import { step } from "../../src/kernel/record/life-cycle.ts";
+import { deadlineOf } from "../../src/kernel/record/step.ts";
+import type { Expiring, Policy } from "../../src/kernel/record/record.ts";
+import { epochMs } from "../../src/kernel/record/units.ts";
 import {
   history,
   LOCK_MS,

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { fullMonitorOf, MONITOR_PREFIX, monitorIn, monitorOf } from "../../src/http/monitor-url.ts";
+import { fullMonitorOf, MONITOR_PREFIX, monitorIn, monitorOf } from "../../src/kernel/request/monitor-url.ts";
 
-/** Every key that a route can accept (src/http/key.ts). */
+/** Every key that a route can accept (src/kernel/request/key.ts). */
 const KEY = fc.string({
   unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCodePoint(code)),
   minLength: 1,

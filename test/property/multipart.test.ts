@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonicalMultipart, MultipartSplitter } from "../../src/http/multipart.ts";
+import { canonicalMultipart, MultipartSplitter } from "../../src/features/forms/multipart.ts";
 import { counted, finish } from "../support/slices.ts";
 
 const latin1 = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "latin1"));

@@ -10,7 +10,7 @@ import {
   type StoredPosition,
   type Stretch,
   withClaim,
-} from "../../src/core/position.ts";
+} from "../../src/kernel/record/position.ts";
 
 const moves = fc.array(
   fc.record({

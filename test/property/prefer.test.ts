@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { preferencesIn, withoutApplied } from "../../src/http/prefer.ts";
+import { preferencesIn, withoutApplied } from "../../src/kernel/request/prefer.ts";
 
 interface Preference {
   readonly name: string;

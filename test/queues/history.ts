@@ -5,7 +5,7 @@ import { metaOf, policyWith } from "../guarantees/policy.ts";
 import { eventsIn } from "../guarantees/recorders/broker-journal.ts";
 import { sha256 } from "../guarantees/recorders/marks.ts";
 import type { SentLine } from "../support/broker.ts";
-import { DAY_MS } from "../../src/config/units.ts";
+import { DAY_MS } from "../../src/kernel/config/units.ts";
 import { LOCK_MARGIN_MS, PATH, type QueueScene, type QueueSceneOptions, WAIT_MS } from "./scene.ts";
 
 /** The shortest that the gateway allows. */

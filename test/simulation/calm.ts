@@ -1,6 +1,6 @@
 // After the faults: everything pending is carried out in order, all time passes, and then nothing may be left (G8).
 
-import { MAX_PAUSE_MS } from "../../src/core/life-cycle.ts";
+import { MAX_PAUSE_MS } from "../../src/kernel/record/life-cycle.ts";
 import { claimOf } from "./claims/consumers.ts";
 import { leftovers, recordsIn } from "./durable.ts";
 import { ACCEPTED, BROKEN } from "./events/destinations.ts";

@@ -1,10 +1,10 @@
 // The clients: they send requests, hear answers, read streams, and leave. An answer leaves the object when everything that
 // was written before it is durable (output gate); then its client hears it at once.
 
-import { attemptId, durationMs, fingerprint, recordId } from "../../src/core/units.ts";
-import type { HeaderPairs } from "../../src/http/headers.ts";
-import type { ExchangeHead } from "../../src/http/message.ts";
-import type { OriginKey } from "../../src/http/origin-key.ts";
+import { attemptId, durationMs, fingerprint, recordId } from "../../src/kernel/record/units.ts";
+import type { HeaderPairs } from "../../src/kernel/request/headers.ts";
+import type { ExchangeHead } from "../../src/kernel/request/message.ts";
+import type { OriginKey } from "../../src/kernel/request/origin-key.ts";
 import type { Asked, AnswerRules } from "./answers.ts";
 import { LOCK_MS, type Plan, REMEMBER_MS, RETENTION_MS, TIMEOUT_MS, UNKNOWN_RETENTION_MS, WAIT_MS } from "./plan.ts";
 import { PlainResponse } from "./platform.ts";

@@ -1,7 +1,7 @@
 // Reads from the disk what is durable, right after a commit.
 
-import type { Driven } from "../../src/core/record.ts";
-import { readDriven } from "../../src/shard/store/stored-request.ts";
+import type { Driven } from "../../src/kernel/record/record.ts";
+import { readDriven } from "../../src/kernel/store/stored-request.ts";
 import type { Disk } from "./disk.ts";
 
 /** A durable row of the records. */

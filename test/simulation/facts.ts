@@ -1,7 +1,7 @@
 // What an outside observer knows about the attempts: when each began, what the origin answered, and what is durable. The
 // rules use these facts and never the gateway's own view.
 
-import type { ExchangeHead } from "../../src/http/message.ts";
+import type { ExchangeHead } from "../../src/kernel/request/message.ts";
 import type { Clock } from "./clock.ts";
 import type { DurableRow } from "./durable.ts";
 import { LOCK_MS } from "./plan.ts";

@@ -1,9 +1,9 @@
 // An operator's decision, carried out by the gateway's own code, and what an observer knows from then on. A crash before it
 // is durable undoes the decision and that knowledge.
 
-import type { OperatorEvent } from "../../src/core/events.ts";
-import type { Change } from "../../src/core/timeline.ts";
-import type { RecordId } from "../../src/core/units.ts";
+import type { OperatorEvent } from "../../src/kernel/record/events.ts";
+import type { Change } from "../../src/kernel/record/timeline.ts";
+import type { RecordId } from "../../src/kernel/record/units.ts";
 import { currentRow } from "./durable.ts";
 import { ends } from "./ends.ts";
 import { LEAST_RETENTION_MS } from "./plan.ts";

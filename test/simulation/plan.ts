@@ -1,8 +1,8 @@
 // What is fixed before an interleaving begins: the route's policy, its times, and the weight of each kind of step. The
 // weights vary from one interleaving to the next, so that some have many crashes, some none, and some hardly any time steps.
 
-import type { Publication } from "../../src/core/outbox.ts";
-import type { Policy } from "../../src/core/record.ts";
+import type { Publication } from "../../src/kernel/record/outbox.ts";
+import type { Policy } from "../../src/kernel/record/record.ts";
 import { KINDS as CLAIM_KINDS } from "./claims/kinds.ts";
 import { FAULTS as DELIVERY_FAULTS, KINDS as DELIVERY_KINDS } from "./deliveries/steps.ts";
 import { PUBLICATIONS } from "./events/destinations.ts";

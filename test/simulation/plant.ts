@@ -2,10 +2,10 @@
 // that imports the life cycle; after each test everything is whole again.
 
 import { afterEach, expect, vi } from "vitest";
-import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
-import type * as LifeCycle from "../../src/core/life-cycle.ts";
-import type { IdempotencyRecord } from "../../src/core/record.ts";
-import type { EpochMs } from "../../src/core/units.ts";
+import type { LifeCycleEvent, Step } from "../../src/kernel/record/events.ts";
+import type * as LifeCycle from "../../src/kernel/record/life-cycle.ts";
+import type { IdempotencyRecord } from "../../src/kernel/record/record.ts";
+import type { EpochMs } from "../../src/kernel/record/units.ts";
 import { explore, type Exploration } from "./explore.ts";
 import type { Extra } from "./plan.ts";
 
@@ -15,7 +15,7 @@ type Broken = (actual: Steps, ...taken: Parameters<Steps>) => Step | null;
 
 const planted = vi.hoisted((): { step: Broken | null } => ({ step: null }));
 
-vi.mock(import("../../src/core/life-cycle.ts"), async (importOriginal) => {
+vi.mock(import("../../src/kernel/record/life-cycle.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const step: Steps = (...taken) => planted.step?.(actual.step, ...taken) ?? actual.step(...taken);
   return { ...actual, step };

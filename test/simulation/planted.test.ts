@@ -3,21 +3,21 @@
 
 import { afterEach, describe, it, vi } from "vitest";
 import { expectFound, original, plantAnyStep, plantStep } from "./plant.ts";
-import { MAX_PAUSE_MS } from "../../src/core/life-cycle.ts";
-import type { IdempotencyRecord } from "../../src/core/record.ts";
-import { durationMs, epochMs, type EpochMs } from "../../src/core/units.ts";
-import { Alarm } from "../../src/shard/alarm.ts";
-import { Bodies } from "../../src/shard/store/bodies.ts";
-import { Exchanges } from "../../src/shard/exchanges.ts";
-import { Ledger } from "../../src/shard/store/ledger.ts";
-import { OutboxList } from "../../src/shard/store/outbox-list.ts";
-import { AttemptsInFlight } from "../../src/shard/attempts-in-flight.ts";
-import { Overflow } from "../../src/shard/body/overflow.ts";
-import { Questions } from "../../src/shard/questions.ts";
-import { RecordSteps } from "../../src/shard/record-steps.ts";
-import { RecordRows } from "../../src/shard/store/record-rows.ts";
-import { RemoteBodies } from "../../src/shard/store/remote-bodies.ts";
-import { Timers } from "../../src/shard/timers.ts";
+import { MAX_PAUSE_MS } from "../../src/kernel/record/life-cycle.ts";
+import type { IdempotencyRecord } from "../../src/kernel/record/record.ts";
+import { durationMs, epochMs, type EpochMs } from "../../src/kernel/record/units.ts";
+import { Alarm } from "../../src/kernel/object/alarm.ts";
+import { Bodies } from "../../src/kernel/store/bodies.ts";
+import { Exchanges } from "../../src/kernel/object/exchanges.ts";
+import { Ledger } from "../../src/kernel/store/ledger.ts";
+import { OutboxList } from "../../src/features/outbox/object/list.ts";
+import { AttemptsInFlight } from "../../src/kernel/object/attempts-in-flight.ts";
+import { Overflow } from "../../src/kernel/overflow/overflow.ts";
+import { Questions } from "../../src/kernel/verify/questions.ts";
+import { RecordSteps } from "../../src/kernel/object/record-steps.ts";
+import { RecordRows } from "../../src/kernel/store/record-rows.ts";
+import { RemoteBodies } from "../../src/kernel/overflow/remote-bodies.ts";
+import { Timers } from "../../src/kernel/object/timers.ts";
 import { LOCK_MS, RETENTION_MS, TIMEOUT_MS } from "./plan.ts";
 
 const planted = vi.hoisted(() => ({ hidesLength: false, isGullible: false }));
@@ -25,13 +25,13 @@ const planted = vi.hoisted(() => ({ hidesLength: false, isGullible: false }));
 /** What a clock can put off. */
 const CLOCKS = ["jumps", "accepted", "events"] as const;
 
-vi.mock(import("../../src/core/record-fault.ts"), async (importOriginal) => {
+vi.mock(import("../../src/kernel/record/record-fault.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const isTime: typeof actual.isTime = (value): value is number => planted.isGullible || actual.isTime(value);
   return { ...actual, isTime, recordFault: (record) => (planted.isGullible ? null : actual.recordFault(record)) };
 });
 
-vi.mock(import("../../src/shard/body/response-spool.ts"), async (importOriginal) => {
+vi.mock(import("../../src/kernel/body/response-spool.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const spoolFor: typeof actual.spoolFor = (response, ...rest) =>
     actual.spoolFor(planted.hidesLength ? { ...response, length: null } : response, ...rest);

@@ -2,7 +2,7 @@
 // without a lock waits for longer than the longest that its settings allow. A lock that looks too long may be right, and the
 // present clock behind.
 
-import { MAX_PAUSE_MS } from "../../src/core/life-cycle.ts";
+import { MAX_PAUSE_MS } from "../../src/kernel/record/life-cycle.ts";
 import { DRIVE } from "./accepted/acceptance.ts";
 import type { Clock } from "./clock.ts";
 import type { DurableRow } from "./durable.ts";

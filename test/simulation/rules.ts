@@ -1,7 +1,7 @@
 // The guarantees as rules over facts (docs/guarantees.md). Each names the guarantee that it stands for; a broken one is noted, not
 // thrown, since what is thrown in the middle of an exchange would be taken for a fault of the origin.
 
-import { TURN_CHECK_MS } from "../../src/shard/record-steps.ts";
+import { TURN_CHECK_MS } from "../../src/kernel/object/record-steps.ts";
 import type { Clock } from "./clock.ts";
 import type { Disk } from "./disk.ts";
 import type { DurableRow } from "./durable.ts";

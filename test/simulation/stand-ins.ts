@@ -1,9 +1,9 @@
 // Stand-ins for parts of the platform and of the gateway. Each has exactly the members that the gateway uses, so only this
 // file casts types.
 
-import type { Layouts } from "../../src/config/layout.ts";
-import type { Route } from "../../src/config/resolved.ts";
-import type { Reachability } from "../../src/shard/reachability.ts";
+import type { Layouts } from "../../src/kernel/config/layout.ts";
+import type { Route } from "../../src/kernel/config/resolved.ts";
+import type { Reachability } from "../../src/kernel/object/reachability.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Disk } from "./disk.ts";
 import { PlainRequest, type PlainRequestParts, type PlainResponse, textOf } from "./platform.ts";

@@ -5,13 +5,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { heldRows, TABLES } from "../../src/shard/store/tables.ts";
-import * as schema from "../../src/shard/store/schema.ts";
-import { AuditLog } from "../../src/shard/store/audit.ts";
+import { heldRows, TABLES } from "../../src/kernel/store/tables.ts";
+import * as schema from "../../src/kernel/store/schema.ts";
+import { AuditLog } from "../../src/features/audit/object/audit.ts";
 import { Disk } from "./disk.ts";
 import { storageOn } from "./stand-ins.ts";
 
-const SHARD = fileURLToPath(new URL("../../src/shard/", import.meta.url).href);
+const SHARD = fileURLToPath(new URL("../../src/kernel/object/", import.meta.url).href);
 
 function tablesOfTheCode(): readonly string[] {
   const texts = readdirSync(SHARD, { recursive: true, encoding: "utf8" })

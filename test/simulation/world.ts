@@ -1,17 +1,17 @@
 // The world of one interleaving: the object and its disk, the origin, the clients, the clock, and what can happen to each.
 // Every method is one step. steps.ts and calm.ts decide their order.
 
-import { RequestBody } from "../../src/shard/body/request-body.ts";
-import { NOWHERE } from "../../src/shard/event-target.ts";
-import { recordId } from "../../src/core/units.ts";
-import type { ExchangeHead } from "../../src/http/message.ts";
+import { RequestBody } from "../../src/kernel/body/request-body.ts";
+import { NOWHERE } from "../../src/features/outbox/object/target.ts";
+import { recordId } from "../../src/kernel/record/units.ts";
+import type { ExchangeHead } from "../../src/kernel/request/message.ts";
 import { type Acceptance, accepting, contentOf, type Look, questionFor } from "./accepted/acceptance.ts";
 import { Promises } from "./accepted/promises.ts";
 import { Consumers } from "./claims/consumers.ts";
 import { ClaimRules } from "./claims/rules.ts";
 import { AnswerRules } from "./answers.ts";
 import { Bucket } from "./bucket.ts";
-import type { Origin as OriginOf } from "../../src/config/resolved.ts";
+import type { Origin as OriginOf } from "../../src/kernel/config/resolved.ts";
 import { type ClientRequest, Clients, type Duplicate, headFor } from "./clients.ts";
 import { Clock } from "./clock.ts";
 import { Broker } from "./deliveries/broker.ts";
@@ -21,7 +21,7 @@ import { Destinations } from "./events/destinations.ts";
 import { type EventRow, eventRows } from "./events/outbox-rows.ts";
 import { EventRules } from "./events/rules.ts";
 import type { Disk } from "./disk.ts";
-import type { Change } from "../../src/core/timeline.ts";
+import type { Change } from "../../src/kernel/record/timeline.ts";
 import { decide } from "./operators.ts";
 import { type CurrentRow, currentRow, durableBytes, durableRows, notedUploads } from "./durable.ts";
 import { ends, hasResult } from "./ends.ts";

@@ -4,9 +4,9 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Outcome } from "../../src/core/outcome.ts";
-import type { RouteNumbers } from "../../src/traffic/route-counters.ts";
-import { type HistogramCounts, Histogram } from "../../src/traffic/histogram.ts";
+import type { Outcome } from "../../src/kernel/record/outcome.ts";
+import type { RouteNumbers } from "../../src/kernel/traffic/route-counters.ts";
+import { type HistogramCounts, Histogram } from "../../src/kernel/traffic/histogram.ts";
 
 const HOURS = 24;
 const HOUR_MS = 3_600_000;

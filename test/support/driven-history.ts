@@ -1,11 +1,11 @@
 // Histories of an accepted request, or of a queue's message, for property tests of the life cycle and of the ledger.
 
 import fc from "fast-check";
-import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
-import { step } from "../../src/core/life-cycle.ts";
-import type { Drive, IdempotencyRecord, Policy } from "../../src/core/record.ts";
-import { deadlineOf } from "../../src/core/step.ts";
-import { attemptId, durationMs, epochMs } from "../../src/core/units.ts";
+import type { LifeCycleEvent, Step } from "../../src/kernel/record/events.ts";
+import { step } from "../../src/kernel/record/life-cycle.ts";
+import type { Drive, IdempotencyRecord, Policy } from "../../src/kernel/record/record.ts";
+import { deadlineOf } from "../../src/kernel/record/step.ts";
+import { attemptId, durationMs, epochMs } from "../../src/kernel/record/units.ts";
 import { FINGERPRINT, policyFor } from "./life-cycle-history.ts";
 
 export const DRIVE: Drive = {

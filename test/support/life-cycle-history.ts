@@ -2,12 +2,12 @@
 // ever hit the millisecond in which a lock ends.
 
 import fc from "fast-check";
-import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
-import { OWN } from "../../src/core/home.ts";
-import { step } from "../../src/core/life-cycle.ts";
-import { deadlineOf } from "../../src/core/step.ts";
-import type { IdempotencyRecord, Policy } from "../../src/core/record.ts";
-import { attemptId, durationMs, epochMs, type EpochMs, fingerprint } from "../../src/core/units.ts";
+import type { LifeCycleEvent, Step } from "../../src/kernel/record/events.ts";
+import { OWN } from "../../src/kernel/record/home.ts";
+import { step } from "../../src/kernel/record/life-cycle.ts";
+import { deadlineOf } from "../../src/kernel/record/step.ts";
+import type { IdempotencyRecord, Policy } from "../../src/kernel/record/record.ts";
+import { attemptId, durationMs, epochMs, type EpochMs, fingerprint } from "../../src/kernel/record/units.ts";
 
 export const LOCK_MS = 40;
 export const RETENTION_MS = 100;

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
 
-import type { ConfigProblem } from "../../config/config-problem.ts";
-import { isTable, type Table } from "../../config/read-settings.ts";
+import type { ConfigProblem } from "../../kernel/config/problem.ts";
+import { isTable, type Table } from "../../kernel/config/read-settings.ts";
 
 interface MainFindings {
   readonly problems: readonly ConfigProblem[];

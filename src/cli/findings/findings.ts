@@ -1,8 +1,8 @@
-// What a check found in one file, with its place in the text: the problems of src/config, which know only paths, and the lines and
+// What a check found in one file, with its place in the text: the problems of src/kernel/config, which know only paths, and the lines and
 // columns of places.ts. Pure; text.ts and formats.ts print it.
 
-import type { CheckedEnvironment } from "../../config/check-file.ts";
-import type { ConfigProblem, ProblemCode, Replacement } from "../../config/config-problem.ts";
+import type { CheckedEnvironment } from "../check/file.ts";
+import type { ConfigProblem, ProblemCode, Replacement } from "../../kernel/config/problem.ts";
 import { inJson } from "./json-words.ts";
 import { type Found, type Places, type Range, stepsOf } from "./places.ts";
 
@@ -112,7 +112,7 @@ function placeOf(path: string, environment: string | null, places: Places): Foun
 const ADVICE =
   /(?:: |; )(?=(?:write|leave|remove|name|make|did you mean|run|let|append|change|describe|start|put|close|quote|resolve)\b)/;
 
-/** Messages of src/config are "what is wrong: what to do". */
+/** Messages of src/kernel/config are "what is wrong: what to do". */
 export function splitMessage(text: string): Pick<Finding, "message" | "help"> {
   const at = ADVICE.exec(text);
   if (at === null) return { message: text, help: null };

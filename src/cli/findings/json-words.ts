@@ -1,4 +1,4 @@
-// Advice for a file in JSON. Problems say what to write as it stands in TOML (src/config); this says the same in JSON.
+// Advice for a file in JSON. Problems say what to write as it stands in TOML (src/kernel/config); this says the same in JSON.
 
 /** A string, which stays as it is; a header with its members, or without them; a name before a value. */
 const TOML =

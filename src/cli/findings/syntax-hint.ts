@@ -1,8 +1,8 @@
 // What the findings about a file that cannot be parsed have in common, whatever its language: the line on which the parser gave up, a
 // hint what its author meant, and the mistakes that people make in every language.
 
-import { secretStart } from "../../config/check-secrets.ts";
-import type { ProblemCode } from "../../config/config-problem.ts";
+import { secretStart } from "../check/secrets.ts";
+import type { ProblemCode } from "../../kernel/config/problem.ts";
 import type { Finding } from "./findings.ts";
 import { type Range, spanOf } from "./places.ts";
 

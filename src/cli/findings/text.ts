@@ -1,7 +1,7 @@
 // Findings as text for people, as rustc prints them: what and where, the line with the exact place underlined, and what to write
 // instead. No value of a secret is ever printed: these texts end up in logs.
 
-import { secretStart } from "../../config/check-secrets.ts";
+import { secretStart } from "../check/secrets.ts";
 import type { Finding, Severity } from "./findings.ts";
 import { type Look, printable, type Style } from "../look.ts";
 import type { Range } from "./places.ts";

@@ -1,13 +1,13 @@
-// Who an operator is: the holder of a token (http/token-auth.ts), or somebody whom Cloudflare Access has proved. What is refused is
+// Who an operator is: the holder of a token (kernel/request/token-auth.ts), or somebody whom Cloudflare Access has proved. What is refused is
 // counted, for metrics.
 
-import { type AccessRules, type OperatorAccess, roleOf } from "../../config/operators.ts";
-import type { OperatorProof, Role } from "../../core/audit.ts";
-import type { OperatorProblem } from "../../core/operator-problem.ts";
-import type { Problem } from "../../core/problem.ts";
-import { CLIENT_ADDRESS } from "../../http/client-address.ts";
-import type { JwtProver } from "../../http/identity-jwt.ts";
-import { bearerToken, type Key, TokenAuth } from "../../http/token-auth.ts";
+import { type AccessRules, type OperatorAccess, roleOf } from "../../kernel/config/operators.ts";
+import type { OperatorProof, Role } from "../../kernel/record/audit.ts";
+import type { OperatorProblem } from "../../kernel/record/operator-problem.ts";
+import type { Problem } from "../../kernel/record/problem.ts";
+import { CLIENT_ADDRESS } from "../../kernel/request/client-address.ts";
+import type { JwtProver } from "../../features/identities/identity-jwt.ts";
+import { bearerToken, type Key, TokenAuth } from "../../kernel/request/token-auth.ts";
 
 /** An operator who asks for something. */
 export interface Actor {

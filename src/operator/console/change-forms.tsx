@@ -1,6 +1,6 @@
 // Forms for what an administrator may do to a record. Each states the consequence and asks for a reason and a confirmation.
 
-import type { Change } from "../../core/timeline.ts";
+import type { Change } from "../../kernel/record/timeline.ts";
 import type { RecordDetail } from "../operator.ts";
 import type { PreviewView } from "../change-schema.ts";
 import { changeText } from "./change-texts.ts";

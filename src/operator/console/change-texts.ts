@@ -1,6 +1,6 @@
 // What the forms say about a change. For an accepted request, which the gateway sends by itself, changes mean something else.
 
-import type { Change } from "../../core/timeline.ts";
+import type { Change } from "../../kernel/record/timeline.ts";
 import type { RecordDetail } from "../operator.ts";
 
 export interface ChangeText {

@@ -2,8 +2,8 @@
 
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Hono } from "hono";
-import type { Change } from "../../core/timeline.ts";
-import { recordId } from "../../core/units.ts";
+import type { Change } from "../../kernel/record/timeline.ts";
+import { recordId } from "../../kernel/record/units.ts";
 import { parseChange } from "../change-request.ts";
 import { previewOf } from "../given-response.ts";
 import type { ChangeRequest, ChangeResult, RecordDetail } from "../operator.ts";

@@ -1,14 +1,14 @@
 // The pages that change nothing, and the body of a response as a file.
 
 import type { Hono } from "hono";
-import { recordId } from "../../core/units.ts";
+import { recordId } from "../../kernel/record/units.ts";
 import { LAST_PAGE } from "../list-cursor.ts";
 import { type ListRequest, NO_PAGE } from "../list-request.ts";
 import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
 import { ID_PREFIX } from "../request-schema.ts";
 import { adminForm } from "./change.tsx";
-import { Day } from "./day.tsx";
-import { outcomesIn, preventedIn } from "./day-counts.ts";
+import { Day } from "../../features/hours/operator/day.tsx";
+import { outcomesIn, preventedIn } from "../../features/hours/operator/day-counts.ts";
 import type { Signed } from "./guard.ts";
 import { Overview } from "./overview.tsx";
 import { show } from "./page.tsx";

@@ -1,7 +1,7 @@
 // What is known of a record beside its state, history and response: its request, its times and rules, and the names under which it is found.
 
-import type { Drive } from "../../core/record.ts";
-import { keyHashOf } from "../../core/units.ts";
+import type { Drive } from "../../kernel/record/record.ts";
+import { keyHashOf } from "../../kernel/record/units.ts";
 import type { RecordDetail } from "../operator.ts";
 import { formatDuration } from "./browser/times.ts";
 import { Copyable, CopyButton } from "./copyable.tsx";

@@ -1,7 +1,7 @@
 // One record: its state, history and response, and what can be done about it.
 
-import { describeRecord } from "../../core/describe-record.ts";
-import { epochMs } from "../../core/units.ts";
+import { describeRecord } from "../../kernel/record/describe-record.ts";
+import { epochMs } from "../../kernel/record/units.ts";
 import type { RecordDetail } from "../operator.ts";
 import type { ResponseView } from "../record-schema.ts";
 import { ChangeForms, type Draft } from "./change-forms.tsx";

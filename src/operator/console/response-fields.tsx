@@ -3,7 +3,7 @@
 
 import type { Child } from "hono/jsx";
 import { RECORD_ID } from "../request-schema.ts";
-import { recordId } from "../../core/units.ts";
+import { recordId } from "../../kernel/record/units.ts";
 import type { Example } from "../example-response.ts";
 import type { View } from "./view.ts";
 

@@ -4,8 +4,8 @@
 
 import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
-import { isLoopback } from "../../config/values.ts";
-import { SESSION_COOKIE as NAME } from "../../http/session-cookie.ts";
+import { isLoopback } from "../../kernel/config/values.ts";
+import { SESSION_COOKIE as NAME } from "../../kernel/request/session-cookie.ts";
 import { SESSION_MS } from "./session.ts";
 
 /** Whether a token and a session may travel on this connection. */

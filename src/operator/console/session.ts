@@ -3,10 +3,10 @@
 //
 //   ann.1795267816000.9b1d….4f0c….mac      name, end, generation, a random name, HMAC-SHA-256 of them
 //
-// Ending all sessions starts a new generation (see shard/operator-calls.ts). Whom Access proves needs no session.
+// Ending all sessions starts a new generation (see kernel/object/operator-calls.ts). Whom Access proves needs no session.
 
-import type { OperatorTokens } from "../../config/operators.ts";
-import type { Role } from "../../core/audit.ts";
+import type { OperatorTokens } from "../../kernel/config/operators.ts";
+import type { Role } from "../../kernel/record/audit.ts";
 
 /** A working day. Sessions are not renewed: sign in again. */
 export const SESSION_MS = 8 * 3_600_000;

@@ -1,7 +1,7 @@
 // A record's history in words.
 
-import { claimText, reasonText } from "../../core/describe-record.ts";
-import type { TimelineEvent } from "../../core/timeline.ts";
+import { claimText, reasonText } from "../../kernel/record/describe-record.ts";
+import type { TimelineEvent } from "../../kernel/record/timeline.ts";
 import { formatDuration } from "./browser/times.ts";
 import { Time } from "./time.tsx";
 

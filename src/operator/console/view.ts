@@ -1,10 +1,10 @@
 // What the console works with: the parts of the gateway that it needs, who is signed in, the time, and its own addresses.
 
-import type { OperatorTokens } from "../../config/operators.ts";
-import type { RecordId } from "../../core/units.ts";
-import type { Audit } from "../access/audit.ts";
+import type { OperatorTokens } from "../../kernel/config/operators.ts";
+import type { RecordId } from "../../kernel/record/units.ts";
+import type { Audit } from "../../features/audit/operator/audit.ts";
 import type { Actor, OperatorAuth } from "../access/auth.ts";
-import type { HoursView } from "../hours-schema.ts";
+import type { HoursView } from "../../features/hours/operator/schema.ts";
 import type { Operator } from "../operator.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
 import { SCRIPT, STYLE } from "./assets.ts";

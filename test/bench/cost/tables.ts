@@ -18,7 +18,7 @@ import {
   type Usage,
   usageOf,
 } from "../../../src/cli/plan-cost.ts";
-import { ENOUGH, shardsNeeded } from "../../../src/cli/plan-queue.ts";
+import { ENOUGH, shardsNeeded } from "../../../src/features/queues/cli/plan.ts";
 import { CALLS_AT_ONCE, PRICES } from "../../../src/cli/prices.ts";
 
 const SHARDS = 64;
@@ -44,7 +44,7 @@ function acceptedUsage(originMs: number, perSecond: number): Usage {
 const HOOK_SECONDS = 0.1;
 const QUEUE_SECONDS = 0.02;
 
-/** The alarm that looks after an event comes before that of a lock: CHECK_AFTER_MS of src/shard/outbox.ts. */
+/** The alarm that looks after an event comes before that of a lock: CHECK_AFTER_MS of src/features/outbox/object/relay.ts. */
 const EVENT_CHECK_SECONDS = 30;
 
 /** What a result costs more that has one event, taken at the first try. */

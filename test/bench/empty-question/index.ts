@@ -3,7 +3,7 @@
 
 import { env } from "cloudflare:workers";
 import gateway, { KeyShard as GatewayShard } from "../../../src/index.ts";
-import { EXCHANGE_URL } from "../../../src/http/message.ts";
+import { EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
 
 export { Operators } from "../../../src/index.ts";
 

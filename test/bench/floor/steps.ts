@@ -7,15 +7,22 @@
 //   4 record     the record is looked up first, and is whole: all that a duplicate, an alarm or an operator asks of it
 //   5 headers    those are left out, both ways, that belong to a connection or to the gateway
 
-import type { Completed, Policy, Started } from "../../../src/core/record.ts";
-import { attemptId, durationMs, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
-import { fingerprintRequest } from "../../../src/http/fingerprint.ts";
-import { type HeaderPairs, headersOf, requestHeaders, responseHeaders } from "../../../src/http/headers.ts";
-import { decodeMessage, encodeMessage } from "../../../src/http/message.ts";
-import { nameRecord } from "../../../src/http/record-name.ts";
-import { Heartbeat } from "../../../src/shard/heartbeat.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { Timers } from "../../../src/shard/timers.ts";
+import type { Completed, Policy, Started } from "../../../src/kernel/record/record.ts";
+import {
+  attemptId,
+  durationMs,
+  epochMs,
+  fingerprint,
+  type RecordId,
+  recordId,
+} from "../../../src/kernel/record/units.ts";
+import { fingerprintRequest } from "../../../src/kernel/request/fingerprint.ts";
+import { type HeaderPairs, headersOf, requestHeaders, responseHeaders } from "../../../src/kernel/request/headers.ts";
+import { decodeMessage, encodeMessage } from "../../../src/kernel/request/message.ts";
+import { nameRecord } from "../../../src/kernel/request/record-name.ts";
+import { Heartbeat } from "../../../src/kernel/object/heartbeat.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
 import { shardOf } from "./shard-of.ts";
 
 interface Env {

@@ -7,7 +7,7 @@
 //   whole    the client's request itself, and a new one made of it in the object
 
 import { DurableObject } from "cloudflare:workers";
-import { type HeaderPairs, headersOf } from "../../../src/http/headers.ts";
+import { type HeaderPairs, headersOf } from "../../../src/kernel/request/headers.ts";
 import { shardOf } from "./shard-of.ts";
 
 interface Env {

@@ -1,7 +1,7 @@
 // The gateway, which also says how many requests its objects have answered: the others were answered from the Worker's memory.
 
 import gateway, { KeyShard as GatewayShard } from "../../../src/index.ts";
-import { EXCHANGE_URL } from "../../../src/http/message.ts";
+import { EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
 
 export { Operators } from "../../../src/index.ts";
 

@@ -2,9 +2,9 @@
 // may rotate. Keys and tokens are made once, in the first round.
 
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { readConfig } from "../../../src/config/read.ts";
-import { JwtProver } from "../../../src/http/identity-jwt.ts";
-import { RotatingTokens } from "../../../src/http/rotating-tokens.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import { JwtProver } from "../../../src/features/identities/identity-jwt.ts";
+import { RotatingTokens } from "../../../src/features/identities/rotating-tokens.ts";
 
 /** More than are remembered, so that none is when its turn comes again. */
 const TOKENS = 2_100;

@@ -1,11 +1,15 @@
 // What it adds to a request that its key is looked for where `key_from` says, or that it is GraphQL. The bodies are those of small requests,
 // but for the upload of many parts, which bounds what the runtime's own parser takes.
 
-import { parseKeySource, type KeySource, type WrittenSource } from "../../../src/config/key-source.ts";
-import { findKey } from "../../../src/http/find-key.ts";
-import { readGraphql } from "../../../src/http/graphql.ts";
-import { readBodyValues } from "../../../src/http/key-places.ts";
-import { parseKey } from "../../../src/http/key.ts";
+import {
+  parseKeySource,
+  type KeySource,
+  type WrittenSource,
+} from "../../../src/features/key-sources/settings/key-source.ts";
+import { findKey } from "../../../src/kernel/request/find-key.ts";
+import { readGraphql } from "../../../src/features/graphql/graphql.ts";
+import { readBodyValues } from "../../../src/kernel/request/key-places.ts";
+import { parseKey } from "../../../src/kernel/request/key.ts";
 
 const FORMAT = { pattern: null, min: 1, max: 255 };
 const KEY = "8e03978e-40d5-43dd-bc93-6894a57f9324";

@@ -25,7 +25,7 @@ const MIB = 1024 * KIB;
 const ENCODINGS = ["identity", "gzip", "br", "zstd", "deflate"] as const;
 type Encoding = (typeof ENCODINGS)[number];
 
-/** What one row holds of a body (src/shard/store/bodies.ts). */
+/** What one row holds of a body (src/kernel/store/bodies.ts). */
 const CHUNK = 256 * KIB;
 
 /** The platform accepts at most 2,000,000 bytes in one row. */

@@ -9,7 +9,7 @@ import { type Scene, startScene, until } from "../support/scene.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-/** How much the gateway reads at most after an answer (src/http/drain.ts). */
+/** How much the gateway reads at most after an answer (src/kernel/request/drain.ts). */
 const DRAINED_BYTES = 100 * MIB;
 const TIMES = 20;
 /** More at once would only wait for each other. */

@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-/** The most that a row holds of a body (src/shard/store/bodies.ts); the platform takes 2 MB. */
+/** The most that a row holds of a body (src/kernel/store/bodies.ts); the platform takes 2 MB. */
 const CHUNK_BYTES = 256 * 1024;
 
 describe("A response that comes in pieces", () => {

@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { keyHashOf } from "../../../src/core/units.ts";
+import { keyHashOf } from "../../../src/kernel/record/units.ts";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
 import { askGateway, BASE } from "../support/operator-scene.ts";
 import { type Message, until, untilPrinted } from "../support/scene.ts";

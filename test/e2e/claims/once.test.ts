@@ -1,4 +1,4 @@
-// `once` against a real gateway, and the example of src/claims/README.md as it stands there, in a process of its own.
+// `once` against a real gateway, and the example of src/features/claims/README.md as it stands there, in a process of its own.
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -143,7 +143,7 @@ it("comes back to a message whose claim never arrived, though those after it wer
 });
 
 it("does what the page shows", async () => {
-  const example = blockWith("src/claims/README.md", "export async function handle")
+  const example = blockWith("src/features/claims/README.md", "export async function handle")
     .replace('"onceway/client"', JSON.stringify(join(projectDir, "src/client/index.ts")))
     .replace("https://gateway.example.com", scene.gateway().url);
   const file = join(dir, "example.mjs");

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import * as v from "valibot";
-import { DAY_MS } from "../../../src/config/units.ts";
+import { DAY_MS } from "../../../src/kernel/config/units.ts";
 import { checkHistory } from "../../guarantees/check-history.ts";
 import type { ClaimEntry, ClaimTold, HistoryEvent } from "../../guarantees/history.ts";
 import { metaOf } from "../../guarantees/policy.ts";

@@ -11,7 +11,7 @@ import { init } from "../../../src/cli/init.ts";
 import { wranglerToml } from "../../../src/cli/init-file.ts";
 import { USUAL } from "../../../src/cli/init-plan.ts";
 import { askWhatIsMissing } from "../../../src/cli/init-questions.ts";
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
 import { runOnceway } from "../../support/command-line.ts";
 import { spawnWrangler } from "../../support/wrangler.ts";
 

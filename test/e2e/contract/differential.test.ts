@@ -1,6 +1,6 @@
 // The same bytes sent three ways: straight to an origin, through a Worker that only forwards, and through the gateway. What
 // is different between the first two is the platform's doing, between the last two the gateway's. Every kind of difference is a
-// line of the tables in src/http/README.md; any other difference fails here. A longer run: ONCEWAY_DIFFERENTIAL_CASES=20000,
+// line of the tables in src/kernel/request/README.md; any other difference fails here. A longer run: ONCEWAY_DIFFERENTIAL_CASES=20000,
 // another one: ONCEWAY_DIFFERENTIAL_SEED=7.
 
 import { randomUUID } from "node:crypto";
@@ -118,11 +118,10 @@ describe("every difference", () => {
     TIMEOUT_MS,
   );
 
-  it("stands in src/http/README.md, line by line", async () => {
-    const readme = (await readFile(new URL("../../../src/http/README.md", import.meta.url), "utf8")).replaceAll(
-      /\s+/g,
-      " ",
-    );
+  it("stands in src/kernel/request/README.md, line by line", async () => {
+    const readme = (
+      await readFile(new URL("../../../src/kernel/request/README.md", import.meta.url), "utf8")
+    ).replaceAll(/\s+/g, " ");
     const reasons = [BY_PLATFORM, BY_PASSING, BY_FIRST, BY_REPLAY].flat().map(({ reason }) => reason);
     expect(reasons.filter((reason) => !readme.includes(reason))).toEqual([]);
   });

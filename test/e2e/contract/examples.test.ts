@@ -4,7 +4,7 @@
 import { parse, stringify } from "smol-toml";
 import * as v from "valibot";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
 import type { Json } from "../../../src/serve/workerd-config.ts";
 import { readPage } from "../../support/docs.ts";
 import { type GatewayVars, makeStateDir, startWranglerDev } from "../../support/gateway.ts";
@@ -25,7 +25,7 @@ const file = v.looseObject({
   vars: v.object({ IDEMPOTENCY: table, IDENTITIES: v.optional(table), ROUTES: v.array(table) }),
 });
 
-const FILES = readPage("src/config/examples/README.md")
+const FILES = readPage("src/kernel/config/examples/README.md")
   .blocks.filter(({ language }) => language === "toml")
   .map(({ text }) => v.parse(file, parse(text)));
 

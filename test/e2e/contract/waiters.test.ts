@@ -9,7 +9,7 @@ import { until } from "../support/scene.ts";
 import type { StreamReader } from "../support/stream-client.ts";
 import { makeLoad, MIB, problemCode, startStreamScene, type StreamScene, untilTrue } from "../support/stream-scene.ts";
 
-/** How many may wait for one key (src/config/README.md). */
+/** How many may wait for one key (src/kernel/config/README.md). */
 const MAX_PER_RECORD = 100;
 
 const WAIT = { duplicate: "wait", wait: "20s", unknown: "retry" };

@@ -4,8 +4,8 @@
 import { DatabaseSync } from "node:sqlite";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { allChangedSchema } from "../../../src/operator/change-all-schema.ts";
-import { auditPageSchema } from "../../../src/operator/audit-schema.ts";
+import { allChangedSchema } from "../../../src/features/bulk/operator/schema.ts";
+import { auditPageSchema } from "../../../src/features/audit/operator/schema.ts";
 import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
 import { freshKey, headerValue } from "../../support/http.ts";
 import { ADMIN_TOKEN, type OperatorScene, READ_TOKEN, startOperatorScene } from "../support/operator-scene.ts";

@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { OLD_DOUBT_MS } from "../../../src/core/alerts.ts";
+import { OLD_DOUBT_MS } from "../../../src/kernel/record/alerts.ts";
 import { type Gateway, startWorkerd } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";

@@ -1,4 +1,4 @@
-// The routes of src/config/README.md ("Webhooks and well-known APIs"), as they stand there, each with requests of the shape that
+// The routes of src/kernel/config/README.md ("Webhooks and well-known APIs"), as they stand there, each with requests of the shape that
 // its senders send: one, the same again as they repeat it (other signatures, times and counters), and another one. Effects are counted
 // at the origin.
 
@@ -6,14 +6,14 @@ import { randomUUID } from "node:crypto";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as v from "valibot";
-import { readConfig } from "../../../src/config/read.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
 import { blockWith } from "../../support/docs.ts";
 import type { GatewayVars } from "../../support/gateway.ts";
 import { type HeaderPair, headerValue } from "../../support/http.ts";
 import { expectFirstAnswer, expectReplay } from "../support/problem.ts";
 import { type Message, type Scene, startScene, until } from "../support/scene.ts";
 
-const PAGE = "src/config/README.md";
+const PAGE = "src/kernel/config/README.md";
 
 interface Vars {
   readonly IDEMPOTENCY?: GatewayVars["IDEMPOTENCY"];

@@ -177,7 +177,7 @@ describe("the documentation's commands", () => {
 
   it("scrape metrics: Prometheus reads the configuration", { tags: "needs/promtool" }, async () => {
     const file = join(await stateFolder(), "prometheus.yml");
-    await writeFile(file, blockWith("src/traffic/README.md", "scrape_configs"));
+    await writeFile(file, blockWith("src/kernel/traffic/README.md", "scrape_configs"));
     // Not the token's file, which is the reader's.
     const args = ["check", "config", "--syntax-only", file];
     const { stdout } = await promisify(execFile)(programPath("promtool"), args);

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { Alert } from "../../../src/core/alerts.ts";
+import type { Alert } from "../../../src/kernel/record/alerts.ts";
 import { type HookLine, startHook } from "../../support/hook.ts";
 import { freePort } from "../../support/ports.ts";
 import { until } from "./guarantees-client.ts";
@@ -68,7 +68,7 @@ interface Expected {
   readonly data: object;
 }
 
-/** The alert is signed, and is as src/outbox/README.md says: nothing more is in it, so no key, path or body either. */
+/** The alert is signed, and is as src/features/outbox/README.md says: nothing more is in it, so no key, path or body either. */
 export function expectAlert(line: HookLine | undefined, alert: Alert, { subject, shard, page, data }: Expected): void {
   const { id } = line ?? {};
   expect(id).toMatch(new RegExp(`^alert-${alert}-`));

@@ -1,4 +1,4 @@
-// Every difference that may be between two ways, with its reason, which is a line of the tables in src/http/README.md ("What
+// Every difference that may be between two ways, with its reason, which is a line of the tables in src/kernel/request/README.md ("What
 // the origin gets"). Whatever else is different is a defect; and a line that no difference needs is untrue.
 
 import type { Allowance, Difference } from "./wire-differences.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { type BodyReader, lentPiece, type NextPiece, WHOLE } from "../../../src/http/body-reader.ts";
+import { type BodyReader, lentPiece, type NextPiece, WHOLE } from "../../../src/kernel/request/body-reader.ts";
 import {
   BodyCipher,
   placeInChunk,
@@ -9,9 +9,9 @@ import {
   STORED_CHUNK_BYTES,
   storedSize,
   wholeFrames,
-} from "../../../src/shard/body/body-cipher.ts";
-import { decrypting, encrypting } from "../../../src/shard/body/encrypted-reader.ts";
-import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
+} from "../../../src/kernel/encryption/body-cipher.ts";
+import { decrypting, encrypting } from "../../../src/kernel/encryption/encrypted-reader.ts";
+import { CHUNK_BYTES } from "../../../src/kernel/store/bodies.ts";
 
 const FRAME = 16 * 1024;
 /** Around the bounds of frames. */

@@ -1,11 +1,11 @@
 // A request's body that is offered to the shard: only the request that starts an attempt uses it.
 
 import { describe, expect, it, vi } from "vitest";
-import { fingerprint } from "../../../src/core/units.ts";
-import { type ExchangeHead, OFFER_URL } from "../../../src/http/message.ts";
-import { SMALL_BYTES } from "../../../src/http/body.ts";
-import { offerMessage } from "../../../src/http/message-stream.ts";
-import { attemptMemory } from "../../../src/shard/body/request-body.ts";
+import { fingerprint } from "../../../src/kernel/record/units.ts";
+import { type ExchangeHead, OFFER_URL } from "../../../src/kernel/request/message.ts";
+import { SMALL_BYTES } from "../../../src/kernel/request/body.ts";
+import { offerMessage } from "../../../src/kernel/request/message-stream.ts";
+import { attemptMemory } from "../../../src/kernel/body/request-body.ts";
 import { again, headOf, heldAnswer, messageOf, type Said, saidBy, ShardBench } from "../support/shard-bench.ts";
 
 const BYTES = new Uint8Array(1_000_000).map((_byte, index) => (index * 31 + (index >> 8)) % 251);

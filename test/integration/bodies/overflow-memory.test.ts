@@ -2,12 +2,12 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { Overflow } from "../../../src/shard/body/overflow.ts";
-import { heldBytes } from "../../../src/shard/body/read-memory.ts";
-import { PART_BYTES } from "../../../src/shard/store/remote-bodies.ts";
-import { Spool } from "../../../src/shard/body/spool.ts";
-import { Timers } from "../../../src/shard/timers.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { Overflow } from "../../../src/kernel/overflow/overflow.ts";
+import { heldBytes } from "../../../src/kernel/body/read-memory.ts";
+import { PART_BYTES } from "../../../src/kernel/overflow/remote-bodies.ts";
+import { Spool } from "../../../src/kernel/body/spool.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
 import { FailingBucket } from "../support/failing-bucket.ts";
 
 const BODIES = 16;

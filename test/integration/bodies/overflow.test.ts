@@ -3,16 +3,16 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { Encryptions } from "../../../src/http/encryption.ts";
-import { createApp } from "../../../src/app.ts";
-import { readConfig } from "../../../src/config/read.ts";
-import { encodeMessage, EXCHANGE_URL } from "../../../src/http/message.ts";
-import { KeyShard } from "../../../src/shard/key-shard.ts";
-import { heldBytes } from "../../../src/shard/body/read-memory.ts";
-import { PART_BYTES } from "../../../src/shard/store/remote-bodies.ts";
-import { originTarget } from "../../../src/shard/origin-call.ts";
-import { Traffic } from "../../../src/traffic/traffic.ts";
-import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { createApp } from "../../../src/worker/app.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import { encodeMessage, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { heldBytes } from "../../../src/kernel/body/read-memory.ts";
+import { PART_BYTES } from "../../../src/kernel/overflow/remote-bodies.ts";
+import { originTarget } from "../../../src/kernel/object/origin-call.ts";
+import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
 import { type Failure, FailingBucket } from "../support/failing-bucket.ts";
 import { noIdentities } from "../support/no-identities.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fairPieceBytes, heldBytes, holdBytes, isFair } from "../../../src/shard/body/read-memory.ts";
+import { fairPieceBytes, heldBytes, holdBytes, isFair } from "../../../src/kernel/body/read-memory.ts";
 
 const SHARED_BYTES = 16 << 20;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type ReplayRequest, ReplayCache, SMALL_BODY_BYTES } from "../../../src/http/replay-cache.ts";
+import { type ReplayRequest, ReplayCache, SMALL_BODY_BYTES } from "../../../src/kernel/request/replay-cache.ts";
 
 const NOW = 1_800_000_000_000;
 

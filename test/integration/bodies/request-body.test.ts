@@ -1,16 +1,16 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { lentPiece, type NextPiece, WHOLE } from "../../../src/http/body-reader.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { lentPiece, type NextPiece, WHOLE } from "../../../src/kernel/request/body-reader.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import {
   bytesBody,
   chunkedBody,
   offeredBody,
   RequestBody,
   streamedBody,
-} from "../../../src/shard/body/request-body.ts";
-import { storeBody } from "../../../src/shard/body/stored-body.ts";
-import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
+} from "../../../src/kernel/body/request-body.ts";
+import { storeBody } from "../../../src/kernel/body/stored-body.ts";
+import { CHUNK_BYTES } from "../../../src/kernel/store/bodies.ts";
 
 const nothing = (): void => undefined;
 

@@ -2,10 +2,10 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { Spool } from "../../../src/shard/body/spool.ts";
-import { Timers } from "../../../src/shard/timers.ts";
+import { CHUNK_BYTES } from "../../../src/kernel/store/bodies.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { Spool } from "../../../src/kernel/body/spool.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
 
 /** More turns would be a busy loop that blocks all other work. */
 const MOST_FLUSHES = 10;

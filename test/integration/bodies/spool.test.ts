@@ -1,11 +1,11 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { type BodyNumber, bodyNumber } from "../../../src/core/units.ts";
-import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { heldBytes } from "../../../src/shard/body/read-memory.ts";
-import { Spool } from "../../../src/shard/body/spool.ts";
-import { Timers } from "../../../src/shard/timers.ts";
+import { type BodyNumber, bodyNumber } from "../../../src/kernel/record/units.ts";
+import { CHUNK_BYTES } from "../../../src/kernel/store/bodies.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { heldBytes } from "../../../src/kernel/body/read-memory.ts";
+import { Spool } from "../../../src/kernel/body/spool.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
 
 interface Bench {
   readonly spool: Spool;

@@ -3,12 +3,12 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import type { RecordId } from "../../../src/core/units.ts";
-import { START } from "../../../src/shard/body/event-offsets.ts";
-import { storedBytes } from "../../../src/shard/answers.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { heldBytes } from "../../../src/shard/body/read-memory.ts";
-import { Timers } from "../../../src/shard/timers.ts";
+import type { RecordId } from "../../../src/kernel/record/units.ts";
+import { START } from "../../../src/kernel/resume/event-offsets.ts";
+import { storedBytes } from "../../../src/kernel/object/answers.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { heldBytes } from "../../../src/kernel/body/read-memory.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
 import { completed, freshId, NOW, response, started } from "../support/records.ts";
 
 const FOR_EVER_MS = 600_000;

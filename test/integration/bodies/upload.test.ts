@@ -2,16 +2,16 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import type { Comparison } from "../../../src/http/comparison.ts";
-import { fingerprintRequest } from "../../../src/http/fingerprint.ts";
-import { type ExchangeHead, UPLOAD_URL, WHOLE_BODY_BYTES } from "../../../src/http/message.ts";
-import { lentPiece, type NextPiece, WHOLE } from "../../../src/http/body-reader.ts";
-import { streamMessage } from "../../../src/http/message-stream.ts";
-import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { receive } from "../../../src/shard/body/upload.ts";
+import type { Comparison } from "../../../src/features/forms/comparison.ts";
+import { fingerprintRequest } from "../../../src/kernel/request/fingerprint.ts";
+import { type ExchangeHead, UPLOAD_URL, WHOLE_BODY_BYTES } from "../../../src/kernel/request/message.ts";
+import { lentPiece, type NextPiece, WHOLE } from "../../../src/kernel/request/body-reader.ts";
+import { streamMessage } from "../../../src/kernel/request/message-stream.ts";
+import { CHUNK_BYTES } from "../../../src/kernel/store/bodies.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { receive } from "../../../src/kernel/body/upload.ts";
 import { headOf, saidBy, ShardBench } from "../support/shard-bench.ts";
-import { Timers } from "../../../src/shard/timers.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
 import { standStill } from "../support/standing-clock.ts";
 import { expectRuntimeError, expectThrown } from "../support/expected-errors.ts";
 

@@ -1,14 +1,14 @@
 // The places of accepted requests in a real shard: what takes one, and when it is free again.
 
 import { describe, expect, it, vi } from "vitest";
-import { attemptId, fingerprint } from "../../../src/core/units.ts";
-import { bytesBody } from "../../../src/shard/body/request-body.ts";
+import { attemptId, fingerprint } from "../../../src/kernel/record/units.ts";
+import { bytesBody } from "../../../src/kernel/body/request-body.ts";
 import { NOW } from "../support/records.ts";
-import { encodeMessage, type ExchangeHead } from "../../../src/http/message.ts";
-import { HELD_MS, PLACES } from "../../../src/shard/drives.ts";
-import { LONGEST_ANSWER_MS, originRequest } from "../../../src/shard/origin-call.ts";
-import { RemoteBodies } from "../../../src/shard/store/remote-bodies.ts";
-import { Timers } from "../../../src/shard/timers.ts";
+import { encodeMessage, type ExchangeHead } from "../../../src/kernel/request/message.ts";
+import { HELD_MS, PLACES } from "../../../src/features/accepted/object/drives.ts";
+import { LONGEST_ANSWER_MS, originRequest } from "../../../src/kernel/object/origin-call.ts";
+import { RemoteBodies } from "../../../src/kernel/overflow/remote-bodies.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
 import { asyncHead, DRIVE, untilState } from "../support/accepted.ts";
 import { again, heldAnswer, messageOf, ShardBench } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";

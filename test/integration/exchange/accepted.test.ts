@@ -1,16 +1,16 @@
 // Accepted requests in a real shard: the 202, the attempts that nobody waits for, what a monitor is told, and what is left behind.
 
 import { describe, expect, it, vi } from "vitest";
-import { durationMs } from "../../../src/core/units.ts";
+import { durationMs } from "../../../src/kernel/record/units.ts";
 import {
   encodeMessage,
   EXCHANGE_URL,
   type ExchangeHead,
   MONITOR_URL,
   type MonitorQuestion,
-} from "../../../src/http/message.ts";
-import { CHANGE_URL } from "../../../src/shard/operator-calls.ts";
-import { PLACES } from "../../../src/shard/drives.ts";
+} from "../../../src/kernel/request/message.ts";
+import { CHANGE_URL } from "../../../src/kernel/object/operator-calls.ts";
+import { PLACES } from "../../../src/features/accepted/object/drives.ts";
 import { ASYNC, asyncHead, DRIVE, PRINT, untilState } from "../support/accepted.ts";
 import { again, heldAnswer, messageOf, type Said, saidBy, ShardBench } from "../support/shard-bench.ts";
 

@@ -2,9 +2,9 @@
 // starts or ends no attempt that it should not, and due work is done in the end.
 
 import { describe, expect, it, vi } from "vitest";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
-import { durationMs } from "../../../src/core/units.ts";
-import type { ExchangeHead } from "../../../src/http/message.ts";
+import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
+import { durationMs } from "../../../src/kernel/record/units.ts";
+import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
 import {
   again,
   headOf,

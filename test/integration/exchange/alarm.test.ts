@@ -1,11 +1,11 @@
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
-import { epochMs, type RecordId } from "../../../src/core/units.ts";
-import { Alarm } from "../../../src/shard/alarm.ts";
-import { operatorCalls } from "../../../src/shard/itty.ts";
-import type { KeyShard } from "../../../src/shard/key-shard.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
+import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
+import { epochMs, type RecordId } from "../../../src/kernel/record/units.ts";
+import { Alarm } from "../../../src/kernel/object/alarm.ts";
+import { operatorCalls } from "../../../src/kernel/object/itty.ts";
+import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { completed, freshId, policy, response, started } from "../support/records.ts";
 import { expectThrown } from "../support/expected-errors.ts";
 

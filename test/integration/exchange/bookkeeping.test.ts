@@ -3,18 +3,18 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
-import { Alarm, type AlarmStorage } from "../../../src/shard/alarm.ts";
-import { Exchanges } from "../../../src/shard/exchanges.ts";
-import { Heartbeat } from "../../../src/shard/heartbeat.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { type KnownAddresses, type Origins, Reachability } from "../../../src/shard/reachability.ts";
-import { bytesBody, type RequestBody } from "../../../src/shard/body/request-body.ts";
-import { Timers } from "../../../src/shard/timers.ts";
-import { Traffic } from "../../../src/traffic/traffic.ts";
-import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
+import { Alarm, type AlarmStorage } from "../../../src/kernel/object/alarm.ts";
+import { Exchanges } from "../../../src/kernel/object/exchanges.ts";
+import { Heartbeat } from "../../../src/kernel/object/heartbeat.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { type KnownAddresses, type Origins, Reachability } from "../../../src/kernel/object/reachability.ts";
+import { bytesBody, type RequestBody } from "../../../src/kernel/body/request-body.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
+import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
 import { again, headOf } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
-import { NOWHERE } from "../../../src/shard/event-target.ts";
+import { NOWHERE } from "../../../src/features/outbox/object/target.ts";
 
 const ORIGIN = { kind: "url", url: "http://127.0.0.1:9" } as const;
 const CALL = { origin: ORIGIN, method: "POST", url: "http://127.0.0.1:9/act", headers: [], hasBody: true } as const;

@@ -3,11 +3,11 @@
 
 import { env } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { layoutName } from "../../../src/config/layout.ts";
-import { readConfig } from "../../../src/config/read.ts";
-import type { Route } from "../../../src/config/resolved.ts";
-import { SMALL_BYTES } from "../../../src/http/body.ts";
-import { Encryptions } from "../../../src/http/encryption.ts";
+import { layoutName } from "../../../src/kernel/config/layout.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import type { Route } from "../../../src/kernel/config/resolved.ts";
+import { SMALL_BYTES } from "../../../src/kernel/request/body.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import {
   decodeMessage,
   EXCHANGE_2_URL,
@@ -24,12 +24,12 @@ import {
   UPLOAD_3_URL,
   UPLOAD_4_URL,
   UPLOAD_URL,
-} from "../../../src/http/message.ts";
-import type { CallShard } from "../../../src/http/protect.ts";
-import { shardCaller } from "../../../src/shard/call-shard.ts";
-import { type BodyReader, lentPiece, WHOLE } from "../../../src/http/body-reader.ts";
-import { nameRecord } from "../../../src/http/record-name.ts";
-import { shardName } from "../../../src/shard/shard-place.ts";
+} from "../../../src/kernel/request/message.ts";
+import type { CallShard } from "../../../src/kernel/request/protect.ts";
+import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
+import { type BodyReader, lentPiece, WHOLE } from "../../../src/kernel/request/body-reader.ts";
+import { nameRecord } from "../../../src/kernel/request/record-name.ts";
+import { shardName } from "../../../src/kernel/object/shard-place.ts";
 import { publishing } from "../support/hooks.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";

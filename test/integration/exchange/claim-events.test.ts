@@ -2,9 +2,9 @@
 // nothing else is.
 
 import { describe, expect, it, vi } from "vitest";
-import type { ClaimAct } from "../../../src/http/claim-message.ts";
-import { encodeMessage } from "../../../src/http/message.ts";
-import { CHANGE_URL, type ChangeAnswer } from "../../../src/shard/operator-calls.ts";
+import type { ClaimAct } from "../../../src/features/claims/message.ts";
+import { encodeMessage } from "../../../src/kernel/request/message.ts";
+import { CHANGE_URL, type ChangeAnswer } from "../../../src/kernel/object/operator-calls.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "../support/claim-bench.ts";
 import { Hooks, untilLeft } from "../support/hooks.ts";
 import { standStill } from "../support/standing-clock.ts";

@@ -1,12 +1,12 @@
 // Claims in a real shard: the lease, its ends, and what is left after each.
 
 import { describe, expect, it, vi } from "vitest";
-import { operatorCalls } from "../../../src/shard/itty.ts";
-import type { KeyShard } from "../../../src/shard/key-shard.ts";
-import { CHANGE_URL, type ChangeAnswer } from "../../../src/shard/operator-calls.ts";
-import { encodeMessage } from "../../../src/http/message.ts";
-import { ASK_URL } from "../../../src/http/message.ts";
-import { durationMs, type RecordId } from "../../../src/core/units.ts";
+import { operatorCalls } from "../../../src/kernel/object/itty.ts";
+import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { CHANGE_URL, type ChangeAnswer } from "../../../src/kernel/object/operator-calls.ts";
+import { encodeMessage } from "../../../src/kernel/request/message.ts";
+import { ASK_URL } from "../../../src/kernel/request/message.ts";
+import { durationMs, type RecordId } from "../../../src/kernel/record/units.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "../support/claim-bench.ts";
 import { HOUR_MS } from "../support/records.ts";
 import { standStill } from "../support/standing-clock.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { createFetch, IdempotencyError } from "../../../src/client/index.ts";
-import { problemResponse } from "../../../src/http/problem-response.ts";
+import { problemResponse } from "../../../src/kernel/request/problem-response.ts";
 
 const URL = "https://gateway.test/v1/payments";
 

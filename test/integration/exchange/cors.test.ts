@@ -1,12 +1,12 @@
 // Answers of a route with `cors` that no shard gives: a page reads them like all others.
 
 import { expect, it } from "vitest";
-import { Encryptions } from "../../../src/http/encryption.ts";
-import { createApp } from "../../../src/app.ts";
-import { readConfig } from "../../../src/config/read.ts";
-import type { CallShard } from "../../../src/http/protect.ts";
-import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../src/traffic/traffic.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { createApp } from "../../../src/worker/app.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import type { CallShard } from "../../../src/kernel/request/protect.ts";
+import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
+import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { noIdentities } from "../support/no-identities.ts";
 import { silence } from "../support/silence.ts";
 

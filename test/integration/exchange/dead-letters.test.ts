@@ -2,9 +2,9 @@
 
 import { env } from "cloudflare:test";
 import { afterEach, expect, it, vi } from "vitest";
-import { durationMs, epochMs } from "../../../src/core/units.ts";
-import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
-import { CHANGE_URL } from "../../../src/shard/operator-calls.ts";
+import { durationMs, epochMs } from "../../../src/kernel/record/units.ts";
+import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { CHANGE_URL } from "../../../src/kernel/object/operator-calls.ts";
 import { standStill } from "../support/standing-clock.ts";
 import { again, headOf, ShardBench, UNKNOWN_RETENTION_MS } from "../support/shard-bench.ts";
 

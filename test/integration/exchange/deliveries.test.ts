@@ -2,13 +2,13 @@
 
 import { env } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
-import { readConfig } from "../../../src/config/read.ts";
-import type { Route } from "../../../src/config/resolved.ts";
-import { fingerprint } from "../../../src/core/units.ts";
-import type { DeliveryReport } from "../../../src/http/delivery-report.ts";
-import { DELIVERIES_URL, type ExchangeHead, type ExchangeRequest } from "../../../src/http/message.ts";
-import { shardCaller } from "../../../src/shard/call-shard.ts";
-import { type Deliver, deliverer, MOST_TOGETHER } from "../../../src/shard/deliveries.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import type { Route } from "../../../src/kernel/config/resolved.ts";
+import { fingerprint } from "../../../src/kernel/record/units.ts";
+import type { DeliveryReport } from "../../../src/features/queues/delivery-report.ts";
+import { DELIVERIES_URL, type ExchangeHead, type ExchangeRequest } from "../../../src/kernel/request/message.ts";
+import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
+import { type Deliver, deliverer, MOST_TOGETHER } from "../../../src/features/queues/object/deliveries.ts";
 import { again, headOf, heldAnswer, ShardBench } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
 

@@ -2,8 +2,8 @@
 // names runs once, whatever happens in between.
 
 import { describe, expect, it, vi } from "vitest";
-import { type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
-import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
+import { type ExchangeHead, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { CHUNK_BYTES } from "../../../src/kernel/store/bodies.ts";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, ShardBench } from "../support/shard-bench.ts";
 import { standStill } from "../support/standing-clock.ts";
 

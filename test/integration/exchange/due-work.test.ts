@@ -3,11 +3,11 @@
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import type { IdempotencyRecord, Started, Unknown } from "../../../src/core/record.ts";
-import { epochMs, recordId, type RecordId } from "../../../src/core/units.ts";
-import { LOCKS_AT_ONCE } from "../../../src/shard/exchanges.ts";
-import { ERASE_ROWS } from "../../../src/shard/store/bodies.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
+import type { IdempotencyRecord, Started, Unknown } from "../../../src/kernel/record/record.ts";
+import { epochMs, recordId, type RecordId } from "../../../src/kernel/record/units.ts";
+import { LOCKS_AT_ONCE } from "../../../src/kernel/object/exchanges.ts";
+import { ERASE_ROWS } from "../../../src/kernel/store/bodies.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { countRows, type Rows } from "../support/counted-sql.ts";
 import { completed, freshId, policy, response, started } from "../support/records.ts";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, ShardBench } from "../support/shard-bench.ts";

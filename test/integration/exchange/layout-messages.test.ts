@@ -1,8 +1,8 @@
 // What one object answers while the layout changes, message by message, as Workers and newer objects send them.
 
 import { describe, expect, it } from "vitest";
-import type { Layout } from "../../../src/config/layout.ts";
-import type { RecordId } from "../../../src/core/units.ts";
+import type { Layout } from "../../../src/kernel/config/layout.ts";
+import type { RecordId } from "../../../src/kernel/record/units.ts";
 import {
   answerIn,
   type ElderAnswer,
@@ -11,7 +11,7 @@ import {
   type Hop,
   hopIn,
   type Located,
-} from "../../../src/http/hops.ts";
+} from "../../../src/kernel/previous-shards/hops.ts";
 import {
   ASK_URL,
   EXCHANGE_2_URL,
@@ -19,7 +19,7 @@ import {
   type ExchangeHead,
   LOCATE_URL,
   UPLOAD_2_URL,
-} from "../../../src/http/message.ts";
+} from "../../../src/kernel/request/message.ts";
 import { freshId, NOW } from "../support/records.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";

@@ -3,8 +3,8 @@
 
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { PAUSE_MS } from "../../../src/shard/elder-questions.ts";
-import { KeyLister } from "../../../src/shard/store/key-lister.ts";
+import { PAUSE_MS } from "../../../src/kernel/previous-shards/elder-questions.ts";
+import { KeyLister } from "../../../src/kernel/previous-shards/key-lister.ts";
 import { Deployments, keyThatBegins, FIRST, REPLAY } from "../support/deployments.ts";
 import { heldAnswer } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";

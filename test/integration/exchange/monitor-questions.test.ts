@@ -2,16 +2,21 @@
 
 import { env } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { readConfig } from "../../../src/config/read.ts";
-import { Encryptions } from "../../../src/http/encryption.ts";
-import { Identities } from "../../../src/http/identity.ts";
-import { type ExchangeHead, type MonitorQuestion, MONITOR_URL, NO_MONITOR_STATUS } from "../../../src/http/message.ts";
-import type { AskMonitor } from "../../../src/http/monitor.ts";
-import type { Ports } from "../../../src/http/protect.ts";
-import { monitorAsker } from "../../../src/shard/call-shard.ts";
-import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../src/traffic/traffic.ts";
+import { createApp } from "../../../src/worker/app.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { Identities } from "../../../src/features/identities/identity.ts";
+import {
+  type ExchangeHead,
+  type MonitorQuestion,
+  MONITOR_URL,
+  NO_MONITOR_STATUS,
+} from "../../../src/kernel/request/message.ts";
+import type { AskMonitor } from "../../../src/features/accepted/monitor.ts";
+import type { Ports } from "../../../src/kernel/request/protect.ts";
+import { monitorAsker } from "../../../src/kernel/object/call-shard.ts";
+import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
+import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { withoutInstance } from "../../support/instance.ts";
 import { silence } from "../support/silence.ts";
 

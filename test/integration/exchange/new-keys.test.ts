@@ -1,8 +1,8 @@
 // Between the question to the rate limiter and its answer other requests run: whatever they do, what follows is decided anew.
 
 import { expect, it } from "vitest";
-import { type Fingerprint, fingerprint } from "../../../src/core/units.ts";
-import type { ExchangeHead } from "../../../src/http/message.ts";
+import { type Fingerprint, fingerprint } from "../../../src/kernel/record/units.ts";
+import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
 import { type HeldExchanges, withExchanges } from "../support/held-exchanges.ts";
 import { again, headOf } from "../support/shard-bench.ts";
 

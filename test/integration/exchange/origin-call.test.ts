@@ -2,10 +2,10 @@
 // other length would break there.
 
 import { describe, expect, it, vi } from "vitest";
-import type { Origin } from "../../../src/config/resolved.ts";
-import { callOrigin, type OriginResponse } from "../../../src/shard/origin-call.ts";
-import { Reachability } from "../../../src/shard/reachability.ts";
-import { Timers } from "../../../src/shard/timers.ts";
+import type { Origin } from "../../../src/kernel/config/resolved.ts";
+import { callOrigin, type OriginResponse } from "../../../src/kernel/object/origin-call.ts";
+import { Reachability } from "../../../src/kernel/object/reachability.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
 
 const NETWORK: Origin = { kind: "url", url: "http://127.0.0.1:9" };
 const BINDING: Origin = { kind: "binding", binding: "API" };

@@ -3,13 +3,13 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { ALL_LANES, LONGEST_PAUSE_MS, NO_RECORD } from "../../../src/core/outbox.ts";
-import { durationMs, epochMs } from "../../../src/core/units.ts";
+import { ALL_LANES, LONGEST_PAUSE_MS, NO_RECORD } from "../../../src/kernel/record/outbox.ts";
+import { durationMs, epochMs } from "../../../src/kernel/record/units.ts";
 import { OperatedBench } from "../support/operated-bench.ts";
 import { heldAnswer, headOf, messageOf } from "../support/shard-bench.ts";
-import type { ExchangeHead } from "../../../src/http/message.ts";
-import { Outbox, type Target } from "../../../src/shard/outbox.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
+import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
+import { Outbox, type Target } from "../../../src/features/outbox/object/relay.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { type Hook, Hooks, publishing, untilLeft } from "../support/hooks.ts";
 import { silence } from "../support/silence.ts";
 

@@ -1,9 +1,9 @@
 // Messages of a queue whose outcome is unknown, stored with their records, in a real shard.
 
 import { expect, it, vi } from "vitest";
-import { durationMs } from "../../../src/core/units.ts";
-import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
-import { CHANGE_URL } from "../../../src/shard/operator-calls.ts";
+import { durationMs } from "../../../src/kernel/record/units.ts";
+import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { CHANGE_URL } from "../../../src/kernel/object/operator-calls.ts";
 import { again, headOf, messageOf, ShardBench } from "../support/shard-bench.ts";
 
 const DRIVE = {

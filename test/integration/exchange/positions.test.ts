@@ -8,11 +8,11 @@ import {
   type StoredPosition,
   type Stretch,
   withClaim,
-} from "../../../src/core/position.ts";
-import { recordId } from "../../../src/core/units.ts";
-import { operatorCalls } from "../../../src/shard/itty.ts";
-import type { KeyShard } from "../../../src/shard/key-shard.ts";
-import { POSITION_URL } from "../../../src/http/claim-message.ts";
+} from "../../../src/kernel/record/position.ts";
+import { recordId } from "../../../src/kernel/record/units.ts";
+import { operatorCalls } from "../../../src/kernel/object/itty.ts";
+import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { POSITION_URL } from "../../../src/features/claims/message.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, type Try, tryOf } from "../support/claim-bench.ts";
 import { standStill } from "../support/standing-clock.ts";
 

@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
+import { type ExchangeHead, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
 import { again, headOf, messageOf, ShardBench } from "../support/shard-bench.ts";
 
 const text = fc.string({ unit: fc.constantFrom("a", "Z", "0", "-"), minLength: 1, maxLength: 8 });

@@ -3,7 +3,7 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { COUNTS } from "../../../src/cli/operation-counts.ts";
-import { MAX_TARGETS } from "../../../src/shard/store/aliases.ts";
+import { MAX_TARGETS } from "../../../src/kernel/previous-scope/aliases.ts";
 import { CountedShard } from "../support/counted-shard.ts";
 import { Deployments, FIRST, REPLAY } from "../support/deployments.ts";
 import { heldAnswer } from "../support/shard-bench.ts";

@@ -2,8 +2,8 @@
 // not read as 1970: nothing is begun for such a record, it stays, and others go on.
 
 import { describe, expect, it, vi } from "vitest";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
-import { epochMs, type RecordId } from "../../../src/core/units.ts";
+import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
+import { epochMs, type RecordId } from "../../../src/kernel/record/units.ts";
 import { OperatedBench } from "../support/operated-bench.ts";
 import { completed, EVERY_RECORD, freshId, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 import { again, headOf, messageOf, ShardBench } from "../support/shard-bench.ts";

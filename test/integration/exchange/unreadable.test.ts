@@ -2,8 +2,8 @@
 // what is true. Nothing of it is in the log, because it has its caller's credential.
 
 import { describe, expect, it, vi } from "vitest";
-import { PLACES } from "../../../src/shard/drives.ts";
-import { durationMs } from "../../../src/core/units.ts";
+import { PLACES } from "../../../src/features/accepted/object/drives.ts";
+import { durationMs } from "../../../src/kernel/record/units.ts";
 import { asyncHead, DRIVE, untilState } from "../support/accepted.ts";
 import { again, heldAnswer, messageOf, ShardBench } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";

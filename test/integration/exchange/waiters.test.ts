@@ -1,10 +1,10 @@
 // Waiting requests take nothing that others need, and a failure beside an answer never costs the answer.
 
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { epochMs } from "../../../src/core/units.ts";
-import type { ExchangeHead } from "../../../src/http/message.ts";
-import { holdBytes } from "../../../src/shard/body/read-memory.ts";
-import { MAX_PER_RECORD, MAX_PER_SHARD } from "../../../src/shard/waiters.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
+import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
+import { holdBytes } from "../../../src/kernel/body/read-memory.ts";
+import { MAX_PER_RECORD, MAX_PER_SHARD } from "../../../src/kernel/object/waiters.ts";
 import { type HeldExchanges, type HeldWorld, withExchanges } from "../support/held-exchanges.ts";
 import { again, type HeadChanges, headOf, LOCK_MS, RETENTION_MS, saidBy } from "../support/shard-bench.ts";
 

@@ -3,7 +3,7 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { askShards, SILENT_AFTER_MS } from "../../../src/operator/ask-shards.ts";
-import { shardStub } from "../../../src/shard/call-shard.ts";
+import { shardStub } from "../../../src/kernel/object/call-shard.ts";
 
 it("an unreachable shard is reported after a few seconds, with the answers of the others", async () => {
   const places = Array.from({ length: 3 }, () => ({

@@ -5,9 +5,9 @@ import { asyncHead, untilState } from "../support/accepted.ts";
 import { OperatedBench } from "../support/operated-bench.ts";
 import { heldAnswer, LOCK_MS, messageOf } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
-import { epochMs } from "../../../src/core/units.ts";
-import { encodeMessage, type ExchangeHead } from "../../../src/http/message.ts";
-import { CHANGE_LISTED_URL } from "../../../src/shard/listed-changes.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
+import { encodeMessage, type ExchangeHead } from "../../../src/kernel/request/message.ts";
+import { CHANGE_LISTED_URL } from "../../../src/features/bulk/object/listed-changes.ts";
 
 silence();
 

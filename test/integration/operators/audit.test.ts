@@ -2,12 +2,12 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { epochMs } from "../../../src/core/units.ts";
-import { Encryptions } from "../../../src/http/encryption.ts";
-import { Audit, audited } from "../../../src/operator/access/audit.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { Audit, audited } from "../../../src/features/audit/operator/audit.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
-import { AUDIT_URL, type AuditCall } from "../../../src/shard/operator-calls.ts";
-import { type AuditEntry, MAX_SIGN_INS } from "../../../src/shard/store/audit.ts";
+import { AUDIT_URL, type AuditCall } from "../../../src/kernel/object/operator-calls.ts";
+import { type AuditEntry, MAX_SIGN_INS } from "../../../src/features/audit/object/audit.ts";
 import { ADMIN } from "../support/operators.ts";
 import { expectThrown } from "../support/expected-errors.ts";
 

@@ -3,13 +3,13 @@
 
 import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { epochMs, recordId } from "../../../src/core/units.ts";
-import { decodeMessage } from "../../../src/http/message.ts";
-import { changeAll, type ChangeAllPorts, fixedAt, matchesAll } from "../../../src/operator/change-all.ts";
-import { parseChangeAll } from "../../../src/operator/change-all-request.ts";
+import { epochMs, recordId } from "../../../src/kernel/record/units.ts";
+import { decodeMessage } from "../../../src/kernel/request/message.ts";
+import { changeAll, type ChangeAllPorts, fixedAt, matchesAll } from "../../../src/features/bulk/operator/change-all.ts";
+import { parseChangeAll } from "../../../src/features/bulk/operator/request.ts";
 import type { AllChange, RecordFilter, RecordSummary } from "../../../src/operator/operator.ts";
 import { RECORD_STATES } from "../../../src/operator/request-schema.ts";
-import type { ListedChangeHead, ListedOutcome } from "../../../src/shard/listed-changes.ts";
+import type { ListedChangeHead, ListedOutcome } from "../../../src/features/bulk/object/listed-changes.ts";
 
 const NOW = epochMs(1_800_000_000_000);
 const UNTIL = new Date(NOW).toISOString();

@@ -2,15 +2,15 @@
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { layoutName } from "../../../src/config/layout.ts";
-import { readConfig } from "../../../src/config/read.ts";
-import { step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord, Started } from "../../../src/core/record.ts";
-import { type TimelineEvent, updateHistory } from "../../../src/core/timeline.ts";
-import { durationMs, type EpochMs, epochMs, recordId, type RecordId } from "../../../src/core/units.ts";
-import { Encryptions } from "../../../src/http/encryption.ts";
-import { encodeMessage } from "../../../src/http/message.ts";
-import { nameRecord } from "../../../src/http/record-name.ts";
+import { layoutName } from "../../../src/kernel/config/layout.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import type { IdempotencyRecord, Started } from "../../../src/kernel/record/record.ts";
+import { type TimelineEvent, updateHistory } from "../../../src/kernel/record/timeline.ts";
+import { durationMs, type EpochMs, epochMs, recordId, type RecordId } from "../../../src/kernel/record/units.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { encodeMessage } from "../../../src/kernel/request/message.ts";
+import { nameRecord } from "../../../src/kernel/request/record-name.ts";
 import type { AllChange, AllChangeResult, RecordFilter } from "../../../src/operator/operator.ts";
 import { CHANGES } from "../../../src/operator/request-schema.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
@@ -19,9 +19,9 @@ import {
   type ListedChangeHead,
   type ListedOutcome,
   type ListedState,
-} from "../../../src/shard/listed-changes.ts";
-import { placeOf } from "../../../src/shard/shard-place.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
+} from "../../../src/features/bulk/object/listed-changes.ts";
+import { placeOf } from "../../../src/kernel/object/shard-place.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { ADMIN } from "../support/operators.ts";
 import { completed, HOUR_MS, policy, response as anyResponse, started } from "../support/records.ts";
 import { silence } from "../support/silence.ts";

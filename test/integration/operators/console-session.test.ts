@@ -1,8 +1,8 @@
 import { env } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import type { OperatorTokens } from "../../../src/config/operators.ts";
-import type { KeyShard } from "../../../src/shard/key-shard.ts";
-import { operatorCalls } from "../../../src/shard/itty.ts";
+import type { OperatorTokens } from "../../../src/kernel/config/operators.ts";
+import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { operatorCalls } from "../../../src/kernel/object/itty.ts";
 import { beginSession, readSession, SESSION_MS } from "../../../src/operator/console/session.ts";
 
 const ADMIN: OperatorTokens = { name: "admin", role: "admin", values: ["a".repeat(32)] };

@@ -1,9 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { readConfig } from "../../../src/config/read.ts";
-import type { Route } from "../../../src/config/resolved.ts";
-import { type EraseAsk, eraseScope } from "../../../src/operator/erase-scope.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import type { Route } from "../../../src/kernel/config/resolved.ts";
+import { type EraseAsk, eraseScope } from "../../../src/features/callers/operator/erase-scope.ts";
 import type { LaidPlace } from "../../../src/operator/shards.ts";
-import { fittingScopes, namedScopes, noScopeText, parseScopeRequest } from "../../../src/operator/scope-request.ts";
+import {
+  fittingScopes,
+  namedScopes,
+  noScopeText,
+  parseScopeRequest,
+} from "../../../src/features/callers/operator/request.ts";
 
 const SECRET = "Bearer anna-5c1f";
 

@@ -2,13 +2,13 @@
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { HourOfShard } from "../../../src/shard/kept-counts.ts";
-import { operatorCalls } from "../../../src/shard/itty.ts";
-import type { KeyShard } from "../../../src/shard/key-shard.ts";
-import { CountRows } from "../../../src/shard/store/counts.ts";
-import { countOf } from "../../../src/traffic/route-counters.ts";
-import { type SentBatch, TRAFFIC_URL, Traffic } from "../../../src/traffic/traffic.ts";
-import type { ExchangeReport } from "../../../src/traffic/traffic.ts";
+import type { HourOfShard } from "../../../src/kernel/object/kept-counts.ts";
+import { operatorCalls } from "../../../src/kernel/object/itty.ts";
+import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { CountRows } from "../../../src/kernel/store/counts.ts";
+import { countOf } from "../../../src/kernel/traffic/route-counters.ts";
+import { type SentBatch, TRAFFIC_URL, Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import type { ExchangeReport } from "../../../src/kernel/traffic/traffic.ts";
 
 const HOUR_MS = 3_600_000;
 const NOW = 1_800_000_000_000;

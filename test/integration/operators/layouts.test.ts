@@ -1,13 +1,13 @@
 // What operators are told of the layouts, from what the shards have said: how far a change is, and when an older layout may go.
 
 import { describe, expect, it } from "vitest";
-import { type Layout, layoutTitle } from "../../../src/config/layout.ts";
-import { MAX_HELD } from "../../../src/core/held.ts";
-import { epochMs } from "../../../src/core/units.ts";
+import { type Layout, layoutTitle } from "../../../src/kernel/config/layout.ts";
+import { MAX_HELD } from "../../../src/kernel/record/held.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
 import type { ShardAnswer } from "../../../src/operator/ask-shards.ts";
 import { type LayoutSummary, leftCounts, summarizeLayouts } from "../../../src/operator/layouts.ts";
 import type { ConfiguredLayout } from "../../../src/operator/shards.ts";
-import type { Counts, SealState } from "../../../src/shard/operator-calls.ts";
+import type { Counts, SealState } from "../../../src/kernel/object/operator-calls.ts";
 
 const NONE = { inFlight: 0, failed: 0, unknown: 0, atLeast: [], bytes: 4096 } as const;
 

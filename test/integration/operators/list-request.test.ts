@@ -1,7 +1,7 @@
 // The parameters of a list: which times they mean together, and what is refused.
 
 import { describe, expect, it } from "vitest";
-import { epochMs } from "../../../src/core/units.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
 import { parseListRequest } from "../../../src/operator/list-request.ts";
 import { HOUR_MS } from "../support/records.ts";
 

@@ -1,14 +1,14 @@
 // The operator API's routes match openapi.json; tokens, and how wrong ones are counted.
 
 import { describe, expect, it } from "vitest";
-import { Encryptions } from "../../../src/http/encryption.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import openapi from "../../../src/operator/openapi.json";
 import { operatorApp } from "../../../src/operator/api.ts";
-import { Audit } from "../../../src/operator/access/audit.ts";
-import { JwtProver } from "../../../src/http/identity-jwt.ts";
+import { Audit } from "../../../src/features/audit/operator/audit.ts";
+import { JwtProver } from "../../../src/features/identities/identity-jwt.ts";
 import { EVERYBODY, TOKENS } from "../support/operators.ts";
 import { OperatorAuth } from "../../../src/operator/access/auth.ts";
-import { MAX_FAILURES } from "../../../src/http/token-auth.ts";
+import { MAX_FAILURES } from "../../../src/kernel/request/token-auth.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { ShardPlaces } from "../../../src/operator/shards.ts";

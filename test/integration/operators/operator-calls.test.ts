@@ -2,8 +2,8 @@
 
 import { EVERY_RECORD } from "../support/records.ts";
 import { expect, it } from "vitest";
-import { epochMs, type RecordId } from "../../../src/core/units.ts";
-import { BODY_URL } from "../../../src/shard/operator-calls.ts";
+import { epochMs, type RecordId } from "../../../src/kernel/record/units.ts";
+import { BODY_URL } from "../../../src/kernel/object/operator-calls.ts";
 import { OperatedBench } from "../support/operated-bench.ts";
 import { again, headOf, heldAnswer, messageOf, RETENTION_MS } from "../support/shard-bench.ts";
 

@@ -3,12 +3,12 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Started } from "../../../src/core/record.ts";
-import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../src/core/units.ts";
+import type { Started } from "../../../src/kernel/record/record.ts";
+import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../src/kernel/record/units.ts";
 import { type Ask, type Listed, listRecords } from "../../../src/operator/list.ts";
 import { LAST_PAGE } from "../../../src/operator/list-cursor.ts";
-import { compareNewest, isAhead, type ListPosition } from "../../../src/shard/store/list-query.ts";
-import type { SeenRecord } from "../../../src/shard/store/record-list.ts";
+import { compareNewest, isAhead, type ListPosition } from "../../../src/kernel/store/list-query.ts";
+import type { SeenRecord } from "../../../src/kernel/store/record-list.ts";
 
 /** What a shard has, and how many parts that needs. */
 interface Shard {

@@ -1,8 +1,8 @@
 // Operators and the outbox of a shard: what is listed and counted, and what becomes of events that are sent again or dropped.
 
 import { describe, expect, it, vi } from "vitest";
-import { epochMs } from "../../../src/core/units.ts";
-import { DEAD } from "../../../src/shard/store/schema.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
+import { DEAD } from "../../../src/kernel/store/schema.ts";
 import { completed, freshId, NOW, started } from "../support/records.ts";
 import { OperatedBench } from "../support/operated-bench.ts";
 import { heldAnswer, messageOf } from "../support/shard-bench.ts";

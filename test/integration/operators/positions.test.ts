@@ -1,11 +1,11 @@
 // Operators and the claims of a shard: which are counted as open, where each partition's position stands, and since when.
 
 import { describe, expect, it, vi } from "vitest";
-import { epochMs } from "../../../src/core/units.ts";
-import type { ClaimAct } from "../../../src/http/claim-message.ts";
-import { operatorCalls } from "../../../src/shard/itty.ts";
-import type { KeyShard } from "../../../src/shard/key-shard.ts";
-import type { SeenPosition } from "../../../src/shard/store/claim-list.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
+import type { ClaimAct } from "../../../src/features/claims/message.ts";
+import { operatorCalls } from "../../../src/kernel/object/itty.ts";
+import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import type { SeenPosition } from "../../../src/features/claims/object/claim-list.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, type Try, tryOf } from "../support/claim-bench.ts";
 import { freshId, started } from "../support/records.ts";
 import { standStill } from "../support/standing-clock.ts";

@@ -2,10 +2,10 @@
 
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import type { IdempotencyRecord, Started, Waiting } from "../../../src/core/record.ts";
-import { durationMs, epochMs } from "../../../src/core/units.ts";
-import { Encryptions } from "../../../src/http/encryption.ts";
-import { nameRecord } from "../../../src/http/record-name.ts";
+import type { IdempotencyRecord, Started, Waiting } from "../../../src/kernel/record/record.ts";
+import { durationMs, epochMs } from "../../../src/kernel/record/units.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { nameRecord } from "../../../src/kernel/request/record-name.ts";
 import {
   ERASURE_BEGIN,
   type ErasedSlice,
@@ -14,11 +14,11 @@ import {
   RECORDS_PER_CALL,
   ROWS_PER_CALL,
   type ScopeErasure,
-} from "../../../src/shard/scope-eraser.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { DEAD } from "../../../src/shard/store/schema.ts";
-import { OwnedEvents } from "../../../src/shard/store/owned-events.ts";
-import { FIRST_PLACE } from "../../../src/shard/store/record-scan.ts";
+} from "../../../src/features/callers/object/eraser.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { DEAD } from "../../../src/kernel/store/schema.ts";
+import { OwnedEvents } from "../../../src/features/outbox/object/owned-events.ts";
+import { FIRST_PLACE } from "../../../src/features/callers/object/record-scan.ts";
 import { completed, HOUR_MS, policy, response, started } from "../support/records.ts";
 
 const LAYOUT = "1";

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { exposition, type Family } from "../../../src/operator/exposition.ts";
 import { metricFamilies } from "../../../src/operator/metrics.ts";
 import type { ScrapedShard } from "../../../src/operator/shard-metrics.ts";
-import type { ShardNumbers } from "../../../src/shard/operator-calls.ts";
-import { COUNTED, RouteCounters, type RouteNumbers } from "../../../src/traffic/route-counters.ts";
+import type { ShardNumbers } from "../../../src/kernel/object/operator-calls.ts";
+import { COUNTED, RouteCounters, type RouteNumbers } from "../../../src/kernel/traffic/route-counters.ts";
 
 /** Numbers as large as after months of traffic: every digit is a byte. */
 const HELD: ShardNumbers = {

@@ -2,9 +2,9 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import type { AlertReport } from "../../../src/core/alerts.ts";
-import { ALERTS_URL } from "../../../src/http/message.ts";
-import { watchShards } from "../../../src/operator/watch-shards.ts";
+import type { AlertReport } from "../../../src/kernel/record/alerts.ts";
+import { ALERTS_URL } from "../../../src/kernel/request/message.ts";
+import { watchShards } from "../../../src/features/outbox/operator/watch-shards.ts";
 import { ShardBench } from "../support/shard-bench.ts";
 import { Hooks } from "../support/hooks.ts";
 import { silence } from "../support/silence.ts";

@@ -2,11 +2,11 @@
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { OUTCOMES } from "../../../src/core/outcome.ts";
+import { OUTCOMES } from "../../../src/kernel/record/outcome.ts";
 import type { LaidPlace } from "../../../src/operator/shards.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
-import { shardStub } from "../../../src/shard/call-shard.ts";
-import { type ExchangeReport, type SentBatch, Traffic, TRAFFIC_URL } from "../../../src/traffic/traffic.ts";
+import { shardStub } from "../../../src/kernel/object/call-shard.ts";
+import { type ExchangeReport, type SentBatch, Traffic, TRAFFIC_URL } from "../../../src/kernel/traffic/traffic.ts";
 import { parseExposition, sumOf } from "../../support/exposition.ts";
 
 const ROUTE = "/act";

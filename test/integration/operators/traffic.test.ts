@@ -3,12 +3,12 @@
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { TrafficFlusher } from "../../../src/traffic/traffic-flusher.ts";
-import { KeyShard } from "../../../src/shard/key-shard.ts";
-import { type DataPoint, dataPointOf } from "../../../src/traffic/exchange-reporter.ts";
-import { type ExchangeReport, type SentBatch, Traffic } from "../../../src/traffic/traffic.ts";
+import { TrafficFlusher } from "../../../src/kernel/traffic/traffic-flusher.ts";
+import { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { type DataPoint, dataPointOf } from "../../../src/kernel/traffic/exchange-reporter.ts";
+import { type ExchangeReport, type SentBatch, Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { again, headOf, heldAnswer, messageOf, RETENTION_MS, ShardBench } from "../support/shard-bench.ts";
-import { EXCHANGE_URL } from "../../../src/http/message.ts";
+import { EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
 
 const REPORT: ExchangeReport = {
   at: 0,

@@ -1,10 +1,10 @@
 // What operators see of accepted requests that wait for their next attempt, and what they can do about them.
 
 import { expect, it, vi } from "vitest";
-import type { RecordState } from "../../../src/core/record.ts";
-import type { ExchangeHead } from "../../../src/http/message.ts";
+import type { RecordState } from "../../../src/kernel/record/record.ts";
+import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
 import { objectState } from "../../../src/operator/layouts.ts";
-import { PLACES } from "../../../src/shard/drives.ts";
+import { PLACES } from "../../../src/features/accepted/object/drives.ts";
 import { asyncHead, DRIVE, untilState } from "../support/accepted.ts";
 import { OperatedBench } from "../support/operated-bench.ts";
 import { EVERY_RECORD } from "../support/records.ts";

@@ -1,15 +1,15 @@
-// What an object tells operators, on real SQLite: in the commit of what it tells, never more often than core/alerts.ts says, and
+// What an object tells operators, on real SQLite: in the commit of what it tells, never more often than kernel/record/alerts.ts says, and
 // without anything lost of what came between.
 
 import { describe, expect, it } from "vitest";
-import { type Alert, ALERTS, OLD_DOUBT_MS, REMIND_MS, WINDOW_MS } from "../../../src/core/alerts.ts";
-import type { NewEvent } from "../../../src/core/outbox.ts";
-import type { Unknown } from "../../../src/core/record.ts";
-import { attemptId, epochMs, type EpochMs, recordId } from "../../../src/core/units.ts";
-import { Alerts } from "../../../src/shard/alerts.ts";
+import { type Alert, ALERTS, OLD_DOUBT_MS, REMIND_MS, WINDOW_MS } from "../../../src/kernel/record/alerts.ts";
+import type { NewEvent } from "../../../src/kernel/record/outbox.ts";
+import type { Unknown } from "../../../src/kernel/record/record.ts";
+import { attemptId, epochMs, type EpochMs, recordId } from "../../../src/kernel/record/units.ts";
+import { Alerts } from "../../../src/features/outbox/object/alerts.ts";
 import { env, runInDurableObject } from "cloudflare:test";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import type { StoredEvent } from "../../../src/shard/store/outbox.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import type { StoredEvent } from "../../../src/features/outbox/object/rows.ts";
 import { freshId, started } from "../support/records.ts";
 
 const START = epochMs(1_795_000_000_000);

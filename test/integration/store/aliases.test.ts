@@ -2,9 +2,9 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
-import { epochMs } from "../../../src/core/units.ts";
-import { MAX_TARGETS } from "../../../src/shard/store/aliases.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
+import { MAX_TARGETS } from "../../../src/kernel/previous-scope/aliases.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
 
 /** A ledger whose writes of records fail while `fails` says so. */

@@ -2,8 +2,8 @@
 // src/cli/operation-counts.ts; a change that makes one grow has to update it.
 
 import { describe, expect, it, vi } from "vitest";
-import { epochMs, type RecordId } from "../../../src/core/units.ts";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
+import { epochMs, type RecordId } from "../../../src/kernel/record/units.ts";
+import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
 import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "../../../src/cli/operation-counts.ts";
 import { type Answer, CountedShard } from "../support/counted-shard.ts";
 import { completed, freshId, HOUR_MS, response, started } from "../support/records.ts";

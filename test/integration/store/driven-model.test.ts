@@ -4,18 +4,18 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { step } from "../../../src/core/life-cycle.ts";
-import { type IdempotencyRecord, promiseIn } from "../../../src/core/record.ts";
-import { epochMs, recordId } from "../../../src/core/units.ts";
-import type { Label } from "../../../src/shard/store/label.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { bucketOf, WAITING } from "../../../src/shard/store/record-numbers.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import { type IdempotencyRecord, promiseIn } from "../../../src/kernel/record/record.ts";
+import { epochMs, recordId } from "../../../src/kernel/record/units.ts";
+import type { Label } from "../../../src/kernel/store/label.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { bucketOf, WAITING } from "../../../src/kernel/store/record-numbers.ts";
 import {
   DRIVEN_COLUMNS,
   IN_ROW_REQUEST_BYTES,
   REQUEST_COLUMNS,
   type StoredRequest,
-} from "../../../src/shard/store/stored-request.ts";
+} from "../../../src/kernel/store/stored-request.ts";
 import { drivenHistory, type Lived, moves, rules } from "../../support/driven-history.ts";
 
 const IDS = ["one", "two", "three"].map(recordId);

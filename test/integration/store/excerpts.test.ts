@@ -2,10 +2,10 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
-import { writeNote } from "../../../src/core/request-note.ts";
-import { epochMs, type RecordId } from "../../../src/core/units.ts";
-import type { Label } from "../../../src/shard/store/label.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { writeNote } from "../../../src/kernel/record/request-note.ts";
+import { epochMs, type RecordId } from "../../../src/kernel/record/units.ts";
+import type { Label } from "../../../src/kernel/store/label.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { freshId, HOUR_MS, NOW, started } from "../support/records.ts";
 
 function inShard<T>(run: (ledger: Ledger, storage: DurableObjectStorage) => T): Promise<T> {

@@ -4,9 +4,9 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { epochMs, keyHashOf, type RecordId, recordId } from "../../../src/core/units.ts";
-import { ListedKeys } from "../../../src/core/held-keys.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { epochMs, keyHashOf, type RecordId, recordId } from "../../../src/kernel/record/units.ts";
+import { ListedKeys } from "../../../src/kernel/record/held-keys.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
 
 const MOST = 4;

@@ -1,11 +1,11 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import type { IdempotencyRecord, Started } from "../../../src/core/record.ts";
-import { durationMs, epochMs } from "../../../src/core/units.ts";
-import { CHUNK_BYTES, ERASE_BYTES } from "../../../src/shard/store/bodies.ts";
-import { expiryBucketOf } from "../../../src/shard/store/expiry-buckets.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import type { Sql } from "../../../src/shard/store/schema.ts";
+import type { IdempotencyRecord, Started } from "../../../src/kernel/record/record.ts";
+import { durationMs, epochMs } from "../../../src/kernel/record/units.ts";
+import { CHUNK_BYTES, ERASE_BYTES } from "../../../src/kernel/store/bodies.ts";
+import { expiryBucketOf } from "../../../src/kernel/store/expiry-buckets.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import type { Sql } from "../../../src/kernel/store/schema.ts";
 import { countRows } from "../support/counted-sql.ts";
 import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 

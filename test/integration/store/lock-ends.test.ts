@@ -2,11 +2,18 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { DueHeap } from "../../../src/core/due-heap.ts";
-import type { Started } from "../../../src/core/record.ts";
-import { attemptId, durationMs, type EpochMs, epochMs, fingerprint, recordId } from "../../../src/core/units.ts";
-import { type LockEnd, LockEnds } from "../../../src/shard/store/due-records.ts";
-import type { Sql } from "../../../src/shard/store/schema.ts";
+import { DueHeap } from "../../../src/kernel/record/due-heap.ts";
+import type { Started } from "../../../src/kernel/record/record.ts";
+import {
+  attemptId,
+  durationMs,
+  type EpochMs,
+  epochMs,
+  fingerprint,
+  recordId,
+} from "../../../src/kernel/record/units.ts";
+import { type LockEnd, LockEnds } from "../../../src/kernel/store/due-records.ts";
+import type { Sql } from "../../../src/kernel/store/schema.ts";
 
 const NOW = epochMs(1_700_000_000_000);
 const nameOf = (number: number): ReturnType<typeof recordId> => recordId(`record-${number}`);

@@ -3,9 +3,9 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
-import { epochMs } from "../../../src/core/units.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { migrate, STEPS } from "../../../src/shard/store/schema.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { migrate, STEPS } from "../../../src/kernel/store/schema.ts";
 import { completed, freshId, HOUR_MS, response, started } from "../support/records.ts";
 
 /** A ledger of this code, then what a later one may do to its schema. */

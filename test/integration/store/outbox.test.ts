@@ -3,11 +3,11 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { EVERY_LANE } from "../../../src/core/outbox.ts";
-import { epochMs, type RecordId } from "../../../src/core/units.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import type { OutboxRows } from "../../../src/shard/store/outbox.ts";
-import { DEAD } from "../../../src/shard/store/schema.ts";
+import { EVERY_LANE } from "../../../src/kernel/record/outbox.ts";
+import { epochMs, type RecordId } from "../../../src/kernel/record/units.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import type { OutboxRows } from "../../../src/features/outbox/object/rows.ts";
+import { DEAD } from "../../../src/kernel/store/schema.ts";
 import { completed, freshId, HOUR_MS, NOW, started } from "../support/records.ts";
 
 function inLedger(run: (ledger: Ledger, storage: DurableObjectStorage) => void): Promise<void> {

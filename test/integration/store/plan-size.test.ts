@@ -3,8 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { COUNTS } from "../../../src/cli/operation-counts.ts";
 import { bytesPerRecord, chunksOf, REMEMBERED_BYTES } from "../../../src/cli/plan-cost.ts";
-import { step } from "../../../src/core/life-cycle.ts";
-import { durationMs, epochMs, recordId } from "../../../src/core/units.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import { durationMs, epochMs, recordId } from "../../../src/kernel/record/units.ts";
 import { completed, HOUR_MS, NOW, policy, started } from "../support/records.ts";
 import { CountedShard } from "../support/counted-shard.ts";
 

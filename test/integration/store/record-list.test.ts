@@ -4,14 +4,14 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord, Waiting } from "../../../src/core/record.ts";
-import { writeNote } from "../../../src/core/request-note.ts";
-import { durationMs, type EpochMs, epochMs, later, type RecordId, recordId } from "../../../src/core/units.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { MAX_CANDIDATES, MAX_GROWN } from "../../../src/shard/store/list-parts.ts";
-import type { ListDirection, ListPosition, ListQuery } from "../../../src/shard/store/list-query.ts";
-import { MAX_COUNTED, positionOf, RecordList, type SeenRecord } from "../../../src/shard/store/record-list.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import type { IdempotencyRecord, Waiting } from "../../../src/kernel/record/record.ts";
+import { writeNote } from "../../../src/kernel/record/request-note.ts";
+import { durationMs, type EpochMs, epochMs, later, type RecordId, recordId } from "../../../src/kernel/record/units.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { MAX_CANDIDATES, MAX_GROWN } from "../../../src/kernel/store/list-parts.ts";
+import type { ListDirection, ListPosition, ListQuery } from "../../../src/kernel/store/list-query.ts";
+import { MAX_COUNTED, positionOf, RecordList, type SeenRecord } from "../../../src/kernel/store/record-list.ts";
 import { countRows } from "../support/counted-sql.ts";
 import { completed, EVERY_RECORD, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 

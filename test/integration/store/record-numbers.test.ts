@@ -4,13 +4,13 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
-import { epochMs, type RecordId, recordId } from "../../../src/core/units.ts";
-import { expiryBucketOf } from "../../../src/shard/store/expiry-buckets.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import type { ListPosition, ListQuery } from "../../../src/shard/store/list-query.ts";
-import { positionOf, RecordList } from "../../../src/shard/store/record-list.ts";
-import { homeOf, HOMES, placeAfter } from "../../../src/shard/store/record-numbers.ts";
+import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
+import { epochMs, type RecordId, recordId } from "../../../src/kernel/record/units.ts";
+import { expiryBucketOf } from "../../../src/kernel/store/expiry-buckets.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import type { ListPosition, ListQuery } from "../../../src/kernel/store/list-query.ts";
+import { positionOf, RecordList } from "../../../src/kernel/store/record-list.ts";
+import { homeOf, HOMES, placeAfter } from "../../../src/kernel/store/record-numbers.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
 
 const LAST_SLOT = 2 ** 31 - 1;

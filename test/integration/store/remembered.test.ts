@@ -3,12 +3,12 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord, Started } from "../../../src/core/record.ts";
-import { durationMs, epochMs, type EpochMs, type RecordId } from "../../../src/core/units.ts";
-import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { type Homes, WHOLE_BUCKET } from "../../../src/shard/store/record-numbers.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import type { IdempotencyRecord, Started } from "../../../src/kernel/record/record.ts";
+import { durationMs, epochMs, type EpochMs, type RecordId } from "../../../src/kernel/record/units.ts";
+import { CHUNK_BYTES } from "../../../src/kernel/store/bodies.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { type Homes, WHOLE_BUCKET } from "../../../src/kernel/store/record-numbers.ts";
 import { countRows } from "../support/counted-sql.ts";
 import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 

@@ -1,9 +1,9 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { type Completed, type IdempotencyRecord, type Started } from "../../../src/core/record.ts";
-import { epochMs } from "../../../src/core/units.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { PART_BYTES } from "../../../src/shard/store/remote-bodies.ts";
+import { type Completed, type IdempotencyRecord, type Started } from "../../../src/kernel/record/record.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { PART_BYTES } from "../../../src/kernel/overflow/remote-bodies.ts";
 import { completed, freshId, NOW, response, started } from "../support/records.ts";
 
 const BODY = new Uint8Array(20 << 20).map((_byte, index) => (index * 31 + (index >> 10)) % 251);

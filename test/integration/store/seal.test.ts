@@ -2,11 +2,11 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
-import { epochMs } from "../../../src/core/units.ts";
-import type { HeldKeys } from "../../../src/core/held-keys.ts";
-import { KnownElders } from "../../../src/shard/store/elders.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { StoreError } from "../../../src/shard/store/store-error.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
+import type { HeldKeys } from "../../../src/kernel/record/held-keys.ts";
+import { KnownElders } from "../../../src/kernel/previous-shards/elder-rows.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { StoreError } from "../../../src/kernel/store/store-error.ts";
 import { CountedShard } from "../support/counted-shard.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
 

@@ -1,9 +1,9 @@
 // Heads of requests that a shard accepts, and what a test changes to see them wait.
 
 import { vi } from "vitest";
-import type { Drive } from "../../../src/core/record.ts";
-import { durationMs, fingerprint } from "../../../src/core/units.ts";
-import type { ExchangeHead } from "../../../src/http/message.ts";
+import type { Drive } from "../../../src/kernel/record/record.ts";
+import { durationMs, fingerprint } from "../../../src/kernel/record/units.ts";
+import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
 import { headOf, type ShardBench } from "./shard-bench.ts";
 
 export const PRINT = "f".repeat(32);

@@ -1,6 +1,6 @@
 // A real shard in workerd, to which a test sends what the Worker sends for consumers.
 
-import type { Policy } from "../../../src/core/record.ts";
+import type { Policy } from "../../../src/kernel/record/record.ts";
 import {
   type AttemptId,
   attemptId,
@@ -8,14 +8,14 @@ import {
   fingerprint,
   recordId,
   type RecordId,
-} from "../../../src/core/units.ts";
+} from "../../../src/kernel/record/units.ts";
 import {
   type ClaimAct,
   type ClaimAnswer,
   type ClaimEntry,
   type ClaimReply,
   CLAIMS_URL,
-} from "../../../src/http/claim-message.ts";
+} from "../../../src/features/claims/message.ts";
 import { HOUR_MS } from "./records.ts";
 import { OperatedBench } from "./operated-bench.ts";
 

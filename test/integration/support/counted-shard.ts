@@ -3,17 +3,17 @@
 
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
-import { Encryptions } from "../../../src/http/encryption.ts";
-import { createClaims } from "../../../src/claims/api.ts";
-import { createApp } from "../../../src/app.ts";
-import { readConfig } from "../../../src/config/read.ts";
-import { type Consume, queueConsumer } from "../../../src/events/consume.ts";
-import { deliverer } from "../../../src/shard/deliveries.ts";
-import { claimsCaller, positionAsker } from "../../../src/shard/call-claims.ts";
-import { monitorAsker, shardCaller } from "../../../src/shard/call-shard.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { Traffic } from "../../../src/traffic/traffic.ts";
-import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { createClaims } from "../../../src/features/claims/api.ts";
+import { createApp } from "../../../src/worker/app.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import { type Consume, queueConsumer } from "../../../src/features/queues/consume.ts";
+import { deliverer } from "../../../src/features/queues/object/deliveries.ts";
+import { claimsCaller, positionAsker } from "../../../src/features/claims/call-claims.ts";
+import { monitorAsker, shardCaller } from "../../../src/kernel/object/call-shard.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
 import type { OperationCounts } from "../../../src/cli/operation-counts.ts";
 import { noIdentities } from "./no-identities.ts";
 

@@ -1,6 +1,6 @@
 // A database that counts the rows which its statements read and write. Whoever is given it counts; others count nothing.
 
-import type { Sql } from "../../../src/shard/store/schema.ts";
+import type { Sql } from "../../../src/kernel/store/schema.ts";
 
 export interface Rows {
   readonly read: number;

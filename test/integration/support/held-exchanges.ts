@@ -2,21 +2,21 @@
 // answers, whether it is reachable, when a client leaves.
 
 import { env, runInDurableObject } from "cloudflare:test";
-import { epochMs } from "../../../src/core/units.ts";
-import type { ExchangeHead } from "../../../src/http/message.ts";
-import { Alarm } from "../../../src/shard/alarm.ts";
-import type { Elders } from "../../../src/shard/elders.ts";
-import { Exchanges } from "../../../src/shard/exchanges.ts";
-import { Heartbeat } from "../../../src/shard/heartbeat.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { Reachability } from "../../../src/shard/reachability.ts";
-import type { RecordSteps } from "../../../src/shard/record-steps.ts";
-import { storeSync } from "../../../src/shard/store/store-error.ts";
-import { Timers } from "../../../src/shard/timers.ts";
-import { bytesBody } from "../../../src/shard/body/request-body.ts";
-import { Traffic } from "../../../src/traffic/traffic.ts";
-import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
-import { NOWHERE } from "../../../src/shard/event-target.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
+import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
+import { Alarm } from "../../../src/kernel/object/alarm.ts";
+import type { Elders } from "../../../src/kernel/previous-shards/elders.ts";
+import { Exchanges } from "../../../src/kernel/object/exchanges.ts";
+import { Heartbeat } from "../../../src/kernel/object/heartbeat.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { Reachability } from "../../../src/kernel/object/reachability.ts";
+import type { RecordSteps } from "../../../src/kernel/object/record-steps.ts";
+import { storeSync } from "../../../src/kernel/store/store-error.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
+import { bytesBody } from "../../../src/kernel/body/request-body.ts";
+import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
+import { NOWHERE } from "../../../src/features/outbox/object/target.ts";
 
 /** Network calls go nowhere. The test answers whether the origin is reachable. */
 class HeldReachability extends Reachability {

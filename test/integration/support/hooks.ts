@@ -1,8 +1,8 @@
 // The receivers of events in tests within workerd: they answer as the test says, and remember what came.
 
 import { vi } from "vitest";
-import type { Publication } from "../../../src/core/outbox.ts";
-import type { ExchangeHead } from "../../../src/http/message.ts";
+import type { Publication } from "../../../src/kernel/record/outbox.ts";
+import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
 import { headOf, type ShardBench } from "./shard-bench.ts";
 
 /** As in the test's wrangler.toml. */

@@ -3,13 +3,13 @@
 
 import fc from "fast-check";
 import { expect, vi } from "vitest";
-import { assertForClaimant, type LifeCycleEvent } from "../../../src/core/events.ts";
-import { OWN } from "../../../src/core/home.ts";
-import { step } from "../../../src/core/life-cycle.ts";
-import { deadlineOf } from "../../../src/core/step.ts";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
-import { type AttemptId, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
-import { judge } from "../../../src/core/verdict.ts";
+import { assertForClaimant, type LifeCycleEvent } from "../../../src/kernel/record/events.ts";
+import { OWN } from "../../../src/kernel/record/home.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import { deadlineOf } from "../../../src/kernel/record/step.ts";
+import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
+import { type AttemptId, epochMs, fingerprint, type RecordId, recordId } from "../../../src/kernel/record/units.ts";
+import { judge } from "../../../src/kernel/record/verdict.ts";
 import {
   type Ask,
   type Behaviour,

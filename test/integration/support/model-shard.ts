@@ -2,11 +2,11 @@
 
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
-import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type AttemptId, attemptId, durationMs, fingerprint, type RecordId } from "../../../src/core/units.ts";
-import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
-import { deadlineOf } from "../../../src/core/step.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
+import type { IdempotencyRecord, Policy } from "../../../src/kernel/record/record.ts";
+import { type AttemptId, attemptId, durationMs, fingerprint, type RecordId } from "../../../src/kernel/record/units.ts";
+import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { deadlineOf } from "../../../src/kernel/record/step.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { expectRuntimeError } from "./expected-errors.ts";
 
 export const LOCK_MS = 40_000;

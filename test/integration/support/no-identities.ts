@@ -1,6 +1,6 @@
 // For apps without identities: whoever asks for one has made a mistake.
 
-import { Identities } from "../../../src/http/identity.ts";
+import { Identities } from "../../../src/features/identities/identity.ts";
 
 export function noIdentities(): Identities {
   const unexpected = (): never => {

@@ -1,12 +1,12 @@
 // A shard under a test's control, with an operator's calls to it.
 
 import { env } from "cloudflare:test";
-import type { OperatorEvent } from "../../../src/core/events.ts";
-import type { RecordId } from "../../../src/core/units.ts";
-import { encodeMessage } from "../../../src/http/message.ts";
-import { operatorCalls } from "../../../src/shard/itty.ts";
-import type { KeyShard } from "../../../src/shard/key-shard.ts";
-import { CHANGE_URL, type ChangeAnswer } from "../../../src/shard/operator-calls.ts";
+import type { OperatorEvent } from "../../../src/kernel/record/events.ts";
+import type { RecordId } from "../../../src/kernel/record/units.ts";
+import { encodeMessage } from "../../../src/kernel/request/message.ts";
+import { operatorCalls } from "../../../src/kernel/object/itty.ts";
+import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { CHANGE_URL, type ChangeAnswer } from "../../../src/kernel/object/operator-calls.ts";
 import { ShardBench } from "./shard-bench.ts";
 
 export class OperatedBench extends ShardBench {

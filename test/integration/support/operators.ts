@@ -1,6 +1,6 @@
 // Operators for tests.
 
-import type { OperatorAccess } from "../../../src/config/operators.ts";
+import type { OperatorAccess } from "../../../src/kernel/config/operators.ts";
 import type { Actor } from "../../../src/operator/access/auth.ts";
 
 export const ADMIN: Actor = { name: "admin", role: "admin", via: "token", address: "192.0.2.1" };

@@ -1,10 +1,17 @@
 // Records and a response, as the tests of the ledger and of the alarm store them.
 
-import { step } from "../../../src/core/life-cycle.ts";
-import type { Completed, Policy, Started } from "../../../src/core/record.ts";
-import { attemptId, durationMs, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
-import type { ListQuery } from "../../../src/shard/store/list-query.ts";
-import type { StoredResponse } from "../../../src/shard/store/response-rows.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import type { Completed, Policy, Started } from "../../../src/kernel/record/record.ts";
+import {
+  attemptId,
+  durationMs,
+  epochMs,
+  fingerprint,
+  type RecordId,
+  recordId,
+} from "../../../src/kernel/record/units.ts";
+import type { ListQuery } from "../../../src/kernel/store/list-query.ts";
+import type { StoredResponse } from "../../../src/kernel/store/response-rows.ts";
 
 export const HOUR_MS = 3_600_000;
 export const NOW = epochMs(1_800_000_000_000);

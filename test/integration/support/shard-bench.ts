@@ -3,11 +3,11 @@
 
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
-import { attemptId, durationMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
-import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
-import type { RouteRules } from "../../../src/config/resolved.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
+import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
+import { attemptId, durationMs, fingerprint, type RecordId, recordId } from "../../../src/kernel/record/units.ts";
+import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import type { RouteRules } from "../../../src/kernel/config/resolved.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { expectRuntimeError } from "./expected-errors.ts";
 
 export const LOCK_MS = 40_000;

@@ -2,10 +2,10 @@
 // is given is wrapped: its storage, its namespace, and the fetch that calls the origin.
 
 import gateway from "../../../src/index.ts";
-import { KeyShard as RealKeyShard } from "../../../src/shard/key-shard.ts";
+import { KeyShard as RealKeyShard } from "../../../src/kernel/object/key-shard.ts";
 import { fromMachine, ofMachine, setClock } from "./clock.ts";
-import { ASK_URL, EXCHANGE_2_URL, OFFER_2_URL } from "../../../src/http/message.ts";
-import { MOVED_HEADER } from "../../../src/http/headers.ts";
+import { ASK_URL, EXCHANGE_2_URL, OFFER_2_URL } from "../../../src/kernel/request/message.ts";
+import { MOVED_HEADER } from "../../../src/kernel/request/headers.ts";
 import { ASKED_PATH, CLOCK_PATH } from "../points.ts";
 import { Striker } from "./striker.ts";
 

@@ -1,8 +1,8 @@
 // Requests that may be accepted: what a Worker sends to the shard for them, and for their monitors.
 
-import type { Drive } from "../../../src/core/record.ts";
-import { durationMs, recordId } from "../../../src/core/units.ts";
-import { type ExchangeHead, type MonitorQuestion, PRINT_DIGITS } from "../../../src/http/message.ts";
+import type { Drive } from "../../../src/kernel/record/record.ts";
+import { durationMs, recordId } from "../../../src/kernel/record/units.ts";
+import { type ExchangeHead, type MonitorQuestion, PRINT_DIGITS } from "../../../src/kernel/request/message.ts";
 
 export const DRIVE: Drive = {
   attempts: 3,

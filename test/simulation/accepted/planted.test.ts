@@ -2,9 +2,9 @@
 
 import { describe, it, vi } from "vitest";
 import { expectFound, original, plantStep } from "../plant.ts";
-import { Drives } from "../../../src/shard/drives.ts";
-import { DueRequests } from "../../../src/shard/store/due-records.ts";
-import { type RecordContent, RecordRows } from "../../../src/shard/store/record-rows.ts";
+import { Drives } from "../../../src/features/accepted/object/drives.ts";
+import { DueRequests } from "../../../src/kernel/store/due-records.ts";
+import { type RecordContent, RecordRows } from "../../../src/kernel/store/record-rows.ts";
 
 /** Writes other contents than those that are to be written. */
 function plantRows(broken: (row: RecordContent) => RecordContent): void {

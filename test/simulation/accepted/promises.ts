@@ -1,8 +1,8 @@
 // What follows from a 202 (docs/guarantees.md, G10): the request is durable, and it is tried until it has a result, a doubt or used
 // up its limit; its monitor says which, to those alone whose request it is. And what must hold of each request that a record keeps.
 
-import { PARKED, STATUS_HEADER } from "../../../src/http/headers.ts";
-import { PLACES } from "../../../src/shard/drives.ts";
+import { PARKED, STATUS_HEADER } from "../../../src/kernel/request/headers.ts";
+import { PLACES } from "../../../src/features/accepted/object/drives.ts";
 import type { Asked } from "../answers.ts";
 import type { Clock } from "../clock.ts";
 import type { CurrentRow, DurableRow } from "../durable.ts";

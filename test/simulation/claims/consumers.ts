@@ -2,10 +2,10 @@
 // as it likes, also long after its lock has ended, as a process that was stopped does. Answers leave the object when the writes before
 // them are durable; whether a consumer hears them changes nothing of what it may send next.
 
-import { attemptId, durationMs, fingerprint, recordId } from "../../../src/core/units.ts";
-import type { Position } from "../../../src/core/events.ts";
-import type { Change } from "../../../src/core/timeline.ts";
-import type { ClaimAct, ClaimEntry, ClaimReply } from "../../../src/http/claim-message.ts";
+import { attemptId, durationMs, fingerprint, recordId } from "../../../src/kernel/record/units.ts";
+import type { Position } from "../../../src/kernel/record/events.ts";
+import type { Change } from "../../../src/kernel/record/timeline.ts";
+import type { ClaimAct, ClaimEntry, ClaimReply } from "../../../src/features/claims/message.ts";
 import { checkClaims } from "../../guarantees/claims.ts";
 import type { ClaimCall, ClaimTold } from "../../guarantees/history.ts";
 import { metaOf } from "../../guarantees/policy.ts";

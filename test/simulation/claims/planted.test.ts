@@ -2,13 +2,13 @@
 
 import { afterEach, describe, it, vi } from "vitest";
 import { expectFound, original, plantAnyStep, plantStep } from "../plant.ts";
-import type * as ClaimWords from "../../../src/core/claim.ts";
-import type * as PositionRules from "../../../src/core/position.ts";
-import type { Started } from "../../../src/core/record.ts";
-import { attemptId, epochMs } from "../../../src/core/units.ts";
-import { OpenOffsets } from "../../../src/shard/open-offsets.ts";
-import { PartitionPositions } from "../../../src/shard/partition-positions.ts";
-import { Positions } from "../../../src/shard/store/positions.ts";
+import type * as ClaimWords from "../../../src/kernel/record/claim.ts";
+import type * as PositionRules from "../../../src/kernel/record/position.ts";
+import type { Started } from "../../../src/kernel/record/record.ts";
+import { attemptId, epochMs } from "../../../src/kernel/record/units.ts";
+import { OpenOffsets } from "../../../src/features/claims/object/open-offsets.ts";
+import { PartitionPositions } from "../../../src/features/claims/object/partition-positions.ts";
+import { Positions } from "../../../src/features/claims/object/positions.ts";
 
 type After = typeof PositionRules.afterCompletion;
 type WithClaim = typeof PositionRules.withClaim;
@@ -22,14 +22,14 @@ interface Planted {
 
 const planted = vi.hoisted((): Planted => ({ after: null, withClaim: null, mayExtend: null }));
 
-vi.mock(import("../../../src/core/position.ts"), async (importOriginal) => {
+vi.mock(import("../../../src/kernel/record/position.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const afterCompletion: After = (...given) => (planted.after ?? actual.afterCompletion)(...given);
   const withClaim: WithClaim = (...given) => (planted.withClaim ?? actual.withClaim)(...given);
   return { ...actual, afterCompletion, withClaim };
 });
 
-vi.mock(import("../../../src/core/claim.ts"), async (importOriginal) => {
+vi.mock(import("../../../src/kernel/record/claim.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const mayExtend: MayExtend = (...given) => (planted.mayExtend ?? actual.mayExtend)(...given);
   return { ...actual, mayExtend };
@@ -221,7 +221,7 @@ describe("a position", () => {
   }, 120_000);
 
   it("that passes what was never claimed breaks G12", async () => {
-    const actual = await vi.importActual<typeof PositionRules>("../../../src/core/position.ts");
+    const actual = await vi.importActual<typeof PositionRules>("../../../src/kernel/record/position.ts");
     planted.withClaim = (claimed, { offset }) => actual.withClaim(claimed, { offset });
     await expectFound(/G12: the position( that is read)? is \d+, and \d+ \(r\d\) was never claimed/, "claims");
   }, 120_000);

@@ -2,8 +2,8 @@
 // higher number, and its own claim is granted again. A group's position never goes back, nor past an offset that is open, and it
 // moves with the completion. The facts are the object's own answers, as far as no crash has undone them.
 
-import type { Change } from "../../../src/core/timeline.ts";
-import type { ClaimAct, ClaimAnswer } from "../../../src/http/claim-message.ts";
+import type { Change } from "../../../src/kernel/record/timeline.ts";
+import type { ClaimAct, ClaimAnswer } from "../../../src/features/claims/message.ts";
 import type { Clock } from "../clock.ts";
 import type { Disk } from "../disk.ts";
 import type { DurableRow } from "../durable.ts";

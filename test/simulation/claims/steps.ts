@@ -1,6 +1,6 @@
 // The steps of consumers: they claim, claim again, extend, complete and release, several keys at a time, and read where to go on.
 
-import type { ClaimAct } from "../../../src/http/claim-message.ts";
+import type { ClaimAct } from "../../../src/features/claims/message.ts";
 import type { Choices } from "../choices.ts";
 import { LOCK_MS, type Plan } from "../plan.ts";
 import type { ClaimKind } from "./kinds.ts";

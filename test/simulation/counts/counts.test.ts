@@ -3,12 +3,12 @@
 
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { KeptCounts } from "../../../src/shard/kept-counts.ts";
-import { ShardTraffic } from "../../../src/shard/shard-traffic.ts";
-import { CountRows } from "../../../src/shard/store/counts.ts";
-import { TotalRows } from "../../../src/shard/store/totals.ts";
-import { Totals } from "../../../src/shard/totals.ts";
-import { addedUp, RouteCounters, type RouteNumbers, sumOf } from "../../../src/traffic/route-counters.ts";
+import { KeptCounts } from "../../../src/kernel/object/kept-counts.ts";
+import { ShardTraffic } from "../../../src/kernel/object/shard-traffic.ts";
+import { CountRows } from "../../../src/kernel/store/counts.ts";
+import { TotalRows } from "../../../src/kernel/store/totals.ts";
+import { Totals } from "../../../src/kernel/object/totals.ts";
+import { addedUp, RouteCounters, type RouteNumbers, sumOf } from "../../../src/kernel/traffic/route-counters.ts";
 import { Disk } from "../disk.ts";
 import { original } from "../plant.ts";
 import { storageOn } from "../stand-ins.ts";

@@ -2,14 +2,14 @@
 // is a turn, and what is told leaves after its commit. Whatever G13 promises of counts is checked at each step.
 
 import { vi } from "vitest";
-import { EVERY_MS, QUIET_MS } from "../../../src/shard/kept-counts.ts";
-import { TOTALS } from "../../../src/shard/shard-place.ts";
-import { ShardTraffic } from "../../../src/shard/shard-traffic.ts";
-import { TotalRows } from "../../../src/shard/store/totals.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { Timers } from "../../../src/shard/timers.ts";
-import { countOf, type RouteNumbers } from "../../../src/traffic/route-counters.ts";
-import { type SentBatch, TOTALS_URL, Traffic, TRAFFIC_URL } from "../../../src/traffic/traffic.ts";
+import { EVERY_MS, QUIET_MS } from "../../../src/kernel/object/kept-counts.ts";
+import { TOTALS } from "../../../src/kernel/object/shard-place.ts";
+import { ShardTraffic } from "../../../src/kernel/object/shard-traffic.ts";
+import { TotalRows } from "../../../src/kernel/store/totals.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
+import { countOf, type RouteNumbers } from "../../../src/kernel/traffic/route-counters.ts";
+import { type SentBatch, TOTALS_URL, Traffic, TRAFFIC_URL } from "../../../src/kernel/traffic/traffic.ts";
 import { Disk } from "../disk.ts";
 import { storageOn } from "../stand-ins.ts";
 

@@ -1,10 +1,10 @@
 // A broker that promises at-least-once, and the gateway's own consumer before it. A message may be in several batches at a time and
 // come in any order; what the consumer has decided about a batch may be lost, and so may dead letters and their answers.
 
-import { type Consume, type DeliveredMessage, queueConsumer } from "../../../src/events/consume.ts";
-import { reportOf } from "../../../src/http/delivery-report.ts";
-import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../src/traffic/traffic.ts";
+import { type Consume, type DeliveredMessage, queueConsumer } from "../../../src/features/queues/consume.ts";
+import { reportOf } from "../../../src/features/queues/delivery-report.ts";
+import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
+import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import type { Taker } from "../clients.ts";
 import { deliveredResponse } from "../stand-ins.ts";
 import type { World } from "../world.ts";

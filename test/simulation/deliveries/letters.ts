@@ -1,10 +1,10 @@
 // What becomes of parked messages (docs/guarantees.md, G9): each whose record ends without having settled it has exactly one dead
 // letter, in the commit of that end, and no other has one.
 
-import { DEAD } from "../../../src/shard/store/schema.ts";
-import type { Sent } from "../../../src/core/outbox.ts";
-import type { Target } from "../../../src/shard/outbox.ts";
-import { NOWHERE } from "../../../src/shard/event-target.ts";
+import { DEAD } from "../../../src/kernel/store/schema.ts";
+import type { Sent } from "../../../src/kernel/record/outbox.ts";
+import type { Target } from "../../../src/features/outbox/object/relay.ts";
+import { NOWHERE } from "../../../src/features/outbox/object/target.ts";
 import { isDone } from "../../support/settling-status.ts";
 import type { Disk } from "../disk.ts";
 import type { DurableRow } from "../durable.ts";

@@ -2,9 +2,9 @@
 
 import { afterEach, describe, it, vi } from "vitest";
 import { expectFound, original, plantStep } from "../plant.ts";
-import { ExpiredRecords } from "../../../src/shard/store/expired-records.ts";
-import { OutboxRows } from "../../../src/shard/store/outbox.ts";
-import type { decideDelivery } from "../../../src/core/delivery.ts";
+import { ExpiredRecords } from "../../../src/kernel/store/expired-records.ts";
+import { OutboxRows } from "../../../src/features/outbox/object/rows.ts";
+import type { decideDelivery } from "../../../src/kernel/record/delivery.ts";
 
 type Decide = typeof decideDelivery;
 
@@ -16,7 +16,7 @@ interface Planted {
 
 const planted = vi.hoisted((): Planted => ({ decide: null, isHasty: false }));
 
-vi.mock(import("../../../src/core/delivery.ts"), async (importOriginal) => {
+vi.mock(import("../../../src/kernel/record/delivery.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const decide: Decide = (...given) =>
     planted.decide === null ? actual.decideDelivery(...given) : planted.decide(actual.decideDelivery, ...given);

@@ -1,10 +1,10 @@
 // The queue's configuration, and the message to the shard that its consumer makes of a message.
 
-import { readConfig } from "../../../src/config/read.ts";
-import type { Queue } from "../../../src/config/resolved.ts";
-import type { UnknownRule } from "../../../src/core/record.ts";
-import { recordId } from "../../../src/core/units.ts";
-import type { ExchangeHead } from "../../../src/http/message.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import type { Queue } from "../../../src/kernel/config/resolved.ts";
+import type { UnknownRule } from "../../../src/kernel/record/record.ts";
+import { recordId } from "../../../src/kernel/record/units.ts";
+import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
 import { withDrive } from "../accepted/acceptance.ts";
 import { headFor } from "../clients.ts";
 import type { Plan } from "../plan.ts";

@@ -1,11 +1,11 @@
 // The destinations of events, and the calls to them. A call leaves the object when the writes before it are durable (output gate).
 // Later steps decide whether its events are taken, refused, or neither, and whether the gateway hears of it. What the gateway is told
-// of an answer is what src/outbox/send-events.ts makes of it.
+// of an answer is what src/features/outbox/send-events.ts makes of it.
 
-import { LONGEST_PAUSE_MS, type Publication, type Sent } from "../../../src/core/outbox.ts";
-import { durationMs } from "../../../src/core/units.ts";
-import type { Target } from "../../../src/shard/outbox.ts";
-import type { StoredEvent } from "../../../src/shard/store/outbox.ts";
+import { LONGEST_PAUSE_MS, type Publication, type Sent } from "../../../src/kernel/record/outbox.ts";
+import { durationMs } from "../../../src/kernel/record/units.ts";
+import type { Target } from "../../../src/features/outbox/object/relay.ts";
+import type { StoredEvent } from "../../../src/features/outbox/object/rows.ts";
 import type { EventRules } from "./rules.ts";
 
 /** A webhook that does not answer is given up after so long. */

@@ -2,14 +2,14 @@
 
 import { afterEach, describe, it, vi } from "vitest";
 import { expectFound, original } from "../plant.ts";
-import * as OutboxRules from "../../../src/core/outbox.ts";
-import { epochMs } from "../../../src/core/units.ts";
+import * as OutboxRules from "../../../src/kernel/record/outbox.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
 import { KEEP_DEAD_MS } from "./destinations.ts";
-import { Outbox } from "../../../src/shard/outbox.ts";
-import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { OutboxRows } from "../../../src/shard/store/outbox.ts";
-import { RestRows } from "../../../src/shard/store/rests.ts";
-import { DEAD } from "../../../src/shard/store/schema.ts";
+import { Outbox } from "../../../src/features/outbox/object/relay.ts";
+import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { OutboxRows } from "../../../src/features/outbox/object/rows.ts";
+import { RestRows } from "../../../src/features/outbox/object/rests.ts";
+import { DEAD } from "../../../src/kernel/store/schema.ts";
 
 type After = typeof OutboxRules.afterFailure;
 type Rest = typeof OutboxRules.restAfter;
@@ -23,7 +23,7 @@ interface Planted {
 
 const planted = vi.hoisted((): Planted => ({ after: null, rest: null, from: null, away: null }));
 
-vi.mock(import("../../../src/core/outbox.ts"), async (importOriginal) => {
+vi.mock(import("../../../src/kernel/record/outbox.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const afterFailure: After = (...given) =>
     planted.after === null ? actual.afterFailure(...given) : planted.after(actual.afterFailure, ...given);

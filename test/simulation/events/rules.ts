@@ -3,9 +3,15 @@
 // sent before it is durable; and whatever waits has a time at which the alarm comes for it, whatever other destinations and other
 // lanes do.
 
-import { EVENT_PAUSES_MS, EVERY_LANE, matches, type Publication, type Sent } from "../../../src/core/outbox.ts";
-import { PAUSE_MS } from "../../../src/shard/next-turn.ts";
-import { DEAD } from "../../../src/shard/store/schema.ts";
+import {
+  EVENT_PAUSES_MS,
+  EVERY_LANE,
+  matches,
+  type Publication,
+  type Sent,
+} from "../../../src/kernel/record/outbox.ts";
+import { PAUSE_MS } from "../../../src/kernel/object/due.ts";
+import { DEAD } from "../../../src/kernel/store/schema.ts";
 import type { Clock } from "../clock.ts";
 import type { Disk } from "../disk.ts";
 import type { Facts } from "../facts.ts";

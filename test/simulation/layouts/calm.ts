@@ -1,7 +1,7 @@
 // After the faults: everything pending is carried out in order, a request of every deployment is answered, all time passes, and
 // then nothing may be left but the seals (G8).
 
-import { PAUSE_MS } from "../../../src/shard/elder-questions.ts";
+import { PAUSE_MS } from "../../../src/kernel/previous-shards/elder-questions.ts";
 import { leftovers } from "../durable.ts";
 import { complete } from "../origin.ts";
 import type { World } from "./world.ts";

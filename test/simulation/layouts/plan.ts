@@ -1,10 +1,10 @@
 // What is fixed before an interleaving with several layouts begins: which deployments send requests side by side, the keys, the
 // faults, and the weight of each kind of step. Layouts are named by their numbers of objects, as in a configuration.
 
-import type { Layout, Layouts } from "../../../src/config/layout.ts";
-import type { Policy } from "../../../src/core/record.ts";
-import { KEY_HASH_DIGITS, type RecordId, recordId } from "../../../src/core/units.ts";
-import { layoutName } from "../../../src/config/layout.ts";
+import type { Layout, Layouts } from "../../../src/kernel/config/layout.ts";
+import type { Policy } from "../../../src/kernel/record/record.ts";
+import { KEY_HASH_DIGITS, type RecordId, recordId } from "../../../src/kernel/record/units.ts";
+import { layoutName } from "../../../src/kernel/config/layout.ts";
 import type { Random } from "../random.ts";
 
 export const KINDS = [

@@ -3,13 +3,13 @@
 
 import { afterEach, describe, it, vi } from "vitest";
 import { expectViolation, MOST, original, plantAnyStep, SEED, type Steps } from "../plant.ts";
-import type { Step } from "../../../src/core/events.ts";
-import type * as Homes from "../../../src/core/home.ts";
+import type { Step } from "../../../src/kernel/record/events.ts";
+import type * as Homes from "../../../src/kernel/record/home.ts";
 import type * as Summaries from "../../../src/operator/layouts.ts";
-import { EXCHANGE_2_URL, EXCHANGE_URL } from "../../../src/http/message.ts";
-import { Elders, type Homing, type Words } from "../../../src/shard/elders.ts";
-import { KeyLister } from "../../../src/shard/store/key-lister.ts";
-import { Seal } from "../../../src/shard/store/seal.ts";
+import { EXCHANGE_2_URL, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { Elders, type Homing, type Words } from "../../../src/kernel/previous-shards/elders.ts";
+import { KeyLister } from "../../../src/kernel/previous-shards/key-lister.ts";
+import { Seal } from "../../../src/kernel/previous-shards/seal.ts";
 import { cursor } from "../../support/sqlite.ts";
 import { Disk } from "../disk.ts";
 import { findViolation } from "./interleaving.ts";
@@ -26,7 +26,7 @@ interface Planted {
 
 const planted = vi.hoisted((): Planted => ({ homeOf: null, summarize: null, holdsNothing: false }));
 
-vi.mock(import("../../../src/core/home.ts"), async (importOriginal) => {
+vi.mock(import("../../../src/kernel/record/home.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const homeOf: HomeOf = (...facts) =>
     planted.homeOf === null ? actual.homeOf(...facts) : planted.homeOf(actual.homeOf, ...facts);
@@ -42,7 +42,7 @@ vi.mock(import("../../../src/operator/layouts.ts"), async (importOriginal) => {
   return { ...actual, summarizeLayouts };
 });
 
-vi.mock(import("../../../src/shard/store/tables.ts"), async (importOriginal) => {
+vi.mock(import("../../../src/kernel/store/tables.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const heldRows: typeof actual.heldRows = (sql) => (planted.holdsNothing ? [] : actual.heldRows(sql));
   return { ...actual, heldRows };

@@ -1,7 +1,7 @@
 // Picks the next step at random. The world determines which steps are possible, the plan how likely each is.
 
 import { CHANGES, type Choices, DUPLICATES, STATUSES } from "../choices.ts";
-import { placeOf } from "../../../src/shard/shard-place.ts";
+import { placeOf } from "../../../src/kernel/object/shard-place.ts";
 import type { Host } from "../host.ts";
 import { openCalls } from "../open-calls.ts";
 import { act, type OriginCall } from "../origin.ts";

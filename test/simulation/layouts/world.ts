@@ -1,11 +1,11 @@
 // The world of one interleaving while the layout changes: Workers of several deployments with the gateway's own hops, and the
 // objects of several layouts, each with its own disk, instance and alarm. One origin, one clock, one set of rules for all.
 
-import { type Layout, layoutTitle } from "../../../src/config/layout.ts";
-import type { Origin as OriginOf } from "../../../src/config/resolved.ts";
-import type { Change } from "../../../src/core/timeline.ts";
-import { firstOf } from "../../../src/http/first-of.ts";
-import type { ElderAnswer, ElderQuestion } from "../../../src/http/hops.ts";
+import { type Layout, layoutTitle } from "../../../src/kernel/config/layout.ts";
+import type { Origin as OriginOf } from "../../../src/kernel/config/resolved.ts";
+import type { Change } from "../../../src/kernel/record/timeline.ts";
+import { firstOf } from "../../../src/kernel/request/first-of.ts";
+import type { ElderAnswer, ElderQuestion } from "../../../src/kernel/previous-shards/hops.ts";
 import {
   ASK_URL,
   decodeMessage,
@@ -13,14 +13,14 @@ import {
   EXCHANGE_URL,
   type ExchangeHead,
   type ExchangeRequest,
-} from "../../../src/http/message.ts";
+} from "../../../src/kernel/request/message.ts";
 import { type LayoutSummary, summarizeLayouts } from "../../../src/operator/layouts.ts";
-import { bytesBody } from "../../../src/shard/body/request-body.ts";
-import { shardCaller } from "../../../src/shard/call-shard.ts";
-import type { Counts } from "../../../src/shard/operator-calls.ts";
-import { placeOf } from "../../../src/shard/shard-place.ts";
+import { bytesBody } from "../../../src/kernel/body/request-body.ts";
+import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
+import type { Counts } from "../../../src/kernel/object/operator-calls.ts";
+import { placeOf } from "../../../src/kernel/object/shard-place.ts";
 import { AnswerRules } from "../answers.ts";
-import { NOWHERE } from "../../../src/shard/event-target.ts";
+import { NOWHERE } from "../../../src/features/outbox/object/target.ts";
 import { type ClientRequest, Clients, type Duplicate, headFor } from "../clients.ts";
 import { Clock, owners } from "../clock.ts";
 import type { Disk } from "../disk.ts";

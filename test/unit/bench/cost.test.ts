@@ -35,5 +35,5 @@ it.each([
 
 it("a replay, as the page about logs compares it", () => {
   const dollars = dollarsPerMillion(replayUsage()).total.toFixed(2);
-  expect(readPage("src/traffic/README.md").text).toContain(`more than a replay itself costs (${dollars})`);
+  expect(readPage("src/kernel/traffic/README.md").text).toContain(`more than a replay itself costs (${dollars})`);
 });

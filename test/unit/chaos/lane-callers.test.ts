@@ -1,11 +1,11 @@
 // What the checker of turns takes for granted: the callers of the flooded route are in lanes of their own.
 
 import { expect, it } from "vitest";
-import { readConfig } from "../../../src/config/read.ts";
-import { Encryptions } from "../../../src/http/encryption.ts";
-import { readExchange } from "../../../src/http/exchange-request.ts";
-import { Identities } from "../../../src/http/identity.ts";
-import { intentReader } from "../../../src/http/intent.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { readExchange } from "../../../src/kernel/request/exchange-request.ts";
+import { Identities } from "../../../src/features/identities/identity.ts";
+import { intentReader } from "../../../src/kernel/request/intent.ts";
 import { dimensionsWithout } from "../../chaos/dimensions.ts";
 import { addressHeaders, FLOODER, LANE_CALLERS } from "../../chaos/callers.ts";
 import { gatewayVars, TURNS_PATH } from "../../chaos/routes.ts";

@@ -3,9 +3,9 @@
 import { describe, expect, it } from "vitest";
 import { compareLayouts, type Comparison } from "../../../src/cli/check-against.ts";
 import type { RunningRoute } from "../../../src/cli/inherited-routes.ts";
-import { readConfig } from "../../../src/config/read.ts";
-import type { Route } from "../../../src/config/resolved.ts";
-import { parseShards } from "../../../src/config/layout.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import type { Route } from "../../../src/kernel/config/resolved.ts";
+import { parseShards } from "../../../src/kernel/config/layout.ts";
 
 type Running = Parameters<typeof compareLayouts>[1][number];
 

@@ -7,7 +7,7 @@ import { type Finding, findingsOf } from "../../../src/cli/findings/findings.ts"
 import { stepsOf } from "../../../src/cli/findings/places.ts";
 import { plainLook } from "../../../src/cli/look.ts";
 import { parseWranglerText } from "../../../src/cli/wrangler-file.ts";
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
 import { expectApproved } from "../../support/words.ts";
 import { KEY_OF_STRIPE, WRONG_FILES } from "./wrong-files.ts";
 import { WRONG_JSON_FILES } from "./wrong-json-files.ts";

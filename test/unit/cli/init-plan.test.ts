@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { wranglerToml } from "../../../src/cli/init-file.ts";
 import { emptyJson, withGateway } from "../../../src/cli/init-json.ts";
 import { type Caller, type GatewayPlan, readPlanOptions, USUAL } from "../../../src/cli/init-plan.ts";
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
 import { callOnceway } from "../../support/command-line-here.ts";
 
 const PATHS = { main: "src/index.ts", schema: "./schema.json", settings: "README.md" };

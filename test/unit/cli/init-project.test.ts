@@ -10,7 +10,7 @@ import {
   PROJECT_PATHS,
   projectPackage,
 } from "../../../src/cli/init-project.ts";
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
 
 const VERSIONS = { onceway: "0.1.0", wrangler: "4.156.2", node: null };
 

@@ -5,8 +5,8 @@ import * as v from "valibot";
 import { COUNTS } from "../../../src/cli/operation-counts.ts";
 import { bytesPerRecord, firstUsage } from "../../../src/cli/plan-cost.ts";
 import { type Load, type Plan, planCapacity } from "../../../src/cli/plan-capacity.ts";
-import { MAX_SHARDS } from "../../../src/config/layout.ts";
-import { HOUR_MS } from "../../../src/config/units.ts";
+import { MAX_SHARDS } from "../../../src/kernel/config/layout.ts";
+import { HOUR_MS } from "../../../src/kernel/config/units.ts";
 import { callOnceway } from "../../support/command-line-here.ts";
 import { blockWith } from "../../support/docs.ts";
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { callOnceway } from "../../support/command-line-here.ts";
 import { freePort } from "../../support/ports.ts";
-import { missingKeys } from "../../../src/cli/key-set-look.ts";
+import { missingKeys } from "../../../src/features/identities/cli/key-set-look.ts";
 import { SOUND_FILE } from "./wrong-files.ts";
 
 /** The sound file, with this origin. */

@@ -64,7 +64,9 @@ describe("the place of each value", () => {
   });
 
   it("is right in the examples of the docs", () => {
-    const blocks = readPage("src/config/examples/README.md").blocks.filter(({ language }) => language === "toml");
+    const blocks = readPage("src/kernel/config/examples/README.md").blocks.filter(
+      ({ language }) => language === "toml",
+    );
     expect(blocks.length).toBeGreaterThan(5);
     for (const { text } of blocks) expectPlaces(text);
   });

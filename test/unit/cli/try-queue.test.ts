@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { QueueTrial } from "../../../src/cli/operator-client.ts";
 import { plainLook } from "../../../src/cli/look.ts";
-import { judgeTrial, trialReport } from "../../../src/cli/try-queue.ts";
+import { judgeTrial, trialReport } from "../../../src/features/queues/cli/try-queue.ts";
 
 type Delivery = QueueTrial["deliveries"][number];
 

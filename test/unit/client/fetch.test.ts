@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createFetch, type ClientOptions, IdempotencyError } from "../../../src/client/index.ts";
-import type { Problem } from "../../../src/core/problem.ts";
-import { problemResponse } from "../../../src/http/problem-response.ts";
+import type { Problem } from "../../../src/kernel/record/problem.ts";
+import { problemResponse } from "../../../src/kernel/request/problem-response.ts";
 import { virtualClock } from "./virtual-clock.ts";
 
 const URL = "http://gateway.test/v1/payments";

@@ -6,8 +6,8 @@ import {
   IdempotencyError,
   monitorOf,
 } from "../../../src/client/index.ts";
-import type { Problem } from "../../../src/core/problem.ts";
-import { problemResponse } from "../../../src/http/problem-response.ts";
+import type { Problem } from "../../../src/kernel/record/problem.ts";
+import { problemResponse } from "../../../src/kernel/request/problem-response.ts";
 import { virtualClock } from "./virtual-clock.ts";
 
 const REQUESTED = "https://gateway.test/v1/reports";

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type Answer, combine, judge } from "../../../src/client/judge.ts";
 import { parseProblem, type ProblemCode } from "../../../src/client/problem.ts";
-import { BUILT_IN } from "../../../src/config/settings.ts";
-import type { MonitorProblem } from "../../../src/core/monitor-problem.ts";
-import type { ClientProblemCode, Problem } from "../../../src/core/problem.ts";
-import { problemResponse } from "../../../src/http/problem-response.ts";
+import { BUILT_IN } from "../../../src/kernel/config/settings.ts";
+import type { MonitorProblem } from "../../../src/kernel/record/monitor-problem.ts";
+import type { ClientProblemCode, Problem } from "../../../src/kernel/record/problem.ts";
+import { problemResponse } from "../../../src/kernel/request/problem-response.ts";
 
 const ORIGINS: Answer = {
   status: 200,

@@ -4,7 +4,7 @@
 
 import { describe, expect, it } from "vitest";
 
-import { claimRequest } from "../../../src/claims/claim-request.ts";
+import { claimRequest } from "../../../src/features/claims/claim-request.ts";
 import {
   accessTexts,
   consumerTexts,
@@ -15,16 +15,16 @@ import {
   type SettingText,
   settingTexts,
 } from "../../../src/cli/settings-table.ts";
-import { identityRoots } from "../../../src/config/identity.ts";
-import { layoutName } from "../../../src/config/layout.ts";
-import { readConfig } from "../../../src/config/read.ts";
-import { configuredHeaders, readMessage } from "../../../src/events/message.ts";
-import { Encryptions } from "../../../src/http/encryption.ts";
-import { readExchange } from "../../../src/http/exchange-request.ts";
-import { Identities } from "../../../src/http/identity.ts";
-import { intentReader } from "../../../src/http/intent.ts";
-import type { OriginCall } from "../../../src/http/message.ts";
-import { callInForm } from "../../../src/http/origin-key.ts";
+import { identityRoots } from "../../../src/features/identities/settings/identity.ts";
+import { layoutName } from "../../../src/kernel/config/layout.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import { configuredHeaders, readMessage } from "../../../src/features/queues/message.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { readExchange } from "../../../src/kernel/request/exchange-request.ts";
+import { Identities } from "../../../src/features/identities/identity.ts";
+import { intentReader } from "../../../src/kernel/request/intent.ts";
+import type { OriginCall } from "../../../src/kernel/request/message.ts";
+import { callInForm } from "../../../src/kernel/request/origin-key.ts";
 import { configOf } from "./support.ts";
 
 type Table = Readonly<Record<string, unknown>>;

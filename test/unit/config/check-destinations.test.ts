@@ -2,7 +2,7 @@
 
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
 import { blockWith } from "../../support/docs.ts";
 
 const BASE = `
@@ -30,7 +30,7 @@ function problems(toml: string): readonly string[] {
 
 describe("a file with destinations", () => {
   it.each(["[[queues.producers]]", "idempotencykey"])("is fine as the page of events shows it, with %s", (text) => {
-    const shown = parse(blockWith("src/outbox/README.md", text));
+    const shown = parse(blockWith("src/features/outbox/README.md", text));
     expect(checkWranglerConfig({ ...parse(BASE), ...shown })).toMatchObject([{ problems: [], warnings: [] }]);
   });
 

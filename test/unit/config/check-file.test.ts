@@ -4,8 +4,8 @@ import { parse } from "smol-toml";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
-import { nameProblems, nameWarnings } from "../../../src/config/check-names.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
+import { nameProblems, nameWarnings } from "../../../src/cli/check/names.ts";
 
 const SOUND = `
 name = "gateway"

@@ -1,10 +1,10 @@
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
-import { describeConfig, flatConsumer } from "../../../src/config/describe.ts";
-import { readConfig } from "../../../src/config/read.ts";
-import type { Consumer } from "../../../src/config/resolved.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
+import { describeConfig, flatConsumer } from "../../../src/kernel/config/describe.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import type { Consumer } from "../../../src/kernel/config/resolved.ts";
 import { configOf, problemsOf } from "./support.ts";
 
 type Settings = Readonly<Record<string, unknown>>;

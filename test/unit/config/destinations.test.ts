@@ -1,9 +1,9 @@
 // Destinations of events and what routes publish: what is read, and what is refused with its remedy.
 
 import { describe, expect, it } from "vitest";
-import { readConfig } from "../../../src/config/read.ts";
-import { destinationsIn } from "../../../src/config/read-destinations.ts";
-import { configWarnings } from "../../../src/config/check-file.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import { destinationsIn } from "../../../src/features/outbox/settings/read.ts";
+import { configWarnings } from "../../../src/cli/check/file.ts";
 
 const SECRET = `whsec_${btoa("0".repeat(32))}`;
 const QUEUE = { name: "audit", queue: "AUDIT" };

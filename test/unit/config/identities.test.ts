@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
 
-import { checkWranglerConfig, configWarnings } from "../../../src/config/check-file.ts";
-import { type Identity, JWT_ALGORITHMS } from "../../../src/config/identity.ts";
-import { readScope } from "../../../src/http/scope.ts";
+import { checkWranglerConfig, configWarnings } from "../../../src/cli/check/file.ts";
+import { type Identity, JWT_ALGORITHMS } from "../../../src/features/identities/settings/identity.ts";
+import { readScope } from "../../../src/kernel/request/scope.ts";
 import { configOf, PAYMENTS, problemsOf } from "./support.ts";
 
 const JWT = {
@@ -186,7 +186,7 @@ describe("a configuration that can be deployed", () => {
   });
 
   it("is completed by editors: the JSON Schema takes and refuses the same", () => {
-    const text = readFileSync(new URL("../../../src/config/wrangler.schema.json", import.meta.url), "utf8");
+    const text = readFileSync(new URL("../../../src/kernel/config/wrangler.schema.json", import.meta.url), "utf8");
     const validate = new Ajv({ strict: false }).compile(JSON.parse(text));
     const takes = (user: object): boolean => validate({ vars: { ROUTES: routes, IDENTITIES: { user } } });
     expect([{ jwt: JWT }, { jwt: [JWT, JWT] }, { ask: ASK, credential: ["cookie:s"] }].map(takes)).toEqual([

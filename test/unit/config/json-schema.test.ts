@@ -5,10 +5,10 @@ import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
-import { BUILT_IN, settingsEntries } from "../../../src/config/settings.ts";
-import { gatewayEntries } from "../../../src/config/settings-gateway.ts";
+import { BUILT_IN, settingsEntries } from "../../../src/kernel/config/settings.ts";
+import { gatewayEntries } from "../../../src/kernel/config/settings-gateway.ts";
 
-const FILE = new URL("../../../src/config/wrangler.schema.json", import.meta.url);
+const FILE = new URL("../../../src/kernel/config/wrangler.schema.json", import.meta.url);
 
 const table = v.object({
   additionalProperties: v.literal(false),

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { type Layout, layoutName, parseShards, shardCount } from "../../../src/config/layout.ts";
-import { placeOf } from "../../../src/shard/shard-place.ts";
+import { type Layout, layoutName, parseShards, shardCount } from "../../../src/kernel/config/layout.ts";
+import { placeOf } from "../../../src/kernel/object/shard-place.ts";
 
 const layoutOf = (shards: Layout["shards"], jurisdiction: Layout["jurisdiction"] = null): Layout => ({
   shards,

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
-import { readConfig } from "../../../src/config/read.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
 import { configOf, PAYMENTS, problemsOf } from "./support.ts";
 
 const env = (operator_path?: unknown, more: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({

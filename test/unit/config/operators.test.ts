@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
-import { roleOf } from "../../../src/config/operators.ts";
-import { readConfig } from "../../../src/config/read.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
+import { roleOf } from "../../../src/kernel/config/operators.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
 import { PAYMENTS } from "./support.ts";
 
 const ADMIN_TOKEN = "secret-of-an-admin-0123456789abc";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { parsePathPattern, type PathPattern } from "../../../src/config/path-pattern.ts";
-import { coversPattern } from "../../../src/config/shadowing.ts";
+import { parsePathPattern, type PathPattern } from "../../../src/kernel/config/path-pattern.ts";
+import { coversPattern } from "../../../src/kernel/config/shadowing.ts";
 
 function alternatives(path: string): readonly PathPattern[] {
   const patterns = parsePathPattern(path);

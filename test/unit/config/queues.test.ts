@@ -1,9 +1,9 @@
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
-import { describeConfig } from "../../../src/config/describe.ts";
-import type { Queue } from "../../../src/config/resolved.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
+import { describeConfig } from "../../../src/kernel/config/describe.ts";
+import type { Queue } from "../../../src/kernel/config/resolved.ts";
 import { blockWith } from "../../support/docs.ts";
 import { configOf, problemsOf } from "./support.ts";
 
@@ -154,7 +154,7 @@ describe("a file with queues", () => {
     const toml = FILE.split("vars.")[0] ?? "";
     const [checked] = checkWranglerConfig({
       ...parse(toml),
-      ...parse(blockWith("src/events/README.md", "[[vars.QUEUES]]")),
+      ...parse(blockWith("src/features/queues/README.md", "[[vars.QUEUES]]")),
     });
     expect(checked).toMatchObject({ problems: [], warnings: [] });
   });

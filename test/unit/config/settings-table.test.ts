@@ -1,4 +1,4 @@
-// The table of settings in src/config/README.md: complete, generated, and true.
+// The table of settings in src/kernel/config/README.md: complete, generated, and true.
 
 import { readFileSync } from "node:fs";
 
@@ -7,18 +7,19 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
 import { identityTexts, markdownTable, settingTexts } from "../../../src/cli/settings-table.ts";
-import { driveEntries } from "../../../src/config/settings-async.ts";
-import { publicationEntries } from "../../../src/config/settings-destination.ts";
-import { corsEntries } from "../../../src/config/settings-cors.ts";
-import { fingerprintEntries } from "../../../src/config/settings-fingerprint.ts";
-import { askEntries, identityEntries, jwtEntries } from "../../../src/config/settings-identity.ts";
-import { excerptEntries } from "../../../src/config/settings-note.ts";
-import { keyFormatEntries, newKeysEntries } from "../../../src/config/settings-key.ts";
-import { gatewayEntries } from "../../../src/config/settings-gateway.ts";
-import { settingsEntries } from "../../../src/config/settings.ts";
+import { driveEntries } from "../../../src/features/accepted/settings/entries.ts";
+import { publicationEntries } from "../../../src/features/outbox/settings/entries.ts";
+import { corsEntries } from "../../../src/features/pages/settings/entries.ts";
+import { fingerprintEntries } from "../../../src/kernel/config/settings-fingerprint.ts";
+import { askEntries, identityEntries, jwtEntries } from "../../../src/features/identities/settings/entries.ts";
+import { excerptEntries } from "../../../src/kernel/notes/settings-note.ts";
+import { keyFormatEntries, newKeysEntries } from "../../../src/kernel/config/settings-key.ts";
+import { gatewayEntries } from "../../../src/kernel/config/settings-gateway.ts";
+import { settingsEntries } from "../../../src/kernel/config/settings.ts";
 import { configOf, PAYMENTS } from "./support.ts";
 
-const read = (name: string): string => readFileSync(new URL(`../../../src/config/${name}`, import.meta.url), "utf8");
+const read = (name: string): string =>
+  readFileSync(new URL(`../../../src/kernel/config/${name}`, import.meta.url), "utf8");
 
 const described = v.object({ description: v.string() });
 const table = v.object({ properties: v.record(v.string(), v.unknown()) });

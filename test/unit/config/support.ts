@@ -2,9 +2,9 @@
 
 import { expect } from "vitest";
 
-import { flatRoute } from "../../../src/config/describe.ts";
-import { readConfig } from "../../../src/config/read.ts";
-import type { Config, ConfigProblem, Route } from "../../../src/config/resolved.ts";
+import { flatRoute } from "../../../src/kernel/config/describe.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import type { Config, ConfigProblem, Route } from "../../../src/kernel/config/resolved.ts";
 
 type Variables = Readonly<Record<string, unknown>>;
 

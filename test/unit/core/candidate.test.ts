@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { type Candidate, chooseCandidate } from "../../../src/core/candidate.ts";
-import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../src/core/units.ts";
+import { type Candidate, chooseCandidate } from "../../../src/kernel/record/candidate.ts";
+import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../src/kernel/record/units.ts";
 
 const NOW = epochMs(1000);
 const MINE = fingerprint("mine");

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { isCompletedBy, mayExtend } from "../../../src/core/claim.ts";
-import type { LifeCycleEvent } from "../../../src/core/events.ts";
-import { OWN } from "../../../src/core/home.ts";
-import { step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
-import { type TimelineEvent, updateHistory } from "../../../src/core/timeline.ts";
-import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
+import { isCompletedBy, mayExtend } from "../../../src/kernel/record/claim.ts";
+import type { LifeCycleEvent } from "../../../src/kernel/record/events.ts";
+import { OWN } from "../../../src/kernel/record/home.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
+import { type TimelineEvent, updateHistory } from "../../../src/kernel/record/timeline.ts";
+import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/kernel/record/units.ts";
 
 const LOCK_MS = 40;
 const [A, B] = [attemptId("a"), attemptId("b")];

@@ -3,12 +3,12 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { alertsBroughtBack, OLD_DOUBT_MS, REMIND_MS, tell, WINDOW_MS } from "../../../src/core/alerts.ts";
-import type { LifeCycleEvent, Step } from "../../../src/core/events.ts";
-import { OWN } from "../../../src/core/home.ts";
-import { MAX_PAUSE_MS, step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { attemptId, dueAt, durationMs, epochMs, lasts } from "../../../src/core/units.ts";
+import { alertsBroughtBack, OLD_DOUBT_MS, REMIND_MS, tell, WINDOW_MS } from "../../../src/kernel/record/alerts.ts";
+import type { LifeCycleEvent, Step } from "../../../src/kernel/record/events.ts";
+import { OWN } from "../../../src/kernel/record/home.ts";
+import { MAX_PAUSE_MS, step } from "../../../src/kernel/record/life-cycle.ts";
+import type { IdempotencyRecord, Policy } from "../../../src/kernel/record/record.ts";
+import { attemptId, dueAt, durationMs, epochMs, lasts } from "../../../src/kernel/record/units.ts";
 import { FINGERPRINT, LOCK_MS, policyFor } from "../../support/life-cycle-history.ts";
 
 const HOUR_MS = 3_600_000;

@@ -9,9 +9,9 @@ import {
   MIN_MAX_RETRIES,
   pauseMs,
   type ShardAnswer,
-} from "../../../src/core/delivery.ts";
-import type { ClientProblemCode } from "../../../src/core/problem.ts";
-import type { Verdict } from "../../../src/core/verdict.ts";
+} from "../../../src/kernel/record/delivery.ts";
+import type { ClientProblemCode } from "../../../src/kernel/record/problem.ts";
+import type { Verdict } from "../../../src/kernel/record/verdict.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -2,15 +2,15 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { describeRecord, type RecordDescription } from "../../../src/core/describe-record.ts";
-import type { LifeCycleEvent } from "../../../src/core/events.ts";
-import { OWN } from "../../../src/core/home.ts";
-import { step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type Change, type TimelineEvent, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
-import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
+import { describeRecord, type RecordDescription } from "../../../src/kernel/record/describe-record.ts";
+import type { LifeCycleEvent } from "../../../src/kernel/record/events.ts";
+import { OWN } from "../../../src/kernel/record/home.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import type { IdempotencyRecord, Policy } from "../../../src/kernel/record/record.ts";
+import { type Change, type TimelineEvent, timelineOf, updateHistory } from "../../../src/kernel/record/timeline.ts";
+import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/kernel/record/units.ts";
 import { expectApproved } from "../../support/words.ts";
-import type { EndReason } from "../../../src/core/verdict.ts";
+import type { EndReason } from "../../../src/kernel/record/verdict.ts";
 
 const LOCK_MS = 40;
 const POLICY = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { driven, drivenAnew, nextStart, pauseAfter } from "../../../src/core/drive.ts";
-import type { Attempt, Drive } from "../../../src/core/record.ts";
-import { attemptId, durationMs, epochMs } from "../../../src/core/units.ts";
+import { driven, drivenAnew, nextStart, pauseAfter } from "../../../src/kernel/record/drive.ts";
+import type { Attempt, Drive } from "../../../src/kernel/record/record.ts";
+import { attemptId, durationMs, epochMs } from "../../../src/kernel/record/units.ts";
 
 const DRIVE: Drive = {
   attempts: 3,

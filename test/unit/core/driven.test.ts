@@ -1,12 +1,12 @@
 // The life of an accepted request: each arrow from and to `waiting`, and what its monitor is told.
 
 import { describe, expect, it } from "vitest";
-import type { LifeCycleEvent } from "../../../src/core/events.ts";
-import { OWN } from "../../../src/core/home.ts";
-import { step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type TimelineEvent, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
-import { attemptId, durationMs, epochMs } from "../../../src/core/units.ts";
+import type { LifeCycleEvent } from "../../../src/kernel/record/events.ts";
+import { OWN } from "../../../src/kernel/record/home.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import type { IdempotencyRecord, Policy } from "../../../src/kernel/record/record.ts";
+import { type TimelineEvent, timelineOf, updateHistory } from "../../../src/kernel/record/timeline.ts";
+import { attemptId, durationMs, epochMs } from "../../../src/kernel/record/units.ts";
 import { FINGERPRINT, LOCK_MS, policyFor, RETENTION_MS } from "../../support/life-cycle-history.ts";
 
 const DRIVE = {

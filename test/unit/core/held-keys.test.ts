@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ListedKeys } from "../../../src/core/held-keys.ts";
+import { ListedKeys } from "../../../src/kernel/record/held-keys.ts";
 
 const hash = fc
   .uint8Array({ minLength: 16, maxLength: 16 })

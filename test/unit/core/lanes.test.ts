@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LANES, laneOf, nextLane } from "../../../src/core/lanes.ts";
+import { LANES, laneOf, nextLane } from "../../../src/kernel/record/lanes.ts";
 
 interface Waiting {
   readonly lane: number;

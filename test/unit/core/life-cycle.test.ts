@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { LifeCycleEvent } from "../../../src/core/events.ts";
-import { OWN } from "../../../src/core/home.ts";
-import { step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { attemptId, epochMs } from "../../../src/core/units.ts";
+import type { LifeCycleEvent } from "../../../src/kernel/record/events.ts";
+import { OWN } from "../../../src/kernel/record/home.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import type { IdempotencyRecord, Policy } from "../../../src/kernel/record/record.ts";
+import { attemptId, epochMs } from "../../../src/kernel/record/units.ts";
 import {
   FINGERPRINT,
   LOCK_MS,
@@ -43,7 +43,7 @@ const release: LifeCycleEvent = { type: "release", by: "admin", reason: "because
 const resolve: LifeCycleEvent = { type: "resolve", by: "admin", reason: "because", status: 200 };
 const [, LONG] = REMEMBER_MS;
 
-describe("the arrows of the state machine (src/core/README.md)", () => {
+describe("the arrows of the state machine (src/kernel/record/README.md)", () => {
   it("replays a result until it expires, and then starts again", () => {
     expect(
       tell(

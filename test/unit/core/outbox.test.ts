@@ -20,8 +20,8 @@ import {
   restMs,
   type Rests,
   triedFrom,
-} from "../../../src/core/outbox.ts";
-import { durationMs, epochMs } from "../../../src/core/units.ts";
+} from "../../../src/kernel/record/outbox.ts";
+import { durationMs, epochMs } from "../../../src/kernel/record/units.ts";
 
 const HOUR_MS = 3_600_000;
 const GIVE_UP_MS = durationMs(72 * HOUR_MS);

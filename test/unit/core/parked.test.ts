@@ -1,13 +1,13 @@
 // A queue's message that is stored with its record, and what operators read of records that nobody waits for.
 
 import { describe, expect, it } from "vitest";
-import { describeRecord, type RecordDescription } from "../../../src/core/describe-record.ts";
-import { isToMonitor, type LifeCycleEvent, type Reply } from "../../../src/core/events.ts";
-import { OWN } from "../../../src/core/home.ts";
-import { step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type TimelineEvent, updateHistory } from "../../../src/core/timeline.ts";
-import { attemptId, durationMs, epochMs, fingerprint, NO_LOCK } from "../../../src/core/units.ts";
+import { describeRecord, type RecordDescription } from "../../../src/kernel/record/describe-record.ts";
+import { isToMonitor, type LifeCycleEvent, type Reply } from "../../../src/kernel/record/events.ts";
+import { OWN } from "../../../src/kernel/record/home.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import type { IdempotencyRecord, Policy } from "../../../src/kernel/record/record.ts";
+import { type TimelineEvent, updateHistory } from "../../../src/kernel/record/timeline.ts";
+import { attemptId, durationMs, epochMs, fingerprint, NO_LOCK } from "../../../src/kernel/record/units.ts";
 import { FINGERPRINT, LOCK_MS, policyFor, UNKNOWN_RETENTION_MS } from "../../support/life-cycle-history.ts";
 
 const DRIVE = {

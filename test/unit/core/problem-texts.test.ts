@@ -1,8 +1,8 @@
 // The texts of all problems as clients and operators read them, in one file: a changed sentence is seen and approved.
 
 import { describe, expect, it } from "vitest";
-import { describeProblem, type Problem } from "../../../src/core/problem.ts";
-import { LATE_BODY } from "../../../src/http/body.ts";
+import { describeProblem, type Problem } from "../../../src/kernel/record/problem.ts";
+import { LATE_BODY } from "../../../src/kernel/request/body.ts";
 import { expectApproved } from "../../support/words.ts";
 
 /** Every form of each problem whose text differs from its other forms. The compiler names a code that is missing. */

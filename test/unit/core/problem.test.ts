@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { outcomeOf } from "../../../src/core/outcome.ts";
-import { describeProblem } from "../../../src/core/problem.ts";
+import { outcomeOf } from "../../../src/kernel/record/outcome.ts";
+import { describeProblem } from "../../../src/kernel/record/problem.ts";
 
 describe("describeProblem", () => {
   it("rounds Retry-After up to a whole second, and never to zero", () => {

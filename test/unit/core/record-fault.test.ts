@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { recordFault } from "../../../src/core/record-fault.ts";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
-import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
+import { recordFault } from "../../../src/kernel/record/record-fault.ts";
+import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
+import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/kernel/record/units.ts";
 
 const MS = durationMs(1);
 const AT = epochMs(1);

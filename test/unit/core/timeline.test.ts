@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { LifeCycleEvent } from "../../../src/core/events.ts";
-import { claimText } from "../../../src/core/describe-record.ts";
-import { OWN } from "../../../src/core/home.ts";
-import { step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type TimelineEvent, timelineOf, updateHistory, verdictOf } from "../../../src/core/timeline.ts";
-import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
+import type { LifeCycleEvent } from "../../../src/kernel/record/events.ts";
+import { claimText } from "../../../src/kernel/record/describe-record.ts";
+import { OWN } from "../../../src/kernel/record/home.ts";
+import { step } from "../../../src/kernel/record/life-cycle.ts";
+import type { IdempotencyRecord, Policy } from "../../../src/kernel/record/record.ts";
+import { type TimelineEvent, timelineOf, updateHistory, verdictOf } from "../../../src/kernel/record/timeline.ts";
+import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/kernel/record/units.ts";
 
 const LOCK_MS = 40;
 const TIMES = {

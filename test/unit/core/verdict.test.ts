@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { finalStatus, judge } from "../../../src/core/verdict.ts";
+import { finalStatus, judge } from "../../../src/kernel/record/verdict.ts";
 
 const lists = { refused: [425, 429, 503], ambiguous: [408, 502, 504] };
 

@@ -7,7 +7,7 @@ import { basename, join, normalize } from "node:path";
 import { parse } from "smol-toml";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
 import { packedFiles, packedPage } from "../../../src/cli/packed-files.ts";
 import { blockWith, commandsOf, type Page, pageOf, readPage, readPages } from "../../support/docs.ts";
 import { projectDir } from "../../support/wrangler.ts";
@@ -111,9 +111,9 @@ it.each(audiencePages.map((page) => [page.path, page] as const))("%s says first 
 });
 
 describe("README.md", () => {
-  it("fits in 120 lines, and the map of the code in 60", () => {
+  it("fits in 120 lines, and the map of the code in 80", () => {
     expect(lineCount(README)).toBeLessThanOrEqual(120);
-    expect(lineCount(readPage("src/README.md"))).toBeLessThanOrEqual(60);
+    expect(lineCount(readPage("src/README.md"))).toBeLessThanOrEqual(80);
   });
 
   it("leads to every other page", () => {
@@ -178,7 +178,7 @@ describe("README.md", () => {
 it(".github/CONTRIBUTING.md quotes words that are where it says, and the test that approves them", () => {
   const { text } = readPage(".github/CONTRIBUTING.md");
   const [, words = "nothing"] = /git grep "([^"]+)"/.exec(text) ?? [];
-  for (const path of ["src/core/problem.ts", "test/unit/words/problems.txt"]) {
+  for (const path of ["src/kernel/record/problem.ts", "test/unit/words/problems.txt"]) {
     expect(text).toContain(`\`${path}\``);
     expect(readFileSync(join(projectDir, path), "utf8")).toContain(words);
   }
@@ -208,7 +208,7 @@ describe("the archive of the package", () => {
       expect.arrayContaining([
         "README.md",
         "docs/contract.md",
-        "src/config/README.md",
+        "src/kernel/config/README.md",
         "src/operator/README.md",
         "src/operator/grafana/alerts.yaml",
         "src/operator/grafana/dashboard.json",
@@ -420,20 +420,20 @@ const COMMANDS: Readonly<Record<string, Run>> = {
 
 /** What is printed for other programs, by page and language. */
 const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
-  "src/claims/README.md js": ["test/e2e/claims/once.test.ts", "blockWith"],
+  "src/features/claims/README.md js": ["test/e2e/claims/once.test.ts", "blockWith"],
   "src/client/README.md js": ["test/e2e/clients/clients.test.ts", "examples.client"],
-  "src/config/README.md graphql": ["test/e2e/requests/graphql.test.ts", "blockWith"],
+  "src/kernel/config/README.md graphql": ["test/e2e/requests/graphql.test.ts", "blockWith"],
   "src/package/README.md ts": [NEWCOMER, "blockWith(PAGE"],
   "src/package/README.md json": ["test/unit/cli/init-json.test.ts", "blockWith"],
-  "src/outbox/README.md json": ["test/unit/outbox/cloud-event.test.ts", "toEqual"],
-  "src/outbox/README.md js": ["test/unit/outbox/send-events.test.ts", "Webhook"],
+  "src/features/outbox/README.md json": ["test/unit/outbox/cloud-event.test.ts", "toEqual"],
+  "src/features/outbox/README.md js": ["test/unit/outbox/send-events.test.ts", "Webhook"],
   "src/serve/README.md nginx": ["test/support/proxies.ts", "startProxy"],
   "src/serve/README.md haproxy": ["test/support/proxies.ts", "startProxy"],
   "src/serve/README.md ini": { notRun: "systemd is not in the test machine" },
   "src/serve/README.md dockerfile": { notRun: "the page says so" },
-  "src/traffic/README.md yaml": ["test/e2e/serve/demo-start.test.ts", "scrape_configs"],
-  "src/traffic/README.md sql": { notRun: "Analytics Engine is on Cloudflare only" },
-  "src/traffic/README.md json": { notRun: "a line of the log, shortened" },
+  "src/kernel/traffic/README.md yaml": ["test/e2e/serve/demo-start.test.ts", "scrape_configs"],
+  "src/kernel/traffic/README.md sql": { notRun: "Analytics Engine is on Cloudflare only" },
+  "src/kernel/traffic/README.md json": { notRun: "a line of the log, shortened" },
 };
 
 function runsOf(page: Page): readonly (readonly [command: string, Run | undefined])[] {

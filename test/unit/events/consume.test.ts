@@ -8,12 +8,12 @@ import {
   type DeliveredMessage,
   queueConsumer,
   retryLater,
-} from "../../../src/events/consume.ts";
-import { reportOf } from "../../../src/http/delivery-report.ts";
-import type { ExchangeRequest } from "../../../src/http/message.ts";
-import { nameRecord } from "../../../src/http/record-name.ts";
-import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../src/traffic/traffic.ts";
+} from "../../../src/features/queues/consume.ts";
+import { reportOf } from "../../../src/features/queues/delivery-report.ts";
+import type { ExchangeRequest } from "../../../src/kernel/request/message.ts";
+import { nameRecord } from "../../../src/kernel/request/record-name.ts";
+import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
+import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { configOf } from "../config/support.ts";
 
 interface Scene {

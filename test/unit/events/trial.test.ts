@@ -1,11 +1,11 @@
 // A trial of a queue with a shard that says what the test wants: what reaches the shard, and what is answered.
 
 import { expect, it, vi } from "vitest";
-import type { ConsumerPorts } from "../../../src/events/consume.ts";
-import { MAX_MESSAGE_BYTES, queueTrials, type Trial } from "../../../src/events/trial.ts";
-import type { ExchangeRequest } from "../../../src/http/message.ts";
-import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../src/traffic/traffic.ts";
+import type { ConsumerPorts } from "../../../src/features/queues/consume.ts";
+import { MAX_MESSAGE_BYTES, queueTrials, type Trial } from "../../../src/features/queues/trial.ts";
+import type { ExchangeRequest } from "../../../src/kernel/request/message.ts";
+import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
+import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { configOf } from "../config/support.ts";
 
 const { queues } = configOf({

@@ -1,8 +1,8 @@
 // Whose turn a request takes: what a client can make up for each request gives it no other lane.
 
 import { expect, it } from "vitest";
-import { HeaderSnapshot } from "../../../src/http/headers.ts";
-import { callerLane } from "../../../src/http/scope.ts";
+import { HeaderSnapshot } from "../../../src/kernel/request/headers.ts";
+import { callerLane } from "../../../src/kernel/request/scope.ts";
 
 const from = (address: string): HeaderSnapshot => new HeaderSnapshot([["cf-connecting-ip", address]]);
 const NOWHERE = new HeaderSnapshot([]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { canonicalJson } from "../../../src/http/canonical-json.ts";
+import { canonicalJson } from "../../../src/kernel/request/canonical-json.ts";
 import { counted, finish } from "../../support/slices.ts";
 import { WORST_JSON } from "../../support/worst-json.ts";
 

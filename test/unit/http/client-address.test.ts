@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonicalAddress, networkOf } from "../../../src/http/client-address.ts";
+import { canonicalAddress, networkOf } from "../../../src/kernel/request/client-address.ts";
 
 const ipv4 = fc.ipV4();
 const ipv6 = fc.array(fc.integer({ min: 0, max: 0xff_ff }), { minLength: 8, maxLength: 8 });

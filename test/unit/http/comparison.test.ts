@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { FingerprintRule } from "../../../src/config/resolved.ts";
-import { comparedHeaders, comparisonOf } from "../../../src/http/comparison.ts";
-import { comparedQuery } from "../../../src/http/compared-query.ts";
-import { fingerprintRequest } from "../../../src/http/fingerprint.ts";
+import type { FingerprintRule } from "../../../src/kernel/config/resolved.ts";
+import { comparedHeaders, comparisonOf } from "../../../src/features/forms/comparison.ts";
+import { comparedQuery } from "../../../src/kernel/request/compared-query.ts";
+import { fingerprintRequest } from "../../../src/kernel/request/fingerprint.ts";
 
 const RULE: FingerprintRule = { body: "bytes", selection: null, query: "exact", queryExcept: [], headers: [] };
 const EXCEPT: FingerprintRule = { ...RULE, body: "json", selection: { kind: "except", pointers: ["/t"] } };

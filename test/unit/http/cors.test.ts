@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { preflightIn, preflightResponse, readable } from "../../../src/http/cors.ts";
-import { intentReader } from "../../../src/http/intent.ts";
+import { preflightIn, preflightResponse, readable } from "../../../src/features/pages/cors.ts";
+import { intentReader } from "../../../src/kernel/request/intent.ts";
 import { configOf, routeOf } from "../config/support.ts";
 
 const SHOP = "https://shop.example.com";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { EventSearch } from "../../../src/http/event-stream.ts";
+import { EventSearch } from "../../../src/kernel/resume/event-stream.ts";
 
 const encoder = new TextEncoder();
 

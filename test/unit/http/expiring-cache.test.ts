@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ExpiringCache } from "../../../src/http/expiring-cache.ts";
+import { ExpiringCache } from "../../../src/kernel/request/expiring-cache.ts";
 
 it("asks again only for what is too old, and keeps no failure", async () => {
   let asked = 0;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { findKey } from "../../../src/http/find-key.ts";
-import { HeaderSnapshot } from "../../../src/http/headers.ts";
-import { readBodyValues } from "../../../src/http/key-places.ts";
+import { findKey } from "../../../src/kernel/request/find-key.ts";
+import { HeaderSnapshot } from "../../../src/kernel/request/headers.ts";
+import { readBodyValues } from "../../../src/kernel/request/key-places.ts";
 import { routeOf } from "../config/support.ts";
 
 interface Sent {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { canonicalJson, MAX_JSON_BYTES } from "../../../src/http/canonical-json.ts";
-import { fingerprintRequest } from "../../../src/http/fingerprint.ts";
+import { canonicalJson, MAX_JSON_BYTES } from "../../../src/kernel/request/canonical-json.ts";
+import { fingerprintRequest } from "../../../src/kernel/request/fingerprint.ts";
 import { finish } from "../../support/slices.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { MAX_DOCUMENT_LENGTH } from "../../../src/http/graphql-document.ts";
-import { readGraphql } from "../../../src/http/graphql.ts";
-import { HeaderSnapshot } from "../../../src/http/headers.ts";
+import { MAX_DOCUMENT_LENGTH } from "../../../src/features/graphql/graphql-document.ts";
+import { readGraphql } from "../../../src/features/graphql/graphql.ts";
+import { HeaderSnapshot } from "../../../src/kernel/request/headers.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type HeaderPairs, requestHeaders, responseHeaders } from "../../../src/http/headers.ts";
+import { type HeaderPairs, requestHeaders, responseHeaders } from "../../../src/kernel/request/headers.ts";
 
 /** The headers forwarded to the origin on a route that reads the key and `more`. */
 function sent(headers: Headers, more: readonly string[] = []): HeaderPairs {

@@ -1,9 +1,9 @@
 // How much memory requests hold of their bodies, and that a request that is stopped at any point releases it.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type BoundedBody, type HoldRules, readHeld, SMALL_BYTES } from "../../../src/http/body.ts";
-import { type BodyReader, lentPiece, type NextPiece, WHOLE } from "../../../src/http/body-reader.ts";
-import { ByteBudget } from "../../../src/http/byte-budget.ts";
+import { type BoundedBody, type HoldRules, readHeld, SMALL_BYTES } from "../../../src/kernel/request/body.ts";
+import { type BodyReader, lentPiece, type NextPiece, WHOLE } from "../../../src/kernel/request/body-reader.ts";
+import { ByteBudget } from "../../../src/kernel/request/byte-budget.ts";
 
 const PIECE = 8 * 1024;
 const LIMIT = 1 << 20;

@@ -1,7 +1,7 @@
 // What an object reads in the answer of its elder, whose code may be older or newer.
 
 import { expect, it } from "vitest";
-import { answerIn, type ElderReply } from "../../../src/http/hops.ts";
+import { answerIn, type ElderReply } from "../../../src/kernel/previous-shards/hops.ts";
 
 const replyWith = (held: unknown): ElderReply =>
   JSON.parse(JSON.stringify({ here: false, next: {}, elders: [], held }));

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { inertAnswer } from "../../../src/http/inert-answer.ts";
+import { inertAnswer } from "../../../src/features/accepted/inert-answer.ts";
 
 const locationOf = (status: number, destination: string): string | null => {
   const answer = new Response(null, { status, headers: { location: "https://other.example/" } });

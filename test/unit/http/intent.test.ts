@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Intent, intentReader } from "../../../src/http/intent.ts";
-import { SESSION_COOKIE } from "../../../src/http/session-cookie.ts";
+import { type Intent, intentReader } from "../../../src/kernel/request/intent.ts";
+import { SESSION_COOKIE } from "../../../src/kernel/request/session-cookie.ts";
 import { configOf } from "../config/support.ts";
 
 const config = configOf({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type KeyFormat, parseKey } from "../../../src/http/key.ts";
+import { type KeyFormat, parseKey } from "../../../src/kernel/request/key.ts";
 
 const FORMAT: KeyFormat = { pattern: null, min: 1, max: 255 };
 const NAMES = ["Idempotency-Key"];

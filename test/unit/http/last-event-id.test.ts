@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { EventSearch, lastEventId } from "../../../src/http/event-stream.ts";
+import { EventSearch, lastEventId } from "../../../src/kernel/resume/event-stream.ts";
 
 const encoder = new TextEncoder();
 

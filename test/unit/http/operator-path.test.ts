@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hostname, isHost } from "../../../src/http/host.ts";
-import { operatorPathMatcher } from "../../../src/http/operator-path.ts";
-import { plainestPath } from "../../../src/http/path.ts";
+import { hostname, isHost } from "../../../src/kernel/request/host.ts";
+import { operatorPathMatcher } from "../../../src/kernel/request/operator-path.ts";
+import { plainestPath } from "../../../src/kernel/request/path.ts";
 import { operatorPathForm } from "../../support/operator-path-forms.ts";
 
 const match = operatorPathMatcher("/_onceway");

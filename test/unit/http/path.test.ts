@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { plainestPath } from "../../../src/http/path.ts";
+import { plainestPath } from "../../../src/kernel/request/path.ts";
 
 describe("plainestPath", () => {
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { preferencesIn, withoutApplied } from "../../../src/http/prefer.ts";
+import { preferencesIn, withoutApplied } from "../../../src/kernel/request/prefer.ts";
 
 describe("Prefer", () => {
   it.each([

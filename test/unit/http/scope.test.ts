@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readScope, type ScopeValues } from "../../../src/http/scope.ts";
-import type { ScopePart } from "../../../src/config/scope-part.ts";
+import { readScope, type ScopeValues } from "../../../src/kernel/request/scope.ts";
+import type { ScopePart } from "../../../src/kernel/config/scope-part.ts";
 
 const header: ScopePart = { kind: "header", name: "authorization" };
 const cookie: ScopePart = { kind: "cookie", name: "session" };

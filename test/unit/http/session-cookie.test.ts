@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { withoutSession, withoutSessionCookie } from "../../../src/http/session-cookie.ts";
+import { withoutSession, withoutSessionCookie } from "../../../src/kernel/request/session-cookie.ts";
 
 const SESSION = `admin.1795267816000.${"0".repeat(32)}.${"4f".repeat(16)}.${"ab".repeat(32)}`;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { TimeSlicer } from "../../../src/http/time-slicer.ts";
+import { TimeSlicer } from "../../../src/kernel/request/time-slicer.ts";
 
 /** Work of several slices that logs what it does. */
 function* work(name: string, slices: number, said: string[]): Generator<undefined, string> {

@@ -2,8 +2,8 @@
 
 import * as v from "valibot";
 import { expect, it } from "vitest";
-import { readConfig } from "../../../src/config/read.ts";
-import { wellKnownResponse } from "../../../src/http/well-known.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import { wellKnownResponse } from "../../../src/kernel/request/well-known.ts";
 
 const published = v.looseObject({
   routes: v.array(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { epochMs, recordId } from "../../../src/core/units.ts";
+import { epochMs, recordId } from "../../../src/kernel/record/units.ts";
 import { exampleIn } from "../../../src/operator/example-response.ts";
 
 const ID = recordId("ab".repeat(32));

@@ -1,7 +1,7 @@
 // Which times the filters of lists mean, and what lists say of themselves.
 
 import { describe, expect, it } from "vitest";
-import { epochMs } from "../../../src/core/units.ts";
+import { epochMs } from "../../../src/kernel/record/units.ts";
 import { parseMoment, partsText, totalText } from "../../../src/operator/list-texts.ts";
 
 const NOW = epochMs(Date.parse("2026-11-23T12:00:00Z"));

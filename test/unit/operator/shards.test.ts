@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { readConfig } from "../../../src/config/read.ts";
+import { readConfig } from "../../../src/kernel/config/read.ts";
 import { ShardPlaces } from "../../../src/operator/shards.ts";
-import { shardTitle } from "../../../src/shard/shard-place.ts";
+import { shardTitle } from "../../../src/kernel/object/shard-place.ts";
 
 function placesOf(...routes: readonly object[]): ShardPlaces {
   const read = readConfig({ IDEMPOTENCY: { origin: "https://origin.example", shards: 2 }, ROUTES: routes });

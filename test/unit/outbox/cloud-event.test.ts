@@ -2,9 +2,9 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { NewEvent, Publication } from "../../../src/core/outbox.ts";
-import { attemptId, epochMs, recordId } from "../../../src/core/units.ts";
-import { eventsOf, type ResultFacts } from "../../../src/outbox/cloud-event.ts";
+import type { NewEvent, Publication } from "../../../src/kernel/record/outbox.ts";
+import { attemptId, epochMs, recordId } from "../../../src/kernel/record/units.ts";
+import { eventsOf, type ResultFacts } from "../../../src/features/outbox/cloud-event.ts";
 
 const PUBLICATION: Publication = { to: "billing", type: "order.created", when: ["2xx"], data: "response" };
 

@@ -4,10 +4,10 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Destination } from "../../../src/config/resolved.ts";
-import { LONGEST_PAUSE_MS } from "../../../src/core/outbox.ts";
-import { durationMs } from "../../../src/core/units.ts";
-import { batchOf, sendEvents } from "../../../src/outbox/send-events.ts";
+import type { Destination } from "../../../src/kernel/config/resolved.ts";
+import { LONGEST_PAUSE_MS } from "../../../src/kernel/record/outbox.ts";
+import { durationMs } from "../../../src/kernel/record/units.ts";
+import { batchOf, sendEvents } from "../../../src/features/outbox/send-events.ts";
 import { listen } from "../../support/origin-server.ts";
 
 const ENV = { NEW: `whsec_${btoa("1".repeat(32))}`, OLD: `whsec_${btoa("2".repeat(32))}`, BAD: "whsec_%%%" };

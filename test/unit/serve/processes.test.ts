@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { problemResponse } from "../../../src/http/problem-response.ts";
+import { problemResponse } from "../../../src/kernel/request/problem-response.ts";
 import { readOptions } from "../../../src/serve/options.ts";
 
 const read = (name: string): string =>

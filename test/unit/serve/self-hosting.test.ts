@@ -1,7 +1,7 @@
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 
-import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
 import { listenerProblems, selfHosting, type SelfHosting } from "../../../src/serve/self-hosting.ts";
 
 const BASE = `

@@ -2,8 +2,8 @@
 // does with them.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type EpochMs, epochMs } from "../../../src/core/units.ts";
-import { Alarm } from "../../../src/shard/alarm.ts";
+import { type EpochMs, epochMs } from "../../../src/kernel/record/units.ts";
+import { Alarm } from "../../../src/kernel/object/alarm.ts";
 
 const NOW = 1_800_000_000_000;
 const at = (ms: number): EpochMs => epochMs(NOW + ms);

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
-import { type BodyNumber, bodyNumber } from "../../../src/core/units.ts";
-import { type BodyPosition, START } from "../../../src/shard/body/event-offsets.ts";
-import { EventOffsets, type SearchedBody } from "../../../src/shard/body/event-offsets.ts";
+import { type BodyNumber, bodyNumber } from "../../../src/kernel/record/units.ts";
+import { type BodyPosition, START } from "../../../src/kernel/resume/event-offsets.ts";
+import { EventOffsets, type SearchedBody } from "../../../src/kernel/resume/event-offsets.ts";
 
 const encoder = new TextEncoder();
 

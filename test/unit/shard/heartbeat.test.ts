@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Heartbeat } from "../../../src/shard/heartbeat.ts";
-import { Timers } from "../../../src/shard/timers.ts";
+import { Heartbeat } from "../../../src/kernel/object/heartbeat.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
 
 /** A pause between two requests after which local workerd may drop an object. */
 const FORGOTTEN_MS = 70_000;

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { recordId } from "../../../src/core/units.ts";
-import { countFor } from "../../../src/http/scope.ts";
-import { CLIENT_ADDRESS } from "../../../src/http/client-address.ts";
-import { type Limiter, NewKeys } from "../../../src/shard/new-keys.ts";
-import { Timers } from "../../../src/shard/timers.ts";
+import { recordId } from "../../../src/kernel/record/units.ts";
+import { countFor } from "../../../src/kernel/request/scope.ts";
+import { CLIENT_ADDRESS } from "../../../src/kernel/request/client-address.ts";
+import { type Limiter, NewKeys } from "../../../src/kernel/new-keys/new-keys.ts";
+import { Timers } from "../../../src/kernel/object/timers.ts";
 
 const COUNT = { binding: "NEW_KEYS", retryAfterMs: 1000, caller: "alice" };
 const ONE = recordId("a".repeat(64));

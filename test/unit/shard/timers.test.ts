@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Due, Timers } from "../../../src/shard/timers.ts";
+import { type Due, Timers } from "../../../src/kernel/object/timers.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

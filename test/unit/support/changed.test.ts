@@ -10,7 +10,7 @@ describe("the tests of a change", () => {
     expect(runsFor([], READERS, "main")).toEqual([]);
   });
 
-  it.each(["src/core/step.ts", "src/config/settings.json", "package-lock.json", "test/support/origin.ts"])(
+  it.each(["src/kernel/record/step.ts", "src/config/settings.json", "package-lock.json", "test/support/origin.ts"])(
     "are all those of the whole gateway if it starts what has changed: %s",
     (file) => {
       expect(runsFor([file], READERS, "main")).toEqual([
@@ -21,7 +21,7 @@ describe("the tests of a change", () => {
     },
   );
 
-  it.each(["README.md", "src/core/README.md", "test/e2e/cli/init.test.ts", "test/unit/core/step.test.ts"])(
+  it.each(["README.md", "src/kernel/record/README.md", "test/e2e/cli/init.test.ts", "test/unit/core/step.test.ts"])(
     "are else those that import it, and those that read documents and sources: %s",
     (file) => {
       expect(runsFor([file], READERS, "main").slice(1)).toEqual([

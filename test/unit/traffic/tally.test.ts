@@ -2,11 +2,11 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BOUNDS_MS, Histogram, quantileMs } from "../../../src/traffic/histogram.ts";
-import { MAX_RECORDS, ReplayCounts } from "../../../src/traffic/replay-counts.ts";
-import { laterOf, type RouteNumbers } from "../../../src/traffic/route-counters.ts";
-import { Tally } from "../../../src/traffic/tally.ts";
-import { type ExchangeReport, Traffic } from "../../../src/traffic/traffic.ts";
+import { BOUNDS_MS, Histogram, quantileMs } from "../../../src/kernel/traffic/histogram.ts";
+import { MAX_RECORDS, ReplayCounts } from "../../../src/kernel/traffic/replay-counts.ts";
+import { laterOf, type RouteNumbers } from "../../../src/kernel/traffic/route-counters.ts";
+import { Tally } from "../../../src/kernel/traffic/tally.ts";
+import { type ExchangeReport, Traffic } from "../../../src/kernel/traffic/traffic.ts";
 
 const REPORT: ExchangeReport = {
   at: 1000,

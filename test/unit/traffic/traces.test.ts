@@ -1,8 +1,8 @@
 // What the gateway forwards of a trace (W3C Trace Context), and what Server-Timing contains.
 
 import { describe, expect, it } from "vitest";
-import { serverTimingValue } from "../../../src/traffic/exchange-reporter.ts";
-import { parseTraceparent, spanIdOf, traceparentOf } from "../../../src/traffic/trace-context.ts";
+import { serverTimingValue } from "../../../src/kernel/traffic/exchange-reporter.ts";
+import { parseTraceparent, spanIdOf, traceparentOf } from "../../../src/kernel/traffic/trace-context.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT = "00f067aa0ba902b7";

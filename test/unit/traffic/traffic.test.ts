@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BOUNDS_MS, Histogram } from "../../../src/traffic/histogram.ts";
-import { type ExchangeReport, Traffic } from "../../../src/traffic/traffic.ts";
+import { BOUNDS_MS, Histogram } from "../../../src/kernel/traffic/histogram.ts";
+import { type ExchangeReport, Traffic } from "../../../src/kernel/traffic/traffic.ts";
 
 const NOW = 1_800_000_000_000;
 

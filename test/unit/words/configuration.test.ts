@@ -3,8 +3,8 @@
 import { inspect } from "node:util";
 import { parse } from "smol-toml";
 import { expect, it } from "vitest";
-import { checkWranglerConfig, configWarnings } from "../../../src/config/check-file.ts";
-import { describeConfig } from "../../../src/config/describe.ts";
+import { checkWranglerConfig, configWarnings } from "../../../src/cli/check/file.ts";
+import { describeConfig } from "../../../src/kernel/config/describe.ts";
 import { expectApproved, type Said } from "../../support/words.ts";
 import { configOf, PAYMENTS, problemsOf } from "../config/support.ts";
 

@@ -4,7 +4,7 @@
 
 import { hash, randomUUID } from "node:crypto";
 import { join } from "node:path";
-import type { Started } from "../../../../src/core/record.ts";
+import type { Started } from "../../../../src/kernel/record/record.ts";
 import {
   attemptId,
   durationMs,
@@ -13,21 +13,21 @@ import {
   fingerprint,
   type RecordId,
   recordId,
-} from "../../../../src/core/units.ts";
-import { Alarm } from "../../../../src/shard/alarm.ts";
-import { doDueWork } from "../../../../src/shard/due-work.ts";
-import { Exchanges } from "../../../../src/shard/exchanges.ts";
-import { Heartbeat } from "../../../../src/shard/heartbeat.ts";
-import { Ledger } from "../../../../src/shard/store/ledger.ts";
-import { Timers } from "../../../../src/shard/timers.ts";
-import { ExchangeReporter } from "../../../../src/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../../src/traffic/traffic.ts";
+} from "../../../../src/kernel/record/units.ts";
+import { Alarm } from "../../../../src/kernel/object/alarm.ts";
+import { doDueWork } from "../../../../src/kernel/object/due-work.ts";
+import { Exchanges } from "../../../../src/kernel/object/exchanges.ts";
+import { Heartbeat } from "../../../../src/kernel/object/heartbeat.ts";
+import { Ledger } from "../../../../src/kernel/store/ledger.ts";
+import { Timers } from "../../../../src/kernel/object/timers.ts";
+import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
+import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
 import { REACHABILITY } from "../../../simulation/stand-ins.ts";
 import { grouped } from "../../../support/progress.ts";
 import { median } from "../../quantiles.ts";
 import { FileStorage } from "./file-storage.ts";
 import { withFolder } from "../folder.ts";
-import { NOWHERE } from "../../../../src/shard/event-target.ts";
+import { NOWHERE } from "../../../../src/features/outbox/object/target.ts";
 
 const IN_FLIGHT = [1, 100, 10_000];
 const ALARMS = 2000;

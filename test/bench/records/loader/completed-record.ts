@@ -1,7 +1,7 @@
 // The records with which the benchmarks fill a ledger: completed, under one route's times.
 
 import { hash, randomUUID } from "node:crypto";
-import type { Completed } from "../../../../src/core/record.ts";
+import type { Completed } from "../../../../src/kernel/record/record.ts";
 import {
   attemptId,
   type DurationMs,
@@ -9,7 +9,7 @@ import {
   type EpochMs,
   epochMs,
   fingerprint,
-} from "../../../../src/core/units.ts";
+} from "../../../../src/kernel/record/units.ts";
 
 /** A record that expires then, with a fingerprint of its number. */
 export function completedRecord(number: number, expiresAt: EpochMs, retentionMs: DurationMs): Completed {

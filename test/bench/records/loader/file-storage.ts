@@ -2,7 +2,7 @@
 // ledger uses, so only this file of the loader casts types.
 
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import type { LedgerStorage } from "../../../../src/shard/store/ledger.ts";
+import type { LedgerStorage } from "../../../../src/kernel/store/ledger.ts";
 import { bound, type Cursor, cursor, isQuery, Statements } from "../../../support/sqlite.ts";
 
 export class FileStorage {

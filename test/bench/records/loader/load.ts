@@ -2,10 +2,10 @@
 // stored, each with its own id and attempt. A separate process that gets its jobs as messages.
 
 import { hash, randomUUID } from "node:crypto";
-import { attemptId, epochMs, recordId } from "../../../../src/core/units.ts";
-import { type Entry, Ledger } from "../../../../src/shard/store/ledger.ts";
-import { CHUNK_BYTES } from "../../../../src/shard/store/bodies.ts";
-import { headText, type StoredBody, isEncrypted } from "../../../../src/shard/store/response-rows.ts";
+import { attemptId, epochMs, recordId } from "../../../../src/kernel/record/units.ts";
+import { type Entry, Ledger } from "../../../../src/kernel/store/ledger.ts";
+import { CHUNK_BYTES } from "../../../../src/kernel/store/bodies.ts";
+import { headText, type StoredBody, isEncrypted } from "../../../../src/kernel/store/response-rows.ts";
 import { FileStorage } from "./file-storage.ts";
 
 export interface Load {

@@ -5,11 +5,11 @@
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { Completed } from "../../../../src/core/record.ts";
-import { durationMs, epochMs, recordId } from "../../../../src/core/units.ts";
-import { CHUNK_BYTES, ERASE_ROWS } from "../../../../src/shard/store/bodies.ts";
-import { Ledger } from "../../../../src/shard/store/ledger.ts";
-import { headText, type StoredBody } from "../../../../src/shard/store/response-rows.ts";
+import type { Completed } from "../../../../src/kernel/record/record.ts";
+import { durationMs, epochMs, recordId } from "../../../../src/kernel/record/units.ts";
+import { CHUNK_BYTES, ERASE_ROWS } from "../../../../src/kernel/store/bodies.ts";
+import { Ledger } from "../../../../src/kernel/store/ledger.ts";
+import { headText, type StoredBody } from "../../../../src/kernel/store/response-rows.ts";
 import { grouped } from "../../../support/progress.ts";
 import { tailCell } from "../../quantiles.ts";
 import { withFolder } from "../folder.ts";

@@ -1,0 +1,301 @@
+// Checks a whole wrangler.toml, parsed, before it is deployed: the top level and every environment, each as the platform
+// would run it (environments do not inherit variables or bindings). Pure: it reads no file and prints nothing.
+
+import type { Identity } from "../../features/identities/settings/identity.ts";
+import { deploymentProblems, flagWarnings } from "./deployment.ts";
+import { cronWarnings, destinationProblems } from "../../features/outbox/settings/check-file.ts";
+import { nameProblems, nameWarnings } from "./names.ts";
+import { consumerProblems } from "../../features/queues/settings/check-file.ts";
+import { operatorNotes, originNotes, reachProblems, reachWarnings } from "./reach.ts";
+import { secretProblems, secretWarnings } from "./secrets.ts";
+import { below, type ConfigProblem, ofEnvironment, type ProblemCode, valueFix } from "../../kernel/config/problem.ts";
+import { hasRules, lackingBindings, looselyInherited, notInherited } from "./inherited.ts";
+import type { BindingKind } from "../../kernel/config/in-force.ts";
+import { outsideJurisdiction } from "../../kernel/previous-shards/layout-checks.ts";
+import { unusedDestinations } from "../../features/outbox/settings/checks.ts";
+import { consumerVariables } from "../../features/claims/settings/read.ts";
+import { queueWarnings } from "../../features/queues/settings/checks.ts";
+import { operatorVariables } from "../../kernel/config/read-operators.ts";
+import { readConfig, routeVariables } from "../../kernel/config/read.ts";
+import { destinationVariables } from "../../features/outbox/settings/read.ts";
+import { queueVariables } from "../../features/queues/settings/read.ts";
+import { nearestName } from "../../kernel/config/nearest-name.ts";
+import { isTable, listOf, type Table } from "../../kernel/config/read-settings.ts";
+import type { Config, Route } from "../../kernel/config/resolved.ts";
+import { isCredential, scopePartName } from "../../kernel/config/scope-part.ts";
+
+/** The platform's limit for one variable. */
+export const MAX_VARIABLE_BYTES = 5_120;
+
+/** What one environment would run; `name` is null for the top level. */
+export interface CheckedEnvironment {
+  readonly name: string | null;
+  /** Null where there are problems. */
+  readonly config: Config | null;
+  readonly problems: readonly ConfigProblem[];
+  /** What can be deployed but is probably a mistake. */
+  readonly warnings: readonly ConfigProblem[];
+  /** What is right as it is, and worth knowing before a deployment. */
+  readonly notes: readonly ConfigProblem[];
+}
+
+type FileBinding = Exclude<BindingKind, "queue" | "secret">;
+
+/** Where the file lists bindings of each kind, and the member that names one. */
+const BINDING_LISTS: Readonly<Record<FileBinding, readonly (readonly [list: string, member: string])[]>> = {
+  origin: [
+    ["services", "binding"],
+    ["mtls_certificates", "binding"],
+    ["vpc_services", "binding"],
+    ["vpc_networks", "binding"],
+  ],
+  limiter: [["ratelimits", "name"]],
+};
+
+/** One entry for the top level, then one for each `[env.NAME]` in the order of the file. */
+export function checkWranglerConfig(parsedToml: unknown): readonly CheckedEnvironment[] {
+  const top = tableOf(parsedToml);
+  const environments = Object.entries(tableOf(top["env"])).map(([name, value]) =>
+    checkEnvironment(name, tableOf(value), top),
+  );
+  return [checkEnvironment(null, top, top), ...environments];
+}
+
+function checkEnvironment(name: string | null, own: Table, top: Table): CheckedEnvironment {
+  const prefix = name === null ? "" : `env.${name}.`;
+  const vars = tableOf(own["vars"]);
+  const problems: ConfigProblem[] = [];
+  let config: Config | null = null;
+
+  if (name !== null) problems.push(...notInherited(name, vars, tableOf(top["vars"])));
+  // What else is wrong is found before an environment has its routes.
+  const rules = name === null || hasRules(vars) ? {} : { ROUTES: [{ path: "/*" }] };
+  const reading = readConfig(
+    { ...vars, ...rules },
+    { hasBinding: (binding, kind) => hasBinding(own, binding, kind), hasSecrets: false },
+  );
+  if (reading.ok) config = reading.config;
+  else problems.push(...reading.problems.map(below(prefix)));
+  const names = nameProblems(own);
+  const secrets = secretProblems(prefix, vars, config === null ? [] : secretsOf(config));
+  problems.push(
+    ...sizeProblems(prefix, vars),
+    ...secrets,
+    ...names.map(below(prefix)),
+    ...deploymentProblems(prefix, own, top),
+    ...(config === null ? [] : reachProblems(config, own, top).map(below(prefix))),
+    ...(config === null ? [] : consumerProblems(prefix, own, config.queues)),
+    ...(config === null ? [] : destinationProblems(prefix, own, config)),
+  );
+  const found = withoutEchoes(problems, names.length > 0);
+  const usable = problems.length === 0 ? config : null;
+  const warnings =
+    usable === null
+      ? []
+      : [
+          ...configWarnings(usable),
+          ...looselyInherited(usable, vars),
+          ...reachWarnings(usable, own, top),
+          ...cronWarnings(usable, own, top),
+        ];
+  const notes = usable === null ? [] : [...originNotes(usable), ...operatorNotes(usable)];
+  const around = [...flagWarnings(own, top), ...nameWarnings(own), ...lackingBindings(name, own, top)];
+  const named = ofEnvironment(name);
+  return {
+    name,
+    config: usable,
+    problems: found.map(named),
+    warnings: [...[...warnings, ...around].map(below(prefix)), ...secretWarnings(prefix, vars, secrets)].map(named),
+    notes: notes.map(below(prefix)).map(named),
+  };
+}
+
+/** What a table under a wrong name seems to lack. */
+const OF_MISNAMED: ReadonlySet<ProblemCode | undefined> = new Set(["routes-missing", "origin-missing"] as const);
+
+/**
+ * Without what another problem explains: of a secret in the file its form, of a table that is not inherited its origin, and of a table under
+ * a wrong name that it is missing.
+ */
+function withoutEchoes(problems: readonly ConfigProblem[], isMisnamed: boolean): readonly ConfigProblem[] {
+  const explained = new Set(
+    problems.flatMap(({ code, path }) => {
+      if (code === "secret-in-file") return [path];
+      return code === "environment-incomplete" ? [`${path}.origin`] : [];
+    }),
+  );
+  return problems.filter(
+    ({ code, path }) => (code === "secret-in-file" || !explained.has(path)) && !(isMisnamed && OF_MISNAMED.has(code)),
+  );
+}
+
+/** The secrets that a configuration names. */
+function secretsOf({ consumers, destinations, operators }: Config): readonly string[] {
+  return [
+    ...consumers.flatMap(({ tokens }) => tokens),
+    ...operators.flatMap(({ secrets }) => secrets),
+    ...destinations.flatMap(({ target }) => (target.kind === "webhook" ? target.secrets : [])),
+  ];
+}
+
+function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
+  const lists = [
+    ...routeVariables(vars),
+    ...queueVariables(vars),
+    ...consumerVariables(vars),
+    ...destinationVariables(vars),
+    ...operatorVariables(vars),
+  ];
+  const names = ["IDEMPOTENCY", "IDENTITIES", "ACCESS", ...lists].filter((name) => vars[name] !== undefined);
+  return names.flatMap((name) => {
+    const value = vars[name];
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    const bytes = new TextEncoder().encode(text).length;
+    if (bytes <= MAX_VARIABLE_BYTES) return [];
+    const message = `is ${bytes} bytes as JSON, more than the platform's ${MAX_VARIABLE_BYTES}: ${sizeAdvice(name, prefix)}`;
+    return [{ path: prefix + name, code: "variable-too-large", message }];
+  });
+}
+
+/** The variables that hold lists, and what is in them. */
+const LISTS: readonly (readonly [string, string])[] = [
+  ["ROUTES", "routes"],
+  ["QUEUES", "queues"],
+  ["CONSUMERS", "groups"],
+  ["OPERATORS", "operators"],
+];
+
+function sizeAdvice(name: string, prefix: string): string {
+  switch (name) {
+    case "IDEMPOTENCY":
+      return "write what only some routes need in those routes";
+    case "ACCESS":
+      return "write *@example.com for the people of one domain";
+    case "IDENTITIES":
+      return "leave out the identities that no scope names";
+    default: {
+      const [begin = name, entries] = LISTS.find(([one]) => name.startsWith(one)) ?? [];
+      return `write some of its ${entries} as [[${prefix}vars.${begin}_2]]`;
+    }
+  }
+}
+
+/** What can be deployed but is probably a mistake: the configuration applies as it is written. */
+export function configWarnings(config: Config): readonly ConfigProblem[] {
+  const { routes, queues, identities } = config;
+  return [
+    ...unusedIdentities(identities, routes),
+    ...unusedDestinations(config),
+    ...outsideJurisdiction(config),
+    ...routes.flatMap(routeWarnings),
+    ...queues.flatMap(queueWarnings),
+  ];
+}
+
+function routeWarnings(route: Route): readonly ConfigProblem[] {
+  return [
+    ...misspeltMethods(route),
+    ...sharedVerification(route),
+    ...failingOpen(route),
+    ...comparedCredential(route),
+    ...withoutCookies(route),
+    ...leavingOut(route),
+  ];
+}
+
+const METHODS = ["POST", "PATCH", "PUT", "DELETE"];
+
+/** A method that no client sends leaves its route without requests. */
+function misspeltMethods({ name, methods }: Route): readonly ConfigProblem[] {
+  return methods.flatMap((method, index) => {
+    const nearest = METHODS.includes(method) ? null : nearestName(method, METHODS);
+    if (nearest === null) return [];
+    const message = `"${method}" is a method of your own; did you mean "${nearest}"?`;
+    return [{ path: `${name}.methods[${index}]`, code: "setting-invalid" as const, message, fix: valueFix(nearest) }];
+  });
+}
+
+function unusedIdentities(identities: readonly Identity[], routes: readonly Route[]): readonly ConfigProblem[] {
+  return identities
+    .filter((identity) => !routes.some((route) => route.identities.includes(identity)))
+    .map(({ name }) => ({
+      path: `IDENTITIES.${name}`,
+      code: "setting-unused",
+      message: `is named by no scope, so it has no effect: write scope = ["identity:${name}"], or leave it out`,
+    }));
+}
+
+/** An identity is for callers whose credential changes, and a fingerprint with the credential would take their retry for another request. */
+function comparedCredential({ name, fingerprint, identities }: Route): readonly ConfigProblem[] {
+  const headers = identities.flatMap(({ credential }) => credential.filter(({ kind }) => kind === "header"));
+  return headers
+    .filter((header) => fingerprint.headers.includes(header.name))
+    .map((header) => ({
+      path: `${name}.fingerprint.headers`,
+      message: `names ${header.name}, so a retry with a refreshed credential gets 422: leave it out, because the identity tells callers apart`,
+    }));
+}
+
+/** Failing open breaks the promise of a route that repeats nothing in doubt. Where both are written, it is a problem. */
+function failingOpen({ name, rules, onStoreFailure }: Route): readonly ConfigProblem[] {
+  const { unknown } = rules.policy;
+  if (onStoreFailure !== "open" || unknown === "retry") return [];
+  const message =
+    'is "open", so a request whose record cannot be reached is forwarded unprotected and may take effect twice, ' +
+    `although unknown = "${unknown}" (the default) repeats nothing in doubt: write unknown = "retry" if that is meant, or "closed" here`;
+  return [{ path: `${name}.on_store_failure`, code: "protection-weakened", message }];
+}
+
+/** Names that usually decide what an operation does. */
+const DECISIVE = /(?:amount|price|total|sum|quantity|qty|currency|account|iban|recipient|payee|destination)s?$/i;
+
+/** A change in what does not count is replayed: the client believes in an effect that never was. */
+function leavingOut({ name, fingerprint: { selection, queryExcept } }: Route): readonly ConfigProblem[] {
+  const pointers = selection?.kind === "except" ? selection.pointers : [];
+  const decisive = pointers.filter((pointer) => DECISIVE.test(pointer)).map((one) => ({ one, member: "except" }));
+  const inQuery = queryExcept.filter((one) => DECISIVE.test(one)).map((one) => ({ one, member: "query_except" }));
+  return [...decisive, ...inQuery].map(({ one, member }) => ({
+    path: `${name}.fingerprint.${member}`,
+    code: "protection-weakened",
+    message:
+      `leaves out "${one}", which probably decides the effect: with the same key, another value there gets the first answer ` +
+      "instead of 422: leave it out of this list, unless clients may change it between two tries",
+  }));
+}
+
+/**
+ * The origin is asked with the credential of the client whose attempt was lost. Where the scope does not name a credential,
+ * clients with other credentials share the record: they get its answer, and depend on what that one credential may see.
+ */
+function sharedVerification({ name, rules, scope }: Route): readonly ConfigProblem[] {
+  if (rules.policy.unknown !== "verify" || scope.some(isCredential)) return [];
+  const named = scope.length === 0 ? "none" : scope.map(scopePartName).join(", ");
+  const message =
+    `(${named}) names no credential, so callers with different credentials share a record, and the origin is asked about ` +
+    "a lost attempt with the credential of that attempt's client only: " +
+    'add "header:authorization", unless every caller may see every operation';
+  return [{ path: `${name}.scope`, code: "protection-weakened", message }];
+}
+
+/** Without credentials browsers send no cookies to another origin, so all visitors of its pages would be one caller. */
+function withoutCookies({ name, scope, cors }: Route): readonly ConfigProblem[] {
+  if (cors === null || cors.credentials || cors.origins === null) return [];
+  const isCookieAlone = scope.some(({ kind }) => kind === "cookie") && !scope.some(({ kind }) => kind === "header");
+  if (!isCookieAlone) return [];
+  const message =
+    "is false, but the scope names a cookie, which browsers then do not send from other origins, so that all their visitors " +
+    "share one scope: write credentials = true";
+  return [{ path: `${name}.cors.credentials`, code: "protection-weakened", message }];
+}
+
+function hasBinding(own: Table, name: string, kind: BindingKind): boolean {
+  // Secrets are not in the file, and the checks of queues and of destinations look for queues.
+  if (kind === "secret" || kind === "queue") return true;
+  return BINDING_LISTS[kind].some(([list, member]) =>
+    listOf(own[list]).some((entry) => tableOf(entry)[member] === name),
+  );
+}
+
+function tableOf(value: unknown): Table {
+  return isTable(value) ? value : {};
+}

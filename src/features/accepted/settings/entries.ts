@@ -1,0 +1,80 @@
+// Settings for requests that are accepted before their result is there, and whose attempts the gateway makes by itself. Checks
+// single members; `async-checks.ts` checks the relations to other settings.
+
+import * as v from "valibot";
+
+import type { Drive } from "../../../kernel/record/record.ts";
+import { durationMs } from "../../../kernel/record/units.ts";
+import { choice, defaultsOf, duration, setting, whole } from "../../../kernel/config/setting-kinds.ts";
+import { DAY_MS, formatDuration, MINUTE_MS, SECOND_MS } from "../../../kernel/config/units.ts";
+import { ASYNC_RULES } from "../../../kernel/config/words.ts";
+
+const MAX_ATTEMPTS = 100;
+const MIN_GIVE_UP_MS = MINUTE_MS;
+/** The stored request has its caller's credential for as long. */
+const MAX_GIVE_UP_MS = 30 * DAY_MS;
+
+/** Members of a route's `give_up`. */
+export const driveEntries = {
+  attempts: setting(whole(1, MAX_ATTEMPTS, 20), {
+    description: "How many attempts the gateway makes at most.",
+    default: 20,
+    onChange: "applies to new attempts",
+  }),
+  after: setting(
+    v.pipe(
+      duration(MAX_GIVE_UP_MS),
+      v.minValue(MIN_GIVE_UP_MS, 'must be at least a minute: write "60s" or more'),
+      v.metadata({
+        takes: `a duration, \`"${formatDuration(MIN_GIVE_UP_MS)}"\` to \`"${formatDuration(MAX_GIVE_UP_MS)}"\``,
+      }),
+    ),
+    {
+      description:
+        "How long after a request was accepted another attempt may begin. The pauses between attempts double from a second on, " +
+        "up to 1/32 of this, and never more than 15 minutes. Must exceed `lock`.",
+      default: "24h",
+      onChange: "applies to new attempts",
+    },
+  ),
+};
+
+/** What applies to a member of `give_up` that is left out. */
+export const DRIVE_DEFAULTS = v.parse(v.required(v.strictObject(driveEntries)), defaultsOf(driveEntries));
+
+export const asyncSettings = {
+  async: setting(choice(ASYNC_RULES), {
+    description:
+      'Whether requests are answered with 202 before their result is there, and the gateway makes their attempts by itself: `"prefer"` ' +
+      'those that ask for it (`Prefer: respond-async`), `"always"` all. **Until its result, the request is stored as it came**, with ' +
+      "its credential.",
+    default: "never",
+    onChange:
+      'applies to new requests; **with `"never"`, requests that were accepted are still tried, and nobody can read their monitors**',
+  }),
+  give_up: setting(v.strictObject(driveEntries, 'must be a table: write { attempts = 20, after = "24h" }'), {
+    description:
+      "When the gateway gives up an accepted request that has no result. A route's table replaces that of `IDEMPOTENCY` as a whole.",
+    takes: "a table of the members below",
+    default: {},
+    onChange: "applies to new attempts",
+  }),
+};
+
+const FIRST_PAUSE_MS = SECOND_MS;
+const LONGEST_PAUSE_MS = 15 * MINUTE_MS;
+
+/** So many of the longest pauses fit into the time until a request is given up. */
+const LONGEST_PAUSES = 32;
+
+/** How accepted requests are driven, by what was written. */
+export function driveOf(written: Partial<typeof DRIVE_DEFAULTS>): Drive {
+  const { attempts, after } = { ...DRIVE_DEFAULTS, ...written };
+  const longestMs = Math.min(Math.floor(after / LONGEST_PAUSES), LONGEST_PAUSE_MS);
+  return {
+    attempts,
+    firstPauseMs: durationMs(FIRST_PAUSE_MS),
+    longestPauseMs: durationMs(Math.max(FIRST_PAUSE_MS, longestMs)),
+    giveUpAfterMs: durationMs(after),
+  };
+}

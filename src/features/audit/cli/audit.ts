@@ -1,0 +1,91 @@
+// `onceway audit`: shows what operators did, newest first, or writes all of it to a file.
+
+import { type Command, InvalidArgumentError, Option } from "commander";
+
+import { parseDuration } from "../../../kernel/config/units.ts";
+import { AUDITED } from "../../../kernel/record/audit.ts";
+import { LIST_LIMITS } from "../../../operator/request-schema.ts";
+import { writePieces } from "../../../cli/arguments.ts";
+import { columns, jsonLine, type Look, lookOf, printable, shorten } from "../../../cli/look.ts";
+import type { AuditEntry, AuditFilter } from "../../../cli/operator-client.ts";
+import { connect, operatorCommand, type OperatorOptions } from "../../../cli/operator-options.ts";
+import { readableTime } from "../../../cli/times.ts";
+
+interface AuditOptions extends OperatorOptions {
+  readonly by?: string;
+  readonly action?: string;
+  readonly since?: string;
+  readonly limit: number;
+  readonly export?: string;
+}
+
+export function defineAudit(command: Command): Command {
+  command
+    .summary("show what operators did")
+    .description("Shows the audit log, newest first: who did what, when, from where, why, and what came of it.")
+    .option("--by <NAME>", "only what this operator did: a name, or an e-mail address")
+    .addOption(new Option("--action <ACTION>", "only this").choices(AUDITED))
+    .option("--since <TIME>", "only what was done within this time: 30m, 24h, 7d", readSince)
+    .option("--limit <N>", "how many entries to show", readLimit, LIST_LIMITS.defaultLimit)
+    .option("--export <FILE>", "write all of it to a file instead, one JSON object per line");
+  return operatorCommand(command, "print one JSON object per line, each an entry as the API gives it").action(audit);
+}
+
+function readSince(text: string): string {
+  if (parseDuration(text).ok) return text;
+  throw new InvalidArgumentError('Write a duration, such as "24h".');
+}
+
+function readLimit(text: string): number {
+  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("Write a whole number from 1.");
+}
+
+async function audit(options: AuditOptions): Promise<void> {
+  const { by, action, since, limit, export: file } = options;
+  const client = connect(options);
+  const filter: AuditFilter = {
+    ...(by === undefined ? {} : { by }),
+    ...(action === undefined ? {} : { action }),
+    ...(since === undefined ? {} : { since }),
+  };
+  if (file !== undefined) {
+    const lines = await writePieces(file, await client.exportAudit(filter));
+    process.stderr.write(`${lines} entries written to ${printable(file)}\n`);
+    return;
+  }
+  const entries: AuditEntry[] = [];
+  let cursor: string | null = null;
+  do {
+    const wanted = Math.min(limit - entries.length, LIST_LIMITS.maxLimit);
+    const page = await client.audit(filter, wanted, cursor);
+    entries.push(...page.entries);
+    ({ cursor } = page);
+  } while (cursor !== null && entries.length < limit);
+  if (options.json === true) for (const entry of entries) console.log(jsonLine(entry));
+  else console.log(auditTable(entries, lookOf(process.stdout)));
+  if (cursor !== null) process.stderr.write(`There may be more: --limit ${limit * 10}.\n`);
+}
+
+const HEADINGS = ["AT", "BY", "VIA", "FROM", "ACTION", "TARGET", "OUTCOME", "REASON"];
+const TARGET_LENGTH = 24;
+
+export function auditTable(entries: readonly AuditEntry[], look: Look): string {
+  if (entries.length === 0) return "Nothing is in the log.";
+  const rows = entries.map(({ at, by, via, address, action, target, outcome, reason }) =>
+    [
+      readableTime(at),
+      by,
+      via,
+      address,
+      action,
+      shorten(target ?? "", TARGET_LENGTH),
+      outcome ?? "?",
+      reason ?? "",
+    ].map(printable),
+  );
+  const [headings = "", ...lines] = columns([HEADINGS, ...rows]);
+  return [look.paint("dim", shorten(headings, look.width)), ...lines.map((line) => shorten(line, look.width))].join(
+    "\n",
+  );
+}

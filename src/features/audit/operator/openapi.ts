@@ -1,0 +1,50 @@
+// The operations of the operator API on the audit log, as the OpenAPI document describes them.
+
+import { AUDITED } from "../../../kernel/record/audit.ts";
+import { type Json, queryParameter } from "../../../operator/openapi-components.ts";
+import { answer, operation } from "../../../operator/openapi-operation.ts";
+import { LIST_LIMITS } from "../../../operator/request-schema.ts";
+
+export function auditPaths(): Json {
+  return {
+    "/audit": {
+      get: operation({
+        id: "audit",
+        summary: "What operators did, newest first.",
+        description:
+          "An entry is written before its change is made, and gets its outcome after it. A page may be shorter than limit, even empty, and not be the last: continue until cursor is null. An unknown parameter is refused.",
+        parameters: parameters(),
+        answer: answer("A page.", "AuditPage"),
+        problems: ["Invalid", "Unavailable"],
+      }),
+    },
+    "/audit/export": {
+      get: operation({
+        id: "exportAudit",
+        summary: "The same, all of it: one entry on a line, as JSON.",
+        description: "limit has no effect. An answer that breaks off is not complete.",
+        parameters: parameters(),
+        answer: {
+          description: "The entries, newest first, each an AuditEntry.",
+          content: { "application/x-ndjson": { schema: { type: "string" } } },
+        },
+        problems: ["Invalid", "Unavailable"],
+      }),
+    },
+  };
+}
+
+function parameters(): readonly Json[] {
+  const { defaultLimit, maxLimit } = LIST_LIMITS;
+  return [
+    queryParameter("by", { type: "string", minLength: 1, maxLength: 254 }, "Only what this operator did."),
+    queryParameter("action", { type: "string", enum: AUDITED }, "Only this."),
+    queryParameter("since", { type: "string", examples: ["24h", "7d"] }, "Only what was done within this time."),
+    queryParameter(
+      "limit",
+      { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit },
+      "How many entries a page has at most.",
+    ),
+    queryParameter("cursor", { type: "string" }, "The cursor of the page before, with the same filter."),
+  ];
+}

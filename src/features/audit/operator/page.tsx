@@ -1,0 +1,64 @@
+// The page of the audit log: what operators did, newest first. It can only be read.
+
+import type { Hono } from "hono";
+import type { AuditPages } from "./audit.ts";
+import { parseAuditQuery } from "./api.ts";
+import type { Signed } from "../../../operator/console/guard.ts";
+import { Page, show } from "../../../operator/console/page.tsx";
+import { Time } from "../../../operator/console/time.tsx";
+import type { ConsolePorts, Paths, View } from "../../../operator/console/view.ts";
+
+export function auditRoutes(app: Hono<Signed>, paths: Paths, { audit }: ConsolePorts): void {
+  app.get(paths.audit, async (c) => {
+    const search = new URL(c.req.url).searchParams;
+    const parsed = parseAuditQuery(search, Date.now());
+    if (!parsed.ok) return c.notFound();
+    const page = await audit.page(parsed.value);
+    if (page.next !== null) search.set("cursor", String(page.next));
+    return show(<Audit view={c.var.view} page={page} next={`${paths.audit}?${search.toString()}`} />);
+  });
+}
+
+function Audit({ view, page: { entries, next: more }, next }: { view: View; page: AuditPages; next: string }) {
+  return (
+    <Page view={view} place="audit" title="Audit log">
+      <h1>Audit log</h1>
+      {entries.length === 0 ? <p class="empty">Nothing.</p> : null}
+      <section class="card">
+        <table class="grid">
+          <thead>
+            <tr>
+              {["When", "Who", "From", "What", "Outcome", "Why"].map((name) => (
+                <th scope="col">{name}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {entries.map(({ at, by, address, action, target, outcome, reason }) => (
+              <tr>
+                <td>
+                  <Time at={at} now={view.now} />
+                </td>
+                <td>{by}</td>
+                <td>{address}</td>
+                <td>
+                  {action}{" "}
+                  {target !== null && /^[0-9a-f]{64}$/.test(target) ? (
+                    <a class="mono" href={`${view.paths.records}/${target}`}>
+                      {target.slice(0, 12)}
+                    </a>
+                  ) : (
+                    target
+                  )}
+                </td>
+                <td>{outcome ?? "not known"}</td>
+                <td>{reason}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {more === null ? null : <a href={next}>Older</a>}
+    </Page>
+  );
+}

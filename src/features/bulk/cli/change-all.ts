@@ -1,0 +1,196 @@
+// `onceway release --all`, `resolve --all` and `forget --all`: changes all records that a filter matches. Counts them first, and changes
+// none that has begun or ended since: whoever has looked into those that were counted knows nothing of it.
+
+import { type Command, InvalidArgumentError } from "commander";
+
+import type { Change } from "../../../kernel/record/timeline.ts";
+import { askYes, openDialogue } from "../../../cli/ask.ts";
+import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
+import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
+import { jsonLine, lookOf, printable } from "../../../cli/look.ts";
+import { filterOf, type FilterOptions, withFilter } from "../../../cli/ls.ts";
+import type { AllChanged, AllChangeRequest, OperatorClient, Resolution } from "../../../cli/operator-client.ts";
+import { connect, type OperatorOptions } from "../../../cli/operator-options.ts";
+import { startProgress } from "../../../cli/read-pages.ts";
+import { previewText } from "../../../cli/record-text.ts";
+import { recordsTable } from "../../../cli/records-table.ts";
+
+export interface ChangeAllOptions extends OperatorOptions, Omit<FilterOptions, "id"> {
+  readonly all?: boolean;
+  readonly preview?: boolean;
+  readonly yes?: boolean;
+  readonly asOf?: string;
+}
+
+const DONE: Readonly<Record<Change, string>> = { release: "released", resolve: "resolved", forget: "forgotten" };
+
+export function withAll(command: Command): Command {
+  return withFilter(
+    command
+      .option("--all", "all records that match --state, --route and the like, instead of ID")
+      .option(
+        "--as-of <TIME>",
+        "with --all --yes: the time that --preview printed; what has begun or ended since is left",
+        readTime,
+      ),
+  );
+}
+
+function readTime(value: string): string {
+  if (!/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) || Number.isNaN(Date.parse(value))) {
+    throw new InvalidArgumentError("Write the time that --preview printed, such as 2026-11-23T03:12:40.118Z.");
+  }
+  return value;
+}
+
+/** Whether all records that match are meant. Throws a Failure if the arguments contradict each other. */
+export function meansAll(id: string | undefined, { all, yes, preview, asOf, ...options }: ChangeAllOptions): boolean {
+  if (asOf !== undefined && (all !== true || yes !== true || preview === true)) {
+    throw new Failure(UNUSABLE, "--as-of belongs to --all --yes: leave it out.");
+  }
+  const { key: _, ...withoutKey } = options;
+  if (all !== true) {
+    if (hasCondition(withoutKey)) throw new Failure(UNUSABLE, "Write --all to change all records that match.");
+    return false;
+  }
+  if (id !== undefined) throw new Failure(UNUSABLE, "Write either a record or --all.");
+  if (hasCondition(options)) return true;
+  throw new Failure(
+    UNUSABLE,
+    "--all needs a condition, or it would change every record: --state, --route, --since, --until, --caller, --status or --key.",
+  );
+}
+
+function hasCondition(options: FilterOptions): boolean {
+  const { states, ...others } = filterOf(options);
+  return states.length > 0 || Object.keys(others).length > 0;
+}
+
+export async function changeAll(
+  change: Change,
+  reason: string,
+  options: ChangeAllOptions,
+  response?: Resolution,
+): Promise<void> {
+  const { preview, yes, asOf } = options;
+  const dialogue = openDialogue();
+  if (preview !== true && (yes === true ? asOf === undefined : dialogue === null)) {
+    throw new Failure(
+      UNUSABLE,
+      "All records that match would be changed: count them with --preview, which prints what to add: --yes --as-of and its time.",
+    );
+  }
+  const client = connect(options);
+  const given = response === undefined ? {} : { response };
+  const request = { change, filter: filterOf(options), reason, ...given };
+  let until = asOf;
+  if (until === undefined) {
+    const found = wholeOf(await forEachPart(client, { ...request, preview: true }));
+    if (preview === true) {
+      return report(found, options, `${foundText(change, found)}\n\nTo do it: --yes --as-of ${printable(found.until)}`);
+    }
+    process.stderr.write(`${foundText(change, found)}\n`);
+    if (dialogue === null || !(await askYes(dialogue, `${found.changed} to be ${DONE[change]}. Go on?`))) {
+      throw new Failure(UNUSABLE, "Nothing was changed.");
+    }
+    ({ until } = found);
+  }
+  const { sum: done, stopped } = await forEachPart(client, { ...request, confirm: true, until });
+  report(done, options, `${DONE[change]}: ${done.changed} of ${recordsText(done.matched)}`);
+  reportStopped(
+    stopped,
+    `the other records that match were not counted, and some may have been changed. Run it again with --yes --as-of ${until}.`,
+  );
+}
+
+/** Calls until all records have been looked at. A run that is killed can be repeated: what was changed stays so. */
+async function forEachPart(client: OperatorClient, request: AllChangeRequest): Promise<InParts<AllChanged>> {
+  const progress = startProgress();
+  let matched = 0;
+  try {
+    return await inParts(
+      async (before: AllChanged | null) => {
+        const cursor = before?.cursor ?? null;
+        if (before === null || cursor === null) return client.changeAll(request);
+        matched += before.matched;
+        progress.show(`${matched} records …`);
+        return client.changeAll({ ...request, until: before.until, cursor });
+      },
+      ({ cursor }) => cursor === null,
+      added,
+    );
+  } finally {
+    progress.clear();
+  }
+}
+
+/** Records are those of the first part. */
+function added(sum: AllChanged, part: AllChanged): AllChanged {
+  const { states, refused } = sum;
+  return {
+    ...sum,
+    matched: sum.matched + part.matched,
+    states: {
+      waiting: states.waiting + part.states.waiting,
+      started: states.started + part.states.started,
+      failed: states.failed + part.states.failed,
+      unknown: states.unknown + part.states.unknown,
+      completed: states.completed + part.states.completed,
+      remembered: states.remembered + part.states.remembered,
+    },
+    changed: sum.changed + part.changed,
+    refused: {
+      inFlight: refused.inFlight + part.refused.inFlight,
+      completed: refused.completed + part.refused.completed,
+      remembered: refused.remembered + part.refused.remembered,
+    },
+    skipped: sum.skipped + part.skipped,
+    unanswered: sum.unanswered + part.unanswered,
+    routes: [...new Set([...sum.routes, ...part.routes])],
+    preview: previewOfBoth(sum.preview, part.preview),
+    unreachable: [...new Set([...sum.unreachable, ...part.unreachable])],
+  };
+}
+
+/** What retries would get on the routes of both: each part knows its own. */
+function previewOfBoth(one: AllChanged["preview"], other: AllChanged["preview"]): AllChanged["preview"] {
+  if (one === null || other === null) return one;
+  const omittedHeaders = [...new Set([...one.omittedHeaders, ...other.omittedHeaders])];
+  return { ...one, headers: one.headers.filter(([name]) => !omittedHeaders.includes(name)), omittedHeaders };
+}
+
+function foundText(change: Change, { matched, states, changed, records, preview }: AllChanged): string {
+  const byState = Object.entries(states).filter(([, count]) => count > 0);
+  const counts = byState.map(([state, count]) => `${count} ${state}`).join(", ");
+  return [
+    `${recordsText(matched)} match${matched === 1 ? "es" : ""}${counts === "" ? "" : `: ${counts}`}`,
+    `${recordsText(changed)} would be ${DONE[change]}`,
+    ...(records.length === 0 ? [] : ["", recordsTable(records, Date.now(), lookOf(process.stderr))]),
+    ...(records.length < matched ? ["…"] : []),
+    ...(preview === null ? [] : ["", previewText(preview)]),
+  ].join("\n");
+}
+
+function recordsText(count: number): string {
+  return count === 1 ? "1 record" : `${count} records`;
+}
+
+/** Says what is left. The exit code is that of a refusal while a later run may change more. */
+function report(sum: AllChanged, { json }: OperatorOptions, gist: string): void {
+  const { cursor: _, ...totals } = sum;
+  console.log(json === true ? jsonLine(totals) : gist);
+  const { refused, skipped, unanswered, unreachable } = totals;
+  const { inFlight, completed, remembered } = refused;
+  const left = [
+    ...(inFlight === 0 ? [] : [`${recordsText(inFlight)} in flight, or perhaps still running: run it again later.`]),
+    ...(skipped === 0 ? [] : [`${recordsText(skipped)} ended or changed meanwhile: skipped.`]),
+    ...(completed === 0 ? [] : [`${recordsText(completed)} completed: they can only be forgotten.`]),
+    ...(remembered === 0
+      ? []
+      : [`${recordsText(remembered)} of which only the key is left: they can only be forgotten.`]),
+    ...(unanswered === 0 ? [] : [`${recordsText(unanswered)} without an answer: they may have been changed.`]),
+    ...(unreachable.length === 0 ? [] : [`Did not answer: ${unreachable.join(", ")}. Run it again later.`]),
+  ];
+  if (left.length > 0) process.stderr.write(`${left.map(printable).join("\n")}\n`);
+  if (inFlight + unanswered + unreachable.length > 0) process.exitCode = REFUSED;
+}

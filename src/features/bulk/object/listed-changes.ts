@@ -1,0 +1,101 @@
+// Changes records that an operator has found in a list: several in one short turn, each as it is changed alone (record-steps.ts). The
+// list may be older than the records, so one that is not any more what the list said is left.
+
+import type { OperatorEvent, Unchangeable } from "../../../kernel/record/events.ts";
+import type { IdempotencyRecord } from "../../../kernel/record/record.ts";
+import { type TimelineEvent, timelineOf } from "../../../kernel/record/timeline.ts";
+import { type EpochMs, epochMs, type RecordId } from "../../../kernel/record/units.ts";
+import type { HeaderPairs } from "../../../kernel/request/headers.ts";
+import { decodeMessage } from "../../../kernel/request/message.ts";
+import type { RecordSteps } from "../../../kernel/object/record-steps.ts";
+import type { Entry, Ledger } from "../../../kernel/store/ledger.ts";
+import type { StoredResponse } from "../../../kernel/store/response-rows.ts";
+
+/** Where such calls are sent. */
+export const CHANGE_LISTED_URL = "https://key-shard/change-listed";
+
+/** A record as the list showed it. */
+export interface ListedState {
+  readonly id: RecordId;
+  readonly state: IdempotencyRecord["state"];
+  /** The number of the last attempt. */
+  readonly attempt: number;
+  readonly startedAt: EpochMs;
+}
+
+/** The head of a message that changes listed records. With `resolve`, the message's body is the body of every response. */
+export interface ListedChangeHead {
+  readonly records: readonly ListedState[];
+  readonly event: OperatorEvent;
+  readonly headers: HeaderPairs;
+  /** Only says what would be done. */
+  readonly isPreview: boolean;
+  /** What an operator has changed since is left. A Worker's time: by as much as the object's clock is behind, a change may be made twice. */
+  readonly since: EpochMs;
+}
+
+/**
+ * What became of a record, or would. `skipped`: it is not what the list showed. `decided`: an operator has changed it since; this is how
+ * a record looks that an earlier call has changed, and that the list shows again in its new place.
+ */
+export type ListedOutcome = "changed" | "skipped" | "decided" | Exclude<Unchangeable, "none">;
+
+export interface ListedChangePorts {
+  readonly ledger: Pick<Ledger, "find">;
+  readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
+}
+
+/** Answers with an outcome for each record, in their order. */
+export async function changeListed(request: Request, ports: ListedChangePorts): Promise<Response> {
+  const { head, body: bytes } = decodeMessage<ListedChangeHead>(new Uint8Array(await request.arrayBuffer()));
+  const body = { kind: "inline", bytes } as const;
+  const { event, headers } = head;
+  const response = event.type === "resolve" ? { status: event.status, statusText: "", headers, body } : null;
+  return Response.json(head.records.map((listed) => changeOne(listed, head, response, ports)));
+}
+
+function changeOne(
+  listed: ListedState,
+  { event, isPreview, since }: ListedChangeHead,
+  response: StoredResponse | null,
+  { ledger, steps }: ListedChangePorts,
+): ListedOutcome {
+  const { id } = listed;
+  const entry = ledger.find(id);
+  const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
+  if (entry === null || record === null || !isAsListed(record, listed)) return "skipped";
+  if (entry.history.some((past) => isDecision(past) && past.at >= since)) return "decided";
+  if (hasEndedSince(entry, record, since)) return "skipped";
+  const why = isPreview ? steps.whyNot(id, event) : changeRecord(steps, id, event, response);
+  if (why === null) return "changed";
+  return why === "none" ? "skipped" : why;
+}
+
+function isAsListed({ state, attempt }: IdempotencyRecord, listed: ListedState): boolean {
+  return state === listed.state && attempt.number === listed.attempt && attempt.startedAt === listed.startedAt;
+}
+
+/** Whether its last attempt has ended since: whoever decided saw it in flight, and has not asked what came of it. */
+function hasEndedSince({ history, record: stored }: Entry, record: IdempotencyRecord, since: EpochMs): boolean {
+  const events = timelineOf(history, record.state === "started" ? record : stored, epochMs(Date.now()));
+  return events.some((past) => past.type === "attempt" && past.endedAt !== null && past.endedAt > since);
+}
+
+function isDecision(event: TimelineEvent): event is Extract<TimelineEvent, { readonly type: "change" }> {
+  return event.type === "change" && event.action !== "cancel" && event.action !== "unreadable";
+}
+
+/** An operator's change to one record. Returns why it was refused; `null` when it was made. */
+export function changeRecord(
+  steps: Pick<RecordSteps, "change">,
+  id: RecordId,
+  event: OperatorEvent,
+  response: StoredResponse | null,
+): Unchangeable | null {
+  const why = steps.change(id, event, response);
+  if (why === null && event.type === "forget") {
+    // Logged, because the record's timeline is erased with it.
+    console.warn({ message: "record forgotten", recordId: id, by: event.by, reason: event.reason });
+  }
+  return why;
+}

@@ -1,0 +1,52 @@
+// The operation of the operator API that changes all records that a filter matches.
+
+import type { Hono } from "hono";
+import { epochMs } from "../../../kernel/record/units.ts";
+import { invalid, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
+import type { OperatorAuth } from "../../../operator/access/auth.ts";
+import { parseChangeAll } from "./request.ts";
+import type { AllChangedView } from "./schema.ts";
+import { parseJson } from "../../../operator/change-request.ts";
+import { previewOf } from "../../../operator/given-response.ts";
+import { NO_PAGE, whyNotListed } from "../../../operator/list-request.ts";
+import type { AllChange, Operator } from "../../../operator/operator.ts";
+import type { PreviewView } from "../../../operator/change-schema.ts";
+import { isoTime } from "../../../operator/shard-pages.ts";
+import { viewSummary } from "../../../operator/views.ts";
+
+export function addChangeAll(app: Hono<Variables>, auth: OperatorAuth, operator: Operator): void {
+  app.post("/records/change", async (context) => {
+    const parsed = await readAdminRequest(context, auth, (bytes) =>
+      parseChangeAll(parseJson(bytes), epochMs(Date.now())),
+    );
+    if (parsed instanceof Response) return parsed;
+    if (!parsed.ok) return invalid(parsed.reason);
+    const change = { ...parsed.value, by: context.get("actor") };
+    const why = whyNotListed(operator.isPerKey, change.filter);
+    if (why !== null) return invalid(why);
+    const result = await operator.changeAll(change);
+    if (result.kind === "no-cursor") {
+      return invalid(`${NO_PAGE} Begin again with the same until and without a cursor.`);
+    }
+    const { kind: _, records, ...counts } = result;
+    return context.json<AllChangedView>({
+      until: isoTime(change.until),
+      ...counts,
+      records: records.map(viewSummary),
+      preview: responsePreview(change, counts.routes, operator),
+    });
+  });
+}
+
+/** What retries would get; `null` unless it is a preview of `resolve`. */
+export function responsePreview(
+  { isPreview, response }: Pick<AllChange, "isPreview" | "response">,
+  routes: readonly string[],
+  operator: Pick<Operator, "omittedHeaders">,
+): PreviewView["preview"] | null {
+  if (!isPreview || response === null) return null;
+  return previewOf(
+    response,
+    routes.flatMap((route) => operator.omittedHeaders(route)),
+  );
+}

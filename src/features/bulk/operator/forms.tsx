@@ -1,0 +1,96 @@
+// The page on which an administrator changes all records that a filter matches: a preview, a form, the result. The preview's time is in
+// the form, so that nothing is changed that has begun since.
+
+import type { Hono } from "hono";
+import type { Change } from "../../../kernel/record/timeline.ts";
+import { epochMs } from "../../../kernel/record/units.ts";
+import type { Actor } from "../../../operator/access/auth.ts";
+import { responsePreview } from "./api.ts";
+import { parseChangeAll } from "./request.ts";
+import { NO_PAGE, whyNotListed } from "../../../operator/list-request.ts";
+import type { AllChange, Operator } from "../../../operator/operator.ts";
+import { CHANGES } from "../../../operator/request-schema.ts";
+import { ChangeAll, ReadOnly, type Shown } from "./page.tsx";
+import { adminForm, responseOf } from "../../../operator/console/change.tsx";
+import type { Signed } from "../../../operator/console/guard.ts";
+import { show } from "../../../operator/console/page.tsx";
+import { readFilter } from "../../../operator/console/records.tsx";
+import type { ConsolePorts, Paths } from "../../../operator/console/view.ts";
+
+type Fields = Readonly<Record<string, string>>;
+/** A preview of `resolve` counts before anybody has typed a response. */
+const ANY_RESPONSE = { status: "200" };
+/** A preview writes no reason. */
+const NO_REASON = "preview";
+
+export function changeAllRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts): void {
+  app.get(paths.changeAll, async (c) => {
+    const { view } = c.var;
+    const { query, change } = readAddress(c.req.url);
+    if (view.viewer.actor.role !== "admin") return show(<ReadOnly view={view} />);
+    const shown = await run(operator, view.viewer.actor, query, change, {}, true);
+    const page = <ChangeAll view={view} query={query} change={change} fields={{}} shown={shown} />;
+    return show(page, shown.problem === null ? 200 : 400);
+  });
+
+  app.post(paths.changeAll, async (c) => {
+    const { view } = c.var;
+    const fields = await adminForm(view, c.req.raw);
+    if (fields instanceof Response) return fields;
+    const { query, change } = readAddress(c.req.url);
+    const { actor } = view.viewer;
+    const { step, confirmed } = fields;
+    const isUnconfirmed = step === "change" && confirmed !== "yes";
+    const isPreview = step !== "change" || isUnconfirmed;
+    const done = await run(operator, actor, query, change, fields, isPreview);
+    const problem = isUnconfirmed ? "Confirm it: tick the box above the button." : done.problem;
+    // The form is shown again below its problem, with the same records.
+    const shown = problem === null ? done : await run(operator, actor, query, change, untilOf(fields), true);
+    const page = <ChangeAll view={view} query={query} change={change} fields={fields} shown={{ ...shown, problem }} />;
+    return show(page, problem === null ? 200 : 400);
+  });
+}
+
+function untilOf({ until }: Fields): Fields {
+  return until === undefined ? {} : { until };
+}
+
+function readAddress(url: string): { readonly query: Fields; readonly change: Change } {
+  const search = new URL(url).searchParams;
+  const word = search.get("change");
+  return { query: readFilter(search).query, change: CHANGES.find((one) => one === word) ?? "release" };
+}
+
+/** Without a step in the fields, only counts. One call is bounded (change-all.ts): what it leaves is said on the page. */
+async function run(
+  operator: Operator,
+  by: Actor,
+  filter: Fields,
+  change: Change,
+  fields: Fields,
+  isPreview: boolean,
+): Promise<Shown> {
+  const { reason, until, cursor, step } = fields;
+  const isTyped = step !== undefined;
+  const parsed = parseChangeAll(
+    {
+      change,
+      filter,
+      reason: isTyped ? (reason ?? "") : NO_REASON,
+      ...(change === "resolve" ? { response: responseOf(isTyped ? fields : ANY_RESPONSE) } : {}),
+      ...(isPreview ? { preview: true } : { confirm: true }),
+      ...(until === undefined ? {} : { until }),
+      ...(cursor === undefined || isPreview ? {} : { cursor }),
+    },
+    epochMs(Date.now()),
+  );
+  const nothing = { found: null, isPreview, until: 0, response: null };
+  if (!parsed.ok) return { ...nothing, problem: parsed.reason };
+  const why = whyNotListed(operator.isPerKey, parsed.value.filter);
+  if (why !== null) return { ...nothing, problem: why };
+  const asked: AllChange = { ...parsed.value, by };
+  const found = await operator.changeAll(asked);
+  if (found.kind === "no-cursor") return { ...nothing, problem: `${NO_PAGE} Count again.` };
+  const response = isTyped ? responsePreview(asked, found.routes, operator) : null;
+  return { problem: null, found, isPreview, until: asked.until, response };
+}

@@ -1,0 +1,208 @@
+// What the page shows on which an administrator changes all records that a filter matches: the preview, the form, the result.
+
+import type { Change } from "../../../kernel/record/timeline.ts";
+import type { PreviewView } from "../../../operator/change-schema.ts";
+import type { AllChangeResult } from "../../../operator/operator.ts";
+import { CHANGES } from "../../../operator/request-schema.ts";
+import { ResponsePreview, TITLES } from "../../../operator/console/change-forms.tsx";
+import { FormToken, Page, SiteName } from "../../../operator/console/page.tsx";
+import { grouped } from "../../../operator/console/rates.tsx";
+import { COLUMNS, RecordsTable } from "../../../operator/console/records-table.tsx";
+import { Field, ResponseFields } from "../../../operator/console/response-fields.tsx";
+import { unreachableText } from "../../../operator/console/shards.tsx";
+import type { View } from "../../../operator/console/view.ts";
+
+type Fields = Readonly<Record<string, string>>;
+type Found = Extract<AllChangeResult, { readonly kind: "done" }>;
+
+/** What a page shows, besides the filter and the change. */
+export interface Shown {
+  /** Why nothing was done. */
+  readonly problem: string | null;
+  /** `null`: the filter cannot be used. */
+  readonly found: Found | null;
+  readonly isPreview: boolean;
+  readonly until: number;
+  /** What retries would get. */
+  readonly response: PreviewView["preview"] | null;
+}
+
+function addressOf({ paths }: View, query: Fields, change: Change): string {
+  return `${paths.changeAll}?${new URLSearchParams({ ...query, change }).toString()}`;
+}
+
+export function ReadOnly({ view }: { readonly view: View }) {
+  return (
+    <Page view={view} place="records" title="Change all that match">
+      <h1>Change all that match</h1>
+      <p class="empty">You may read only. Changes need an administrator.</p>
+    </Page>
+  );
+}
+
+interface ChangeAllProps {
+  readonly view: View;
+  /** The filter, as written. */
+  readonly query: Fields;
+  readonly change: Change;
+  /** As typed. */
+  readonly fields: Fields;
+  readonly shown: Shown;
+}
+
+export function ChangeAll(props: ChangeAllProps) {
+  const { view, query, change, shown } = props;
+  const { found, isPreview, problem } = shown;
+  return (
+    <Page view={view} place="records" title="Change all that match">
+      <div class="head">
+        <h1>Change all that match</h1>
+        <a class="small" href={view.paths.listed(query)}>
+          The list
+        </a>
+      </div>
+      <p class="mono" id="filter">
+        {Object.entries(query)
+          .map(([name, value]) => `${name}=${value}`)
+          .join(" ")}
+      </p>
+      <nav class="pages" aria-label="Change">
+        {CHANGES.map((one) => (
+          <a class="button" href={addressOf(view, query, one)} aria-current={one === change ? "page" : undefined}>
+            {TITLES[one]}
+          </a>
+        ))}
+      </nav>
+      {problem === null ? null : (
+        <p class="note error" role="alert" id="problem">
+          {problem}
+        </p>
+      )}
+      {found === null ? null : <Counts view={view} change={change} found={found} isPreview={isPreview} />}
+      {found === null || (isPreview ? found.matched === 0 : found.cursor === null) ? null : (
+        <ChangeForm {...props} found={found} />
+      )}
+    </Page>
+  );
+}
+
+const DONE = { release: "Released", resolve: "Resolved", forget: "Forgotten" } as const;
+const TO_DO = { release: "To release", resolve: "To resolve", forget: "To forget" } as const;
+
+interface CountsProps {
+  readonly view: View;
+  readonly change: Change;
+  readonly found: Found;
+  readonly isPreview: boolean;
+}
+
+function Counts({ view, change, found, isPreview }: CountsProps) {
+  const { matched, states, changed, refused, skipped, unanswered, records, unreachable, cursor } = found;
+  const left = [
+    [refused.inFlight, "an attempt is in flight, or may still be running"],
+    [refused.completed, "completed, which can only be forgotten"],
+    [refused.remembered, "of which only the key is left, which can only be forgotten"],
+    [skipped, "changed meanwhile"],
+    [unanswered, isPreview ? "their shard does not answer" : "their shard did not answer: they may have been changed"],
+  ] as const;
+  const inStates = Object.entries(states).filter(([, count]) => count > 0);
+  return (
+    <>
+      {unreachable.length === 0 ? null : (
+        <p class="note error" role="status" id="unreachable">
+          <strong>{unreachableText(unreachable)}.</strong> Do it again later:{" "}
+          <span class="mono">{unreachable.join(", ")}</span>
+        </p>
+      )}
+      <div class="note" role="status" id="result">
+        <p>
+          <strong>
+            {isPreview ? TO_DO[change] : DONE[change]}: {grouped(changed)}.
+          </strong>{" "}
+          {grouped(matched)} {matched === 1 ? "matches" : "match"}
+          {inStates.length === 0
+            ? ""
+            : `: ${inStates.map(([state, count]) => `${grouped(count)} ${state}`).join(", ")}`}
+          .
+        </p>
+        {left.map(([count, why]) =>
+          count === 0 ? null : (
+            <p>
+              Left: {grouped(count)}, {why}.
+            </p>
+          ),
+        )}
+        {cursor === null ? null : (
+          <p>Not all records have been looked at{isPreview ? ": there are more" : ". Go on with the rest below"}.</p>
+        )}
+      </div>
+      {records.length === 0 ? null : (
+        <section class="card" id="first">
+          <h2 id="first-title">{records.length < matched ? `The first ${records.length}` : "Records"}</h2>
+          <RecordsTable
+            view={view}
+            records={records}
+            columns={[COLUMNS.route, COLUMNS.state, COLUMNS.attempt, COLUMNS.began]}
+            labelledBy="first-title"
+          />
+        </section>
+      )}
+    </>
+  );
+}
+
+const CONFIRMATIONS: Readonly<Record<Change, string>> = {
+  release:
+    "I checked in the API: none of them took effect. Each key's next request calls the API again. Requests that were answered 202 are sent now, without their client.",
+  resolve: "I checked in the API: all of them took effect. Every retry gets this response from now on.",
+  forget: "All these records are erased, and what waits is cancelled. Their keys count as new.",
+};
+
+/** What later steps take along, besides the filter, which is in the address. */
+const KEPT_FIELDS = ["reason", "status", "headers", "body"];
+
+function ChangeForm({ view, query, change, fields, shown, found }: ChangeAllProps & { readonly found: Found }) {
+  const { isPreview, until, response } = shown;
+  const isTyped = response !== null || !isPreview;
+  return (
+    <div class="card decide">
+      <form method="post" action={addressOf(view, query, change)} id="change">
+        <FormToken view={view} />
+        <input type="hidden" name="until" value={new Date(until).toISOString()} />
+        {isPreview || found.cursor === null ? null : <input type="hidden" name="cursor" value={found.cursor} />}
+        {isTyped ? (
+          KEPT_FIELDS.filter((name) => fields[name] !== undefined).map((name) => (
+            <input type="hidden" name={name} value={fields[name] ?? ""} />
+          ))
+        ) : (
+          <>
+            {change === "resolve" ? (
+              <ResponseFields view={view} id={(name) => name} fields={fields} example={null} />
+            ) : null}
+            <Field id="reason" label="Reason" hint="Kept in each record's timeline, and in the log.">
+              <input id="reason" name="reason" required maxlength={1000} autocomplete="off" value={fields["reason"]} />
+            </Field>
+          </>
+        )}
+        {response === null ? null : <ResponsePreview preview={response} omits="Their routes omit" />}
+        {change === "resolve" && !isTyped ? null : (
+          <label class="check">
+            <input id="confirmed" type="checkbox" name="confirmed" value="yes" required /> {CONFIRMATIONS[change]}
+          </label>
+        )}
+        <div class="act">
+          {change === "resolve" && !isTyped ? (
+            <button class="main" name="step" value="preview">
+              Preview
+            </button>
+          ) : (
+            <button name="step" value="change">
+              {isPreview ? `${TITLES[change]} them` : "Go on"}
+            </button>
+          )}
+          <SiteName site={view.site} />
+        </div>
+      </form>
+    </div>
+  );
+}

@@ -1,0 +1,57 @@
+// Parses a request to change all records that a filter matches. The filter is that of the list, so whatever the list can find can be
+// changed, and a filter that would match everything is refused.
+
+import * as v from "valibot";
+
+import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
+import { CLOCKS_MS, matchesAll } from "./change-all.ts";
+import { givenResponse } from "../../../operator/change-request.ts";
+import { type Parsed, parseListRequest } from "../../../operator/list-request.ts";
+import type { AllChange } from "../../../operator/operator.ts";
+import { changeAllSchema } from "../../../operator/request-schema.ts";
+
+export function parseChangeAll(json: unknown, now: EpochMs): Parsed<Omit<AllChange, "by">> {
+  const read = v.safeParse(changeAllSchema, json);
+  if (!read.success) return refuse(read.issues[0].message);
+  const { change: action, filter: written, reason, response: given, cursor = null, ...steps } = read.output;
+  const { preview: isPreview = false, confirm = false } = steps;
+  if (isPreview === confirm) {
+    return refuse(
+      "All records that match would be changed. Write preview: true to count them, then confirm: true and until from its answer to change them.",
+    );
+  }
+  if ("limit" in written || "cursor" in written)
+    return refuse("filter has conditions only: leave limit and cursor out.");
+  if (steps.until === undefined && (confirm || cursor !== null)) {
+    return refuse("until is missing: give the time in the answer of the preview, so that nothing newer is changed.");
+  }
+  const until = steps.until === undefined ? now : epochMs(Date.parse(steps.until));
+  // The schema lets offsets through that nothing can read: "+05". A list until no time has no end.
+  if (Number.isNaN(until)) return refuse("until must be the time in the answer of the preview.");
+  if (until > now + CLOCKS_MS)
+    return refuse("until must not be in the future: give the time in the answer of the preview.");
+  // Durations count from the preview, so that each call means the same records.
+  const listed = parseListRequest(new URLSearchParams(written), until);
+  if (!listed.ok) return refuse(`filter: ${listed.reason}`);
+  const { filter } = listed.value;
+  if (matchesAll(filter, until)) {
+    return refuse(
+      'filter would match every record, or all but those of the last minute. Write at least one condition that leaves others out: {"state":"unknown"}, {"route":"/v1/payments"}, {"until":"1h"}.',
+    );
+  }
+  if ((action === "resolve") !== (given !== undefined)) {
+    return refuse(
+      action === "resolve"
+        ? 'resolve needs the response that each of them is given: write "response":{"status":201,"body":"…"}.'
+        : "response is only for resolve: leave it out.",
+    );
+  }
+  const response = given === undefined ? null : givenResponse(given);
+  if (response?.ok === false) return response;
+  const asked = { action, reason, response: response?.value ?? null, filter, written, until, isPreview, cursor };
+  return { ok: true, value: asked };
+}
+
+function refuse(reason: string): { readonly ok: false; readonly reason: string } {
+  return { ok: false, reason };
+}

@@ -1,0 +1,130 @@
+// `onceway forget --scope`: forgets all records of one caller. Counts them first. The caller's values are asked for at the terminal or
+// read from stdin, because a shell's history and the list of processes would keep them; nothing here prints one.
+
+import { text } from "node:stream/consumers";
+
+import { askSecret, askYes, type Dialogue, openDialogue } from "../../../cli/ask.ts";
+import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
+import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
+import { jsonLine, printable } from "../../../cli/look.ts";
+import type { OperatorClient, ScopeErased, ScopeRequest } from "../../../cli/operator-client.ts";
+import { connect, type OperatorOptions } from "../../../cli/operator-options.ts";
+
+export interface ForgetScopeOptions extends OperatorOptions {
+  /** `header:authorization`, or `header:authorization=VALUE`. */
+  readonly scope?: readonly string[];
+  /** Parts that the caller's requests lack. */
+  readonly without?: readonly string[];
+  readonly includeUnknown?: boolean;
+  readonly preview?: boolean;
+  readonly yes?: boolean;
+}
+
+export async function forgetScope(reason: string, options: ForgetScopeOptions): Promise<void> {
+  const dialogue = openDialogue();
+  if (options.preview !== true && options.yes !== true && dialogue === null) {
+    throw new Failure(
+      UNUSABLE,
+      "All records of the caller would be forgotten: count them with --preview, then add --yes.",
+    );
+  }
+  const client = connect(options);
+  const scope = await readScope(options.scope ?? [], options.without ?? [], dialogue);
+  const request = { scope, reason, ...(options.includeUnknown === true ? { includeUnknown: true } : {}) };
+  if (options.preview === true || options.yes !== true) {
+    const found = wholeOf(await forEachPart(client, { ...request, preview: true }));
+    if (options.preview === true) return report(found, options, previewText(found));
+    process.stderr.write(`${previewText(found)}\n`);
+    if (dialogue === null || !(await askYes(dialogue, "Forget them?"))) {
+      throw new Failure(UNUSABLE, "Nothing was changed.");
+    }
+  }
+  const { sum: erased, stopped } = await forEachPart(client, { ...request, confirm: true });
+  report(erased, options, `forgotten: ${recordsText(erased.forgotten)} and ${eventsText(erased.events)}`);
+  reportStopped(stopped, "the other records were not looked at, and some may have been forgotten. Run it again.");
+}
+
+/** Calls until the gateway has gone through all shards. A run that is killed can be repeated: what was forgotten stays so. */
+function forEachPart(client: OperatorClient, request: ScopeRequest): Promise<InParts<ScopeErased>> {
+  return inParts(
+    (before: ScopeErased | null) =>
+      client.forgetScope({
+        ...request,
+        ...(before === null || before.cursor === null ? {} : { cursor: before.cursor }),
+      }),
+    ({ cursor }) => cursor === null,
+    (sum, part) => ({
+      ...part,
+      forgotten: sum.forgotten + part.forgotten,
+      inFlight: sum.inFlight + part.inFlight,
+      unknown: sum.unknown + part.unknown,
+      events: sum.events + part.events,
+      unreachable: [...sum.unreachable, ...part.unreachable],
+    }),
+  );
+}
+
+async function readScope(
+  written: readonly string[],
+  without: readonly string[],
+  dialogue: Dialogue | null,
+): Promise<Readonly<Record<string, string | null>>> {
+  const parts = new Map<string, string | null>(without.map((name) => [name, null]));
+  const asked: string[] = [];
+  for (const one of written) {
+    const equals = one.indexOf("=");
+    if (equals === -1) asked.push(one);
+    parts.set(equals === -1 ? one : one.slice(0, equals), equals === -1 ? "" : one.slice(equals + 1));
+  }
+  if (parts.size < written.length + without.length) throw new Failure(UNUSABLE, "A part of the scope is given twice.");
+  const lines = dialogue === null && asked.length > 0 ? (await text(process.stdin)).split(/\r?\n/) : [];
+  for (const [index, name] of asked.entries()) {
+    const value = dialogue === null ? lines[index] : await askSecret(dialogue, `${name} of the caller`);
+    if (value === undefined || value === "") {
+      throw new Failure(
+        UNUSABLE,
+        `There is no value of ${printable(name)}: write it to stdin, a line for each --scope without one.`,
+      );
+    }
+    parts.set(name, value);
+  }
+  return Object.fromEntries(parts);
+}
+
+function previewText({ forgotten, inFlight, unknown, events }: ScopeErased): string {
+  return [
+    `${recordsText(forgotten)} to forget`,
+    `${eventsText(events)} to erase, dead letters included`,
+    `${recordsText(inFlight)} in flight: left, repeat later`,
+    `${recordsText(unknown)} in doubt: left unless --include-unknown is given, because a retry may then repeat what has taken effect`,
+  ].join("\n");
+}
+
+function recordsText(count: number): string {
+  return count === 1 ? "1 record" : `${count} records`;
+}
+
+function eventsText(count: number): string {
+  return count === 1 ? "1 event" : `${count} events`;
+}
+
+/** Says what is left, also by the exit code. */
+function report(sum: ScopeErased, { json, preview, includeUnknown }: ForgetScopeOptions, gist: string): void {
+  const { cursor: _, ...totals } = sum;
+  console.log(json === true ? jsonLine(totals) : gist);
+  const { inFlight, unknown, unreachable, notListed } = totals;
+  const isDecided = preview === true || includeUnknown === true;
+  const left = [
+    ...(preview === true || inFlight === 0 ? [] : [`${recordsText(inFlight)} in flight: run it again later.`]),
+    ...(isDecided || unknown === 0 ? [] : [`${recordsText(unknown)} in doubt: settle them, or add --include-unknown.`]),
+    ...(unreachable.length === 0 ? [] : [`Did not answer: ${unreachable.join(", ")}. Run it again later.`]),
+    ...(notListed.length === 0
+      ? []
+      : [
+          `Not searched, because every key has an object of its own: ${notListed.join(", ")}. Forget those by their keys.`,
+        ]),
+  ];
+  if (left.length === 0) return;
+  process.stderr.write(`${left.map(printable).join("\n")}\n`);
+  process.exitCode = REFUSED;
+}

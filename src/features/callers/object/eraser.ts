@@ -1,0 +1,158 @@
+// Forgets the records of one caller, for the day when somebody asks to be erased. No row says whose it is: a record's name is computed
+// again from its key and the caller's scope values, and compared; a sealed record, whose key is not stored, has a digest of its scope. What the
+// outbox has not delivered yet, and its dead letters, are erased with the records: each says the key of its record.
+// One call looks at a bounded number of rows in one short turn. The values are never stored, logged or answered.
+
+import type { OperatorEvent } from "../../../kernel/record/events.ts";
+import { epochMs } from "../../../kernel/record/units.ts";
+import { isNameIn } from "../../../kernel/request/record-name.ts";
+import type { ScopeValues } from "../../../kernel/request/scope.ts";
+import type { RecordSteps } from "../../../kernel/object/record-steps.ts";
+import { readLabel } from "../../../kernel/store/label.ts";
+import type { Ledger } from "../../../kernel/store/ledger.ts";
+import type { OwnedEvent, OwnedEvents } from "../../outbox/object/owned-events.ts";
+import type { Place } from "../../../kernel/store/record-numbers.ts";
+import { FIRST_PLACE, FIRST_WAITING, type RecordScan, type ScannedRecord } from "./record-scan.ts";
+
+/** Where such calls are sent: the values may be long, and they are secrets. */
+export const ERASE_SCOPE_URL = "https://key-shard/erase-scope";
+
+/** The rows that one call looks at, and the caller's records that it forgets at most: requests wait while it does. */
+export const ROWS_PER_CALL = 100;
+export const RECORDS_PER_CALL = 10;
+
+/**
+ * Where a call begins. What waits for an attempt is looked at first (`isFirstLook`), and again at the end, because waiting records come last
+ * in their order: one whose attempt begins meanwhile moves to the front, where the first look would have been over. An object with older
+ * code knows nothing of the first look, holds nothing that waits, and goes through all records once.
+ */
+export interface ErasurePlace extends Place {
+  readonly isFirstLook?: boolean;
+}
+
+/** Where the first call begins. */
+export const ERASURE_BEGIN: ErasurePlace = { ...FIRST_PLACE, isFirstLook: true };
+
+export interface ScopeErasure {
+  /** The caller's values in each of the scopes in which the records may have been claimed. */
+  readonly scopes: readonly ScopeValues[];
+  /** What sealed records store of these scopes, under each of the gateway's secrets. */
+  readonly sealedScopes: readonly string[];
+  /** The name of the layout whose object this is. */
+  readonly layout: string;
+  readonly from: ErasurePlace;
+  /** Only counts. */
+  readonly isPreview: boolean;
+  /** Whether records in doubt are forgotten too, so that a retry may repeat what has taken effect. */
+  readonly includesUnknown: boolean;
+  readonly by: string;
+  readonly reason: string;
+}
+
+export interface ErasureCounts {
+  /** In a preview, those that would be. */
+  readonly forgotten: number;
+  /** Left: an attempt is in flight, or may still be running. */
+  readonly inFlight: number;
+  /** Left, unless these are included: the outcome is unknown. A preview counts them here in any case. */
+  readonly unknown: number;
+  /** Of the outbox, dead letters included; in a preview, those that would be erased. */
+  readonly events: number;
+}
+
+export interface ErasedSlice extends ErasureCounts {
+  /** Where the next call goes on; `null`: all records have been looked at. */
+  readonly next: ErasurePlace | null;
+}
+
+export interface EraserPorts {
+  readonly ledger: Pick<Ledger, "find">;
+  readonly scan: RecordScan;
+  readonly events: OwnedEvents;
+  readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
+}
+
+export class ScopeEraser {
+  readonly #ports: EraserPorts;
+
+  constructor(ports: EraserPorts) {
+    this.#ports = ports;
+  }
+
+  async erase(erasure: ScopeErasure): Promise<ErasedSlice> {
+    const { from, isPreview } = erasure;
+    // A preview changes nothing, and must count nothing twice.
+    if (from.isFirstLook === true && !isPreview) {
+      const begin = from.expiryBucket < FIRST_WAITING.expiryBucket ? FIRST_WAITING : from;
+      const { forgotten, next, isNothing } = await this.#look(begin, erasure);
+      // What is left is counted at the end.
+      const left = { inFlight: 0, unknown: 0, events: 0 };
+      if (next !== null) return { forgotten, ...left, next: { ...next, isFirstLook: true } };
+      if (!isNothing) return { forgotten, ...left, next: FIRST_PLACE };
+    }
+    const { isNothing: _, ...slice } = await this.#look(from.isFirstLook === true ? FIRST_PLACE : from, erasure);
+    return slice.next === null ? { ...slice, events: await this.#eraseEvents(erasure) } : slice;
+  }
+
+  /**
+   * Erases what the outbox still has of the caller's results and messages, whose records may be gone for long, or only counts it. All of it
+   * in one call, in short turns: an event has no place that a cursor could name, because it moves with each try.
+   */
+  async #eraseEvents(erasure: ScopeErasure): Promise<number> {
+    const { events: all } = this.#ports;
+    let count = 0;
+    for (let after: OwnedEvent | null = null; ;) {
+      const events: readonly OwnedEvent[] = all.slice(after, ROWS_PER_CALL);
+      const labelled = events.map(({ record: id, key }) => ({
+        id,
+        label: readLabel({ id, key, route: "", note: null }),
+      }));
+      // oxlint-disable-next-line no-await-in-loop -- one short turn after the other
+      const own = await Promise.all(labelled.map((event) => isOfScope(event, erasure)));
+      const found = events.filter((_, at) => own[at] === true);
+      count += erasure.isPreview ? found.length : all.erase(found);
+      after = events.at(-1) ?? null;
+      if (after === null || events.length < ROWS_PER_CALL) return count;
+    }
+  }
+
+  async #look(from: Place, erasure: ScopeErasure): Promise<ErasedSlice & { readonly isNothing: boolean }> {
+    const { records, next } = this.#ports.scan.slice(from, ROWS_PER_CALL);
+    const own = await Promise.all(records.map((record) => isOfScope(record, erasure)));
+    const counts = { forgotten: 0, inFlight: 0, unknown: 0, events: 0 };
+    const found = records.filter((_, index) => own[index] === true);
+    for (const { id } of found.slice(0, RECORDS_PER_CALL)) this.#forget(id, erasure, counts);
+    return { ...counts, next: found[RECORDS_PER_CALL]?.place ?? next, isNothing: records.length === 0 };
+  }
+
+  #forget(
+    id: ScannedRecord["id"],
+    { isPreview, includesUnknown, by, reason }: ScopeErasure,
+    counts: { forgotten: number; inFlight: number; unknown: number },
+  ): void {
+    const { ledger, steps } = this.#ports;
+    const found = ledger.find(id)?.record ?? null;
+    // Another request may have erased it since the slice was read.
+    if (found === null) return;
+    const isUnknown = steps.see(id, found, epochMs(Date.now()))?.state === "unknown";
+    if (isUnknown && (isPreview || !includesUnknown)) {
+      counts.unknown += 1;
+      return;
+    }
+    const event: OperatorEvent = { type: "forget", by, reason };
+    const why = isPreview ? steps.whyNot(id, event) : steps.change(id, event, null);
+    // `none`: it had expired, and is erased now.
+    if (why === null || why === "none") counts.forgotten += 1;
+    else counts.inFlight += 1;
+  }
+}
+
+/** Whether a record, or an event's record, is that of the caller with these scope values. */
+async function isOfScope(
+  { id, label: { key, sealedScope } }: Pick<ScannedRecord, "id" | "label">,
+  { scopes, sealedScopes, layout }: Pick<ScopeErasure, "scopes" | "sealedScopes" | "layout">,
+): Promise<boolean> {
+  if (sealedScope !== undefined) return sealedScopes.includes(sealedScope);
+  const found = await Promise.all(scopes.map((values) => isNameIn(id, key, values, layout)));
+  return found.includes(true);
+}

@@ -1,0 +1,161 @@
+// The page on which an administrator forgets all records of one caller: count first, then forget. The caller's values are typed for
+// each step and never shown again.
+
+import type { Hono } from "hono";
+import type { Actor } from "../../../operator/access/auth.ts";
+import type { Operator } from "../../../operator/operator.ts";
+import type { ScopeErasedView } from "../../../operator/change-schema.ts";
+import { noScopeText, parseScopeRequest } from "./request.ts";
+import { adminForm } from "../../../operator/console/change.tsx";
+import type { Signed } from "../../../operator/console/guard.ts";
+import { FormToken, LogReason, Page, show } from "../../../operator/console/page.tsx";
+import { grouped } from "../../../operator/console/rates.tsx";
+import { UnreachableShards } from "../../../operator/console/shards.tsx";
+import type { ConsolePorts, Paths, View } from "../../../operator/console/view.ts";
+
+/** Each is bounded (erase-scope.ts), and a Worker may make 10,000 calls for one form. */
+const MAX_PARTS = 8;
+
+type Fields = Readonly<Record<string, string>>;
+
+interface Outcome {
+  readonly erased: ScopeErasedView;
+  readonly isPreview: boolean;
+}
+
+export function forgetScopeRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts): void {
+  app.get(paths.forgetScope, (c) => show(<ForgetScope view={c.var.view} outcome={null} problem={null} reason="" />));
+
+  app.post(paths.forgetScope, async (c) => {
+    const { view } = c.var;
+    const fields = await adminForm(view, c.req.raw);
+    if (fields instanceof Response) return fields;
+    const outcome = await forget(fields, operator, view.viewer.actor);
+    const isProblem = typeof outcome === "string";
+    return show(
+      <ForgetScope
+        view={view}
+        outcome={isProblem ? null : outcome}
+        problem={isProblem ? outcome : null}
+        reason={fields["reason"] ?? ""}
+      />,
+      isProblem ? 400 : 200,
+    );
+  });
+}
+
+/** What was done, or why nothing was. */
+async function forget(fields: Fields, operator: Operator, by: Actor): Promise<Outcome | string> {
+  const isPreview = fields["step"] !== "forget";
+  if (!isPreview && fields["confirmed"] !== "yes") return "Confirm it: tick the box above the button.";
+  const parsed = parseScopeRequest({
+    scope: scopeOf(fields["scope"] ?? ""),
+    reason: fields["reason"] ?? "",
+    includeUnknown: fields["unknown"] === "yes",
+    ...(isPreview ? { preview: true } : { confirm: true }),
+    ...(fields["cursor"] === undefined ? {} : { cursor: fields["cursor"] }),
+  });
+  if (!parsed.ok) return parsed.reason;
+  const erased = { forgotten: 0, inFlight: 0, unknown: 0, events: 0 };
+  const unreachable: string[] = [];
+  let { cursor } = parsed.value;
+  for (let part = 1; ; part += 1) {
+    const result = await operator.forgetScope({ ...parsed.value, cursor, by });
+    if (result.kind === "no-scope") return noScopeText(result.scopes);
+    if (result.kind === "no-cursor") return "The shards have changed since. Start again.";
+    erased.forgotten += result.forgotten;
+    erased.inFlight += result.inFlight;
+    erased.unknown += result.unknown;
+    erased.events += result.events;
+    unreachable.push(...result.unreachable);
+    ({ cursor } = result);
+    if (cursor === null || part === MAX_PARTS) {
+      return { erased: { ...erased, unreachable, notListed: result.notListed, cursor }, isPreview };
+    }
+  }
+}
+
+/** One part on each line, as name=value. A name alone is a part that the caller's requests lack. */
+function scopeOf(text: string): Readonly<Record<string, string | null>> {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return Object.fromEntries(
+    lines.map((line) => {
+      const equals = line.indexOf("=");
+      return equals === -1 ? [line, null] : [line.slice(0, equals), line.slice(equals + 1)];
+    }),
+  );
+}
+
+interface ForgetScopeProps {
+  readonly view: View;
+  readonly outcome: Outcome | null;
+  readonly problem: string | null;
+  readonly reason: string;
+}
+
+function ForgetScope({ view, outcome, problem, reason }: ForgetScopeProps) {
+  const cursor = outcome?.erased.cursor ?? null;
+  return (
+    <Page view={view} place="records" title="Forget a caller" from={view.paths.forgetScope}>
+      <h1>Forget a caller</h1>
+      <UnreachableShards unreachable={outcome?.erased.unreachable ?? []} />
+      {outcome === null ? null : <Result {...outcome} />}
+      {problem === null ? null : (
+        <p class="note error" role="alert">
+          {problem}
+        </p>
+      )}
+      {view.viewer.actor.role === "admin" ? (
+        <form class="card" method="post" action={view.paths.forgetScope}>
+          <FormToken view={view} />
+          {cursor === null ? null : <input type="hidden" name="cursor" value={cursor} />}
+          <div class="field">
+            <label for="scope">
+              Caller{" "}
+              <span class="soft small">one part of a route's scope on each line: header:authorization=Bearer …</span>
+            </label>
+            <textarea id="scope" name="scope" rows={3} class="mono" required autocomplete="off" spellcheck={false} />
+          </div>
+          <LogReason value={reason} />
+          <label class="check">
+            <input type="checkbox" name="unknown" value="yes" /> Also records in doubt: a retry may then repeat what has
+            taken effect.
+          </label>
+          <label class="check">
+            <input id="confirmed" type="checkbox" name="confirmed" value="yes" /> All these records are erased. Their
+            keys count as new.
+          </label>
+          <button class="main" name="step" value="count">
+            Count
+          </button>{" "}
+          <button name="step" value="forget">
+            Forget the caller
+          </button>
+        </form>
+      ) : (
+        <p class="empty">You may read only. Changes need an administrator.</p>
+      )}
+    </Page>
+  );
+}
+
+function Result({ erased, isPreview }: Outcome) {
+  const { forgotten, inFlight, unknown, events, notListed, cursor } = erased;
+  return (
+    <div class="note" role="status" id="result">
+      <p>
+        <strong>
+          {isPreview ? "To forget" : "Forgotten"}: {grouped(forgotten)}.
+        </strong>{" "}
+        In flight, left for later: {grouped(inFlight)}. In doubt{isPreview ? "" : ", left"}: {grouped(unknown)}. Events
+        and dead letters {isPreview ? "to erase" : "erased"}: {grouped(events)}.
+      </p>
+      {notListed.length === 0 ? null : (
+        <p>Not searched, because every key has an object of its own: {notListed.join(", ")}.</p>
+      )}
+      {cursor === null ? null : (
+        <p>Not all shards have been asked. Enter the caller again to go on; the counts begin anew.</p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,77 @@
+// Parses a request to forget a caller's records, and finds the scopes in which they may have been claimed. Nothing here repeats a
+// value: they are credentials, and names of people who want to be forgotten.
+
+import * as v from "valibot";
+
+import type { Route } from "../../../kernel/config/resolved.ts";
+import { digestedName, scopeNames } from "../../../kernel/config/scope-part.ts";
+import { canonicalAddress } from "../../../kernel/request/client-address.ts";
+import type { ScopeValues } from "../../../kernel/request/scope.ts";
+import type { Parsed } from "../../../operator/list-request.ts";
+import type { ScopeForgetting } from "../../../operator/operator.ts";
+import { forgetScopeSchema } from "../../../operator/request-schema.ts";
+
+/** Added to a scope by the gateway, so whoever names a caller need not know which routes have it. */
+const HOST = "host";
+
+export function parseScopeRequest(json: unknown): Parsed<Omit<ScopeForgetting, "by">> {
+  const read = v.safeParse(forgetScopeSchema, json);
+  if (!read.success) return { ok: false, reason: read.issues[0].message };
+  const { scope, reason, preview = false, confirm = false, includeUnknown = false, cursor = null } = read.output;
+  if (preview === confirm) {
+    const remedy = "Write preview: true to count them, then confirm: true instead to forget them.";
+    return { ok: false, reason: `All records of the caller would be forgotten. ${remedy}` };
+  }
+  const values = new Map(Object.entries(scope).map(([name, value]) => partOf(name, value)));
+  return {
+    ok: true,
+    value: { scope: values, reason, isPreview: preview, includesUnknown: includeUnknown, cursor },
+  };
+}
+
+/** A part as requests have it: an address in one spelling. */
+function partOf(written: string, value: string | null): readonly [string, string | null] {
+  const name = partName(written);
+  const trimmed = value?.trim() ?? null;
+  return [name, name === "ip" && trimmed !== null ? canonicalAddress(trimmed) : trimmed];
+}
+
+/** The names of headers have no case. */
+function partName(written: string): string {
+  const name = written.trim();
+  return /^header:/i.test(name) ? name.toLowerCase() : name;
+}
+
+/** Every scope that a route has or had, once. */
+function scopesOf(routes: readonly Route[]): readonly Route["scope"][] {
+  const all = routes.flatMap(({ scope, previousScopes }) => [scope, ...previousScopes]);
+  return [...new Map(all.map((scope) => [scopeNames(scope).join(), scope])).values()];
+}
+
+/**
+ * The caller's values in each scope that has exactly the given parts, `host` aside where a scope lacks it. A scope without parts is
+ * everybody's, and a part that was given and does not count could make one caller's erasure another's.
+ */
+export function fittingScopes(routes: readonly Route[], given: ScopeForgetting["scope"]): readonly ScopeValues[] {
+  return scopesOf(routes).flatMap((scope) => {
+    const names = scope.map(digestedName);
+    const isComplete = names.length > 0 && names.every((name) => given.has(name));
+    const isExact = [...given.keys()].every((name) => name === HOST || names.includes(name));
+    return isComplete && isExact ? [names.flatMap((name) => [name, given.get(name) ?? null])] : [];
+  });
+}
+
+/** The names of the scopes whose callers can be named. */
+export function namedScopes(routes: readonly Route[]): readonly (readonly string[])[] {
+  return scopesOf(routes)
+    .filter((scope) => scope.length > 0)
+    .map((scope) => scope.map(digestedName));
+}
+
+/** What to write, if no scope has the given parts. */
+export function noScopeText(scopes: readonly (readonly string[])[]): string {
+  const known = scopes.map((names) => `[${names.join(", ")}]`).join(", ");
+  return scopes.length === 0
+    ? 'No route tells callers apart (scope = ["none"]).'
+    : `No route's scope has just these parts. Give a value, or null, for each part of one of: ${known}.`;
+}

@@ -1,0 +1,78 @@
+// The metrics of groups of consumers. Streams and partitions are the consumers' words, so the metrics are by group alone: their number is
+// the operator's. `increase()` misses the first value of a new series, so every group has all its series from the first scrape on.
+
+import { CONSUMER_LABEL } from "../settings/read.ts";
+import { type GroupCounts, OPEN_CLAIM_STATES } from "../object/claim-list.ts";
+import { countsOf, type RouteNumbers } from "../../../kernel/traffic/route-counters.ts";
+import { type Family, sample } from "../../../operator/exposition.ts";
+
+function isGroup(route: string): boolean {
+  return route.startsWith(CONSUMER_LABEL);
+}
+
+function groupOf(route: string): string {
+  return route.slice(CONSUMER_LABEL.length);
+}
+
+export function toldClaims(totals: readonly RouteNumbers[]): readonly Family[] {
+  return [
+    {
+      name: "onceway_claims_total",
+      type: "counter",
+      help: "What consumers were told of their claims.",
+      samples: totals
+        .filter(({ route }) => isGroup(route))
+        .flatMap((numbers) =>
+          countsOf(numbers, "claims").map(([state, count]) => sample({ group: groupOf(numbers.route), state }, count)),
+        ),
+    },
+  ];
+}
+
+/** `routes`: the configured ones. Sums over the shards. */
+export function heldClaims(
+  shards: readonly (readonly GroupCounts[])[],
+  routes: readonly string[],
+  now: number,
+): readonly Family[] {
+  const all = shards.flat();
+  const groups = [...new Set([...routes.filter(isGroup), ...all.map(({ route }) => route)])].map((route) => ({
+    group: groupOf(route),
+    counts: all.filter((one) => one.route === route),
+  }));
+  return [
+    {
+      name: "onceway_open_claims",
+      type: "gauge",
+      help: "Claims that are not completed, by state; each shard looks at up to 10000 records in flight, and as many failed or unknown.",
+      samples: groups.flatMap(({ group, counts }) =>
+        OPEN_CLAIM_STATES.map((state) =>
+          sample(
+            { group, state },
+            counts.reduce((sum, one) => sum + one[state], 0),
+          ),
+        ),
+      ),
+    },
+    {
+      name: "onceway_positions",
+      type: "gauge",
+      help: "Partitions in which the group reads.",
+      samples: groups.map(({ group, counts }) =>
+        sample(
+          { group },
+          counts.reduce((sum, { partitions }) => sum + partitions, 0),
+        ),
+      ),
+    },
+    {
+      name: "onceway_position_held_seconds",
+      type: "gauge",
+      help: "For how long the claim has been open that holds back a position longest; 0 when none does.",
+      samples: groups.map(({ group, counts }) => {
+        const ages = counts.map(({ heldSince }) => now - (heldSince ?? now));
+        return sample({ group }, Math.max(0, ...ages) / 1000);
+      }),
+    },
+  ];
+}

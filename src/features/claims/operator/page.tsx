@@ -1,0 +1,101 @@
+// The groups of consumers: their open claims, and how far each has read.
+
+import type { Hono } from "hono";
+import type { PositionPageView } from "./schema.ts";
+import { parsePositionsQuery } from "./api.ts";
+import type { Signed } from "../../../operator/console/guard.ts";
+import { Page, show } from "../../../operator/console/page.tsx";
+import { grouped, groupedAtLeast } from "../../../operator/console/rates.tsx";
+import { UnreachableShards } from "../../../operator/console/shards.tsx";
+import { Pages, Table } from "../../../operator/console/table.tsx";
+import { Time } from "../../../operator/console/time.tsx";
+import type { ConsolePorts, Paths, View } from "../../../operator/console/view.ts";
+
+export function claimRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts): void {
+  app.get(paths.claims, async (c) => {
+    const parsed = parsePositionsQuery(new URL(c.req.url).searchParams);
+    if (!parsed.ok) return c.notFound();
+    const { group, limit, cursor } = parsed.value;
+    const page = await operator.positions.list(group, limit, cursor);
+    return page === null
+      ? c.redirect(paths.claims, 303)
+      : show(<Claims view={c.var.view} page={page} isFirst={cursor === null} />);
+  });
+}
+
+interface ClaimsProps {
+  readonly view: View;
+  readonly page: PositionPageView;
+  readonly isFirst: boolean;
+}
+
+function Claims({ view, page, isFirst }: ClaimsProps) {
+  const { groups, positions, cursor, unreachable } = page;
+  const since = (at: string | null) => (at === null ? "–" : <Time at={Date.parse(at)} now={view.now} rel="for" />);
+  return (
+    <Page view={view} place="claims" title="Claims">
+      <h1 id="groups-title">Claims</h1>
+      <UnreachableShards unreachable={unreachable} />
+      <section class="card" id="groups" data-live>
+        {groups.length === 0 ? (
+          <p class="empty">No groups of consumers are configured (CONSUMERS).</p>
+        ) : (
+          <Table
+            labelledBy="groups-title"
+            columns={[
+              ["Group"],
+              ["Started", "num"],
+              ["Unknown", "num"],
+              ["Failed", "num"],
+              ["Partitions", "num"],
+              ["Position held", "when"],
+            ]}
+            rows={groups.map(({ group, started, unknown, failed, atLeast, partitions, heldSince }) => {
+              const count = (state: string, all: number) =>
+                all === 0 ? (
+                  "0"
+                ) : (
+                  <a href={view.paths.listed({ route: `claims:${group}`, state })}>{groupedAtLeast(all, atLeast)}</a>
+                );
+              return [
+                <span class="mono">{group}</span>,
+                count("started", started),
+                count("unknown", unknown),
+                count("failed", failed),
+                grouped(partitions),
+                since(heldSince),
+              ];
+            })}
+          />
+        )}
+      </section>
+      <h2 id="positions-title">Positions</h2>
+      <section class="card" id="positions" data-live>
+        {positions.length === 0 ? (
+          <p class="empty">No claim has a position.</p>
+        ) : (
+          <Table
+            labelledBy="positions-title"
+            columns={[
+              ["Stream"],
+              ["Group"],
+              ["Partition", "num"],
+              ["Goes on at", "num"],
+              ["Open claims", "num"],
+              ["Held", "when"],
+            ]}
+            rows={positions.map(({ group, stream, partition, next, openClaims, heldSince, isUnclaimed }) => [
+              <span class="mono">{stream}</span>,
+              <span class="mono">{group}</span>,
+              String(partition),
+              next === null ? "–" : String(next),
+              grouped(openClaims),
+              isUnclaimed ? "never claimed" : since(heldSince),
+            ])}
+          />
+        )}
+        <Pages path={view.paths.claims} query={{}} isFirst={isFirst} cursor={cursor} />
+      </section>
+    </Page>
+  );
+}

@@ -1,0 +1,147 @@
+// What operators see of groups of consumers, over all shards: their open claims, and how far they have read. Each shard is first asked
+// for its counts, which are few, and then only those are asked that have a position.
+
+import { CONSUMER_LABEL } from "../settings/read.ts";
+import type { Route } from "../../../kernel/config/resolved.ts";
+import { partitionHash } from "../claim-request.ts";
+import { operatorCalls } from "../../../kernel/object/itty.ts";
+import { shardStub } from "../../../kernel/object/call-shard.ts";
+import type { KeyShard } from "../../../kernel/object/key-shard.ts";
+import { placeOf, shardTitle } from "../../../kernel/object/shard-place.ts";
+import type { GroupCounts, SeenPosition } from "../object/claim-list.ts";
+import type { Partition } from "../object/positions.ts";
+import { askShards } from "../../../operator/ask-shards.ts";
+import type { ConsumerGroupView, PositionPageView, PositionView } from "./schema.ts";
+import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
+import type { Actor } from "../../../operator/access/auth.ts";
+import type { ShardPlaces } from "../../../operator/shards.ts";
+
+/** Where an operator wants a group to go on. */
+export interface PositionChange extends Omit<Partition, "route"> {
+  readonly group: string;
+  readonly next: number;
+  readonly reason: string;
+  readonly by: Actor;
+}
+
+/** What operators do about groups of consumers. */
+export type PositionsOperations = Pick<PositionsOperator, "list" | "set">;
+
+export class PositionsOperator {
+  readonly #namespace: DurableObjectNamespace;
+  readonly #places: ShardPlaces;
+  readonly #groups: readonly Pick<Route, "path" | "layouts">[];
+
+  /** `routes`: all, those of groups among them. */
+  constructor(
+    namespace: DurableObjectNamespace,
+    places: ShardPlaces,
+    routes: readonly Pick<Route, "path" | "layouts">[],
+  ) {
+    this.#namespace = namespace;
+    this.#places = places;
+    this.#groups = routes.filter(({ path }) => path.startsWith(CONSUMER_LABEL));
+  }
+
+  /**
+   * Sets where a group goes on: in the object of the partition, and in those of older layouts that know a position. `false`: there is no
+   * such group. Rejects when one of them does not answer; the same call may be made again.
+   */
+  async set({ group, stream, partition, next }: PositionChange): Promise<boolean> {
+    const route = this.#groups.find(({ path }) => path === CONSUMER_LABEL + group);
+    if (route === undefined) return false;
+    const { own, elders } = route.layouts;
+    const placedBy = await partitionHash(group, { stream, partition });
+    await Promise.all(
+      [own, ...elders].map(async (layout) => {
+        const calls = operatorCalls<KeyShard>(shardStub(this.#namespace, placeOf(placedBy, layout)));
+        await calls.setPosition({ route: route.path, stream, partition, next, ifKnown: layout !== own });
+      }),
+    );
+    return true;
+  }
+
+  /** `null` when the cursor is invalid. Rejects when no shard answers. `group`: only this one's; `null`: all. */
+  async list(group: string | null, limit: number, cursor: string | null): Promise<PositionPageView | null> {
+    const { listed, notListed } = this.#places;
+    const begin = cursor === null ? null : readCursor(cursor);
+    const start = cursor === null ? 0 : listed.findIndex((place) => shardTitle(place) === begin?.shard);
+    if (start === -1) return null;
+    const route = group === null ? null : CONSUMER_LABEL + group;
+    const asked = await askShards(this.#namespace, listed, (shard) => shard.countClaims());
+    const unreachable = asked.filter(({ answer }) => answer === null).map(({ shard }) => shard);
+    if (unreachable.length > 0 && unreachable.length === listed.length) {
+      throw new Error(`unreachable: ${unreachable.join(", ")}`);
+    }
+    const counts = asked.flatMap(({ answer }) => answer ?? []).filter((one) => route === null || one.route === route);
+    const places = listed
+      .slice(start)
+      .filter((_place, index) =>
+        (asked[start + index]?.answer ?? []).some(
+          (one) => one.partitions > 0 && (route === null || one.route === route),
+        ),
+      );
+    const { items, next, silent } = await collectPages(places, limit, begin, async (place, after, most) => {
+      const calls = operatorCalls<KeyShard>(shardStub(this.#namespace, place));
+      const page = await calls.listPositions({ route, after, limit: most });
+      return { items: page, next: page.at(most - 1) ?? null };
+    });
+    return {
+      groups: groupsOf(
+        counts,
+        this.#groups.map(({ path }) => path).filter((one) => route === null || one === route),
+      ),
+      positions: items.map(({ item, shard }) => viewPosition(item, shard)),
+      cursor: next === null ? null : writeCursor(next),
+      notListed,
+      unreachable: [...unreachable, ...silent],
+    };
+  }
+}
+
+function groupsOf(counts: readonly GroupCounts[], configured: readonly string[]): readonly ConsumerGroupView[] {
+  const routes = [...new Set([...configured, ...counts.map(({ route }) => route).toSorted()])];
+  return routes.map((route) => {
+    const own = counts.filter((one) => one.route === route);
+    const sum = (of: "started" | "failed" | "unknown" | "partitions"): number =>
+      own.reduce((all, one) => all + one[of], 0);
+    const held = own.flatMap(({ heldSince }) => (heldSince === null ? [] : [heldSince]));
+    return {
+      group: groupOf(route),
+      started: sum("started"),
+      failed: sum("failed"),
+      unknown: sum("unknown"),
+      atLeast: own.some(({ atLeast }) => atLeast),
+      partitions: sum("partitions"),
+      heldSince: held.length === 0 ? null : isoTime(Math.min(...held)),
+    };
+  });
+}
+
+function viewPosition({ route, open, heldSince, ...position }: SeenPosition, shard: string): PositionView {
+  return {
+    group: groupOf(route),
+    ...position,
+    openClaims: open,
+    heldSince: heldSince === null ? null : isoTime(heldSince),
+    shard,
+  };
+}
+
+function groupOf(route: string): string {
+  return route.slice(CONSUMER_LABEL.length);
+}
+
+const CURSOR = /^([a-z0-9-]{1,64})~(?:([a-z0-9:-]{1,80})~(\d{1,10})~([\x20-\x7e]{1,255}))?$/;
+
+/** `<shard>~<group>~<partition>~<stream>`; only the shard at its start. */
+function writeCursor({ shard, after }: PageStart<Partition>): string {
+  return after === null ? `${shard}~` : `${shard}~${after.route}~${after.partition}~${after.stream}`;
+}
+
+function readCursor(cursor: string): PageStart<Partition> | null {
+  const [, shard, route, partition, stream] = CURSOR.exec(cursor) ?? [];
+  if (shard === undefined) return null;
+  const after = route === undefined || stream === undefined ? null : { route, stream, partition: Number(partition) };
+  return { shard, after };
+}

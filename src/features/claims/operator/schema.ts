@@ -1,0 +1,89 @@
+// The answers of the operator API about groups of consumers. As in record-schema.ts, the Worker takes only types from here.
+
+import * as v from "valibot";
+
+import { positionChangeEntries, reasonSchema } from "../../../operator/request-schema.ts";
+import { A_TIME, about, count, time, unreachable, type Written } from "../../../operator/schema-members.ts";
+
+const group = about(v.string(), "The group, as CONSUMERS names it.", "billing");
+
+export const consumerGroupSchema = v.object({
+  group,
+  started: about(count, "Claims whose holder has the lock.", 12),
+  failed: about(
+    count,
+    "Claims that were released without an effect, or lost where unknown is retry: the next claim gets them.",
+    0,
+  ),
+  unknown: about(count, "Claims that may have had an effect, and wait for an operator.", 1),
+  atLeast: about(
+    v.boolean(),
+    "Whether there may be more: a shard looks for them among 10,000 records in flight, and as many failed or unknown.",
+    false,
+  ),
+  partitions: about(count, "Partitions that have a position, or a claim that is not completed.", 8),
+  heldSince: about(
+    v.nullable(time),
+    "When the claim was first granted that has held back a position longest; null: none does.",
+    A_TIME,
+  ),
+});
+
+export const positionSchema = v.object({
+  group,
+  stream: about(v.string(), "The stream, as the consumers call it.", "orders"),
+  partition: about(count, "Its partition.", 3),
+  next: about(
+    v.nullable(count),
+    "The offset where the group goes on: never past a claim that is not completed. null: nobody knows.",
+    42,
+  ),
+  openClaims: about(count, "Claims of this partition that are not completed.", 2),
+  heldSince: about(
+    v.nullable(time),
+    "When the claim was first granted at which the position stands; null: it stands at none.",
+    A_TIME,
+  ),
+  isUnclaimed: about(
+    v.boolean(),
+    "Whether the position stands at a message that was never claimed, although the claim of a later one named it: it is claimed when the group reads it again, or an operator sets the position.",
+    false,
+  ),
+  shard: about(
+    v.string(),
+    "The shard that has it. While the layout changes, two may know one partition.",
+    "shard-3-of-64",
+  ),
+});
+
+export const positionPageSchema = v.object({
+  groups: about(
+    v.array(consumerGroupSchema),
+    "Every configured group, and those that have claims and are not configured any more.",
+  ),
+  positions: about(v.array(positionSchema), "Shard by shard; in each by group, stream and partition."),
+  cursor: about(v.nullable(v.string()), "For the next page; null: this is the last one.", null),
+  notListed: about(
+    v.array(v.string()),
+    "Layouts with an object for each key: their claims and positions cannot be listed.",
+    [],
+  ),
+  unreachable,
+});
+
+export const positionChangeRequestSchema = v.strictObject({
+  group: about(positionChangeEntries.group, "The group.", "billing"),
+  stream: about(positionChangeEntries.stream, "The stream.", "orders"),
+  partition: about(positionChangeEntries.partition, "Its partition.", 3),
+  next: about(positionChangeEntries.next, "The first message that the group is to read.", 42),
+  reason: about(reasonSchema, "Why this is done; written to the log.", "Message 41 cannot be read."),
+});
+
+export const positionSetSchema = v.object({
+  set: about(v.literal(true), "The group reads from there when it next asks where to go on."),
+});
+
+export type PositionSetView = Written<typeof positionSetSchema>;
+export type ConsumerGroupView = Written<typeof consumerGroupSchema>;
+export type PositionView = Written<typeof positionSchema>;
+export type PositionPageView = Written<typeof positionPageSchema>;

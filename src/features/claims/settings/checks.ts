@@ -1,0 +1,92 @@
+// Checks the relations between the settings of groups of consumers, and reads their tokens, which are secrets. No message may ever
+// show one.
+
+import type { HasBinding } from "../../../kernel/config/in-force.ts";
+import type { ConsumerDraft } from "./read.ts";
+import type { NamedOperator, OperatorTokens } from "../../../kernel/config/operators.ts";
+import { MAKE_TOKEN, tokenProblems } from "../../../kernel/config/read-operators.ts";
+import type { ConfigProblem, Consumer } from "../../../kernel/config/resolved.ts";
+import { CONSUMER_DEFAULTS, type ConsumerSettings } from "./entries.ts";
+import { formatDuration } from "../../../kernel/config/units.ts";
+
+/** The secrets that open a group, or would; each with the member that names it. */
+function secretsOf({ token, token_previous: previous }: ConsumerSettings): readonly (readonly [string, string])[] {
+  return [["token", token], ...(previous === undefined ? [] : [["token_previous", previous] as const])];
+}
+
+export function consumerProblems(
+  drafts: readonly ConsumerDraft[],
+  hasBinding: HasBinding,
+  operators: readonly NamedOperator[],
+): readonly ConfigProblem[] {
+  const ofOperators = new Set(["ADMIN_TOKEN", "READ_TOKEN", ...operators.flatMap(({ secrets }) => secrets)]);
+  const users = new Map<string, string>();
+  return drafts.flatMap(({ name, written }) => {
+    const problems: ConfigProblem[] = [];
+    const { lock, max_lock: maxLock, retention } = { ...CONSUMER_DEFAULTS, ...written };
+    if (lock > maxLock) {
+      const message = `must not exceed max_lock (${formatDuration(maxLock)}): write lock = "${formatDuration(maxLock)}" or less, or a longer max_lock`;
+      problems.push({ path: `${name}.lock`, message });
+    }
+    if (retention <= maxLock) {
+      const message = `must exceed max_lock (${formatDuration(maxLock)}): write retention = "7d"`;
+      problems.push({ path: `${name}.retention`, message });
+    }
+    for (const [index, { data }] of (written.publish ?? []).entries()) {
+      if (data !== "origin") continue;
+      const message =
+        'must not be "origin", because a claim has no response in which an origin could say anything: write data = "response"';
+      problems.push({ path: `${name}.publish[${index}].data`, message });
+    }
+    for (const [member, secret] of secretsOf(written)) {
+      const path = `${name}.${member}`;
+      const user = users.get(secret);
+      users.set(secret, path);
+      if (ofOperators.has(secret)) {
+        problems.push({ path, message: `is the operators' ${secret}: write a secret of this group's own` });
+      } else if (user !== undefined) {
+        problems.push({ path, message: `is ${secret}, which ${user} has already: write a secret of its own` });
+      } else if (!hasBinding(secret, "secret")) {
+        const message = `there is no secret ${secret}: write it with npx wrangler secret put ${secret}`;
+        problems.push({ path, message });
+      }
+    }
+    return problems;
+  });
+}
+
+/** A value that opens a group. */
+export interface ConsumerToken {
+  readonly group: string;
+  readonly token: string;
+}
+
+export interface ConsumerTokensReading {
+  readonly tokens: readonly ConsumerToken[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** The tokens of all groups. None may be another's, or an operator's. */
+export function readConsumerTokens(
+  env: Readonly<Record<string, unknown>>,
+  consumers: readonly Consumer[],
+  operators: readonly OperatorTokens[],
+): ConsumerTokensReading {
+  const tokens: ConsumerToken[] = [];
+  const problems: ConfigProblem[] = [];
+  const taken = new Set(operators.flatMap(({ values }) => values));
+  for (const { group, tokens: names } of consumers) {
+    for (const name of names) {
+      const value = env[name];
+      const faults = tokenProblems(name, value);
+      problems.push(...faults);
+      if (typeof value !== "string" || faults.length > 0) continue;
+      if (taken.has(value)) {
+        problems.push({ path: name, message: `must differ from every other token: ${MAKE_TOKEN}` });
+      }
+      taken.add(value);
+      tokens.push({ group, token: value });
+    }
+  }
+  return { tokens, problems };
+}

@@ -1,0 +1,99 @@
+// The settings of each `[[vars.CONSUMERS]]`: a group of consumers, which claims records and makes the attempts itself. Checks single
+// members; `consumer-checks.ts` checks the relations between them.
+
+import * as v from "valibot";
+
+import { QUEUE_NAME_PATTERN } from "../../queues/settings/values.ts";
+import { MAX_LOCK_MS, MAX_RETENTION_MS } from "../../../kernel/config/settings-attempt.ts";
+import { choice, defaultsOf, duration, setting } from "../../../kernel/config/setting-kinds.ts";
+import { settingsSchema } from "../../../kernel/config/settings.ts";
+import { BINDING_PATTERN } from "../../../kernel/config/values.ts";
+
+/** Of those for routes: nobody can ask a consumer what became of an attempt. */
+export const CONSUMER_UNKNOWN_RULES = ["hold", "retry"] as const;
+
+const NAME_MESSAGE = 'must be small letters, digits and "-", at most 63: write name = "billing"';
+const SECRET_MESSAGE = 'must be the name of a secret: write token = "BILLING_TOKEN"';
+
+const secretName = v.pipe(
+  v.string(SECRET_MESSAGE),
+  v.metadata({ pattern: BINDING_PATTERN, examples: ["BILLING_TOKEN"] }),
+  v.check((name) => new RegExp(BINDING_PATTERN).test(name), SECRET_MESSAGE),
+);
+
+/** The settings that only groups have, or have with a default of their own. None is inherited from `IDEMPOTENCY`. */
+export const consumerEntries = {
+  token_previous: setting(secretName, {
+    description: "The secret with the token before it, while the token is changed. Both open the group.",
+    takes: "the name of a secret",
+    otherwise: "none",
+    onChange: "applies at once",
+  }),
+  unknown: setting(choice(CONSUMER_UNKNOWN_RULES), {
+    description:
+      'What follows a lock that ends before its holder says how its attempt ended: `"hold"` grants no other until an operator ' +
+      'decides, `"retry"` grants the next claim another attempt, **which may take effect a second time**, and may run beside the first.',
+    default: "hold",
+    onChange: "applies to new attempts",
+  }),
+  lock: setting(duration(MAX_LOCK_MS), {
+    description: "How long a claim holds its key, if it does not say. Each extension begins this time anew.",
+    default: "60s",
+    onChange: "applies to new attempts",
+  }),
+  max_lock: setting(duration(MAX_LOCK_MS), {
+    description: "The longest lock that a claim may ask for.",
+    default: "15m",
+    onChange: "applies to new attempts",
+  }),
+  retention: setting(duration(MAX_RETENTION_MS), {
+    description: "How long a finished record is kept: longer than the consumer's broker can deliver the message again.",
+    default: "7d",
+    onChange: "applies to new attempts",
+  }),
+};
+
+/** Settings of routes that mean the same for groups, and are inherited from `IDEMPOTENCY`. */
+export const { entries: consumerInheritedEntries } = v.pick(settingsSchema, [
+  "shards",
+  "previous_shards",
+  "location_hint",
+  "jurisdiction",
+  "unknown_retention",
+  "publish",
+]);
+
+/** One `[[vars.CONSUMERS]]`. */
+export const consumerSchema = v.strictObject({
+  name: v.pipe(
+    v.string(NAME_MESSAGE),
+    v.metadata({
+      pattern: QUEUE_NAME_PATTERN,
+      examples: ["billing"],
+      description: "The group. It is always part of a key's scope, and a part of its path.",
+      takes: "small letters, digits and `-`",
+      otherwise: "none: every group needs one",
+      onChange: "**names other records**",
+    }),
+    v.check((name) => new RegExp(QUEUE_NAME_PATTERN).test(name), NAME_MESSAGE),
+  ),
+  token: v.pipe(
+    secretName,
+    v.metadata({
+      description: "The secret whose value opens this group, and no other.",
+      takes: "the name of a secret",
+      otherwise: "none: every group needs one",
+      onChange: "applies at once",
+    }),
+  ),
+  ...consumerEntries,
+  ...consumerInheritedEntries,
+});
+
+/** What was written about a group, parsed. */
+export type ConsumerSettings = v.InferOutput<typeof consumerSchema>;
+
+const { token_previous: _, ...defaulted } = consumerEntries;
+
+/** What applies to a member that has a default of its own. */
+export const CONSUMER_DEFAULTS = v.parse(v.required(v.strictObject(defaulted)), defaultsOf(defaulted));

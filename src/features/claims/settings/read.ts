@@ -1,0 +1,92 @@
+// Reads every variable whose name starts with `CONSUMERS`: lists of groups of consumers. A group's rules are those of a route that no
+// request matches, so that records, checks and lists need to know one kind of rules.
+
+import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
+import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
+import { mergeSettings, NO_GATEWAY, resolveRoute } from "../../../kernel/config/resolve.ts";
+import type { ConfigProblem, Consumer } from "../../../kernel/config/resolved.ts";
+import { CONSUMER_DEFAULTS, consumerInheritedEntries, consumerSchema, type ConsumerSettings } from "./entries.ts";
+import type { Settings } from "../../../kernel/config/settings.ts";
+
+/** A group as it was written. */
+export interface ConsumerDraft extends RouteDraft {
+  readonly written: ConsumerSettings;
+}
+
+export interface ConsumersReading {
+  /** Those without a problem of their own. */
+  readonly drafts: readonly ConsumerDraft[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+const CONSUMERS = {
+  variable: "CONSUMERS",
+  plural: "groups of consumers",
+  advice: 'write [[vars.CONSUMERS]] with name = "billing" and token = "BILLING_TOKEN"',
+  schema: consumerSchema,
+  members: Object.keys(consumerSchema.entries),
+  missing: {
+    name: 'is missing: write name = "billing"',
+    token: 'is missing: write token = "BILLING_TOKEN", the name of a secret',
+  },
+  nothingFor: "for claims",
+  named: { member: "name", what: "group", of: ({ name }: ConsumerSettings) => name },
+};
+
+/** Names of the variables that hold groups, in the order in which they are read. */
+export function consumerVariables(env: Readonly<Record<string, unknown>>): readonly string[] {
+  return variablesOf(env, CONSUMERS.variable);
+}
+
+export function readConsumers(env: Readonly<Record<string, unknown>>, defaults: Settings): ConsumersReading {
+  const { tables, problems } = readTables(env, CONSUMERS);
+  const drafts = tables.map(({ name, written }) => ({
+    name,
+    route: null,
+    settings: routeSettings(written, defaults),
+    faulty: new Set<string>(),
+    written,
+  }));
+  return { drafts, problems };
+}
+
+/** Nothing is called, so that what is about calls means nothing: it is set so that it is in nobody's way. */
+const NO_CALL: Settings = {
+  timeout: 1,
+  wait: 0,
+  duplicate: "reject",
+  key: "required",
+  scope: [],
+  previous_scope: [],
+  on_store_failure: "closed",
+  async: "never",
+  remember: null,
+  sealed: false,
+  key_format: {},
+  forward_key: { kind: "client" },
+};
+
+/** What of a group's settings a route has too, what it inherits, and what is fixed for groups. */
+function routeSettings(written: ConsumerSettings, defaults: Settings): Settings {
+  const { unknown, lock, retention } = { ...CONSUMER_DEFAULTS, ...written };
+  const inherited = Object.entries({ ...defaults, ...written }).filter(([name]) =>
+    Object.hasOwn(consumerInheritedEntries, name),
+  );
+  return { ...Object.fromEntries(inherited), ...NO_CALL, unknown, lock, retention };
+}
+
+/** How a group's name among routes begins; no path begins like this. */
+export const CONSUMER_LABEL = "claims:";
+
+/** Every setting that applies to a group. `written` has no problem. */
+export function resolveConsumer({ name, settings, written }: ConsumerDraft): Consumer {
+  const { name: group, token, token_previous: previous, max_lock: maxLockMs } = { ...CONSUMER_DEFAULTS, ...written };
+  const route = resolveRoute(name, CONSUMER_LABEL + group, mergeSettings({}, settings), NO_GATEWAY);
+  return {
+    name,
+    group,
+    route: { ...route, methods: ["CLAIM"], scope: [] },
+    maxLockMs,
+    tokens: previous === undefined ? [token] : [token, previous],
+  };
+}

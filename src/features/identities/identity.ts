@@ -1,0 +1,107 @@
+// Proves who the caller of a request is, before its body is read: by the identities that the route's scopes name. Decides what a
+// credential is and where it comes from; identity-jwt.ts verifies tokens, identity-ask.ts asks the origin. A request whose caller is not
+// proved is refused; nothing of it is forwarded, and it learns nothing of any record.
+
+import type { CredentialPart, Identity } from "./settings/identity.ts";
+import type { Origin } from "../../kernel/config/resolved.ts";
+import type { CredentialFault } from "../../kernel/record/problem.ts";
+import type { HeaderPairs } from "../../kernel/request/headers.ts";
+import { OriginAsker } from "./identity-ask.ts";
+import { JwtProver } from "./identity-jwt.ts";
+import type { ExchangeIntent } from "../../kernel/request/intent.ts";
+import type { Fetcher } from "../../kernel/request/pass-through.ts";
+import { NO_PROOFS, type Proof, type Proofs, readScope } from "../../kernel/request/scope.ts";
+import type { WaitUntil } from "../../kernel/request/shared-work.ts";
+
+export interface IdentityPorts {
+  readonly network: Fetcher;
+  readonly target: (origin: Origin) => Fetcher | null;
+  readonly waitUntil: WaitUntil;
+}
+
+type CallerRequest = Pick<ExchangeIntent, "headers" | "url" | "route">;
+
+/** A credential's parts that the request has, as headers of it. */
+type Prove = (request: CallerRequest, credential: HeaderPairs) => Promise<Proof>;
+
+export class Identities {
+  readonly #ports: IdentityPorts;
+  readonly #provers = new Map<Identity, Prove>();
+
+  constructor(ports: IdentityPorts) {
+    this.#ports = ports;
+  }
+
+  /** Who the caller is, by each identity of the route. */
+  async prove(request: CallerRequest): Promise<Proofs> {
+    const { identities } = request.route;
+    if (identities.length === 0) return NO_PROOFS;
+    return new Map(
+      await Promise.all(identities.map(async (one) => [one.name, await this.#prove(one, request)] as const)),
+    );
+  }
+
+  async #prove(identity: Identity, request: CallerRequest): Promise<Proof> {
+    const { credential: parts, anonymous } = identity;
+    const read = readScope(request.headers, "", parts);
+    if ("problem" in read) return read;
+    const values = read.values.filter((_, at) => at % 2 === 1);
+    if (values.every((value) => value === null)) return anonymous === "allow" ? ANONYMOUS : refuse("missing");
+    return this.#proverOf(identity)(request, asHeaders(parts, values));
+  }
+
+  #proverOf(identity: Identity): Prove {
+    const known = this.#provers.get(identity);
+    if (known !== undefined) return known;
+    const prove = this.#newProver(identity);
+    this.#provers.set(identity, prove);
+    return prove;
+  }
+
+  #newProver({ name, credential, proof }: Identity): Prove {
+    switch (proof.kind) {
+      case "jwt": {
+        const prover = new JwtProver(proof.issuers, this.#ports);
+        const [place] = credential;
+        return async (_, [header]) => {
+          const token = place === undefined || header === undefined ? null : tokenIn(place, header[1]);
+          return token === null ? refuse("invalid") : prover.prove(token);
+        };
+      }
+      case "ask": {
+        const asker = new OriginAsker(name, proof.question, this.#ports);
+        return (request, headers) => asker.prove(request, headers);
+      }
+    }
+  }
+}
+
+const ANONYMOUS: Proof = { value: null };
+
+function refuse(why: CredentialFault): Proof {
+  return { problem: { code: "credential-invalid", why } };
+}
+
+/** The credential as the caller sent it. All its cookies are one header. */
+function asHeaders(parts: readonly CredentialPart[], values: readonly (string | null)[]): HeaderPairs {
+  const present = parts.flatMap(({ kind, name }, at) => {
+    const value = values[at] ?? null;
+    return value === null ? [] : [{ kind, name, value }];
+  });
+  const cookies = present
+    .filter(({ kind }) => kind === "cookie")
+    // A cookie that was sent twice is sent twice.
+    .flatMap(({ name, value }) => value.split(";").map((one) => `${name}=${one}`));
+  const headers = present.filter(({ kind }) => kind === "header").map(({ name, value }) => [name, value] as const);
+  return cookies.length === 0 ? headers : [...headers, ["cookie", cookies.join("; ")]];
+}
+
+/** RFC 6750, section 2.1. */
+const BEARER = /^Bearer +([^\s,]+) *$/i;
+
+/** `Authorization` names a scheme; any other header, and a cookie, is the token alone. */
+function tokenIn({ kind, name }: CredentialPart, value: string): string | null {
+  if (kind === "cookie") return value.slice(name.length + 1);
+  if (name === "authorization") return BEARER.exec(value)?.[1] ?? null;
+  return value;
+}

@@ -1,0 +1,116 @@
+// An issuer's public keys, fetched from its JWKS and kept in memory. Nobody can make the gateway hammer an issuer: fetches are shared,
+// and each reason for one has its own pause. An issuer that is away for a while costs nothing, because older keys stay in use.
+//
+//   fetched ─ FRESH_MS ─┤ fetched again by the first request; if that fails, older keys are used ─ USABLE_MS ─┤ 503
+//
+// A token with an unknown key may be the first of a rotated one: then the set is fetched at once, if that was not just done.
+
+import { createLocalJWKSet, type JSONWebKeySet } from "jose";
+import type { Fetcher } from "../../kernel/request/pass-through.ts";
+import { readJson } from "../../kernel/request/read-json.ts";
+import { SharedWork, type WaitUntil } from "../../kernel/request/shared-work.ts";
+
+/** Finds the key for a token's header. */
+export type FindKey = ReturnType<typeof createLocalJWKSet>;
+
+/** How long keys are used without looking whether the issuer has withdrawn one. */
+export const FRESH_MS = 5 * 60_000;
+
+/** How long keys are used when the issuer does not answer. */
+export const USABLE_MS = 4 * 60 * 60_000;
+
+/** The pause after a fetch that failed. */
+export const FAILED_MS = 2_000;
+
+/** The pause between two fetches for tokens with unknown keys. */
+export const UNKNOWN_MS = 10_000;
+
+const FETCH_MS = 5_000;
+const MAX_BYTES = 256 * 1024;
+const MAX_KEYS = 100;
+
+export type Keys =
+  /** `isNew`: fetched for this request, so that no newer ones can be expected. */
+  | { readonly kind: "keys"; readonly find: FindKey; readonly isNew: boolean }
+  | { readonly kind: "unavailable"; readonly retryAfterMs: number };
+
+interface KeySetPorts {
+  readonly network: Fetcher;
+  readonly waitUntil: WaitUntil;
+}
+
+export class KeySet {
+  readonly #url: string;
+  readonly #network: Fetcher;
+  readonly #fetches: SharedWork<boolean>;
+  #known: { readonly find: FindKey; readonly at: number } | null = null;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  #unknownAt = Number.NEGATIVE_INFINITY;
+
+  constructor(url: string, { network, waitUntil }: KeySetPorts) {
+    this.#url = url;
+    this.#network = network;
+    // Longer than a fetch can take, so that it ends only what was stopped.
+    this.#fetches = new SharedWork(waitUntil, FETCH_MS + 1000);
+  }
+
+  /** The keys to try. */
+  async keys(): Promise<Keys> {
+    const now = Date.now();
+    const known = this.#usable(now);
+    if (known !== null && now - known.at < FRESH_MS) return { kind: "keys", find: known.find, isNew: false };
+    const pauseMs = this.#failedAt + FAILED_MS - now;
+    const isBusy = this.#fetches.isRunning(this.#url);
+    // Only the first request waits for an issuer that hangs.
+    if (known !== null && (isBusy || pauseMs > 0)) return { kind: "keys", find: known.find, isNew: false };
+    if (pauseMs > 0 && !isBusy) return { kind: "unavailable", retryAfterMs: pauseMs };
+    const isNew = await this.#fetch();
+    const usable = this.#usable(Date.now());
+    return usable === null
+      ? { kind: "unavailable", retryAfterMs: FAILED_MS }
+      : { kind: "keys", find: usable.find, isNew };
+  }
+
+  /** The keys for a token whose key is not among those of `keys`. */
+  async newerKeys(): Promise<Keys> {
+    const now = Date.now();
+    const pauseMs = this.#unknownAt + UNKNOWN_MS - now;
+    const isBusy = this.#fetches.isRunning(this.#url);
+    if (pauseMs > 0 && !isBusy) return { kind: "unavailable", retryAfterMs: pauseMs };
+    if (!isBusy) this.#unknownAt = now;
+    const isNew = await this.#fetch();
+    return isNew && this.#known !== null
+      ? { kind: "keys", find: this.#known.find, isNew }
+      : { kind: "unavailable", retryAfterMs: UNKNOWN_MS };
+  }
+
+  #usable(now: number): { readonly find: FindKey; readonly at: number } | null {
+    return this.#known !== null && now - this.#known.at < USABLE_MS ? this.#known : null;
+  }
+
+  /** Whether it succeeded. */
+  async #fetch(): Promise<boolean> {
+    const isDone = await this.#fetches.join(this.#url, async () => {
+      try {
+        const headers = new Headers({ accept: "application/jwk-set+json, application/json" });
+        const question = { url: this.#url, headers, maxBytes: MAX_BYTES, timeoutMs: FETCH_MS };
+        const { status, json } = await readJson(question, this.#network);
+        if (!isKeySet(json)) throw new Error(status === 200 ? "the answer is no key set" : `status ${status}`);
+        this.#known = { find: createLocalJWKSet(json), at: Date.now() };
+        return true;
+      } catch (error) {
+        this.#failedAt = Date.now();
+        console.error({ message: "the keys of an issuer could not be fetched", url: this.#url, reason: String(error) });
+        return false;
+      }
+    });
+    if (isDone === null) this.#failedAt = Date.now();
+    return isDone ?? false;
+  }
+}
+
+/** jose checks the keys themselves. */
+function isKeySet(json: unknown): json is JSONWebKeySet {
+  if (typeof json !== "object" || json === null || !("keys" in json)) return false;
+  return Array.isArray(json.keys) && json.keys.length <= MAX_KEYS;
+}

@@ -1,0 +1,96 @@
+// Identities: how the gateway learns who a caller is, so that a record belongs to a person or an account and not to the credential
+// of the day. `[vars.IDENTITIES.NAME]` describes one, and `scope = ["identity:NAME"]` uses it (features/identities/identity.ts).
+
+/** Where a credential is. A header's name is in lower case. */
+export interface CredentialPart {
+  readonly kind: "header" | "cookie";
+  readonly name: string;
+}
+
+/** Signature algorithms with a public key that workerd has. None of them has a secret that the gateway would have to know. */
+export const JWT_ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+] as const;
+export type JwtAlgorithm = (typeof JWT_ALGORITHMS)[number];
+
+/** Whether a request without the credential is refused, or is one of the anonymous callers, who share one scope. */
+export const ANONYMOUS_RULES = ["refuse", "allow"] as const;
+export type AnonymousRule = (typeof ANONYMOUS_RULES)[number];
+
+/** An issuer of tokens, and what its tokens must be. */
+export interface TrustedIssuer {
+  /** The `iss` of its tokens. It is part of the identity's value, so that the callers of two issuers never meet. */
+  readonly issuer: string;
+  /** At least one of these must be in `aud`. */
+  readonly audience: readonly string[];
+  /** Where the caller's id is in the claims: the names to follow. */
+  readonly claim: readonly string[];
+  /** Where its public keys are. */
+  readonly jwks: string;
+  readonly algorithms: readonly JwtAlgorithm[];
+  readonly clockToleranceMs: number;
+}
+
+/** The origin's answer to a GET says who the caller is. */
+export interface IdentityQuestion {
+  /** At the route's origin. */
+  readonly path: string;
+  /** Where the caller's id is in the answer's JSON: the names to follow. */
+  readonly pointer: readonly string[];
+  readonly cacheMs: number;
+  readonly timeoutMs: number;
+}
+
+/** How a credential is proved. */
+export type IdentityProof =
+  | { readonly kind: "jwt"; readonly issuers: readonly TrustedIssuer[] }
+  | { readonly kind: "ask"; readonly question: IdentityQuestion };
+
+export interface Identity {
+  readonly name: string;
+  /** What identifies the caller: for tokens that are verified here, the only entry is the token's place. */
+  readonly credential: readonly CredentialPart[];
+  readonly anonymous: AnonymousRule;
+  readonly proof: IdentityProof;
+}
+
+/** The identity in a few words, for people. */
+export function describeIdentity({ name, proof }: Identity): string {
+  switch (proof.kind) {
+    case "jwt": {
+      const issuers = proof.issuers.map(({ issuer, claim }) => `${pointerText(claim)} of ${issuer}`);
+      return `identity:${name} is ${issuers.join(" or ")}`;
+    }
+    case "ask":
+      return `identity:${name} is ${pointerText(proof.question.pointer)} of the origin's ${proof.question.path}`;
+  }
+}
+
+/** The claim of each issuer, or under an empty name the question. Another text for one of them gives callers, and records, other names. */
+export type IdentityRoots = Readonly<Record<string, string>>;
+
+export function identityRoots({ proof }: Identity): IdentityRoots {
+  switch (proof.kind) {
+    case "jwt":
+      return Object.fromEntries(proof.issuers.map(({ issuer, claim }) => [issuer, pointerText(claim)]));
+    case "ask":
+      return { "": `${proof.question.path} ${pointerText(proof.question.pointer)}` };
+  }
+}
+
+/** The names to follow as they are written: `sub`, or a JSON pointer (RFC 6901). */
+function pointerText(names: readonly string[]): string {
+  const [only = ""] = names;
+  if (names.length === 1 && !only.startsWith("/")) return only;
+  return names.map((name) => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}

@@ -1,0 +1,112 @@
+// A request whose key may be elsewhere than in a header: it becomes an exchange with the key that is found, a refusal, or a request
+// that passes because its route asks for no key. The body is read only if the key may be there. A request whose key cannot be
+// looked for is refused, because it may have one: it never passes unseen.
+
+import { describeSources, DIRECTIVE } from "./settings/key-source.ts";
+import type { ClientProblem } from "../../kernel/record/problem.ts";
+import type { BodyReader } from "../../kernel/request/body-reader.ts";
+import type { HeldBody } from "../../kernel/request/body.ts";
+import { findKey, type FoundKey } from "../../kernel/request/find-key.ts";
+import { readGraphql, unreadDirective } from "../graphql/graphql.ts";
+import type { ExchangeIntent, SearchIntent } from "../../kernel/request/intent.ts";
+import { type KeyPlaces, nameOf, readBodyValues } from "../../kernel/request/key-places.ts";
+import type { IdempotencyKey } from "../../kernel/request/key.ts";
+import { WHOLE_BODY_BYTES } from "../../kernel/request/message.ts";
+import type { PassThroughRequest } from "../../kernel/request/pass-through.ts";
+import { type HeldOrFlowing, readBody, unreadOf } from "../../kernel/request/request-body.ts";
+
+/** A request that its route lets pass, and its body if that has been read. */
+export interface PassOn {
+  readonly kind: "pass";
+  readonly passing: PassThroughRequest;
+  readonly body: HeldBody | null;
+}
+
+export type SearchedKey =
+  /** `body` is `null` as long as nobody has read it. */
+  | { readonly kind: "keyed"; readonly intent: ExchangeIntent; readonly body: HeldOrFlowing | null }
+  | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null }
+  | PassOn
+  /** A GraphQL request that names its document by a hash alone. */
+  | { readonly kind: "hash" };
+
+export async function searchKey(intent: SearchIntent): Promise<SearchedKey> {
+  const { route, headers, passing } = intent;
+  const places = { headers, search: passing.url.search };
+  const early = await findKey(route, places, null);
+  // What a GraphQL request is, only its body tells.
+  if (early.kind !== "body" && !route.graphql) return withKey(intent, early, null);
+  const body = await readBody({ request: passing.request, headers, route }, "search");
+  switch (body.kind) {
+    case "refuse":
+      return refuse(body.problem, body.rest);
+    case "too-large":
+      return refuse(tooLarge(route.maxRequestBodyBytes), body.rest);
+    case "over": {
+      // Too large to be looked at, a GraphQL request counts as a mutation.
+      if (early.kind === "key") return { kind: "keyed", intent: keyedIntent(intent, early), body };
+      return refuse(tooLarge(WHOLE_BODY_BYTES), body.rest);
+    }
+    case "whole":
+      return searchBody(intent, places, body.body);
+  }
+}
+
+async function searchBody(intent: SearchIntent, places: KeyPlaces, body: HeldBody): Promise<SearchedKey> {
+  const { route, headers, passing } = intent;
+  const values = await readBodyValues(route, headers, body.bytes, passing.request);
+  if (!route.graphql) return withKey(intent, await findKey(route, places, values), body);
+  const reading = await readGraphql(body.bytes, headers, places.search, passing.request);
+  switch (reading.kind) {
+    case "other":
+      return { kind: "pass", passing, body };
+    case "hash":
+      body.free();
+      return { kind: "hash" };
+    case "mutation": {
+      const name = nameOf(DIRECTIVE);
+      const found = await findKey(route, places, new Map([...values, [name, reading.key]]));
+      if (found.kind !== "absent") return withKey(intent, found, body);
+      // Only a body that cannot be read has a value here: it may have the directive.
+      const unread = values.get(name) ?? unreadDirective(body.bytes, places.search);
+      return withKey(intent, unread.kind === "invalid" ? unread : found, body);
+    }
+  }
+}
+
+function tooLarge(limitBytes: number): ClientProblem {
+  const isForKey = limitBytes >= WHOLE_BODY_BYTES;
+  return isForKey
+    ? { code: "body-too-large", limitBytes: WHOLE_BODY_BYTES, holdsKey: true }
+    : { code: "body-too-large", limitBytes };
+}
+
+function refuse(problem: ClientProblem, unread: BodyReader | null = null): SearchedKey {
+  return { kind: "refuse", problem, unread };
+}
+
+function keyedIntent({ passing: { request, url }, headers, route }: SearchIntent, key: IdempotencyKey): ExchangeIntent {
+  return { kind: "exchange", request, headers, url, route, key };
+}
+
+function withKey(intent: SearchIntent, found: FoundKey, body: HeldBody | null): SearchedKey {
+  const { passing, headers, route } = intent;
+  const refuseWith = (problem: ClientProblem): SearchedKey => {
+    body?.free();
+    return refuse(problem, body === null ? unreadOf(passing.request, headers) : null);
+  };
+  switch (found.kind) {
+    case "key":
+      return {
+        kind: "keyed",
+        intent: keyedIntent(intent, found),
+        body: body === null ? null : { kind: "whole", body },
+      };
+    case "invalid":
+      return refuseWith({ code: "key-invalid", reason: found.reason });
+    case "absent":
+    case "body":
+      if (route.key === "optional") return { kind: "pass", passing, body };
+      return refuseWith({ code: "key-missing", ways: describeSources(route.keyFrom) });
+  }
+}

@@ -1,0 +1,205 @@
+// `onceway outbox`: lists the destinations of events and what is left for each, sends events again, drops them. What concerns all events
+// of a destination is counted first.
+
+import { type Command, InvalidArgumentError, Option } from "commander";
+
+import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
+import { DESTINATION_NAME, LIST_LIMITS } from "../../../operator/request-schema.ts";
+import { restText } from "../../../operator/list-texts.ts";
+import { askYes, openDialogue } from "../../../cli/ask.ts";
+import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
+import { inParts, reportStopped } from "../../../cli/in-parts.ts";
+import { columns, jsonLine, lookOf, paintHead, printable } from "../../../cli/look.ts";
+import type { EventsChanged, OperatorClient, OutboxEvent, OutboxPage } from "../../../cli/operator-client.ts";
+import {
+  connect,
+  operatorCommand,
+  type OperatorOptions,
+  readLimit,
+  reportLeft,
+} from "../../../cli/operator-options.ts";
+import { fromNow } from "../../../cli/times.ts";
+
+interface ListOptions extends OperatorOptions {
+  readonly state?: string;
+  readonly destination?: string;
+  readonly limit: number;
+}
+
+interface ChangeOptions extends OperatorOptions {
+  readonly state?: string;
+  readonly id?: string;
+  readonly reason: string;
+  readonly preview?: boolean;
+  readonly yes?: boolean;
+}
+
+type Action = "resend" | "drop";
+
+const DONE: Readonly<Record<Action, string>> = { resend: "sent again", drop: "dropped" };
+
+export function defineOutbox(command: Command): Command {
+  command
+    .summary("list events that are left, send them again, drop them")
+    .description("Shows which events their destinations have not taken yet, and lets an operator decide about them.");
+  const ls = command
+    .command("ls")
+    .summary("list destinations and their events")
+    .description("Lists every destination, and the events that it has not taken: pending ones, and dead ones.")
+    .addOption(stateOption())
+    .option("--destination <NAME>", "only those for this destination", readDestination)
+    .option("--limit <N>", "how many events to list", readLimit, LIST_LIMITS.defaultLimit);
+  operatorCommand(ls, "print one JSON object per line: the destinations, then each event").action(listEvents);
+  defineChange(command.command("resend"), "resend", "send events again, as if they had just been published");
+  defineChange(command.command("drop"), "drop", "erase events, which cannot be undone");
+  return command;
+}
+
+function defineChange(command: Command, action: Action, summary: string): void {
+  command
+    .summary(summary)
+    .description(
+      `For one destination: ${summary}. Without --id it concerns all of its events, which are counted first.`,
+    )
+    .argument("<DESTINATION>", "its name, as outbox ls gives it", readDestination)
+    .option("--id <ID>", "only the event with this id")
+    .addOption(stateOption())
+    .requiredOption("--reason <TEXT>", "why; the log keeps it")
+    .option("--preview", "only count them")
+    .option("--yes", "do not ask");
+  operatorCommand(command, "print what the API answers").action((destination: string, options: ChangeOptions) =>
+    change(action, destination, options),
+  );
+}
+
+function stateOption(): Option {
+  return new Option("--state <STATE>", "only these").choices(EVENT_STATES);
+}
+
+async function listEvents(options: ListOptions): Promise<void> {
+  const client = connect(options);
+  const { limit } = options;
+  const events: OutboxEvent[] = [];
+  let page: OutboxPage | null = null;
+  do {
+    page = await client.outbox(
+      filterOf(options),
+      Math.min(limit - events.length, LIST_LIMITS.maxLimit),
+      page?.cursor ?? null,
+    );
+    events.push(...page.events);
+  } while (page.cursor !== null && events.length < limit);
+  const { destinations } = page;
+  if (options.json === true) for (const line of [{ destinations }, ...events]) console.log(jsonLine(line));
+  else console.log(outboxText(destinations, events, Date.now()));
+  reportLeft(page, limit);
+}
+
+function filterOf({
+  state,
+  destination,
+}: Pick<ListOptions, "state" | "destination">): Readonly<Record<string, string>> {
+  return { ...(state === undefined ? {} : { state }), ...(destination === undefined ? {} : { destination }) };
+}
+
+function outboxText(destinations: OutboxPage["destinations"], events: readonly OutboxEvent[], now: number): string {
+  const look = lookOf(process.stdout);
+  const summaries = columns([
+    ["DESTINATION", "PENDING", "DEAD", "OLDEST", "RESTS"],
+    ...destinations.map(({ destination, target, pending, dead, atLeast, oldestPendingAt, oldestDeadAt, resting }) => {
+      const oldest = oldestPendingAt ?? oldestDeadAt;
+      return [
+        printable(target ?? `${destination} (not configured)`),
+        `${pending}${atLeast.includes("pending") ? "+" : ""}`,
+        `${dead}${atLeast.includes("dead") ? "+" : ""}`,
+        oldest === null ? "" : fromNow(oldest, now),
+        restOf(resting, now),
+      ];
+    }),
+  ]);
+  const listed = columns([
+    ["STATE", "TRIES", "PUBLISHED", "NEXT", "DESTINATION", "ID", "WHY"],
+    ...events.map(({ state, tries, publishedAt, nextTryAt, destination, id, reason }) => [
+      state,
+      String(tries),
+      fromNow(publishedAt, now),
+      nextTryAt === null ? "" : fromNow(nextTryAt, now),
+      printable(destination),
+      printable(id),
+      printable(reason ?? ""),
+    ]),
+  ]);
+  const eventLines = events.length === 0 ? ["no events"] : paintHead(look, listed);
+  return [...(destinations.length === 0 ? [] : [...paintHead(look, summaries), ""]), ...eventLines].join("\n");
+}
+
+function restOf(resting: OutboxPage["destinations"][number]["resting"], now: number): string {
+  const rest = restText(resting);
+  return rest === null ? "" : printable(`${rest.lanes} ${fromNow(rest.until, now)}: ${rest.why}`);
+}
+
+async function change(action: Action, destination: string, options: ChangeOptions): Promise<void> {
+  const { id, state, reason, preview, yes } = options;
+  const client = connect(options);
+  const asked = { destination, reason, ...(state === undefined ? {} : { state }) };
+  if (id !== undefined) {
+    const { shard, place } = await findEvent(client, destination, id);
+    return report(
+      action,
+      await client.changeEvents(action, { destination, reason, event: { shard, place, id } }),
+      options,
+    );
+  }
+  const dialogue = openDialogue();
+  if (preview !== true && yes !== true && dialogue === null) {
+    throw new Failure(UNUSABLE, "All these events would be changed: count them with --preview, then add --yes.");
+  }
+  if (preview === true || yes !== true) {
+    const found = await client.changeEvents(action, { ...asked, preview: true });
+    const text = `${eventsText(found.events)}${found.more ? " or more" : ""} would be ${DONE[action]}`;
+    if (preview === true) {
+      console.log(options.json === true ? jsonLine(found) : text);
+      return;
+    }
+    process.stderr.write(`${text}\n`);
+    if (dialogue === null || !(await askYes(dialogue, "Go on?"))) throw new Failure(UNUSABLE, "Nothing was changed.");
+  }
+  // A run that is killed can be repeated.
+  const { sum, stopped } = await inParts(
+    () => client.changeEvents(action, { ...asked, confirm: true }),
+    ({ more }) => !more,
+    (before, part) => ({ ...part, events: before.events + part.events }),
+  );
+  report(action, sum, options);
+  reportStopped(stopped, "there may be more events, and some of them may have been changed. Run it again.");
+}
+
+async function findEvent(client: OperatorClient, destination: string, id: string): Promise<OutboxEvent> {
+  let cursor: string | null = null;
+  do {
+    const page: OutboxPage = await client.outbox({ destination }, LIST_LIMITS.maxLimit, cursor);
+    const found = page.events.find((event) => event.id === id);
+    if (found !== undefined) return found;
+    ({ cursor } = page);
+  } while (cursor !== null);
+  throw new Failure(
+    REFUSED,
+    "The destination has no such event: it has been taken or dropped. See npx onceway outbox ls.",
+  );
+}
+
+function report(action: Action, changed: EventsChanged, { json }: OperatorOptions): void {
+  console.log(json === true ? jsonLine(changed) : `${DONE[action]}: ${eventsText(changed.events)}`);
+  if (changed.unreachable.length === 0) return;
+  process.stderr.write(`${printable(`Did not answer: ${changed.unreachable.join(", ")}. Run it again later.`)}\n`);
+  process.exitCode = REFUSED;
+}
+
+function eventsText(count: number): string {
+  return count === 1 ? "1 event" : `${count} events`;
+}
+
+function readDestination(value: string): string {
+  if (!DESTINATION_NAME.test(value)) throw new InvalidArgumentError("Write the name of a destination: billing.");
+  return value;
+}

@@ -1,0 +1,57 @@
+// The operators' calls to a shard about its events. They carry only ids, enums and numbers, so they come through itty-durable's stub.
+// What an operator changes is tried at once, so all rests of the destination end with it.
+
+import { epochMs } from "../../../kernel/record/units.ts";
+import type { Outbox } from "./relay.ts";
+import type { Ledger } from "../../../kernel/store/ledger.ts";
+import {
+  type DestinationCounts,
+  type EventChange,
+  EVENTS_AT_ONCE,
+  type EventQuery,
+  type OutboxList,
+  type SeenEvent,
+} from "./list.ts";
+import type { RestRows } from "./rests.ts";
+
+export interface OutboxPage {
+  readonly events: readonly SeenEvent[];
+  /** `null`: this is the last page. */
+  readonly next: string | null;
+}
+
+export interface EventsChanged {
+  readonly events: number;
+  /** Whether there may be more. */
+  readonly more: boolean;
+}
+
+export class OutboxCalls {
+  readonly #list: OutboxList;
+  readonly #rests: Pick<RestRows, "endAll">;
+  readonly #relay: Pick<Outbox, "continue">;
+
+  constructor({ events, outbox }: Pick<Ledger, "events" | "outbox">, relay: Pick<Outbox, "continue">) {
+    this.#list = events;
+    this.#rests = outbox.rests;
+    this.#relay = relay;
+  }
+
+  list(query: EventQuery): OutboxPage {
+    const events = this.#list.page(query);
+    return { events, next: events.length < query.limit ? null : (events.at(-1)?.at ?? null) };
+  }
+
+  counts(): readonly DestinationCounts[] {
+    return this.#list.counts(epochMs(Date.now()));
+  }
+
+  change(change: EventChange): EventsChanged {
+    const events = this.#list.change(change, epochMs(Date.now()));
+    if (change.action === "resend") {
+      this.#rests.endAll(change.destination);
+      this.#relay.continue();
+    }
+    return { events, more: change.event === null && events === EVENTS_AT_ONCE };
+  }
+}

@@ -1,0 +1,79 @@
+// The metrics of the outbox: what became of events, counted by destination, and what is left of them. `increase()` misses the first
+// value of a new series, so every configured destination has all its series from the first scrape on.
+
+import { ALL_LANES } from "../../../kernel/record/outbox.ts";
+import type { DestinationCounts } from "../object/list.ts";
+import { countsOf, outboxRoute, type RouteNumbers } from "../../../kernel/traffic/route-counters.ts";
+import { type Family, sample } from "../../../operator/exposition.ts";
+
+const PREFIX = outboxRoute("");
+
+/** Whether these numbers are a destination's. */
+export function isOutbox(route: string): boolean {
+  return route.startsWith(PREFIX);
+}
+
+export function destinationOf(route: string): string {
+  return route.slice(PREFIX.length);
+}
+
+export function relayedEvents(totals: readonly RouteNumbers[]): readonly Family[] {
+  return [
+    {
+      name: "onceway_events_total",
+      type: "counter",
+      help: "Events by what became of them: relayed, failed (a try), dead, erased.",
+      samples: totals.flatMap((numbers) =>
+        countsOf(numbers, "events").map(([result, count]) =>
+          sample({ destination: destinationOf(numbers.route), result }, count),
+        ),
+      ),
+    },
+  ];
+}
+
+/** `known`: the configured destinations. Sums over the shards. */
+export function heldEvents(
+  shards: readonly (readonly DestinationCounts[])[],
+  known: readonly string[],
+  now: number,
+): readonly Family[] {
+  const all = shards.flat();
+  const names = [...new Set([...known, ...all.map(({ destination }) => destination)])];
+  const of = (name: string): readonly DestinationCounts[] => all.filter(({ destination }) => destination === name);
+  return [
+    {
+      name: "onceway_outbox",
+      type: "gauge",
+      help: "Events that are left, by state; each shard counts up to 10000 of each.",
+      samples: names.flatMap((destination) =>
+        (["pending", "dead"] as const).map((state) =>
+          sample(
+            { destination, state },
+            of(destination).reduce((sum, counts) => sum + counts[state], 0),
+          ),
+        ),
+      ),
+    },
+    {
+      name: "onceway_outbox_oldest_seconds",
+      type: "gauge",
+      help: "For how long the oldest pending event has waited; 0 without one.",
+      samples: names.map((destination) => {
+        const ages = of(destination).map(({ oldestPending }) => now - (oldestPending ?? now));
+        return sample({ destination }, Math.max(0, ...ages) / 1000);
+      }),
+    },
+    {
+      name: "onceway_outbox_resting_lanes",
+      type: "gauge",
+      help: `Lanes that rest because their events were not taken; ${ALL_LANES} for each shard in which the destination itself does not answer.`,
+      samples: names.map((destination) =>
+        sample(
+          { destination },
+          of(destination).reduce((sum, { resting }) => sum + (resting?.lanes ?? 0), 0),
+        ),
+      ),
+    },
+  ];
+}

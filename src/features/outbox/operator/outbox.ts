@@ -1,0 +1,226 @@
+// What operators see of the outbox of all shards, and what they do to it. Each shard is first asked for its counts, which are few, and
+// then only those are asked that have what is wanted.
+
+import { describeDestination } from "../settings/read.ts";
+import type { Destination } from "../../../kernel/config/resolved.ts";
+import { ALL_LANES, EVENT_STATES, type EventState, NO_RECORD } from "../../../kernel/record/outbox.ts";
+import { operatorCalls, type Remote } from "../../../kernel/object/itty.ts";
+import { shardStub } from "../../../kernel/object/call-shard.ts";
+import type { KeyShard } from "../../../kernel/object/key-shard.ts";
+import type { EventsChanged } from "../object/calls.ts";
+import { shardTitle } from "../../../kernel/object/shard-place.ts";
+
+import type { DestinationCounts, SeenEvent } from "../object/list.ts";
+import type { Actor } from "../../../operator/access/auth.ts";
+import { askShards, unlessSilent } from "../../../operator/ask-shards.ts";
+import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./schema.ts";
+import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
+import type { LaidPlace, ShardPlaces } from "../../../operator/shards.ts";
+
+export interface EventFilter {
+  /** `null`: any. */
+  readonly destination: string | null;
+  readonly state: EventState | null;
+}
+
+export interface EventsChange extends EventFilter {
+  readonly destination: string;
+  readonly action: "resend" | "drop";
+  /** Only this one. */
+  readonly event: { readonly shard: string; readonly place: string; readonly id: string } | null;
+  readonly isPreview: boolean;
+  readonly by: Actor;
+  /** Written to the log. */
+  readonly reason: string;
+}
+
+/** For how long one request changes events. What is left is changed by the next one. */
+const MAX_MS = 5000;
+
+/** One shard's counts of one destination. */
+interface Held {
+  readonly place: LaidPlace;
+  readonly counts: DestinationCounts;
+}
+
+interface Counted {
+  readonly held: readonly Held[];
+  readonly unreachable: readonly string[];
+}
+
+/** What operators do with events. */
+export type EventsOperator = Pick<OutboxOperator, "list" | "change">;
+
+export class OutboxOperator {
+  readonly #namespace: DurableObjectNamespace;
+  readonly #places: ShardPlaces;
+  readonly #destinations: readonly Destination[];
+
+  constructor(namespace: DurableObjectNamespace, places: ShardPlaces, destinations: readonly Destination[]) {
+    this.#namespace = namespace;
+    this.#places = places;
+    this.#destinations = destinations;
+  }
+
+  /** `null` when the cursor is invalid. Rejects when no shard answers. */
+  async list(filter: EventFilter, limit: number, cursor: string | null): Promise<OutboxPageView | null> {
+    const { listed } = this.#places;
+    const begin = cursor === null ? null : readCursor(cursor);
+    const start = cursor === null ? 0 : listed.findIndex((place) => shardTitle(place) === begin?.shard);
+    if (start === -1) return null;
+    const { held, unreachable } = await this.#count();
+    const names = new Set(held.filter(({ counts }) => hasAny(counts, filter)).map(({ place }) => shardTitle(place)));
+    const { items, next, silent } = await collectPages(
+      listed.slice(start).filter((place) => names.has(shardTitle(place))),
+      limit,
+      begin,
+      async (place, after, most) => {
+        const page = await this.#calls(place).listEvents({ ...filter, after, limit: most });
+        return { items: page.events, next: page.next };
+      },
+    );
+    return {
+      destinations: this.#summaries(held),
+      events: items.map(({ item, shard }) => viewEvent(item, shard)),
+      cursor: next === null ? null : writeCursor(next),
+      notListed: this.#places.notListed,
+      unreachable: [...unreachable, ...silent],
+    };
+  }
+
+  async change(change: EventsChange): Promise<OutboxChangedView> {
+    const { action, destination, state, event, isPreview, by, reason } = change;
+    const { held, unreachable } = event === null || isPreview ? await this.#count() : { held: [], unreachable: [] };
+    const wanted = held.filter(({ counts }) => hasAny(counts, { destination, state }));
+    if (isPreview)
+      return {
+        ...previewOf(
+          wanted.map(({ counts }) => counts),
+          state,
+        ),
+        unreachable,
+      };
+    const places =
+      event === null
+        ? wanted.map(({ place }) => place)
+        : this.#places.listed.filter((place) => shardTitle(place) === event.shard);
+    const one = event === null ? null : { id: event.id, at: event.place };
+    const until = Date.now() + MAX_MS;
+    const ask = { action, destination, state, event: one };
+    let events = 0;
+    let more = false;
+    const silent = [...unreachable];
+    const changeIn = async (place: LaidPlace): Promise<void> => {
+      let slice: EventsChanged | null = null;
+      do {
+        slice = await unlessSilent(place, this.#calls(place).changeEvents(ask));
+        events += slice?.events ?? 0;
+      } while (slice?.more === true && Date.now() < until);
+      if (slice === null) silent.push(shardTitle(place));
+      more ||= slice?.more === true;
+    };
+    await Promise.all(places.map(changeIn));
+    console.warn({
+      message: action === "resend" ? "events sent again" : "events dropped",
+      destination,
+      state,
+      event: event?.id ?? null,
+      events,
+      by: by.name,
+      reason,
+      unreachable: silent,
+    });
+    return { events, more, unreachable: silent };
+  }
+
+  async #count(): Promise<Counted> {
+    const { listed } = this.#places;
+    const asked = await askShards(this.#namespace, listed, (shard) => shard.countEvents());
+    const unreachable = asked.filter(({ answer }) => answer === null).map(({ shard }) => shard);
+    if (unreachable.length > 0 && unreachable.length === listed.length) {
+      throw new Error(`unreachable: ${unreachable.join(", ")}`);
+    }
+    const held = listed.flatMap((place, index) => (asked[index]?.answer ?? []).map((counts) => ({ counts, place })));
+    return { held, unreachable };
+  }
+
+  #summaries(held: readonly Held[]): readonly OutboxDestinationView[] {
+    const configured = this.#destinations.map(({ name }) => name);
+    const names = [...new Set([...configured, ...held.map(({ counts }) => counts.destination).toSorted()])];
+    return names.map((destination) => {
+      const known = this.#destinations.find(({ name }) => name === destination);
+      return summaryOf(
+        destination,
+        known === undefined ? null : describeDestination(known),
+        held.filter(({ counts }) => counts.destination === destination),
+      );
+    });
+  }
+
+  #calls(place: LaidPlace): Remote<Pick<KeyShard, "listEvents" | "changeEvents">> {
+    return operatorCalls<KeyShard>(shardStub(this.#namespace, place));
+  }
+}
+
+function hasAny(counts: DestinationCounts, { destination, state }: EventFilter): boolean {
+  if (destination !== null && counts.destination !== destination) return false;
+  return state === null || counts[state] > 0;
+}
+
+function previewOf(held: readonly DestinationCounts[], state: EventState | null): EventsChanged {
+  const states = EVENT_STATES.filter((one) => state === null || one === state);
+  return {
+    events: held.reduce((sum, counts) => states.reduce((all, one) => all + counts[one], sum), 0),
+    more: held.some(({ atLeast }) => states.some((one) => atLeast.includes(one))),
+  };
+}
+
+function summaryOf(destination: string, target: string | null, held: readonly Held[]): OutboxDestinationView {
+  const oldest = (of: "oldestPending" | "oldestDeath"): string | null => {
+    const times = held.flatMap(({ counts }) => (counts[of] === null ? [] : [counts[of]]));
+    return times.length === 0 ? null : isoTime(Math.min(...times));
+  };
+  return {
+    destination,
+    target,
+    pending: held.reduce((sum, { counts }) => sum + counts.pending, 0),
+    dead: held.reduce((sum, { counts }) => sum + counts.dead, 0),
+    atLeast: EVENT_STATES.filter((state) => held.some(({ counts }) => counts.atLeast.includes(state))),
+    oldestPendingAt: oldest("oldestPending"),
+    oldestDeadAt: oldest("oldestDeath"),
+    resting: held.flatMap(({ place, counts: { resting } }) =>
+      resting === null ? [] : [{ ...resting, shard: shardTitle(place), of: ALL_LANES, until: isoTime(resting.until) }],
+    ),
+  };
+}
+
+function viewEvent(
+  { id, at, record, destination, state, tries, since, due, last }: SeenEvent,
+  shard: string,
+): OutboxEventView {
+  return {
+    id,
+    shard,
+    place: at,
+    recordId: record === NO_RECORD ? null : record,
+    destination,
+    state,
+    tries,
+    publishedAt: isoTime(since),
+    nextTryAt: state === "dead" ? null : isoTime(due),
+    diedAt: state === "dead" ? isoTime(due) : null,
+    reason: last,
+  };
+}
+
+const CURSOR = /^([a-z0-9-]{1,64})~([A-Za-z0-9_:-]{1,80}\.\d{1,2}\.\d{1,16}\.\d{1,16})?$/;
+
+/** `<shard>~<place>`; the place is empty at the start. */
+function writeCursor({ shard, after }: PageStart<string>): string {
+  return `${shard}~${after ?? ""}`;
+}
+
+function readCursor(cursor: string): PageStart<string> | null {
+  const [, shard, after = null] = CURSOR.exec(cursor) ?? [];
+  return shard === undefined ? null : { shard, after };
+}

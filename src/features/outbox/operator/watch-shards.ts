@@ -1,0 +1,43 @@
+// Notices objects that do not answer, from outside: each pass asks all that can be enumerated, and reports to an object that keeps what
+// operators have been told. The first object hears of all others, and the second one of the first.
+
+import type { AlertReport } from "../../../kernel/record/alerts.ts";
+import { ALERTS_URL } from "../../../kernel/request/message.ts";
+import { OPTIONS, shardStub } from "../../../kernel/object/call-shard.ts";
+import { type ShardPlace, shardTitle } from "../../../kernel/object/shard-place.ts";
+import { askShards, unlessSilent } from "../../../operator/ask-shards.ts";
+import type { ShardPlaces } from "../../../operator/shards.ts";
+
+/** One pass, for the Worker's cron trigger. */
+export async function watchShards(
+  namespace: DurableObjectNamespace,
+  { listed, operators }: Pick<ShardPlaces, "listed" | "operators">,
+): Promise<void> {
+  const [first, second = operators] = listed;
+  if (first === undefined) return;
+  // As a scrape does: an object that cannot read its records is of no use either.
+  const asked = await askShards(namespace, listed, (shard) => shard.counts());
+  const silent = new Set(asked.filter(({ answer }) => answer === null).map(({ shard }) => shard));
+  const reportTo = async (keeper: ShardPlace, watched: readonly string[]): Promise<void> => {
+    await reportAlert(namespace, keeper, {
+      alert: "silent-shard",
+      watched,
+      silent: watched.filter((shard) => silent.has(shard)),
+    });
+  };
+  const [its, ...others] = asked.map(({ shard }) => shard);
+  await Promise.all([reportTo(first, others), reportTo(second, its === undefined ? [] : [its])]);
+}
+
+/** Never rejects: what cannot be reported is in the log. */
+export async function reportAlert(
+  namespace: DurableObjectNamespace,
+  keeper: ShardPlace,
+  report: AlertReport,
+): Promise<void> {
+  const call = shardStub(namespace, keeper)
+    .fetch(ALERTS_URL, { ...OPTIONS, body: JSON.stringify(report) })
+    .then(({ ok }) => ok);
+  if ((await unlessSilent(keeper, call)) === true) return;
+  console.error({ message: "operators could not be told", alert: report.alert, keeper: shardTitle(keeper) });
+}

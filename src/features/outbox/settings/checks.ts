@@ -1,0 +1,57 @@
+// Checks the relations between `publish` and other settings. As in cross-checks.ts, a relation with an invalid setting is skipped.
+
+import { describeDestination } from "./read.ts";
+import type { Config, ConfigProblem, Destination, Route } from "../../../kernel/config/resolved.ts";
+import type { InForce } from "../../../kernel/config/in-force.ts";
+import { nearestName } from "../../../kernel/config/nearest-name.ts";
+
+/** `destinations` are the names of all, also of those with problems. */
+export function publishProblems(
+  { all, isKnown, place }: InForce,
+  destinations: readonly string[],
+): readonly ConfigProblem[] {
+  if (!isKnown("publish") || all.publish.length === 0) return [];
+  const problems: ConfigProblem[] = [];
+  const at = `${place("publish")}.publish`;
+  for (const [index, { to }] of all.publish.entries()) {
+    if (!destinations.includes(to))
+      problems.push({ path: `${at}[${index}].to`, message: unknownMessage(to, destinations) });
+  }
+  if (isKnown("sealed") && all.sealed === true) {
+    const message =
+      "must be empty with sealed = true, because an event would tell whoever receives it, and whoever has the database, what is sealed: leave it out";
+    problems.push({ path: `${place("publish", "sealed")}.publish`, message });
+  }
+  return problems;
+}
+
+function unknownMessage(to: string, destinations: readonly string[]): string {
+  const nearest = nearestName(to, destinations);
+  if (nearest !== null) return `there is no destination "${to}"; did you mean "${nearest}"?`;
+  const advice =
+    destinations.length === 0
+      ? `write [[vars.DESTINATIONS]] with name = "${to}"`
+      : `write one of ${destinations.join(", ")}, or [[vars.DESTINATIONS]] with name = "${to}"`;
+  return `there is no destination "${to}": ${advice}`;
+}
+
+/** Destinations that get nothing. */
+export function unusedDestinations({ destinations, routes, queues, consumers }: Config): readonly ConfigProblem[] {
+  const all = [...routes, ...[...queues, ...consumers].map(({ route }) => route)];
+  const used = new Set(all.flatMap(({ rules }) => (rules.policy.publish ?? []).map(({ to }) => to)));
+  return destinations
+    .filter(({ name, alerts }) => alerts.length === 0 && !used.has(name))
+    .map(({ name }) => ({
+      path: "DESTINATIONS",
+      message: `nothing is published to "${name}": write publish = [{ to = "${name}", type = "…" }] in a route, a queue or a group, give it alerts, or leave it out`,
+    }));
+}
+
+/** For `check`: which events a route's results have. */
+export function publishedBy({ rules }: Pick<Route, "rules">, destinations: readonly Destination[]): readonly string[] {
+  return (rules.policy.publish ?? []).map(({ to, type, when, data }) => {
+    const destination = destinations.find(({ name }) => name === to);
+    const where = destination === undefined ? to : describeDestination(destination);
+    return `publishes "${type}" to ${where} with each result ${when.join(", ")} (data = "${data}"), at least once, in one commit with the result`;
+  });
+}

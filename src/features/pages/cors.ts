@@ -1,0 +1,95 @@
+// What pages of other origins may read (`cors`). It is the last step of an answer, in the Worker: neither records nor objects know
+// of it, so a replay that one page caused is right for another. With `cors`, the gateway alone sets these headers, on first answers
+// and on replays. It is no access control: a request is processed as any other, whoever may read its answer (Fetch standard).
+
+import type { Cors, Route } from "../../kernel/config/resolved.ts";
+import { isListed } from "./settings/page-origin.ts";
+import {
+  ECHO_HEADER,
+  EXPIRES_HEADER,
+  type HeadersView,
+  REPLAYED_HEADER,
+  STATUS_HEADER,
+  UNPROTECTED_HEADER,
+} from "../../kernel/request/headers.ts";
+
+const ALLOW_ORIGIN = "Access-Control-Allow-Origin";
+
+/** All headers of an answer by which browsers decide what pages may read have such names. */
+const CORS_HEADER = /^access-control-/i;
+
+/** The gateway's own headers, which its clients need. */
+const OWN_HEADERS = [
+  ECHO_HEADER,
+  STATUS_HEADER,
+  REPLAYED_HEADER,
+  EXPIRES_HEADER,
+  UNPROTECTED_HEADER,
+  "Retry-After",
+  "Link",
+  "WWW-Authenticate",
+  "X-Should-Retry",
+].join(", ");
+
+/** The answer for the page that sent this `Origin`; `null`: none did. */
+export function readable(response: Response, cors: Cors, origin: string | null): Response {
+  const headers = new Headers(response.headers);
+  for (const [name] of response.headers) if (CORS_HEADER.test(name)) headers.delete(name);
+  if (allowOrigin(headers, cors, origin)) {
+    const { exposeHeaders } = cors;
+    headers.set("Access-Control-Expose-Headers", [OWN_HEADERS, ...exposeHeaders].join(", "));
+  }
+  const { status, statusText, body } = response;
+  const init = { status, statusText, headers, encodeBody: "manual" } as const;
+  return new Response(body, init);
+}
+
+/** A preflight: which page asks to send what. */
+export interface Preflight {
+  readonly origin: string;
+  readonly method: string;
+  readonly isPrivateNetwork: boolean;
+}
+
+/** `null`: the request is another one (Fetch standard, "CORS-preflight request"). */
+export function preflightIn(method: string, headers: HeadersView): Preflight | null {
+  if (method !== "OPTIONS") return null;
+  const origin = headers.get("origin");
+  const asked = headers.get("access-control-request-method");
+  if (origin === null || asked === null) return null;
+  return { origin, method: asked, isPrivateNetwork: headers.get("access-control-request-private-network") === "true" };
+}
+
+/** The gateway's answer to a preflight. It says the same whatever is asked, and nothing to pages that are not listed. */
+export function preflightResponse(
+  { methods }: Pick<Route, "methods">,
+  cors: Cors,
+  { origin, isPrivateNetwork }: Preflight,
+): Response {
+  const headers = new Headers();
+  if (allowOrigin(headers, cors, origin)) {
+    headers.set("Access-Control-Allow-Methods", methods.join(", "));
+    headers.set("Access-Control-Allow-Headers", cors.allowHeaders.join(", "));
+    headers.set("Access-Control-Max-Age", String(Math.floor(cors.maxAgeMs / 1000)));
+    // For a gateway in a private network (WICG, "Private Network Access"): to pages that somebody has listed, not to every page of the web.
+    if (isPrivateNetwork && cors.origins !== null) headers.set("Access-Control-Allow-Private-Network", "true");
+  }
+  return new Response(null, { status: 204, headers });
+}
+
+/** Sets the headers that depend on the page. Returns whether it may read the answer. */
+function allowOrigin(headers: Headers, { origins, credentials }: Cors, origin: string | null): boolean {
+  if (origins === null) {
+    headers.set(ALLOW_ORIGIN, "*");
+    return true;
+  }
+  if (!namesOrigin(headers.get("vary"))) headers.append("Vary", "Origin");
+  if (origin === null || !origins.some((listed) => isListed(listed, origin))) return false;
+  headers.set(ALLOW_ORIGIN, origin);
+  if (credentials) headers.set("Access-Control-Allow-Credentials", "true");
+  return true;
+}
+
+function namesOrigin(vary: string | null): boolean {
+  return vary !== null && vary.split(",").some((name) => ["*", "origin"].includes(name.trim().toLowerCase()));
+}

@@ -1,0 +1,92 @@
+// Settings for pages of other origins: which may read a route's answers. Checks single members; `cross-checks.ts` checks that
+// `"*"` comes without credentials.
+
+import * as v from "valibot";
+
+import { type PageOrigin, parsePageOrigin, parsePageOrigins } from "./page-origin.ts";
+import {
+  choice,
+  defaultsOf,
+  duration,
+  headerNames,
+  parsed,
+  sameName,
+  setting,
+  yesOrNo,
+} from "../../../kernel/config/setting-kinds.ts";
+import { DAY_MS } from "../../../kernel/config/units.ts";
+import { PREFLIGHT_RULES } from "../../../kernel/config/words.ts";
+
+/** Members of `cors`. One that is left out has its built-in default, not that of `IDEMPOTENCY.cors`. */
+export const corsEntries = {
+  origins: setting(
+    v.pipe(
+      v.array(
+        v.pipe(
+          v.string('must be text: write "https://shop.example.com"'),
+          v.metadata({ examples: ["https://shop.example.com", "https://*.example.com"] }),
+          parsed(parsePageOrigin),
+        ),
+        'must be a list of origins: write ["https://shop.example.com"]',
+      ),
+      v.metadata({ minItems: 1 }),
+      parsed<(PageOrigin | null)[], readonly PageOrigin[] | null>(parsePageOrigins),
+    ),
+    {
+      description:
+        "The origins whose pages may read answers, letter by letter as browsers send them. `https://*.example.com` means " +
+        'every page one name below that domain, `"*"` every page, without credentials.',
+      takes: '`["https://shop.example.com"]`, for example, or `["*"]`',
+      otherwise: "none: the gateway leaves these headers to the origin",
+      onChange: "applies at once",
+    },
+  ),
+  credentials: setting(yesOrNo(), {
+    description: "Whether these pages may send cookies and read the answers to such requests.",
+    default: false,
+    onChange: "applies at once",
+  }),
+  headers: setting(headerNames(sameName), {
+    description:
+      "Request headers that these pages may send, besides `Authorization`, `Content-Type`, `Idempotency-Key`, `Last-Event-ID` and those that " +
+      "the route reads (its key, its scope, its fingerprint; with `async`, `Prefer`).",
+    default: [],
+    onChange: "applies at once",
+  }),
+  expose: setting(headerNames(sameName), {
+    description: "Response headers of the origin that these pages may read. They may always read the gateway's own.",
+    default: [],
+    onChange: "applies at once",
+  }),
+  preflight: setting(choice(PREFLIGHT_RULES), {
+    description:
+      'Who answers the `OPTIONS` request that a browser sends first: `"answer"` the gateway, for the methods of the route, ' +
+      '`"pass"` the origin, which then has to allow the header of the key.',
+    default: "answer",
+    onChange: "applies at once",
+  }),
+  max_age: setting(duration(DAY_MS), {
+    description:
+      "How long a browser may remember the gateway's answer to such a request. Chromium remembers it for two hours at most.",
+    default: "10m",
+    onChange: "applies at once",
+  }),
+};
+
+/** What applies to a member of `cors` that is left out; `origins` has no default. */
+export const CORS_DEFAULTS = v.parse(
+  v.required(v.omit(v.strictObject(corsEntries), ["origins"])),
+  defaultsOf(corsEntries),
+);
+
+export const corsSettings = {
+  cors: setting(v.strictObject(corsEntries, 'must be a table: write { origins = ["https://shop.example.com"] }'), {
+    description:
+      "Which pages of other origins may read the answers to requests with a key, replays and problems included. The gateway " +
+      "then sets all `Access-Control-…` headers of these answers itself, for the page that asks, and drops the origin's. A " +
+      "route's table replaces that of `IDEMPOTENCY` as a whole, and `{}` means none.",
+    takes: "a table of the members below",
+    default: {},
+    onChange: "applies at once, to replays too",
+  }),
+};

@@ -1,0 +1,138 @@
+// Messages of one batch go to each of their shards in one call: their claims then share a commit, and the call is paid once. Each
+// message is still an exchange of its own, and has its own answer. What cannot go that way goes alone, as a request does: a
+// message while the layout changes, one with a larger body, and all of a call that fails, also because the object's code is older.
+
+import { SMALL_BYTES } from "../../../kernel/request/body.ts";
+import { type DeliveryReport, reportOf } from "../delivery-report.ts";
+import {
+  decodeExchange,
+  DELIVERIES_URL,
+  encodeExchange,
+  type ExchangeMessage,
+  type ExchangeRequest,
+  LENGTH_BYTES,
+} from "../../../kernel/request/message.ts";
+import type { Route } from "../../../kernel/config/resolved.ts";
+import type { CallShard } from "../../../kernel/request/protect.ts";
+import { isOverloaded, shardStub } from "../../../kernel/object/call-shard.ts";
+import { placeOf, type ShardPlace } from "../../../kernel/object/shard-place.ts";
+
+/** The most messages of one call: their claims are one turn, and nothing else of the object runs meanwhile. */
+export const MOST_TOGETHER = 20;
+
+/** One report for each exchange, in their order; `null` when nobody could be asked. */
+export type Deliver = (
+  route: Route,
+  exchanges: readonly ExchangeRequest[],
+) => readonly Promise<DeliveryReport | null>[];
+
+export function deliverer(namespace: DurableObjectNamespace, callShard: CallShard): Deliver {
+  const alone = async (route: Route, exchange: ExchangeRequest): Promise<DeliveryReport | null> => {
+    const response = await callShard(route, exchange);
+    return response === null || response === "homeless" ? null : reportOf(response);
+  };
+  return (route, exchanges) => {
+    // `undefined`: it has to go alone.
+    const reports = new Map<ExchangeRequest, Promise<DeliveryReport | null | undefined>>();
+    for (const { place, together } of callsFor(route, exchanges)) {
+      const answer = askTogether(namespace, place, together);
+      for (const [index, exchange] of together.entries()) {
+        reports.set(
+          exchange,
+          answer.then((all) => (all === null ? null : (all[index] ?? undefined))),
+        );
+      }
+    }
+    return exchanges.map(async (exchange) => {
+      const report = await reports.get(exchange);
+      return report === undefined ? alone(route, exchange) : report;
+    });
+  };
+}
+
+interface SharedCall {
+  readonly place: ShardPlace;
+  readonly together: readonly ExchangeRequest[];
+}
+
+/** The calls, each with the messages that share it. */
+function callsFor(route: Route, exchanges: readonly ExchangeRequest[]): readonly SharedCall[] {
+  const calls: { readonly place: ShardPlace; readonly together: ExchangeRequest[] }[] = [];
+  const open = new Map<string, ExchangeRequest[]>();
+  for (const exchange of exchanges) {
+    if (exchange.head.elders !== undefined || exchange.body.byteLength > SMALL_BYTES) continue;
+    const place = placeOf(exchange.head.record.id, route.layouts.own);
+    const last = open.get(place.name);
+    if (last !== undefined && last.length < MOST_TOGETHER) {
+      last.push(exchange);
+      continue;
+    }
+    const together = [exchange];
+    open.set(place.name, together);
+    calls.push({ place, together });
+  }
+  return calls;
+}
+
+/** Reports in the order of the messages, without those that have to go alone. `null`: nobody may be asked now. */
+async function askTogether(
+  namespace: DurableObjectNamespace,
+  place: ShardPlace,
+  exchanges: readonly ExchangeRequest[],
+): Promise<readonly (DeliveryReport | null)[] | null> {
+  try {
+    const body = encodeAll(exchanges);
+    const response = await shardStub(namespace, place).fetch(DELIVERIES_URL, { method: "POST", body });
+    return await response.json();
+  } catch (error) {
+    // Each message has its attempt's id, so whatever has begun is not begun again.
+    console.warn({ message: "deliveries in one call failed", reason: String(error) });
+    return isOverloaded(error) ? null : [];
+  }
+}
+
+function encodeAll(exchanges: readonly ExchangeRequest[]): Uint8Array {
+  const messages = exchanges.map(encodeExchange);
+  const bytes = new Uint8Array(messages.reduce((sum, { byteLength }) => sum + LENGTH_BYTES + byteLength, 0));
+  const view = new DataView(bytes.buffer);
+  let at = 0;
+  for (const message of messages) {
+    view.setUint32(at, message.byteLength);
+    bytes.set(message, at + LENGTH_BYTES);
+    at += LENGTH_BYTES + message.byteLength;
+  }
+  return bytes;
+}
+
+/** Reads what `encodeAll` wrote. */
+function decodeAll(bytes: Uint8Array): readonly ExchangeMessage[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const messages: ExchangeMessage[] = [];
+  for (let at = 0; at < bytes.byteLength;) {
+    const beginsAt = at + LENGTH_BYTES;
+    at = beginsAt + view.getUint32(at);
+    // The bytes of a body are given away with its request, so each needs its own.
+    messages.push(decodeExchange(bytes.slice(beginsAt, at)));
+  }
+  return messages;
+}
+
+/**
+ * The object's answer to such a call, when all of its messages have theirs. `run` begins each exchange before it first waits, so
+ * that all claims are one turn.
+ */
+export async function answerDeliveries(
+  request: Request,
+  run: (message: ExchangeMessage) => Promise<DeliveryReport | null>,
+): Promise<Response> {
+  const messages = decodeAll(new Uint8Array(await request.arrayBuffer()));
+  const reports = messages.map(async (message) => {
+    try {
+      return await run(message);
+    } catch (error) {
+      console.error({ message: "a delivery failed", reason: String(error) });
+      return null;
+    }
+  });
+  return Response.json(await Promise.all(reports));
+}

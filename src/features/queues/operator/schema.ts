@@ -1,0 +1,59 @@
+// The request and the answer of a queue's trial. As in record-schema.ts, the Worker takes only types and the schema of the request
+// from here.
+
+import * as v from "valibot";
+
+import { DEAD_REASONS, DELIVERY_DECISIONS } from "../../../kernel/record/delivery.ts";
+import { about, AN_ID, count, recordId, status, words, type Written } from "../../../operator/schema-members.ts";
+import { recordSchema } from "../../../operator/record-schema.ts";
+
+export const queueTrialRequestSchema = v.strictObject({
+  body: v.exactOptional(
+    about(
+      v.unknown(),
+      "The message: a text as it is, any other value as JSON, which is what the queue's producer would have sent.",
+      { id: "order-7" },
+    ),
+  ),
+  bodyBase64: v.exactOptional(
+    v.pipe(
+      about(v.string(), "The message as bytes, in base64; not together with body.", "AAEC"),
+      v.metadata({ contentEncoding: "base64" }),
+    ),
+  ),
+});
+
+const triedDeliverySchema = v.object({
+  decision: about(
+    words(DELIVERY_DECISIONS),
+    "What a queue would have been told: ack, retry, dead (acknowledged, because its dead letter was accepted) or park (acknowledged, because its record keeps the message).",
+    "ack",
+  ),
+  reason: about(v.nullable(words(DEAD_REASONS)), "Why it became a dead letter; null when it did not.", null),
+  afterMs: about(
+    v.nullable(count),
+    "After how many milliseconds the queue would deliver it again; null without a retry.",
+    null,
+  ),
+  answer: about(
+    v.nullable(v.string()),
+    "What its shard answered: first (an attempt was made, and this is its answer), replayed, attached, parked, or the code of a problem; null when it did not answer.",
+    "first",
+  ),
+  status: about(v.nullable(status), "The status of the origin's answer, first or replayed; null without one.", 201),
+});
+
+export const trialSchema = v.object({
+  queue: about(v.string(), "The queue.", "orders"),
+  messageId: about(v.string(), "The id that the message was given.", "3f3c1c52-5d0f-4a55-9c39-3b8b6d7f0e11"),
+  recordId: about(recordId, "The record of its key.", AN_ID),
+  deliveries: about(v.array(triedDeliverySchema), "What was decided about each delivery, in their order."),
+  attempts: about(
+    v.nullable(count),
+    "How many attempts the record has had at the origin, those before the trial included; null without a record.",
+    1,
+  ),
+  record: about(v.nullable(recordSchema), "The record after the last delivery; null when there is none.", null),
+});
+
+export type TrialView = Written<typeof trialSchema>;

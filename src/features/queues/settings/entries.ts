@@ -1,0 +1,236 @@
+// The settings of each `[[vars.QUEUES]]`: those of its own, and those of routes that apply to messages too. Checks single
+// members; `queue-checks.ts` checks the relations between them.
+
+import * as v from "valibot";
+
+import { type KeyPart, MAX_SOURCES } from "../../key-sources/settings/key-source.ts";
+import { choice, defaultsOf, duration, parsed, setting, statuses } from "../../../kernel/config/setting-kinds.ts";
+import { settingsSchema } from "../../../kernel/config/settings.ts";
+import { DAY_MS } from "../../../kernel/config/units.ts";
+import {
+  HEADER_VALUE_PATTERN,
+  type MessageKey,
+  parseDone,
+  parseHeaderTable,
+  parseMessageKey,
+  parseMessageScope,
+  parseTo,
+  QUEUE_NAME_PATTERN,
+} from "./values.ts";
+import { BINDING_PATTERN } from "../../../kernel/config/values.ts";
+
+/** A queue keeps a message for at most 14 days. */
+const MAX_GIVE_UP_MS = 14 * DAY_MS;
+
+const MESSAGE_PART_PATTERN = "^json:/.*$";
+const MESSAGE_MEMBER_PATTERN = "^(?:text:.+|cloudevent|json:/.*)$";
+const MESSAGE_KEY_PATTERN = "^(?:json:/.*|cloudevent|id)$";
+
+/** How a message's body may be compared: it is no form of a browser's. */
+const MESSAGE_FORMS = ["bytes", "json", "none"] as const;
+
+const QUEUE_MESSAGE = 'must be the name of a queue: write queue = "orders"';
+
+export const giveUpEntries = {
+  after: setting(duration(MAX_GIVE_UP_MS), {
+    description: "The age of a message at which a refused attempt is the last.",
+    default: "24h",
+    onChange: "applies at once",
+  }),
+};
+
+/** The settings that only queues have. */
+export const queueOnlyEntries = {
+  to: v.pipe(
+    v.string('must be text: write to = "/internal/orders"'),
+    v.metadata({
+      pattern: "^(?:/|https?://)[^#]*$",
+      examples: ["/internal/orders"],
+      description: "Where each message is sent with `POST`.",
+      takes: "a path at the origin, or a URL",
+      otherwise: "none: every queue needs one",
+      onChange: "**makes redeliveries of older messages look like reuse: dead letters `key-reused`**",
+    }),
+    parsed(parseTo),
+  ),
+  key: setting(
+    v.pipe(
+      v.array(
+        v.union(
+          [
+            v.pipe(v.string(), v.metadata({ pattern: MESSAGE_KEY_PATTERN })),
+            v.array(v.pipe(v.string(), v.metadata({ pattern: MESSAGE_MEMBER_PATTERN }))),
+            v.strictObject({ template: v.string() }),
+          ],
+          'must be text, a list of texts or a template: write "json:/id", ["json:/a", "json:/b"] or { template = "order-{json:/id}" }',
+        ),
+        'must be a list: write ["json:/id"]',
+      ),
+      v.metadata({ minItems: 1, maxItems: MAX_SOURCES }),
+      v.minLength(1, 'must name at least one place: write ["json:/id"]'),
+      v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
+      parsed<(string | string[] | { template: string })[], MessageKey>(parseMessageKey),
+    ),
+    {
+      description:
+        "Where a message's key may be, in the order in which it is looked for, as in `key_from` of routes. `id` is the message's own " +
+        "id, which is another one if its producer sends it twice; it comes last.",
+      takes:
+        'a list of `"json:/POINTER"`, `"cloudevent"`, `"id"`, of lists of places, or of `{ template = "order-{json:/POINTER}" }`',
+      default: ["id"],
+      onChange: "**names other records**: a message that is delivered again is processed again",
+    },
+  ),
+  scope: setting(
+    v.pipe(
+      v.array(
+        v.pipe(v.string('must be text: write "json:/tenant"'), v.metadata({ pattern: MESSAGE_PART_PATTERN })),
+        'must be a list of places: write ["json:/tenant"]',
+      ),
+      v.metadata({ maxItems: MAX_SOURCES }),
+      v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
+      parsed<string[], readonly KeyPart[]>(parseMessageScope),
+    ),
+    {
+      description: "Whose key it is, besides the queue: places in the body.",
+      takes: 'a list of `"json:/POINTER"`',
+      default: [],
+      onChange: "**names other records**: a message that is delivered again is processed again",
+    },
+  ),
+  headers: setting(
+    v.pipe(
+      v.record(
+        v.string(),
+        v.pipe(
+          v.string('must be text: write { authorization = "secret:ORDERS_AUTH" }'),
+          v.metadata({ pattern: HEADER_VALUE_PATTERN }),
+        ),
+        'must be a table: write { authorization = "secret:ORDERS_AUTH" }',
+      ),
+      parsed(parseHeaderTable),
+    ),
+    {
+      description: "Headers that the origin gets with each message. `secret:NAME` stands for the value of a secret.",
+      takes: "a table of headers",
+      default: {},
+      onChange: "applies to new attempts: the next attempt of a message that has failed has the new headers",
+    },
+  ),
+  done: setting(
+    v.pipe(
+      v.array(v.union([v.number(), v.string()]), 'must be a list of statuses: write ["2xx", "3xx", 409]'),
+      v.metadata({ minItems: 1 }),
+      parsed<(number | string)[], readonly number[]>(parseDone),
+    ),
+    {
+      description: "The statuses of results that settle a message. Any other result makes a dead letter `rejected`.",
+      takes: 'a list of statuses, and of `"2xx"` to `"5xx"`',
+      default: ["2xx", "3xx"],
+      onChange: "applies at once",
+    },
+  ),
+  give_up: setting(v.strictObject(giveUpEntries, 'must be a table: write { after = "24h" }'), {
+    description:
+      "When a message that the origin never takes becomes a dead letter: `exhausted` if it was refused, `outcome-unknown` if the last attempt is in doubt, `store-unavailable` if its object could not be reached.",
+    takes: "a table of the member below",
+    default: {},
+    onChange: "applies at once",
+  }),
+  dead_letter: v.pipe(
+    v.strictObject(
+      { binding: v.pipe(v.string(), v.metadata({ pattern: BINDING_PATTERN })) },
+      'must be a table: write dead_letter = { binding = "ORDERS_DEAD" }',
+    ),
+    v.metadata({
+      description: "The queue that gets the dead letters, as a producer binding of this Worker.",
+      takes: '`{ binding = "ORDERS_DEAD" }`',
+      otherwise: "none: every queue needs one",
+      onChange: "applies at once",
+    }),
+  ),
+};
+
+/** Those of routes whose default is another for queues. They are not inherited from `IDEMPOTENCY`, whose values are for clients. */
+export const queueDefaultEntries = {
+  fingerprint: setting(v.strictObject({ body: choice(MESSAGE_FORMS) }, 'must be a table: write { body = "json" }'), {
+    description: "How a message's body counts in its fingerprint. Producers write JSON in any order.",
+    takes: '`{ body = "json" }`, `"bytes"` or `"none"`',
+    default: { body: "json" },
+    onChange: "**makes redeliveries of older messages look like reuse: dead letters `key-reused`**",
+  }),
+  retention: setting(duration(365 * DAY_MS), {
+    description: "How long a finished record is kept: longer than its queue can deliver the message again.",
+    default: "7d",
+    onChange: "applies to new attempts",
+  }),
+  ambiguous: setting(statuses(), {
+    description:
+      "Statuses that leave open whether the origin acted. 500 is one of them, because nobody reads it as an answer.",
+    default: [408, 500, 502, 504, 520, 522, 524],
+    onChange: "applies at once",
+  }),
+};
+
+/** Settings of routes that mean the same for queues, and are inherited from `IDEMPOTENCY`. */
+export const { entries: inheritedEntries } = v.pick(settingsSchema, [
+  "origin",
+  "shards",
+  "previous_shards",
+  "location_hint",
+  "jurisdiction",
+  "timeout",
+  "idle_timeout",
+  "lock",
+  "unknown",
+  "unknown_retention",
+  "verify",
+  "refused",
+  "wait",
+  "max_response_body",
+  "forward_key",
+  "remember",
+  "publish",
+  "note",
+  "label",
+  "excerpt",
+  "log",
+]);
+
+/** The name of a queue, as wrangler accepts it. */
+const queueName = v.pipe(
+  v.string(QUEUE_MESSAGE),
+  v.metadata({
+    pattern: QUEUE_NAME_PATTERN,
+    examples: ["orders"],
+    description: "The queue whose messages are processed. It is always part of a key's scope.",
+    takes: "the name of a queue",
+    otherwise: "none: every entry needs one",
+    onChange: "**names other records**",
+  }),
+  v.check((name) => new RegExp(QUEUE_NAME_PATTERN).test(name), QUEUE_MESSAGE),
+);
+
+/** One `[[vars.QUEUES]]`. */
+export const queueSchema = v.strictObject({
+  queue: queueName,
+  ...queueOnlyEntries,
+  ...queueDefaultEntries,
+  ...inheritedEntries,
+});
+
+/** What was written about a queue, parsed. */
+export type QueueSettings = v.InferOutput<typeof queueSchema>;
+
+/** What applies to a member that has a default of its own. */
+export const QUEUE_DEFAULTS = v.parse(
+  v.required(v.strictObject({ ...defaultedEntries(), ...queueDefaultEntries })),
+  defaultsOf({ ...defaultedEntries(), ...queueDefaultEntries }),
+);
+
+export const GIVE_UP_DEFAULTS = v.parse(v.required(v.strictObject(giveUpEntries)), defaultsOf(giveUpEntries));
+
+function defaultedEntries() {
+  const { key, scope, headers, done, give_up } = queueOnlyEntries;
+  return { key, scope, headers, done, give_up };
+}

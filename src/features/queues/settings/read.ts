@@ -1,0 +1,144 @@
+// Reads every variable whose name starts with `QUEUES`: lists of queues whose messages are processed. A queue's rules are those
+// of a route that no request matches, so that records, checks and lists need to know one kind of rules.
+
+import type { StatusRule } from "../../../kernel/record/outbox.ts";
+import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
+import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
+import { mergeSettings, NO_GATEWAY, resolveRoute } from "../../../kernel/config/resolve.ts";
+import { driveOf } from "../../accepted/settings/entries.ts";
+import type { ConfigProblem, Origin, Queue } from "../../../kernel/config/resolved.ts";
+import { type FullSettings, type Settings } from "../../../kernel/config/settings.ts";
+import { GIVE_UP_DEFAULTS, inheritedEntries, QUEUE_DEFAULTS, queueSchema, type QueueSettings } from "./entries.ts";
+
+/** A queue as it was written. */
+export interface QueueDraft extends RouteDraft {
+  readonly written: QueueSettings;
+}
+
+export interface QueuesReading {
+  /** Those without a problem of their own. */
+  readonly drafts: readonly QueueDraft[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** Names of the variables that hold queues, in the order in which they are read. */
+export function queueVariables(env: Readonly<Record<string, unknown>>): readonly string[] {
+  return variablesOf(env, QUEUES.variable);
+}
+
+const QUEUES = {
+  variable: "QUEUES",
+  plural: "queues",
+  advice: 'write [[vars.QUEUES]] with queue = "orders"',
+  schema: queueSchema,
+  members: Object.keys(queueSchema.entries),
+  missing: {
+    queue: 'is missing: write queue = "orders"',
+    to: 'is missing: write to = "/internal/orders"',
+    dead_letter: 'is missing: write dead_letter = { binding = "ORDERS_DEAD" }',
+  },
+  nothingFor: "for messages",
+  named: { member: "queue", what: "queue", of: ({ queue }: QueueSettings) => queue },
+};
+
+export function readQueues(env: Readonly<Record<string, unknown>>): QueuesReading {
+  const { tables, problems } = readTables(env, QUEUES);
+  const drafts = tables.map(({ name, written }) => ({
+    name,
+    route: null,
+    settings: routeSettings(written),
+    faulty: new Set<string>(),
+    written,
+  }));
+  return { drafts, problems };
+}
+
+/** What of a queue's settings a route has too, and what is fixed for queues. */
+function routeSettings(written: QueueSettings): Settings {
+  const { fingerprint, retention, ambiguous } = { ...QUEUE_DEFAULTS, ...written };
+  const same = Object.entries(written).filter(([name]) => Object.hasOwn(inheritedEntries, name));
+  return {
+    ...Object.fromEntries(same),
+    fingerprint,
+    retention,
+    ambiguous,
+    key: "required",
+    scope: [],
+    previous_scope: [],
+    duplicate: "wait",
+    on_store_failure: "closed",
+  };
+}
+
+/** Of the settings in `IDEMPOTENCY`, those that are for clients do not apply. */
+export function mergeForQueue(defaults: Settings, settings: Settings): FullSettings {
+  const inherited = Object.entries(defaults).filter(([name]) => Object.hasOwn(inheritedEntries, name));
+  return mergeSettings(Object.fromEntries(inherited), settings);
+}
+
+/** The queue's name among routes; no path begins like this. */
+export function queueLabel(queue: string): string {
+  return `queue:${queue}`;
+}
+
+/** Every setting that applies to a queue. `written` has no problem. */
+export function resolveQueue({ name, settings, written }: QueueDraft, defaults: Settings): Queue {
+  const settled = { ...QUEUE_DEFAULTS, ...written };
+  const { queue, to, key, scope, headers, done, give_up: giveUp, dead_letter: deadLetter } = settled;
+  const merged = mergeForQueue(defaults, settings);
+  const { origin, url } = targetOf(merged.origin ?? { kind: "zone" }, to);
+  const giveUpAfterMs = { ...GIVE_UP_DEFAULTS, ...giveUp }.after;
+  const route = resolveRoute(name, queueLabel(queue), merged, NO_GATEWAY);
+  // For messages that an operator releases.
+  const policy = { ...route.rules.policy, drive: driveOf({ after: giveUpAfterMs }) };
+  const deadLetters = { queue, binding: deadLetter.binding, done: statusRules(done) };
+  return {
+    name,
+    queue,
+    route: { ...route, ...NO_REQUEST, origin, keyFrom: key.sources, rules: { ...route.rules, policy, deadLetters } },
+    url,
+    target: targetPath(to),
+    hasIdAsKey: key.hasIdAsKey,
+    scopeParts: scope,
+    callHeaders: headers,
+    done,
+    giveUpAfterMs,
+    deadLetter: deadLetter.binding,
+  };
+}
+
+const CLASSES = [1, 2, 3, 4, 5] as const;
+
+/** Statuses as briefly as the settings write them: they are stored with each parked message. */
+function statusRules(statuses: readonly number[]): readonly StatusRule[] {
+  return CLASSES.flatMap((one): readonly StatusRule[] => {
+    const own = statuses.filter((status) => Math.trunc(status / 100) === one);
+    return own.length === 100 ? [`${one}xx`] : own;
+  });
+}
+
+/** A message is no request: no method matches, and no host is part of its scope. */
+const NO_REQUEST = { methods: ["QUEUE"], scope: [] };
+
+/** The host under which a binding is called if the configuration names none. It exists nowhere (RFC 6761, section 6.4). */
+const NO_HOST = "https://origin.invalid";
+
+/** Where messages go: `to` as a URL is its own origin, unless a binding is called. */
+export function targetOf(origin: Origin, to: string): { readonly origin: Origin; readonly url: string } {
+  if (!to.startsWith("/")) {
+    const { href, origin: base } = new URL(to);
+    return {
+      origin: origin.kind === "binding" || origin.kind === "entrypoint" ? origin : { kind: "url", url: base },
+      url: href,
+    };
+  }
+  const { pathname, search } = new URL(to, NO_HOST);
+  const base = origin.kind === "url" ? origin.url : NO_HOST;
+  return { origin, url: base + pathname + search };
+}
+
+/** What messages ask for, without what `origin` puts before it: the origin's address is no part of what a request is either. */
+function targetPath(to: string): Queue["target"] {
+  const { pathname, search } = new URL(to, NO_HOST);
+  return { path: pathname, query: search };
+}

@@ -1,0 +1,105 @@
+// Receives a large request. Its body is complete and durable before anything is claimed, so that neither a client that disconnects
+// nor a slow origin can cut it off; it is never held whole in memory. If the route compares no bodies, the body flows through:
+// then a client that disconnects cuts it off, and the attempt is ambiguous.
+
+import type { ClientProblem } from "../record/problem.ts";
+import { BROKEN_BODY, LATE_BODY } from "../request/body.ts";
+import type { Fingerprint } from "../record/units.ts";
+import { freeBytes } from "../request/byte-budget.ts";
+import type { Comparison } from "../../features/forms/comparison.ts";
+import {
+  fingerprintDigested,
+  fingerprintMultipart,
+  type FingerprintParts,
+  fingerprintRequest,
+} from "../request/fingerprint.ts";
+import { withFingerprints } from "../encryption/encryption.ts";
+import { type ExchangeHead, WHOLE_BODY_BYTES } from "../request/message.ts";
+import { MessageReader } from "../request/message-stream.ts";
+import { Pace } from "../request/pace.ts";
+import type { Bodies } from "../store/bodies.ts";
+import type { Timers } from "../object/timers.ts";
+import { placeInChunk } from "../encryption/body-cipher.ts";
+import { DigestedMultipart } from "../../features/forms/object/digested-multipart.ts";
+import { pacedBody } from "./paced-body.ts";
+import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
+import { storeBody, type StoredUpload } from "./stored-body.ts";
+
+export interface Received {
+  readonly head: ExchangeHead;
+  readonly body: RequestBody;
+}
+
+export type Reception = Received | { readonly head: ExchangeHead; readonly problem: ClientProblem };
+
+export async function receive(
+  stream: ReadableStream<Uint8Array>,
+  bodies: Bodies,
+  timers: Pick<Timers, "firstOf">,
+): Promise<Reception> {
+  const reader = new MessageReader(stream);
+  const head = await reader.head();
+  const { upload } = head.request;
+  if (upload === null) throw new TypeError("a streamed message without an upload");
+  const idleMs = head.rules.idleTimeoutMs;
+  // An accepted request is stored whole, also where bodies are not compared.
+  if (upload.fingerprintParts === null && head.async?.accepts !== true) {
+    // It ends in the origin, which may have to wait for it: any byte will do.
+    return { head, body: streamedBody(pacedBody(reader, timers, new Pace(idleMs, 1)), upload.length) };
+  }
+  const message = pacedBody(reader, timers, new Pace(idleMs));
+  const comparison: Comparison = upload.comparison ?? { as: upload.compare };
+  const multipart = comparison.as === "multipart" ? new DigestedMultipart(message, comparison.boundary) : null;
+  const isEncrypted = head.encryption?.isOn === true;
+  const stored = await storeBody(bodies, multipart ?? message, { maxBytes: upload.maxBytes, isEncrypted });
+  if (stored.kind !== "stored") return { head, problem: stored.kind === "late" ? LATE_BODY : BROKEN_BODY };
+  if (stored.size > upload.maxBytes) {
+    return { head, problem: { code: "body-too-large", limitBytes: upload.maxBytes } };
+  }
+  const body = chunkedBody(bodies, stored);
+  if (upload.fingerprintParts === null) return { head, body };
+  const canonical = multipart === null ? null : await multipart.digest();
+  const fingerprint = await fingerprintUpload(upload.fingerprintParts, comparison, canonical, stored, bodies);
+  return { head: { ...head, request: await withFingerprints(head.request, head.encryption, fingerprint) }, body };
+}
+
+/** `canonical` is the digest of a multipart body's canonical form, if it has one. */
+async function fingerprintUpload(
+  parts: FingerprintParts,
+  comparison: Comparison,
+  canonical: Uint8Array | null,
+  stored: StoredUpload,
+  bodies: Bodies,
+): Promise<Fingerprint> {
+  switch (comparison.as) {
+    case "json":
+    case "selected json":
+    case "form":
+      return stored.size <= WHOLE_BODY_BYTES
+        ? fingerprintRequest(parts, await readChunks(bodies, stored), comparison)
+        : fingerprintDigested(parts, stored.digest, comparison);
+    case "multipart":
+      return canonical === null
+        ? fingerprintDigested(parts, stored.digest, comparison)
+        : fingerprintMultipart(parts, canonical, comparison);
+    case "none":
+    case "bytes":
+    case "typed bytes":
+      return fingerprintDigested(parts, stored.digest, comparison);
+  }
+}
+
+/** The whole body, for a comparison that needs it in memory. */
+async function readChunks(bodies: Bodies, { body, count, size, cipher }: StoredUpload): Promise<Uint8Array> {
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (let number = 0; number < count; number += 1) {
+    const stored = bodies.read(body, number);
+    if (stored === null) throw new Error(`chunk ${number} of a request is gone`);
+    const bytes = cipher === null ? stored : await cipher.decrypt(stored, placeInChunk(number, 0));
+    whole.set(bytes, at);
+    at += bytes.byteLength;
+    freeBytes(bytes);
+  }
+  return whole;
+}

@@ -1,0 +1,252 @@
+// Reads the configuration from the Worker's variables: either a complete `Config`, or every problem at once. Decides what
+// a variable may hold and in which order variables count. Pure: it must never log, throw or touch a binding.
+
+import * as v from "valibot";
+
+import { consumerProblems, type ConsumerToken, readConsumerTokens } from "../../features/claims/settings/checks.ts";
+import { crossCheck, type RouteDraft } from "./cross-checks.ts";
+import type { HasBinding } from "./in-force.ts";
+import type { OperatorAccess } from "./operators.ts";
+import { queueProblems } from "../../features/queues/settings/checks.ts";
+import { readDestinations } from "../../features/outbox/settings/read.ts";
+import { readConsumers, resolveConsumer } from "../../features/claims/settings/read.ts";
+import { readIdentities } from "../../features/identities/settings/read.ts";
+import { readAccess, readOperators, readOperatorTokens } from "./read-operators.ts";
+import { readQueues, resolveQueue } from "../../features/queues/settings/read.ts";
+import { isTable, problemOfIssue, readJson, readSettings, type SettingsReading } from "./read-settings.ts";
+import { missingSecret, readSealSecrets } from "../encryption/seal-secrets.ts";
+import { resolveConfig, type WrittenRoute } from "./resolve.ts";
+import type { ConfigProblem } from "./problem.ts";
+import type { Config } from "./resolved.ts";
+import { pathSchema, settingsEntries } from "./settings.ts";
+import { GATEWAY_DEFAULTS, gatewayEntries, gatewaySchema, type GatewaySettings } from "./settings-gateway.ts";
+import { type Parsed, refuse } from "./units.ts";
+
+/** A configuration that can be used, or everything that is wrong with it. */
+export type ConfigReading =
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      /** `null`: operators have no access. */
+      readonly operators: OperatorAccess | null;
+      /** For `sealed` routes: see `readSealSecrets`. */
+      readonly sealSecrets: readonly string[];
+      readonly consumerTokens: readonly ConsumerToken[];
+    }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+const EVERY_SETTING: ReadonlySet<string> = new Set(Object.keys(settingsEntries));
+
+/** What is known besides the variables. By default they are those of a running Worker, with everything. */
+interface Surroundings {
+  readonly hasBinding?: HasBinding;
+  /** Whether the secrets are among the variables. */
+  readonly hasSecrets?: boolean;
+}
+
+const ROUTES_ADVICE = 'write [[vars.ROUTES]] with path = "/v1/payments"';
+
+/**
+ * Reads `IDEMPOTENCY` and every variable whose name starts with `ROUTES`, `QUEUES`, `CONSUMERS`, `OPERATORS` or `DESTINATIONS`, in the order of their names' code units
+ * (`ROUTES`, `ROUTES_10`, `ROUTES_2`: number them with as many digits throughout). A variable may be JSON or JSON text.
+ */
+export function readConfig(
+  env: Readonly<Record<string, unknown>>,
+  {
+    hasBinding = (name, kind) => (kind === "secret" ? typeof env[name] === "string" : isBinding(env, name)),
+    hasSecrets = true,
+  }: Surroundings = {},
+): ConfigReading {
+  const problems: ConfigProblem[] = [];
+  const defaults = readDefaults(env["IDEMPOTENCY"]);
+  problems.push(...defaults.problems);
+  const { named, problems: operatorProblems } = readOperators(env, hasBinding);
+  const { access, problems: accessProblems } = readAccess(env);
+  const { tokens, problems: tokenProblems } = readOperatorTokens(env, named, access !== null);
+  const identities = readIdentities(readJson(env["IDENTITIES"] ?? {}));
+  const seal = readSealSecrets(env);
+  problems.push(...operatorProblems, ...accessProblems, ...tokenProblems, ...identities.problems, ...seal.problems);
+
+  const names = routeVariables(env);
+  const routes: RouteDraft[] = [];
+  let isComplete = true;
+  for (const name of names) {
+    const list = readRouteList(env[name]);
+    if (!list.ok) {
+      isComplete = false;
+      problems.push({ path: name, message: list.message });
+      continue;
+    }
+    for (const [index, value] of list.value.entries()) {
+      const route = readRoute(value, `${name}[${index}]`);
+      problems.push(...route.problems);
+      routes.push(route);
+    }
+  }
+  const destinations = readDestinations(env, hasBinding);
+  const queues = readQueues(env);
+  const consumers = readConsumers(env, defaults.settings);
+  problems.push(...destinations.problems, ...queues.problems, ...consumers.problems);
+  const isEmpty = [queues, consumers].every((one) => one.drafts.length === 0 && one.problems.length === 0);
+  if (isComplete && routes.length === 0 && isEmpty) {
+    problems.push({
+      path: "ROUTES",
+      code: "routes-missing",
+      message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}`,
+    });
+  }
+  const drafts = [...routes, ...queues.drafts, ...consumers.drafts];
+  problems.push(...ownPathProblems(routes, consumers.drafts.length > 0, { ...GATEWAY_DEFAULTS, ...defaults.gateway }));
+  problems.push(...crossCheck(defaults, drafts, identities, destinations.names, hasBinding));
+  problems.push(...consumerProblems(consumers.drafts, hasBinding, named));
+  if (defaults.faulty.size === 0) {
+    problems.push(...queues.drafts.flatMap((draft) => queueProblems(draft, defaults.settings, hasBinding)));
+  }
+
+  if (problems.length > 0)
+    return {
+      ok: false,
+      problems: inOrder(
+        problems,
+        drafts.map(({ name }) => name),
+      ),
+    };
+  const config = resolveConfig({
+    written: defaults.gateway,
+    defaults: defaults.settings,
+    routes: writtenRoutes(routes),
+    identities: identities.identities,
+    queues: queues.drafts.map((draft) => resolveQueue(draft, defaults.settings)),
+    destinations: destinations.destinations,
+    consumers: consumers.drafts.map(resolveConsumer),
+    operators: named,
+  });
+  const unsealable = config.routes.find(({ sealed }) => sealed !== false);
+  if (unsealable !== undefined && hasSecrets && seal.values.length === 0) {
+    return { ok: false, problems: [missingSecret(unsealable.name)] };
+  }
+  const opened = readConsumerTokens(env, hasSecrets ? config.consumers : [], tokens);
+  if (opened.problems.length > 0) return { ok: false, problems: opened.problems };
+  const operators = tokens.length === 0 && access === null ? null : { tokens, access };
+  return { ok: true, config, operators, sealSecrets: seal.values, consumerTokens: opened.tokens };
+}
+
+function writtenRoutes(routes: readonly RouteDraft[]): readonly WrittenRoute[] {
+  return routes.flatMap(({ name, route, settings }) => (route === null ? [] : [{ name, path: route.path, settings }]));
+}
+
+/** Names of the variables that hold routes, in the order in which they are read. */
+export function routeVariables(env: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.keys(env)
+    .filter((name) => name.startsWith("ROUTES"))
+    .toSorted();
+}
+
+/** The content of `[vars.IDEMPOTENCY]`. */
+interface DefaultsReading extends SettingsReading {
+  readonly gateway: GatewaySettings;
+}
+
+function readDefaults(variable: unknown): DefaultsReading {
+  const value = variable === undefined ? { ok: true as const, value: {} } : readJson(variable);
+  if (!value.ok) return refuseDefaults(value.message);
+  if (!isTable(value.value))
+    return refuseDefaults('must be a table: write [vars.IDEMPOTENCY] with origin = "https://api.example.com"');
+  const reading = readSettings(value.value, "IDEMPOTENCY", Object.keys(gatewayEntries));
+  const own = Object.entries(value.value).filter(([name]) => Object.hasOwn(gatewayEntries, name));
+  const gateway = v.safeParse(gatewaySchema, Object.fromEntries(own));
+  if (gateway.success) return { ...reading, gateway: gateway.output };
+  const problems = gateway.issues.map((issue) => problemOfIssue(`IDEMPOTENCY.${v.getDotPath(issue) ?? ""}`, issue));
+  return { ...reading, gateway: {}, problems: [...reading.problems, ...problems] };
+}
+
+/** What the paths that the gateway itself serves are in the way of. That of claims is one only if there are groups. */
+function ownPathProblems(
+  routes: readonly RouteDraft[],
+  hasConsumers: boolean,
+  { operator_path: operators, consumer_path: consumers }: typeof GATEWAY_DEFAULTS,
+): readonly ConfigProblem[] {
+  const problems = unreachable(routes, "operator_path", operators, "operators");
+  if (!hasConsumers) return problems;
+  if (isBelow(operators, consumers) || isBelow(consumers, operators)) {
+    const message = `must lie apart from operator_path ("${operators}"), because their tokens differ: write consumer_path = "/_claims"`;
+    return [...problems, { path: "IDEMPOTENCY.consumer_path", code: "settings-contradict", message }];
+  }
+  return [...problems, ...unreachable(routes, "consumer_path", consumers, "consumers")];
+}
+
+/** Routes that no request reaches, because their paths lie below one of the gateway's own. */
+function unreachable(
+  routes: readonly RouteDraft[],
+  setting: "operator_path" | "consumer_path",
+  own: string,
+  whom: string,
+): readonly ConfigProblem[] {
+  return routes.flatMap(({ name, route }) => {
+    if (route === null || !isBelow(route.path, own)) return [];
+    const message = `gets no requests, because ${setting} ("${own}") is for ${whom}: write another ${setting} in [vars.IDEMPOTENCY]`;
+    return [{ path: `${name}.path`, code: "route-unreachable", message }];
+  });
+}
+
+function isBelow(path: string, above: string): boolean {
+  return `${path}/`.startsWith(`${above}/`);
+}
+
+/** Without known defaults, no relation that involves one is checked. */
+function refuseDefaults(message: string): DefaultsReading {
+  return { gateway: {}, settings: {}, faulty: EVERY_SETTING, problems: [{ path: "IDEMPOTENCY", message }] };
+}
+
+function readRouteList(variable: unknown): Parsed<readonly unknown[]> {
+  const value = readJson(variable);
+  if (!value.ok) return value;
+  return Array.isArray(value.value)
+    ? { ok: true, value: value.value }
+    : refuse(`must be a list of routes, like every variable whose name starts with ROUTES: ${ROUTES_ADVICE}`);
+}
+
+function readRoute(value: unknown, name: string): RouteDraft & SettingsReading {
+  if (!isTable(value)) {
+    const problem = { path: name, message: `must be a table: ${ROUTES_ADVICE}` };
+    return { name, route: null, settings: {}, faulty: EVERY_SETTING, problems: [problem] };
+  }
+  const reading = readSettings(value, name, ["path"]);
+  const path = `${name}.path`;
+  if (!Object.hasOwn(value, "path")) {
+    // A misspelt one is reported already.
+    if (reading.faulty.has("path")) return { name, route: null, ...reading };
+    const message = 'is missing: write path = "/v1/payments" or path = "/v1/payments/*"';
+    const problem: ConfigProblem = { path, code: "setting-missing", message };
+    return { name, route: null, ...reading, problems: [problem, ...reading.problems] };
+  }
+  const parsed = v.safeParse(pathSchema, value["path"]);
+  if (parsed.success) return { name, route: parsed.output, ...reading };
+  const problem = problemOfIssue(path, parsed.issues[0]);
+  return { name, route: null, ...reading, problems: [problem, ...reading.problems] };
+}
+
+/** Each problem once, in the order of the file: the defaults first, then what concerns all routes, then route by route. */
+function inOrder(problems: readonly ConfigProblem[], names: readonly string[]): readonly ConfigProblem[] {
+  const rank = ({ path }: ConfigProblem) => {
+    if (path.startsWith("IDEMPOTENCY")) return -2;
+    return names.findIndex((name) => path === name || path.startsWith(`${name}.`));
+  };
+  const isFirst = ({ path, message }: ConfigProblem, index: number) =>
+    problems.findIndex((one) => one.path === path && one.message === message) === index;
+  return problems.filter(isFirst).toSorted((one, other) => rank(one) - rank(other));
+}
+
+/** Where `onceway serve --process` puts the process's number. */
+export const PROCESS_BINDING = "ONCEWAY_PROCESS";
+
+/** Whether this is a variable of the gateway's configuration, which may not come as anything else. */
+export function isConfiguration(name: string): boolean {
+  return /^(?:(?:IDEMPOTENCY|IDENTITIES|ACCESS)$|ROUTES|QUEUES|CONSUMERS|DESTINATIONS|OPERATORS)/.test(name);
+}
+
+/** Every binding is an object. Its methods do not show its kind: an RPC stub has a method of every name. */
+function isBinding(env: Readonly<Record<string, unknown>>, name: string): boolean {
+  const value = env[name];
+  return name !== "KEY_SHARD" && !isConfiguration(name) && typeof value === "object" && value !== null;
+}

@@ -1,0 +1,254 @@
+// Merges what was written with the defaults: a route's own settings come first, then those of `IDEMPOTENCY`, then the
+// built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
+
+import type { Publication } from "../record/outbox.ts";
+import { durationMs } from "../record/units.ts";
+import type {
+  Config,
+  Consumer,
+  Cors,
+  Destination,
+  FingerprintRule,
+  NewKeys,
+  Origin,
+  Queue,
+  Route,
+  RouteRules,
+  Selection,
+} from "./resolved.ts";
+import type { Identity } from "../../features/identities/settings/identity.ts";
+import { DIRECTIVE, keyHeaders } from "../../features/key-sources/settings/key-source.ts";
+import type { Layouts } from "./layout.ts";
+import type { NamedOperator } from "./operators.ts";
+import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
+import { driveOf } from "../../features/accepted/settings/entries.ts";
+import { PUBLICATION_DEFAULTS } from "../../features/outbox/settings/entries.ts";
+import { CORS_DEFAULTS } from "../../features/pages/settings/entries.ts";
+import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
+import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
+import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
+import { noteRuleOf } from "../notes/settings-note.ts";
+import { identityNames, isHostPart, type ScopePart } from "./scope-part.ts";
+
+/** A route as it was written, with its name for messages and its path as text. */
+export interface WrittenRoute {
+  readonly name: string;
+  readonly path: string;
+  readonly settings: Settings;
+}
+
+/** Every setting that applies to a route. */
+export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
+  return { ...BUILT_IN, ...defaults, ...own };
+}
+
+/** A whole configuration as it was written, and the parts of it that are resolved already. */
+export interface WrittenConfig {
+  readonly written: GatewaySettings;
+  readonly defaults: Settings;
+  readonly routes: readonly WrittenRoute[];
+  readonly identities: readonly Identity[];
+  readonly queues: readonly Queue[];
+  readonly destinations: readonly Destination[];
+  readonly consumers: readonly Consumer[];
+  readonly operators: readonly NamedOperator[];
+}
+
+/** The configuration as the rest of the code uses it. */
+export function resolveConfig({
+  written,
+  defaults,
+  routes,
+  identities,
+  queues,
+  consumers,
+  destinations,
+  operators,
+}: WrittenConfig): Config {
+  const gateway = { ...GATEWAY_DEFAULTS, ...written };
+  const trustForwarded = gateway.trust_forwarded;
+  return {
+    trustForwarded,
+    operatorPath: gateway.operator_path,
+    operatorHostname: gateway.operator_hostname ?? null,
+    operatorListener: gateway.operator_listener,
+    environment: gateway.environment ?? null,
+    origin: originOf(defaults),
+    gateway: { jurisdiction: defaults.jurisdiction ?? null, locationHint: defaults.location_hint ?? null },
+    routes: routes.map(({ name, path, settings }) => ({
+      ...resolveRoute(name, path, mergeSettings(defaults, settings), { identities, trustForwarded }),
+    })),
+    identities,
+    queues,
+    destinations,
+    consumers,
+    operators,
+    consumerPath: consumers.length === 0 ? null : gateway.consumer_path,
+  };
+}
+
+/** What a route's rules take from the whole gateway. `identities` are those that its scopes may name. */
+type OfGateway = Pick<Config, "identities" | "trustForwarded">;
+
+/** For rules that no request has: of messages and claims. */
+export const NO_GATEWAY: OfGateway = { identities: [], trustForwarded: false };
+
+/** A route's rules. */
+export function resolveRoute(
+  name: string,
+  path: string,
+  settings: FullSettings,
+  { identities, trustForwarded }: OfGateway,
+): Route {
+  const keyFormat = { ...KEY_FORMAT_DEFAULTS, ...settings.key_format };
+  const origin = originOf(settings);
+  const used = identityNames([settings.scope, ...settings.previous_scope]);
+  const own = identities.filter((one) => used.includes(one.name));
+  return {
+    name,
+    path,
+    methods: settings.methods,
+    origin,
+    layouts: layoutsOf(settings),
+    trustForwarded,
+    scope: withHost(settings.scope, origin, trustForwarded),
+    previousScopes: settings.previous_scope.map((scope) => earlierScope(scope, origin, trustForwarded)),
+    identities: own,
+    key: settings.key,
+    keyFrom: settings.graphql ? [...settings.key_from, DIRECTIVE] : settings.key_from,
+    graphql: settings.graphql,
+    keyFormat: {
+      pattern: keyFormat.pattern ?? null,
+      min: keyFormat.min,
+      max: keyFormat.max ?? longestKey(settings),
+    },
+    newKeys: newKeysOf(settings.new_keys),
+    fingerprint: fingerprintOf(settings),
+    rules: rulesOf(settings),
+    async: settings.async,
+    verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
+    onStoreFailure: settings.on_store_failure,
+    maxRequestBodyBytes: settings.max_request_body,
+    forwardKey: settings.forward_key,
+    sealed: settings.sealed,
+    note: noteRuleOf(settings, settings.sealed === true),
+    log: settings.log,
+    serverTiming: settings.server_timing,
+    cors: corsOf(settings, own),
+  };
+}
+
+function fingerprintOf(settings: FullSettings): FingerprintRule {
+  const { except, only, query_except: queryExcept, ...rule } = { ...FINGERPRINT_DEFAULTS, ...settings.fingerprint };
+  return { ...rule, queryExcept: queryExcept.toSorted(), selection: selectionOf(except, only) };
+}
+
+function selectionOf(except: readonly string[], only: readonly string[] | undefined): Selection | null {
+  if (only !== undefined) return { kind: "only", pointers: only.toSorted() };
+  return except.length === 0 ? null : { kind: "except", pointers: except.toSorted() };
+}
+
+function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
+  const { binding, retry_after: retryAfterMs } = { ...NEW_KEYS_DEFAULTS, ...written };
+  return binding === undefined ? null : { binding, retryAfterMs };
+}
+
+/** Headers that pages need for most requests, whatever the route. */
+const USUAL_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"];
+
+/** What a page reads of the answer that its request is accepted. */
+const ACCEPTED_HEADERS = ["Location", "Preference-Applied"];
+
+function corsOf(settings: FullSettings, identities: readonly Identity[]): Cors | null {
+  const { origins, ...cors } = { ...CORS_DEFAULTS, ...settings.cors };
+  if (origins === undefined) return null;
+  const callers = [...settings.scope, ...identities.flatMap(({ credential }) => credential)];
+  const scope = callers.flatMap((part) => (part.kind === "header" ? [part.name] : []));
+  const read = [
+    ...keyHeaders(settings.key_from),
+    ...scope,
+    ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers),
+  ];
+  const isAsync = settings.async !== "never";
+  return {
+    origins,
+    credentials: cors.credentials,
+    allowHeaders: differentNames([...USUAL_HEADERS, ...(isAsync ? ["Prefer"] : []), ...read, ...cors.headers]),
+    exposeHeaders: isAsync ? differentNames([...cors.expose, ...ACCEPTED_HEADERS]) : cors.expose,
+    preflight: cors.preflight,
+    maxAgeMs: cors.max_age,
+  };
+}
+
+/** Each name once; names compare without case. */
+function differentNames(names: readonly string[]): readonly string[] {
+  const seen = new Set<string>();
+  return names.filter((name) => {
+    const isNew = !seen.has(name.toLowerCase());
+    seen.add(name.toLowerCase());
+    return isNew;
+  });
+}
+
+/** The layout in force, and those before it. An entry without a jurisdiction has that of the layout in force. */
+export function layoutsOf(
+  settings: Pick<FullSettings, "shards" | "jurisdiction" | "location_hint" | "previous_shards">,
+): Layouts {
+  const locationHint = settings.location_hint ?? null;
+  const jurisdiction = settings.jurisdiction ?? null;
+  const elders = settings.previous_shards.map((entry) =>
+    typeof entry === "object"
+      ? { ...entry, jurisdiction: entry.jurisdiction === "none" ? null : entry.jurisdiction, locationHint }
+      : { shards: entry, jurisdiction, locationHint },
+  );
+  return { own: { shards: settings.shards, jurisdiction, locationHint }, elders };
+}
+
+function rulesOf(settings: FullSettings): RouteRules {
+  return {
+    policy: {
+      unknown: settings.unknown,
+      lockMs: durationMs(settings.lock),
+      retentionMs: durationMs(settings.retention),
+      unknownRetentionMs: durationMs(settings.unknown_retention),
+      // A route without it sends its rules without it, too.
+      ...(settings.remember === null ? {} : { rememberMs: durationMs(settings.remember) }),
+      ...(settings.async === "never" ? {} : { drive: driveOf(settings.give_up) }),
+      ...(settings.publish.length === 0 ? {} : { publish: publicationsOf(settings.publish) }),
+    },
+    lists: { refused: settings.refused, ambiguous: settings.ambiguous },
+    duplicate: settings.duplicate,
+    waitMs: settings.wait,
+    timeoutMs: settings.timeout,
+    idleTimeoutMs: settings.idle_timeout,
+    maxResponseBodyBytes: settings.max_response_body,
+    mismatchStatus: settings.mismatch_status,
+    omitHeaders: settings.omit_headers,
+  };
+}
+
+function publicationsOf(written: FullSettings["publish"]): readonly Publication[] {
+  return written.map((one) => ({ ...PUBLICATION_DEFAULTS, ...one }));
+}
+
+/** Without a setting it is the zone's own. */
+export function originOf(settings: Pick<Settings, "origin">): Origin {
+  return settings.origin ?? { kind: "zone" };
+}
+
+/**
+ * A binding and the zone's own origin are called under the host that the client named, so two hosts may be two APIs: the same
+ * key at another host is another record. A URL as origin is one API, under however many names clients reach the gateway.
+ */
+function withHost(written: readonly ScopePart[], { kind }: Origin, trustForwarded: boolean): readonly ScopePart[] {
+  const host: ScopePart = { kind: trustForwarded ? "forwarded-host" : "host" };
+  if (written.some(isHostPart)) return written.map((part) => (part.kind === "host" ? host : part));
+  return kind === "url" ? written : [...written, host];
+}
+
+/** Says what it means itself where it names a host: settings that decide about the host may have changed since. */
+function earlierScope(written: readonly ScopePart[], origin: Origin, trustForwarded: boolean): readonly ScopePart[] {
+  return written.some(isHostPart)
+    ? written.filter(({ kind }) => kind !== "any-host")
+    : withHost(written, origin, trustForwarded);
+}

@@ -1,0 +1,238 @@
+// The configuration as the rest of the code uses it: every default applied, every text parsed, nothing optional. It is made
+// in one place (`resolve.ts`), so inner code never meets `undefined` or a duration as text.
+
+import type { Alert } from "../record/alerts.ts";
+import type { LogRule } from "../record/outcome.ts";
+import type { DeadLetterRule } from "../record/parked-message.ts";
+import type { Policy } from "../record/record.ts";
+import type { DurationMs } from "../record/units.ts";
+import type { VerdictLists } from "../record/verdict.ts";
+import type {
+  AsyncRule,
+  BodyForm,
+  DuplicateRule,
+  KeyRule,
+  NOTE_RULES,
+  OperatorListener,
+  PreflightRule,
+  QueryForm,
+  SealedRule,
+  StoreFailureRule,
+} from "./words.ts";
+import type { Identity } from "../../features/identities/settings/identity.ts";
+import type { KeyPart, KeySource } from "../../features/key-sources/settings/key-source.ts";
+import type { Layout, Layouts } from "./layout.ts";
+import type { NamedOperator } from "./operators.ts";
+import type { PageOrigin } from "../../features/pages/settings/page-origin.ts";
+import type { MessageHeader } from "../../features/queues/settings/values.ts";
+import type { ScopePart } from "./scope-part.ts";
+import type { VerifyRule } from "../verify/verify-rule.ts";
+
+/** Where a request goes. A URL may carry a path prefix; `zone` means the request's own URL (the zone's own origin). */
+export type Origin =
+  | { readonly kind: "url"; readonly url: string }
+  | { readonly kind: "binding"; readonly binding: string }
+  /** A class of this Worker's own that answers for the API. */
+  | { readonly kind: "entrypoint"; readonly entrypoint: string }
+  | { readonly kind: "zone" };
+
+/** What the origin receives instead of the client's key: the same, nothing, or `<key>:<step>`. */
+export type ForwardKey =
+  | { readonly kind: "client" }
+  | { readonly kind: "none" }
+  | { readonly kind: "step"; readonly step: string };
+
+/** Which pages of other origins may read a route's answers. */
+export interface Cors {
+  /** `null`: all pages. */
+  readonly origins: readonly PageOrigin[] | null;
+  readonly credentials: boolean;
+  /** The request headers that pages may send; as written. */
+  readonly allowHeaders: readonly string[];
+  /** The origin's response headers that pages may read; as written. */
+  readonly exposeHeaders: readonly string[];
+  readonly preflight: PreflightRule;
+  readonly maxAgeMs: number;
+}
+
+/** The rate limit of new keys. */
+export interface NewKeys {
+  readonly binding: string;
+  readonly retryAfterMs: number;
+}
+
+/** The part of a route that decides how an exchange runs in its shard. The message to the shard carries it. */
+export interface RouteRules {
+  readonly policy: Policy;
+  readonly lists: VerdictLists;
+  readonly duplicate: DuplicateRule;
+  /** How long a duplicate waits for the answer of the attempt in flight, or for its beginning. */
+  readonly waitMs: number;
+  /** How long the origin may take until the headers of its response. */
+  readonly timeoutMs: number;
+  /** How long the origin may pause between two pieces of the response's body. */
+  readonly idleTimeoutMs: number;
+  readonly maxResponseBodyBytes: number;
+  readonly mismatchStatus: number;
+  /** Names of response headers that a replay leaves out; lower case. */
+  readonly omitHeaders: readonly string[];
+  /** Only of queues. */
+  readonly deadLetters?: DeadLetterRule;
+}
+
+/** Which parts of a body count in the fingerprint: all but those at the pointers, or only those. */
+export interface Selection {
+  readonly kind: "except" | "only";
+  /** JSON pointers (RFC 6901), sorted. None is above another. */
+  readonly pointers: readonly string[];
+}
+
+/** What tells a retry from a reuse of the key, besides method and path. */
+export interface FingerprintRule {
+  readonly body: BodyForm;
+  /** `null`: all of the body counts. */
+  readonly selection: Selection | null;
+  readonly query: QueryForm;
+  /** Names of query parameters that do not count, decoded; sorted. */
+  readonly queryExcept: readonly string[];
+  /** Lower case. */
+  readonly headers: readonly string[];
+}
+
+/** What a route's records tell operators of their requests. */
+export interface NoteRule {
+  readonly what: (typeof NOTE_RULES)[number];
+  /** Where the value is by which operators know a request; `null`: nowhere. */
+  readonly label: KeyPart | null;
+  /** How much of a body is kept, and for how long; `null`: nothing. */
+  readonly excerpt: { readonly bytes: number; readonly keepMs: number } | null;
+}
+
+/** One protected route, with every setting that applies to it. */
+export interface Route {
+  /** The route's place in the configuration, for messages: `ROUTES[0]`. */
+  readonly name: string;
+  /** Hono's pattern syntax. */
+  readonly path: string;
+  /** Upper case. */
+  readonly methods: readonly string[];
+  readonly origin: Origin;
+  readonly layouts: Layouts;
+  /** Empty: the key alone names the record (`scope = ["none"]`). Has `host` wherever the host reaches the origin. */
+  readonly scope: readonly ScopePart[];
+  /** The scopes under which older records, or those of older deployments, may be found; oldest first. */
+  readonly previousScopes: readonly (readonly ScopePart[])[];
+  /** The identities that these scopes name. */
+  readonly identities: readonly Identity[];
+  readonly key: KeyRule;
+  /** Where the key may be, in the order in which it is looked for. */
+  readonly keyFrom: readonly KeySource[];
+  /** Whether only GraphQL mutations are protected. */
+  readonly graphql: boolean;
+  readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
+  /** `null`: new keys are not limited. */
+  readonly newKeys: NewKeys | null;
+  readonly fingerprint: FingerprintRule;
+  readonly rules: RouteRules;
+  /** Which requests are answered before their result is there. */
+  readonly async: AsyncRule;
+  /** How to learn whether an operation took effect; `null` if the origin is not asked. */
+  readonly verify: VerifyRule | null;
+  readonly onStoreFailure: StoreFailureRule;
+  readonly maxRequestBodyBytes: number;
+  readonly forwardKey: ForwardKey;
+  readonly sealed: SealedRule;
+  readonly note: NoteRule;
+  readonly log: LogRule;
+  /** Whether responses carry `Server-Timing`. */
+  readonly serverTiming: boolean;
+  /** `null`: the gateway leaves this to the origin. */
+  readonly cors: Cors | null;
+  /** The gateway's setting, which decides what the origin gets. */
+  readonly trustForwarded: boolean;
+}
+
+/** A queue whose messages are processed. */
+export interface Queue {
+  /** The queue's place in the configuration, for messages: `QUEUES[0]`. */
+  readonly name: string;
+  readonly queue: string;
+  /** The rules that its messages follow. Its path is what the queue is called in records, lists and metrics: `queue:orders`. */
+  readonly route: Route;
+  /** Where its messages are sent. */
+  readonly url: string;
+  /** The path and query of `to` as it is written: a part of each message's fingerprint. */
+  readonly target: { readonly path: string; readonly query: string };
+  /** Whether a message in which none of the route's sources finds a key has its id as one. */
+  readonly hasIdAsKey: boolean;
+  /** The values of a message that are part of its scope, besides the queue. */
+  readonly scopeParts: readonly KeyPart[];
+  /** What the origin gets with each message. */
+  readonly callHeaders: readonly MessageHeader[];
+  /** The statuses of results that settle a message. */
+  readonly done: readonly number[];
+  readonly giveUpAfterMs: number;
+  /** The name of the binding that takes dead letters. */
+  readonly deadLetter: string;
+}
+
+/** A group of consumers, which claim records and make the attempts themselves. */
+export interface Consumer {
+  /** The group's place in the configuration, for messages: `CONSUMERS[0]`. */
+  readonly name: string;
+  readonly group: string;
+  /** The rules of its records. Its path is what the group is called in records, lists and metrics: `claims:billing`. */
+  readonly route: Route;
+  readonly maxLockMs: number;
+  /** The names of the secrets that open it. */
+  readonly tokens: readonly string[];
+}
+
+/** A place where events go. */
+export interface Destination {
+  /** What routes call it. */
+  readonly name: string;
+  readonly target: EventTarget;
+  /** How old an event may become before it is dead. */
+  readonly giveUpAfterMs: DurationMs;
+  /** How long a dead event is kept. */
+  readonly keepDeadMs: DurationMs;
+  /** What it is told about the gateway itself. */
+  readonly alerts: readonly Alert[];
+  /** The address of the console, for links in alerts, without a slash at its end; `null`: no links. */
+  readonly console: string | null;
+}
+
+/** Where events go: a queue by its producer binding, or a webhook, whose secrets are named, newest first. */
+export type EventTarget =
+  | { readonly kind: "queue"; readonly binding: string }
+  | { readonly kind: "webhook"; readonly url: string; readonly secrets: readonly string[] };
+
+export interface Config {
+  /** Where requests go that no route protects. */
+  readonly origin: Origin;
+  readonly routes: readonly Route[];
+  /** All of `[vars.IDENTITIES]`, also those that no route uses. */
+  readonly identities: readonly Identity[];
+  readonly queues: readonly Queue[];
+  /** Where the objects are that belong to no route, with the audit log and the totals. No route's own setting moves them. */
+  readonly gateway: Pick<Layout, "jurisdiction" | "locationHint">;
+  /** Where events go. */
+  readonly destinations: readonly Destination[];
+  readonly consumers: readonly Consumer[];
+  /** Those who have a token and a name of their own. */
+  readonly operators: readonly NamedOperator[];
+  /** The path of the claims API; `null`: there are no groups, and nothing is there. */
+  readonly consumerPath: string | null;
+  /** The path of the operator API and the console: `/_onceway`. */
+  readonly operatorPath: string;
+  /** The only host that serves that path, and it serves nothing else; `null`: every host does. */
+  readonly operatorHostname: string | null;
+  readonly operatorListener: OperatorListener;
+  /** What the console calls this deployment; `null`: by its host alone. */
+  readonly environment: string | null;
+  /** Whether the headers that name the client's host and scheme come from a proxy in front, and are passed on. */
+  readonly trustForwarded: boolean;
+}
+
+export type { ConfigProblem } from "./problem.ts";

@@ -1,0 +1,118 @@
+// Settings for an attempt at the origin: how long it may take, how long it is remembered, what its answer means, and what
+// follows if its outcome is unknown. `cross-checks.ts` checks the relations between them.
+
+import * as v from "valibot";
+
+import { UNKNOWN_RULES } from "../record/record.ts";
+import { choice, duration, durationOrNone, parsed, setting, statuses } from "./setting-kinds.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "./units.ts";
+import {
+  parseVerify,
+  VERIFY_PATTERN,
+  VERIFY_TABLE_ADVICE,
+  VERIFY_URL_PATTERN,
+  type VerifyRule,
+} from "../verify/verify-rule.ts";
+import { TOKEN_PATTERN } from "./values.ts";
+import { STORE_FAILURE_RULES } from "./words.ts";
+
+/** The platform ends every operation of a Durable Object after 15 minutes. */
+const MAX_TIMEOUT_MS = 15 * MINUTE_MS;
+/** A lock that is not released blocks its key for this long; it must exceed every possible timeout. */
+export const MAX_LOCK_MS = HOUR_MS;
+/** Records cost storage; a client that retries after a year is not retrying. */
+export const MAX_RETENTION_MS = 365 * DAY_MS;
+/** Ten years. */
+export const MAX_UNKNOWN_RETENTION_MS = 3650 * DAY_MS;
+export const MAX_REMEMBER_MS = 3650 * DAY_MS;
+
+export const attemptSettings = {
+  timeout: setting(duration(MAX_TIMEOUT_MS), {
+    description: "How long the gateway waits for the headers of the origin's response.",
+    default: "30s",
+    onChange: "applies to new attempts",
+  }),
+  idle_timeout: setting(duration(MAX_TIMEOUT_MS), {
+    description:
+      "How long the origin may pause between two pieces of the response's body, how long a client may take to read 64 KiB " +
+      "that are ready for it, and how long it may take to send 16 KiB of its request, or the rest of it. " +
+      "A request without a key is passed through, and only the origin limits how slowly it may come.",
+    default: "30s",
+    onChange: "applies to new attempts and replays",
+  }),
+  lock: setting(duration(MAX_LOCK_MS), {
+    description: "How long an attempt that was lost blocks its key. Must exceed `timeout`.",
+    default: "40s",
+    onChange: "applies to new attempts",
+  }),
+  retention: setting(duration(MAX_RETENTION_MS), {
+    description: "How long a finished record is kept and replayed. Must exceed `lock`.",
+    default: "24h",
+    onChange: "applies to new attempts",
+  }),
+  remember: setting(durationOrNone(MAX_REMEMBER_MS), {
+    description:
+      "How long a key is remembered after its operation took effect, or may have. After `retention` its response is erased, and " +
+      "a late duplicate gets 409 `key-expired` instead of a second effect. Counts from the same moment as `retention`, and must " +
+      'exceed it. `"none"`: not longer than its record.',
+    default: "none",
+    onChange: "applies to new attempts",
+  }),
+  unknown: setting(choice(UNKNOWN_RULES), {
+    description:
+      'What follows an attempt whose outcome is unknown: `"hold"` allows no other until an operator decides, ' +
+      '`"verify"` asks the origin whether it took effect, `"retry"` allows another when its lock has ended, ' +
+      "**which may take effect a second time** unless the origin itself knows keys.",
+    default: "hold",
+    onChange: "applies to new attempts",
+  }),
+  unknown_retention: setting(duration(MAX_UNKNOWN_RETENTION_MS), {
+    description:
+      'How long a record whose outcome is unknown waits for a decision (`unknown = "hold"` or `"verify"`). Until then no ' +
+      "retry starts another attempt. Must not be shorter than `retention`.",
+    default: "365d",
+    onChange: "applies to new attempts",
+  }),
+  verify: setting(
+    v.pipe(
+      v.union(
+        [
+          v.pipe(v.string(), v.metadata({ pattern: VERIFY_PATTERN, examples: ["/v1/payments/by-key/{key}"] })),
+          v.strictObject({
+            url: v.pipe(v.string(), v.metadata({ pattern: VERIFY_URL_PATTERN })),
+            headers: v.array(v.pipe(v.string(), v.metadata({ pattern: TOKEN_PATTERN }))),
+          }),
+        ],
+        `must be text: write "/v1/payments/by-key/{key}", or for another host ${VERIFY_TABLE_ADVICE.slice("write ".length)}`,
+      ),
+      parsed<string | { url: string; headers: string[] }, VerifyRule>(parseVerify),
+    ),
+    {
+      description:
+        "The address that the gateway asks, with `GET`, whether an operation took effect. Needed with " +
+        '`unknown = "verify"`. 2xx: it did, and this is its answer. 404: it did not. `{key}` stands in the path, because a search ' +
+        "in the query has no 404. The origin gets the headers of the request, another host those of them that are listed.",
+      takes:
+        'a path at the origin, or a URL there, with `{key}` for the key; or `{ url = "https://…/{key}", headers = ["authorization"] }`',
+      otherwise: "none",
+      onChange: "applies to new attempts",
+    },
+  ),
+  refused: setting(statuses(), {
+    description: "Statuses that say that the origin did not act. A list replaces the default as a whole.",
+    default: [425, 429, 503, 521, 523, 525, 526, 530],
+    onChange: "applies at once",
+  }),
+  ambiguous: setting(statuses(), {
+    description: "Statuses that leave open whether the origin acted. A list replaces the default as a whole.",
+    default: [408, 502, 504, 520, 522, 524],
+    onChange: "applies at once",
+  }),
+  on_store_failure: setting(choice(STORE_FAILURE_RULES), {
+    description:
+      'What happens when the record cannot be reached: `"closed"` answers 503 and forwards nothing, `"open"` forwards the ' +
+      "request **unprotected**.",
+    default: "closed",
+    onChange: "applies at once",
+  }),
+};

@@ -1,0 +1,248 @@
+// Settings for the form of a key, its scope, and what follows if it is used for another request. Checks single members;
+// `cross-checks.ts` checks that the minimum length does not exceed the maximum.
+
+import * as v from "valibot";
+
+import { MAX_KEY_LENGTH } from "../record/units.ts";
+import type { ForwardKey } from "./resolved.ts";
+import {
+  KEY_MEMBER_PATTERN,
+  KEY_SOURCE_FORMS,
+  KEY_SOURCE_PATTERN,
+  type KeySource,
+  MAX_SOURCES,
+  parseKeySource,
+  parseKeySources,
+} from "../../features/key-sources/settings/key-source.ts";
+import { choice, defaultsOf, duration, parsed, setting, whole, yesOrNo } from "./setting-kinds.ts";
+import { CHANGES_FINGERPRINTS, fingerprintSchema } from "./settings-fingerprint.ts";
+import { MINUTE_MS, type Parsed } from "./units.ts";
+import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
+import { KEY_RULES } from "./words.ts";
+import {
+  parsePreviousEntry,
+  parseScope,
+  parseScopeEntry,
+  PREVIOUS_SCOPE_PATTERN,
+  SCOPE_FORMS,
+  SCOPE_PATTERN,
+  type ScopePart,
+} from "./scope-part.ts";
+
+/** The steps for which keys are made of a route's keys: at its origin, and by the consumers of its events. */
+export interface StepSettings {
+  readonly forward_key: ForwardKey;
+  readonly publish: readonly { readonly step?: string }[];
+}
+
+/** The step with the longest name; `null` without any. */
+export function longestStep({ forward_key: forwardKey, publish }: StepSettings): string | null {
+  const steps = publish.flatMap(({ step }) => (step === undefined ? [] : [step]));
+  const all = forwardKey.kind === "step" ? [forwardKey.step, ...steps] : steps;
+  return all.reduce<string | null>((one, other) => (one !== null && one.length >= other.length ? one : other), null);
+}
+
+/** The longest key that a route accepts: with a step's name added it is a key too. */
+export function longestKey(settings: StepSettings): number {
+  const step = longestStep(settings);
+  return step === null ? MAX_KEY_LENGTH : MAX_KEY_LENGTH - `:${step}`.length;
+}
+
+/** Members of `key_format`. One that is left out has its built-in default, not that of `IDEMPOTENCY.key_format`. */
+export const keyFormatEntries = {
+  pattern: setting(v.pipe(v.string('must be text: write "^[0-9a-f-]{36}$"'), parsed(parseKeyPattern)), {
+    description: "A regular expression (JavaScript, flag `u`) that a key must match. Anchor it with `^` and `$`.",
+    takes: '`"^[0-9a-f-]{36}$"`, for example',
+    otherwise: "none",
+    onChange: "applies at once",
+  }),
+  min: setting(whole(1, MAX_KEY_LENGTH, 16), {
+    description: "The minimum length of a key.",
+    default: 1,
+    onChange: "applies at once",
+  }),
+  max: setting(whole(1, MAX_KEY_LENGTH, 64), {
+    description:
+      'The maximum length of a key. It leaves room for a step in `forward_key`: at most 248 with `"charge"`.',
+    otherwise: `${MAX_KEY_LENGTH}, less what a step in \`forward_key\` or \`publish\` adds`,
+    onChange: "applies at once",
+  }),
+};
+
+const keyFormatSchema = v.strictObject(
+  keyFormatEntries,
+  'must be a table: write { pattern = "^[0-9a-f-]{36}$", min = 16, max = 64 }',
+);
+
+/** What applies to a member of `key_format` that is left out; `pattern` and `max` have no fixed default. */
+export const KEY_FORMAT_DEFAULTS = v.parse(
+  v.required(v.omit(v.strictObject(keyFormatEntries), ["pattern", "max"])),
+  defaultsOf(keyFormatEntries),
+);
+
+/** The longest period of a rate limit binding. */
+const MAX_RETRY_AFTER_MS = MINUTE_MS;
+
+/** Members of `new_keys`. */
+export const newKeysEntries = {
+  binding: setting(v.pipe(v.string('must be text: write "NEW_KEYS"'), parsed(parseBindingName)), {
+    description: "The rate limit binding of this Worker (`[[ratelimits]]`) that counts new keys, by caller.",
+    takes: '`"NEW_KEYS"`, for example',
+    otherwise: "none: new keys are not limited",
+    onChange: "applies at once",
+  }),
+  retry_after: setting(duration(MAX_RETRY_AFTER_MS), {
+    description:
+      "How long a caller with too many new keys is told to wait (`Retry-After`). The platform does not say when its period " +
+      "ends: write the `period` of the binding.",
+    default: "10s",
+    onChange: "applies at once",
+  }),
+};
+
+/** What applies to a member of `new_keys` that is left out; `binding` has no default. */
+export const NEW_KEYS_DEFAULTS = v.parse(
+  v.required(v.omit(v.strictObject(newKeysEntries), ["binding"])),
+  defaultsOf(newKeysEntries),
+);
+
+/** Each costs a first request one row written, and one erased. */
+const MAX_PREVIOUS_SCOPES = 4;
+
+const PREVIOUS_SCOPE_MESSAGE = 'must be a list of earlier values of scope: write [["header:authorization"]]';
+
+/** One value of `scope`. */
+function scope(
+  message: string,
+  [pattern, parse]: readonly [string, (entry: string) => Parsed<ScopePart | null>] = [SCOPE_PATTERN, parseScopeEntry],
+) {
+  return v.pipe(
+    v.array(
+      v.pipe(v.string('must be text: write "header:authorization"'), v.metadata({ pattern }), parsed(parse)),
+      message,
+    ),
+    v.metadata({ minItems: 1 }),
+    parsed<(ScopePart | null)[], readonly ScopePart[]>(parseScope),
+  );
+}
+
+export const keySettings = {
+  key: setting(choice(KEY_RULES), {
+    description: 'Whether a request needs a key. With `"optional"`, a request without one passes unprotected.',
+    default: "required",
+    onChange: "applies at once",
+  }),
+  key_from: setting(
+    v.pipe(
+      v.array(
+        v.pipe(
+          v.union(
+            [
+              v.pipe(v.string(), v.metadata({ pattern: KEY_SOURCE_PATTERN })),
+              v.pipe(
+                v.array(v.pipe(v.string(), v.metadata({ pattern: KEY_MEMBER_PATTERN }))),
+                v.metadata({ minItems: 2, maxItems: MAX_SOURCES }),
+                v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} members: leave some out`),
+              ),
+              v.strictObject({ template: v.string() }),
+            ],
+            'must be text, a list of texts or a template: write "header:Idempotency-Key", ["json:/a", "json:/b"] or { template = "order-{json:/id}" }',
+          ),
+          parsed<string | string[] | { template: string }, KeySource>(parseKeySource),
+        ),
+        'must be a list: write ["header:Idempotency-Key"]',
+      ),
+      v.metadata({ minItems: 1, maxItems: MAX_SOURCES }),
+      v.minLength(1, 'must name at least one place: write ["header:Idempotency-Key"], or leave it out'),
+      v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
+      parsed<KeySource[], readonly KeySource[]>(parseKeySources),
+    ),
+    {
+      description:
+        "Where the key may be, in the order in which it is looked for. A list in the list takes several values together, all " +
+        'of which must be there; `"text:WORD"` in it is a word of your own, which keeps its keys apart from others.',
+      takes: KEY_SOURCE_FORMS,
+      default: ["header:Idempotency-Key"],
+      onChange:
+        "**names other records**, unless the same key is found in the new place: append a place rather than replace one",
+    },
+  ),
+  graphql: setting(yesOrNo(), {
+    description:
+      "Whether the route is a GraphQL endpoint: only mutations are protected, queries and subscriptions pass. The key of a mutation " +
+      "may also be in its directive `@idempotent(key: …)`.",
+    default: false,
+    onChange: "applies at once",
+  }),
+  key_format: setting(keyFormatSchema, {
+    description: "The form that a key must have. A route's table replaces that of `IDEMPOTENCY` as a whole.",
+    takes: "a table of the members below",
+    default: {},
+    onChange: "applies at once",
+  }),
+  scope: setting(scope('must be a list: write ["header:authorization"]'), {
+    description:
+      "Whose key it is: the same key in another scope names another record. The host is always part of the scope where " +
+      "the origin is a binding or the zone's own.",
+    takes: SCOPE_FORMS,
+    default: ["header:authorization"],
+    onChange: "**names other records**: append the old value to `previous_scope`, or older keys are not found",
+  }),
+  previous_scope: setting(
+    v.pipe(
+      v.array(scope(PREVIOUS_SCOPE_MESSAGE, [PREVIOUS_SCOPE_PATTERN, parsePreviousEntry]), PREVIOUS_SCOPE_MESSAGE),
+      v.metadata({ maxItems: MAX_PREVIOUS_SCOPES }),
+      v.maxLength(
+        MAX_PREVIOUS_SCOPES,
+        `must have at most ${MAX_PREVIOUS_SCOPES} entries: leave out those whose records have expired`,
+      ),
+    ),
+    {
+      description:
+        "Earlier values of `scope`, oldest first. Records of these scopes are found as before, and deployments that use " +
+        "one of them find new records. Never list a scope that showed one caller's records to another. Where the host has changed its part " +
+        '(another `origin` or `trust_forwarded`), an earlier scope says what it was: `"any-host"` no part at all, `"host"` that of the request\'s ' +
+        'URL, `"forwarded-host"` that of a trusted proxy. An entry that says nothing means the part that the host has now.',
+      takes: 'a list of values of `scope`, in which `"any-host"` and `"forwarded-host"` may be too',
+      default: [],
+      onChange: "applies at once; **records of a scope that is taken out are not found**",
+    },
+  ),
+  new_keys: setting(v.strictObject(newKeysEntries, 'must be a table: write { binding = "NEW_KEYS" }'), {
+    description:
+      "How many new keys each caller (each scope) may begin in a period: what a rate limit binding allows. Beyond that a " +
+      "request with a new key gets 429. Replays, duplicates and retries of keys that have begun are never counted. `{}` means " +
+      "no limit.",
+    takes: "a table of the members below",
+    default: {},
+    onChange: "applies at once",
+  }),
+  fingerprint: setting(fingerprintSchema, {
+    description:
+      "What tells a retry from a reuse of the key, besides method and path: the query, the body, and headers. A route's " +
+      "table replaces that of `IDEMPOTENCY` as a whole.",
+    takes: "a table of the members below",
+    default: {},
+    onChange: CHANGES_FINGERPRINTS,
+  }),
+  mismatch_status: setting(whole(400, 499, 422), {
+    description: "The status of `key-reused`: the key was used before, for another request.",
+    default: 422,
+    onChange: "applies at once",
+  }),
+  forward_key: setting(
+    v.pipe(
+      v.string('must be text: write "client", "none" or a step name'),
+      v.metadata({ pattern: TOKEN_PATTERN, examples: ["client", "none", "charge"] }),
+      parsed(parseForwardKey),
+    ),
+    {
+      description:
+        'The key that the origin receives: `"client"` sends the client\'s own, `"none"` sends none, and the name of a step, ' +
+        'such as `"charge"`, sends `<key>:charge`.',
+      takes: '`"client"`, `"none"` or the name of a step',
+      default: "client",
+      onChange: "applies to keys that are new at the origin: a record keeps the form of its first attempt",
+    },
+  ),
+};

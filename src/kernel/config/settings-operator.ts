@@ -1,0 +1,128 @@
+// The members of each `[[vars.OPERATORS]]` and of `[vars.ACCESS]`, each declared once: schema and documentation. `read-operators.ts`
+// reads them.
+
+import * as v from "valibot";
+
+import { ROLES } from "../record/audit.ts";
+import { QUEUE_NAME_PATTERN } from "../../features/queues/settings/values.ts";
+import { choice, parsed, setting } from "./setting-kinds.ts";
+import { type Parsed, refuse } from "./units.ts";
+import { BINDING_PATTERN, isLoopback } from "./values.ts";
+
+/** What records and logs call those who have no name of their own. */
+const RESERVED: ReadonlySet<string> = new Set(["admin", "reader", "client", "gateway"]);
+
+const NAME_MESSAGE = 'must be small letters, digits and "-", at most 63: write name = "ann"';
+const SECRET_MESSAGE = 'must be the name of a secret: write token = "ANN_TOKEN"';
+const TEAM_ADVICE = 'write team = "https://acme.cloudflareaccess.com"';
+const PEOPLE_MESSAGE =
+  'must be a list of e-mail addresses: write ["ann@example.com"], or ["*@example.com"] for a whole domain';
+
+const secretName = v.pipe(
+  v.string(SECRET_MESSAGE),
+  v.metadata({ pattern: BINDING_PATTERN, examples: ["ANN_TOKEN"] }),
+  v.check((name) => new RegExp(BINDING_PATTERN).test(name), SECRET_MESSAGE),
+);
+
+/** One `[[vars.OPERATORS]]`. */
+export const operatorSchema = v.strictObject({
+  name: v.pipe(
+    v.string(NAME_MESSAGE),
+    v.metadata({
+      pattern: QUEUE_NAME_PATTERN,
+      examples: ["ann"],
+      description: "Who it is: the timelines of records, the audit log and the log say it.",
+      takes: "small letters, digits and `-`",
+      otherwise: "none: every operator needs one",
+      onChange: "ends the operator's sessions; what was written keeps the name before",
+    }),
+    v.check((name) => new RegExp(QUEUE_NAME_PATTERN).test(name), NAME_MESSAGE),
+    v.check(
+      (name) => !RESERVED.has(name),
+      `is reserved (${[...RESERVED].join(", ")}): write the operator's own name, such as "ann"`,
+    ),
+  ),
+  role: v.pipe(
+    choice(ROLES),
+    v.metadata({
+      description: '`"admin"` may read and change, `"reader"` may read.',
+      otherwise: "none: every operator needs one",
+      onChange: "applies at once, also to sessions",
+    }),
+  ),
+  token: v.pipe(
+    secretName,
+    v.metadata({
+      description: "The secret with the operator's token.",
+      takes: "the name of a secret",
+      otherwise: "none: every operator needs one",
+      onChange: "ends the operator's sessions",
+    }),
+  ),
+  token_previous: setting(secretName, {
+    description: "The secret with the token before it, while the token is changed. Both are the operator's.",
+    takes: "the name of a secret",
+    otherwise: "none",
+    onChange: "ends the sessions that began with that token",
+  }),
+});
+
+const people = v.pipe(
+  v.array(v.pipe(v.string(PEOPLE_MESSAGE), parsed(parsePerson)), PEOPLE_MESSAGE),
+  v.metadata({ takes: "a list of addresses; `*@example.com` is everybody of a domain" }),
+);
+
+/** `[vars.ACCESS]`. */
+export const accessEntries = {
+  team: setting(
+    v.pipe(
+      v.string(`must be text: ${TEAM_ADVICE}`),
+      v.metadata({ examples: ["https://acme.cloudflareaccess.com"] }),
+      parsed(parseTeam),
+    ),
+    {
+      description:
+        "Your team's domain: the issuer of the assertions, and where its keys are (`/cdn-cgi/access/certs`).",
+      takes: "an https URL without a path",
+      otherwise: "none: it is needed",
+      onChange: "applies at once",
+    },
+  ),
+  audience: setting(
+    v.pipe(
+      v.string('must be text: write audience = "32eafc76…", the AUD tag of the Access application'),
+      v.nonEmpty('must not be empty: write audience = "32eafc76…", the AUD tag of the Access application'),
+    ),
+    {
+      description: "The AUD tag of the Access application. Assertions for other applications are refused.",
+      takes: "text",
+      otherwise: "none: it is needed",
+      onChange: "applies at once",
+    },
+  ),
+  admins: setting(people, { description: "Who may read and change.", default: [], onChange: "applies at once" }),
+  readers: setting(people, {
+    description: "Who may read. Whoever is in both lists may change too.",
+    default: [],
+    onChange: "applies at once",
+  }),
+};
+
+export const accessSchema = v.strictObject(accessEntries);
+
+/** Whoever could change the keys on the way could be any operator. */
+function parseTeam(value: string): Parsed<string> {
+  const url = URL.parse(value);
+  if (url === null || !/^https?:$/.test(url.protocol)) return refuse(`must be an absolute URL: ${TEAM_ADVICE}`);
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) return refuse(`must be https: ${TEAM_ADVICE}`);
+  return value === url.origin ? { ok: true, value } : refuse(`must be no more than scheme and host: ${TEAM_ADVICE}`);
+}
+
+/** Only ASCII: addresses are compared in lower case, and other alphabets have letters that become ASCII ones. */
+function parsePerson(value: string): Parsed<string> {
+  return /^(?:\*|[!-)+-?A-~]{1,64})@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+$/.test(value)
+    ? { ok: true, value: value.toLowerCase() }
+    : refuse(
+        `"${value.slice(0, 100)}" is not an address: write "ann@example.com", or "*@example.com" for a whole domain`,
+      );
+}

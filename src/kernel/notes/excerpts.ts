@@ -1,0 +1,76 @@
+// The beginnings of request bodies that routes keep for operators, for a time (`excerpt`). The table is made with the first of them.
+
+import { readNote } from "../record/request-note.ts";
+import { type EpochMs, epochMs, type RecordId } from "../record/units.ts";
+import type { Label } from "../store/label.ts";
+import { makeExcerptsTable, type Sql } from "../store/schema.ts";
+
+/** The beginning of a request's body. */
+export interface Excerpt {
+  /** Until when it is kept, in milliseconds since the epoch. */
+  readonly until: number;
+  readonly text: string;
+}
+
+/** How long after its time an excerpt may be erased, so that one alarm erases many. Nobody reads it any more by then. */
+const TOGETHER_MS = 60_000;
+
+export class Excerpts {
+  readonly #sql: Sql;
+  #exists: boolean;
+
+  constructor(sql: Sql, exists: boolean) {
+    this.#sql = sql;
+    this.#exists = exists;
+  }
+
+  /** Within the transaction of the record's claim. The table exists only when that is committed: see `added`. */
+  insert(id: RecordId, { until, text }: Excerpt): void {
+    if (!this.#exists) makeExcerptsTable(this.#sql);
+    this.#sql.exec("INSERT OR REPLACE INTO excerpts (until, id, text) VALUES (?, ?, ?)", until, id, text);
+  }
+
+  added(): void {
+    this.#exists = true;
+  }
+
+  /** What a record keeps, by its label; `null`: nothing, or its time is over. */
+  find(id: RecordId, label: Label, now: EpochMs): Excerpt | null {
+    const until = this.#exists ? untilIn(label) : null;
+    if (until === null || until <= now) return null;
+    const [row] = this.#sql
+      .exec<{ text: string }>("SELECT text FROM excerpts WHERE until = ? AND id = ?", until, id)
+      .toArray();
+    return row === undefined ? null : { until, text: row.text };
+  }
+
+  /** Erases what a record keeps, by its label. Within the transaction that changes the record. */
+  erase(id: RecordId, label: () => Label): void {
+    const until = this.#exists ? untilIn(label()) : null;
+    if (until !== null) this.#sql.exec("DELETE FROM excerpts WHERE until = ? AND id = ?", until, id);
+  }
+
+  /** Erases those whose time is over, about `limit` of them. */
+  eraseSome(now: EpochMs, limit: number): void {
+    if (!this.#exists) return;
+    const [last] = this.#sql
+      .exec<{ until: number }>(
+        "SELECT until FROM excerpts WHERE until <= ? ORDER BY until LIMIT 1 OFFSET ?",
+        now,
+        limit,
+      )
+      .toArray();
+    this.#sql.exec("DELETE FROM excerpts WHERE until <= ?", last?.until ?? now);
+  }
+
+  /** When the next ones are to be erased; `null` when there are none. */
+  eraseAt(): EpochMs | null {
+    if (!this.#exists) return null;
+    const { first } = this.#sql.exec<{ first: number | null }>("SELECT min(until) AS first FROM excerpts").one();
+    return first === null ? null : epochMs(first + TOGETHER_MS);
+  }
+}
+
+function untilIn({ note }: Label): number | null {
+  return note === undefined ? null : readNote(note).excerptUntil;
+}

@@ -1,0 +1,160 @@
+// Runs an attempt to its end: adds it to those in flight, calls the origin, and renews its lock meanwhile. For a client that waits
+// and for a request that the shard drives by itself alike.
+
+import type { Started } from "../record/record.ts";
+import { epochMs, type RecordId } from "../record/units.ts";
+import type { OriginCall } from "../request/message.ts";
+import { callInForm } from "../request/origin-key.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
+import { timed } from "../traffic/exchange-reporter.ts";
+import { storedBytes } from "./answers.ts";
+import { Attempt } from "./attempt.ts";
+import type { AttemptInFlight } from "./attempts-in-flight.ts";
+import { START } from "../resume/event-offsets.ts";
+import type { SpoolManner } from "../body/response-spool.ts";
+import type { Body } from "./exchange-answer.ts";
+import type { Incoming, Shared } from "./exchange-ports.ts";
+import { callOrigin, originRequest } from "./origin-call.ts";
+
+/** What runs and what it works with. */
+export type RunShared = Pick<
+  Shared,
+  | "ledger"
+  | "sync"
+  | "timers"
+  | "offsets"
+  | "steps"
+  | "attempts"
+  | "reporter"
+  | "heartbeat"
+  | "target"
+  | "reachability"
+  | "waitUntil"
+>;
+
+/** The place of an attempt of an accepted request (drives.ts). */
+export interface Place {
+  /** Its answer has begun. */
+  readonly answered: () => void;
+  /** It is over. */
+  readonly leave: () => void;
+}
+
+/**
+ * Begins the attempt that has just claimed the record, in the same turn, and runs it whatever becomes of its client (G5). `enter`
+ * gives it a place, if it needs one.
+ */
+export function runAttempt(
+  id: RecordId,
+  record: Started,
+  incoming: Omit<Incoming, "caller">,
+  shared: RunShared,
+  enter: (() => Place) | null = null,
+): AttemptInFlight {
+  let place: Place | null = null;
+  const run = new AttemptRun(id, record, incoming, shared, () => place?.answered());
+  const ended = run.toEnd();
+  place = enter === null ? null : enter();
+  shared.waitUntil(ended.finally(() => place?.leave()));
+  return run.inFlight;
+}
+
+class AttemptRun {
+  readonly #id: RecordId;
+  readonly #record: Started;
+  readonly #incoming: Omit<Incoming, "caller">;
+  readonly #shared: RunShared;
+  readonly #answered: () => void;
+  readonly inFlight: AttemptInFlight;
+
+  constructor(
+    id: RecordId,
+    record: Started,
+    incoming: Omit<Incoming, "caller">,
+    shared: RunShared,
+    answered: () => void,
+  ) {
+    this.#answered = answered;
+    this.#id = id;
+    this.#record = record;
+    this.#incoming = incoming;
+    this.#shared = shared;
+    const { head, body, span } = incoming;
+    const { ledger, sync, timers, offsets, steps, attempts, reporter } = shared;
+    span.attempt = record.attempt.number;
+    span.attemptId = record.attempt.id;
+    bookkeep("counting an attempt", () => {
+      reporter.traffic.attempt(head.record.route, record.attempt.number);
+      if (attempts.isCrowded) reporter.traffic.queued(head.record.route);
+    });
+    const attempt = new Attempt(head, record, {
+      reopen: (manner) => this.#reopen(manner),
+      bodies: ledger.bodies,
+      body: ledger.claimedBody(id),
+      remote: ledger.remote,
+      sync,
+      timers,
+      offsets,
+      step: (event, attachments) =>
+        steps.take(id, event, record.policy, epochMs(Date.now()), { ...attachments, label: head.record }),
+      begun: () => this.inFlight.waiters.wakeFollowers(),
+      settled: (answerFor) => attempts.settled(id, this.inFlight, answerFor),
+    });
+    this.inFlight = attempts.add(id, attempt, body);
+  }
+
+  /** The body that the attempt has just stored; `null` when its record does not keep one. */
+  async #reopen({ patience, cipher }: SpoolManner): Promise<Body | null> {
+    const { ledger } = this.#shared;
+    const entry = ledger.find(this.#id);
+    if (entry === null || entry.response === null || entry.record.attempt.id !== this.#record.attempt.id) return null;
+    return storedBytes(entry.response.body, { stores: ledger, cipher }, START, patience);
+  }
+
+  /** As the record's first attempt was made. */
+  get #call(): OriginCall {
+    const { call } = this.#incoming.head;
+    if (this.#record.attempt.number === 1) return call;
+    const { ledger } = this.#shared;
+    return callInForm(call, ledger.find(this.#id)?.keyForm ?? null);
+  }
+
+  async toEnd(): Promise<void> {
+    const { head, body, span } = this.#incoming;
+    const { attempts, target } = this.#shared;
+    const stop = this.#renewLock();
+    try {
+      await this.inFlight.attempt.run(() => {
+        const request = originRequest({ ...head, call: this.#call }, body, this.#record);
+        const call = callOrigin(request, target(request.origin), this.#shared);
+        return timed(
+          span,
+          call.then((outcome) => {
+            this.#answered();
+            return outcome;
+          }),
+        );
+      });
+    } finally {
+      attempts.remove(this.#id, this.inFlight);
+      bookkeep("ending a heartbeat", stop);
+      bookkeep("releasing a body", () => body.release());
+    }
+  }
+
+  /** Renews the attempt's lock well before it ends. If a renewal fails, the next step of the record renews the lock. */
+  #renewLock(): () => void {
+    const { heartbeat, steps } = this.#shared;
+    const { attempt } = this.inFlight;
+    const { policy } = this.#record;
+    const renewal = { type: "renew", attemptId: attempt.id } as const;
+    let stop: (() => void) | null = null;
+    bookkeep("beginning a heartbeat", () => {
+      stop = heartbeat.begin(policy.lockMs / 2, () => {
+        // A body that is still being passed on after the attempt's end keeps the object in memory, but renews no lock.
+        if (!attempt.hasEnded) steps.take(this.#id, renewal, policy, epochMs(Date.now()));
+      });
+    });
+    return () => stop?.();
+  }
+}

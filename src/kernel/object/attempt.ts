@@ -1,0 +1,305 @@
+// One attempt while this instance runs it. `run` calls the origin and judges its response. A result is kept (`#keep`): stored
+// with its record, and streamed to its readers as it is stored. Any other response is passed on (`#pass`). Later requests may
+// attach to a result that has begun to arrive.
+
+import type { Started } from "../record/record.ts";
+import type { BodyNumber, EpochMs } from "../record/units.ts";
+import { judge, type NoResult } from "../record/verdict.ts";
+import type { ExchangeHead } from "../request/message.ts";
+import {
+  type AnswerFor,
+  attachedAnswer,
+  findInChunks,
+  firstAnswer,
+  passedAnswer,
+  seenUpTo,
+  wholeBody,
+} from "./answers.ts";
+import type { Bodies } from "../store/bodies.ts";
+import type { Patience } from "../body/byte-pipe.ts";
+import { AttemptSettlement, report, type StepRecord } from "./attempt-settlement.ts";
+import type { EventOffsets } from "../resume/event-offsets.ts";
+import type { Body, ExchangeAnswer } from "./exchange-answer.ts";
+import { KeptForm } from "./kept-form.ts";
+import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
+import { Overflow } from "../overflow/overflow.ts";
+import { PassedBody } from "../body/passed-body.ts";
+import type { RemoteBodies } from "../overflow/remote-bodies.ts";
+import { isShort, passingSpool, type SpoolManner, spoolFor } from "../body/response-spool.ts";
+import type { Spool } from "../body/spool.ts";
+import type { Timers } from "./timers.ts";
+
+/** What an attempt needs of its shard. */
+export interface AttemptPorts {
+  /** The body that has just been stored; `null` when the record does not keep one. */
+  readonly reopen: (manner: SpoolManner) => Promise<Body | null>;
+  readonly bodies: Bodies;
+  /** The body that its claim named. */
+  readonly body: BodyNumber;
+  readonly remote: RemoteBodies;
+  /** Resolves when everything written so far is durable. */
+  readonly sync: () => Promise<void>;
+  readonly step: StepRecord;
+  readonly timers: Timers;
+  readonly offsets: EventOffsets;
+  /** The first client gets its stream, and others may attach. */
+  readonly begun: () => void;
+  /** The attempt ended without a result and its record says so; `answerFor` gives the answer that all waiters share, if any. */
+  readonly settled: (answerFor: AnswerFor | null) => void;
+}
+
+/** After this time a response is sent without waiting for its body: an event stream may send its first event much later. */
+const HEAD_WAIT_MS = 100;
+
+export class Attempt {
+  readonly #head: ExchangeHead;
+  readonly #record: Started;
+  readonly #ports: AttemptPorts;
+  readonly #settlement: AttemptSettlement;
+  readonly #form: KeptForm;
+  #response: OriginResponse | null = null;
+  #spool: Spool | null = null;
+  /** The body of a response that is not a result, while it is passed on. */
+  #passed: PassedBody | null = null;
+  #end: "none" | NoResult = "none";
+  /** The end of the lock, as it was when the attempt ended. */
+  #lockedUntil: EpochMs;
+  /** Whether the response is to be replayed. */
+  #kept = true;
+  /** Set when the body is too large for the ledger. */
+  #overflow: Overflow | null = null;
+  #hasBegun = false;
+
+  constructor(head: ExchangeHead, record: Started, ports: AttemptPorts) {
+    this.#head = head;
+    this.#record = record;
+    this.#lockedUntil = record.attempt.lockedUntil;
+    this.#ports = ports;
+    this.#settlement = new AttemptSettlement(head, record, ports.step);
+    this.#form = new KeptForm(head.encryption, { name: record.attempt.id, body: ports.body });
+  }
+
+  get id(): Started["attempt"]["id"] {
+    return this.#record.attempt.id;
+  }
+
+  get #manner(): SpoolManner {
+    return { patience: this.#patience, cipher: this.#form.cipher };
+  }
+
+  get #patience(): Patience {
+    return { timers: this.#ports.timers, idleMs: this.#head.rules.idleTimeoutMs };
+  }
+
+  /** The first client's answer: given when the record is settled, or when the first bytes of a stream are durable. */
+  get answer(): Promise<ExchangeAnswer> {
+    return this.#settlement.answer;
+  }
+
+  /** Whether it has ended without a result: its lock is no longer renewed, and only its current readers get the rest of its body. */
+  get hasEnded(): boolean {
+    return this.#end !== "none";
+  }
+
+  /** Whether it has ended with an unknown outcome and is still connected to the origin. */
+  get isInDoubt(): boolean {
+    return this.#end === "ambiguous" && this.#passed !== null;
+  }
+
+  /** Cuts off a response in doubt if its lock has ended. */
+  cutOff(now: EpochMs): void {
+    if (this.isInDoubt && now >= this.#lockedUntil) this.#passed?.cutOff();
+  }
+
+  /** Whether the first client has been given its stream. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** Runs until the attempt has ended and its body has been passed on. Never rejects. */
+  async run(call: () => Promise<OriginOutcome>): Promise<void> {
+    try {
+      const outcome = await call();
+      if (!("next" in outcome)) {
+        this.#ports.settled(this.#settlement.unanswered(outcome));
+        return;
+      }
+      this.#response = outcome;
+      const preparing = this.#form.ready();
+      if (preparing !== null) await preparing;
+      const verdict = judge({ kind: "answered", status: outcome.status }, this.#head.rules.lists);
+      if (verdict === "result") await this.#keep(outcome);
+      else await this.#pass(outcome, verdict);
+    } catch (error) {
+      // Nothing watches over this attempt from here on, so its call must not run past its lock.
+      this.#response?.cancel();
+      this.#spool?.break();
+      this.#passed?.cutOff();
+      this.#settlement.fail(error);
+    }
+  }
+
+  /**
+   * Passes on a response that is not a result, which its status alone decides and which is written to the record. The first client
+   * gets it; if the origin refused, all waiters do too. A response in doubt is passed on only until another attempt may start (G1).
+   */
+  async #pass(response: OriginResponse, type: NoResult): Promise<void> {
+    const { timers, settled } = this.#ports;
+    const step = this.#settlement.passed(type, { kind: "status", status: response.status }, response.headers);
+    // The client of an accepted request is told what the record says; a body that nobody reads would keep a place (drives.ts).
+    if (step === null || this.#record.driven !== undefined) {
+      response.cancel();
+      return;
+    }
+    this.#end = type;
+    const passed = new PassedBody(response, passingSpool(this.#ports, this.#manner));
+    this.#passed = passed;
+    this.#lockedUntil = step.record?.attempt.lockedUntil ?? this.#lockedUntil;
+    const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
+    const due = timers.set(leftMs, () => passed.cutOff());
+    await passed.ready(timers, HEAD_WAIT_MS);
+    const answerFor: AnswerFor = ({ request }) => {
+      const isFirst = request === this.#head.request;
+      return passedAnswer(response, passed.reader(), type, { echo: request.echo, isFirst });
+    };
+    this.#settlement.give(answerFor(this.#head));
+    settled(type === "refused" ? answerFor : null);
+    await passed.rest();
+    due.cancel();
+  }
+
+  /** Keeps a result: a body that comes whole at once is stored with its record, any other as it comes. */
+  async #keep(response: OriginResponse): Promise<void> {
+    const first = response.next();
+    let isLate = false;
+    // The first piece of a short body comes with the head or soon after, and is usually the whole body.
+    if (isShort(response) && (response.length ?? 0) <= this.#head.rules.maxResponseBodyBytes) {
+      const piece = await this.#ports.timers.firstOf(first, HEAD_WAIT_MS);
+      if (piece?.kind === "bytes" && piece.bytes.byteLength === response.length) {
+        await this.#completeWhole(response, piece.bytes);
+        return;
+      }
+      isLate = piece === null;
+    }
+    await this.#keepAsItComes(response, first, isLate);
+  }
+
+  /** Stores the body as it comes, and sends it as it is stored. `isLate`: HEAD_WAIT_MS has already passed without a first piece. */
+  async #keepAsItComes(response: OriginResponse, first: Promise<BodyPiece>, isLate: boolean): Promise<void> {
+    const spool = spoolFor(response, this.#ports.body, this.#ports, this.#manner);
+    this.#spool = spool;
+    if (isLate) this.#begin(response, spool);
+    else void this.#beginWhenReadable(response, spool);
+    try {
+      for (let piece = await first; ; piece = await response.next()) {
+        if (piece.kind === "whole") break;
+        if (piece.kind !== "bytes") {
+          spool.break();
+          // If the response is not kept, the attempt has already been settled.
+          if (this.#kept) this.#settlement.unanswered(piece);
+          return;
+        }
+        await spool.write(piece.bytes);
+        piece.release();
+        const isTooLarge = spool.bytes > this.#head.rules.maxResponseBodyBytes;
+        if (isTooLarge && this.#overflow === null) await this.#outgrow(response, spool);
+      }
+      await this.#complete(response, spool);
+    } catch (error) {
+      report(error);
+      response.cancel();
+      spool.break();
+      if (this.#kept) this.#giveUp(response);
+    }
+  }
+
+  /** The body is too large for the ledger: it goes to R2, or it is not kept. */
+  async #outgrow(response: OriginResponse, spool: Spool): Promise<void> {
+    const { remote } = this.#ports;
+    const lost = (): void => {
+      // The origin has answered, so this is written before any reader continues. If the write fails, `#giveUp` tries once more.
+      this.#settlement.result(response, null);
+      this.#kept = false;
+    };
+    this.#overflow = new Overflow({ name: this.id, remote, spool, lost, ...this.#manner });
+    await spool.flush();
+    await this.#overflow.begin();
+    this.#begin(response, spool);
+    spool.stopKeeping();
+  }
+
+  async #complete(response: OriginResponse, spool: Spool): Promise<void> {
+    const whole = this.#overflow === null ? spool.takeWhole() : null;
+    if (whole !== null) {
+      await this.#completeWhole(response, whole);
+      return;
+    }
+    await this.#overflow?.complete();
+    const spooled = { spool, isRemote: this.#overflow !== null };
+    const encrypted = this.#form.cipher === null ? null : await this.#form.encrypted(response, spooled);
+    await spool.finish(() => {
+      if (this.#kept) this.#settlement.result(response, encrypted ?? this.#form.plain(response, spooled));
+    });
+  }
+
+  /** Stores a body that has arrived whole with its record; if that fails, the body is sent but not kept. */
+  async #completeWhole(response: OriginResponse, bytes: Uint8Array): Promise<void> {
+    const form = this.#form.whole(response, bytes);
+    const kept = form instanceof Promise ? await form : form;
+    let record;
+    try {
+      record = this.#settlement.result(response, kept)?.record;
+    } catch (error) {
+      report(error);
+      record = this.#settlement.result(response, null)?.record;
+    }
+    const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
+    const body = await wholeBody(bytes, () => this.#ports.reopen(this.#manner), this.#patience);
+    this.#settlement.give(firstAnswer(response, body, this.#head.request.echo, expiresAt));
+  }
+
+  #giveUp(response: OriginResponse): void {
+    response.cancel();
+    this.#kept = false;
+    this.#settlement.unkept(response);
+  }
+
+  async #beginWhenReadable(response: OriginResponse, spool: Spool): Promise<void> {
+    await this.#ports.timers.firstOf(spool.readable(), HEAD_WAIT_MS);
+    if (spool.isReadable) this.#begin(response, spool);
+  }
+
+  /** The first client gets its stream, and others may attach. */
+  #begin(response: OriginResponse, spool: Spool): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    try {
+      const body = spool.reader(response.length);
+      this.#settlement.give(firstAnswer(response, body, this.#head.request.echo, null));
+    } catch (error) {
+      // The client gets no answer, but the response is still kept.
+      this.#settlement.fail(error);
+    }
+    this.#ports.begun();
+  }
+
+  /** The stream from its first byte, or from where the client of `head` left off; `null` when it cannot be followed. */
+  async attach(head: ExchangeHead, caller: AbortSignal | null): Promise<ExchangeAnswer | null> {
+    const attachable = this.#attachable();
+    if (attachable === null) return null;
+    const { bodies, offsets } = this.#ports;
+    const chunks = { body: this.#ports.body, count: attachable.spool.chunks, bodies, cipher: this.#form.cipher };
+    const from = await seenUpTo(attachable.response, head, (id) => findInChunks(chunks, id, offsets, caller));
+    // Checked again: during the search it may have broken off or outgrown the ledger.
+    const { response, spool } = this.#attachable() ?? {};
+    if (response === undefined || spool === undefined) return null;
+    return attachedAnswer(response, spool.reader(response.length, from), head);
+  }
+
+  #attachable(): { readonly response: OriginResponse; readonly spool: Spool } | null {
+    const response = this.#response;
+    const spool = this.#spool;
+    const isThere = this.#hasBegun && this.#overflow === null && spool?.isReadable === true;
+    return response !== null && spool !== null && isThere ? { response, spool } : null;
+  }
+}

@@ -1,0 +1,76 @@
+// The attempts that this instance is running, each with its waiters.
+
+import type { EpochMs, RecordId } from "../record/units.ts";
+import type { AnswerFor } from "./answers.ts";
+import type { Attempt } from "./attempt.ts";
+import type { RequestBody } from "../body/request-body.ts";
+import { Waiters } from "./waiters.ts";
+
+export interface AttemptInFlight {
+  readonly attempt: Attempt;
+  /** The body of its request. */
+  readonly body: RequestBody;
+  readonly waiters: Waiters;
+}
+
+/** How many of an object's connections may wait for response headers; further calls are queued (platform limit). */
+const CALLS_AT_ONCE = 6;
+
+export class AttemptsInFlight {
+  readonly #all = new Map<RecordId, AttemptInFlight>();
+  /** Attempts with an unknown outcome whose answer is still being passed on. */
+  readonly #inDoubt = new Map<RecordId, Attempt>();
+
+  get count(): number {
+    return this.#all.size;
+  }
+
+  /** Whether all connections are in use, so that the call of an attempt that begins now may wait. */
+  get isCrowded(): boolean {
+    return this.#all.size >= CALLS_AT_ONCE;
+  }
+
+  get(id: RecordId): AttemptInFlight | undefined {
+    return this.#all.get(id);
+  }
+
+  add(id: RecordId, attempt: Attempt, body: RequestBody): AttemptInFlight {
+    const inFlight = { attempt, body, waiters: new Waiters() };
+    this.#all.set(id, inFlight);
+    return inFlight;
+  }
+
+  /**
+   * Cuts off an attempt in doubt that is still connected to the origin after its lock has ended. From then on another attempt may
+   * start, or the origin may be asked whether it took effect (G1, G6). Called before either can happen, because timers may fire
+   * late.
+   */
+  cutOff(id: RecordId, now: EpochMs): void {
+    this.#all.get(id)?.attempt.cutOff(now);
+    this.#inDoubt.get(id)?.cutOff(now);
+  }
+
+  /** The same for all of them, before this object says which keys it still has: the records of attempts in doubt may have expired. */
+  cutOffAll(now: EpochMs): void {
+    for (const attempt of this.#inDoubt.values()) attempt.cutOff(now);
+  }
+
+  /** The record has the attempt's verdict, so all waiters are woken. Only its current readers get the rest of its answer. */
+  settled(id: RecordId, { attempt, waiters }: AttemptInFlight, answerFor: AnswerFor | null): void {
+    this.#remove(id, attempt);
+    if (attempt.isInDoubt) this.#inDoubt.set(id, attempt);
+    waiters.wake(answerFor);
+  }
+
+  /** The attempt is over, and its answer has been passed on. */
+  remove(id: RecordId, { attempt, waiters }: AttemptInFlight): void {
+    this.#remove(id, attempt);
+    if (this.#inDoubt.get(id) === attempt) this.#inDoubt.delete(id);
+    waiters.wake(null);
+  }
+
+  /** Removes only this attempt: if the record expired during it, there may be a newer one, which stays. */
+  #remove(id: RecordId, attempt: Attempt): void {
+    if (this.#all.get(id)?.attempt === attempt) this.#all.delete(id);
+  }
+}

@@ -1,0 +1,246 @@
+// The Worker's calls to a shard. A failed call is retried with a new stub and the same attempt id: the shard runs an attempt only
+// once, however often it is delivered. If all retries fail, the caller gets `null`, and nothing is sent to the origin. While the
+// layout changes, an object may send the Worker on to another one (kernel/previous-shards/hops.ts), with the same request and attempt id. If that
+// leads nowhere, every object was reached, so that is told apart from a failure.
+
+import { type Layout, layoutName } from "../config/layout.ts";
+import { SMALL_BYTES } from "../request/body.ts";
+import { endAfter } from "../request/drain.ts";
+import { STATUS_HEADER } from "../request/headers.ts";
+import { firstOf } from "../request/first-of.ts";
+import { Contradiction, type Hop, hopIn, type Located } from "../previous-shards/hops.ts";
+import { offerMessage, streamMessage } from "../request/message-stream.ts";
+import {
+  type ExchangeHead,
+  type ExchangeRequest,
+  encodeExchange,
+  EXCHANGE_2_URL,
+  EXCHANGE_3_URL,
+  EXCHANGE_4_URL,
+  EXCHANGE_URL,
+  headText,
+  LOCATE_URL,
+  MONITOR_URL,
+  NO_MONITOR_STATUS,
+  OFFER_2_URL,
+  OFFER_3_URL,
+  OFFER_4_URL,
+  OFFER_URL,
+  UPLOAD_2_URL,
+  UPLOAD_3_URL,
+  UPLOAD_4_URL,
+  UPLOAD_URL,
+} from "../request/message.ts";
+import type { Jurisdiction } from "../config/words.ts";
+import type { AskMonitor } from "../../features/accepted/monitor.ts";
+import type { CallShard } from "../request/protect.ts";
+import { follow, MAX_HOPS } from "../previous-shards/follow-hop.ts";
+import { placeOf, type ShardPlace } from "./shard-place.ts";
+
+/** Pauses before the second and the third try: an object that was reset starts again within a few milliseconds. */
+const PAUSES_MS = [50, 250];
+
+export function shardCaller(namespace: DurableObjectNamespace): CallShard {
+  /** Whether an object has sent this isolate on, so that the layout changes although the configuration does not say so. */
+  let hasMoved = false;
+  return async (route, exchange) => {
+    let at: Addressed = { layout: route.layouts.own, exchange };
+    let isLocated = exchange.rest === null || (exchange.head.elders === undefined && !hasMoved);
+    try {
+      for (let hops = 0; hops < MAX_HOPS; hops += 1) {
+        if (!isLocated) {
+          const located = await locate(namespace, at);
+          isLocated = !("kind" in located);
+          hasMoved ||= !isLocated;
+          at = "kind" in located ? await followed(located, at) : located;
+          continue;
+        }
+        const response = await send(namespace, at);
+        const hop = hopIn(response);
+        if (hop === null) return response;
+        hasMoved = true;
+        if (exchange.rest !== null) throw new Error("the key has moved while its body was sent");
+        at = await followed(hop, at);
+      }
+      throw new Contradiction("the key's home was not found");
+    } catch (error) {
+      console.error({ message: "shard unavailable", reason: String(error) });
+      return error instanceof Contradiction ? "homeless" : null;
+    }
+  };
+}
+
+/** For the monitors of accepted requests. Their answers come from whichever object keeps the record, and no body is at stake. */
+export function monitorAsker(namespace: DurableObjectNamespace): AskMonitor {
+  return async ({ own, elders }, questionIn) => {
+    const layouts = [own, ...elders.toReversed()];
+    const most = layouts.length + MAX_HOPS;
+    const asked = new Set<string>();
+    try {
+      for (const layout of layouts) {
+        if (asked.has(layoutName(layout)) || asked.size === most) continue;
+        asked.add(layoutName(layout));
+        const question = await questionIn(layout);
+        const place = placeOf(question.record.id, layout);
+        const body = JSON.stringify(question);
+        const response = await withRetries(() => shardStub(namespace, place).fetch(MONITOR_URL, { ...OPTIONS, body }));
+        if (!isNotHere(response)) return response;
+        const { next }: { readonly next: Layout | null } = await response.json();
+        if (next !== null) layouts.push(next);
+      }
+      return "not-found";
+    } catch (error) {
+      console.error({ message: "shard unavailable", reason: String(error) });
+      return null;
+    }
+  };
+}
+
+/** Answers to clients never say this: an origin's cannot have the header. */
+function isNotHere({ status, headers }: Response): boolean {
+  return status === NO_MONITOR_STATUS && headers.get(STATUS_HEADER) === "monitor-not-found";
+}
+
+/** A request, and the layout of the object that it goes to. */
+interface Addressed {
+  readonly layout: Layout;
+  readonly exchange: ExchangeRequest;
+}
+
+async function followed(hop: Hop, { layout, exchange }: Addressed): Promise<Addressed> {
+  const next = await follow(hop, layout, exchange.head, exchange.namesIn);
+  return { layout: next.layout, exchange: withHead(exchange, next) };
+}
+
+function withHead(exchange: ExchangeRequest, changes: Partial<ExchangeHead>): ExchangeRequest {
+  return { ...exchange, head: { ...exchange.head, ...changes } };
+}
+
+/** Finds out whether this object is the key's home, before a body is sent that can be sent only once. */
+async function locate(namespace: DurableObjectNamespace, at: Addressed): Promise<Addressed | Hop> {
+  const message = headText(at.exchange.head);
+  const response = await withRetries(() => post(namespace, at, LOCATE_URL, message));
+  const hop = hopIn(response);
+  if (hop !== null) return hop;
+  const { absent }: Located = await response.json();
+  return { ...at, exchange: withHead(at.exchange, { absent }) };
+}
+
+async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<Response> {
+  const { exchange } = at;
+  const urls = urlsFor(exchange.head);
+  if (exchange.rest !== null) {
+    // Not retried: bytes that were read from a stream cannot be sent again.
+    const { stream, taken } = streamMessage(exchange, exchange.rest);
+    return endAfter(await post(namespace, at, urls.upload, stream), taken);
+  }
+  if (exchange.body.byteLength > SMALL_BYTES) {
+    return withRetries(() => offer(exchange, (stream) => post(namespace, at, urls.offer, stream)));
+  }
+  const message = encodeExchange(exchange);
+  return withRetries(() => post(namespace, at, urls.exchange, message));
+}
+
+const URLS = { exchange: EXCHANGE_URL, offer: OFFER_URL, upload: UPLOAD_URL };
+const URLS_2 = { exchange: EXCHANGE_2_URL, offer: OFFER_2_URL, upload: UPLOAD_2_URL };
+const URLS_3 = { exchange: EXCHANGE_3_URL, offer: OFFER_3_URL, upload: UPLOAD_3_URL };
+const URLS_4 = { exchange: EXCHANGE_4_URL, offer: OFFER_4_URL, upload: UPLOAD_4_URL };
+
+/** URLs that older code refuses, if it would misunderstand the message. */
+function urlsFor({ encryption, elders, record, rules }: ExchangeHead): typeof URLS {
+  if (rules.policy.publish !== undefined) return URLS_4;
+  if (encryption !== undefined) return URLS_3;
+  return elders === undefined && record.olderIds === undefined ? URLS : URLS_2;
+}
+
+/** A stub that has failed stays broken (platform rule), so each try has its own. */
+function post(
+  namespace: DurableObjectNamespace,
+  { layout, exchange }: Addressed,
+  url: string,
+  body: BodyInit,
+): Promise<Response> {
+  return shardStub(namespace, placeOf(exchange.head.record.id, layout)).fetch(url, { ...OPTIONS, body });
+}
+
+/** A call that fails within this time after its body was refused is retried with the same bytes. */
+const FAILING_MS = 100;
+
+/**
+ * Offers a body to the shard. Its memory is freed as soon as the shard has taken it or does not need it, so that waiting
+ * duplicates hold no memory here. A call that fails after that is retried with the head alone, which is enough for everything
+ * except starting an attempt.
+ */
+async function offer(
+  exchange: ExchangeRequest,
+  call: (stream: ReadableStream<Uint8Array>) => Promise<Response>,
+): Promise<Response> {
+  const { stream, taken } = offerMessage(exchange);
+  const answer = call(stream);
+  void freeAfter(exchange, taken, answer);
+  return answer;
+}
+
+async function freeAfter(exchange: ExchangeRequest, taken: Promise<void>, answer: Promise<Response>): Promise<void> {
+  await taken;
+  // Another object may need the body after a hop.
+  const isAnswer = answer.then(
+    (response) => hopIn(response) === null,
+    () => false,
+  );
+  if ((await firstOf(isAnswer, FAILING_MS)) !== false) exchange.free();
+}
+
+export async function withRetries(call: () => Promise<Response>): Promise<Response> {
+  for (const pauseMs of PAUSES_MS) {
+    try {
+      return await call();
+    } catch (error) {
+      if (isOverloaded(error)) throw error;
+      console.warn({ message: "shard call failed, trying again", reason: String(error) });
+      // Jitter.
+      await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
+    }
+  }
+  return call();
+}
+
+/** The platform's sign that more calls make it worse (Durable Objects documentation, "Error handling"). */
+export function isOverloaded(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "overloaded" in error && error.overloaded === true;
+}
+
+/** Redirects are left to the client. If they were followed here, the origin could choose a URL of the shard. */
+export const OPTIONS = { method: "POST", encodeResponseBody: "manual", redirect: "manual" } as const;
+
+/**
+ * Used for client and operator requests alike, because the first call to an object decides where the object is created. A stub
+ * that has failed stays broken (platform rule), so each call needs its own.
+ */
+export function shardStub(
+  everywhere: DurableObjectNamespace,
+  { name, jurisdiction, locationHint }: ShardPlace,
+): DurableObjectStub {
+  const namespace = jurisdiction === null ? everywhere : everywhere.jurisdiction(jurisdiction);
+  return namespace.get(idOf(everywhere, namespace, name, jurisdiction), locationHint === null ? {} : { locationHint });
+}
+
+/** By jurisdiction and name. To make an id from a name takes a keyed digest. */
+const ids = new WeakMap<DurableObjectNamespace, Map<string, DurableObjectId>>();
+
+/** Enough for all shards, unless each key has its own. */
+const MAX_IDS = 1024;
+
+function idOf(
+  everywhere: DurableObjectNamespace,
+  namespace: DurableObjectNamespace,
+  name: string,
+  jurisdiction: Jurisdiction | null,
+): DurableObjectId {
+  const known = ids.get(everywhere) ?? new Map<string, DurableObjectId>();
+  ids.set(everywhere, known);
+  const place = `${jurisdiction} ${name}`;
+  const id = known.get(place) ?? namespace.idFromName(name);
+  if (known.size < MAX_IDS) known.set(place, id);
+  return id;
+}

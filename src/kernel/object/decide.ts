@@ -1,0 +1,210 @@
+// Decides what an exchange does next, as plain data, from the life cycle's reply and the attempt that this instance runs for the
+// record. It changes nothing and reads no clock. Only the life cycle decides whether the origin may be called
+// (kernel/record/life-cycle.ts).
+
+import { assertForClaimant, type OutcomeReply, type Reply } from "../record/events.ts";
+import type { ClientProblem } from "../record/problem.ts";
+import type { Attempt, Completed, IdempotencyRecord, Policy, Started, Unknown } from "../record/record.ts";
+import type { EpochMs } from "../record/units.ts";
+import { isKeyed } from "../encryption/encryption.ts";
+import type { ExchangeHead } from "../request/message.ts";
+import type { KeyCount } from "../request/scope.ts";
+import { POLL_MS } from "./answers.ts";
+import type { AttemptInFlight } from "./attempts-in-flight.ts";
+import type { Entry } from "../store/ledger.ts";
+import type { KeptResponse } from "../store/response-rows.ts";
+
+export type Action =
+  /** Take the request's body, then decide again. */
+  | { readonly kind: "take-body" }
+  /** Ask whether the caller may begin this new key, then decide again. */
+  | { readonly kind: "count-key"; readonly count: KeyCount }
+  /** Call the origin: the record has been claimed for this attempt. */
+  | { readonly kind: "start"; readonly record: Started }
+  | { readonly kind: "replay"; readonly record: Completed; readonly stored: KeptResponse }
+  /** Follow the answer of the attempt in flight. If it cannot be followed, `waitFor` gives the action instead. */
+  | { readonly kind: "attach"; readonly duplicate: Duplicate }
+  /** Wait for the attempt in flight; `untilBegun`: only until its answer begins. `refusal` is the answer if the wait fails. */
+  | {
+      readonly kind: "wait";
+      readonly duplicate: Duplicate;
+      readonly untilBegun: boolean;
+      readonly refusal: ClientProblem;
+    }
+  /** Store a message with its record, whose outcome is unknown. */
+  | { readonly kind: "park"; readonly refusal: ClientProblem }
+  /** Answer 202, or with the result if it comes in time. */
+  | { readonly kind: "follow" }
+  /** Ask the origin whether the last attempt took effect, then decide again. `refusal` is the answer if the wait fails. */
+  | { readonly kind: "ask"; readonly policy: Policy; readonly refusal: ClientProblem }
+  /** The record is claimed in another object, or not before an elder has been asked. */
+  | { readonly kind: "leave" }
+  | Refusal;
+
+interface Refusal {
+  readonly kind: "refuse";
+  readonly problem: ClientProblem;
+}
+
+/** A request that has met an attempt in flight for its record. */
+export interface Duplicate {
+  readonly inFlight: AttemptInFlight;
+  /** Whether it is the same request that started the attempt, delivered again after the Worker lost the connection. */
+  readonly isOwn: boolean;
+  /** Whether its body has the same bytes as the attempt's, so that it need not hold its own. */
+  readonly hasSameBody: boolean;
+  readonly isBodyHere: boolean;
+  readonly mayAttach: boolean;
+  /** How long it may wait; Infinity for a request's own attempt, which has time limits of its own. */
+  readonly waitMs: number;
+  readonly refusal: ClientProblem;
+}
+
+/** Everything else that the decision depends on, as it is at the moment of the reply. */
+export interface Situation {
+  readonly head: ExchangeHead;
+  readonly now: EpochMs;
+  /** Whether the request's body is in this shard. */
+  readonly isBodyHere: boolean;
+  /** How long the request may still wait for another's attempt. */
+  readonly leftMs: number;
+  /** Whether the origin has already been asked for this request. */
+  readonly hasAsked: boolean;
+  /** The record before the reply. */
+  readonly entry: Entry | null;
+  /** The attempt that this instance runs for the record. */
+  readonly inFlight: AttemptInFlight | undefined;
+}
+
+const LEAVE: Action = { kind: "leave" };
+
+const TAKE_BODY: Action = { kind: "take-body" };
+
+/**
+ * What comes before a claim, and needs time; `null`: nothing. Only a new key begins with attempt 1. `count` is set where new keys
+ * are limited, and `mayBegin` says whether the caller may have this one; `null`: the limiter has not been asked.
+ */
+export function beforeStart(
+  { number }: Pick<Attempt, "number">,
+  isBodyHere: boolean,
+  count: KeyCount | undefined,
+  mayBegin: boolean | null,
+): Action | null {
+  if (!isBodyHere) return TAKE_BODY;
+  if (count === undefined || number > 1) return null;
+  const { retryAfterMs } = count;
+  return mayBegin === null ? { kind: "count-key", count } : refuse({ code: "too-many-keys", retryAfterMs });
+}
+
+/** The longest advised wait: the client's next request asks the origin at once, and need not wait for the alarm's question. */
+export const ASK_AGAIN_MS = 10_000;
+
+/** The action that follows from the life cycle's reply to a request. */
+export function decide(reply: Reply, situation: Situation): Action {
+  const { head, now, hasAsked, entry, inFlight } = situation;
+  assertForClaimant(reply, "a request");
+  switch (reply.type) {
+    case "start":
+      return { kind: "start", record: reply.record };
+    case "accepted": {
+      if (head.async !== undefined) return { kind: "follow" };
+      // Its route no longer accepts requests, so nobody could be told of a monitor.
+      const until = reply.record.state === "waiting" ? reply.record.startAt : reply.record.attempt.lockedUntil;
+      return refuse({ code: "in-flight", retryAfterMs: Math.max(POLL_MS, until - now) });
+    }
+    case "in-flight": {
+      const untilRetryMs = reply.retryFrom - now;
+      if (inFlight === undefined) return refuse({ code: "in-flight", retryAfterMs: untilRetryMs });
+      const duplicate = duplicateOf(situation, inFlight, untilRetryMs);
+      return duplicate.mayAttach ? { kind: "attach", duplicate } : waitFor(duplicate);
+    }
+    case "outcome-unknown": {
+      const { verifyAt, policy } = reply.record;
+      const refusal = inDoubt(reply.record, now);
+      if (verifyAt !== null && !hasAsked) return { kind: "ask", policy, refusal };
+      if (head.park !== true) return refuse(refusal);
+      return situation.isBodyHere ? { kind: "park", refusal } : TAKE_BODY;
+    }
+    case "replay":
+    case "not-kept":
+    case "key-expired":
+      return outcomeAction(reply, entry?.response ?? null, now);
+    case "not-here":
+      return LEAVE;
+    case "mismatch":
+      return isIncomparable(reply, situation)
+        ? incomparable(entry?.record ?? null)
+        : refuse({ code: "key-reused", status: head.rules.mismatchStatus });
+    case "granted-again":
+      throw new TypeError(`a request was answered with ${reply.type}`);
+  }
+}
+
+/** What is told of a record that no attempt is at work for, to a request and to a monitor. */
+export function outcomeAction(
+  reply: OutcomeReply,
+  stored: KeptResponse | null,
+  now: EpochMs,
+): Extract<Action, { readonly kind: "replay" | "refuse" }> {
+  switch (reply.type) {
+    case "replay":
+      return stored === null ? notKept(reply.record) : { kind: "replay", record: reply.record, stored };
+    case "not-kept":
+      return notKept(reply.record);
+    case "outcome-unknown":
+      return refuse(inDoubt(reply.record, now));
+    case "key-expired":
+      return refuse({ code: "key-expired", originalStatus: reply.record.status });
+  }
+}
+
+function inDoubt({ verifyAt }: Unknown, now: EpochMs): Extract<ClientProblem, { code: "outcome-unknown" }> {
+  return {
+    code: "outcome-unknown",
+    retryAfterMs: verifyAt === null ? null : Math.min(Math.max(0, verifyAt - now), ASK_AGAIN_MS),
+  };
+}
+
+/** The record is of a `sealed` route and the request's route is not, so nobody knows whether it is the same request. */
+export function isIncomparable(reply: Reply, { head, entry }: Pick<Situation, "head" | "entry">): boolean {
+  return reply.type === "mismatch" && head.encryption === undefined && isKeyed(entry?.record.fingerprint ?? null);
+}
+
+/** Nothing is sent. */
+function incomparable(record: IdempotencyRecord | null): Action {
+  return record?.state === "completed" ? notKept(record) : refuse({ code: "store-unavailable" });
+}
+
+function duplicateOf(
+  { head, leftMs, isBodyHere }: Situation,
+  inFlight: AttemptInFlight,
+  untilRetryMs: number,
+): Duplicate {
+  const isOwn = inFlight.attempt.id === head.request.attemptId;
+  return {
+    inFlight,
+    isOwn,
+    hasSameBody: isOwn || head.request.sameBytes,
+    isBodyHere,
+    mayAttach: isOwn || head.rules.duplicate === "attach",
+    waitMs: isOwn ? Number.POSITIVE_INFINITY : leftMs,
+    refusal: { code: "in-flight", retryAfterMs: Math.min(POLL_MS, untilRetryMs) },
+  };
+}
+
+/** The action of a duplicate that cannot follow the answer: it waits, if it may. */
+export function waitFor(duplicate: Duplicate): Action {
+  const { inFlight, hasSameBody, isBodyHere, mayAttach, waitMs, refusal } = duplicate;
+  if (waitMs <= 0) return refuse(refusal);
+  if (!hasSameBody && !isBodyHere) return TAKE_BODY;
+  // If the answer has begun but cannot be followed, the wait lasts until the attempt has ended.
+  return { kind: "wait", duplicate, untilBegun: mayAttach && !inFlight.attempt.hasBegun, refusal };
+}
+
+export function refuse(problem: ClientProblem): Refusal {
+  return { kind: "refuse", problem };
+}
+
+export function notKept({ status }: Completed): Refusal {
+  return refuse({ code: "response-not-kept", originalStatus: status });
+}

@@ -1,0 +1,110 @@
+// The answer of an exchange, the origin's or a problem: as a response for a client, or as a report for the consumer of a queue.
+
+import { type Outcome, outcomeOf } from "../record/outcome.ts";
+import type { ClientProblem, Problem } from "../record/problem.ts";
+import { type DeliveryReport, reportOf, reportOfWhole } from "../../features/queues/delivery-report.ts";
+import { type HeaderPairs, headersOf } from "../request/headers.ts";
+import type { ExchangeHead } from "../request/message.ts";
+import { newInstance, problemResponse } from "../request/problem-response.ts";
+
+/** The status line and the headers of a response. */
+export interface ResponseHead {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: HeaderPairs;
+}
+
+export type Body = Uint8Array | ReadableStream<Uint8Array>;
+
+/** The answer to one request, and the outcome that is reported for it. */
+export interface ExchangeAnswer {
+  readonly status: number;
+  readonly response: Response;
+  readonly outcome: Outcome;
+  /** The `instance` of its problem; none if it is no problem. */
+  readonly instance?: string;
+  /** Whether its body is a stream, which has to be cancelled if the client has disconnected. */
+  readonly isStreamed: boolean;
+  /** What the consumer of a queue is told of it. Reads a stream to its end. */
+  report(): DeliveryReport | Promise<DeliveryReport>;
+}
+
+/** An answer that exists as a response. */
+export function answerOf(
+  response: Response,
+  outcome: Outcome,
+  more: Partial<Pick<ExchangeAnswer, "instance" | "isStreamed">> = {},
+): ExchangeAnswer {
+  const { status } = response;
+  return { status, response, outcome, isStreamed: false, ...more, report: () => reportOf(response) };
+}
+
+export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
+  return problemAnswerAs(outcomeOf(problem.code), problem, request.echo);
+}
+
+/** The name of its occurrence goes to the log too. */
+export function problemAnswerAs(outcome: Outcome, problem: Problem, echo: string): ExchangeAnswer {
+  const instance = newInstance();
+  return answerOf(problemResponse(problem, echo, instance), outcome, { instance });
+}
+
+/** Responses with these statuses never have a body (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
+export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
+
+/** An answer of the origin, now or before: its `headers` as far as they are sent, and those that the gateway adds. */
+export function originAnswer(
+  outcome: Outcome,
+  { status, statusText }: Omit<ResponseHead, "headers">,
+  headers: HeaderPairs,
+  body: Body,
+  added: HeaderPairs,
+): ExchangeAnswer {
+  const head = { status, statusText, headers: [...headers, ...added] };
+  if (!(body instanceof ReadableStream)) return new WholeAnswer(outcome, head, body);
+  if (NULL_BODY_STATUSES.has(status)) void body.cancel();
+  return answerOf(responseOf(head, body), outcome, { isStreamed: true });
+}
+
+/** Makes its response only when it is asked for: the consumer of a queue asks for none. */
+class WholeAnswer implements ExchangeAnswer {
+  readonly outcome: Outcome;
+  readonly isStreamed = false;
+  readonly #head: ResponseHead;
+  readonly #body: Uint8Array;
+  #response: Response | null = null;
+
+  constructor(outcome: Outcome, head: ResponseHead, body: Uint8Array) {
+    this.outcome = outcome;
+    this.#head = head;
+    this.#body = body;
+  }
+
+  get status(): number {
+    return this.#head.status;
+  }
+
+  get response(): Response {
+    this.#response ??= responseOf(this.#head, this.#body);
+    return this.#response;
+  }
+
+  report(): DeliveryReport {
+    const { status, headers } = this.#head;
+    return reportOfWhole(status, (name) => valueIn(headers, name));
+  }
+}
+
+function responseOf({ status, statusText, headers }: ResponseHead, body: Body): Response {
+  return new Response(NULL_BODY_STATUSES.has(status) ? null : body, {
+    status,
+    statusText,
+    headers: headersOf(headers),
+    encodeBody: "manual",
+  });
+}
+
+function valueIn(headers: HeaderPairs, wanted: string): string | null {
+  const values = headers.filter(([name]) => name.toLowerCase() === wanted.toLowerCase()).map(([, value]) => value);
+  return values.length === 0 ? null : values.join(", ");
+}

@@ -1,0 +1,78 @@
+// What an exchange works with: one request, and what it shares with the other exchanges of its shard.
+
+import type { Origin } from "../config/resolved.ts";
+import type { ExchangeHead } from "../request/message.ts";
+import type { Fetcher } from "../request/pass-through.ts";
+import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
+import type { Alarm } from "./alarm.ts";
+import type { AlertPorts, Alerts } from "../../features/outbox/object/alerts.ts";
+import type { AttemptsInFlight } from "./attempts-in-flight.ts";
+import type { EventOffsets } from "../resume/event-offsets.ts";
+import type { RequestBody } from "../body/request-body.ts";
+import type { AskElder } from "../previous-shards/elder-questions.ts";
+import type { Drives } from "../../features/accepted/object/drives.ts";
+import type { Elders } from "../previous-shards/elders.ts";
+import type { Heartbeat } from "./heartbeat.ts";
+import type { Monitors } from "../../features/accepted/object/monitor.ts";
+import type { Limiter, NewKeys } from "../new-keys/new-keys.ts";
+import type { Outbox, OutboxPorts } from "../../features/outbox/object/relay.ts";
+import type { Questions } from "../verify/questions.ts";
+import type { Reachability } from "./reachability.ts";
+import type { RecordSteps } from "./record-steps.ts";
+import type { Ledger } from "../store/ledger.ts";
+import type { Timers } from "./timers.ts";
+import type { WaitingRoom } from "./waiters.ts";
+
+/** What the exchanges need of their shard. */
+export interface ExchangePorts {
+  readonly ledger: Ledger;
+  readonly alarm: Alarm;
+  readonly reachability: Reachability;
+  /** Where a call goes; `null` when the binding does not exist. */
+  readonly target: (origin: Origin) => Fetcher | null;
+  /** Resolves when everything written so far is durable. */
+  readonly sync: () => Promise<void>;
+  readonly waitUntil: (promise: Promise<unknown>) => void;
+  readonly heartbeat: Heartbeat;
+  readonly timers: Timers;
+  readonly reporter: ExchangeReporter;
+  readonly askElder: AskElder;
+  /** The rate limit binding of this name; `null` when it does not exist. */
+  readonly limiter: (binding: string) => Limiter | null;
+  /** Where events go. */
+  readonly destination: OutboxPorts["destination"];
+  /** Which destinations want to be told of something. */
+  readonly receivers: AlertPorts["receivers"];
+  /** The object's name. */
+  readonly shard: string;
+}
+
+/** What all exchanges of a shard share. */
+export interface Shared extends ExchangePorts {
+  readonly steps: RecordSteps;
+  readonly attempts: AttemptsInFlight;
+  readonly outbox: Outbox;
+  readonly alerts: Alerts;
+  readonly elders: Elders;
+  readonly questions: Questions;
+  readonly drives: Drives;
+  readonly monitors: Monitors;
+  readonly newKeys: NewKeys;
+  readonly offsets: EventOffsets;
+  readonly room: WaitingRoom;
+}
+
+/**
+ * Whoever sent a request to the shard. The signal aborts when its client disconnects; it is read only where something is waited
+ * for, because the runtime makes an object for it.
+ */
+export type Caller = Pick<Request, "signal">;
+
+/** One request, as it reaches the shard. */
+export interface Incoming {
+  readonly head: ExchangeHead;
+  readonly body: RequestBody;
+  /** `null` when it cannot be known whether the client has disconnected. It never ends an attempt (G5), only work for this client. */
+  readonly caller: Caller | null;
+  readonly span: ExchangeSpan;
+}

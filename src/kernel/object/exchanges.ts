@@ -1,0 +1,259 @@
+// The exchanges of one shard: what they share, and what the alarm does for them.
+
+import type { ClientProblem } from "../record/problem.ts";
+import { earliest, epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
+import type { DeliveryReport } from "../../features/queues/delivery-report.ts";
+import type { ExchangeHead, MonitorQuestion } from "../request/message.ts";
+import { type Hop, hopResponse } from "../previous-shards/hops.ts";
+import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
+import { AttemptsInFlight } from "./attempts-in-flight.ts";
+import { EventOffsets } from "../resume/event-offsets.ts";
+import type { RequestBody } from "../body/request-body.ts";
+import { DeadLetters } from "../../features/outbox/object/dead-letters.ts";
+import { Drives } from "../../features/accepted/object/drives.ts";
+import { Elders } from "../previous-shards/elders.ts";
+import { Exchange } from "./exchange.ts";
+import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
+import type { Caller, ExchangePorts, Incoming, Shared } from "./exchange-ports.ts";
+import { Monitors } from "../../features/accepted/object/monitor.ts";
+import { NewKeys } from "../new-keys/new-keys.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
+import { PAUSE_MS } from "./due.ts";
+import { Outbox } from "../../features/outbox/object/relay.ts";
+import { Alerts } from "../../features/outbox/object/alerts.ts";
+import { Questions } from "../verify/questions.ts";
+import { RecordSteps } from "./record-steps.ts";
+import { ERASE_ROWS } from "../store/bodies.ts";
+import { LAST_LOOKED_AT } from "../store/due-records.ts";
+import { pauseAfter, UnreadableError } from "../store/unreadable.ts";
+import { type VerificationPorts, verify } from "../verify/verification.ts";
+import { WaitingRoom } from "./waiters.ts";
+
+/** Expired locks that the alarm handles in one turn: few enough that no request waits long behind it. */
+export const LOCKS_AT_ONCE = 100;
+
+export class Exchanges {
+  /** The attempts that this instance is running. */
+  readonly attempts = new AttemptsInFlight();
+  readonly steps: RecordSteps;
+  readonly elders: Elders;
+  readonly outbox: Outbox;
+  readonly alerts: Alerts;
+  readonly #shared: Shared;
+
+  constructor(ports: ExchangePorts) {
+    const { attempts } = this;
+    const { traffic } = ports.reporter;
+    const alerts = new Alerts({ ...ports, published: (...written) => this.outbox.published(...written) });
+    this.alerts = alerts;
+    const outbox = new Outbox({ ...ports, alerts, count: (...counted) => traffic.relayed(...counted) });
+    this.outbox = outbox;
+    const deadLetters = new DeadLetters({ ...ports, alerts, traffic });
+    const isAsked = (id: RecordId): boolean => questions.isAsked(id);
+    this.steps = new RecordSteps({ ...ports, attempts, outbox, alerts, traffic, deadLetters, isAsked });
+    const verification = {
+      ...ports,
+      step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
+        this.steps.take(id, event, policy, epochMs(Date.now()), attachments),
+    };
+    const questions = new Questions({ ...ports, ask: (id, policy, own) => verify(id, policy, own, verification) });
+    const room = new WaitingRoom(ports.timers);
+    this.elders = new Elders({ ...ports, attempts, steps: this.steps });
+    const { steps, elders } = this;
+    const newKeys = new NewKeys(ports.limiter, ports.timers);
+    const common = {
+      ...ports,
+      attempts,
+      outbox,
+      alerts,
+      steps,
+      elders,
+      questions,
+      newKeys,
+      room,
+      offsets: new EventOffsets(),
+    };
+    const monitors = new Monitors(common);
+    const drives = new Drives({ ...common, begun: (id) => monitors.lookAgain(id) });
+    this.#shared = { ...common, drives, monitors };
+  }
+
+  /** Answers one request. */
+  async run(head: ExchangeHead, body: RequestBody, caller: Caller | null): Promise<Response> {
+    const span = this.#begin(head);
+    const given = this.#answer({ head, body, caller, span });
+    const answer = given instanceof Promise ? await given : given;
+    // Not the end of the exchange, which another object reports.
+    if ("kind" in answer) return hopResponse(answer);
+    const response = this.#finish(span, answer);
+    leaveIfGone(answer, caller);
+    this.#restoreAlarm();
+    return response;
+  }
+
+  /** Runs the exchange of a message. Says what its answer is, at its end; `null`: another object has to be asked. */
+  async deliver(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<DeliveryReport | null> {
+    const span = this.#begin(head);
+    const answer = await this.#answer({ head, body, caller, span });
+    if ("kind" in answer) return null;
+    this.#shared.reporter.end(span, answer.status, answer.outcome, answer.instance);
+    leaveIfGone(answer, caller);
+    this.#restoreAlarm();
+    return answer.report();
+  }
+
+  /** A record that cannot be read refuses its requests at once: its Worker would only ask again. Any other failure rejects. */
+  #answer(incoming: Incoming): ExchangeAnswer | Promise<ExchangeAnswer | Hop> {
+    const refused = (error: unknown): ExchangeAnswer => {
+      if (!(error instanceof UnreadableError)) throw error;
+      console.error({ message: error.message, recordId: incoming.head.record.id });
+      return problemAnswer(incoming.head, { code: "store-unavailable" });
+    };
+    try {
+      const given = new Exchange(incoming, this.#shared).answer();
+      return given instanceof Promise ? given.catch(refused) : given;
+    } catch (error) {
+      return refused(error);
+    }
+  }
+
+  /** Tells a Worker whether this object is the home of a key, before it sends a large body. */
+  async locate(head: ExchangeHead): Promise<Response> {
+    const located = await this.elders.locate(head);
+    return "kind" in located ? hopResponse(located) : Response.json(located);
+  }
+
+  /** Tells a client what became of a request that was accepted. */
+  async monitor(question: MonitorQuestion, caller: Caller): Promise<Response> {
+    const response = await this.#shared.monitors.answer(question, caller);
+    this.#restoreAlarm();
+    return response;
+  }
+
+  /** How many attempts of accepted requests run now. */
+  get driven(): number {
+    return this.#shared.drives.running;
+  }
+
+  /** Waits for the end of the question about a record that the origin is being asked. Whether there was one. */
+  questionAbout(id: RecordId): Promise<boolean> {
+    return this.#shared.questions.about(id);
+  }
+
+  /** Answers a request that cannot be run. */
+  refuse(head: ExchangeHead, problem: ClientProblem): Response {
+    return this.#finish(this.#begin(head), problemAnswer(head, problem));
+  }
+
+  /** Otherwise replays alone would leave what is due undone in an object whose alarm was dropped. */
+  #restoreAlarm(): void {
+    const { alarm, waitUntil } = this.#shared;
+    if (!alarm.isInQuestion) return;
+    const look = (): void =>
+      bookkeep("looking for what a clock has put off", () => {
+        if (!this.#bringBack(epochMs(Date.now()))) return;
+        // So may the alarm itself; one that comes sets the next by itself.
+        const next = this.nextDeadline();
+        if (next !== null) alarm.moveTo(next);
+      });
+    waitUntil(alarm.restore().then(look));
+  }
+
+  /**
+   * What is further away than the longest that its settings allow was put there by a clock that was ahead, and is due now. Otherwise a
+   * clock that was ahead for a second would stop it for as long as it was ahead. Looked for by each new instance, and after the clock has
+   * gone back. Whether it has looked.
+   */
+  #bringBack(now: EpochMs): boolean {
+    const { alarm, drives, ledger } = this.#shared;
+    if (!alarm.isClockInDoubt(now)) return false;
+    ledger.lockEnds.readAgain();
+    drives.endPauses();
+    this.#shared.questions.endPauses();
+    const questions = ledger.questions.routes().flatMap((route) => ledger.questions.tooFar(route, now));
+    let broughtBack = 0;
+    for (const id of [...ledger.due.tooFar(now), ...questions]) {
+      try {
+        this.steps.applyTime(id, now);
+        broughtBack += 1;
+      } catch (error) {
+        console.error({ message: "a record could not be brought back", recordId: id, reason: String(error) });
+      }
+    }
+    broughtBack += ledger.events.bringBack(now, LAST_LOOKED_AT) + ledger.alerts.bringBack(now);
+    if (broughtBack > 0) {
+      console.warn({ message: "a clock was ahead: what it had put off is due now", broughtBack });
+      alarm.moveTo(now);
+    }
+    if (broughtBack < LAST_LOOKED_AT) alarm.trustClock(now);
+    return true;
+  }
+
+  #begin({ record, telemetry }: ExchangeHead): ExchangeSpan {
+    return this.#shared.reporter.begin({ route: record.route, recordId: record.id, telemetry });
+  }
+
+  #finish(span: ExchangeSpan, { response, outcome, instance }: ExchangeAnswer): Response {
+    return this.#shared.reporter.finish(span, response, outcome, instance);
+  }
+
+  /**
+   * Renews some of the expired locks whose attempts still run here, and ends those of lost ones. A record that fails gets another turn
+   * later, and keeps no other from its own.
+   */
+  #endLocks(now: EpochMs): void {
+    const { lockEnds } = this.#shared.ledger;
+    const reasons = new Set<string>();
+    for (const id of lockEnds.ended(now, LOCKS_AT_ONCE)) {
+      try {
+        this.steps.applyTime(id, now);
+      } catch (error) {
+        lockEnds.putOff(id, later(now, pauseAfter(error, PAUSE_MS)));
+        reasons.add(String(error));
+      }
+    }
+    if (reasons.size > 0) console.error({ message: "records could not be settled", reasons: [...reasons] });
+  }
+
+  /** What the alarm does of exchanges, in this order. One task that fails keeps no other from its turn. */
+  dueTasks(now: EpochMs): readonly (() => void)[] {
+    const { drives, questions, outbox } = this.#shared;
+    return [
+      () => this.#bringBack(now),
+      () => this.steps.eraseExpired(now, ERASE_ROWS),
+      () => this.#endLocks(now),
+      () => drives.startDue(now),
+      () => questions.askDue(now),
+      () => outbox.relayDue(now),
+      () => this.alerts.tellDue(now),
+    ];
+  }
+
+  /**
+   * How long the most overdue work of the alarm has been due. Read from rows: an instance that has just been loaded knows it too, and
+   * an alarm that never comes shows.
+   */
+  overdueMs(): number {
+    const now = Date.now();
+    return Math.max(0, now - (this.nextDeadline() ?? now));
+  }
+
+  /** When the alarm has to come next; `null` when nothing has a deadline. */
+  nextDeadline(): EpochMs | null {
+    const { questions, drives, outbox, alerts, ledger } = this.#shared;
+    const now = epochMs(Date.now());
+    const next = [
+      questions.nextAt(now),
+      drives.nextAt(now),
+      outbox.nextAt(now),
+      alerts.nextAt(),
+      ledger.nextDeadline(),
+    ].filter((at) => at !== null);
+    return next.length === 0 ? null : next.reduce((one, other) => earliest(one, other));
+  }
+}
+
+/** When the client has disconnected, the runtime drops the response without cancelling its body, so it is cancelled here. */
+function leaveIfGone(answer: ExchangeAnswer, caller: Caller | null): void {
+  if (answer.isStreamed && caller?.signal.aborted === true) void answer.response.body?.cancel().catch(() => undefined);
+}

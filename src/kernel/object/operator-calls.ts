@@ -1,0 +1,333 @@
+// The operators' calls to a shard. Reads come through itty-durable's stub and carry only ids, enums and numbers. Changes and
+// bodies, which are free text and bytes, come by `fetch` to fixed URLs, like exchanges.
+
+import type { Layout } from "../config/layout.ts";
+import type { OperatorEvent, Unchangeable } from "../record/events.ts";
+import type { HeldRows } from "../record/held.ts";
+import type { CountedState } from "../record/record.ts";
+import { type TimelineEvent, timelineOf } from "../record/timeline.ts";
+import { type EpochMs, type RecordId, epochMs, recordId } from "../record/units.ts";
+import type { HeaderPairs } from "../request/headers.ts";
+import { decodeMessage } from "../request/message.ts";
+import type { CountedByShard, LeftCounts } from "./totals.ts";
+import { storedBytes } from "./answers.ts";
+import type { ResponseHead } from "./exchange-answer.ts";
+import { START } from "../resume/event-offsets.ts";
+import type { Elders } from "../previous-shards/elders.ts";
+import { CHANGE_LISTED_URL, changeListed, changeRecord } from "../../features/bulk/object/listed-changes.ts";
+import type { RecordSteps } from "./record-steps.ts";
+import type { AuditEntry, AuditLog, AuditQuery } from "../../features/audit/object/audit.ts";
+import type { Excerpt } from "../notes/excerpts.ts";
+import type { Ledger } from "../store/ledger.ts";
+import type { ListQuery } from "../store/list-query.ts";
+import { type ListPage, MAX_COUNTED, type OpenCounts, type RecordList, type SeenRecord } from "../store/record-list.ts";
+import type { DestinationCounts } from "../../features/outbox/object/list.ts";
+import type { GroupCounts } from "../../features/claims/object/claim-list.ts";
+import { isEncrypted, sizeOf } from "../store/response-rows.ts";
+import type { Timers } from "./timers.ts";
+
+/** Where changes and requests for stored bodies are sent. */
+export const CHANGE_URL = "https://key-shard/change";
+export const BODY_URL = "https://key-shard/body";
+/** Where the audit log is written and read, in the operators' object. */
+export const AUDIT_URL = "https://key-shard/audit";
+
+/** All of these. */
+export const OPERATOR_URLS: ReadonlySet<string> = new Set([CHANGE_URL, CHANGE_LISTED_URL, BODY_URL, AUDIT_URL]);
+
+/** What is asked of the audit log. */
+export type AuditCall =
+  | { readonly kind: "begin"; readonly entry: AuditEntry }
+  | { readonly kind: "end"; readonly number: number; readonly outcome: string }
+  | { readonly kind: "page"; readonly query: AuditQuery };
+
+/** A whole record, except the bytes of its response. */
+export interface SeenDetail extends SeenRecord {
+  /** Oldest first. */
+  readonly timeline: readonly TimelineEvent[];
+  readonly response: {
+    readonly status: number;
+    readonly statusText: string;
+    readonly headers: HeaderPairs;
+    readonly sizeBytes: number;
+  } | null;
+  /** What is kept of the request's body. An object with older code does not say. */
+  readonly excerpt?: Excerpt | null;
+}
+
+export interface Counts extends Omit<OpenCounts, "atLeast"> {
+  readonly inFlight: number;
+  /** Which of the counts by state may be too small. */
+  readonly atLeast: readonly CountedState[];
+  /** Accepted requests that wait for their next attempt. An object with older code says nothing of this and the next two. */
+  readonly waiting?: number;
+  /** For how long the one that is due longest has been due; 0 when none is. */
+  readonly oldestWaitingMs?: number;
+  /** How many attempts of accepted requests run: at most PLACES (drives.ts). */
+  readonly placesTaken?: number;
+  /** Size of the database. */
+  readonly bytes: number;
+  /** An object whose code is older than layouts says nothing of this. */
+  readonly change?: LayoutChange;
+}
+
+/** How far an object has come in a change of the layout. */
+export interface LayoutChange {
+  /** `null`: new keys begin here. */
+  readonly seal: SealState | null;
+  /** When all finished records have expired, at most an eighth of a retention too late; `null` without any. */
+  readonly lastExpiresAt: EpochMs | null;
+  /** The layouts of the older objects that this one knows. They were left at some time. */
+  readonly elders: readonly Layout[];
+}
+
+/** An object that takes no new keys. */
+export interface SealState {
+  /** The layout in which they begin. */
+  readonly next: Layout;
+  readonly at: EpochMs | null;
+  /** How many keys it still holds; `null`: more than it lists. */
+  readonly keys: number | null;
+  /** All that it still holds, the records of these keys among it. */
+  readonly holds: readonly HeldRows[];
+  /** Once it holds nothing: what it leaves behind. */
+  readonly left: LeftCounts | null;
+}
+
+/** The head of a message that changes a record. With `resolve`, the message's body is the response's body. */
+export interface ChangeHead {
+  readonly id: RecordId;
+  readonly event: OperatorEvent;
+  /** Only with `resolve`. */
+  readonly headers: HeaderPairs;
+}
+
+export interface ChangeAnswer {
+  /** Why the record was not changed; `null` if it was. */
+  readonly why: Unchangeable | null;
+  /** The record as it stands now; `null` when it does not exist. */
+  readonly detail: SeenDetail | null;
+}
+
+/** The storage key of the current session generation of the console; only the operators' object has it. */
+const SESSIONS = "sessions";
+
+export interface OperatorPorts {
+  readonly kept: Pick<SyncKvStorage, "get" | "put">;
+  readonly ledger: Ledger;
+  readonly audit: AuditLog;
+  readonly list: RecordList;
+  readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
+  readonly elders: Pick<Elders, "answer">;
+  readonly databaseBytes: () => number;
+  readonly placesTaken: () => number;
+  /** Waits for the end of the question about a record that the origin is being asked. Whether there was one. */
+  readonly questionAbout: (id: RecordId) => Promise<boolean>;
+  /** All that would be lost without this object. */
+  readonly held: () => readonly HeldRows[];
+  /** What this object has counted. */
+  readonly left: () => LeftCounts;
+  readonly timers: Timers;
+}
+
+/** How long an operator may read nothing of a body. */
+const IDLE_MS = 30_000;
+
+export class OperatorCalls {
+  readonly #ports: OperatorPorts;
+
+  constructor(ports: OperatorPorts) {
+    this.#ports = ports;
+  }
+
+  list(query: ListQuery): ListPage {
+    const now = epochMs(Date.now());
+    return this.#ports.list.page(query, (id, record) => this.#ports.steps.see(id, record, now), now);
+  }
+
+  /** The session generation. The first is random too: a fixed first value would revive ended sessions in a new object. */
+  sessions(): string {
+    return this.#ports.kept.get<string>(SESSIONS) ?? this.endSessions();
+  }
+
+  endSessions(): string {
+    const next = crypto.randomUUID().replaceAll("-", "");
+    this.#ports.kept.put(SESSIONS, next);
+    return next;
+  }
+
+  /** Whether there is a row for this record, also one that cannot be read. */
+  has(id: RecordId): boolean {
+    return this.#ports.ledger.has(id);
+  }
+
+  inspect(id: RecordId): SeenDetail | null {
+    const { ledger, steps } = this.#ports;
+    const now = epochMs(Date.now());
+    const entry = ledger.find(id);
+    const record = entry === null ? null : steps.see(id, entry.record, now);
+    if (entry === null || record === null) return null;
+    const { response } = entry;
+    // The stored record says how an attempt was lost. A record that is still started here shows that its attempt is alive.
+    const timeline = timelineOf(entry.history, record.state === "started" ? record : entry.record, now);
+    // An encrypted response is kept, but nobody but its caller can read it.
+    const isShown = record.state === "completed" && response !== null && !isEncrypted(response);
+    const summary = isShown ? { ...headOf(response), sizeBytes: sizeOf(response.body) } : null;
+    const label = ledger.label(id, entry);
+    return { id, ...label, record, timeline, response: summary, excerpt: ledger.excerpts.find(id, label, now) };
+  }
+
+  counts(): Counts {
+    const { ledger, list, steps, databaseBytes, placesTaken } = this.#ports;
+    const now = epochMs(Date.now());
+    const { atLeast: openAtLeast, ...open } = list.countOpen(now);
+    const due = ledger.due.count(MAX_COUNTED);
+    const atLeast: readonly CountedState[] = due === MAX_COUNTED ? ["waiting", ...openAtLeast] : openAtLeast;
+    const counts = { started: 0, completed: 0, remembered: 0, ...open, waiting: due };
+    for (const { id, entry } of ledger.inFlight()) {
+      const record = steps.see(id, entry.record, now);
+      if (record !== null) counts[record.state] += 1;
+    }
+    const { started: inFlight, waiting, failed, unknown } = counts;
+    const accepted = {
+      waiting,
+      oldestWaitingMs: Math.max(0, now - (ledger.due.next() ?? now)),
+      placesTaken: placesTaken(),
+    };
+    return { inFlight, failed, unknown, ...accepted, atLeast, bytes: databaseBytes(), change: this.#change() };
+  }
+
+  #change(): LayoutChange {
+    const { list, ledger } = this.#ports;
+    const { seal, elders } = ledger;
+    return {
+      seal: seal.next === null ? null : this.#sealState(seal.next),
+      lastExpiresAt: list.lastExpiry(),
+      elders: [...elders.layouts].map(readLayout),
+    };
+  }
+
+  #sealState(next: string): SealState {
+    const { ledger, held, left } = this.#ports;
+    const holds = held();
+    return {
+      next: readLayout(next),
+      at: ledger.seal.at,
+      keys: ledger.heldKeys.count(),
+      holds,
+      left: holds.length === 0 ? left() : null,
+    };
+  }
+
+  /** Seals the object for `next`, as when an object of that layout asks it; it may be sealed for another one already. */
+  close(next: Layout): Counts {
+    this.#ports.elders.answer({ recordIds: [], next });
+    return this.counts();
+  }
+
+  /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
+  oldestMs(): number {
+    const { ledger, steps } = this.#ports;
+    const now = epochMs(Date.now());
+    const ages = ledger
+      .inFlight()
+      .filter(({ id, entry }) => steps.see(id, entry.record, now)?.state === "started")
+      .map(({ entry }) => now - entry.record.attempt.startedAt);
+    return Math.max(0, ...ages);
+  }
+
+  /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
+  oldestUnknownMs(): number {
+    const now = epochMs(Date.now());
+    return Math.max(0, now - (this.#ports.list.oldestUnknown(now) ?? now));
+  }
+
+  /** What is sent to one of OPERATOR_URLS. */
+  answer(request: Request): Promise<Response> {
+    switch (request.url) {
+      case CHANGE_URL:
+        return this.#changeOne(request);
+      case CHANGE_LISTED_URL:
+        return changeListed(request, this.#ports);
+      case BODY_URL:
+        return this.#body(request);
+      case AUDIT_URL:
+        return this.#audit(request);
+      default:
+        throw new TypeError(`no operator call: ${request.url}`);
+    }
+  }
+
+  async #changeOne(request: Request): Promise<Response> {
+    const { head, body: bytes } = decodeMessage<ChangeHead>(new Uint8Array(await request.arrayBuffer()));
+    const { id, event, headers } = head;
+    const body = { kind: "inline", bytes } as const;
+    const response = event.type === "resolve" ? { status: event.status, statusText: "", headers, body } : null;
+    // Its answer may say what the operator wants to decide, who then decides about a result without knowing it.
+    const wasAsked = await this.#ports.questionAbout(id);
+    const isNews = wasAsked && event.type === "forget" && this.inspect(id)?.record.state === "completed";
+    const why = isNews ? "in-flight" : changeRecord(this.#ports.steps, id, event, response);
+    const answer: ChangeAnswer = { why, detail: this.inspect(id) };
+    return Response.json(answer);
+  }
+
+  /** Writes an entry and returns its number; sets its outcome; or returns a page. */
+  async #audit(request: Request): Promise<Response> {
+    const { audit } = this.#ports;
+    const call: AuditCall = await request.json();
+    switch (call.kind) {
+      case "begin":
+        return Response.json(audit.begin(call.entry, epochMs(Date.now())));
+      case "end":
+        audit.end(call.number, call.outcome);
+        return Response.json(null);
+      case "page":
+        return Response.json(audit.page(call.query));
+    }
+  }
+
+  /** The bytes of a record's stored response; 404 when it keeps none. */
+  async #body(request: Request): Promise<Response> {
+    const { ledger, steps, timers } = this.#ports;
+    const id = recordId(await request.text());
+    const entry = ledger.find(id);
+    const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
+    const response = record?.state === "completed" ? (entry?.response ?? null) : null;
+    if (response === null || isEncrypted(response)) return new Response(null, { status: 404 });
+    const bytes = await storedBytes(response.body, { stores: ledger, cipher: null }, START, {
+      timers,
+      idleMs: IDLE_MS,
+    });
+    if (bytes === null) return new Response(null, { status: 404 });
+    const answer = new Response(bytes, { encodeBody: "manual" });
+    // As in `Exchanges.run`.
+    if (request.signal.aborted) void answer.body?.cancel().catch(() => undefined);
+    return answer;
+  }
+}
+
+function readLayout(text: string): Layout {
+  const layout: Layout = JSON.parse(text);
+  return layout;
+}
+
+function headOf({ status, statusText, headers }: ResponseHead): ResponseHead {
+  return { status, statusText, headers };
+}
+
+/** All numbers of one shard: what it has ever counted, and what it holds now. */
+export interface ShardNumbers extends Counts, Omit<CountedByShard, "shard"> {
+  /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
+  readonly oldestMs: number;
+  /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
+  readonly oldestUnknownMs: number;
+  readonly callsInFlight: number;
+  /** Whether what it has counted could not be written. */
+  readonly isUnwritten: boolean;
+  /** How long the alarm's most overdue work has been due. */
+  readonly overdueMs: number;
+  /** Of each destination that has events here. An object with older code says nothing of it. */
+  readonly events?: readonly DestinationCounts[];
+  /** Of each group of consumers that has anything here. An object with older code says nothing of it. */
+  readonly claims?: readonly GroupCounts[];
+}

@@ -1,0 +1,266 @@
+// One step of one record: load, step, save. Every change goes through here, from a request, an attempt, the alarm or an operator.
+
+import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../record/events.ts";
+import { type Candidate, chooseCandidate, mayStart } from "../record/candidate.ts";
+import { renewed } from "../record/attempt-end.ts";
+import { step } from "../record/life-cycle.ts";
+import { deadlineOf } from "../record/step.ts";
+import { type Attempt, type IdempotencyRecord, type Policy, promiseIn, type Started } from "../record/record.ts";
+import type { NewEvent } from "../record/outbox.ts";
+import { type DeadParkedMessage, deadParkedMessage } from "../record/parked-message.ts";
+import { updateHistory, verdictOf } from "../record/timeline.ts";
+import { durationMs, epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
+import type { ExchangeHead } from "../request/message.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
+import type { Traffic } from "../traffic/traffic.ts";
+import type { Alarm } from "./alarm.ts";
+import type { Alerts } from "../../features/outbox/object/alerts.ts";
+import type { Attachments } from "../store/attachments.ts";
+import type { Entry, Ledger } from "../store/ledger.ts";
+import type { AttemptsInFlight } from "./attempts-in-flight.ts";
+import type { DeadLetters } from "../../features/outbox/object/dead-letters.ts";
+import type { Outbox } from "../../features/outbox/object/relay.ts";
+import type { StoredResponse } from "../store/response-rows.ts";
+import { UnreadableError } from "../store/unreadable.ts";
+
+/**
+ * When the alarm looks after accepted requests that wait for their turn. The attempts before them begin them, unless the instance is lost
+ * that makes these attempts.
+ */
+export const TURN_CHECK_MS = durationMs(60_000);
+
+/** A step, and the entry as it was before. */
+export type Stepped = Step & { readonly entry: Entry | null };
+
+export interface StepPorts {
+  readonly ledger: Ledger;
+  readonly alarm: Alarm;
+  readonly attempts: AttemptsInFlight;
+  readonly traffic: Traffic;
+  readonly outbox: Pick<Outbox, "eventsOf" | "published">;
+  readonly alerts: Pick<Alerts, "ofStep" | "added">;
+  readonly deadLetters: DeadLetters;
+  /** Whether the origin is being asked what became of a record's last attempt. */
+  readonly isAsked: (id: RecordId) => boolean;
+}
+
+export class RecordSteps {
+  readonly #ports: StepPorts;
+
+  constructor(ports: StepPorts) {
+    this.#ports = ports;
+  }
+
+  /** The record as it stands now, without changing it; `null` when it has expired. */
+  see(id: RecordId, record: IdempotencyRecord, now: EpochMs): IdempotencyRecord | null {
+    return this.#outlives(id, record, now)
+      ? renewed(record, now)
+      : step(record, { type: "tick" }, record.policy, now).record;
+  }
+
+  /** Makes an operator's change; `response` is for `resolve`. Returns why it was refused; `null` when it was made. */
+  change(id: RecordId, event: OperatorEvent, response: StoredResponse | null): Unchangeable | null {
+    const entry = this.#find(id, event);
+    if (entry === "unreadable") {
+      this.#ports.ledger.eraseUnreadable(id);
+      return null;
+    }
+    if (entry === null) return "none";
+    if (this.#isAnswerComing(id)) return "in-flight";
+    const { policy } = entry.record;
+    const now = epochMs(Date.now());
+    // Ends the lock of a lost attempt that the alarm has not reached yet. Also discards its partial body.
+    if (entry.record.state === "started") this.take(id, { type: "tick" }, policy, now);
+    const { reply } = this.take(id, event, policy, now, { response });
+    return reply.type === "unchangeable" ? reply.why : null;
+  }
+
+  /**
+   * Whether an answer of the origin may be on its way that decides what an operator would decide: one that the attempt still receives,
+   * also after its verdict, or one to a question. Released beside it, an accepted request would act twice.
+   */
+  #isAnswerComing(id: RecordId): boolean {
+    return this.#ports.attempts.get(id) !== undefined || this.#ports.isAsked(id);
+  }
+
+  /** A record that cannot be read can be forgotten by an operator, and nothing else. */
+  #find(id: RecordId, { type }: OperatorEvent): Entry | "unreadable" | null {
+    try {
+      return this.#ports.ledger.find(id);
+    } catch (error) {
+      if (error instanceof UnreadableError && type === "forget") return "unreadable";
+      throw error;
+    }
+  }
+
+  /** Why an operator's change would be refused now; `null`: it would be made. Changes nothing. */
+  whyNot(id: RecordId, event: OperatorEvent): Unchangeable | null {
+    const found = this.#ports.ledger.find(id)?.record ?? null;
+    if (this.#isAnswerComing(id)) return "in-flight";
+    const now = epochMs(Date.now());
+    const record = found === null ? null : this.see(id, found, now);
+    if (record === null) return "none";
+    const { reply } = step(record, event, record.policy, now);
+    return reply.type === "unchangeable" ? reply.why : null;
+  }
+
+  /**
+   * The name of the record that a request means. Outside a change of the scope it is its own name. Expired records under its other
+   * names are erased, so that none of them is found again if the clock goes back, beside the one that starts now. `null`: more
+   * records may be meant than one request looks at, and none of those that it has looked at decides.
+   */
+  nameOf({ record, request }: ExchangeHead, now: EpochMs): RecordId | null {
+    const { aliases } = this.#ports.ledger;
+    const { id, olderIds = [] } = record;
+    if (olderIds.length === 0 && !aliases.exist) return id;
+    const { fingerprint } = request;
+    const same = aliases.targets(id, fingerprint);
+    const candidates = this.#current([id, ...olderIds, ...same.ids], id, now);
+    const chosen = chooseCandidate(candidates, fingerprint, now);
+    if (chosen?.record.fingerprint === fingerprint) {
+      return same.isCut && mayStart(chosen.record, now) ? null : chosen.id;
+    }
+    if (same.isCut) return null;
+    if (chosen !== null) return chosen.id;
+    // Of the other requests under this name, one that lives is enough: its key is in use.
+    const others = aliases.targets(id);
+    const [other] = this.#current(others.ids, id, now);
+    return other?.id ?? (others.isCut ? null : id);
+  }
+
+  /** The records of these names that live. The others are erased, except that of the request's own name, which a claim replaces. */
+  #current(names: readonly RecordId[], own: RecordId, now: EpochMs): readonly Candidate[] {
+    return [...new Set(names)].flatMap((name) => {
+      const found = this.#ports.ledger.find(name)?.record ?? null;
+      const record = found === null ? null : this.see(name, found, now);
+      if (record !== null) return [{ id: name, record }];
+      if (found !== null && name !== own) this.take(name, { type: "tick" }, found.policy, now);
+      return [];
+    });
+  }
+
+  /**
+   * Whether there is a record under one of these names, its own first. Those that have expired are erased: see `holds`. Also `true`
+   * if there are more than one request looks at: then this object decides about it, and `nameOf` erases some more.
+   */
+  holdsAny([id, ...olderIds]: readonly RecordId[], now: EpochMs): boolean {
+    if (id === undefined) return false;
+    const { ids, isCut } = this.#ports.ledger.aliases.targets(id);
+    return [...new Set([id, ...olderIds, ...ids])].some((name) => this.holds(name, now)) || isCut;
+  }
+
+  /** Whether there is a record. One that has expired is erased in this turn, because its absence has to last (kernel/previous-shards/seal.ts). */
+  holds(id: RecordId, now: EpochMs): boolean {
+    // Also when the record has gone already: another object may begin the key after that.
+    this.#ports.attempts.cutOff(id, now);
+    const policy = this.#ports.ledger.find(id)?.record.policy;
+    return policy !== undefined && this.take(id, { type: "ask" }, policy, now).reply.type === "here";
+  }
+
+  /** Applies to a record what time has changed, and writes it. */
+  applyTime(id: RecordId, now: EpochMs): void {
+    const { ledger } = this.#ports;
+    const policy = ledger.find(id)?.record.policy;
+    const left = policy === undefined ? null : this.take(id, { type: "tick" }, policy, now).record;
+    // Corrects the remembered end of its lock.
+    ledger.lockEnds.note(id, left);
+  }
+
+  /** Erases some expired records, with the dead letters of those that were parked messages. */
+  eraseExpired(now: EpochMs, limit: number): void {
+    const { ledger, deadLetters, outbox } = this.#ports;
+    const written: { readonly id: RecordId; readonly dead: DeadParkedMessage; readonly letter: NewEvent }[] = [];
+    ledger.expired.erase(now, limit, (id, expired, left, request) => {
+      const dead = deadParkedMessage(expired, left, false);
+      if (dead === null) return null;
+      const letter = deadLetters.letterOf(id, dead, request, now);
+      written.push({ id, dead, letter });
+      return letter;
+    });
+    if (written.length === 0) return;
+    outbox.published(
+      written.map(({ letter }) => letter),
+      now,
+    );
+    for (const { id, dead } of written) deadLetters.report(id, dead, now);
+  }
+
+  /** One step of one record, without an `await`: all reads, decisions and writes here are one commit. */
+  take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
+    this.#ports.attempts.cutOff(id, now);
+    const entry = this.#entry(id, now);
+    const before = entry?.record ?? null;
+    const result = step(before, event, policy, now);
+    if (result.record !== before) {
+      const verdict = before === null ? null : verdictOf(before, event, now);
+      const isGivenUp = event.type !== "cancel" && promiseIn(before) !== null && result.record?.state === "failed";
+      let route = "";
+      if (verdict !== null || isGivenUp) {
+        bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
+      }
+      const history = updateHistory(entry?.history ?? [], before, event, result.record, now);
+      const isForgotten = (event.type === "forget" || event.type === "cancel") && result.reply.type === "changed";
+      const dead = deadParkedMessage(before, result.record, isForgotten);
+      const letter = dead === null || entry === null ? null : this.#letterOf(id, dead, entry, now);
+      const events = [...this.#eventsOf(id, before, result, entry, attachments), ...(letter === null ? [] : [letter])];
+      const told = this.#ports.alerts.ofStep(id, before, result.record, () => this.#route(id, entry, attachments), now);
+      this.#ports.ledger.save(id, entry, result.record, { ...attachments, history, events, eventsDue: now, told });
+      if (told !== null) this.#ports.alerts.added(told, now);
+      if (events.length > 0) this.#ports.outbox.published(events, now);
+      if (dead !== null) this.#ports.deadLetters.report(id, dead, now);
+      if (result.deadline !== null) this.#ports.alarm.moveTo(alarmFor(result.deadline, event, now));
+      if (verdict !== null) bookkeep("counting a verdict", () => this.#ports.traffic.verdict(route, verdict));
+      if (isGivenUp) bookkeep("counting what is given up", () => this.#ports.traffic.givenUp(route));
+    }
+    return { ...result, entry };
+  }
+
+  /** The number of the attempt that a request would start, at once or when its turn comes; `null`: none. Changes nothing. */
+  wouldStart(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs): Pick<Attempt, "number"> | null {
+    const found = this.#ports.ledger.find(id)?.record ?? null;
+    const record = found !== null && this.#outlives(id, found, now) ? renewed(found, now) : found;
+    const { reply } = step(record, event, policy, now);
+    if (reply.type === "start") return reply.record.attempt;
+    return reply.type === "accepted" && reply.isNew ? { number: reply.record.attempt.number + 1 } : null;
+  }
+
+  #eventsOf(
+    id: RecordId,
+    before: IdempotencyRecord | null,
+    { record }: Step,
+    entry: Entry | null,
+    { label, response = null, originEvents = null }: Attachments,
+  ): readonly NewEvent[] {
+    const told = { label: () => label ?? this.#ports.ledger.label(id, entry), response, originEvents };
+    return this.#ports.outbox.eventsOf(id, before, record, told);
+  }
+
+  #letterOf(id: RecordId, dead: DeadParkedMessage, entry: Entry, now: EpochMs): NewEvent {
+    const { ledger, deadLetters } = this.#ports;
+    return deadLetters.letterOf(id, dead, ledger.request(id, entry), now);
+  }
+
+  #route(id: RecordId, entry: Entry | null, { label }: Attachments): string {
+    return label?.route ?? this.#ports.ledger.label(id, entry).route;
+  }
+
+  /** The entry as it stands. A lock never ends while its attempt runs, however late its renewal comes. */
+  #entry(id: RecordId, now: EpochMs): Entry | null {
+    const entry = this.#ports.ledger.find(id);
+    if (entry === null || !this.#outlives(id, entry.record, now)) return entry;
+    this.#ports.ledger.save(id, entry, renewed(entry.record, now));
+    return this.#ports.ledger.find(id);
+  }
+
+  /** Whether the lock has ended while its attempt still runs here. */
+  #outlives(id: RecordId, record: IdempotencyRecord, now: EpochMs): record is Started {
+    if (record.state !== "started" || deadlineOf(record) > now) return false;
+    return this.#ports.attempts.get(id)?.attempt.id === record.attempt.id;
+  }
+}
+
+/** A request that waits for its turn is due at once, but an alarm would find all places taken. */
+function alarmFor(deadline: EpochMs, event: LifeCycleEvent, now: EpochMs): EpochMs {
+  const isForTurn = event.type === "request" && event.accept === "wait" && deadline <= now;
+  return isForTurn ? later(now, TURN_CHECK_MS) : deadline;
+}

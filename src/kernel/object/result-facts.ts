@@ -1,0 +1,70 @@
+// What the events of a result can tell about it: read from what is written with the result, in the same turn.
+
+import type { Completed } from "../record/record.ts";
+import type { BodyNumber, RecordId } from "../record/units.ts";
+import { joinBytes } from "../request/body.ts";
+import type { Omission, ResultFacts } from "../../features/outbox/cloud-event.ts";
+import type { Bodies } from "../store/bodies.ts";
+import type { Label } from "../store/label.ts";
+import { isEncrypted, type KeptResponse } from "../store/response-rows.ts";
+
+/** Larger bodies are not part of an event. */
+const MAX_BODY_BYTES = 96 * 1024;
+
+/** What an event can tell besides its record. */
+export interface Told {
+  readonly label: () => Label;
+  readonly response: KeptResponse | null;
+  /** What the origin's response says in `Onceway-Event`. */
+  readonly originEvents: string | null;
+}
+
+export interface EventBodies {
+  readonly bodies: Pick<Bodies, "read">;
+}
+
+export function factsOf(
+  id: RecordId,
+  { attempt, completedAt }: Completed,
+  status: number,
+  { label, response, originEvents }: Told,
+  { bodies }: EventBodies,
+): ResultFacts {
+  const open = response === null || isEncrypted(response) ? null : response;
+  const { key, route, lane = 0 } = label();
+  return {
+    recordId: id,
+    lane,
+    route,
+    key,
+    attempt,
+    status,
+    completedAt,
+    headers: open?.headers ?? [],
+    body: open === null ? "not-kept" : bodyOf(open.body, bodies),
+    originEvents,
+  };
+}
+
+function bodyOf(
+  body: Exclude<KeptResponse, { envelope: Uint8Array }>["body"],
+  bodies: Pick<Bodies, "read">,
+): Uint8Array | Omission {
+  switch (body.kind) {
+    case "inline":
+      return body.bytes.byteLength > MAX_BODY_BYTES ? "too-large" : body.bytes;
+    case "chunks": {
+      if (body.size > MAX_BODY_BYTES) return "too-large";
+      return joinBytes(Array.from({ length: body.count }, (_, at) => chunkOf(body.body, at, bodies)));
+    }
+    case "remote":
+      return "too-large";
+  }
+}
+
+/** Half a body must never pass for a whole one. */
+function chunkOf(body: BodyNumber, at: number, bodies: Pick<Bodies, "read">): Uint8Array {
+  const chunk = bodies.read(body, at);
+  if (chunk === null) throw new Error("a chunk of a response is missing");
+  return chunk;
+}

@@ -1,0 +1,92 @@
+// What an object counts of its own exchanges, and of those that isolates hand over; in the object that adds up, the numbers of all.
+
+import { countOf, type RouteNumbers, sumOf } from "../traffic/route-counters.ts";
+import type { RecordReplays } from "../traffic/replay-counts.ts";
+import { type SentBatch, Traffic } from "../traffic/traffic.ts";
+import { type HourOfShard, KeptCounts } from "./kept-counts.ts";
+import type { ShardNumbers } from "./operator-calls.ts";
+import { keepsCounts } from "./shard-place.ts";
+import type { CountRows } from "../store/counts.ts";
+import type { TotalRows } from "../store/totals.ts";
+import type { Timers } from "./timers.ts";
+import { type CountedByShard, type LeftCounts, NOTHING_COUNTED, Totals } from "./totals.ts";
+
+export interface ShardTrafficPorts {
+  readonly counts: CountRows;
+  readonly totals: TotalRows;
+  readonly timers: Timers;
+  /** Whether attempts run in this object. */
+  readonly isBusy: () => boolean;
+  /** The object's name. */
+  readonly name: string | undefined;
+}
+
+export class ShardTraffic {
+  readonly own: Traffic;
+  /** `null` in the object of a single key: it would write a row for each of its requests, and nobody could ask it. */
+  readonly #kept: KeptCounts | null;
+  readonly #totals: Totals;
+
+  constructor({ counts, totals, timers, isBusy, name }: ShardTrafficPorts) {
+    this.#kept = keepsCounts(name) ? new KeptCounts(counts, timers, isBusy) : null;
+    this.own = new Traffic(this.#kept);
+    this.#totals = new Totals(totals);
+  }
+
+  /** Counts what an isolate has answered alone. Answers when that is durable: the isolate repeats it otherwise. */
+  async take(request: Request): Promise<Response> {
+    const { id, isUrgent, ...batch }: SentBatch = await request.json();
+    const now = Date.now();
+    if (this.#kept?.takes(id, now) !== false) this.own.add(batch, now);
+    try {
+      await this.#kept?.written(isUrgent);
+      return new Response(null, { status: 204 });
+    } catch {
+      // It is in the log why.
+      return new Response(null, { status: 503 });
+    }
+  }
+
+  /** The totals, of this object's own numbers too. */
+  async addUp(request: Request): Promise<Response> {
+    const told: readonly CountedByShard[] = await request.json();
+    const { since, routes } = this.numbers();
+    return Response.json(this.#totals.addUp([...told, { shard: "", since, routes }], Date.now()));
+  }
+
+  /** All that was counted here. */
+  numbers(): Pick<ShardNumbers, "since" | "routes" | "isUnwritten"> {
+    const routes = this.#kept?.total() ?? this.own.numbers;
+    return { since: this.#kept?.since ?? NOTHING_COUNTED, routes, isUnwritten: this.isUnwritten };
+  }
+
+  /** Whether what was counted could not be written. It is in memory, and tried again. */
+  get isUnwritten(): boolean {
+    return this.#kept?.isRefused ?? false;
+  }
+
+  lastDay(now: number): readonly HourOfShard[] {
+    return this.#kept?.lastDay(now) ?? [];
+  }
+
+  /** What is lost to everybody else when nobody asks this object any more. */
+  left(now: number): LeftCounts {
+    const { since, routes } = this.numbers();
+    const dayRequests = this.lastDay(now)
+      .flatMap((hour) => hour.routes)
+      .reduce((sum, numbers) => sum + sumOf(numbers, "requests"), 0);
+    return { since, routes, dayRequests };
+  }
+
+  replaysOf(recordId: string, now: number): RecordReplays | null {
+    return this.#kept?.replaysOf(recordId, now) ?? null;
+  }
+
+  /** The routes whose callers' tokens expire before their records do, as isolates have noticed in the last day. */
+  rotating(now: number): readonly string[] {
+    const routes: readonly RouteNumbers[] = this.lastDay(now).flatMap((hour) => hour.routes);
+    return [
+      ...new Set(routes.filter((numbers) => countOf(numbers, "rotating", "noticed") > 0).map(({ route }) => route)),
+    ];
+  }
+}

@@ -1,0 +1,152 @@
+// Checks the layouts and scopes of a configuration, in each route and between routes. An object of an older layout is sealed for
+// one newer layout and never opens again (src/kernel/object/README.md), so all routes that share a layout have to leave it together,
+// and no route enters it again.
+
+import { type Layout, layoutName, type Layouts, shardCount } from "../config/layout.ts";
+import type { Config, ConfigProblem } from "../config/resolved.ts";
+import { type ScopePart, scopePartName } from "../config/scope-part.ts";
+
+/** One route's layouts, and where the settings that say so are written: `ROUTES[2]` or `IDEMPOTENCY`. */
+export interface PlacedLayouts {
+  readonly place: string;
+  readonly layouts: Layouts;
+}
+
+/** What is wrong with a route's own `previous_shards`. `written` is the setting as it was read. */
+export function previousShardsProblem(
+  { own, elders }: Layouts,
+  written: readonly (number | string | object)[],
+): string | null {
+  const tables = written.filter((entry) => typeof entry === "object").length;
+  if (tables > 0 && tables < written.length) {
+    const all = writePreviousShards(elders, null);
+    return `has entries with and without a jurisdiction: write ${all}, each with the jurisdiction that it had`;
+  }
+  const names = elders.map(layoutName);
+  const twice = elders.find((elder, at) => names.indexOf(layoutName(elder)) !== at);
+  if (twice !== undefined) return `lists ${asWritten(twice, own)} twice: write it once`;
+  if (!names.includes(layoutName(own))) return null;
+  return (
+    `lists ${asWritten(own, own)}, which is in force, and objects that were left take no new keys: ` +
+    adviseAfresh(own, elders)
+  );
+}
+
+/** What is wrong between routes: each pair is reported once, at the later route. */
+export function sharedLayoutProblems(routes: readonly PlacedLayouts[]): readonly ConfigProblem[] {
+  return routes.flatMap((later, at) => {
+    for (const earlier of routes.slice(0, at)) {
+      const message = conflict(earlier, later);
+      if (message !== null) return [{ path: `${later.place}.previous_shards`, message }];
+    }
+    return [];
+  });
+}
+
+function conflict(one: PlacedLayouts, other: PlacedLayouts): string | null {
+  const remedy = "write the same shards and previous_shards in both";
+  if (layoutName(one.layouts.own) === layoutName(other.layouts.own)) {
+    const [names, otherNames] = [one, other].map(({ layouts }) => layouts.elders.map(layoutName).join());
+    if (names === otherNames) return null;
+    return `differs from that of ${one.place}, which has the same objects: ${remedy}`;
+  }
+  for (const [leaving, staying] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const left = successors(leaving.layouts).get(layoutName(staying.layouts.own));
+    if (left === undefined) continue;
+    const { elder, next } = left;
+    return `${leaving.place} leaves ${quoted(elder)} for ${quoted(next)}, but ${staying.place} keeps its keys there: ${remedy}`;
+  }
+  const others = successors(other.layouts);
+  for (const [name, { elder, next }] of successors(one.layouts)) {
+    const otherNext = others.get(name)?.next ?? next;
+    if (layoutName(otherNext) === layoutName(next)) continue;
+    return `${one.place} leaves ${quoted(elder)} for ${quoted(next)}, but ${other.place} for ${quoted(otherNext)}: ${remedy}`;
+  }
+  return null;
+}
+
+interface Left {
+  readonly elder: Layout;
+  readonly next: Layout;
+}
+
+/** For which layout each older one was left. */
+function successors({ own, elders }: Layouts): ReadonlyMap<string, Left> {
+  return new Map(elders.map((elder, at) => [layoutName(elder), { elder, next: elders[at + 1] ?? own }]));
+}
+
+/** What is wrong with a route's own `previous_scope`. */
+export function previousScopeProblem(
+  scope: readonly ScopePart[],
+  previous: readonly (readonly ScopePart[])[],
+): string | null {
+  const names = [...previous, scope].map((parts) => parts.map(scopePartName).join(", "));
+  const twice = names.findIndex((name, at) => names.indexOf(name) !== at);
+  if (twice === -1) return null;
+  const text = `[${(names[twice] ?? "") === "" ? '"none"' : names[twice]}]`;
+  return twice === previous.length
+    ? `lists ${text}, which is in force: leave it out`
+    : `lists ${text} twice: write it once`;
+}
+
+/** A layout as a configuration or the operator API names it. */
+export interface NamedLayout {
+  readonly shards: number | string;
+  readonly jurisdiction: string | null;
+}
+
+/** The setting for these layouts, oldest first. Only where all have the jurisdiction of `own` it needs no tables. */
+export function writePreviousShards(elders: readonly NamedLayout[], own: NamedLayout | null): string {
+  const isPlain = own !== null && elders.every(({ jurisdiction }) => jurisdiction === own.jurisdiction);
+  return `[${elders.map((elder) => (isPlain ? JSON.stringify(elder.shards) : asTable(elder))).join(", ")}]`;
+}
+
+function asWritten(layout: NamedLayout, own: NamedLayout): string {
+  return layout.jurisdiction === own.jurisdiction ? JSON.stringify(layout.shards) : asTable(layout);
+}
+
+function asTable({ shards, jurisdiction }: NamedLayout): string {
+  return `{ shards = ${JSON.stringify(shards)}, jurisdiction = "${jurisdiction ?? "none"}" }`;
+}
+
+function quoted({ shards, jurisdiction }: Layout): string {
+  return `shards = ${JSON.stringify(shards)}${jurisdiction === null ? "" : ` in "${jurisdiction}"`}`;
+}
+
+/** For an object for each key, which has no other name. */
+const DEFAULT_COUNT = 64;
+
+/** Each gives as many objects other names. */
+const LETTERS = "bcdefghijklmnopqrstuvwxyz";
+
+/** A value of `shards` for a layout that was left: as many objects, with names that none of `used` has had. */
+export function afresh({ shards }: Layout, used: readonly NamedLayout[]): number | string {
+  const count = shardCount(shards) ?? DEFAULT_COUNT;
+  const taken = new Set([shards, ...used.map((one) => one.shards)].map(String));
+  return (
+    [count, ...Array.from(LETTERS, (letter) => `${count}${letter}`)].find((name) => !taken.has(String(name))) ?? count
+  );
+}
+
+/** The same as advice. */
+export function adviseAfresh(own: Layout, used: readonly NamedLayout[]): string {
+  const value = JSON.stringify(afresh(own, used));
+  return own.shards === "per-key"
+    ? `write shards = ${value}, because an object for each key has no other name`
+    : `write shards = ${value} for as many objects with other names`;
+}
+
+/** Whoever says where the records of a route lie, and not where the rest does, has probably not thought of the rest. */
+export function outsideJurisdiction({ gateway, routes, queues, consumers }: Config): readonly ConfigProblem[] {
+  const all = [...routes, ...[...queues, ...consumers].map(({ route }) => route)];
+  const inside = all.find(({ layouts }) => layouts.own.jurisdiction !== null);
+  const jurisdiction = inside?.layouts.own.jurisdiction ?? null;
+  if (gateway.jurisdiction !== null || inside === undefined || jurisdiction === null) return [];
+  const message =
+    `keeps the records there, and the audit log and the totals anywhere: write jurisdiction = "${jurisdiction}" in IDEMPOTENCY ` +
+    "too, with previous_shards where a route then has another jurisdiction than before";
+  return [{ path: `${inside.name}.jurisdiction`, message }];
+}

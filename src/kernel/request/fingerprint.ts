@@ -1,0 +1,129 @@
+// The fingerprint of what a request asks for: method, path, query, the headers that the route names, and the body in the form
+// that the route compares. Every part has its length in front, so that no byte can move from one part to the next unnoticed.
+
+import type { Selection } from "../config/resolved.ts";
+import { fingerprint, type Fingerprint } from "../record/units.ts";
+import { canonicalJson } from "./canonical-json.ts";
+import type { Comparison } from "../../features/forms/comparison.ts";
+import { digest, sha256 } from "./digest.ts";
+import { canonicalForm } from "../../features/forms/form-pairs.ts";
+import { selectJson } from "./json-selection.ts";
+import { canonicalMultipart } from "../../features/forms/multipart.ts";
+import { type Caller, TimeSlicer } from "./time-slicer.ts";
+
+export interface FingerprintParts {
+  readonly method: string;
+  readonly path: string;
+  /** As it is compared (compared-query.ts). */
+  readonly query: string;
+  /** The values of the headers that the route names, in the route's order; `null` for a missing header. */
+  readonly headers: readonly (string | null)[];
+}
+
+/** Must change whenever the digested parts or their order change, so that an old fingerprint never equals a new one. */
+const VERSION = "onceway-1";
+
+/** One for all requests that this isolate compares in a form that takes work. */
+const slicer = new TimeSlicer();
+
+export async function fingerprintRequest(
+  parts: FingerprintParts,
+  body: Uint8Array,
+  comparison: Comparison,
+  caller: Caller | null = null,
+): Promise<Fingerprint> {
+  if (comparison.as === "none") return fingerprintOf(parts, ["none"]);
+  const isBytes = comparison.as === "bytes" || comparison.as === "typed bytes";
+  const canonical = isBytes ? null : await slicer.run(canonicalBody(body, comparison), caller);
+  if (canonical === null) return fingerprintDigested(parts, await sha256(body), comparison);
+  return fingerprintOf(parts, [...canonical.tags, await sha256(canonical.bytes)]);
+}
+
+/** The fingerprint of a request whose body is compared as bytes and was digested while it arrived. */
+export function fingerprintDigested(
+  parts: FingerprintParts,
+  bodyDigest: Uint8Array,
+  comparison: Comparison,
+): Promise<Fingerprint> {
+  return fingerprintOf(parts, [...bytesTags(comparison), bodyDigest]);
+}
+
+/** The fingerprint of a multipart request whose canonical form was digested while it arrived. */
+export function fingerprintMultipart(
+  parts: FingerprintParts,
+  canonicalDigest: Uint8Array,
+  { media }: Extract<Comparison, { as: "multipart" }>,
+): Promise<Fingerprint> {
+  return fingerprintOf(parts, [...multipartTags(media), canonicalDigest]);
+}
+
+type DigestPart = string | Uint8Array | null;
+
+async function fingerprintOf(
+  { method, path, query, headers }: FingerprintParts,
+  body: readonly DigestPart[],
+): Promise<Fingerprint> {
+  return fingerprint(await digest([VERSION, method, path, query, String(headers.length), ...headers, ...body]));
+}
+
+/** What is digested of a body that is compared in a form of its own; the tags say which. */
+interface CanonicalBody {
+  readonly tags: readonly DigestPart[];
+  readonly bytes: Uint8Array;
+}
+
+/** `null`: the body is compared byte by byte, which is stricter and never laxer. */
+function* canonicalBody(
+  body: Uint8Array,
+  comparison: Exclude<Comparison, { as: "none" } | { as: "bytes" } | { as: "typed bytes" }>,
+): Generator<undefined, CanonicalBody | null> {
+  switch (comparison.as) {
+    case "json": {
+      const bytes = yield* canonicalJson(body);
+      return bytes === null ? null : { tags: ["json"], bytes };
+    }
+    case "selected json": {
+      const { media, selection } = comparison;
+      const whole = yield* canonicalJson(body);
+      if (whole === null) return null;
+      const bytes = yield* selectJson(whole, selection);
+      const isWhole = bytes === null;
+      return { tags: ["selected json", media, isWhole ? null : textOf(selection)], bytes: bytes ?? whole };
+    }
+    case "form": {
+      const { media, selection } = comparison;
+      const form = yield* canonicalForm(body, selection);
+      if (form === null) return null;
+      const selected = form.isSelected && selection !== null ? textOf(selection) : null;
+      return { tags: ["form", media, selected], bytes: form.bytes };
+    }
+    case "multipart": {
+      const bytes = yield* canonicalMultipart(body, comparison.boundary);
+      return bytes === null ? null : { tags: multipartTags(comparison.media), bytes };
+    }
+  }
+}
+
+/** Part of the digest, so that another selection never makes two requests equal. */
+function textOf({ kind, pointers }: Selection): string {
+  return JSON.stringify([kind, pointers]);
+}
+
+function multipartTags(media: string): readonly DigestPart[] {
+  return ["multipart", media];
+}
+
+/** Where the route expects a certain type, equal bytes of two types are two requests. */
+function bytesTags(comparison: Comparison): readonly DigestPart[] {
+  switch (comparison.as) {
+    case "none":
+    case "bytes":
+    case "json":
+      return ["bytes"];
+    case "typed bytes":
+    case "selected json":
+    case "form":
+    case "multipart":
+      return ["bytes of", comparison.type, comparison.encoding];
+  }
+}

@@ -1,0 +1,334 @@
+// What the Worker sends to a shard: one message, built from parts that the Worker derived. The client's request itself is
+// never passed on: none of its headers, its URL or its abort signal becomes part of the call to the shard. A message is
+// the length of its head (32 bits, big-endian), the head as JSON, and then the request's body.
+
+import type { Layout } from "../config/layout.ts";
+import type { Origin, RouteRules } from "../config/resolved.ts";
+import type { MessageFacts } from "../record/parked-message.ts";
+import type { AttemptId, DurationMs, Fingerprint, RecordId } from "../record/units.ts";
+import type { Telemetry } from "../traffic/exchange-reporter.ts";
+import type { BodyReader } from "./body-reader.ts";
+import type { Comparison } from "../../features/forms/comparison.ts";
+import type { Encryption } from "../encryption/encryption.ts";
+import type { FingerprintParts } from "./fingerprint.ts";
+import type { HeaderPairs } from "./headers.ts";
+import type { AbsentWord, NamedElder } from "../previous-shards/hops.ts";
+import type { OriginKey } from "./origin-key.ts";
+import type { KeyCount } from "./scope.ts";
+
+/**
+ * Where a message is sent, by how its body travels: in the message; offered, and taken only if it is needed; or as a stream
+ * that is still coming. A shard answers these fixed URLs alone, which no client chooses.
+ */
+export const EXCHANGE_URL = "https://key-shard/exchange";
+export const OFFER_URL = "https://key-shard/offer";
+export const UPLOAD_URL = "https://key-shard/upload";
+
+/**
+ * The same for messages with elders or names in older scopes. An object whose code is older must not claim without looking there,
+ * and it refuses URLs that it does not know.
+ */
+export const EXCHANGE_2_URL = "https://key-shard/2/exchange";
+export const OFFER_2_URL = "https://key-shard/2/offer";
+export const UPLOAD_2_URL = "https://key-shard/2/upload";
+
+/** The same for messages with keys for the response: older code would store the response in the open. */
+export const EXCHANGE_3_URL = "https://key-shard/3/exchange";
+export const OFFER_3_URL = "https://key-shard/3/offer";
+export const UPLOAD_3_URL = "https://key-shard/3/upload";
+
+/** The same for messages whose result has events: older code would write the result without them. */
+export const EXCHANGE_4_URL = "https://key-shard/4/exchange";
+export const OFFER_4_URL = "https://key-shard/4/offer";
+export const UPLOAD_4_URL = "https://key-shard/4/upload";
+
+/** How a message's body travels, by the URL that the message is sent to. */
+export const BODY_WAYS: ReadonlyMap<string, "exchange" | "offer" | "upload"> = new Map([
+  ...[EXCHANGE_URL, EXCHANGE_2_URL, EXCHANGE_3_URL, EXCHANGE_4_URL].map((url) => [url, "exchange"] as const),
+  ...[OFFER_URL, OFFER_2_URL, OFFER_3_URL, OFFER_4_URL].map((url) => [url, "offer"] as const),
+  ...[UPLOAD_URL, UPLOAD_2_URL, UPLOAD_3_URL, UPLOAD_4_URL].map((url) => [url, "upload"] as const),
+]);
+
+/** Where several messages of a queue are sent together. Older code refuses it; then each is sent alone. */
+export const DELIVERIES_URL = "https://key-shard/deliveries";
+
+/** Where the home of a key is asked for, with a head alone, before a body is sent that can be sent only once. */
+export const LOCATE_URL = "https://key-shard/locate";
+
+/** Where the outcome of an accepted request is asked for. */
+export const MONITOR_URL = "https://key-shard/monitor";
+
+/** Where a Worker reports what operators are to be told (`AlertReport` in kernel/record/alerts.ts). */
+export const ALERTS_URL = "https://key-shard/alerts";
+
+/** Where an object asks its elder. */
+export const ASK_URL = "https://key-shard/ask";
+
+/** The call to the origin without the attempt's number, which only the record knows. */
+export interface OriginCall {
+  readonly origin: Origin;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HeaderPairs;
+  /** The key as these headers have it. Absent: this is no call with a key. */
+  readonly key?: OriginKey;
+  /** Whether the request has a body at all; an empty one is a body. */
+  readonly hasBody: boolean;
+}
+
+/** How to ask the origin whether an operation took effect. */
+export interface Verification {
+  readonly origin: Origin;
+  readonly url: string;
+  /** The URL with `KEY_IN_URL` where it has the key. Only in messages: a record keeps the question that is asked. */
+  readonly keyed?: string;
+  readonly headers: HeaderPairs;
+  readonly timeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly maxBytes: number;
+}
+
+/** A body that follows the head as a stream. */
+export interface Upload {
+  /** The parts of the fingerprint that are known before the body; `null` where bodies are not compared. */
+  readonly fingerprintParts: FingerprintParts | null;
+  /** What the client declared; `null` when it sends in chunks. */
+  readonly length: number | null;
+  readonly maxBytes: number;
+  /** In which form bodies of up to `WHOLE_BODY_BYTES` are compared; larger ones are compared as bytes. */
+  readonly compare: "bytes" | "json";
+  /** What older code cannot do, which then goes by `compare`, and is stricter. */
+  readonly comparison?: Comparison;
+}
+
+/** Bodies up to this size may be held whole, larger ones never are. JSON is compared as such up to here. */
+export const WHOLE_BODY_BYTES = 1 << 20;
+
+/** Which record the request belongs to, and what operators call it: the key, and the path of its route as configured. */
+export interface RecordName {
+  readonly id: RecordId;
+  readonly key: string;
+  readonly route: string;
+  /** A digest of the scope's values, on `sealed` routes; then `key` is empty. */
+  readonly sealedScope?: string;
+  /** The names that the record would have in older scopes; only in messages to the URLs for elders. */
+  readonly olderIds?: readonly RecordId[];
+  /** What operators are told of the request: see kernel/record/request-note.ts. */
+  readonly note?: string;
+  /** Whose turn it takes in its object (kernel/record/lanes.ts); absent: lane 0. */
+  readonly lane?: number;
+  /** What decides about its object instead of its id: 128 bits or more in hexadecimal. Only of claims with a position. */
+  readonly placedBy?: string;
+}
+
+/** What a record notes of its request. */
+export interface NotedRequest {
+  readonly note: string;
+  /** The beginning of the body, and until when operators may read it, in milliseconds since the epoch. */
+  readonly excerpt?: { readonly until: number; readonly text: string };
+}
+
+/** What decides about a record's object, in each layout. */
+export function placingOf({ id, placedBy = id }: Pick<RecordName, "id" | "placedBy">): string {
+  return placedBy;
+}
+
+/** What the shard needs to know of the client's request. */
+export interface RequestFacts {
+  /** The key as the client sent it; every response repeats it. */
+  readonly echo: string;
+  /** For the attempt that this request may start. */
+  readonly attemptId: AttemptId;
+  readonly fingerprint: Fingerprint;
+  /** The same request's fingerprint in a record from before `sealed` was switched; see encryption.ts. */
+  readonly otherFingerprint?: Fingerprint;
+  /** Whether requests with this fingerprint have the same bytes. */
+  readonly sameBytes: boolean;
+  /** `null` when the whole body is in the message; then `fingerprint` covers it. */
+  readonly upload: Upload | null;
+  /** Whether the Worker caches the answer if it is a small replay (replay-cache.ts). */
+  readonly isCached: boolean;
+  /** The last event of a stream that the client has seen (HTML standard, section 9.2.4). */
+  readonly lastEventId: string | null;
+}
+
+/** A request that may be answered before its result is there, or that may be a duplicate of one that was. */
+export interface AsyncRequest {
+  /** Whether a new one is accepted. Otherwise its client waits for the result. */
+  readonly accepts: boolean;
+  /** Where the outcome can be read: a path and a query, to which the shard adds the fingerprint's beginning. */
+  readonly monitor: string;
+  /** How long the result itself may be waited for. */
+  readonly waitMs: DurationMs;
+  /** Whether the client has asked for it (RFC 7240, section 4.1). */
+  readonly isPreferred: boolean;
+}
+
+/** All that a shard needs to know to run one exchange. */
+export interface ExchangeHead {
+  readonly record: RecordName;
+  readonly request: RequestFacts;
+  readonly rules: RouteRules;
+  readonly call: OriginCall;
+  /** `null` when the origin cannot be asked. */
+  readonly verification: Verification | null;
+  readonly telemetry: Telemetry;
+  /** Only in messages of `sealed` routes. */
+  readonly encryption?: Encryption;
+  /** Only where the route limits new keys. */
+  readonly newKeys?: KeyCount;
+  /** Only where the route keeps the beginnings of bodies for operators. */
+  readonly excerpt?: NotedRequest["excerpt"];
+  /** Only on routes that accept requests. */
+  readonly async?: AsyncRequest;
+  /** Set for a queue's message that is not to wait any longer: if its outcome is unknown, it is stored with its record. */
+  readonly park?: true;
+  /** Only with `park`: what its dead letter would say of it. */
+  readonly message?: MessageFacts;
+  /** The layout of the object that is addressed. If it is absent, the Worker's code is older than layouts, and knows no hops. */
+  readonly layout?: Layout;
+  /** The layouts before it, oldest first; only in messages to the URLs for elders. */
+  readonly elders?: readonly NamedElder[];
+  /** What elders have said about the key already. */
+  readonly absent?: readonly AbsentWord[];
+}
+
+/** The part of a head by which its record is found, whatever the layout. */
+export type Homed = Pick<ExchangeHead, "record" | "layout" | "elders" | "absent">;
+
+/** What a replay depends on. */
+export type ReplayHead = Pick<ExchangeHead, "record" | "rules" | "encryption"> & {
+  readonly request: Pick<RequestFacts, "echo" | "upload" | "lastEventId" | "isCached">;
+};
+
+/**
+ * What a client asks a monitor. The names and the scope are derived as for a retry, so whoever reads the outcome could have had the
+ * replay.
+ */
+export interface MonitorQuestion {
+  /** `id` and `olderIds` of the retry. */
+  readonly record: RecordName;
+  readonly rules: RouteRules;
+  /** The key as the client wrote it. */
+  readonly echo: string;
+  /** The beginning of the fingerprint, in hexadecimal: PRINT_DIGITS digits. */
+  readonly print: string;
+  /** The monitor itself: its path and query. */
+  readonly monitor: string;
+  /** How long an outcome may be waited for. */
+  readonly waitMs: DurationMs;
+  /** Whether the request is to be cancelled. */
+  readonly cancel: boolean;
+}
+
+/** How much of a fingerprint a monitor names: 128 bits. */
+export const PRINT_DIGITS = 32;
+
+/** The status of the shard's answer to a question about a record that is not here, or not for this caller. It never leaves the Worker. */
+export const NO_MONITOR_STATUS = 404;
+
+export type ExchangeMessage = Message<ExchangeHead>;
+
+/** The names that the request's record has, or would have, in a layout: its own, then those of older scopes. */
+export type NamesIn = (layout: Layout) => Promise<readonly [RecordId, ...RecordId[]]>;
+
+/** What the Worker sends: a whole message, or the beginning of one and a reader for the rest of its body. */
+export interface ExchangeRequest extends ExchangeMessage {
+  readonly rest: BodyReader | null;
+  /** What the record is to note of the request. Only a shard needs it; absent: the head has it already. */
+  readonly note?: () => Promise<NotedRequest | null>;
+  readonly namesIn: NamesIn;
+  /** Frees the memory of `body`, which cannot be sent afterwards. May be called more than once. */
+  free(): void;
+}
+
+/** The length of the head's length. */
+export const LENGTH_BYTES = 4;
+
+/** A head, any JSON, and bytes. */
+export interface Message<Head> {
+  readonly head: Head;
+  readonly body: Uint8Array;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export function encodeMessage<Head>({ head, body }: Message<Head>): Uint8Array {
+  return encodeText(JSON.stringify(head), body);
+}
+
+/** The same for an exchange. */
+export function encodeExchange({ head, body }: ExchangeMessage): Uint8Array {
+  return encodeText(headText(head), body);
+}
+
+function encodeText(head: string, body: Uint8Array): Uint8Array {
+  const json = encoder.encode(head);
+  const bytes = new Uint8Array(LENGTH_BYTES + json.byteLength + body.byteLength);
+  new DataView(bytes.buffer).setUint32(0, json.byteLength);
+  bytes.set(json, LENGTH_BYTES);
+  bytes.set(body, LENGTH_BYTES + json.byteLength);
+  return bytes;
+}
+
+/** Reads only what `encodeMessage` wrote, in the same deployment or the one before. */
+export function decodeMessage<Head>(bytes: Uint8Array): Message<Head> {
+  const { text, body } = decodeText(bytes);
+  const head: Head = JSON.parse(text);
+  return { head, body };
+}
+
+/** The same for an exchange. */
+export function decodeExchange(bytes: Uint8Array): ExchangeMessage {
+  const { text, body } = decodeText(bytes);
+  return { head: readHead(text), body };
+}
+
+function decodeText(bytes: Uint8Array): { readonly text: string; readonly body: Uint8Array } {
+  const bodyAt = LENGTH_BYTES + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
+  return { text: decoder.decode(bytes.subarray(LENGTH_BYTES, bodyAt)), body: bytes.subarray(bodyAt) };
+}
+
+/** How the text of an exchange's head begins. A head that begins in another way is from a Worker with older code. */
+const BEGIN = '{"rules":';
+
+/** The texts of rules that have been written. A route's rules are one object as long as the isolate lives. */
+const written = new WeakMap<RouteRules, string>();
+
+/**
+ * An exchange's head as JSON. The rules, half of it, come first: they are the same in all messages of a route, so neither side
+ * writes or reads their JSON twice.
+ */
+export function headText(head: ExchangeHead): string {
+  let rules = written.get(head.rules);
+  if (rules === undefined) {
+    rules = JSON.stringify(head.rules);
+    written.set(head.rules, rules);
+  }
+  return `${BEGIN}${rules},${JSON.stringify({ ...head, rules: undefined }).slice(1)}`;
+}
+
+interface KnownRules {
+  readonly text: string;
+  readonly rules: RouteRules;
+}
+
+/** Enough for the routes of most configurations. */
+const MAX_KNOWN = 64;
+
+/** Rules that have been read, by their texts. */
+const known: KnownRules[] = [];
+
+/** Reads what `headText` wrote. */
+export function readHead(text: string): ExchangeHead {
+  const begins = text.startsWith(BEGIN) ? known.find((one) => text.startsWith(one.text, BEGIN.length)) : undefined;
+  if (begins !== undefined) {
+    const rest: Omit<ExchangeHead, "rules"> = JSON.parse(`{${text.slice(BEGIN.length + begins.text.length + 1)}`);
+    return { ...rest, rules: begins.rules };
+  }
+  const head: ExchangeHead = JSON.parse(text);
+  const rules = JSON.stringify(head.rules);
+  if (known.length < MAX_KNOWN && text.startsWith(rules, BEGIN.length)) known.push({ text: rules, rules: head.rules });
+  return head;
+}

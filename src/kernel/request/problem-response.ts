@@ -1,0 +1,55 @@
+// Turns a problem into a response (RFC 9457), with members by which a client can distinguish it from the origin's own 409 or 422.
+
+import { type CredentialFault, describeProblem, type Problem } from "../record/problem.ts";
+import { ECHO_HEADER, STATUS_HEADER } from "./headers.ts";
+
+/** The path of the published policy. Every problem links to it (draft, section 2.7). */
+export const WELL_KNOWN_PATH = "/.well-known/idempotency";
+
+/**
+ * Names one occurrence of a problem (RFC 9457, section 3.1.5). It is random, so it tells nothing about the record; the log line of
+ * the exchange has it too, so an operator finds the line of which a client complains.
+ */
+export function newInstance(): string {
+  return `urn:uuid:${crypto.randomUUID()}`;
+}
+
+/** `echo` is the key as the client sent it; `null` if the request has no valid key. */
+export function problemResponse(problem: Problem, echo: string | null, instance = newInstance()): Response {
+  const { status, title, detail, retryable, retryAfterSeconds, members } = describeProblem(problem);
+  const headers = new Headers({
+    "Content-Type": "application/problem+json",
+    "Cache-Control": "no-store",
+    Link: `<${WELL_KNOWN_PATH}>; rel="describedby"`,
+    "X-Should-Retry": String(retryable),
+  });
+  if (retryAfterSeconds !== null) headers.set("Retry-After", String(retryAfterSeconds));
+  if (echo !== null) headers.set(ECHO_HEADER, echo);
+  if (echo !== null || problem.code === "key-invalid") headers.set(STATUS_HEADER, problem.code);
+  if (problem.code === "credential-invalid") headers.set("WWW-Authenticate", challenge(problem.why));
+  if (problem.code === "consumer-unauthorized") headers.set("WWW-Authenticate", "Bearer");
+  if (problem.code === "request-invalid" && problem.allow !== undefined) headers.set("Allow", problem.allow.join(", "));
+  const body = {
+    type: problemType(problem.code),
+    title,
+    status,
+    detail,
+    instance,
+    code: problem.code,
+    retryable,
+    ...members,
+    // A widely used SDK treats every JSON body without an `error` member as a success, whatever the status.
+    error: { type: "idempotency_error", code: problem.code, message: detail },
+  };
+  return new Response(JSON.stringify(body), { status, headers });
+}
+
+/** A 401 needs a challenge (RFC 9110, section 15.5.2); one without a credential names no error (RFC 6750, section 3.1). */
+function challenge(why: CredentialFault): string {
+  return why === "missing" ? "Bearer" : 'Bearer error="invalid_token"';
+}
+
+/** The `type` of a problem: a relative URL into the published policy. */
+export function problemType(code: string): string {
+  return `${WELL_KNOWN_PATH}#${code}`;
+}

@@ -1,0 +1,141 @@
+// A request that a route protects, acted on: it is read (exchange-request.ts), answered from this isolate's memory if that
+// has its replay, and otherwise run by the shard that keeps its record.
+
+import type { Origin, Route } from "../config/resolved.ts";
+import { outcomeOf } from "../record/outcome.ts";
+import type { ClientProblem } from "../record/problem.ts";
+import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
+import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
+import type { Encryptions } from "../encryption/encryption.ts";
+import { readExchange } from "./exchange-request.ts";
+import { STATUS_HEADER } from "./headers.ts";
+import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts";
+import type { ExchangeRequest } from "./message.ts";
+import type { MonitorPorts } from "../../features/accepted/monitor.ts";
+import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
+import { answerUnread } from "./own-body.ts";
+import { newInstance, problemResponse } from "./problem-response.ts";
+import type { ReplayCache } from "./replay-cache.ts";
+import { unreadOf } from "./request-body.ts";
+import type { PassOn } from "../../features/key-sources/search-key.ts";
+
+/**
+ * Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write; `homeless` when
+ * every shard answers and none keeps the key, because deployments contradict each other.
+ */
+export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | "homeless" | null>;
+
+/** The ways out of the Worker. */
+export interface Ports extends MonitorPorts {
+  readonly callShard: CallShard;
+  /** Where requests go; `null` when the origin names a binding that does not exist. */
+  readonly target: (origin: Origin) => Fetcher | null;
+  /** Reports the exchanges that this isolate answers alone; the shard reports all others. */
+  readonly reporter: ExchangeReporter;
+  readonly encryptions: Encryptions;
+}
+
+/** Refuses a request whose key is missing or invalid, or another process's. */
+export async function refuseExchange(intent: RefusedExchange, { reporter }: Ports): Promise<Response> {
+  const { problem, request, headers } = intent;
+  return answerUnread(finishWith(problem, null, beginSpan(intent, reporter), reporter), unreadOf(request, headers));
+}
+
+/** Answers a request that has a key; one that its route lets pass without one is still to be sent on. */
+export async function exchange(
+  intent: ExchangeIntent | SearchIntent,
+  ports: Ports,
+  replays: ReplayCache,
+): Promise<Response | PassOn> {
+  const { route } = intent;
+  const { reporter } = ports;
+  const span = beginSpan(intent, reporter);
+  const read = await readExchange(intent, span, ports);
+  switch (read.kind) {
+    case "refuse":
+      return answerUnread(finishWith(read.problem, read.echo, span, reporter), read.unread);
+    case "pass":
+      reporter.passed(route.path);
+      return read;
+    case "hash":
+      return documentNeeded();
+    case "exchange":
+      try {
+        const response = await answer(read.exchange, route, ports, replays, span);
+        return response ?? finishWith({ code: "store-unavailable" }, read.exchange.head.request.echo, span, reporter);
+      } finally {
+        read.exchange.free();
+      }
+  }
+}
+
+/**
+ * Asks for the document of which a GraphQL client has sent only the hash, as a server does that does not know it: clients of
+ * automatically persisted queries send the document then. Nothing was sent to the origin, so nothing needs a record.
+ */
+function documentNeeded(): Response {
+  const error = { message: "PersistedQueryNotFound", extensions: { code: "PERSISTED_QUERY_NOT_FOUND" } };
+  return Response.json({ errors: [error] }, { headers: { [STATUS_HEADER]: "ignored", "Cache-Control": "no-store" } });
+}
+
+/** The answer of this isolate, of the shard, or of the origin without protection; `null` when there is none. */
+async function answer(
+  request: ExchangeRequest,
+  route: Route,
+  { reporter, callShard, target }: Ports,
+  replays: ReplayCache,
+  span: ExchangeSpan,
+): Promise<Response | null> {
+  const { id: recordId } = request.head.record;
+  const { fingerprint, echo, lastEventId } = request.head.request;
+  span.recordId = recordId;
+  // Only the shard can answer from the middle of a stream, or compare a body that is still to come.
+  const asked = request.rest === null && lastEventId === null ? { recordId, fingerprint, echo } : null;
+  const known = asked === null ? null : replays.find(asked, Date.now());
+  if (known !== null) return reporter.finish(span, known, "replay");
+  const isCached = asked !== null && replays.isAskedAgain(recordId);
+  const message = await withNote(request);
+  const response = await callShard(route, isCached ? toCache(message) : message);
+  // Nothing is down, so failing open is not meant: a retry would act again.
+  if (response === "homeless") return null;
+  if (response !== null) return isCached ? replays.keep(response, asked, Date.now()) : response;
+  if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;
+  return reporter.finish(span, await forwardUnprotected(request, target(route.origin)), "unprotected");
+}
+
+async function withNote(request: ExchangeRequest): Promise<ExchangeRequest> {
+  const { head, note } = request;
+  const noted = note === undefined ? null : await note();
+  if (noted === null) return request;
+  const excerpt = noted.excerpt === undefined ? null : { excerpt: noted.excerpt };
+  return { ...request, head: { ...head, ...excerpt, record: { ...head.record, note: noted.note } } };
+}
+
+function toCache(exchangeRequest: ExchangeRequest): ExchangeRequest {
+  const { head } = exchangeRequest;
+  return { ...exchangeRequest, head: { ...head, request: { ...head.request, isCached: true } } };
+}
+
+/** Whether the body can still go elsewhere: a stream that has been read, or bytes that a shard has taken, cannot. */
+function canSendBody({ rest, body: { buffer } }: ExchangeRequest): boolean {
+  return rest === null && !(buffer instanceof ArrayBuffer && buffer.detached);
+}
+
+function beginSpan(
+  { headers, route }: Pick<ExchangeIntent, "headers" | "route">,
+  reporter: ExchangeReporter,
+): ExchangeSpan {
+  const { path, log, serverTiming } = route;
+  const trace = parseTraceparent(headers.get(TRACEPARENT_HEADER));
+  return reporter.begin({ route: path, recordId: null, telemetry: { log, serverTiming, trace } });
+}
+
+function finishWith(
+  problem: ClientProblem,
+  echo: string | null,
+  span: ExchangeSpan,
+  reporter: ExchangeReporter,
+): Response {
+  const instance = newInstance();
+  return reporter.finish(span, problemResponse(problem, echo, instance), outcomeOf(problem.code), instance);
+}

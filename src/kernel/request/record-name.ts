@@ -1,0 +1,35 @@
+// Names a record. The first half of the name depends only on the key, so that an operator who knows a key can find its records
+// and their shard; the second half depends on the key, its scope and the layout. Both are digests, so that no key
+// appears in a log or in the name of an object.
+
+import { KEY_HASH_DIGITS, keyHashOf, type RecordId, recordId } from "../record/units.ts";
+import { digest } from "./digest.ts";
+
+/**
+ * The name of the record of `key` in the scope with these values. `layout` names the set of objects that keeps it. Another layout
+ * may have a record for the same key and scope, and an operator's command must mean only one of them.
+ */
+export async function nameRecord(key: string, scope: readonly (string | null)[], layout: string): Promise<RecordId> {
+  const [ofKey, ofScope] = await Promise.all([keyHash(key), scopeHash(key, scope, layout)]);
+  return recordId(ofKey + ofScope);
+}
+
+/** Whether this is the name of the record of its key in the scope with these values. */
+export async function isNameIn(
+  id: RecordId,
+  key: string,
+  scope: readonly (string | null)[],
+  layout: string,
+): Promise<boolean> {
+  return id.slice(KEY_HASH_DIGITS) === (await scopeHash(key, scope, layout));
+}
+
+/** The second half of a record's name. */
+async function scopeHash(key: string, scope: readonly (string | null)[], layout: string): Promise<string> {
+  return keyHashOf(await digest([key, ...scope, layout]));
+}
+
+/** The first half of the names of all records of a key. It replaces the key in logs. */
+export async function keyHash(key: string): Promise<string> {
+  return keyHashOf(await digest([key]));
+}

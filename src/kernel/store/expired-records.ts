@@ -1,0 +1,207 @@
+// Erases records that have expired, with their bodies, in slices: requests wait while one is erased. What the life cycle leaves of a
+// record, because its key is remembered, moves to the bucket in which that ends.
+
+import { step } from "../record/life-cycle.ts";
+import type { NewEvent } from "../record/outbox.ts";
+import { type IdempotencyRecord, promiseIn } from "../record/record.ts";
+import { bodyNumber, type EpochMs, type RecordId, recordId } from "../record/units.ts";
+import { keyText } from "./label.ts";
+import type { Aliases } from "../previous-scope/aliases.ts";
+import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
+import { expiryBucketOf, type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
+import { IS_AT_REST, LAST_BUCKET, NUMBER, numberAfter, placeIn } from "./record-numbers.ts";
+import { readRecord, RECORD_COLUMNS, type RecordRow } from "./record-row.ts";
+import { type RecordRows } from "./record-rows.ts";
+import type { OutboxRows } from "../../features/outbox/object/rows.ts";
+import type { RemoteBodies } from "../overflow/remote-bodies.ts";
+import { FIRST_CHUNKS } from "./response-rows.ts";
+import type { Sql } from "./schema.ts";
+import type { StoredRequest } from "./stored-request.ts";
+import { readOrReport } from "./unreadable.ts";
+
+/** How fast slices grow again when records are small. */
+const GROWTH = 4;
+
+/** The largest message of a queue (platform limit). Its dead letter is made of it, in the turn that erases its record. */
+const MAX_MESSAGE_BYTES = 128_000;
+
+interface ErasableRow extends RecordRow {
+  /** The body in chunks, if it has one. */
+  readonly body: number | null;
+  readonly chunks: number;
+  /** Of the response's body and of its headers, in the row or in chunks. */
+  readonly bytes: number;
+  readonly head_bytes: number;
+  /** 1: the body is in R2. */
+  readonly remote: number;
+  /** 1: a request is stored with it, whose body may have chunks of its own. */
+  readonly asks: number;
+  /** Of that request's body, or more. */
+  readonly request_bytes: number;
+}
+
+/** An expired record with its row. */
+interface Erasable {
+  readonly row: ErasableRow;
+  readonly record: IdempotencyRecord;
+  /** It is a parked message that may have a dead letter. */
+  readonly tells: boolean;
+}
+
+/** Where records and bodies are. */
+interface Stores {
+  readonly bodies: Bodies;
+  readonly remote: RemoteBodies;
+  readonly expiryBuckets: ExpiryBuckets;
+  readonly aliases: Aliases;
+  readonly rows: RecordRows;
+  readonly outbox: OutboxRows;
+}
+
+/** Makes the dead letter of a parked message whose record is erased, or replaced by what is remembered of it; `null`: it has none. */
+export type LetterOf = (
+  id: RecordId,
+  expired: IdempotencyRecord,
+  left: IdempotencyRecord | null,
+  request: StoredRequest | null,
+) => NewEvent | null;
+
+export class ExpiredRecords {
+  readonly #sql: Sql;
+  readonly #transaction: (run: () => void) => void;
+  readonly #stores: Stores;
+  /** How many records the next slice reads: when records are large, no more than it will erase. */
+  #atOnce = Number.POSITIVE_INFINITY;
+
+  constructor(sql: Sql, transaction: (run: () => void) => void, stores: Stores) {
+    this.#sql = sql;
+    this.#transaction = transaction;
+    this.#stores = stores;
+  }
+
+  /**
+   * Erases at most `limit` records of expired buckets with their bodies, fewer when these are large. A body that is being read, or
+   * is too large for one slice, is only discarded. The dead letters of parked messages are written in the same commit. Returns how
+   * many records it erased or moved.
+   */
+  erase(now: EpochMs, limit: number, letterOf: LetterOf = () => null): number {
+    const most = Math.min(limit, this.#atOnce);
+    const found = this.#sql
+      .exec<ErasableRow>(
+        `SELECT ${RECORD_COLUMNS}, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote, request IS NOT NULL AS asks, ifnull(octet_length(request_body), ${MAX_MESSAGE_BYTES}) AS request_bytes FROM records ${FIRST_CHUNKS} WHERE ${IS_AT_REST} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
+        lastExpired(now),
+        most,
+      )
+      .toArray();
+    const readable = this.#readable(found);
+    const count = countInSlice(readable);
+    const erased = readable.slice(0, count);
+    const last = erased.at(-1);
+    // Until the rows are gone, they name the bodies.
+    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last.row, erased, now, letterOf));
+    if (erased.some(({ tells }) => tells)) this.#stores.outbox.added();
+    this.#stores.aliases.recount();
+    const isCut = count < readable.length;
+    this.#atOnce = isCut ? count : GROWTH * most;
+    if (found.length < most && !isCut) this.#stores.expiryBuckets.forgetExpired(now);
+    return count;
+  }
+
+  /** Those that can be read. The others are set aside: an operation whose record says nothing must not run again because of that. */
+  #readable(found: readonly ErasableRow[]): readonly Erasable[] {
+    return found.flatMap((row) => {
+      const record = readOrReport(() => readRecord(row), { recordId: row.id });
+      if (record !== null) return [{ row, record, tells: promiseIn(record)?.message !== undefined }];
+      this.#setAside(row);
+      return [];
+    });
+  }
+
+  /** Moves a record to where none expires: there it is found, and in nobody's way. */
+  #setAside({ id, bucket, slot }: ErasableRow): void {
+    const { rows, expiryBuckets } = this.#stores;
+    expiryBuckets.add(LAST_BUCKET);
+    rows.setAside(recordId(id), { expiryBucket: bucket, slot });
+  }
+
+  #eraseThrough(last: ErasableRow, erased: readonly Erasable[], now: EpochMs, letterOf: LetterOf): void {
+    const { aliases, bodies, remote } = this.#stores;
+    const rows = erased.map(({ row }) => row);
+    const isRead = rows.some(({ body }) => body !== null && bodies.isHeld(bodyNumber(body)));
+    // Mostly each body has one chunk and nobody reads any: then one statement erases them all.
+    if (!isRead && rows.some(({ chunks }) => chunks === 1)) bodies.eraseSingleChunks(placeIn(last));
+    for (const { row, record, tells } of erased) {
+      const request = row.asks === 1 ? this.#stores.rows.request(recordId(row.id), placeIn(row)) : null;
+      // Before the message's chunks are discarded.
+      if (tells) this.#writeLetter(row, record, request, now, letterOf);
+      if (request?.body.kind === "chunks") bodies.discard(request.body.body);
+      if (record.policy.rememberMs === undefined || !this.#moves(row, record, now)) aliases.erase(recordId(row.id));
+      if (row.remote === 1) remote.discard(row.attempt_id);
+      if (row.body === null || (!isRead && row.chunks === 1)) continue;
+      const body = bodyNumber(row.body);
+      if (fitsSlice(row) && !bodies.isHeld(body)) bodies.erase(body);
+      else bodies.discard(body);
+    }
+    // The rows were read in key order from the first key on, so this range holds exactly these rows, without those that have moved.
+    this.#sql.exec(`DELETE FROM records WHERE ${IS_AT_REST} AND number <= ${NUMBER}`, last.bucket, last.slot);
+  }
+
+  #writeLetter(
+    row: ErasableRow,
+    expired: IdempotencyRecord,
+    request: StoredRequest | null,
+    now: EpochMs,
+    letterOf: LetterOf,
+  ): void {
+    const id = recordId(row.id);
+    const letter = letterOf(id, expired, leftOf(expired, now), request);
+    if (letter === null) return;
+    const label = this.#stores.rows.label(id, placeIn(row));
+    this.#stores.outbox.insert(id, [letter], now, label === null ? "" : keyText(label));
+  }
+
+  /** Moves what is left of a record, without its response; `false` if nothing is. */
+  #moves(row: ErasableRow, expired: IdempotencyRecord, now: EpochMs): boolean {
+    const { rows, expiryBuckets } = this.#stores;
+    const record = leftOf(expired, now);
+    if (record === null) return false;
+    const bucket = expiryBucketOf(record);
+    expiryBuckets.add(bucket);
+    const nothing = {
+      response: null,
+      body: null,
+      verification: null,
+      keyForm: null,
+      history: [],
+      label: null,
+      request: null,
+    };
+    const driving = row.asks === 1 ? "end" : "never";
+    rows.put(recordId(row.id), placeIn(row), bucket, { record, driving, ...nothing });
+    return true;
+  }
+}
+
+function leftOf(expired: IdempotencyRecord, now: EpochMs): IdempotencyRecord | null {
+  return step(expired, { type: "tick" }, expired.policy, now).record;
+}
+
+/** Whether a body can be erased together with its record. */
+function fitsSlice({ chunks, bytes }: ErasableRow): boolean {
+  return chunks < ERASE_ROWS && bytes <= ERASE_BYTES;
+}
+
+/** How many of the first rows one slice erases; at least one. */
+function countInSlice(erasable: readonly Erasable[]): number {
+  const slice = new EraseSlice();
+  let count = 0;
+  for (const { row, tells } of erasable) {
+    if (slice.isSpent) break;
+    slice.take(
+      1 + (tells ? 1 : 0) + (fitsSlice(row) ? row.chunks : 0),
+      row.head_bytes + (tells ? row.request_bytes : 0) + (fitsSlice(row) ? row.bytes : 0),
+    );
+    count += 1;
+  }
+  return count;
+}

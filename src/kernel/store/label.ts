@@ -1,0 +1,43 @@
+// The names by which operators know a record. The key of a record of a `sealed` route is not stored: a digest of its scope is in its
+// place, which tells whose record it is to whoever knows the scope's values and the gateway's secret. It has no column of its own,
+// because each column of a new object costs rows.
+
+import { keyHashOf } from "../record/units.ts";
+
+export interface Label {
+  /** The idempotency key; of a sealed record the digest of it with which its id begins. */
+  readonly key: string;
+  /** The path of the route, as configured. */
+  readonly route: string;
+  /** Only of a sealed record. */
+  readonly sealedScope?: string;
+  /** What the record notes of its request (kernel/record/request-note.ts), as text; absent: nothing. */
+  readonly note?: string;
+  /** Whose turn the record takes (kernel/record/lanes.ts); absent: lane 0, or it was not asked for. */
+  readonly lane?: number;
+}
+
+/** The columns of a label that operators see, besides the record's id. */
+export const LABEL_COLUMNS = "key, route, note";
+
+export interface LabelRow {
+  readonly id: string;
+  readonly key: string;
+  readonly route: string;
+  readonly note: string | null;
+  readonly lane?: number | null;
+}
+
+/** No key begins like this: keys are visible ASCII (kernel/request/key-text.ts). */
+const SEALED = "\u00a7sealed ";
+
+/** What the column `key` has. */
+export function keyText({ key, sealedScope }: Label): string {
+  return sealedScope === undefined ? key : SEALED + sealedScope;
+}
+
+export function readLabel({ id, key, route, note, lane = null }: LabelRow): Label {
+  const more = { ...(note === null ? {} : { note }), ...(lane === null ? {} : { lane }) };
+  if (!key.startsWith(SEALED)) return { key, route, ...more };
+  return { key: `sha256:${keyHashOf(id)}`, route, ...more, sealedScope: key.slice(SEALED.length) };
+}

@@ -1,0 +1,293 @@
+// The ledger: the records of one shard and their responses, in SQLite. It stores and finds records, and decides nothing. It knows
+// no HTTP: headers are pairs of strings, bodies are bytes. Every method runs within one synchronous turn, so that all reads and
+// writes of a turn are one atomic commit (Durable Objects documentation, "write coalescing").
+
+import type { IdempotencyRecord } from "../record/record.ts";
+import { type BodyNumber, type EpochMs, type RecordId, epochMs } from "../record/units.ts";
+import { Addresses } from "./addresses.ts";
+import { AlertRows } from "../../features/outbox/object/alert-rows.ts";
+import { Aliases } from "../previous-scope/aliases.ts";
+import type { Attachments } from "./attachments.ts";
+import { Bodies, type Wake } from "./bodies.ts";
+import { keyText, type Label } from "./label.ts";
+import { DueRequests, LockEnds, WaitingQuestions } from "./due-records.ts";
+import { KnownElders } from "../previous-shards/elder-rows.ts";
+import { KeyLister } from "../previous-shards/key-lister.ts";
+import { ExpiredRecords } from "./expired-records.ts";
+import { ExpiryBuckets, endOf, expiryBucketOf } from "./expiry-buckets.ts";
+import {
+  bucketOf,
+  type Crowd,
+  IS_FINISHED,
+  IS_IN_FLIGHT,
+  LAST_BUCKET,
+  placeIn,
+  RecordNumbers,
+} from "./record-numbers.ts";
+import { type Entry, entryOf, findIn, formFor, readableEntries } from "./entry.ts";
+import { FOUND_COLUMNS, type FoundRow } from "./record-row.ts";
+import { RecordRows } from "./record-rows.ts";
+import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
+import { Excerpts } from "../notes/excerpts.ts";
+import { CountRows } from "./counts.ts";
+import { OutboxRows } from "../../features/outbox/object/rows.ts";
+import { Positions } from "../../features/claims/object/positions.ts";
+import { OutboxList } from "../../features/outbox/object/list.ts";
+import { RemoteBodies } from "../overflow/remote-bodies.ts";
+import { FIRST_CHUNKS } from "./response-rows.ts";
+import { laterTables, type Sql, migrate } from "./schema.ts";
+import { Seal } from "../previous-shards/seal.ts";
+import { type Driving, drivingOf, type StoredRequest } from "./stored-request.ts";
+import { storeSql } from "./store-error.ts";
+
+export type { Entry } from "./entry.ts";
+
+const UNLABELLED: Label = { key: "", route: "" };
+
+/** What the ledger needs of an object's storage. */
+export interface LedgerStorage {
+  readonly sql: Sql;
+  transactionSync<T>(run: () => T): T;
+}
+
+export class Ledger {
+  readonly #sql: Sql;
+  /** A failing statement undoes only itself; a transaction also undoes the statements before it. */
+  readonly #transaction: (run: () => void) => void;
+  readonly bodies: Bodies;
+  readonly remote: RemoteBodies;
+  readonly addresses: Addresses;
+  readonly expiryBuckets: ExpiryBuckets;
+  readonly numbers: RecordNumbers;
+  readonly #rows: RecordRows;
+  readonly #recordBodies: RecordBodies;
+  readonly lockEnds: LockEnds;
+  readonly questions: WaitingQuestions;
+  readonly due: DueRequests;
+  readonly seal: Seal;
+  readonly heldKeys: KeyLister;
+  readonly elders: KnownElders;
+  readonly aliases: Aliases;
+  readonly outbox: OutboxRows;
+  readonly alerts: AlertRows;
+  readonly positions: Positions;
+  readonly excerpts: Excerpts;
+  readonly counts: CountRows;
+  readonly events: OutboxList;
+  readonly expired: ExpiredRecords;
+  /** The texts of the look-up statements; valid while the buckets are the same. */
+  #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
+  /** Records in flight that this instance has written: each is read once more when its attempt ends. */
+  readonly #inFlight = new Map<RecordId, Entry>();
+
+  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined, crowd: Crowd = {}) {
+    const sql = storeSql(storage.sql);
+    this.#sql = sql;
+    this.#transaction = (run) => storage.transactionSync(run);
+    this.bodies = new Bodies(sql, wake);
+    this.remote = new RemoteBodies(sql, r2, wake);
+    this.addresses = new Addresses(sql);
+    this.#transaction(() => migrate(sql));
+    this.expiryBuckets = new ExpiryBuckets(sql);
+    this.lockEnds = new LockEnds(sql);
+    this.questions = new WaitingQuestions(sql);
+    this.due = new DueRequests(sql, this.expiryBuckets);
+    const exists = laterTables(sql);
+    this.numbers = new RecordNumbers(sql, exists.reach, crowd.homes);
+    this.#rows = new RecordRows(sql, this.numbers);
+    this.#recordBodies = new RecordBodies(this.bodies, this.remote, this.#rows);
+    this.seal = new Seal(sql, this.#transaction, exists.transition);
+    this.heldKeys = new KeyLister(sql, this.numbers, this.expiryBuckets, crowd.mostListed);
+    this.elders = new KnownElders(sql, exists);
+    this.aliases = new Aliases(sql, exists.transition);
+    this.outbox = new OutboxRows(sql, this.#transaction, exists.outbox);
+    this.alerts = new AlertRows(sql, this.#transaction, this.outbox, exists.alerts);
+    this.positions = new Positions(sql, exists.positions);
+    this.excerpts = new Excerpts(sql, exists.excerpts);
+    this.counts = new CountRows(sql, this.#transaction, exists.counts);
+    this.events = new OutboxList(sql, this.#transaction, this.outbox);
+    const { bodies, remote, expiryBuckets, aliases } = this;
+    this.expired = new ExpiredRecords(sql, this.#transaction, {
+      bodies,
+      remote,
+      expiryBuckets,
+      aliases,
+      rows: this.#rows,
+      outbox: this.outbox,
+    });
+  }
+
+  find(id: RecordId): Entry | null {
+    const known = this.#inFlight.get(id);
+    if (known !== undefined) return known;
+    const row = this.#row(id);
+    return row === null ? null : entryOf(row);
+  }
+
+  /** Whether there is a row, also one that cannot be read. */
+  has(id: RecordId): boolean {
+    return this.#row(id) !== null;
+  }
+
+  #row(id: RecordId): FoundRow | null {
+    const { lists } = this.expiryBuckets;
+    if (this.#find.lists !== lists) {
+      this.#find = { lists, queries: lists.map(findIn) };
+    }
+    const { from, through } = this.numbers.window(id);
+    for (const query of this.#find.queries) {
+      const [row] = this.#sql.exec<FoundRow>(query, from, through, id).toArray();
+      if (row !== undefined) return row;
+    }
+    return null;
+  }
+
+  /** Erases a record that cannot be read, with the bodies that it names. */
+  eraseUnreadable(id: RecordId): void {
+    const row = this.#row(id);
+    if (row === null) return;
+    const place = placeIn(row);
+    this.#transaction(() => {
+      this.#recordBodies.discardUnreadable(id, place, row);
+      this.aliases.erase(id);
+      this.#rows.erase(id, place);
+    });
+    this.lockEnds.note(id, null);
+  }
+
+  /** Replaces `entry` by `record`; either may be `null`. Discards a body that no longer belongs to a record. */
+  save(id: RecordId, entry: Entry | null, record: IdempotencyRecord | null, attachments: Attachments = {}): void {
+    const left = entry === null || needsBody(entry.record, record) ? null : entry;
+    const large = largeBody(attachments.response ?? null);
+    const aliases = record === null ? [] : (attachments.aliases ?? []).filter((name) => name !== id);
+    const driving = drivingOf(entry?.record ?? null, record, attachments.request !== undefined);
+    const { events = [], eventsDue = epochMs(0), excerpt = null, told = null } = attachments;
+    const isAlone =
+      left === null && large === null && aliases.length + events.length === 0 && excerpt === null && told === null;
+    if (isAlone && (driving === "never" || driving === "keep")) {
+      this.#write(id, entry, record, attachments, driving);
+      return;
+    }
+    // A record whose change fails keeps its body. The write comes last, because it also changes what is in memory.
+    this.#transaction(() => {
+      if (left !== null) this.#recordBodies.discard(left);
+      if (entry !== null && (driving === "accept" || driving === "end")) this.#recordBodies.discardRequest(id, entry);
+      const given = driving === "accept" ? attachments.request?.() : undefined;
+      const request = given === undefined ? null : this.#recordBodies.ownRequest(given);
+      if (record !== null && aliases.length > 0) this.aliases.add(aliases, id, record.fingerprint);
+      if (excerpt !== null) {
+        this.excerpts.erase(id, () => this.label(id, entry));
+        this.excerpts.insert(id, excerpt);
+      }
+      if (events.length > 0) {
+        this.outbox.insert(id, events, eventsDue, keyText(attachments.label ?? this.label(id, entry)));
+      }
+      if (told !== null) this.alerts.insert(id, told);
+      this.#write(
+        id,
+        entry,
+        record,
+        large === null ? attachments : { ...attachments, response: this.#recordBodies.putApart(large) },
+        driving,
+        request,
+      );
+    });
+    if (aliases.length > 0) this.aliases.added();
+    if (events.length > 0) this.outbox.added();
+    if (told !== null) this.alerts.added(told);
+    if (excerpt !== null) this.excerpts.added();
+  }
+
+  /** Several changes as one. That of a record comes last, because it also changes what is in memory. */
+  together(run: () => void): void {
+    this.#transaction(run);
+  }
+
+  #write(
+    id: RecordId,
+    entry: Entry | null,
+    record: IdempotencyRecord | null,
+    { response = null, verification, keyForm: given, history = entry?.history ?? [], label = null }: Attachments,
+    driving: Driving,
+    request: StoredRequest | null = null,
+  ): void {
+    if (record === null) {
+      if (entry !== null) {
+        this.aliases.erase(id);
+        this.excerpts.erase(id, () => this.label(id, entry));
+        this.#rows.erase(id, entry.place);
+      }
+      this.#inFlight.delete(id);
+      this.lockEnds.note(id, null);
+      return;
+    }
+    const expiryBucket = expiryBucketOf(record);
+    this.expiryBuckets.add(expiryBucket);
+    // A waiting record needs it for its next attempt.
+    const { state } = record;
+    const asks =
+      record.policy.unknown === "verify" && (state === "started" || state === "unknown" || state === "waiting");
+    const keyForm = given === undefined ? (entry?.keyForm ?? null) : formFor(entry, record, given);
+    const asked = asks ? (verification?.(keyForm) ?? this.verification(id, entry)) : null;
+    const body = record.state === "started" ? this.#claimBody(record, entry) : (chunksOf(response)?.body ?? null);
+    const row = { record, response, body, verification: asked, keyForm, history, label, driving, request };
+    const place = this.#rows.put(id, entry?.place ?? null, expiryBucket, row);
+    if (record.state === "started") this.#inFlight.set(id, { record, place, keyForm, history, response: null, body });
+    else this.#inFlight.delete(id);
+    this.lockEnds.note(id, record);
+  }
+
+  /** The body that an attempt may write, or has begun to write. */
+  #claimBody({ attempt }: IdempotencyRecord, entry: Entry | null): BodyNumber {
+    const isSame = entry?.record.state === "started" && entry.record.attempt.id === attempt.id;
+    return (isSame ? entry.body : null) ?? this.bodies.allot();
+  }
+
+  /** The body that the attempt in flight may write. To be asked in the turn of its claim. */
+  claimedBody(id: RecordId): BodyNumber {
+    const body = this.#inFlight.get(id)?.body ?? null;
+    if (body === null) throw new TypeError("a record without a claim was asked for its body");
+    return body;
+  }
+
+  /** The key and route of a record. */
+  label(id: RecordId, entry: Entry | null): Label {
+    return (entry === null ? null : this.#rows.label(id, entry.place)) ?? UNLABELLED;
+  }
+
+  /** The request of a driven record; `null` if it has none. */
+  request(id: RecordId, { place }: Entry): StoredRequest | null {
+    return this.#rows.request(id, place);
+  }
+
+  /** How to ask the origin whether the record's attempt took effect; `null` when that is not known. */
+  verification(id: RecordId, entry: Entry | null): string | null {
+    return entry === null ? null : this.#rows.verification(id, entry.place);
+  }
+
+  /**
+   * All records in flight, including those whose attempt was lost and whose lock the alarm has not ended yet. Without those that cannot be
+   * read.
+   */
+  inFlight(): readonly { readonly id: RecordId; readonly entry: Entry }[] {
+    return readableEntries(
+      this.#sql.exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records ${FIRST_CHUNKS} WHERE ${IS_IN_FLIGHT}`).toArray(),
+    );
+  }
+
+  /** When the next lock ends, the next bucket expires, or a discarded body can be erased; `null` when there is none. */
+  nextDeadline(): EpochMs | null {
+    const { bucket } = this.#sql
+      .exec<{ bucket: number | null }>(`SELECT ${bucketOf("min(number)")} AS bucket FROM records WHERE ${IS_FINISHED}`)
+      .one();
+    const expiry = bucket === null || bucket >= LAST_BUCKET ? null : endOf(bucket);
+    const deadlines = [
+      this.lockEnds.next(),
+      expiry,
+      this.bodies.eraseAt(),
+      this.remote.eraseAt(),
+      this.excerpts.eraseAt(),
+    ].filter((value) => value !== null);
+    return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
+  }
+}

@@ -1,0 +1,286 @@
+// The ledger's schema, as numbered steps. A released step never changes; a new step is added below it. SQLite keeps the number of
+// the last step taken. Steps only add (nullable columns, tables, indexes), so that after a roll-back older code still runs on a
+// database that later code has migrated.
+
+import { OWN_LANE } from "../record/lanes.ts";
+import { EVERY_LANE } from "../record/outbox.ts";
+
+/** The part of an object's database that the ledger uses. */
+export type Sql = Pick<SqlStorage, "exec">;
+
+/** One step: all its statements run together. */
+type Step = readonly string[];
+
+const FIRST: Step = [
+  // `number` begins with the record's expiry bucket (record-numbers.ts), so that records in flight and expired records lie together
+  // and need no index. The bucket is 0 while an attempt is in flight, otherwise the time (s) from which every record of the bucket
+  // has expired. Moving a record to another bucket writes one row, like any update (test/integration/store/ledger.test.ts).
+  // What can be large comes last: SQLite reads a row from its beginning, and only as far as it must.
+  // `body_number` names the chunks that may belong to the record: from the claim on, and no longer than they do.
+  // `key`, `route` and `history` are only for operators. `verify_at` says when the origin is asked next whether a lost attempt
+  // took effect, `verifications` how often it has been asked, and `verification` how to ask it.
+  `CREATE TABLE records (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    attempt_id TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    locked_until INTEGER NOT NULL,
+    unknown TEXT NOT NULL,
+    lock_ms INTEGER NOT NULL,
+    retention_ms INTEGER NOT NULL,
+    unknown_retention_ms INTEGER NOT NULL,
+    retry_from INTEGER,
+    completed_at INTEGER,
+    expires_at INTEGER,
+    status INTEGER,
+    kept INTEGER,
+    verify_at INTEGER,
+    verifications INTEGER,
+    body_bytes INTEGER,
+    chunks INTEGER,
+    body_number INTEGER,
+    key TEXT NOT NULL,
+    route TEXT NOT NULL,
+    status_text TEXT,
+    history TEXT,
+    verification TEXT,
+    headers TEXT,
+    body BLOB
+  )`,
+  // Records that wait for an operator's decision or for another attempt. They are few, and this index finds them without reading
+  // the others. An attempt that ends failed or unknown writes one more row; other attempts write none.
+  `CREATE INDEX records_open ON records (state) WHERE state IN ('failed', 'unknown')`,
+  // Records that the origin has to be asked about, by route, longest waiting first. Claims and answers never write to it.
+  `CREATE INDEX records_to_ask ON records (route, verify_at) WHERE verify_at IS NOT NULL`,
+  // Bodies in chunks, and the numbers of those that are no longer needed. `head` is the response's headers, with the first chunk.
+  `CREATE TABLE chunks (number INTEGER PRIMARY KEY, head TEXT, bytes BLOB NOT NULL)`,
+  `CREATE TABLE discarded (body INTEGER PRIMARY KEY)`,
+  // Bodies in R2. The index finds those to erase without reading the others.
+  `CREATE TABLE remote (body TEXT PRIMARY KEY, upload_id TEXT, discarded INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID`,
+  `CREATE INDEX remote_discarded ON remote (body) WHERE discarded = 1`,
+  // Addresses to which a connection has succeeded: see reachability.ts.
+  `CREATE TABLE addresses (address TEXT PRIMARY KEY) WITHOUT ROWID`,
+];
+
+/** For callers that come late. Code that does not know these columns leaves them as they are. */
+const CALLERS: Step = [
+  // How long the key is remembered; NULL: no longer than the record is kept otherwise.
+  `ALTER TABLE records ADD COLUMN remember_ms INTEGER`,
+  // 1: an attempt without a result may have taken effect.
+  `ALTER TABLE records ADD COLUMN may_have_acted INTEGER`,
+];
+
+/** For accepted requests. Code that does not know them finds a state that it cannot read, and refuses. */
+const ACCEPTED: Step = [
+  // What was promised, as JSON; NULL: a client waits for the answer. `start_at` is when the next attempt of a waiting record begins.
+  `ALTER TABLE records ADD COLUMN driven TEXT`,
+  `ALTER TABLE records ADD COLUMN start_at INTEGER`,
+  // The request that is sent, until it has its result or is given up.
+  `ALTER TABLE records ADD COLUMN request TEXT`,
+  `ALTER TABLE records ADD COLUMN request_body BLOB`,
+];
+
+/** For events: which ones a result will have, as JSON, until it is there. Code that does not know the column publishes none. */
+const PUBLISHED: Step = [`ALTER TABLE records ADD COLUMN publish TEXT`];
+
+/** For operators: what a record's request was, as JSON. */
+const NOTED: Step = [`ALTER TABLE records ADD COLUMN note TEXT`];
+
+/** The lane of a record (kernel/record/lanes.ts); what is indexed, so it must be written in the same way everywhere. */
+export const LANE = "ifnull(lane, 0)";
+
+/** For callers who take turns. */
+const TURNS: Step = [
+  `ALTER TABLE records ADD COLUMN lane INTEGER`,
+  // From a version before the first release, which had one order for all.
+  `DROP INDEX IF EXISTS records_due`,
+  // What waits, by lane, each in its order. A request that starts at once never writes to it.
+  `CREATE INDEX records_waiting ON records (${LANE}, start_at) WHERE start_at IS NOT NULL`,
+];
+
+/** How the origin got the key at the record's first attempt (kernel/request/origin-key.ts), until there is a result; NULL: there is no origin. */
+const KEY_FORMS: Step = [`ALTER TABLE records ADD COLUMN key_form TEXT`];
+
+export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED, PUBLISHED, NOTED, TURNS, KEY_FORMS];
+
+/**
+ * For a change of the layout (seal.ts, elders.ts) or of the scope (aliases.ts). They are no step, because each table of a new object
+ * costs rows, and most objects never take part in such a change.
+ */
+const TRANSITION_TABLES: Step = [
+  // `next` is the layout in which new keys begin once this object is sealed, as JSON.
+  `CREATE TABLE IF NOT EXISTS seal (one INTEGER PRIMARY KEY CHECK (one = 1), next TEXT NOT NULL, at INTEGER NOT NULL)`,
+  // Objects of older layouts. `next` is NULL until the object has been asked.
+  `CREATE TABLE IF NOT EXISTS elders (name TEXT PRIMARY KEY, layout TEXT NOT NULL, next TEXT) WITHOUT ROWID`,
+  // Other names of records: those that they would have in older scopes.
+  `CREATE TABLE IF NOT EXISTS aliases (id TEXT NOT NULL, fingerprint TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (id, fingerprint, target)) WITHOUT ROWID`,
+];
+
+export function makeTransitionTables(sql: Sql): void {
+  for (const statement of TRANSITION_TABLES) sql.exec(statement);
+}
+
+/** What elders have listed of their keys (elders.ts): `hashes` are four bytes for each key, in order, as `Uint32Array` has them. */
+const LISTED_TABLE =
+  "CREATE TABLE IF NOT EXISTS listed (elder TEXT NOT NULL, begin TEXT NOT NULL, at INTEGER NOT NULL, hashes BLOB NOT NULL, PRIMARY KEY (elder, begin)) WITHOUT ROWID";
+
+export function makeListedTable(sql: Sql): void {
+  sql.exec(LISTED_TABLE);
+}
+
+/** How far from its home a record may lie at most (record-numbers.ts), once that is more than usual. */
+const REACH_TABLE =
+  "CREATE TABLE IF NOT EXISTS reach (one INTEGER PRIMARY KEY CHECK (one = 1), slots INTEGER NOT NULL)";
+
+export function makeReachTable(sql: Sql): void {
+  sql.exec(REACH_TABLE);
+}
+
+/** Dead events are due at this plus the time of their death, so that they lie behind the others, oldest first. No clock comes so far. */
+export const DEAD = 2 ** 52;
+
+/** Made with the first event of an object (outbox.ts). Their times decide what is sent, so no writer can leave another value there. */
+const OUTBOX_TABLES: Step = [
+  // The events that are still to be relayed, by destination and lane (kernel/record/lanes.ts), the one that is due first in front; `seq` tells
+  // apart what is due at the same time. `set_at` is when `due` was set, and `since` when it was published, or sent again by an operator. Dead ones lie behind all others of
+  // their lane: see DEAD. `key` is that of its record, as the record's own column has it (label.ts), so that a caller's events can be erased
+  // when their records are gone.
+  `CREATE TABLE IF NOT EXISTS outbox (
+    destination TEXT NOT NULL,
+    lane INTEGER NOT NULL CHECK (lane BETWEEN 0 AND ${OWN_LANE}),
+    due INTEGER NOT NULL CHECK (due >= 0 AND due < 2 * ${DEAD}),
+    seq INTEGER NOT NULL CHECK (seq > 0),
+    id TEXT NOT NULL,
+    record TEXT NOT NULL,
+    key TEXT NOT NULL,
+    set_at INTEGER NOT NULL CHECK (set_at >= 0),
+    tries INTEGER NOT NULL CHECK (tries >= 0),
+    since INTEGER NOT NULL CHECK (since >= 0),
+    last TEXT,
+    event TEXT NOT NULL,
+    PRIMARY KEY (destination, lane, due, seq)
+  ) STRICT, WITHOUT ROWID`,
+  // The lanes of destinations whose last event was not taken: until when each rests, when that was set, and how often it has failed in a row. The lane
+  // EVERY_LANE is the destination itself, which did not answer. A lane whose events are taken has no row.
+  `CREATE TABLE IF NOT EXISTS resting (
+    destination TEXT NOT NULL,
+    lane INTEGER NOT NULL CHECK (lane BETWEEN 0 AND ${EVERY_LANE}),
+    until INTEGER NOT NULL CHECK (until >= 0),
+    set_at INTEGER NOT NULL CHECK (set_at >= 0),
+    failures INTEGER NOT NULL CHECK (failures > 0),
+    reason TEXT NOT NULL,
+    PRIMARY KEY (destination, lane)
+  ) STRICT, WITHOUT ROWID`,
+];
+
+export function makeOutboxTables(sql: Sql): void {
+  for (const statement of OUTBOX_TABLES) sql.exec(statement);
+}
+
+/** How far groups of consumers have read (positions.ts). */
+const POSITIONS_TABLE =
+  "CREATE TABLE IF NOT EXISTS positions (route TEXT NOT NULL, stream TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL, done INTEGER NOT NULL, claimed TEXT, PRIMARY KEY (route, stream, partition)) WITHOUT ROWID";
+
+export function makePositionsTable(sql: Sql): void {
+  sql.exec(POSITIONS_TABLE);
+}
+
+/** What operators may read of bodies (excerpts.ts). */
+const EXCERPTS_TABLE =
+  "CREATE TABLE IF NOT EXISTS excerpts (until INTEGER NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (until, id)) WITHOUT ROWID";
+
+export function makeExcerptsTable(sql: Sql): void {
+  sql.exec(EXCERPTS_TABLE);
+}
+
+/** What was counted (counts.ts). `since` is when the object began to count, the same in all rows. */
+const COUNTS_TABLE =
+  "CREATE TABLE IF NOT EXISTS counts (hour INTEGER PRIMARY KEY, since INTEGER NOT NULL, routes TEXT NOT NULL, taken TEXT NOT NULL, replays TEXT NOT NULL)";
+
+export function makeCountsTable(sql: Sql): void {
+  sql.exec(COUNTS_TABLE);
+}
+
+/** What the object that adds up knows of all others (totals.ts). */
+const TOTALS_TABLE = "CREATE TABLE IF NOT EXISTS totals (part INTEGER PRIMARY KEY, text TEXT NOT NULL)";
+
+export function makeTotalsTable(sql: Sql): void {
+  sql.exec(TOTALS_TABLE);
+}
+
+/** What operators have been told (alerts.ts). */
+const ALERTS_TABLE =
+  "CREATE TABLE IF NOT EXISTS alerts (name TEXT PRIMARY KEY, at INTEGER NOT NULL, count INTEGER NOT NULL, due INTEGER) WITHOUT ROWID";
+
+export function makeAlertsTable(sql: Sql): void {
+  sql.exec(ALERTS_TABLE);
+}
+
+/** Which of the tables exist that are made when they are needed. */
+export interface LaterTables {
+  readonly transition: boolean;
+  readonly listed: boolean;
+  readonly positions: boolean;
+  readonly reach: boolean;
+  readonly outbox: boolean;
+  readonly excerpts: boolean;
+  readonly counts: boolean;
+  readonly alerts: boolean;
+}
+
+export function laterTables(sql: Sql): LaterTables {
+  const found = sql
+    .exec(
+      "SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'listed', 'reach', 'outbox', 'positions', 'excerpts', 'counts', 'alerts')",
+    )
+    .toArray();
+  const has = (name: string): boolean => found.some((row) => row["name"] === name);
+  return {
+    transition: has("aliases"),
+    listed: has("listed"),
+    reach: has("reach"),
+    outbox: has("outbox"),
+    positions: has("positions"),
+    excerpts: has("excerpts"),
+    counts: has("counts"),
+    alerts: has("alerts"),
+  };
+}
+
+/**
+ * Brings the schema up to date; writes nothing if it already is. The caller makes it one transaction. Throws on a database of a
+ * version before the first release, because a step of this version could be taken for done there.
+ */
+export function migrate(sql: Sql, steps: readonly Step[] = STEPS): void {
+  sql.exec("CREATE TABLE IF NOT EXISTS steps_taken (step INTEGER PRIMARY KEY)");
+  const [row] = sql.exec<{ done: number | null }>("SELECT max(step) AS done FROM steps_taken").toArray();
+  const done = row?.done ?? 0;
+  if (done >= steps.length) return;
+  if (done === 0) refuseUnreleased(sql);
+  for (const statement of done === 0 ? forNew(steps.flat()) : steps.slice(done).flat()) sql.exec(statement);
+  sql.exec("INSERT INTO steps_taken VALUES (?)", steps.length);
+}
+
+const ADDS_COLUMN = /^ALTER TABLE records ADD COLUMN (.+)$/;
+const DROPS = /^DROP /;
+
+/** The steps for a new database: each column that was added later would cost each new object a row, as an `ALTER`. */
+function forNew([records = "", ...others]: Step): Step {
+  const columns = others.flatMap((statement) => ADDS_COLUMN.exec(statement)?.[1] ?? []);
+  const whole = [records.replace(/\)$/, ""), ...columns].join(", ");
+  return [`${whole})`, ...others.filter((statement) => !ADDS_COLUMN.test(statement) && !DROPS.test(statement))];
+}
+
+/** By what versions before the first release called their tables of steps. Their numbers mean other steps than these. */
+function refuseUnreleased(sql: Sql): void {
+  const [found] = sql
+    .exec<{ name: string }>("SELECT name FROM sqlite_schema WHERE name IN ('migrations', 'schema_steps')")
+    .toArray();
+  if (found === undefined) return;
+  throw new Error(
+    `this database was written by a development version from before the first release: it has a table "${found.name}". This version cannot read it. Stop the gateway, erase its state (the folder of --state, by default .onceway/state; .wrangler/state under wrangler dev), and start it again.`,
+  );
+}

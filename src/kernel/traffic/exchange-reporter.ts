@@ -1,0 +1,206 @@
+// Reports an exchange at its end: counts it, logs it, sends it to the dataset, and adds `Server-Timing` to the response. The log
+// never holds a key, a body, a credential or a query, only the fields below.
+
+import type { ClaimState } from "../record/claim.ts";
+import type { DeadReason, DeliveryDecision } from "../record/delivery.ts";
+import { isKnownTrouble, isTrouble, type LogRule, type Outcome } from "../record/outcome.ts";
+import { keyHashOf } from "../record/units.ts";
+import { bookkeep } from "./bookkeep.ts";
+import { spanIdOf, type Trace } from "./trace-context.ts";
+import type { ExchangeReport, Traffic } from "./traffic.ts";
+
+/** What the route reports, and the trace that its request belongs to. */
+export interface Telemetry {
+  readonly log: LogRule;
+  readonly serverTiming: boolean;
+  readonly trace: Trace | null;
+}
+
+/** What is known about an exchange when it begins. */
+export interface SpanStart {
+  readonly route: string;
+  /** `null` until it is known. */
+  readonly recordId: string | null;
+  readonly telemetry: Telemetry;
+}
+
+/** One exchange while it runs. */
+export interface ExchangeSpan extends Telemetry {
+  readonly route: string;
+  recordId: string | null;
+  attempt: number | null;
+  /** The id of the attempt that this exchange has started. */
+  attemptId: string | null;
+  originMs: number | null;
+  waitedMs: number;
+  readonly at: number;
+  /** By the monotonic clock. */
+  readonly begunMs: number;
+}
+
+/** The part of an Analytics Engine dataset that is used here. */
+export interface Dataset {
+  writeDataPoint(point: DataPoint): void;
+}
+
+export interface DataPoint {
+  readonly indexes: readonly [string];
+  readonly blobs: readonly string[];
+  readonly doubles: readonly number[];
+}
+
+export class ExchangeReporter {
+  readonly #where: string;
+  readonly traffic: Traffic;
+  readonly #dataset: Dataset | null;
+  readonly #counted: () => void;
+
+  /** `where` is the name of the shard, or `worker`; `counted` is called after each exchange that is counted. */
+  constructor(where: string, traffic: Traffic, dataset: Dataset | null, counted: () => void = () => undefined) {
+    this.#where = where;
+    this.traffic = traffic;
+    this.#counted = counted;
+    this.#dataset = dataset;
+  }
+
+  begin({ route, recordId, telemetry }: SpanStart): ExchangeSpan {
+    const { log, serverTiming, trace } = telemetry;
+    const begunMs = performance.now();
+    const none = { attempt: null, attemptId: null, originMs: null, waitedMs: 0 };
+    return { route, log, serverTiming, trace, recordId, ...none, at: Date.now(), begunMs };
+  }
+
+  /**
+   * Reports an answered exchange. Returns the response, which the gateway must have made, since its headers are changed. Never
+   * throws: an answer lost here would look as if the shard had failed, and the request would be sent again. `instance` is that of the
+   * problem in the response, if it is one.
+   */
+  finish(span: ExchangeSpan, response: Response, outcome: Outcome, instance: string | null = null): Response {
+    const report = this.end(span, response.status, outcome, instance);
+    if (span.serverTiming && report !== null) bookkeep("telling the timing", () => addServerTiming(response, report));
+    return response;
+  }
+
+  /** Reports an exchange whose answer is no response. Never throws; `null`: the report failed. */
+  end(span: ExchangeSpan, status: number, outcome: Outcome, instance: string | null = null): ExchangeReport | null {
+    let report: ExchangeReport | null = null;
+    bookkeep("reporting an exchange", () => (report = this.#report(span, status, outcome, instance)));
+    return report;
+  }
+
+  #report(span: ExchangeSpan, status: number, outcome: Outcome, instance: string | null): ExchangeReport {
+    const durationMs = performance.now() - span.begunMs;
+    const { at, route, recordId, attempt, originMs, waitedMs } = span;
+    const report = { at, route, recordId, outcome, status, attempt, durationMs, originMs, waitedMs };
+    this.traffic.exchange(report, Date.now());
+    this.#counted();
+    if (span.log === "all" || (span.log === "errors" && isTrouble(outcome))) this.#log(span, report, instance);
+    this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
+    return report;
+  }
+
+  /** Counts a request without a key that went to the origin unchanged. */
+  passed(route: string): void {
+    bookkeep("counting a request", () => {
+      this.traffic.passed(route);
+      this.#counted();
+    });
+  }
+
+  /** Notes that the tokens of a route's callers expire before their records do. */
+  rotating(route: string): void {
+    bookkeep("noting a warning", () => {
+      this.traffic.rotating(route);
+      this.#counted();
+    });
+  }
+
+  /** Counts a decision about a message. `reason` is that of its dead letter. The caller hands the counts over. */
+  delivered(route: string, decision: DeliveryDecision, reason: DeadReason | null): void {
+    bookkeep("counting a delivery", () => this.traffic.delivered(route, decision, reason));
+  }
+
+  /** Counts what a group of consumers was told of its claims. */
+  claimed(route: string, states: readonly ClaimState[]): void {
+    bookkeep("counting claims", () => {
+      this.traffic.claimed(route, states);
+      this.#counted();
+    });
+  }
+
+  #log({ trace, attemptId }: ExchangeSpan, report: ExchangeReport, instance: string | null): void {
+    const { route, recordId, outcome, status, attempt, durationMs, originMs } = report;
+    const line = JSON.stringify({
+      message: "exchange",
+      keyHash: keyHashIn(recordId),
+      route,
+      outcome,
+      status,
+      attempt,
+      durationMs: Math.round(durationMs),
+      originMs: originMs === null ? null : Math.round(originMs),
+      shard: this.#where,
+      instance,
+      traceId: trace?.traceId ?? null,
+      spanId: trace === null || attemptId === null ? null : spanIdOf(attemptId),
+    });
+    if (isKnownTrouble(outcome)) console.warn(line);
+    else if (isTrouble(outcome)) console.error(line);
+    else console.log(line);
+  }
+}
+
+function keyHashIn(recordId: string | null): string | null {
+  return recordId === null ? null : keyHashOf(recordId);
+}
+
+/** The platform allows no longer index (Analytics Engine, "Limits"). A path is ASCII, so characters are bytes. */
+const INDEX_BYTES = 96;
+
+/** Queries name blobs and doubles by their position (README.md, "Analytics Engine"), so a new one goes to the end. */
+export function dataPointOf(report: ExchangeReport, keyHash: string | null, where: string): DataPoint {
+  const { route, outcome, status, attempt, durationMs, originMs, waitedMs } = report;
+  return {
+    indexes: [route.slice(0, INDEX_BYTES)],
+    blobs: [route, outcome, where, keyHash ?? ""],
+    doubles: [durationMs, originMs ?? -1, waitedMs, status, attempt ?? 0],
+  };
+}
+
+/**
+ * `Server-Timing` (W3C Server Timing): how an exchange spent its time, in whole milliseconds. It reveals no more than the client's
+ * own clock and the other headers.
+ */
+const TIMING_HEADER = "server-timing";
+
+function addServerTiming({ headers }: Response, report: ExchangeReport): void {
+  const { outcome } = report;
+  // Replaces the origin's timing of the first exchange, which is wrong for this one.
+  if (outcome === "replay" || outcome === "attached") headers.set(TIMING_HEADER, serverTimingValue(report));
+  else headers.append(TIMING_HEADER, serverTimingValue(report));
+}
+
+export function serverTimingValue({ outcome, durationMs, originMs, waitedMs }: ExchangeReport): string {
+  const origin = originMs === null ? "" : `origin;dur=${Math.round(originMs)}, `;
+  const wait = waitedMs === 0 ? "" : `wait;dur=${Math.round(waitedMs)}, `;
+  const gatewayMs = Math.max(0, durationMs - (originMs ?? 0) - waitedMs);
+  return `${origin}${wait}gateway;dur=${Math.round(gatewayMs)}${outcome === "replay" ? ';desc="replay"' : ""}`;
+}
+
+/** Notes how long a call to the origin takes until its response headers. On Cloudflare, clocks advance only with I/O. */
+export async function timed<T>(span: ExchangeSpan, call: Promise<T>): Promise<T> {
+  const begunMs = performance.now();
+  const outcome = await call;
+  span.originMs = performance.now() - begunMs;
+  return outcome;
+}
+
+/** Notes how long an exchange waits for work that it does not do itself. */
+export async function waited<T>(span: ExchangeSpan, other: Promise<T>): Promise<T> {
+  const begunMs = performance.now();
+  try {
+    return await other;
+  } finally {
+    span.waitedMs += performance.now() - begunMs;
+  }
+}

@@ -1,0 +1,159 @@
+// The numbers of one route, by name: they are stored and read by other versions, so the order of a list must never matter. A new kind of
+// count is one line in COUNTED.
+
+import { CLAIM_STATES } from "../record/claim.ts";
+import { DEAD_REASONS, DELIVERY_DECISIONS } from "../record/delivery.ts";
+import { EVENT_FATES } from "../record/outbox.ts";
+import { OUTCOMES } from "../record/outcome.ts";
+import { ATTEMPT_VERDICTS } from "../record/timeline.ts";
+import { Histogram, type HistogramCounts, isOfTheseBounds, largerTimes } from "./histogram.ts";
+
+/** What an object of an older layout says when a newer one asks it for a record; `failed`: nothing. */
+export const ASK_ANSWERS = ["absent", "here", "failed"] as const;
+export type AskAnswer = (typeof ASK_ANSWERS)[number];
+
+/** What a destination of events is called among the routes. */
+export function outboxRoute(destination: string): string {
+  return `outbox:${destination}`;
+}
+
+/** Everything that is counted, and the names under which it is. */
+export const COUNTED = {
+  /** Requests answered, by outcome. */
+  requests: OUTCOMES,
+  /** The first attempts of their records, and all later ones. */
+  attempts: ["first", "again"],
+  verdicts: ATTEMPT_VERDICTS,
+  /** Attempts begun while as many others ran as the platform allows to call at once. */
+  queued: ["queued"],
+  /** Questions to objects of older layouts, and requests that were sent on to another layout. */
+  asks: ASK_ANSWERS,
+  moved: ["moved"],
+  /** Accepted requests that were given up. */
+  givenUp: ["given-up"],
+  /** How often an isolate has noticed that the tokens of the route's callers expire before their records do. */
+  rotating: ["noticed"],
+  /** Of queues: decisions about messages, and dead letters. */
+  deliveries: DELIVERY_DECISIONS,
+  deadLetters: DEAD_REASONS,
+  /** Of groups: what consumers were told of their claims. */
+  claims: CLAIM_STATES,
+  /** Of destinations: what became of events. */
+  events: EVENT_FATES,
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+export type Counted = keyof typeof COUNTED;
+export type CountedName<C extends Counted> = (typeof COUNTED)[C][number];
+
+/** Only those that have occurred. */
+type CountsByName = Readonly<Partial<Record<Counted, Readonly<Record<string, number>>>>>;
+
+/** As plain data. */
+export interface RouteNumbers {
+  readonly route: string;
+  readonly counts: CountsByName;
+  /** From the call to the origin until its headers. */
+  readonly origin: HistogramCounts;
+  /** The rest of an exchange, without waiting for others. */
+  readonly gateway: HistogramCounts;
+}
+
+export class RouteCounters {
+  readonly #route: string;
+  readonly #counts = new Map<Counted, Map<string, number>>();
+  readonly #origin = new Histogram();
+  readonly #gateway = new Histogram();
+
+  constructor(route: string) {
+    this.#route = route;
+  }
+
+  count<C extends Counted>(what: C, name: CountedName<C>, times = 1): void {
+    this.#count(what, name, times);
+  }
+
+  #count(what: Counted, name: string, times: number): void {
+    const names = this.#counts.get(what);
+    if (names === undefined) this.#counts.set(what, new Map([[name, times]]));
+    else names.set(name, (names.get(name) ?? 0) + times);
+  }
+
+  origin(ms: number): void {
+    this.#origin.observe(ms);
+  }
+
+  gateway(ms: number): void {
+    this.#gateway.observe(ms);
+  }
+
+  get numbers(): RouteNumbers {
+    const counts = Object.fromEntries([...this.#counts].map(([what, names]) => [what, Object.fromEntries(names)]));
+    return { route: this.#route, counts, origin: this.#origin.counts, gateway: this.#gateway.counts };
+  }
+
+  /** Adds counts from elsewhere. */
+  add({ counts, origin, gateway }: RouteNumbers): void {
+    for (const what of ALL_COUNTED) {
+      for (const [name, times] of Object.entries(counts[what] ?? {})) this.#count(what, name, times);
+    }
+    // Another version may have had other bounds.
+    if (isOfTheseBounds(origin)) this.#origin.add(origin);
+    if (isOfTheseBounds(gateway)) this.#gateway.add(gateway);
+  }
+}
+
+const ALL_COUNTED: readonly Counted[] = Object.keys(COUNTED).filter((name): name is Counted => name in COUNTED);
+
+/** How often something was counted under a name. */
+export function countOf<C extends Counted>({ counts }: RouteNumbers, what: C, name: CountedName<C>): number {
+  return counts[what]?.[name] ?? 0;
+}
+
+/** The sum over all names. */
+export function sumOf({ counts }: RouteNumbers, what: Counted): number {
+  return Object.values(counts[what] ?? {}).reduce((sum, count) => sum + count, 0);
+}
+
+/** Under each name that there is, also those that have not occurred. */
+export function countsOf(numbers: RouteNumbers, what: Counted): readonly (readonly [name: string, count: number])[] {
+  return COUNTED[what].map((name) => [name, numbers.counts[what]?.[name] ?? 0] as const);
+}
+
+/** Adds up the numbers of each route. */
+export function addedUp(all: readonly RouteNumbers[]): readonly RouteNumbers[] {
+  const sums = new Map<string, RouteCounters>();
+  for (const one of all) {
+    const sum = sums.get(one.route) ?? new RouteCounters(one.route);
+    sum.add(one);
+    sums.set(one.route, sum);
+  }
+  return [...sums.values()].map(({ numbers }) => numbers);
+}
+
+/**
+ * The later of two states of the same numbers. Each number of an object only rises, so the later state has the larger of each; which
+ * of the two came first does not matter.
+ */
+export function laterOf(one: readonly RouteNumbers[], other: readonly RouteNumbers[]): readonly RouteNumbers[] {
+  const routes = new Set([...one, ...other].map(({ route }) => route));
+  return [...routes].map((route) => {
+    const [first, second] = [one, other].map((list) => list.find((numbers) => numbers.route === route));
+    if (first === undefined || second === undefined) return first ?? second ?? new RouteCounters(route).numbers;
+    return {
+      route,
+      counts: largerCounts(first.counts, second.counts),
+      origin: largerTimes(first.origin, second.origin),
+      gateway: largerTimes(first.gateway, second.gateway),
+    };
+  });
+}
+
+function largerCounts(one: CountsByName, other: CountsByName): CountsByName {
+  return Object.fromEntries(
+    ALL_COUNTED.filter((what) => what in one || what in other).map((what) => {
+      const [first, second] = [one[what] ?? {}, other[what] ?? {}];
+      const names = [...new Set([...Object.keys(first), ...Object.keys(second)])];
+      return [what, Object.fromEntries(names.map((name) => [name, Math.max(first[name] ?? 0, second[name] ?? 0)]))];
+    }),
+  );
+}

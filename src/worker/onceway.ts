@@ -1,0 +1,129 @@
+// The gateway as a part of any Worker: reads its configuration from the Worker's variables, and answers requests and batches of queues.
+
+import { env as workerEnv, exports, waitUntil } from "cloudflare:workers";
+import { createClaims } from "../features/claims/api.ts";
+import { createApp, createOperatorApp, createRefusingApp, processGate } from "./app.ts";
+import { type ConfigReading, PROCESS_BINDING, readConfig } from "../kernel/config/read.ts";
+import type { Origin } from "../kernel/config/resolved.ts";
+import type { Alert } from "../kernel/record/alerts.ts";
+import { type ConsumerPorts, queueConsumer, retryLater } from "../features/queues/consume.ts";
+import { deadLetterQueueIn } from "../features/queues/dead-letter.ts";
+import { queueTrials } from "../features/queues/trial.ts";
+import { Encryptions } from "../kernel/encryption/encryption.ts";
+import { Audit } from "../features/audit/operator/audit.ts";
+import { createOperate, operatorTokens } from "../operator/operate.ts";
+import { tokenSpotter } from "../kernel/request/token-auth.ts";
+import { ShardOperator } from "../operator/shard-operator.ts";
+import { ShardPlaces } from "../operator/shards.ts";
+import { reportAlert, watchShards } from "../features/outbox/operator/watch-shards.ts";
+import { TrafficReader } from "../operator/traffic-reader.ts";
+import { claimsCaller, positionAsker } from "../features/claims/call-claims.ts";
+import { monitorAsker, shardCaller, shardStub } from "../kernel/object/call-shard.ts";
+import { deliverer } from "../features/queues/object/deliveries.ts";
+import { bindingIn } from "../kernel/object/bindings.ts";
+import { TrafficFlusher } from "../kernel/traffic/traffic-flusher.ts";
+import { Identities } from "../features/identities/identity.ts";
+import { isScopedByToken } from "../features/identities/rotating-tokens.ts";
+import { NETWORK, originTarget } from "../kernel/object/origin-call.ts";
+import { outboxRoute } from "../kernel/traffic/route-counters.ts";
+import { Traffic } from "../kernel/traffic/traffic.ts";
+import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
+
+/** Answers a request that no route protects. */
+export type PassOn = (request: Request) => Response | Promise<Response>;
+
+/** A gateway. Its handlers never throw. */
+export interface Onceway {
+  /**
+   * Answers a request: from a record, through the object that keeps its record, or, if no route protects it, from its origin. `passOn`
+   * answers such a request instead.
+   */
+  fetch(request: Request, passOn?: PassOn): Response | Promise<Response>;
+  /** Consumes a batch of a queue that the configuration lists; all messages of another queue are retried. */
+  queue(batch: MessageBatch): Promise<void>;
+  /** Answers requests of the operators' own listener (src/serve/README.md). No client's request may come here. */
+  operate(request: Request): Response | Promise<Response>;
+  /** For a cron trigger: looks for shards that do not answer, if a destination wants to be told (src/features/outbox/README.md). */
+  watch(): Promise<void>;
+}
+
+/**
+ * Makes the gateway that the Worker's configuration describes. To be called once, when the Worker starts: problems of the configuration
+ * are logged then, and every request is refused with 500 `configuration-invalid` until they are mended. It takes no settings: the
+ * objects read the Worker's own variables too, and would not see others. The binding `KEY_SHARD` must be the namespace of the exported
+ * class `KeyShard`.
+ */
+export function createOnceway(): Onceway {
+  const env = { ...workerEnv };
+  const read = readConfig(env);
+  if (!read.ok) {
+    for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
+    const refuse = createRefusingApp(read.problems);
+    return { fetch: refuse, operate: refuse, queue: retryLater, watch: () => Promise.resolve() };
+  }
+  return gatewayOf(read, env);
+}
+
+function textIn(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+function gatewayOf(
+  { config, operators: access, sealSecrets, consumerTokens }: Extract<ConfigReading, { readonly ok: true }>,
+  bindings: Readonly<Record<string, unknown>>,
+): Onceway {
+  const namespace = bindingIn(bindings, "KEY_SHARD");
+  if (namespace === null) throw new TypeError("there is no Durable Object binding KEY_SHARD: see wrangler.toml");
+  const encryptions = new Encryptions(sealSecrets);
+  const traffic = new Traffic();
+  const allRoutes = [...config.routes, ...[...config.queues, ...config.consumers].map(({ route }) => route)];
+  const places = new ShardPlaces(allRoutes, config.gateway);
+  const { listed: shards, totals } = places;
+  const flusher = new TrafficFlusher({ counting: () => shardStub(namespace, totals), traffic, waitUntil });
+  const paths = allRoutes.map(({ path }) => path);
+  const routes = [...new Set([...paths, ...config.destinations.map(({ name }) => outboxRoute(name))])];
+  const flush = (): Promise<void> => flusher.flush();
+  const mayRotate = (path: string): boolean => config.routes.some((one) => one.path === path && isScopedByToken(one));
+  const reader = new TrafficReader({ namespace, shards, totals, routes, mayRotate, flush });
+  const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings, exports);
+  const callShard = shardCaller(namespace);
+  const ports = {
+    callShard,
+    askMonitor: monitorAsker(namespace),
+    target,
+    identities: new Identities({ network: NETWORK, target, waitUntil }),
+    reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
+    encryptions,
+  };
+  const wants = (alert: Alert): boolean => config.destinations.some(({ alerts }) => alerts.includes(alert));
+  const consumerPorts: ConsumerPorts = {
+    deliver: deliverer(namespace, callShard),
+    reporter: ports.reporter,
+    deadLetterQueue: (name) => deadLetterQueueIn(bindings, name),
+    secret: (name) => textIn(bindings[name]),
+    told: async (report) => {
+      if (wants("dead-letter")) await reportAlert(namespace, shards[0] ?? totals, report);
+    },
+    flush: () => waitUntil(flush()),
+  };
+  const consume = queueConsumer(config.queues, consumerPorts);
+  const tryQueue = queueTrials(config.queues, consumerPorts);
+  const operator = new ShardOperator(namespace, allRoutes, encryptions, config.destinations, places);
+  const audit = new Audit((call) => operator.askAudit(call));
+  const operators = {
+    operate: createOperate(config, access, { operator, audit, reader, tryQueue, network: NETWORK, waitUntil }),
+    isTheirs: tokenSpotter(operatorTokens(access)),
+  };
+  const { consumers, consumerPath } = config;
+  const claims = createClaims(consumerPath ?? "", consumers, consumerTokens, {
+    callClaims: claimsCaller(namespace),
+    askPosition: positionAsker(namespace),
+    reporter: ports.reporter,
+  });
+  const isForThisProcess = processGate(textIn(bindings[PROCESS_BINDING]));
+  const handle = createApp(config, ports, operators, claims, isForThisProcess);
+  const watch = async (): Promise<void> => {
+    if (wants("silent-shard")) await watchShards(namespace, places);
+  };
+  return { fetch: handle, operate: createOperatorApp(config, operators), queue: consume, watch };
+}
