@@ -81,6 +81,7 @@ describe("a bucket that fails", () => {
     { failure: "second part", begun: 1, parts: 2 },
     { failure: "complete", begun: 1, parts: 3 },
   ])("at its $failure leaves the transfer whole and the record without a body", async ({ failure, begun, parts }) => {
+    const logged = vi.spyOn(console, "error").mockReturnValue();
     await withBucket(failure, async ({ bucket, send, originCalls, count }) => {
       const first = await send();
       expect(first.status).toBe(201);
@@ -102,7 +103,9 @@ describe("a bucket that fails", () => {
       await vi.waitUntil(() => left() === 0, { timeout: 10_000 });
       expect(bucket.aborted).toEqual(bucket.begun);
       expect(bucket.completed).toEqual([]);
+      expect(logged).toHaveBeenCalled();
     });
+    logged.mockRestore();
   });
 
   it("keeps the body if it does not fail", async () => {

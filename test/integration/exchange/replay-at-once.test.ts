@@ -64,9 +64,10 @@ it("a small replay is marked for the Worker's cache where that may keep it", asy
 
 it("a short response over the limit of stored ones goes to the bucket", async () => {
   const bench = new ShardBench();
-  bench.origin = () => new Response("x".repeat(100));
+  bench.origin = () => new Response("x".repeat(100), { headers: { "Content-Length": "100" } });
   const kindWith = async (maxResponseBodyBytes: number): Promise<string | undefined> => {
-    const head = headOf({ rules: { maxResponseBodyBytes } });
+    const call = { ...headOf().call, origin: { kind: "url", url: "https://api.example" } } as const;
+    const head = headOf({ call, rules: { maxResponseBodyBytes } });
     expect(await bench.send(messageOf(head))).toMatchObject({ status: 200 });
     return bench.within((ledger) => ledger.find(head.record.id)?.response?.body.kind);
   };

@@ -32,6 +32,14 @@ async function find(keyFrom: readonly unknown[], { headers = {}, search = "", bo
 const JSON_TYPE = { "Content-Type": "application/json" };
 const FORM_TYPE = { "Content-Type": "application/x-www-form-urlencoded;charset=utf-8" };
 
+it("a key is given on as its header has it, and from elsewhere as a header would", async () => {
+  const route = routeOf({ key_from: ["header:X-Key", "query:k"] });
+  const found = (name: string, value: string, search: string) =>
+    findKey(route, { headers: new HeaderSnapshot([[name, value]]), search }, null);
+  expect(await found("X-Key", '"abc"', "")).toMatchObject({ key: "abc", raw: '"abc"' });
+  expect(await found("Idempotency-Key", "other", "?k=abc")).toMatchObject({ key: "abc", raw: "abc" });
+});
+
 describe("a key in the JSON body", () => {
   it.each([
     ['{"id":"evt_1"}', "body: evt_1"],

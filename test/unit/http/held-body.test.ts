@@ -126,6 +126,15 @@ describe("a body that is read into memory", () => {
     expect((await slow).kind).toBe("whole");
   });
 
+  it("that can flow is held for ten seconds while it brings something in each two", async () => {
+    const kindOf = async (pieces: number): Promise<string> => {
+      const reading = hold(every(1000, 2 * PIECE, pieces), LIMIT, new ByteBudget(LIMIT, 60_000));
+      await vi.advanceTimersByTimeAsync(20_000);
+      return (await reading).kind;
+    };
+    expect([await kindOf(8), await kindOf(12)]).toEqual(["whole", "over"]);
+  });
+
   it("that has to be held takes the room of the one that has not moved on for the longest time, and of no other", async () => {
     const budget = new ByteBudget(20 * PIECE, 60_000);
     const held = { unlessHeld: "refuse" } as const;

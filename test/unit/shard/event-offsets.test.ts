@@ -114,6 +114,12 @@ describe("the search for an event in a stored body", () => {
     const first = offsets.find(bodyOf("a", 2, reads), "4", null);
     await pauses.turns(3);
     expect(await first).toEqual(START);
+    // For a client that leaves at once it reads no more than it has begun.
+    const leaver = new AbortController();
+    const left = offsets.find(bodyOf("a", 6, reads), "4", leaver.signal);
+    leaver.abort();
+    await pauses.turns(3);
+    expect([await left, reads]).toEqual([START, ["a0", "a1", "a2"]]);
     const next = offsets.find(bodyOf("a", 6, reads), "4", null);
     await pauses.turns(5);
     expect(await next).toEqual(after(4));
