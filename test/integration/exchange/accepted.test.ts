@@ -238,6 +238,26 @@ describe("an accepted request", () => {
     expect(await retrying).toMatchObject({ status: 200, text: "it took effect" });
   });
 
+  it("of a route that verifies: a retry asks with its own credential in the form that the key had first", async () => {
+    const bench = new ShardBench();
+    bench.origin = ({ method, url, headers }) => {
+      if (method !== "GET") return new Response("?", { status: 504 });
+      if (headers.get("authorization") !== "new") return new Response("no", { status: 401 });
+      return new Response("it took effect", { status: decodeURIComponent(url).endsWith("/k:charge") ? 200 : 404 });
+    };
+    const { call, verification, ...others } = asyncHead("verify");
+    if (verification === null) throw new Error("a route that does not verify");
+    const key = { text: "k", form: "Idempotency-Key: {key}:charge" };
+    const keyed = "https://api.example/%7Bkey%7D";
+    const head = { ...others, call: { ...call, key }, verification: { ...verification, keyed } };
+    await bench.send(messageOf(head));
+    await untilState(bench, head, "unknown");
+    const renamed = { ...call, key: { ...key, form: "Idempotency-Key: {key}:refund" } };
+    const renewed = { ...verification, keyed, headers: [["authorization", "new"]] as const };
+    const retry = { ...again(head), call: renamed, verification: renewed };
+    expect(await bench.send(messageOf(retry))).toMatchObject({ status: 200, text: "it took effect" });
+  });
+
   it("of a route that verifies: a retry with a new credential is heard although a monitor's question is under way", async () => {
     const bench = new ShardBench();
     const held = heldAnswer(() => new Response("no", { status: 401 }));
