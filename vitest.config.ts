@@ -26,7 +26,6 @@ const ONLY_LONG = [
   "bodies/memory",
   "bodies/uploads",
   "callers/sealed-large",
-  "callers/sealed-old-code",
   "claims/brokers",
   "claims/publish",
   "contract/budget",
@@ -38,7 +37,6 @@ const ONLY_LONG = [
   "failures/long-call",
   "failures/stream-crash",
   "layouts/mixed",
-  "layouts/old-code",
   "operators/console-pages",
   "operators/console-walk",
   "operators/pauses",
@@ -59,7 +57,6 @@ const LONGEST = filesOf([
   "failures/long-call",
   "layouts/mixed",
   "contract/fuzz",
-  "layouts/old-code",
   "package/newcomer",
   "contract/guarantees",
 ]);

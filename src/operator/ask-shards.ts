@@ -2,13 +2,13 @@
 // most. The caller names the unreachable ones, so that a missing count is never shown as zero.
 
 import { firstOf } from "../kernel/request/first-of.ts";
-import { operatorCalls, type Remote } from "../kernel/object/itty.ts";
-import type { KeyShard } from "../kernel/object/key-shard.ts";
+import type { Call } from "../kernel/call.ts";
+import { type Asking, asking } from "../kernel/object/itty.ts";
 import { type ShardPlace, shardTitle } from "../kernel/object/shard-place.ts";
-import { OPTIONS, shardStub } from "../kernel/object/call-shard.ts";
+import { askObject, shardStub } from "../kernel/object/call-shard.ts";
 import type { CountedByShard } from "../kernel/object/totals.ts";
 import type { RouteNumbers } from "../kernel/traffic/route-counters.ts";
-import { TOTALS_URL } from "../kernel/traffic/traffic.ts";
+import { TOTALS_CALL } from "../kernel/object/shard-traffic.ts";
 import type { LaidPlace } from "./shards.ts";
 
 /** One shard's answer; `null` when it failed or did not answer in time. */
@@ -24,16 +24,23 @@ const SHARDS_AT_ONCE = 64;
 /** Even a busy shard answers within a fraction of this, and no operator should have to wait longer. */
 export const SILENT_AFTER_MS = 5_000;
 
+/** Asks one shard the questions of a table. */
+export type AskShard = <Table extends Readonly<Record<string, Call>>>(table: Table) => Asking<Table>;
+
 /** In the order of `places`. */
 export async function askShards<T>(
   namespace: DurableObjectNamespace,
   places: readonly LaidPlace[],
-  question: (shard: Remote<KeyShard>) => Promise<T>,
+  question: (shard: AskShard) => Promise<T>,
 ): Promise<readonly ShardAnswer<T>[]> {
   const answers: ShardAnswer<T>[] = [];
   for (let at = 0; at < places.length; at += SHARDS_AT_ONCE) {
     const some = places.slice(at, at + SHARDS_AT_ONCE).map(async (place) => {
-      const answer = await unlessSilent(place, question(operatorCalls<KeyShard>(shardStub(namespace, place))));
+      const stub = shardStub(namespace, place);
+      const answer = await unlessSilent(
+        place,
+        question((table) => asking(table, stub)),
+      );
       return { shard: shardTitle(place), layout: place.layout, answer };
     });
     answers.push(...(await Promise.all(some)));
@@ -41,14 +48,13 @@ export async function askShards<T>(
   return answers;
 }
 
-/** Has the totals' object remember these numbers, and returns the totals; `null`: it has refused. */
-export async function addUp(
+/** Has the totals' object remember these numbers, and returns the totals. */
+export function addUp(
   namespace: DurableObjectNamespace,
   totals: ShardPlace,
   counted: readonly CountedByShard[],
-): Promise<readonly RouteNumbers[] | null> {
-  const response = await shardStub(namespace, totals).fetch(TOTALS_URL, { ...OPTIONS, body: JSON.stringify(counted) });
-  return response.ok ? response.json<readonly RouteNumbers[]>() : null;
+): Promise<readonly RouteNumbers[]> {
+  return askObject(shardStub(namespace, totals), TOTALS_CALL, counted);
 }
 
 /** The answer of a shard; `null` when it is unreachable. */

@@ -69,7 +69,7 @@ function countLayout(
 ): Counted {
   const answers = asked.flatMap(({ answer }) => (answer === null ? [] : [answer]));
   const inState = (state: ObjectState): number => answers.filter((answer) => objectState(answer) === state).length;
-  const changes = answers.flatMap(({ change }) => (change === undefined ? [] : [change]));
+  const changes = answers.map(({ change }) => change);
   const seals = changes.flatMap(({ seal }) => (seal === null ? [] : [seal]));
   const known = new Set(changes.flatMap(({ elders }) => elders.map(layoutTitle)));
   return {

@@ -35,9 +35,9 @@ export function metricFamilies({ shards, totals, routes, keepRecords, isByShard 
   const all = totals === null ? [] : withEachRoute(totals, routes);
   const traffic = totals === null ? [] : trafficFamilies(all.filter(({ route }) => !isOutbox(route)));
   const relayed = relayedEvents(all.filter(({ route }) => isOutbox(route)));
-  const events = answered.map(({ numbers }) => numbers.events ?? []);
+  const events = answered.map(({ numbers }) => numbers.events);
   const left = heldEvents(events, routes.filter(isOutbox).map(destinationOf), Date.now());
-  const groups = answered.map(({ numbers }) => numbers.claims ?? []);
+  const groups = answered.map(({ numbers }) => numbers.claims);
   const claims = heldClaims(groups, routes, Date.now());
   // A sum over no answer would look like 0.
   const held =

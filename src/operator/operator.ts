@@ -141,13 +141,10 @@ export type CloseResult =
 
 export type OpenCounts = Omit<TotalsView, "shards" | "unreachable">;
 
-/** A shard with older code does not count what waits. */
-type CountedShard = Pick<ShardCountsView, Exclude<keyof OpenCounts, "waiting">> & { readonly waiting?: number };
-
 /** The sum over shards. */
-export function openCounts(shards: readonly CountedShard[]): OpenCounts {
+export function openCounts(shards: readonly Pick<ShardCountsView, keyof OpenCounts>[]): OpenCounts {
   const sum = (of: "inFlight" | "waiting" | "failed" | "unknown"): number =>
-    shards.reduce((total, shard) => total + (shard[of] ?? 0), 0);
+    shards.reduce((total, shard) => total + shard[of], 0);
   return {
     inFlight: sum("inFlight"),
     waiting: sum("waiting"),

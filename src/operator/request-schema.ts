@@ -20,7 +20,7 @@ export const RECORD_STATES = [
 
 export const CHANGES = ["release", "resolve", "forget"] as const satisfies readonly Change[];
 
-/** Limits of a list request. A route travels in a header, percent-encoded, so its length counts in characters. */
+/** Limits of a list request. A route travels in a header, where a character may take six, so its length counts in characters. */
 export const LIST_LIMITS = {
   defaultLimit: 50,
   maxLimit: 500,

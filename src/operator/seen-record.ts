@@ -39,7 +39,7 @@ function requestOf(note: string): RecordSummary["request"] {
 }
 
 export function detailOf(detail: SeenDetail, place: LaidPlace): RecordDetail {
-  const { record, timeline, response, excerpt = null } = detail;
+  const { record, timeline, response, excerpt } = detail;
   const { fingerprint, policy } = record;
   const summary = summaryOf({ ...detail, shard: shardTitle(place), layout: place.layout });
   const promise = promiseIn(record);

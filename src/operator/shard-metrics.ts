@@ -102,7 +102,7 @@ function largestOf(values: readonly number[]): number {
 }
 
 function recordsFamily(answered: readonly Answered[], isByShard: boolean): Family {
-  const counts = answered.map(({ shard, numbers: { inFlight: started, waiting = 0, failed, unknown } }) => ({
+  const counts = answered.map(({ shard, numbers: { inFlight: started, waiting, failed, unknown } }) => ({
     shard,
     states: { started, waiting, failed, unknown },
   }));

@@ -7,17 +7,19 @@ import { keyHashOf, type RecordId } from "../kernel/record/units.ts";
 import type { Encryptions } from "../kernel/encryption/encryption.ts";
 import { encodeMessage } from "../kernel/request/message.ts";
 import { keyHash } from "../kernel/request/record-name.ts";
-import { operatorCalls, type Remote } from "../kernel/object/itty.ts";
-import type { KeyShard } from "../kernel/object/key-shard.ts";
+import type { RawCall } from "../kernel/call.ts";
+import { type Asking, asking } from "../kernel/object/itty.ts";
 import {
-  AUDIT_URL,
+  AUDIT_CALL,
   type AuditCall,
-  BODY_URL,
-  CHANGE_URL,
+  BODY_CALL,
+  CHANGE_CALL,
   type ChangeAnswer,
   type ChangeHead,
   type Counts,
+  OPERATOR_CALLS,
 } from "../kernel/object/operator-calls.ts";
+import { TRAFFIC_CALLS } from "../kernel/object/shard-traffic.ts";
 import type { Actor } from "./access/auth.ts";
 import { changeAll } from "../features/bulk/operator/change-all.ts";
 import { eventOf } from "./change-request.ts";
@@ -45,13 +47,13 @@ import { OutboxOperator } from "../features/outbox/operator/outbox.ts";
 import { PositionsOperator } from "../features/claims/operator/positions.ts";
 import { detailOf, summaryOf } from "./seen-record.ts";
 import { fittingScopes, namedScopes } from "../features/callers/operator/request.ts";
-import { type ErasedSlice, ERASE_SCOPE_URL, type ScopeErasure } from "../features/callers/object/eraser.ts";
-import { CHANGE_LISTED_URL, type ListedOutcome } from "../features/bulk/object/listed-changes.ts";
+import { type ErasedSlice, ERASE_SCOPE_CALL, type ScopeErasure } from "../features/callers/object/eraser.ts";
+import { CHANGE_LISTED_CALL, type ListedOutcome } from "../features/bulk/object/listed-changes.ts";
 import { type ShardPlace, shardTitle } from "../kernel/object/shard-place.ts";
-import { shardStub } from "../kernel/object/call-shard.ts";
+import { askObject, shardStub } from "../kernel/object/call-shard.ts";
 import { type LaidPlace, ShardPlaces } from "./shards.ts";
 
-type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "has" | "replaysOf" | "sessions" | "endSessions">>;
+type Calls = Asking<typeof OPERATOR_CALLS>;
 
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
@@ -99,8 +101,7 @@ export class ShardOperator implements Operator {
     const query = {
       states,
       keyHash: begin,
-      // ASCII, because it travels in a header.
-      route: route === null ? null : encodeURIComponent(route),
+      route,
       since,
       until,
       caller,
@@ -125,7 +126,7 @@ export class ShardOperator implements Operator {
   async body(id: RecordId): Promise<ReadableStream<Uint8Array> | null> {
     const found = await this.#find(id);
     if (found === null) return null;
-    const response = await this.#fetch(found.place, BODY_URL, id);
+    const response = await this.#fetch(found.place, BODY_CALL, id);
     return response.status === 200 ? (response.body ?? new Blob([]).stream()) : null;
   }
 
@@ -134,7 +135,7 @@ export class ShardOperator implements Operator {
     if (place === null) return { kind: "refused", why: "none" };
     const { headers = [], body = new Uint8Array() } = change.response ?? {};
     const head: ChangeHead = { id, event: eventOf(change), headers };
-    const response = await this.#fetch(place, CHANGE_URL, encodeMessage({ head, body }));
+    const response = await this.#fetch(place, CHANGE_CALL, encodeMessage({ head, body }));
     const { why, detail } = await response.json<ChangeAnswer>();
     if (why === "none" || why === "completed" || why === "remembered") return { kind: "refused", why };
     const record = detail === null ? null : detailOf(detail, place);
@@ -156,7 +157,7 @@ export class ShardOperator implements Operator {
   }
 
   async #changeListed(place: ShardPlace, message: Uint8Array): Promise<readonly ListedOutcome[]> {
-    return (await this.#fetch(place, CHANGE_LISTED_URL, message)).json();
+    return (await this.#fetch(place, CHANGE_LISTED_CALL, message)).json();
   }
 
   async forgetScope({ scope, cursor, by: { name: by }, ...forgetting }: ScopeForgetting): Promise<ScopeForgetResult> {
@@ -179,17 +180,16 @@ export class ShardOperator implements Operator {
     return { kind: "done", ...erased, notListed: this.#places.notListed };
   }
 
-  async #eraseSlice(place: ShardPlace, erasure: ScopeErasure): Promise<ErasedSlice> {
-    const response = await this.#fetch(place, ERASE_SCOPE_URL, JSON.stringify(erasure));
-    return response.json();
+  #eraseSlice(place: ShardPlace, erasure: ScopeErasure): Promise<ErasedSlice> {
+    return askObject(shardStub(this.#namespace, place), ERASE_SCOPE_CALL, erasure);
   }
 
   async counts(): Promise<AllCounts> {
-    const asked = await askShards(this.#namespace, this.#places.listed, (shard) => shard.counts());
+    const asked = await askShards(this.#namespace, this.#places.listed, (shard) => shard(OPERATOR_CALLS).counts());
     return {
       shards: asked.flatMap(({ shard, layout, answer }) => {
         if (answer === null) return [];
-        const { inFlight, failed, unknown, atLeast, bytes, waiting = 0, oldestWaitingMs = 0, placesTaken = 0 } = answer;
+        const { inFlight, failed, unknown, atLeast, bytes, waiting, oldestWaitingMs, placesTaken } = answer;
         return [{ shard, layout, inFlight, failed, unknown, waiting, oldestWaitingMs, placesTaken, atLeast, bytes }];
       }),
       layouts: await this.#summaries(asked),
@@ -213,14 +213,14 @@ export class ShardOperator implements Operator {
     if (left === null) return { kind: "refused", why: "in-force" };
     const places = listed.filter((place) => place.layout === title);
     if (places.length === 0) return { kind: "refused", why: "per-key" };
-    const closed = await askShards(this.#namespace, places, (shard) => shard.close(left));
+    const closed = await askShards(this.#namespace, places, (shard) => shard(OPERATOR_CALLS).close(left));
     if (closed.every(({ answer }) => answer === null)) throw new Error(`unreachable: every object of ${title}`);
     console.warn({ message: "layout closed", layout: title, next: layoutTitle(left), by: by.name });
     // The reason depends on the other layouts as well.
     const others = await askShards(
       this.#namespace,
       listed.filter((place) => place.layout !== title),
-      (shard) => shard.counts(),
+      (shard) => shard(OPERATOR_CALLS).counts(),
     );
     const summary = (await this.#summaries([...closed, ...others])).find((one) => one.layout === title);
     if (summary === undefined) throw new Error(`no summary of ${title}`);
@@ -247,9 +247,11 @@ export class ShardOperator implements Operator {
   /** Asks the object that has the audit log (audit.ts). Rejects without an answer. */
   async askAudit<T>(call: AuditCall): Promise<T> {
     const { operators } = this.#places;
-    const response = await unlessSilent(operators, this.#fetch(operators, AUDIT_URL, JSON.stringify(call)));
-    if (response === null) throw new Error(`unreachable: ${operators.name}`);
-    return response.json();
+    const asked = askObject(shardStub(this.#namespace, operators), AUDIT_CALL, call).then((given) => ({ given }));
+    const answer = await unlessSilent(operators, asked);
+    if (answer === null) throw new Error(`unreachable: ${operators.name}`);
+    // Each kind of call has its own answer, which only its caller knows.
+    return answer.given as T;
   }
 
   async #ofOperators<T>(ask: (calls: Calls) => Promise<T>): Promise<T> {
@@ -269,15 +271,17 @@ export class ShardOperator implements Operator {
 
   /** As far as its own object has counted them, and that which counts for the isolates. */
   async #replaysOf(id: RecordId, own: ShardPlace): Promise<RecordReplays | null> {
-    const asked = [own, this.#places.totals].map((place) => unlessSilent(place, this.#calls(place).replaysOf(id)));
+    const asked = [own, this.#places.totals].map((place) =>
+      unlessSilent(place, asking(TRAFFIC_CALLS, shardStub(this.#namespace, place)).replaysOf(id)),
+    );
     return sumOfReplays((await Promise.all(asked)).filter((one) => one !== null));
   }
 
   #calls(place: ShardPlace): Calls {
-    return operatorCalls<KeyShard>(shardStub(this.#namespace, place));
+    return asking(OPERATOR_CALLS, shardStub(this.#namespace, place));
   }
 
-  #fetch(place: ShardPlace, url: string, body: BodyInit): Promise<Response> {
+  #fetch(place: ShardPlace, { url }: RawCall, body: BodyInit): Promise<Response> {
     return shardStub(this.#namespace, place).fetch(url, { method: "POST", body });
   }
 }

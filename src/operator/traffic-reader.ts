@@ -6,12 +6,12 @@
 // the same one, whatever their layouts, because scrapes reach any of them.
 
 import { ROTATING_ADVICE } from "../features/identities/rotating-tokens.ts";
-import type { Remote } from "../kernel/object/itty.ts";
-import { type KeyShard } from "../kernel/object/key-shard.ts";
+import { OPERATOR_CALLS } from "../kernel/object/operator-calls.ts";
+import { TRAFFIC_CALLS } from "../kernel/object/shard-traffic.ts";
 import type { RouteNumbers } from "../kernel/traffic/route-counters.ts";
 import type { ExchangeReport } from "../kernel/traffic/traffic.ts";
 import type { CountedByShard } from "../kernel/object/totals.ts";
-import { addUp, askShards, type ShardAnswer, unlessSilent } from "./ask-shards.ts";
+import { addUp, type AskShard, askShards, type ShardAnswer, unlessSilent } from "./ask-shards.ts";
 import type { HoursView } from "../features/hours/operator/schema.ts";
 import { viewHours } from "../features/hours/operator/view.ts";
 import { exposition } from "./exposition.ts";
@@ -61,7 +61,10 @@ export class TrafficReader {
   /** Prometheus text. `isByShard`: every gauge of a shard has a series for each. */
   async metrics(isByShard = false): Promise<string> {
     const { namespace, shards, routes, flush } = this.#ports;
-    const [asked] = await Promise.all([askShards(namespace, shards, (shard) => shard.numbers()), flush()]);
+    const [asked] = await Promise.all([
+      askShards(namespace, shards, (shard) => shard(OPERATOR_CALLS).numbers()),
+      flush(),
+    ]);
     const counted = asked.flatMap(({ shard, answer }) =>
       answer === null ? [] : [{ shard, since: answer.since, routes: answer.routes }],
     );
@@ -81,14 +84,14 @@ export class TrafficReader {
     const after = cursor === null ? 0 : Number(cursor);
     if (!Number.isSafeInteger(after) || after < 0) return null;
     const upTo = Date.now() - CLOCKS_APART_MS;
-    const asked = await this.#ask((shard) => shard.recent(after, upTo));
+    const asked = await this.#ask((shard) => shard(TRAFFIC_CALLS).recent({ after, upTo }));
     const exchanges = asked.flatMap(({ answer }) => answer ?? []).toSorted((one, other) => one.at - other.at);
     return { exchanges: exchanges.slice(-MAX_EXCHANGES), cursor: String(Math.max(after, upTo)) };
   }
 
   /** The last day, and the objects that did not answer. */
   async hours(): Promise<HoursView> {
-    const asked = await this.#ask((shard) => shard.hours());
+    const asked = await this.#ask((shard) => shard(TRAFFIC_CALLS).hours());
     const unreachable = asked.filter(({ answer }) => answer === null).map(({ shard }) => shard);
     return { hours: viewHours(asked.map(({ answer }) => answer ?? [])), unreachable };
   }
@@ -96,14 +99,15 @@ export class TrafficReader {
   /** What operators should change, as far as isolates have noticed in the last day and the configuration has not changed it. */
   async warnings(): Promise<readonly RouteWarning[]> {
     const { namespace, totals, flush, mayRotate } = this.#ports;
-    const question = (shard: Remote<KeyShard>): Promise<readonly string[]> => flush().then(() => shard.rotating());
+    const question = (shard: AskShard): Promise<readonly string[]> =>
+      flush().then(() => shard(TRAFFIC_CALLS).rotating());
     const [counting] = await askShards(namespace, [totals], question);
     const message = `Callers' tokens expire before their records do. ${ROTATING_ADVICE}`;
     return (counting?.answer ?? []).filter(mayRotate).map((route) => ({ route, message }));
   }
 
   /** Asks everybody who counts. */
-  async #ask<T>(question: (shard: Remote<KeyShard>) => Promise<T>): Promise<readonly ShardAnswer<T>[]> {
+  async #ask<T>(question: (shard: AskShard) => Promise<T>): Promise<readonly ShardAnswer<T>[]> {
     const { namespace, shards, totals, flush } = this.#ports;
     // That object gets the counts of this isolate before it is asked. An object that hangs delays no other.
     const asked = await Promise.all([

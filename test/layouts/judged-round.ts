@@ -12,7 +12,7 @@ import { type Counts, noKills } from "./killing-box.ts";
 import { type RoundOptions, type RoundResult, runRound } from "./mixed.ts";
 import { POINTS } from "./points.ts";
 
-/** Left out of a round unless told otherwise: they take time and show nothing about layouts, or older code does not know them. */
+/** Left out of a round unless told otherwise: they take time and show nothing about layouts. */
 export const LEFT_OUT = [
   "herds",
   "operators",

@@ -18,7 +18,7 @@ const WRITES_SEAL = `      this.#sql.exec("INSERT INTO seal (one, next, at) VALU
 `;
 
 /** Without the trigger, which would turn most of the faults below into refusals. */
-export const NO_TRIGGER: Patch = { file: SEAL, find: "      this.#sql.exec(TRIGGER);\n", put: "" };
+const NO_TRIGGER: Patch = { file: SEAL, find: "      this.#sql.exec(TRIGGER);\n", put: "" };
 
 /** What a newer object believes is left is not used. */
 const NO_LIST: Patch = {
@@ -91,14 +91,5 @@ export const CLOCK_FAULT: readonly Patch[] = [
     file: "kernel/record/life-cycle.ts",
     find: 'return { record: null, reply: { type: "absent" }, deadline: null };',
     put: 'return unchanged(expired, { type: "absent" });',
-  },
-];
-
-/** Found when the objects run older code: it understands what it should not. */
-export const OLD_URL: readonly Patch[] = [
-  {
-    file: "kernel/object/call-shard.ts",
-    find: "post(namespace, at, urls.exchange, message)",
-    put: "post(namespace, at, EXCHANGE_URL, message)",
   },
 ];

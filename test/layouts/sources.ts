@@ -1,12 +1,10 @@
-// Copies of the gateway's sources for the rig: as they are, broken on purpose at one place, or as an older commit had them. Each
+// Copies of the gateway's sources for the rig: as they are, or broken on purpose at one place. Each
 // copy is a folder named after a digest of its contents, so that its bundle is made once and is never a stale one.
 
-import { execFile, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { projectDir } from "../support/wrangler.ts";
 
 /** A change to one file of `src`: `find` must be there exactly once. */
@@ -27,26 +25,6 @@ export async function rigEntry(patches: readonly Patch[] = []): Promise<string> 
       await cp(join(projectDir, part), join(folder, part), { recursive: true });
     }
     for (const patch of patches) await apply(folder, patch);
-  });
-}
-
-/** Whether this clone has the commit: a shallow one, or a copy without history, has not. */
-export function hasCommit(commit: string): boolean {
-  return spawnSync("git", ["cat-file", "-e", `${commit}^{commit}`], { cwd: projectDir }).status === 0;
-}
-
-/** The entry of the gateway as a commit had it. Throws if this clone does not have the commit. */
-export async function entryAt(commit: string): Promise<string> {
-  return copyOf("src/index.ts", async (folder) => {
-    const archive = join(folder, "sources.tar");
-    const parts = ["src", "package.json", "tsconfig.base.json"];
-    const packing = promisify(execFile)("git", ["archive", "--output", archive, commit, ...parts], { cwd: projectDir });
-    await packing.catch((error: unknown) => {
-      const remedy = `fetch the whole history (git fetch --unshallow): its code of ${commit} runs in this test`;
-      throw new Error(`git archive failed; if this clone is shallow, ${remedy}`, { cause: error });
-    });
-    await promisify(execFile)("tar", ["-xf", archive], { cwd: folder });
-    await rm(archive);
   });
 }
 

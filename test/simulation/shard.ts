@@ -88,7 +88,7 @@ export class Shard {
     });
     const { steps, elders } = this.exchanges;
     this.claims = new Claims({ ledger: this.#ledger, steps, elders, timers });
-    this.outbox = new OutboxCalls(this.#ledger, this.exchanges.outbox);
+    this.outbox = new OutboxCalls(this.#ledger, this.exchanges.outbox, this.exchanges.alerts);
     this.#operator = new OperatorCalls({
       kept: NO_KEPT,
       ledger: this.#ledger,

@@ -11,12 +11,15 @@ import { AuditLog } from "../../src/features/audit/object/audit.ts";
 import { Disk } from "./disk.ts";
 import { storageOn } from "./stand-ins.ts";
 
-const SHARD = fileURLToPath(new URL("../../src/kernel/object/", import.meta.url).href);
+const SRC = fileURLToPath(new URL("../../src/", import.meta.url).href);
 
 function tablesOfTheCode(): readonly string[] {
-  const texts = readdirSync(SHARD, { recursive: true, encoding: "utf8" })
+  const texts = ["kernel", "features"]
+    .flatMap((folder) =>
+      readdirSync(join(SRC, folder), { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
+    )
     .filter((name) => name.endsWith(".ts"))
-    .map((name) => readFileSync(join(SHARD, name), "utf8"));
+    .map((name) => readFileSync(join(SRC, name), "utf8"));
   return texts.flatMap((text) =>
     [...text.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?(\w+) ?\(/g)].map(([, name = ""]) => name),
   );

@@ -3,7 +3,7 @@
 
 import { type Layout, layoutName } from "../../kernel/config/layout.ts";
 import type { Policy } from "../../kernel/record/record.ts";
-import { joinedPosition, type PartitionPosition } from "../../kernel/record/position.ts";
+import { joinedPosition } from "../../kernel/record/position.ts";
 import {
   type AskPosition,
   type CallClaims,
@@ -12,11 +12,11 @@ import {
   type ClaimMessage,
   type ClaimReply,
   type ClaimRequest,
-  CLAIMS_URL,
-  POSITION_URL,
+  CLAIMS_CALL,
+  POSITION_CALL,
 } from "./message.ts";
 import { placingOf } from "../../kernel/request/message.ts";
-import { OPTIONS, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
+import { askObject, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
 import { follow, MAX_HOPS } from "../../kernel/previous-shards/follow-hop.ts";
 import { placeOf, type ShardPlace, shardTitle } from "../../kernel/object/shard-place.ts";
 
@@ -53,11 +53,9 @@ export function claimsCaller(namespace: DurableObjectNamespace): CallClaims {
 
 export function positionAsker(namespace: DurableObjectNamespace): AskPosition {
   return async ({ layouts: { own, elders } }, placedBy, question) => {
-    const body = JSON.stringify(question);
-    const parts = [own, ...elders].map(async (layout): Promise<PartitionPosition> => {
+    const parts = [own, ...elders].map((layout) => {
       const place = placeOf(placedBy, layout);
-      const response = await withRetries(() => shardStub(namespace, place).fetch(POSITION_URL, { ...OPTIONS, body }));
-      return response.json();
+      return withRetries(() => askObject(shardStub(namespace, place), POSITION_CALL, question));
     });
     return joinedPosition(await Promise.all(parts));
   };
@@ -70,9 +68,7 @@ async function ask(
   message: ClaimMessage,
 ): Promise<readonly ClaimReply[]> {
   try {
-    const body = JSON.stringify(message);
-    const response = await withRetries(() => shardStub(namespace, place).fetch(CLAIMS_URL, { ...OPTIONS, body }));
-    return await response.json();
+    return await withRetries(() => askObject(shardStub(namespace, place), CLAIMS_CALL, message));
   } catch (error) {
     console.error({ message: "shard unavailable", reason: String(error) });
     return [];

@@ -1,19 +1,21 @@
 // What the Worker sends to a shard about a consumer's claims: several at once, each of its own record. No attempt is made in the
 // shard, so there is neither a call nor anybody who waits.
 
+import { call } from "../../kernel/call.ts";
 import type { Route } from "../../kernel/config/resolved.ts";
 import type { ClaimState } from "../../kernel/record/claim.ts";
 import type { Position } from "../../kernel/record/events.ts";
+import type { PartitionPosition } from "../../kernel/record/position.ts";
 import type { Policy } from "../../kernel/record/record.ts";
 import type { AttemptId, DurationMs, Fingerprint } from "../../kernel/record/units.ts";
 import type { Hop } from "../../kernel/previous-shards/hops.ts";
 import type { Homed, NamesIn } from "../../kernel/request/message.ts";
 
-/** Where claims are sent. Objects with older code refuse it. */
-export const CLAIMS_URL = "https://key-shard/claims";
+/** Claims, and what becomes of them. One reply for each entry, in their order. */
+export const CLAIMS_CALL = call<ClaimMessage, readonly ClaimReply[]>("claims");
 
-/** Where an object is asked how far a group has read. */
-export const POSITION_URL = "https://key-shard/position";
+/** How far a group has read. */
+export const POSITION_CALL = call<PositionQuestion, PartitionPosition>("position");
 
 /** What is asked about one record. */
 export type ClaimAct =

@@ -3,6 +3,7 @@
 // layout changes, an object may send the Worker on to another one (kernel/previous-shards/hops.ts), with the same request and attempt id. If that
 // leads nowhere, every object was reached, so that is told apart from a failure.
 
+import type { Call, RawCall } from "../call.ts";
 import { type Layout, layoutName } from "../config/layout.ts";
 import { SMALL_BYTES } from "../request/body.ts";
 import { endAfter } from "../request/drain.ts";
@@ -14,22 +15,13 @@ import {
   type ExchangeHead,
   type ExchangeRequest,
   encodeExchange,
-  EXCHANGE_2_URL,
-  EXCHANGE_3_URL,
-  EXCHANGE_4_URL,
-  EXCHANGE_URL,
+  EXCHANGE_CALL,
   headText,
-  LOCATE_URL,
-  MONITOR_URL,
+  LOCATE_CALL,
+  MONITOR_CALL,
   NO_MONITOR_STATUS,
-  OFFER_2_URL,
-  OFFER_3_URL,
-  OFFER_4_URL,
-  OFFER_URL,
-  UPLOAD_2_URL,
-  UPLOAD_3_URL,
-  UPLOAD_4_URL,
-  UPLOAD_URL,
+  OFFER_CALL,
+  UPLOAD_CALL,
 } from "../request/message.ts";
 import type { Jurisdiction } from "../config/words.ts";
 import type { AskMonitor } from "../../features/accepted/monitor.ts";
@@ -83,7 +75,9 @@ export function monitorAsker(namespace: DurableObjectNamespace): AskMonitor {
         const question = await questionIn(layout);
         const place = placeOf(question.record.id, layout);
         const body = JSON.stringify(question);
-        const response = await withRetries(() => shardStub(namespace, place).fetch(MONITOR_URL, { ...OPTIONS, body }));
+        const response = await withRetries(() =>
+          shardStub(namespace, place).fetch(MONITOR_CALL.url, { ...OPTIONS, body }),
+        );
         if (!isNotHere(response)) return response;
         const { next }: { readonly next: Layout | null } = await response.json();
         if (next !== null) layouts.push(next);
@@ -119,7 +113,7 @@ function withHead(exchange: ExchangeRequest, changes: Partial<ExchangeHead>): Ex
 /** Finds out whether this object is the key's home, before a body is sent that can be sent only once. */
 async function locate(namespace: DurableObjectNamespace, at: Addressed): Promise<Addressed | Hop> {
   const message = headText(at.exchange.head);
-  const response = await withRetries(() => post(namespace, at, LOCATE_URL, message));
+  const response = await withRetries(() => post(namespace, at, LOCATE_CALL, message));
   const hop = hopIn(response);
   if (hop !== null) return hop;
   const { absent }: Located = await response.json();
@@ -128,36 +122,23 @@ async function locate(namespace: DurableObjectNamespace, at: Addressed): Promise
 
 async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<Response> {
   const { exchange } = at;
-  const urls = urlsFor(exchange.head);
   if (exchange.rest !== null) {
     // Not retried: bytes that were read from a stream cannot be sent again.
     const { stream, taken } = streamMessage(exchange, exchange.rest);
-    return endAfter(await post(namespace, at, urls.upload, stream), taken);
+    return endAfter(await post(namespace, at, UPLOAD_CALL, stream), taken);
   }
   if (exchange.body.byteLength > SMALL_BYTES) {
-    return withRetries(() => offer(exchange, (stream) => post(namespace, at, urls.offer, stream)));
+    return withRetries(() => offer(exchange, (stream) => post(namespace, at, OFFER_CALL, stream)));
   }
   const message = encodeExchange(exchange);
-  return withRetries(() => post(namespace, at, urls.exchange, message));
-}
-
-const URLS = { exchange: EXCHANGE_URL, offer: OFFER_URL, upload: UPLOAD_URL };
-const URLS_2 = { exchange: EXCHANGE_2_URL, offer: OFFER_2_URL, upload: UPLOAD_2_URL };
-const URLS_3 = { exchange: EXCHANGE_3_URL, offer: OFFER_3_URL, upload: UPLOAD_3_URL };
-const URLS_4 = { exchange: EXCHANGE_4_URL, offer: OFFER_4_URL, upload: UPLOAD_4_URL };
-
-/** URLs that older code refuses, if it would misunderstand the message. */
-function urlsFor({ encryption, elders, record, rules }: ExchangeHead): typeof URLS {
-  if (rules.policy.publish !== undefined) return URLS_4;
-  if (encryption !== undefined) return URLS_3;
-  return elders === undefined && record.olderIds === undefined ? URLS : URLS_2;
+  return withRetries(() => post(namespace, at, EXCHANGE_CALL, message));
 }
 
 /** A stub that has failed stays broken (platform rule), so each try has its own. */
 function post(
   namespace: DurableObjectNamespace,
   { layout, exchange }: Addressed,
-  url: string,
+  { url }: RawCall,
   body: BodyInit,
 ): Promise<Response> {
   return shardStub(namespace, placeOf(exchange.head.record.id, layout)).fetch(url, { ...OPTIONS, body });
@@ -191,7 +172,7 @@ async function freeAfter(exchange: ExchangeRequest, taken: Promise<void>, answer
   if ((await firstOf(isAnswer, FAILING_MS)) !== false) exchange.free();
 }
 
-export async function withRetries(call: () => Promise<Response>): Promise<Response> {
+export async function withRetries<T>(call: () => Promise<T>): Promise<T> {
   for (const pauseMs of PAUSES_MS) {
     try {
       return await call();
@@ -212,6 +193,12 @@ export function isOverloaded(error: unknown): boolean {
 
 /** Redirects are left to the client. If they were followed here, the origin could choose a URL of the shard. */
 export const OPTIONS = { method: "POST", encodeResponseBody: "manual", redirect: "manual" } as const;
+
+/** Asks an object by a request, which has room for long questions. */
+export async function askObject<In, Out>(stub: DurableObjectStub, { url }: Call<In, Out>, question: In): Promise<Out> {
+  const response = await stub.fetch(url, { ...OPTIONS, body: JSON.stringify(question) });
+  return response.json();
+}
 
 /**
  * Used for client and operator requests alike, because the first call to an object decides where the object is created. A stub

@@ -1,8 +1,9 @@
-// The only use of itty-durable: it carries operator calls (small, JSON, only ids and enums) to a KeyShard. Its limits stay in this
-// file. It is untyped. It treats every request to `/do/…` as one of its calls, so only requests from its own stub may reach its
-// `fetch`. It wraps every binding that it is given, so it gets none. Its own persistence stays off.
+// The only use of itty-durable: it carries operators' questions (small, JSON) to a KeyShard, all of them as one call, `ask`. Its limits
+// stay in this file. It is untyped. It treats every request to `/do/…` as one of its calls, so only requests from its own stub may reach
+// its `fetch`. It wraps every binding that it is given, so it gets none. Its own persistence stays off.
 
 import { createDurable, proxyDurable } from "itty-durable";
+import type { Call } from "../call.ts";
 
 /** What a KeyShard gets from the base class, whose constructor returns a proxy; private members belong to that proxy. */
 export interface IttyDurable {
@@ -16,22 +17,38 @@ export function ittyDurable(): IttyDurableClass {
   return createDurable({ autoPersist: false, autoReturn: false });
 }
 
-/** The prefix of the URLs that itty-durable's stub calls. Only this file makes such requests. */
-const CALL_PREFIX = "https://itty-durable/do/call/";
+/** What its stub calls for `ask`. The base class has other methods (`destroy` …) that must not be called remotely. */
+export const ITTY_URL = "https://itty-durable/do/call/ask";
 
-/** The URLs that call `methods`. The base class has others (`destroy` …) that must not be called remotely. */
-export function operatorCallUrls(methods: readonly string[]): ReadonlySet<string> {
-  return new Set(methods.map((method) => CALL_PREFIX + method));
+interface Asked {
+  ask(name: string, question: string): Promise<unknown>;
 }
 
-/** The methods of `T` as they are called remotely: each returns a promise of its result. */
-export type Remote<T> = {
-  readonly [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
+/** The calls of a table as functions. */
+export type Asking<Table> = {
+  readonly [Name in keyof Table]: Table[Name] extends Call<infer In, infer Out>
+    ? (question: In) => Promise<Out>
+    : never;
 };
 
-/** The operator's calls to one object. */
-export function operatorCalls<T>(stub: DurableObjectStub): Remote<T> {
+/** The questions of a table to one object. */
+export function asking<Table extends Readonly<Record<string, Call>>>(
+  table: Table,
+  stub: DurableObjectStub,
+): Asking<Table> {
   // The library requires a namespace, and asks it for one name.
   const namespace = { idFromName: (name: string) => name, get: () => stub };
-  return proxyDurable(namespace, { parse: true }).get("shard") as Remote<T>;
+  const remote = proxyDurable(namespace, { parse: true }).get("shard") as Asked;
+  return Object.fromEntries(
+    Object.entries(table).map(([member, { name }]) => [
+      member,
+      (question: unknown) => remote.ask(name, asciiJson(question)),
+    ]),
+  ) as Asking<Table>;
+}
+
+/** A question travels in a header. */
+function asciiJson(value: unknown): string {
+  const json = value === undefined ? "" : JSON.stringify(value);
+  return json.replaceAll(/[\u007F-\uFFFF]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

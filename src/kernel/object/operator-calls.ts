@@ -1,6 +1,7 @@
-// The operators' calls to a shard. Reads come through itty-durable's stub and carry only ids, enums and numbers. Changes and
-// bodies, which are free text and bytes, come by `fetch` to fixed URLs, like exchanges.
+// The operators' calls to a shard. Reads come through itty-durable's stub and are small. Changes and bodies, which are free text and bytes,
+// come by `fetch`, like exchanges.
 
+import { answered, type AnsweredCall, call, rawCall, responded } from "../call.ts";
 import type { Layout } from "../config/layout.ts";
 import type { OperatorEvent, Unchangeable } from "../record/events.ts";
 import type { HeldRows } from "../record/held.ts";
@@ -14,7 +15,7 @@ import { storedBytes } from "./answers.ts";
 import type { ResponseHead } from "./exchange-answer.ts";
 import { START } from "../resume/event-offsets.ts";
 import type { Elders } from "../previous-shards/elders.ts";
-import { CHANGE_LISTED_URL, changeListed, changeRecord } from "../../features/bulk/object/listed-changes.ts";
+import { CHANGE_LISTED_CALL, changeListed, changeRecord } from "../../features/bulk/object/listed-changes.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { AuditEntry, AuditLog, AuditQuery } from "../../features/audit/object/audit.ts";
 import type { Excerpt } from "../notes/excerpts.ts";
@@ -26,14 +27,28 @@ import type { GroupCounts } from "../../features/claims/object/claim-list.ts";
 import { isEncrypted, sizeOf } from "../store/response-rows.ts";
 import type { Timers } from "./timers.ts";
 
-/** Where changes and requests for stored bodies are sent. */
-export const CHANGE_URL = "https://key-shard/change";
-export const BODY_URL = "https://key-shard/body";
-/** Where the audit log is written and read, in the operators' object. */
-export const AUDIT_URL = "https://key-shard/audit";
+/** Questions, through itty-durable. */
+export const OPERATOR_CALLS = {
+  list: call<ListQuery, ListPage>("list"),
+  /** `null`: the record does not exist. */
+  inspect: call<RecordId, SeenDetail | null>("inspect"),
+  /** Whether there is a row for the record, also one that cannot be read. */
+  has: call<RecordId, boolean>("has"),
+  counts: call<void, Counts>("counts"),
+  /** Seals the object for another layout. */
+  close: call<Layout, Counts>("close"),
+  numbers: call<void, ShardNumbers>("numbers"),
+  /** Only of the operators' object: the current generation of the console's sessions. */
+  sessions: call<void, string>("sessions"),
+  /** Only of the operators' object: begins a new generation, and returns it. */
+  endSessions: call<void, string>("end-sessions"),
+};
 
-/** All of these. */
-export const OPERATOR_URLS: ReadonlySet<string> = new Set([CHANGE_URL, CHANGE_LISTED_URL, BODY_URL, AUDIT_URL]);
+/** Changes one record, and reads the bytes of a stored response. */
+export const CHANGE_CALL = rawCall("change");
+export const BODY_CALL = rawCall("body");
+/** Writes and reads the audit log, in the operators' object. */
+export const AUDIT_CALL = call<AuditCall, unknown>("audit");
 
 /** What is asked of the audit log. */
 export type AuditCall =
@@ -51,24 +66,23 @@ export interface SeenDetail extends SeenRecord {
     readonly headers: HeaderPairs;
     readonly sizeBytes: number;
   } | null;
-  /** What is kept of the request's body. An object with older code does not say. */
-  readonly excerpt?: Excerpt | null;
+  /** What is kept of the request's body. */
+  readonly excerpt: Excerpt | null;
 }
 
 export interface Counts extends Omit<OpenCounts, "atLeast"> {
   readonly inFlight: number;
   /** Which of the counts by state may be too small. */
   readonly atLeast: readonly CountedState[];
-  /** Accepted requests that wait for their next attempt. An object with older code says nothing of this and the next two. */
-  readonly waiting?: number;
+  /** Accepted requests that wait for their next attempt. */
+  readonly waiting: number;
   /** For how long the one that is due longest has been due; 0 when none is. */
-  readonly oldestWaitingMs?: number;
+  readonly oldestWaitingMs: number;
   /** How many attempts of accepted requests run: at most PLACES (drives.ts). */
-  readonly placesTaken?: number;
+  readonly placesTaken: number;
   /** Size of the database. */
   readonly bytes: number;
-  /** An object whose code is older than layouts says nothing of this. */
-  readonly change?: LayoutChange;
+  readonly change: LayoutChange;
 }
 
 /** How far an object has come in a change of the layout. */
@@ -156,11 +170,6 @@ export class OperatorCalls {
     return next;
   }
 
-  /** Whether there is a row for this record, also one that cannot be read. */
-  has(id: RecordId): boolean {
-    return this.#ports.ledger.has(id);
-  }
-
   inspect(id: RecordId): SeenDetail | null {
     const { ledger, steps } = this.#ports;
     const now = epochMs(Date.now());
@@ -242,20 +251,20 @@ export class OperatorCalls {
     return Math.max(0, now - (this.#ports.list.oldestUnknown(now) ?? now));
   }
 
-  /** What is sent to one of OPERATOR_URLS. */
-  answer(request: Request): Promise<Response> {
-    switch (request.url) {
-      case CHANGE_URL:
-        return this.#changeOne(request);
-      case CHANGE_LISTED_URL:
-        return changeListed(request, this.#ports);
-      case BODY_URL:
-        return this.#body(request);
-      case AUDIT_URL:
-        return this.#audit(request);
-      default:
-        throw new TypeError(`no operator call: ${request.url}`);
-    }
+  get calls(): readonly AnsweredCall[] {
+    return [
+      answered(OPERATOR_CALLS.list, (query) => this.list(query)),
+      answered(OPERATOR_CALLS.inspect, (id) => this.inspect(id)),
+      answered(OPERATOR_CALLS.has, (id) => this.#ports.ledger.has(id)),
+      answered(OPERATOR_CALLS.counts, () => this.counts()),
+      answered(OPERATOR_CALLS.close, (next) => this.close(next)),
+      answered(OPERATOR_CALLS.sessions, () => this.sessions()),
+      answered(OPERATOR_CALLS.endSessions, () => this.endSessions()),
+      responded(CHANGE_CALL, (request) => this.#changeOne(request)),
+      responded(BODY_CALL, (request) => this.#body(request)),
+      responded(CHANGE_LISTED_CALL, (request) => changeListed(request, this.#ports)),
+      answered(AUDIT_CALL, (asked) => this.#audit(asked)),
+    ];
   }
 
   async #changeOne(request: Request): Promise<Response> {
@@ -272,17 +281,16 @@ export class OperatorCalls {
   }
 
   /** Writes an entry and returns its number; sets its outcome; or returns a page. */
-  async #audit(request: Request): Promise<Response> {
+  #audit(asked: AuditCall): unknown {
     const { audit } = this.#ports;
-    const call: AuditCall = await request.json();
-    switch (call.kind) {
+    switch (asked.kind) {
       case "begin":
-        return Response.json(audit.begin(call.entry, epochMs(Date.now())));
+        return audit.begin(asked.entry, epochMs(Date.now()));
       case "end":
-        audit.end(call.number, call.outcome);
-        return Response.json(null);
+        audit.end(asked.number, asked.outcome);
+        return null;
       case "page":
-        return Response.json(audit.page(call.query));
+        return audit.page(asked.query);
     }
   }
 
@@ -326,8 +334,8 @@ export interface ShardNumbers extends Counts, Omit<CountedByShard, "shard"> {
   readonly isUnwritten: boolean;
   /** How long the alarm's most overdue work has been due. */
   readonly overdueMs: number;
-  /** Of each destination that has events here. An object with older code says nothing of it. */
-  readonly events?: readonly DestinationCounts[];
-  /** Of each group of consumers that has anything here. An object with older code says nothing of it. */
-  readonly claims?: readonly GroupCounts[];
+  /** Of each destination that has events here. */
+  readonly events: readonly DestinationCounts[];
+  /** Of each group of consumers that has anything here. */
+  readonly claims: readonly GroupCounts[];
 }

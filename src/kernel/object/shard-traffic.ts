@@ -1,8 +1,10 @@
 // What an object counts of its own exchanges, and of those that isolates hand over; in the object that adds up, the numbers of all.
 
+import { answered, type AnsweredCall, call, responded } from "../call.ts";
+import type { RecordId } from "../record/units.ts";
 import { countOf, type RouteNumbers, sumOf } from "../traffic/route-counters.ts";
 import type { RecordReplays } from "../traffic/replay-counts.ts";
-import { type SentBatch, Traffic } from "../traffic/traffic.ts";
+import { type ExchangeReport, type SentBatch, Traffic, TRAFFIC_CALL } from "../traffic/traffic.ts";
 import { type HourOfShard, KeptCounts } from "./kept-counts.ts";
 import type { ShardNumbers } from "./operator-calls.ts";
 import { keepsCounts } from "./shard-place.ts";
@@ -10,6 +12,21 @@ import type { CountRows } from "../store/counts.ts";
 import type { TotalRows } from "../store/totals.ts";
 import type { Timers } from "./timers.ts";
 import { type CountedByShard, type LeftCounts, NOTHING_COUNTED, Totals } from "./totals.ts";
+
+/** Questions, through itty-durable. */
+export const TRAFFIC_CALLS = {
+  /** What was counted in the last day. */
+  hours: call<void, readonly HourOfShard[]>("hours"),
+  /** How often the record was replayed in the last day, as far as this object has counted it. */
+  replaysOf: call<RecordId, RecordReplays | null>("replays-of"),
+  /** The exchanges that were counted after `after` and not after `upTo`, oldest first. */
+  recent: call<{ readonly after: number; readonly upTo: number }, readonly ExchangeReport[]>("recent"),
+  /** The routes whose callers' tokens expire before their records do, as far as isolates have told this object. */
+  rotating: call<void, readonly string[]>("rotating"),
+};
+
+/** Has the object that adds up remember these numbers; answered with the totals. */
+export const TOTALS_CALL = call<readonly CountedByShard[], readonly RouteNumbers[]>("totals");
 
 export interface ShardTrafficPorts {
   readonly counts: CountRows;
@@ -33,8 +50,19 @@ export class ShardTraffic {
     this.#totals = new Totals(totals);
   }
 
+  get calls(): readonly AnsweredCall[] {
+    return [
+      responded(TRAFFIC_CALL, (request) => this.#take(request)),
+      answered(TOTALS_CALL, (told) => this.#addUp(told)),
+      answered(TRAFFIC_CALLS.hours, () => this.lastDay(Date.now())),
+      answered(TRAFFIC_CALLS.replaysOf, (id) => this.#kept?.replaysOf(id, Date.now()) ?? null),
+      answered(TRAFFIC_CALLS.recent, ({ after, upTo }) => this.own.recent(after, upTo)),
+      answered(TRAFFIC_CALLS.rotating, () => this.#rotating(Date.now())),
+    ];
+  }
+
   /** Counts what an isolate has answered alone. Answers when that is durable: the isolate repeats it otherwise. */
-  async take(request: Request): Promise<Response> {
+  async #take(request: Request): Promise<Response> {
     const { id, isUrgent, ...batch }: SentBatch = await request.json();
     const now = Date.now();
     if (this.#kept?.takes(id, now) !== false) this.own.add(batch, now);
@@ -48,10 +76,9 @@ export class ShardTraffic {
   }
 
   /** The totals, of this object's own numbers too. */
-  async addUp(request: Request): Promise<Response> {
-    const told: readonly CountedByShard[] = await request.json();
+  #addUp(told: readonly CountedByShard[]): readonly RouteNumbers[] {
     const { since, routes } = this.numbers();
-    return Response.json(this.#totals.addUp([...told, { shard: "", since, routes }], Date.now()));
+    return this.#totals.addUp([...told, { shard: "", since, routes }], Date.now());
   }
 
   /** All that was counted here. */
@@ -78,12 +105,8 @@ export class ShardTraffic {
     return { since, routes, dayRequests };
   }
 
-  replaysOf(recordId: string, now: number): RecordReplays | null {
-    return this.#kept?.replaysOf(recordId, now) ?? null;
-  }
-
   /** The routes whose callers' tokens expire before their records do, as isolates have noticed in the last day. */
-  rotating(now: number): readonly string[] {
+  #rotating(now: number): readonly string[] {
     const routes: readonly RouteNumbers[] = this.lastDay(now).flatMap((hour) => hour.routes);
     return [
       ...new Set(routes.filter((numbers) => countOf(numbers, "rotating", "noticed") > 0).map(({ route }) => route)),

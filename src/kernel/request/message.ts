@@ -2,6 +2,7 @@
 // never passed on: none of its headers, its URL or its abort signal becomes part of the call to the shard. A message is
 // the length of its head (32 bits, big-endian), the head as JSON, and then the request's body.
 
+import { call, rawCall } from "../call.ts";
 import type { Layout } from "../config/layout.ts";
 import type { Origin, RouteRules } from "../config/resolved.ts";
 import type { MessageFacts } from "../record/parked-message.ts";
@@ -12,57 +13,23 @@ import type { Comparison } from "../../features/forms/comparison.ts";
 import type { Encryption } from "../encryption/encryption.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
-import type { AbsentWord, NamedElder } from "../previous-shards/hops.ts";
+import type { AbsentWord, ElderQuestion, ElderReply, NamedElder } from "../previous-shards/hops.ts";
 import type { OriginKey } from "./origin-key.ts";
 import type { KeyCount } from "./scope.ts";
 
-/**
- * Where a message is sent, by how its body travels: in the message; offered, and taken only if it is needed; or as a stream
- * that is still coming. A shard answers these fixed URLs alone, which no client chooses.
- */
-export const EXCHANGE_URL = "https://key-shard/exchange";
-export const OFFER_URL = "https://key-shard/offer";
-export const UPLOAD_URL = "https://key-shard/upload";
+/** An exchange, by how its request's body travels: in the message; offered, and taken only if it is needed; or as a stream that is still coming. */
+export const EXCHANGE_CALL = rawCall("exchange");
+export const OFFER_CALL = rawCall("offer");
+export const UPLOAD_CALL = rawCall("upload");
 
-/**
- * The same for messages with elders or names in older scopes. An object whose code is older must not claim without looking there,
- * and it refuses URLs that it does not know.
- */
-export const EXCHANGE_2_URL = "https://key-shard/2/exchange";
-export const OFFER_2_URL = "https://key-shard/2/offer";
-export const UPLOAD_2_URL = "https://key-shard/2/upload";
+/** Where the home of a key is, with a head alone: before a body is sent that can be sent only once. */
+export const LOCATE_CALL = rawCall("locate");
 
-/** The same for messages with keys for the response: older code would store the response in the open. */
-export const EXCHANGE_3_URL = "https://key-shard/3/exchange";
-export const OFFER_3_URL = "https://key-shard/3/offer";
-export const UPLOAD_3_URL = "https://key-shard/3/upload";
+/** What became of an accepted request. */
+export const MONITOR_CALL = rawCall("monitor");
 
-/** The same for messages whose result has events: older code would write the result without them. */
-export const EXCHANGE_4_URL = "https://key-shard/4/exchange";
-export const OFFER_4_URL = "https://key-shard/4/offer";
-export const UPLOAD_4_URL = "https://key-shard/4/upload";
-
-/** How a message's body travels, by the URL that the message is sent to. */
-export const BODY_WAYS: ReadonlyMap<string, "exchange" | "offer" | "upload"> = new Map([
-  ...[EXCHANGE_URL, EXCHANGE_2_URL, EXCHANGE_3_URL, EXCHANGE_4_URL].map((url) => [url, "exchange"] as const),
-  ...[OFFER_URL, OFFER_2_URL, OFFER_3_URL, OFFER_4_URL].map((url) => [url, "offer"] as const),
-  ...[UPLOAD_URL, UPLOAD_2_URL, UPLOAD_3_URL, UPLOAD_4_URL].map((url) => [url, "upload"] as const),
-]);
-
-/** Where several messages of a queue are sent together. Older code refuses it; then each is sent alone. */
-export const DELIVERIES_URL = "https://key-shard/deliveries";
-
-/** Where the home of a key is asked for, with a head alone, before a body is sent that can be sent only once. */
-export const LOCATE_URL = "https://key-shard/locate";
-
-/** Where the outcome of an accepted request is asked for. */
-export const MONITOR_URL = "https://key-shard/monitor";
-
-/** Where a Worker reports what operators are to be told (`AlertReport` in kernel/record/alerts.ts). */
-export const ALERTS_URL = "https://key-shard/alerts";
-
-/** Where an object asks its elder. */
-export const ASK_URL = "https://key-shard/ask";
+/** An object asks its elder. */
+export const ASK_CALL = call<ElderQuestion, ElderReply>("ask");
 
 /** The call to the origin without the attempt's number, which only the record knows. */
 export interface OriginCall {
@@ -97,7 +64,7 @@ export interface Upload {
   readonly maxBytes: number;
   /** In which form bodies of up to `WHOLE_BODY_BYTES` are compared; larger ones are compared as bytes. */
   readonly compare: "bytes" | "json";
-  /** What older code cannot do, which then goes by `compare`, and is stricter. */
+  /** What a body is compared by beside that. */
   readonly comparison?: Comparison;
 }
 
@@ -111,7 +78,7 @@ export interface RecordName {
   readonly route: string;
   /** A digest of the scope's values, on `sealed` routes; then `key` is empty. */
   readonly sealedScope?: string;
-  /** The names that the record would have in older scopes; only in messages to the URLs for elders. */
+  /** The names that the record would have in older scopes; if there are any. */
   readonly olderIds?: readonly RecordId[];
   /** What operators are told of the request: see kernel/record/request-note.ts. */
   readonly note?: string;
@@ -185,9 +152,9 @@ export interface ExchangeHead {
   readonly park?: true;
   /** Only with `park`: what its dead letter would say of it. */
   readonly message?: MessageFacts;
-  /** The layout of the object that is addressed. If it is absent, the Worker's code is older than layouts, and knows no hops. */
+  /** The layout of the object that is addressed. Absent where objects are of one layout for ever. */
   readonly layout?: Layout;
-  /** The layouts before it, oldest first; only in messages to the URLs for elders. */
+  /** The layouts before it, oldest first; if there are any. */
   readonly elders?: readonly NamedElder[];
   /** What elders have said about the key already. */
   readonly absent?: readonly AbsentWord[];
@@ -290,7 +257,7 @@ function decodeText(bytes: Uint8Array): { readonly text: string; readonly body: 
   return { text: decoder.decode(bytes.subarray(LENGTH_BYTES, bodyAt)), body: bytes.subarray(bodyAt) };
 }
 
-/** How the text of an exchange's head begins. A head that begins in another way is from a Worker with older code. */
+/** How the text of an exchange's head begins. */
 const BEGIN = '{"rules":';
 
 /** The texts of rules that have been written. A route's rules are one object as long as the isolate lives. */

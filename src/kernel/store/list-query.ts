@@ -19,7 +19,7 @@ export interface ListQuery {
   readonly keyHash: string | null;
   /** Empty: all. */
   readonly states: readonly RecordState[];
-  /** The route's path, percent-encoded. */
+  /** The route's path. */
   readonly route: string | null;
   /** When the last attempt started, both ends included. */
   readonly since: number | null;
@@ -69,8 +69,7 @@ export function valuesOf(
   { from, through }: { readonly from: number; readonly through: number },
   now: EpochMs,
 ): readonly (string | number | null)[] {
-  const path = route === null ? null : decodeURIComponent(route);
-  return [from, through, now, path, since, until, keyHash, (keyHash ?? "") + AFTER_DIGITS, caller, status];
+  return [from, through, now, route, since, until, keyHash, (keyHash ?? "") + AFTER_DIGITS, caller, status];
 }
 
 export const MATCHES = 1;

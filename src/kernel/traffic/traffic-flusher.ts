@@ -1,7 +1,7 @@
 // Exchanges that the Worker answers alone are counted in its isolate, which may end at any time and cannot be queried. So the
 // isolate hands its counts over to an object, all in one call: soon after the first, and seldom after that. Requests never wait for it.
 
-import { type SentBatch, type Traffic, TRAFFIC_URL } from "./traffic.ts";
+import { type SentBatch, type Traffic, TRAFFIC_CALL } from "./traffic.ts";
 
 /** The delay of the first call. */
 const FIRST_MS = 1000;
@@ -57,7 +57,7 @@ export class TrafficFlusher {
     const sent = (this.#sent ??= { id: crypto.randomUUID(), ...traffic.take() });
     try {
       const body = JSON.stringify({ ...sent, isUrgent } satisfies SentBatch);
-      const { ok, status } = await counting().fetch(TRAFFIC_URL, { method: "POST", body });
+      const { ok, status } = await counting().fetch(TRAFFIC_CALL.url, { method: "POST", body });
       if (!ok) throw new Error(`status ${status}`);
       if (this.#sent === sent) this.#sent = null;
       return true;

@@ -1,5 +1,6 @@
 // The traffic of one object or one isolate: counts by route, and the latest exchanges. Counting only adds in memory, and never fails.
 
+import { rawCall } from "../call.ts";
 import type { ClaimState } from "../record/claim.ts";
 import type { DeadReason, DeliveryDecision } from "../record/delivery.ts";
 import type { EventFate } from "../record/outbox.ts";
@@ -42,11 +43,8 @@ export interface SentBatch extends TrafficBatch {
   readonly isUrgent: boolean;
 }
 
-/** Where an isolate sends its batch. Answers when the counts are durable. */
-export const TRAFFIC_URL = "https://key-shard/traffic";
-
-/** Where the numbers of all shards are added up; answers with the totals. */
-export const TOTALS_URL = "https://key-shard/totals";
+/** An isolate hands over its batch. Answered when the counts are durable. */
+export const TRAFFIC_CALL = rawCall("traffic");
 
 /**
  * When what was counted is written. `with-turn`: in the commit of what it counts, because an alert looks at it, or a record in doubt would be

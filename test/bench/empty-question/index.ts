@@ -3,7 +3,7 @@
 
 import { env } from "cloudflare:workers";
 import gateway, { KeyShard as GatewayShard } from "../../../src/index.ts";
-import { EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
 
 export { Operators } from "../../../src/index.ts";
 
@@ -16,7 +16,7 @@ let asked = 0;
 export class KeyShard extends GatewayShard {
   override async fetch(request: Request): Promise<Response> {
     if (request.url === QUESTION_URL) return new Response("absent");
-    if (request.url === EXCHANGE_URL) {
+    if (request.url === EXCHANGE_CALL.url) {
       asked = (asked + 1) % ASKED;
       const other = env.KEY_SHARD.get(env.KEY_SHARD.idFromName(`asked-${asked}`));
       await (await other.fetch(QUESTION_URL)).text();

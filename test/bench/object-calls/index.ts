@@ -1,7 +1,7 @@
 // The gateway, which also says how many requests its objects have answered: the others were answered from the Worker's memory.
 
 import gateway, { KeyShard as GatewayShard } from "../../../src/index.ts";
-import { EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
 
 export { Operators } from "../../../src/index.ts";
 
@@ -12,7 +12,7 @@ let calls = 0;
 
 export class KeyShard extends GatewayShard {
   override fetch(request: Request): Promise<Response> {
-    if (request.url === EXCHANGE_URL) calls += 1;
+    if (request.url === EXCHANGE_CALL.url) calls += 1;
     return super.fetch(request);
   }
 }

@@ -350,11 +350,11 @@ describe("counterexamples", () => {
 
 describe("internal calls", () => {
   it.each([
-    ["https://itty-durable/do/call/inspect", 302],
+    ["https://itty-durable/do/call/ask", 302],
     ["https://itty-durable/do/call/toJSON", 301],
     ["https://itty-durable/do/get-prop/state", 303],
     ["https://itty-durable/do/call/destroy", 302],
-    ["https://key-shard/exchange", 307],
+    ["https://key-shard/1/exchange", 307],
     ["/exchange", 308],
   ])("are not made by an origin that redirects to %s: that is an answer like any other", async (location, status) => {
     const call = { path: "/p/redirect", key: freshKey() };

@@ -238,7 +238,7 @@ describe("statuses", () => {
     expect(await scene.origin.requests(message.key)).toHaveLength(1);
   });
 
-  it.each(["/relative", "https://itty-durable/do/call/inspect", "https://key-shard/exchange"])(
+  it.each(["/relative", "https://itty-durable/do/call/ask", "https://key-shard/1/exchange"])(
     "a redirect to %s goes to the client and is never followed inside the gateway",
     async (location) => {
       const behave = { status: 303, headers: [["Location", location] satisfies [string, string]], body: "see other" };

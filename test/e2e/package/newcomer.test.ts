@@ -1,23 +1,17 @@
-// What a newcomer does with the package, from its archive alone, and what somebody does who comes from older code: their records are
-// replayed by the package. The steps are those of the README.
+// What a newcomer does with the package, from its archive alone. The steps are those of the README.
 
 import { execFile } from "node:child_process";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { entryAt, hasCommit } from "../../layouts/sources.ts";
 import { blockWith, readPage } from "../../support/docs.ts";
-import { startWorkerd } from "../../support/gateway.ts";
-import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
+import { freshKey, headerValue } from "../../support/http.ts";
 import { freePort, untilAnswers } from "../../support/ports.ts";
 import type { ProcessGroup } from "../../support/process-group.ts";
 import { projectWithOrigin } from "../support/installed-project.ts";
 import { projectDir } from "../../support/wrangler.ts";
 import { type Client, clientOf } from "../support/scene.ts";
-
-/** The code from before `previous_shards`. It can run only where the clone has the history. */
-const BEFORE = "eb18da5";
 
 const PAGE = "src/package/README.md";
 
@@ -97,32 +91,12 @@ describe("a newcomer", { timeout: 600_000 }, () => {
     }
   });
 
-  it.skipIf(!hasCommit(BEFORE))("serves it on plain workerd, on the records of older code", async () => {
-    const state = join(project().dir, ".onceway/state");
-    const vars = {
-      IDEMPOTENCY: { origin: origin().url, scope: ["header:authorization"] },
-      ROUTES: [{ path: "/v1/payments/*" }],
-    };
-    const older = await startWorkerd({ vars, stateDir: join(state, "objects"), main: await entryAt(BEFORE) });
-    const answers = new Map<string, RawResponse>();
-    for (let count = 0; count < 20; count += 1) {
-      const key = freshKey();
-      answers.set(key, await clientOf(older.url).send({ path: "/v1/payments", key, headers: CALLER }));
-    }
-    await older.stop();
-    const before = (await origin().requests()).length;
-
+  it("serves it on plain workerd", async () => {
     const port = await freePort();
     const serve = await project().start("npx", "onceway", "serve", "--port", String(port), "--secrets", ".dev.vars");
     try {
       await until(port, serve);
       const client = clientOf(`http://127.0.0.1:${port}`);
-      for (const [key, first] of answers) {
-        const again = await client.send({ path: "/v1/payments", key, headers: CALLER });
-        expect([again.status, again.body]).toEqual([first.status, first.body]);
-        expect(headerValue(again, "idempotent-replayed")).toBe("true");
-      }
-      expect(await origin().requests()).toHaveLength(before);
       expect((await client.send({ path: "/v1/payments", key: freshKey(), headers: CALLER })).status).toBe(201);
       expect(await project().run("npx", "onceway", "serve", "health", "--port", String(port))).toContain("healthy");
     } finally {

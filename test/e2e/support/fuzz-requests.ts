@@ -206,7 +206,7 @@ export const target: fc.Arbitrary<string> = fc.oneof(
     "https://itty-durable/do/call/destroy",
     "https://itty-durable/do/get-prop/state",
     "http://key-shard/exchange",
-    "https://key-shard/exchange",
+    "https://key-shard/1/exchange",
     "//do//call/destroy",
     "//itty-durable/do/call/destroy",
     "/p/../do/call/destroy",

@@ -2,7 +2,7 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { fingerprint } from "../../../src/kernel/record/units.ts";
-import { type ExchangeHead, OFFER_URL } from "../../../src/kernel/request/message.ts";
+import { type ExchangeHead, OFFER_CALL } from "../../../src/kernel/request/message.ts";
 import { SMALL_BYTES } from "../../../src/kernel/request/body.ts";
 import { offerMessage } from "../../../src/kernel/request/message-stream.ts";
 import { attemptMemory } from "../../../src/kernel/body/request-body.ts";
@@ -20,7 +20,10 @@ function offer(bench: ShardBench, head: ExchangeHead, body = BYTES): Offer {
   const { stream, taken } = offerMessage({ head, body });
   let isOver = false;
   void taken.then(() => (isOver = true));
-  return { isOver: () => isOver, said: bench.stub.fetch(OFFER_URL, { method: "POST", body: stream }).then(saidBy) };
+  return {
+    isOver: () => isOver,
+    said: bench.stub.fetch(OFFER_CALL.url, { method: "POST", body: stream }).then(saidBy),
+  };
 }
 
 /** The bytes held of so many bodies. */

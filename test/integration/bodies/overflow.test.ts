@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from "vitest";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import { createApp } from "../../../src/worker/app.ts";
 import { readConfig } from "../../../src/kernel/config/read.ts";
-import { encodeMessage, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { encodeMessage, EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
 import { KeyShard } from "../../../src/kernel/object/key-shard.ts";
 import { heldBytes } from "../../../src/kernel/body/read-memory.ts";
 import { PART_BYTES } from "../../../src/kernel/overflow/remote-bodies.ts";
@@ -57,7 +57,7 @@ async function withBucket(
     vi.spyOn(instance, "alarm").mockImplementation(() => shard.alarm());
     const handle = createApp(config, {
       callShard: (_route, exchange) =>
-        shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: encodeMessage(exchange) })),
+        shard.fetch(new Request(EXCHANGE_CALL.url, { method: "POST", body: encodeMessage(exchange) })),
       askMonitor: () => Promise.resolve(null),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       identities: noIdentities(),

@@ -4,7 +4,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { Comparison } from "../../../src/features/forms/comparison.ts";
 import { fingerprintRequest } from "../../../src/kernel/request/fingerprint.ts";
-import { type ExchangeHead, UPLOAD_URL, WHOLE_BODY_BYTES } from "../../../src/kernel/request/message.ts";
+import { type ExchangeHead, UPLOAD_CALL, WHOLE_BODY_BYTES } from "../../../src/kernel/request/message.ts";
 import { lentPiece, type NextPiece, WHOLE } from "../../../src/kernel/request/body-reader.ts";
 import { streamMessage } from "../../../src/kernel/request/message-stream.ts";
 import { CHUNK_BYTES } from "../../../src/kernel/store/bodies.ts";
@@ -119,7 +119,7 @@ describe("an upload", () => {
     const bench = new ShardBench();
     await bench.within((_ledger, { storage }) => refuseChunks(storage));
     const body = uploadOf(10, "whole");
-    await expectThrown(bench.stub.fetch(UPLOAD_URL, { method: "POST", body }), "no room");
+    await expectThrown(bench.stub.fetch(UPLOAD_CALL.url, { method: "POST", body }), "no room");
     expect(bench.calls).toEqual([]);
   });
 
@@ -127,7 +127,7 @@ describe("an upload", () => {
     const bench = new ShardBench();
     const body = uploadOf(10, "breaks");
     expectRuntimeError("the client has gone");
-    const said = await saidBy(await bench.stub.fetch(UPLOAD_URL, { method: "POST", body }));
+    const said = await saidBy(await bench.stub.fetch(UPLOAD_CALL.url, { method: "POST", body }));
     expect(said).toMatchObject({ status: 400, code: "request-invalid" });
     // The alarm is set at once, and the runtime may already have started it.
     await vi.waitUntil(
@@ -145,7 +145,7 @@ describe("an upload", () => {
     const body = uploadOf((2 * CHUNK_BYTES) / PIECE, "stands still");
     // The sender gives up long after the test.
     expectRuntimeError("the body came too slowly");
-    void bench.stub.fetch(UPLOAD_URL, { method: "POST", body }).catch(() => undefined);
+    void bench.stub.fetch(UPLOAD_CALL.url, { method: "POST", body }).catch(() => undefined);
     const chunks = (): Promise<number> => bench.within((_ledger, { storage }) => chunksIn(storage));
     await vi.waitUntil(async () => (await chunks()) === 2, { timeout: 10_000 });
     const alarmAt = await bench.alarmAt();

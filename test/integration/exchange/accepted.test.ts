@@ -4,12 +4,12 @@ import { describe, expect, it, vi } from "vitest";
 import { durationMs } from "../../../src/kernel/record/units.ts";
 import {
   encodeMessage,
-  EXCHANGE_URL,
+  EXCHANGE_CALL,
   type ExchangeHead,
-  MONITOR_URL,
+  MONITOR_CALL,
   type MonitorQuestion,
 } from "../../../src/kernel/request/message.ts";
-import { CHANGE_URL } from "../../../src/kernel/object/operator-calls.ts";
+import { CHANGE_CALL } from "../../../src/kernel/object/operator-calls.ts";
 import { PLACES } from "../../../src/features/accepted/object/drives.ts";
 import { ASYNC, asyncHead, DRIVE, PRINT, untilState } from "../support/accepted.ts";
 import { again, heldAnswer, messageOf, type Said, saidBy, ShardBench } from "../support/shard-bench.ts";
@@ -26,7 +26,7 @@ async function look(bench: ShardBench, head: ExchangeHead, changes: Partial<Moni
     cancel: false,
     ...changes,
   };
-  return saidBy(await bench.stub.fetch(MONITOR_URL, { method: "POST", body: JSON.stringify(question) }));
+  return saidBy(await bench.stub.fetch(MONITOR_CALL.url, { method: "POST", body: JSON.stringify(question) }));
 }
 
 /** Its lock is longer than any pause of the alarm. */
@@ -41,7 +41,7 @@ describe("an accepted request", () => {
     const held = heldAnswer(() => new Response("done", { status: 201, headers: { "Cache-Control": "max-age=60" } }));
     bench.origin = held.origin;
     const head = asyncHead();
-    const response = await bench.stub.fetch(EXCHANGE_URL, { method: "POST", body: messageOf(head) });
+    const response = await bench.stub.fetch(EXCHANGE_CALL.url, { method: "POST", body: messageOf(head) });
     expect(Object.fromEntries(response.headers)).toMatchObject({
       location: `/monitor?key=key&print=${PRINT}`,
       "retry-after": "1",
@@ -294,7 +294,7 @@ describe("an accepted request", () => {
       head: { id: head.record.id, event, headers: [] },
       body: new Uint8Array(),
     });
-    await bench.stub.fetch(CHANGE_URL, { method: "POST", body: change });
+    await bench.stub.fetch(CHANGE_CALL.url, { method: "POST", body: change });
     vi.setSystemTime(Date.now() + 60_000);
     await bench.deliverAlarm();
     await untilState(bench, head, "completed");

@@ -3,8 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
 import { epochMs, type RecordId } from "../../../src/kernel/record/units.ts";
 import { Alarm } from "../../../src/kernel/object/alarm.ts";
-import { operatorCalls } from "../../../src/kernel/object/itty.ts";
-import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { operatorCalls } from "../support/operated-bench.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { completed, freshId, policy, response, started } from "../support/records.ts";
 import { expectThrown } from "../support/expected-errors.ts";
@@ -121,18 +120,19 @@ describe("operator calls", () => {
     const id = freshId();
     const record = started();
     await leaveBehind(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(name)), [[id, record]]);
-    const shard = operatorCalls<KeyShard>(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(name)));
+    const shard = operatorCalls(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(name)));
     expect(await shard.inspect(id)).toMatchObject({ id, record });
   });
 
   it("are not reached by a request that imitates one", async () => {
     const stub = freshShard();
     for (const url of [
-      "https://itty-durable.example/do/call/inspect",
-      "https://key-shard/do/call/inspect",
-      "https://key-shard/exchange/../do/call/inspect",
+      "https://itty-durable.example/do/call/ask",
+      "https://itty-durable/do/call/destroy",
+      "https://key-shard/do/call/ask",
+      "https://key-shard/1/exchange/../../do/call/ask",
     ]) {
-      await expectThrown(stub.fetch(url, { headers: { "do-content": "[]" } }), "exchanges and operator calls only");
+      await expectThrown(stub.fetch(url, { headers: { "do-content": "[]" } }), "answers no such call");
     }
   });
 });

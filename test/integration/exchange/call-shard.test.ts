@@ -7,30 +7,18 @@ import { layoutName } from "../../../src/kernel/config/layout.ts";
 import { readConfig } from "../../../src/kernel/config/read.ts";
 import type { Route } from "../../../src/kernel/config/resolved.ts";
 import { SMALL_BYTES } from "../../../src/kernel/request/body.ts";
-import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import {
   decodeMessage,
-  EXCHANGE_2_URL,
-  EXCHANGE_3_URL,
-  EXCHANGE_4_URL,
-  type ExchangeHead,
+  EXCHANGE_CALL,
   type ExchangeRequest,
-  EXCHANGE_URL,
-  OFFER_2_URL,
-  OFFER_3_URL,
-  OFFER_4_URL,
-  OFFER_URL,
-  UPLOAD_2_URL,
-  UPLOAD_3_URL,
-  UPLOAD_4_URL,
-  UPLOAD_URL,
+  OFFER_CALL,
+  UPLOAD_CALL,
 } from "../../../src/kernel/request/message.ts";
 import type { CallShard } from "../../../src/kernel/request/protect.ts";
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
 import { type BodyReader, lentPiece, WHOLE } from "../../../src/kernel/request/body-reader.ts";
 import { nameRecord } from "../../../src/kernel/request/record-name.ts";
 import { shardName } from "../../../src/kernel/object/shard-place.ts";
-import { publishing } from "../support/hooks.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
 
@@ -104,7 +92,6 @@ function failure(marks: {
 
 const lost = (): Error => failure({ retryable: true, remote: false });
 const answer = (): Response => new Response("answered", { status: 201 });
-const located = (): Response => Response.json({ absent: [] });
 const exchange = (): ExchangeRequest => ({
   head: headOf(),
   body: new Uint8Array([1, 2, 3]),
@@ -140,7 +127,7 @@ describe("a call to a shard that fails", () => {
       const name = shardName(sent.head.record.id, route.layouts.own.shards);
       expect(stubs).toEqual(stubs.map(() => ({ name, options: { locationHint: "weur" } })));
       for (const { url, init, bytes } of calls) {
-        expect(url).toBe(EXCHANGE_URL);
+        expect(url).toBe(EXCHANGE_CALL.url);
         expect(init).toMatchObject({ method: "POST", redirect: "manual" });
         expect(decodeMessage(bytes)).toEqual({ head: sent.head, body: sent.body });
       }
@@ -175,42 +162,19 @@ describe("a call to a shard that fails", () => {
     for (const error of [lost(), failure({ overloaded: true })]) {
       const { namespace, calls } = standIn(error, answer());
       expect(await call(namespace, routeOf(), { ...exchange(), rest: threePieces() })).toBeNull();
-      expect(calls.map(({ url }) => url)).toEqual([UPLOAD_URL]);
+      expect(calls.map(({ url }) => url)).toEqual([UPLOAD_CALL.url]);
     }
   });
 });
 
-describe("a message goes to a URL that is refused by code that would misunderstand it:", () => {
-  const plain = headOf();
-  const sealed = (head: ExchangeHead): Promise<ExchangeHead> =>
-    new Encryptions(["0123456789abcdef".repeat(4)]).encrypted(head, [], true);
-  const published = (head: ExchangeHead): ExchangeHead => publishing(["one"], {}, head);
-  const elders = [{ layout: routeOf().layouts.own, recordIds: [plain.record.id] }];
-
-  it.each([
-    ["a plain one to the first", () => plain, [EXCHANGE_URL, OFFER_URL, UPLOAD_URL]],
-    ["one with elders to the second", () => ({ ...plain, elders }), [EXCHANGE_2_URL, OFFER_2_URL, UPLOAD_2_URL]],
-    ["one with keys for the response to the third", () => sealed(plain), [EXCHANGE_3_URL, OFFER_3_URL, UPLOAD_3_URL]],
-    ["one with both too", () => sealed({ ...plain, elders }), [EXCHANGE_3_URL, OFFER_3_URL, UPLOAD_3_URL]],
-    [
-      "one with events to the fourth",
-      () => published({ ...plain, elders }),
-      [EXCHANGE_4_URL, OFFER_4_URL, UPLOAD_4_URL],
-    ],
-  ] as const)("%s", async (_what, headWith, urls) => {
-    const head = await headWith();
-    const large = new Uint8Array(SMALL_BYTES + 1);
-    const bodies = [{}, { body: large }, { rest: threePieces() }];
-    const asked = bodies.map(async (parts) => {
-      const { namespace, calls } = standIn(
-        ...(head.elders !== undefined && "rest" in parts ? [located()] : []),
-        answer(),
-      );
-      await call(namespace, routeOf(), { ...exchange(), head, ...parts });
-      return calls.at(-1)?.url;
-    });
-    expect(await Promise.all(asked)).toEqual(urls);
+it("a message goes by the call that its body needs", async () => {
+  const large = new Uint8Array(SMALL_BYTES + 1);
+  const asked = [{}, { body: large }, { rest: threePieces() }].map(async (parts) => {
+    const { namespace, calls } = standIn(answer());
+    await call(namespace, routeOf(), { ...exchange(), ...parts });
+    return calls.map(({ url }) => url);
   });
+  expect(await Promise.all(asked)).toEqual([[EXCHANGE_CALL.url], [OFFER_CALL.url], [UPLOAD_CALL.url]]);
 });
 
 it.each([null, "eu", "fedramp-high"] as const)(

@@ -4,7 +4,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { ClaimAct } from "../../../src/features/claims/message.ts";
 import { encodeMessage } from "../../../src/kernel/request/message.ts";
-import { CHANGE_URL, type ChangeAnswer } from "../../../src/kernel/object/operator-calls.ts";
+import { CHANGE_CALL, type ChangeAnswer } from "../../../src/kernel/object/operator-calls.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "../support/claim-bench.ts";
 import { Hooks, untilLeft } from "../support/hooks.ts";
 import { standStill } from "../support/standing-clock.ts";
@@ -97,7 +97,7 @@ describe("a claim that is not completed", () => {
     const event = { type: "resolve", by: "me", reason: "seen in the ledger", status: 200 } as const;
     const head = { id: one.id, event, headers: [["content-type", "application/json"]] };
     const body = encodeMessage({ head, body: new TextEncoder().encode('{"charged":5}') });
-    const changed: ChangeAnswer = await (await bench.stub.fetch(CHANGE_URL, { method: "POST", body })).json();
+    const changed: ChangeAnswer = await (await bench.stub.fetch(CHANGE_CALL.url, { method: "POST", body })).json();
     expect(changed.why).toBeNull();
     await untilLeft(bench, 0);
     expect(hooks.received).toMatchObject([{ event: { data: { status: 200, body: { charged: 5 } } } }]);

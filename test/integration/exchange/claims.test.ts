@@ -1,11 +1,10 @@
 // Claims in a real shard: the lease, its ends, and what is left after each.
 
 import { describe, expect, it, vi } from "vitest";
-import { operatorCalls } from "../../../src/kernel/object/itty.ts";
-import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
-import { CHANGE_URL, type ChangeAnswer } from "../../../src/kernel/object/operator-calls.ts";
+import { operatorCalls } from "../support/operated-bench.ts";
+import { CHANGE_CALL, type ChangeAnswer } from "../../../src/kernel/object/operator-calls.ts";
 import { encodeMessage } from "../../../src/kernel/request/message.ts";
-import { ASK_URL } from "../../../src/kernel/request/message.ts";
+import { ASK_CALL } from "../../../src/kernel/request/message.ts";
 import { durationMs, type RecordId } from "../../../src/kernel/record/units.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "../support/claim-bench.ts";
 import { HOUR_MS } from "../support/records.ts";
@@ -16,7 +15,7 @@ standStill(["error"]);
 const pass = (ms: number): void => void vi.setSystemTime(Date.now() + ms);
 
 async function timeline(bench: ClaimBench, id: RecordId): Promise<readonly string[]> {
-  const seen = await operatorCalls<KeyShard>(bench.stub).inspect(id);
+  const seen = await operatorCalls(bench.stub).inspect(id);
   return (seen?.timeline ?? []).map((event) => {
     if (event.type === "attempt")
       return `${event.attempt} ${event.verdict ?? "runs"} ${event.reason?.kind ?? ""}`.trim();
@@ -192,7 +191,7 @@ describe("an operator", () => {
     const why = { by: "admin", reason: "because" };
     const event = action === "resolve" ? { type: action, ...why, status: 200 } : { type: action, ...why };
     const message = encodeMessage({ head: { id, event, headers: [] }, body: new TextEncoder().encode("by hand") });
-    const response = await bench.stub.fetch(CHANGE_URL, { method: "POST", body: message });
+    const response = await bench.stub.fetch(CHANGE_CALL.url, { method: "POST", body: message });
     return (await response.json<ChangeAnswer>()).why;
   }
 
@@ -242,7 +241,10 @@ describe("while the layout changes", () => {
     const [old, fresh] = [tryOf(), tryOf()];
     if (OLD === undefined || NEW === undefined) throw new Error("no layouts");
     await bench.claim(old);
-    await bench.stub.fetch(ASK_URL, { method: "POST", body: JSON.stringify({ recordIds: [fresh.id], next: NEW }) });
+    await bench.stub.fetch(ASK_CALL.url, {
+      method: "POST",
+      body: JSON.stringify({ recordIds: [fresh.id], next: NEW }),
+    });
     const moved = { hop: { kind: "moved", to: NEW } };
     const layout = OLD;
     expect(await bench.ask(entryOf(fresh, claimAct(), { layout }))).toMatchObject([moved]);

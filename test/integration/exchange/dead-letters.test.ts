@@ -3,8 +3,8 @@
 import { env } from "cloudflare:test";
 import { afterEach, expect, it, vi } from "vitest";
 import { durationMs, epochMs } from "../../../src/kernel/record/units.ts";
-import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
-import { CHANGE_URL } from "../../../src/kernel/object/operator-calls.ts";
+import { encodeMessage, type ExchangeHead, EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
+import { CHANGE_CALL } from "../../../src/kernel/object/operator-calls.ts";
 import { standStill } from "../support/standing-clock.ts";
 import { again, headOf, ShardBench, UNKNOWN_RETENTION_MS } from "../support/shard-bench.ts";
 
@@ -29,7 +29,7 @@ function messageHead(policy: Partial<ExchangeHead["rules"]["policy"]> = {}): Exc
 
 async function deliver(bench: ShardBench, head: ExchangeHead, body: string): Promise<string | null> {
   const message = encodeMessage({ head, body: new TextEncoder().encode(body) });
-  const response = await bench.stub.fetch(EXCHANGE_URL, { method: "POST", body: message });
+  const response = await bench.stub.fetch(EXCHANGE_CALL.url, { method: "POST", body: message });
   await response.arrayBuffer();
   return response.headers.get("Idempotency-Status");
 }
@@ -46,7 +46,7 @@ async function parkedMessage(head = messageHead(), body = '{"n":1}'): Promise<[S
 async function change(bench: ShardBench, head: ExchangeHead, event: object): Promise<void> {
   const { id } = head.record;
   const changed = { id, event: { by: "admin", reason: "", ...event }, headers: [] };
-  await bench.stub.fetch(CHANGE_URL, {
+  await bench.stub.fetch(CHANGE_CALL.url, {
     method: "POST",
     body: encodeMessage({ head: changed, body: new Uint8Array() }),
   });

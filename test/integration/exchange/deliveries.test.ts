@@ -6,7 +6,8 @@ import { readConfig } from "../../../src/kernel/config/read.ts";
 import type { Route } from "../../../src/kernel/config/resolved.ts";
 import { fingerprint } from "../../../src/kernel/record/units.ts";
 import type { DeliveryReport } from "../../../src/features/queues/delivery-report.ts";
-import { DELIVERIES_URL, type ExchangeHead, type ExchangeRequest } from "../../../src/kernel/request/message.ts";
+import { DELIVERIES_CALL } from "../../../src/features/queues/object/deliveries.ts";
+import type { ExchangeHead, ExchangeRequest } from "../../../src/kernel/request/message.ts";
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
 import { type Deliver, deliverer, MOST_TOGETHER } from "../../../src/features/queues/object/deliveries.ts";
 import { again, headOf, heldAnswer, ShardBench } from "../support/shard-bench.ts";
@@ -68,7 +69,7 @@ describe("messages of one shard", () => {
     const mismatched = { ...again(reused), request: { ...again(reused).request, fingerprint: fingerprint("other") } };
     calls.length = 0;
     const [mismatch, ...firsts] = await deliver([mismatched, ...others]);
-    expect(calls).toEqual(["/deliveries"]);
+    expect(calls).toEqual(["/1/deliveries"]);
     expect(mismatch).toMatchObject({ status: 422, word: "key-reused" });
     expect(firsts).toEqual([FIRST, FIRST, FIRST]);
     expect(bench.calls).toHaveLength(4);
@@ -84,7 +85,7 @@ describe("messages of one shard", () => {
     await bench.called(4);
     release();
     expect(await answers).toEqual([FIRST, FIRST, FIRST, FIRST]);
-    expect(calls).toEqual(["/deliveries"]);
+    expect(calls).toEqual(["/1/deliveries"]);
   });
 
   it("with one key take effect once", async () => {
@@ -99,7 +100,7 @@ describe("messages of one shard", () => {
 
   it("go in several calls if they are many: their claims are one turn", async () => {
     expect(await deliver(heads(2 * MOST_TOGETHER + 1))).toHaveLength(2 * MOST_TOGETHER + 1);
-    expect(calls.toSorted()).toEqual(["/deliveries", "/deliveries", "/deliveries"]);
+    expect(calls.toSorted()).toEqual(["/1/deliveries", "/1/deliveries", "/1/deliveries"]);
     expect(bench.calls).toHaveLength(2 * MOST_TOGETHER + 1);
   });
 
@@ -107,7 +108,7 @@ describe("messages of one shard", () => {
     const [first, second] = heads(2);
     if (first === undefined || second === undefined) throw new Error("no head");
     expect(await deliver([first, second], "x".repeat(20_000))).toEqual([FIRST, FIRST]);
-    expect(calls).toEqual(["/offer", "/offer"]);
+    expect(calls).toEqual(["/1/offer", "/1/offer"]);
     calls.length = 0;
     expect(
       await deliver([
@@ -115,22 +116,22 @@ describe("messages of one shard", () => {
         { ...headOf(), elders: [] },
       ]),
     ).toEqual([FIRST, FIRST]);
-    expect(calls).toEqual(["/2/exchange", "/2/exchange"]);
+    expect(calls).toEqual(["/1/exchange", "/1/exchange"]);
   });
 });
 
 describe("a call that fails", () => {
-  it("because the object's code is older is made again for each message, and all take effect once", async () => {
+  it("because its object refuses it is made again for each message, and all take effect once", async () => {
     instead = (url) =>
-      url === DELIVERIES_URL ? bench.stub.fetch("https://key-shard/of-the-future", { method: "POST" }) : null;
+      url === DELIVERIES_CALL.url ? bench.stub.fetch("https://key-shard/1/of-the-future", { method: "POST" }) : null;
     expect(await deliver(heads(3))).toEqual([FIRST, FIRST, FIRST]);
-    expect(calls).toEqual(["/deliveries", "/exchange", "/exchange", "/exchange"]);
+    expect(calls).toEqual(["/1/deliveries", "/1/exchange", "/1/exchange", "/1/exchange"]);
     expect(bench.calls).toHaveLength(3);
   });
 
   it("after its messages have begun repeats none of them", async () => {
     instead = (url) =>
-      url === DELIVERIES_URL ? Promise.resolve(new Response("not all of the an", { status: 200 })) : null;
+      url === DELIVERIES_CALL.url ? Promise.resolve(new Response("not all of the an", { status: 200 })) : null;
     const some = heads(2);
     expect(await deliver(some)).toEqual([FIRST, FIRST]);
     instead = () => null;
@@ -153,13 +154,13 @@ describe("a call that fails", () => {
   it("because its object is overloaded is followed by no other", async () => {
     instead = () => Promise.reject(Object.assign(new Error("too many"), { overloaded: true }));
     expect(await deliver(heads(3))).toEqual([null, null, null]);
-    expect(calls).toEqual(["/deliveries"]);
+    expect(calls).toEqual(["/1/deliveries"]);
   });
 
   it("for one message is made again for that one", async () => {
     const replayed = { ...FIRST, word: "replayed" };
-    instead = (url) => (url === DELIVERIES_URL ? Promise.resolve(Response.json([replayed, null])) : null);
+    instead = (url) => (url === DELIVERIES_CALL.url ? Promise.resolve(Response.json([replayed, null])) : null);
     expect(await deliver(heads(2))).toEqual([replayed, FIRST]);
-    expect(calls).toEqual(["/deliveries", "/exchange"]);
+    expect(calls).toEqual(["/1/deliveries", "/1/exchange"]);
   });
 });

@@ -2,7 +2,7 @@
 // names runs once, whatever happens in between.
 
 import { describe, expect, it, vi } from "vitest";
-import { type ExchangeHead, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { type ExchangeHead, EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
 import { CHUNK_BYTES } from "../../../src/kernel/store/bodies.ts";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, ShardBench } from "../support/shard-bench.ts";
 import { standStill } from "../support/standing-clock.ts";
@@ -63,7 +63,7 @@ describe("the same message, delivered again", () => {
     const message = messageOf(headOf());
     // Its headers are sent before the end of its body has arrived.
     const [first, repeated] = await Promise.all(
-      [1, 2].map(() => stub.fetch(EXCHANGE_URL, { method: "POST", body: message })),
+      [1, 2].map(() => stub.fetch(EXCHANGE_CALL.url, { method: "POST", body: message })),
     );
     gate.isOpen = true;
     expect(await Promise.all([first?.text(), repeated?.text()])).toEqual(["first, second", "first, second"]);

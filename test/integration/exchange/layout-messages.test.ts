@@ -13,12 +13,11 @@ import {
   type Located,
 } from "../../../src/kernel/previous-shards/hops.ts";
 import {
-  ASK_URL,
-  EXCHANGE_2_URL,
-  EXCHANGE_URL,
+  ASK_CALL,
+  EXCHANGE_CALL,
   type ExchangeHead,
-  LOCATE_URL,
-  UPLOAD_2_URL,
+  LOCATE_CALL,
+  UPLOAD_CALL,
 } from "../../../src/kernel/request/message.ts";
 import { freshId, NOW } from "../support/records.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "../support/shard-bench.ts";
@@ -45,12 +44,14 @@ async function ask(
   next: Layout,
   more: Pick<ElderQuestion, "wantsList"> = {},
 ): Promise<ElderAnswer> {
-  const reply: ElderReply = await (await post(bench, ASK_URL, JSON.stringify({ recordIds, next, ...more }))).json();
+  const reply: ElderReply = await (
+    await post(bench, ASK_CALL.url, JSON.stringify({ recordIds, next, ...more }))
+  ).json();
   return answerIn(reply);
 }
 
-async function hopOf(bench: ShardBench, head: ExchangeHead, url = EXCHANGE_URL): Promise<Hop | null> {
-  return hopIn(await post(bench, url, url === LOCATE_URL ? JSON.stringify(head) : messageOf(head)));
+async function hopOf(bench: ShardBench, head: ExchangeHead, url = EXCHANGE_CALL.url): Promise<Hop | null> {
+  return hopIn(await post(bench, url, url === LOCATE_CALL.url ? JSON.stringify(head) : messageOf(head)));
 }
 
 describe("an object that is asked by a newer one", () => {
@@ -101,11 +102,11 @@ describe("a sealed object", () => {
     const bench = new ShardBench();
     await ask(bench, [], THREE);
     const word = { layout: TWO, next: THREE };
-    for (const url of [EXCHANGE_URL, LOCATE_URL]) {
+    for (const url of [EXCHANGE_CALL.url, LOCATE_CALL.url]) {
       expect(await hopOf(bench, headIn(TWO), url)).toEqual({ kind: "moved", to: THREE, elders: [TWO], absent: [word] });
     }
     const elders = [{ layout: ONE, recordIds: [freshId()] }];
-    expect(await hopOf(bench, headIn(TWO, { elders }), EXCHANGE_2_URL)).toEqual({
+    expect(await hopOf(bench, headIn(TWO, { elders }), EXCHANGE_CALL.url)).toEqual({
       kind: "moved",
       to: THREE,
       elders: [ONE, TWO],
@@ -120,7 +121,7 @@ describe("a sealed object", () => {
     await bench.send(messageOf(head));
     await ask(bench, [], TWO);
     expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 201, isReplay: true });
-    expect(await hopOf(bench, head, LOCATE_URL)).toBeNull();
+    expect(await hopOf(bench, head, LOCATE_CALL.url)).toBeNull();
   });
 
   it("fails a request for a new key of code that knows no hops, and sends nothing; it serves its records to it", async () => {
@@ -155,7 +156,7 @@ describe("a sealed object", () => {
     );
     const frame = (bytes: Uint8Array): readonly number[] => [0, 0, bytes.length >> 8, bytes.length & 255, ...bytes];
     const body = new Uint8Array([...frame(json), ...frame(new Uint8Array(3)), ...frame(new Uint8Array())]);
-    expect(hopIn(await post(bench, UPLOAD_2_URL, body))).toMatchObject({ kind: "moved", to: TWO });
+    expect(hopIn(await post(bench, UPLOAD_CALL.url, body))).toMatchObject({ kind: "moved", to: TWO });
     const discarded = await bench.within((_ledger, { storage }) =>
       storage.sql.exec("SELECT body FROM discarded").toArray(),
     );
@@ -174,7 +175,9 @@ describe("an open object", () => {
     expect(await hopOf(bench, head)).toEqual({ kind: "again", elders: [ONE], absent: [] });
     // The elder has said so already.
     const absent = [{ layout: ONE, next: TWO }];
-    expect(await saidBy(await post(bench, EXCHANGE_2_URL, messageOf({ ...head, elders: [], absent })))).toMatchObject({
+    expect(
+      await saidBy(await post(bench, EXCHANGE_CALL.url, messageOf({ ...head, elders: [], absent }))),
+    ).toMatchObject({
       status: 201,
     });
     expect(bench.calls).toHaveLength(1);
@@ -203,7 +206,7 @@ describe("an open object", () => {
     const bench = new ShardBench();
     const elders = [{ layout: ONE, recordIds: [freshId()] }];
     const absent = [{ layout: ONE, next: TWO }];
-    expect(await hopOf(bench, headIn(THREE, { elders, absent }), EXCHANGE_2_URL)).toEqual({
+    expect(await hopOf(bench, headIn(THREE, { elders, absent }), EXCHANGE_CALL.url)).toEqual({
       kind: "moved",
       to: TWO,
       elders: [ONE],
@@ -215,7 +218,7 @@ describe("an open object", () => {
     const visited = { layout: THREE, recordIds: [freshId()], isVisited: true } as const;
     const elders = [{ layout: ONE, recordIds: [freshId()] }, visited];
     const locate = (next: Layout): Promise<Response> =>
-      post(new ShardBench(), LOCATE_URL, JSON.stringify(headIn(TWO, { elders, absent: [{ layout: ONE, next }] })));
+      post(new ShardBench(), LOCATE_CALL.url, JSON.stringify(headIn(TWO, { elders, absent: [{ layout: ONE, next }] })));
     expect(await (await locate(TWO)).json()).toEqual({ absent: [{ layout: ONE, next: TWO }] });
     expect(hopIn(await locate(TWO))).toBeNull();
     const { absent }: Located = await (await locate(THREE)).json();
@@ -229,7 +232,7 @@ describe("an open object", () => {
     const bench = new ShardBench();
     const elders = [{ layout: ONE, recordIds: [freshId()] }];
     const absent = [{ layout: ONE, next: TWO }];
-    const response = await post(bench, LOCATE_URL, JSON.stringify(headIn(TWO, { elders, absent })));
+    const response = await post(bench, LOCATE_CALL.url, JSON.stringify(headIn(TWO, { elders, absent })));
     expect(await response.json()).toEqual({ absent });
     expect(await bench.within((_ledger, { storage }) => storage.sql.exec("SELECT id FROM records").toArray())).toEqual(
       [],

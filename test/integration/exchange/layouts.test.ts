@@ -21,7 +21,7 @@ describe("a key of before", () => {
     const key = fresh();
     expect(await old.send(key)).toMatchObject({ ...FIRST, text: "answer 1" });
     expect(await next.send(key)).toMatchObject({ ...REPLAY, text: "answer 1" });
-    expect(next.objectCalls()).toEqual(["/2/exchange", "/2/exchange"]);
+    expect(next.objectCalls()).toEqual(["/1/exchange", "/1/exchange"]);
     expect(await old.send(key)).toMatchObject({ ...REPLAY, text: "answer 1" });
     expect(await all.records(2, key)).toBe(0);
     expect(all.calls).toHaveLength(1);
@@ -74,10 +74,10 @@ describe("a new key", () => {
     const [old, next] = [all.deploy(1), all.deploy(2, [1])];
     const key = fresh();
     expect(await next.send(key)).toMatchObject(FIRST);
-    expect(next.objectCalls()).toEqual(["/2/exchange"]);
+    expect(next.objectCalls()).toEqual(["/1/exchange"]);
     expect(await all.sealed(1, key)).toBe(2);
     expect(await old.send(key)).toMatchObject(REPLAY);
-    expect(old.objectCalls()).toEqual(["/exchange", "/2/exchange"]);
+    expect(old.objectCalls()).toEqual(["/1/exchange", "/1/exchange"]);
     expect(await all.records(1, key)).toBe(0);
     expect(all.calls).toHaveLength(1);
   });
@@ -192,7 +192,7 @@ describe("a way back", () => {
     await next.send(fresh());
     const key = fresh();
     expect(await old.send(key)).toMatchObject(FIRST);
-    expect(old.objectCalls()).toEqual(["/exchange", "/2/exchange"]);
+    expect(old.objectCalls()).toEqual(["/1/exchange", "/1/exchange"]);
     expect(await all.records(1, key)).toBe(0);
   });
 
@@ -488,11 +488,11 @@ describe("a large body", () => {
     const [old, next] = [all.deploy(1), all.deploy(2, [1])];
     const [before, after] = [fresh(), fresh()];
     expect(await old.send(before, large)).toMatchObject(FIRST);
-    expect(old.objectCalls()).toEqual(["/upload"]);
+    expect(old.objectCalls()).toEqual(["/1/upload"]);
     expect(await next.send(before, large)).toMatchObject(REPLAY);
-    expect(next.objectCalls()).toEqual(["/locate", "/locate", "/2/upload"]);
+    expect(next.objectCalls()).toEqual(["/1/locate", "/1/locate", "/1/upload"]);
     expect(await next.send(after, large)).toMatchObject(FIRST);
-    expect(next.objectCalls()).toEqual(["/locate", "/2/upload"]);
+    expect(next.objectCalls()).toEqual(["/1/locate", "/1/upload"]);
     expect(all.calls).toEqual([`1 ${2 << 20}`, `1 ${2 << 20}`]);
   });
 
@@ -503,7 +503,7 @@ describe("a large body", () => {
     const key = fresh();
     expect(await old.send(key, large)).toMatchObject({ status: 503, code: "store-unavailable" });
     expect(await old.send(key, large)).toMatchObject(FIRST);
-    expect(old.objectCalls()).toEqual(["/upload", "/locate", "/locate", "/2/upload"]);
+    expect(old.objectCalls()).toEqual(["/1/upload", "/1/locate", "/1/locate", "/1/upload"]);
     expect(all.calls).toHaveLength(2);
     expect(await next.send(key, large)).toMatchObject(REPLAY);
   });
@@ -514,7 +514,7 @@ describe("a large body", () => {
     await next.send(fresh());
     const key = fresh();
     expect(await old.send(key, medium)).toMatchObject(FIRST);
-    expect(old.objectCalls()).toEqual(["/offer", "/2/offer"]);
+    expect(old.objectCalls()).toEqual(["/1/offer", "/1/offer"]);
     expect(all.calls.at(-1)).toBe("1 200000");
     expect(await next.send(key, medium)).toMatchObject(REPLAY);
   });
@@ -529,7 +529,7 @@ it("an origin cannot send a Worker elsewhere", async () => {
   const key = fresh();
   expect(await old.send(key)).toMatchObject({ status: 204, isReplay: false });
   expect(await old.send(key)).toMatchObject({ status: 204, isReplay: true });
-  expect(old.objectCalls()).toEqual(["/exchange", "/exchange"]);
+  expect(old.objectCalls()).toEqual(["/1/exchange", "/1/exchange"]);
 });
 
 describe("a jurisdiction", () => {
@@ -545,7 +545,7 @@ describe("a jurisdiction", () => {
     expect(await all.records(1, before)).toBe(1);
     // A deployment without the jurisdiction is sent there.
     expect(await old.send(after)).toMatchObject(REPLAY);
-    expect(old.objectCalls()).toEqual(["/exchange", "/exchange", "/2/exchange"]);
+    expect(old.objectCalls()).toEqual(["/1/exchange", "/1/exchange", "/1/exchange"]);
     expect(all.calls).toHaveLength(2);
     expect(await all.within(1, before, ({ seal }) => seal.next)).toBe(
       JSON.stringify({ shards: all.layout(1), jurisdiction: "eu", locationHint: null }),

@@ -9,7 +9,7 @@ import { Identities } from "../../../src/features/identities/identity.ts";
 import {
   type ExchangeHead,
   type MonitorQuestion,
-  MONITOR_URL,
+  MONITOR_CALL,
   NO_MONITOR_STATUS,
 } from "../../../src/kernel/request/message.ts";
 import type { AskMonitor } from "../../../src/features/accepted/monitor.ts";
@@ -320,7 +320,7 @@ function objects(answers: Readonly<Record<Shards, () => Response>>) {
       return (id: DurableObjectId) => ({
         fetch: (url: string) => {
           const layout = names.get(id.toString()) ?? "";
-          asked.push(url === MONITOR_URL ? layout : url);
+          asked.push(url === MONITOR_CALL.url ? layout : url);
           const answer = Object.entries(answers).find(([shards]) => shards === layout)?.[1];
           return answer === undefined ? Promise.reject(new Error("unreachable")) : Promise.resolve(answer());
         },

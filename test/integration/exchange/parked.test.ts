@@ -2,8 +2,8 @@
 
 import { expect, it, vi } from "vitest";
 import { durationMs } from "../../../src/kernel/record/units.ts";
-import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
-import { CHANGE_URL } from "../../../src/kernel/object/operator-calls.ts";
+import { encodeMessage, type ExchangeHead, EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
+import { CHANGE_CALL } from "../../../src/kernel/object/operator-calls.ts";
 import { again, headOf, messageOf, ShardBench } from "../support/shard-bench.ts";
 
 const DRIVE = {
@@ -20,7 +20,7 @@ function messageHead(unknown: "hold" | "verify" = "hold"): ExchangeHead {
 
 /** The word with which the consumer decides. */
 async function deliver(bench: ShardBench, head: ExchangeHead): Promise<string | null> {
-  const response = await bench.stub.fetch(EXCHANGE_URL, { method: "POST", body: messageOf(head) });
+  const response = await bench.stub.fetch(EXCHANGE_CALL.url, { method: "POST", body: messageOf(head) });
   await response.arrayBuffer();
   return response.headers.get("Idempotency-Status");
 }
@@ -28,7 +28,7 @@ async function deliver(bench: ShardBench, head: ExchangeHead): Promise<string | 
 async function release(bench: ShardBench, head: ExchangeHead): Promise<void> {
   const event = { type: "release", by: "admin", reason: "it had no effect" } as const;
   const change = encodeMessage({ head: { id: head.record.id, event, headers: [] }, body: new Uint8Array() });
-  await bench.stub.fetch(CHANGE_URL, { method: "POST", body: change });
+  await bench.stub.fetch(CHANGE_CALL.url, { method: "POST", body: change });
   vi.setSystemTime(Date.now() + 60_000);
   await bench.deliverAlarm();
 }

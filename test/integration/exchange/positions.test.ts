@@ -10,9 +10,8 @@ import {
   withClaim,
 } from "../../../src/kernel/record/position.ts";
 import { recordId } from "../../../src/kernel/record/units.ts";
-import { operatorCalls } from "../../../src/kernel/object/itty.ts";
-import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
-import { POSITION_URL } from "../../../src/features/claims/message.ts";
+import { operatorCalls } from "../support/operated-bench.ts";
+import { POSITION_CALL } from "../../../src/features/claims/message.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, type Try, tryOf } from "../support/claim-bench.ts";
 import { standStill } from "../support/standing-clock.ts";
 
@@ -22,7 +21,7 @@ const ORDERS = { stream: "orders", partition: 0 };
 
 async function positionIn(bench: ClaimBench, partition = ORDERS): Promise<PartitionPosition> {
   const body = JSON.stringify({ route: "claims:billing", ...partition });
-  return (await bench.stub.fetch(POSITION_URL, { method: "POST", body })).json();
+  return (await bench.stub.fetch(POSITION_CALL.url, { method: "POST", body })).json();
 }
 
 const at = (offset: number, previous: number | null = null) => ({ position: { ...ORDERS, offset, previous } });
@@ -108,7 +107,7 @@ describe("a position", () => {
       await end(bench, one, index + 1, "complete");
     }
     const set = async (next: number): Promise<boolean> =>
-      operatorCalls<KeyShard>(bench.stub).setPosition({ route: "claims:billing", ...ORDERS, next, ifKnown: false });
+      operatorCalls(bench.stub).setPosition({ route: "claims:billing", ...ORDERS, next, ifKnown: false });
     expect(await set(2)).toBe(true);
     expect(await positionIn(bench)).toMatchObject({ next: 2 });
     const again = [tryOf(tries[1]?.id), tryOf(tries[2]?.id)] as const;

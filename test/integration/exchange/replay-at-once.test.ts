@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { type ExchangeHead, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { type ExchangeHead, EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
 import { again, headOf, messageOf, ShardBench } from "../support/shard-bench.ts";
 
 const text = fc.string({ unit: fc.constantFrom("a", "Z", "0", "-"), minLength: 1, maxLength: 8 });
@@ -24,7 +24,7 @@ async function shown(response: Response): Promise<unknown> {
 it("a replay at once is the same as one that is not, and neither changes the record or calls the origin", async () => {
   const bench = new ShardBench();
   const send = async (head: ExchangeHead): Promise<unknown> =>
-    shown(await bench.stub.fetch(EXCHANGE_URL, { method: "POST", body: messageOf(head) }));
+    shown(await bench.stub.fetch(EXCHANGE_CALL.url, { method: "POST", body: messageOf(head) }));
   await fc.assert(
     fc.asyncProperty(answers, async ({ status, statusText, headers, bytes, omitHeaders }) => {
       const hasNoBody = status === 204 || status === 304;
@@ -51,7 +51,7 @@ it("a small replay is marked for the Worker's cache where that may keep it", asy
   const isMarked = async (request: Partial<ExchangeHead["request"]>): Promise<boolean> => {
     const later = again(head);
     const body = messageOf({ ...later, request: { ...later.request, isCached: true, ...request } });
-    const response = await bench.stub.fetch(EXCHANGE_URL, { method: "POST", body });
+    const response = await bench.stub.fetch(EXCHANGE_CALL.url, { method: "POST", body });
     await response.arrayBuffer();
     return response.headers.has("Idempotency-Small");
   };

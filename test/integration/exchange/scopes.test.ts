@@ -38,7 +38,7 @@ describe.each([
     expect(await next.send(first)).toMatchObject(REPLAY);
     expect(await next.send(second)).toMatchObject(FIRST);
     expect(await old.send(second)).toMatchObject(REPLAY);
-    expect(next.objectCalls()).toEqual(["/2/exchange", "/2/exchange"]);
+    expect(next.objectCalls()).toEqual(["/1/exchange", "/1/exchange"]);
     expect(all.calls).toHaveLength(2);
   });
 

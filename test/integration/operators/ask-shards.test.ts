@@ -2,6 +2,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
+import { OPERATOR_CALLS } from "../../../src/kernel/object/operator-calls.ts";
 import { askShards, SILENT_AFTER_MS } from "../../../src/operator/ask-shards.ts";
 import { shardStub } from "../../../src/kernel/object/call-shard.ts";
 
@@ -20,7 +21,7 @@ it("an unreachable shard is reported after a few seconds, with the answers of th
     state.blockConcurrencyWhile(() => isOver),
   );
   const beganAt = Date.now();
-  const asked = await askShards(env.KEY_SHARD, places, (shard) => shard.counts());
+  const asked = await askShards(env.KEY_SHARD, places, (shard) => shard(OPERATOR_CALLS).counts());
   const tookMs = Date.now() - beganAt;
   end(null);
   await blocked;

@@ -7,7 +7,7 @@ import { heldAnswer, LOCK_MS, messageOf } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import { encodeMessage, type ExchangeHead } from "../../../src/kernel/request/message.ts";
-import { CHANGE_LISTED_URL } from "../../../src/features/bulk/object/listed-changes.ts";
+import { CHANGE_LISTED_CALL } from "../../../src/features/bulk/object/listed-changes.ts";
 
 silence();
 
@@ -86,7 +86,7 @@ it("a change of many records leaves one that the origin is being asked about", a
   const event = { type: "release", ...BY } as const;
   const change = { records: [listed], event, headers: [], isPreview: false, since: epochMs(Date.now()) };
   const message = encodeMessage({ head: change, body: new Uint8Array() });
-  const response = await bench.stub.fetch(CHANGE_LISTED_URL, { method: "POST", body: message });
+  const response = await bench.stub.fetch(CHANGE_LISTED_CALL.url, { method: "POST", body: message });
   expect(await response.json()).toEqual(["in-flight"]);
   answer(200);
   await untilState(bench, head, "completed");

@@ -6,7 +6,7 @@ import { epochMs } from "../../../src/kernel/record/units.ts";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import { Audit, audited } from "../../../src/features/audit/operator/audit.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
-import { AUDIT_URL, type AuditCall } from "../../../src/kernel/object/operator-calls.ts";
+import { AUDIT_CALL, type AuditCall } from "../../../src/kernel/object/operator-calls.ts";
 import { type AuditEntry, MAX_SIGN_INS } from "../../../src/features/audit/object/audit.ts";
 import { ADMIN } from "../support/operators.ts";
 import { expectThrown } from "../support/expected-errors.ts";
@@ -25,7 +25,7 @@ const ALL = { by: null, action: null, since: null, before: null, limit: 50 } as 
 function startLog() {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   const ask = async <T>(call: AuditCall): Promise<T> => {
-    const response = await stub.fetch(AUDIT_URL, { method: "POST", body: JSON.stringify(call) });
+    const response = await stub.fetch(AUDIT_CALL.url, { method: "POST", body: JSON.stringify(call) });
     return response.json();
   };
   const sql = (statement: string): Promise<void> =>

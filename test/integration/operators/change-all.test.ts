@@ -15,7 +15,7 @@ import type { AllChange, AllChangeResult, RecordFilter } from "../../../src/oper
 import { CHANGES } from "../../../src/operator/request-schema.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import {
-  CHANGE_LISTED_URL,
+  CHANGE_LISTED_CALL,
   type ListedChangeHead,
   type ListedOutcome,
   type ListedState,
@@ -329,7 +329,9 @@ describe("a change of all that match", () => {
             get(own, member) {
               if (member !== "fetch") return Reflect.get(own, member);
               return (input: RequestInfo, init?: RequestInit) =>
-                input === CHANGE_LISTED_URL ? Promise.reject(new Error("lost")) : own.fetch(new Request(input, init));
+                input === CHANGE_LISTED_CALL.url
+                  ? Promise.reject(new Error("lost"))
+                  : own.fetch(new Request(input, init));
             },
           });
         };
@@ -367,7 +369,7 @@ describe("a shard that is told to change listed records", () => {
   ): Promise<readonly ListedOutcome[]> {
     const head: ListedChangeHead = { records, event: forget, headers: [], isPreview: false, since };
     const body = encodeMessage({ head, body: new Uint8Array() });
-    return (await stub.fetch(CHANGE_LISTED_URL, { method: "POST", body })).json();
+    return (await stub.fetch(CHANGE_LISTED_CALL.url, { method: "POST", body })).json();
   }
 
   it("skips what is not any more what the list said, and what is gone", async () => {

@@ -1,8 +1,7 @@
 import { env } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import type { OperatorTokens } from "../../../src/kernel/config/operators.ts";
-import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
-import { operatorCalls } from "../../../src/kernel/object/itty.ts";
+import { operatorCalls } from "../support/operated-bench.ts";
 import { beginSession, readSession, SESSION_MS } from "../../../src/operator/console/session.ts";
 
 const ADMIN: OperatorTokens = { name: "admin", role: "admin", values: ["a".repeat(32)] };
@@ -67,7 +66,7 @@ describe("a session of the console", () => {
 });
 
 describe("the generation of sessions", () => {
-  const operators = () => operatorCalls<KeyShard>(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()));
+  const operators = () => operatorCalls(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()));
 
   it("stays the same until all sessions are ended, and never returns", async () => {
     const one = operators();

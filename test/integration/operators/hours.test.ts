@@ -3,11 +3,11 @@
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { HourOfShard } from "../../../src/kernel/object/kept-counts.ts";
-import { operatorCalls } from "../../../src/kernel/object/itty.ts";
-import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { recordId } from "../../../src/kernel/record/units.ts";
+import { operatorCalls } from "../support/operated-bench.ts";
 import { CountRows } from "../../../src/kernel/store/counts.ts";
 import { countOf } from "../../../src/kernel/traffic/route-counters.ts";
-import { type SentBatch, TRAFFIC_URL, Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import { type SentBatch, TRAFFIC_CALL, Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import type { ExchangeReport } from "../../../src/kernel/traffic/traffic.ts";
 
 const HOUR_MS = 3_600_000;
@@ -40,12 +40,12 @@ class CountingShard {
     const traffic = new Traffic();
     traffic.exchange(REPORT, Date.now());
     const body = JSON.stringify({ ...traffic.take(), id, isUrgent } satisfies SentBatch);
-    const { status } = await this.#stub.fetch(TRAFFIC_URL, { method: "POST", body });
+    const { status } = await this.#stub.fetch(TRAFFIC_CALL.url, { method: "POST", body });
     if (status !== 204) throw new Error(`the counts were refused: ${status}`);
   }
 
-  get calls(): ReturnType<typeof operatorCalls<KeyShard>> {
-    return operatorCalls<KeyShard>(this.#stub);
+  get calls(): ReturnType<typeof operatorCalls> {
+    return operatorCalls(this.#stub);
   }
 
   async replaysIn(hours: Promise<readonly HourOfShard[]>): Promise<readonly (readonly [number, number])[]> {
@@ -137,7 +137,7 @@ describe("a clock that is days ahead for a moment", () => {
     expect(hours.reduce((sum, [, replays]) => sum + replays, 0)).toBe(22);
     const { routes } = await shard.calls.numbers();
     expect(routes.map((one) => countOf(one, "requests", "replay"))).toEqual([22]);
-    expect(await shard.calls.replaysOf("ab".repeat(32))).toMatchObject({ lastAt: NOW + 19 * HOUR_MS });
+    expect(await shard.calls.replaysOf(recordId("ab".repeat(32)))).toMatchObject({ lastAt: NOW + 19 * HOUR_MS });
   });
 
   it("hides no batch that was taken: one that comes again counts once", async () => {
@@ -167,7 +167,7 @@ it("an object that cannot write says what it has stored and what it remembers, a
   expect(shown.isUnwritten).toBe(true);
   expect(shown.routes.map((one) => countOf(one, "requests", "replay"))).toEqual([2]);
   expect(await shard.replaysIn(shard.calls.hours())).toEqual([[BEGIN, 2]]);
-  expect(await shard.calls.replaysOf("ab".repeat(32))).toMatchObject({ count: 2 });
+  expect(await shard.calls.replaysOf(recordId("ab".repeat(32)))).toMatchObject({ count: 2 });
   put.mockRestore();
   expect(await shard.calls.numbers()).toMatchObject({ isUnwritten: false });
   await shard.evict();
@@ -176,13 +176,13 @@ it("an object that cannot write says what it has stored and what it remembers, a
 
 it("says how often a record was replayed, and when last", async () => {
   const shard = new CountingShard();
-  const id = "ab".repeat(32);
+  const id = recordId("ab".repeat(32));
   expect(await shard.calls.replaysOf(id)).toBeNull();
   await shard.count();
   vi.setSystemTime(NOW + 2 * HOUR_MS);
   await shard.count();
   expect(await shard.calls.replaysOf(id)).toMatchObject({ count: 2, lastAt: NOW + 2 * HOUR_MS });
-  expect(await shard.calls.replaysOf("cd".repeat(32))).toBeNull();
+  expect(await shard.calls.replaysOf(recordId("cd".repeat(32)))).toBeNull();
 });
 
 it("writes nothing in the object of a single key", async () => {

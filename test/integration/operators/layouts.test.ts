@@ -9,7 +9,16 @@ import { type LayoutSummary, leftCounts, summarizeLayouts } from "../../../src/o
 import type { ConfiguredLayout } from "../../../src/operator/shards.ts";
 import type { Counts, SealState } from "../../../src/kernel/object/operator-calls.ts";
 
-const NONE = { inFlight: 0, failed: 0, unknown: 0, atLeast: [], bytes: 4096 } as const;
+const NONE = {
+  waiting: 0,
+  oldestWaitingMs: 0,
+  placesTaken: 0,
+  inFlight: 0,
+  failed: 0,
+  unknown: 0,
+  atLeast: [],
+  bytes: 4096,
+} as const;
 
 function layoutOf(shards: Layout["shards"]): Layout {
   return { shards, jurisdiction: null, locationHint: null };
@@ -100,7 +109,6 @@ describe("an older layout", () => {
       [sealedFor(3, 0), open()],
       "1 object of it is still open and may take new keys: close the layout, or wait.",
     ],
-    ["an object's code knows no layouts", [sealedFor(3, 0), { ...NONE }], "1 object of it is still open and may"],
     ["an object does not answer", [sealedFor(3, 0), null], "1 object did not answer: ask again."],
     [
       "an object is sealed for a layout that is not listed",

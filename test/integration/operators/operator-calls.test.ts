@@ -3,7 +3,7 @@
 import { EVERY_RECORD } from "../support/records.ts";
 import { expect, it } from "vitest";
 import { epochMs, type RecordId } from "../../../src/kernel/record/units.ts";
-import { BODY_URL } from "../../../src/kernel/object/operator-calls.ts";
+import { BODY_CALL } from "../../../src/kernel/object/operator-calls.ts";
 import { OperatedBench } from "../support/operated-bench.ts";
 import { again, headOf, heldAnswer, messageOf, RETENTION_MS } from "../support/shard-bench.ts";
 
@@ -89,10 +89,10 @@ it("forget also erases the body, and the next request is a first one", async () 
   bench.origin = () => new Response(large, { status: 201 });
   const head = headOf();
   await bench.send(messageOf(head));
-  const body = await bench.stub.fetch(BODY_URL, { method: "POST", body: head.record.id });
+  const body = await bench.stub.fetch(BODY_CALL.url, { method: "POST", body: head.record.id });
   expect(await body.text()).toBe(large);
   expect(await bench.change(head.record.id, { type: "forget", ...by })).toEqual({ why: null, detail: null });
-  expect((await bench.stub.fetch(BODY_URL, { method: "POST", body: head.record.id })).status).toBe(404);
+  expect((await bench.stub.fetch(BODY_CALL.url, { method: "POST", body: head.record.id })).status).toBe(404);
   while (await bench.alarm());
   const chunks = "SELECT count(*) AS n FROM chunks";
   expect(await bench.within((_ledger, { storage }) => storage.sql.exec(chunks).one())).toEqual({ n: 0 });

@@ -3,8 +3,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import type { ClaimAct } from "../../../src/features/claims/message.ts";
-import { operatorCalls } from "../../../src/kernel/object/itty.ts";
-import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { operatorCalls } from "../support/operated-bench.ts";
 import type { SeenPosition } from "../../../src/features/claims/object/claim-list.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, type Try, tryOf } from "../support/claim-bench.ts";
 import { freshId, started } from "../support/records.ts";
@@ -31,7 +30,7 @@ async function completed(bench: ClaimBench, stream: string, partition: number, o
 }
 
 function positions(bench: ClaimBench, query: object = {}): Promise<readonly SeenPosition[]> {
-  return operatorCalls<KeyShard>(bench.stub).listPositions({ ...ALL, ...query });
+  return operatorCalls(bench.stub).listPositions({ ...ALL, ...query });
 }
 
 describe("a position", () => {
@@ -49,7 +48,7 @@ describe("a position", () => {
     await bench.deliverAlarm();
     await ask(bench, tryOf(five.id), claimAct(), "orders", 0, 5);
     expect(await positions(bench)).toEqual([{ ...at, next: 5, open: 2, heldSince: begun, isUnclaimed: false }]);
-    expect(await operatorCalls<KeyShard>(bench.stub).countClaims()).toEqual([
+    expect(await operatorCalls(bench.stub).countClaims()).toEqual([
       { route: ROUTE, started: 2, failed: 0, unknown: 0, atLeast: false, partitions: 1, heldSince: begun },
     ]);
   });
@@ -113,7 +112,7 @@ describe("the claims of a group", () => {
     await bench.release(free, "none");
     await bench.release(doubtful, "unknown");
     await bench.complete(done, 1);
-    const counts = () => operatorCalls<KeyShard>(bench.stub).countClaims();
+    const counts = () => operatorCalls(bench.stub).countClaims();
     const none = { route: ROUTE, atLeast: false, partitions: 0, heldSince: null };
     expect(await counts()).toEqual([{ ...none, started: 1, failed: 1, unknown: 1 }]);
     await bench.complete(runs, 1);

@@ -10,7 +10,7 @@ import {
   ERASURE_BEGIN,
   type ErasedSlice,
   type ErasureCounts,
-  ERASE_SCOPE_URL,
+  ERASE_SCOPE_CALL,
   RECORDS_PER_CALL,
   ROWS_PER_CALL,
   type ScopeErasure,
@@ -115,7 +115,7 @@ async function eraseSlice(stub: Stub, erasure: Partial<ScopeErasure>): Promise<E
     reason: "because",
     ...erasure,
   };
-  const answer = await stub.fetch(ERASE_SCOPE_URL, { method: "POST", body: JSON.stringify(whole) });
+  const answer = await stub.fetch(ERASE_SCOPE_CALL.url, { method: "POST", body: JSON.stringify(whole) });
   return answer.json();
 }
 

@@ -24,6 +24,9 @@ const HELD: ShardNumbers = {
   isUnwritten: false,
   since: 0,
   routes: [],
+  events: [],
+  claims: [],
+  change: { seal: null, lastExpiresAt: null, elders: [] },
 };
 
 function shardsOf(count: number, changed: Partial<ShardNumbers> | null = {}): readonly ScrapedShard[] {

@@ -3,7 +3,7 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { AlertReport } from "../../../src/kernel/record/alerts.ts";
-import { ALERTS_URL } from "../../../src/kernel/request/message.ts";
+import { ALERTS_CALL } from "../../../src/features/outbox/object/calls.ts";
 import { watchShards } from "../../../src/features/outbox/operator/watch-shards.ts";
 import { ShardBench } from "../support/shard-bench.ts";
 import { Hooks } from "../support/hooks.ts";
@@ -12,7 +12,7 @@ import { silence } from "../support/silence.ts";
 silence();
 
 async function report(bench: ShardBench, what: AlertReport): Promise<number> {
-  return (await bench.stub.fetch(ALERTS_URL, { method: "POST", body: JSON.stringify(what) })).status;
+  return (await bench.stub.fetch(ALERTS_CALL.url, { method: "POST", body: JSON.stringify(what) })).status;
 }
 
 describe("operators", () => {

@@ -6,7 +6,7 @@ import { OUTCOMES } from "../../../src/kernel/record/outcome.ts";
 import type { LaidPlace } from "../../../src/operator/shards.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
 import { shardStub } from "../../../src/kernel/object/call-shard.ts";
-import { type ExchangeReport, type SentBatch, Traffic, TRAFFIC_URL } from "../../../src/kernel/traffic/traffic.ts";
+import { type ExchangeReport, type SentBatch, Traffic, TRAFFIC_CALL } from "../../../src/kernel/traffic/traffic.ts";
 import { parseExposition, sumOf } from "../../support/exposition.ts";
 
 const ROUTE = "/act";
@@ -53,7 +53,7 @@ async function count(place: LaidPlace, times: number): Promise<void> {
   const traffic = new Traffic();
   for (let time = 0; time < times; time += 1) traffic.exchange(REPORT, Date.now());
   const body = JSON.stringify({ ...traffic.take(), id: crypto.randomUUID(), isUrgent: true } satisfies SentBatch);
-  await shardStub(env.KEY_SHARD, place).fetch(TRAFFIC_URL, { method: "POST", body });
+  await shardStub(env.KEY_SHARD, place).fetch(TRAFFIC_CALL.url, { method: "POST", body });
 }
 
 async function scraped({ reader }: Pick<Bench, "reader">): Promise<readonly number[]> {

@@ -5,10 +5,11 @@ import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { TrafficFlusher } from "../../../src/kernel/traffic/traffic-flusher.ts";
 import { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { OPERATOR_CALLS, type ShardNumbers } from "../../../src/kernel/object/operator-calls.ts";
 import { type DataPoint, dataPointOf } from "../../../src/kernel/traffic/exchange-reporter.ts";
 import { type ExchangeReport, type SentBatch, Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { again, headOf, heldAnswer, messageOf, RETENTION_MS, ShardBench } from "../support/shard-bench.ts";
-import { EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
 
 const REPORT: ExchangeReport = {
   at: 0,
@@ -31,7 +32,7 @@ describe("a dataset that is bound", () => {
       const shard = new KeyShard(state, bindings);
       const head = headOf();
       for (const one of [head, again(head)]) {
-        await (await shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: messageOf(one) }))).text();
+        await (await shard.fetch(new Request(EXCHANGE_CALL.url, { method: "POST", body: messageOf(one) }))).text();
       }
       const blobs = (outcome: string): readonly string[] => [
         "/act",
@@ -61,7 +62,7 @@ describe("a dataset that is bound", () => {
       const shard = new KeyShard(state, bindings);
       const head = headOf();
       for (const one of [head, again(head)]) {
-        const response = await shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: messageOf(one) }));
+        const response = await shard.fetch(new Request(EXCHANGE_CALL.url, { method: "POST", body: messageOf(one) }));
         expect([response.status, await response.text()]).toEqual([201, "done"]);
       }
       expect(calls).toEqual(["POST"]);
@@ -81,11 +82,11 @@ describe("the numbers of a shard", () => {
     // The record's expiry is an eighth of the retention late at most.
     vi.useFakeTimers({ now: Date.now() + 2 * RETENTION_MS, toFake: ["Date"] });
     try {
-      const [overdueMs, left] = await runInDurableObject(bench.stub, (instance) => {
+      const [overdueMs, left] = await runInDurableObject(bench.stub, async (instance) => {
         if (!(instance instanceof KeyShard)) throw new TypeError("no shard");
-        const before = instance.numbers().overdueMs;
+        const before = (await numbersOf(instance)).overdueMs;
         instance.alarm();
-        return [before, instance.numbers().overdueMs];
+        return [before, (await numbersOf(instance)).overdueMs];
       });
       expect(overdueMs).toBeGreaterThan(0.8 * RETENTION_MS);
       expect(overdueMs).toBeLessThanOrEqual(RETENTION_MS);
@@ -101,10 +102,10 @@ describe("the numbers of a shard", () => {
     bench.origin = held.origin;
     const sent = Array.from({ length: 7 }, () => bench.send(messageOf(headOf())));
     await bench.called(7);
-    await runInDurableObject(bench.stub, (instance) => {
+    await runInDurableObject(bench.stub, async (instance) => {
       if (!(instance instanceof KeyShard)) throw new TypeError("no shard");
-      expect(instance.numbers()).toMatchObject({ callsInFlight: 7, inFlight: 7 });
-      expect(instance.numbers().routes).toMatchObject([{ counts: { queued: { queued: 1 } } }]);
+      expect(await numbersOf(instance)).toMatchObject({ callsInFlight: 7, inFlight: 7 });
+      expect((await numbersOf(instance)).routes).toMatchObject([{ counts: { queued: { queued: 1 } } }]);
     });
     held.release();
     await Promise.all(sent);
@@ -157,9 +158,9 @@ describe("what an isolate has counted", () => {
     }
     expect(waits).toHaveLength(1);
     await flusher.flush();
-    await runInDurableObject(env.KEY_SHARD.getByName(name), (instance) => {
+    await runInDurableObject(env.KEY_SHARD.getByName(name), async (instance) => {
       if (!(instance instanceof KeyShard)) throw new TypeError("no shard");
-      expect(instance.numbers().routes).toMatchObject([
+      expect((await numbersOf(instance)).routes).toMatchObject([
         { route: "/act", counts: { requests: { "key-missing": 500 } } },
       ]);
     });
@@ -192,3 +193,7 @@ describe("what an isolate has counted", () => {
     expect(new Set(sent.map(({ id }) => id)).size).toBe(2);
   });
 });
+
+async function numbersOf(shard: KeyShard): Promise<ShardNumbers> {
+  return (await shard.ask(OPERATOR_CALLS.numbers.name, "")) as ShardNumbers;
+}

@@ -135,7 +135,7 @@ it("filters by state, route, time, caller and status, and counts what matches on
       const count = { started: 2 + 2, failed: 10, unknown: 10 + 8, completed: 10 }[state];
       expect([new Set(statesOf(found)), found.length]).toEqual([new Set([state]), count]);
     }
-    const odd = read(list, { route: encodeURIComponent("/ödd/*") }, NOW, 3);
+    const odd = read(list, { route: "/ödd/*" }, NOW, 3);
     expect(odd.map(({ route }) => route)).toEqual(Array.from({ length: 20 }, () => "/ödd/*"));
     const times = (asked: Partial<ListQuery>): ReadonlySet<number> =>
       new Set(read(list, asked, NOW, 3).map(({ record }) => (NOW - record.attempt.startedAt) / HOUR_MS));
@@ -355,7 +355,7 @@ it(
   "obeys a cursor's parts until they have grown four times as large, and reads no more than that",
   () =>
     inShard((ledger, list, { rowsRead }) => {
-      const query = { ...EVERY_RECORD, parts: 1, part: 0, route: encodeURIComponent("/none") };
+      const query = { ...EVERY_RECORD, parts: 1, part: 0, route: "/none" };
       insertMany(ledger, 0, MAX_GROWN);
       expect(list.page(query, seeAt(NOW), NOW)).toEqual({ records: [], more: false, matched: 0, parts: 1 });
       insertMany(ledger, MAX_GROWN, MAX_GROWN + 10);

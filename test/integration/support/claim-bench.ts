@@ -14,7 +14,7 @@ import {
   type ClaimAnswer,
   type ClaimEntry,
   type ClaimReply,
-  CLAIMS_URL,
+  CLAIMS_CALL,
 } from "../../../src/features/claims/message.ts";
 import { HOUR_MS } from "./records.ts";
 import { OperatedBench } from "./operated-bench.ts";
@@ -62,7 +62,7 @@ export class ClaimBench extends OperatedBench {
 
   async ask(...entries: readonly ClaimEntry[]): Promise<readonly ClaimReply[]> {
     const body = JSON.stringify({ policy: this.#policy, entries });
-    return (await this.stub.fetch(CLAIMS_URL, { method: "POST", body })).json();
+    return (await this.stub.fetch(CLAIMS_CALL.url, { method: "POST", body })).json();
   }
 
   async #one(entry: ClaimEntry): Promise<ClaimAnswer> {

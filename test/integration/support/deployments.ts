@@ -1,6 +1,7 @@
 // Deployments of the whole gateway with different layouts, over one namespace of objects in workerd, and one origin under the
 // test's control. Each bench has layouts of its own, because a seal lasts for as long as the file's storage.
 
+import { ASK_CALL } from "../../../src/kernel/request/message.ts";
 import { ADMIN } from "./operators.ts";
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
@@ -194,7 +195,7 @@ export class Deployments {
     await this.within(count, key, (_ledger, _storage, instance) => {
       const fetch = instance.fetch.bind(instance);
       vi.spyOn(instance, "fetch").mockImplementation((request) => {
-        if (new URL(request.url).pathname === "/ask") asks += 1;
+        if (request.url === ASK_CALL.url) asks += 1;
         return fetch(request);
       });
     });

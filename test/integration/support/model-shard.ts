@@ -4,7 +4,7 @@ import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } fr
 import { vi } from "vitest";
 import type { IdempotencyRecord, Policy } from "../../../src/kernel/record/record.ts";
 import { type AttemptId, attemptId, durationMs, fingerprint, type RecordId } from "../../../src/kernel/record/units.ts";
-import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { encodeMessage, type ExchangeHead, EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
 import { deadlineOf } from "../../../src/kernel/record/step.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { expectRuntimeError } from "./expected-errors.ts";
@@ -134,7 +134,7 @@ export class ModelShard {
       verification: null,
     };
     const body = encodeMessage({ head, body: new Uint8Array() });
-    return this.#stub.fetch(EXCHANGE_URL, { method: "POST", body });
+    return this.#stub.fetch(EXCHANGE_CALL.url, { method: "POST", body });
   }
 
   async #answer(request: Request): Promise<Response> {

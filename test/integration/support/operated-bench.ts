@@ -4,10 +4,28 @@ import { env } from "cloudflare:test";
 import type { OperatorEvent } from "../../../src/kernel/record/events.ts";
 import type { RecordId } from "../../../src/kernel/record/units.ts";
 import { encodeMessage } from "../../../src/kernel/request/message.ts";
-import { operatorCalls } from "../../../src/kernel/object/itty.ts";
-import type { KeyShard } from "../../../src/kernel/object/key-shard.ts";
-import { CHANGE_URL, type ChangeAnswer } from "../../../src/kernel/object/operator-calls.ts";
+import { CLAIM_CALLS } from "../../../src/features/claims/object/calls.ts";
+import { OUTBOX_CALLS } from "../../../src/features/outbox/object/calls.ts";
+import { type Asking, asking } from "../../../src/kernel/object/itty.ts";
+import { CHANGE_CALL, type ChangeAnswer, OPERATOR_CALLS } from "../../../src/kernel/object/operator-calls.ts";
+import { TRAFFIC_CALLS } from "../../../src/kernel/object/shard-traffic.ts";
 import { ShardBench } from "./shard-bench.ts";
+
+const CALLS = {
+  ...OPERATOR_CALLS,
+  ...TRAFFIC_CALLS,
+  listEvents: OUTBOX_CALLS.list,
+  countEvents: OUTBOX_CALLS.counts,
+  changeEvents: OUTBOX_CALLS.change,
+  countClaims: CLAIM_CALLS.counts,
+  listPositions: CLAIM_CALLS.positions,
+  setPosition: CLAIM_CALLS.setPosition,
+};
+
+/** All that operators ask an object. */
+export function operatorCalls(stub: DurableObjectStub): Asking<typeof CALLS> {
+  return asking(CALLS, stub);
+}
 
 export class OperatedBench extends ShardBench {
   readonly #name: string;
@@ -17,12 +35,12 @@ export class OperatedBench extends ShardBench {
     this.#name = name;
   }
 
-  get operator(): ReturnType<typeof operatorCalls<KeyShard>> {
-    return operatorCalls<KeyShard>(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(this.#name)));
+  get operator(): Asking<typeof CALLS> {
+    return operatorCalls(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(this.#name)));
   }
 
   async change(id: RecordId, event: OperatorEvent, body = new Uint8Array()): Promise<ChangeAnswer> {
     const message = encodeMessage({ head: { id, event, headers: [["x-by", "hand"]] }, body });
-    return (await this.stub.fetch(CHANGE_URL, { method: "POST", body: message })).json();
+    return (await this.stub.fetch(CHANGE_CALL.url, { method: "POST", body: message })).json();
   }
 }

@@ -5,7 +5,7 @@ import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } fr
 import { vi } from "vitest";
 import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
 import { attemptId, durationMs, fingerprint, type RecordId, recordId } from "../../../src/kernel/record/units.ts";
-import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
+import { encodeMessage, type ExchangeHead, EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
 import type { RouteRules } from "../../../src/kernel/config/resolved.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { expectRuntimeError } from "./expected-errors.ts";
@@ -50,7 +50,7 @@ export class ShardBench {
 
   /** What goes through one stub arrives in its order. */
   async send(message: Uint8Array, stub = this.stub): Promise<Said> {
-    return saidBy(await stub.fetch(EXCHANGE_URL, { method: "POST", body: message }));
+    return saidBy(await stub.fetch(EXCHANGE_CALL.url, { method: "POST", body: message }));
   }
 
   /** Resolves when the origin has seen so many calls. Polled: what resolves in the object does not wake the test. */

@@ -4,7 +4,7 @@
 import gateway from "../../../src/index.ts";
 import { KeyShard as RealKeyShard } from "../../../src/kernel/object/key-shard.ts";
 import { fromMachine, ofMachine, setClock } from "./clock.ts";
-import { ASK_URL, EXCHANGE_2_URL, OFFER_2_URL } from "../../../src/kernel/request/message.ts";
+import { ASK_CALL, EXCHANGE_CALL, decodeExchange } from "../../../src/kernel/request/message.ts";
 import { MOVED_HEADER } from "../../../src/kernel/request/headers.ts";
 import { ASKED_PATH, CLOCK_PATH } from "../points.ts";
 import { Striker } from "./striker.ts";
@@ -52,10 +52,10 @@ export class KeyShard extends RealKeyShard {
 
   override async fetch(request: Request): Promise<Response> {
     const { url } = request;
-    if (url === ASK_URL) await striker?.pass("question-arrived");
-    if (url === EXCHANGE_2_URL || url === OFFER_2_URL) await striker?.pass("told-of-elders");
+    if (url === ASK_CALL.url) await striker?.pass("question-arrived");
+    if (url === EXCHANGE_CALL.url && (await hasElders(request))) await striker?.pass("told-of-elders");
     const response = await super.fetch(request);
-    if (url === ASK_URL) await striker?.pass("seal-durable");
+    if (url === ASK_CALL.url) await striker?.pass("seal-durable");
     if (response.headers.has(MOVED_HEADER)) await striker?.pass("sent-away");
     return response;
   }
@@ -98,7 +98,7 @@ function isNamespace(value: unknown): value is DurableObjectNamespace {
 
 function watchStub<T extends Rpc.DurableObjectBranded | undefined>(stub: DurableObjectStub<T>): DurableObjectStub<T> {
   const ask = async (...call: Parameters<typeof fetch>): Promise<Response> => {
-    if (call[0] !== ASK_URL) return stub.fetch(...call);
+    if (call[0] !== ASK_CALL.url) return stub.fetch(...call);
     asked += 1;
     await striker?.pass("before-question");
     const response = await stub.fetch(...call);
@@ -118,4 +118,8 @@ function wrap<T extends object>(target: T, replace: (name: PropertyKey) => unkno
       return typeof member === "function" ? member.bind(target) : member;
     },
   });
+}
+
+async function hasElders(request: Request): Promise<boolean> {
+  return decodeExchange(await request.clone().bytes()).head.elders !== undefined;
 }

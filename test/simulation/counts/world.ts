@@ -1,15 +1,16 @@
 // Objects that count, the one that adds up, and an isolate that hands its counts over, on disks that lose what is not durable. Each step
 // is a turn, and what is told leaves after its commit. Whatever G13 promises of counts is checked at each step.
 
+import { CallTable } from "../../../src/kernel/call.ts";
 import { vi } from "vitest";
 import { EVERY_MS, QUIET_MS } from "../../../src/kernel/object/kept-counts.ts";
 import { TOTALS } from "../../../src/kernel/object/shard-place.ts";
-import { ShardTraffic } from "../../../src/kernel/object/shard-traffic.ts";
+import { ShardTraffic, TOTALS_CALL } from "../../../src/kernel/object/shard-traffic.ts";
 import { TotalRows } from "../../../src/kernel/store/totals.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { Timers } from "../../../src/kernel/object/timers.ts";
 import { countOf, type RouteNumbers } from "../../../src/kernel/traffic/route-counters.ts";
-import { type SentBatch, TOTALS_URL, Traffic, TRAFFIC_URL } from "../../../src/kernel/traffic/traffic.ts";
+import { type SentBatch, Traffic, TRAFFIC_CALL } from "../../../src/kernel/traffic/traffic.ts";
 import { Disk } from "../disk.ts";
 import { storageOn } from "../stand-ins.ts";
 
@@ -69,6 +70,10 @@ class CountingObject {
     });
     this.disk.commit();
     return this.traffic;
+  }
+
+  async respond(request: Request): Promise<Response> {
+    return new CallTable(this.traffic.calls).respond(request);
   }
 
   #rows(column: string): readonly unknown[] {
@@ -183,8 +188,8 @@ export class CountedWorld {
     this.#sent ??= { id: crypto.randomUUID(), ...this.#isolate.take(), isUrgent };
     const body = JSON.stringify({ ...this.#sent, isUrgent });
     const answers: Response[] = [];
-    void this.#totals.traffic
-      .take(new Request(TRAFFIC_URL, { method: "POST", body }))
+    void this.#totals
+      .respond(new Request(TRAFFIC_CALL.url, { method: "POST", body }))
       .then((answer) => answers.push(answer));
     await this.#wait(EVERY_MS);
     this.#noteTaken();
@@ -249,7 +254,7 @@ export class CountedWorld {
     const body = JSON.stringify(answers.map(({ answer }) => answer));
     let response: Response;
     try {
-      response = await this.#totals.traffic.addUp(new Request(TOTALS_URL, { method: "POST", body }));
+      response = await this.#totals.respond(new Request(TOTALS_CALL.url, { method: "POST", body }));
     } catch {
       // It could not write: nothing is told.
       return;

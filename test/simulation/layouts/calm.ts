@@ -14,7 +14,6 @@ export async function calm(world: World, trace: (what: string) => void): Promise
   const { plan, rules, clients, homeless } = world;
   for (const host of world.hosts.values()) {
     host.disk.isFull = false;
-    if (world.isOlder(host)) world.changeCode(host, false);
   }
   await settle(world, trace);
   // An elder that has failed is asked again.
@@ -22,7 +21,7 @@ export async function calm(world: World, trace: (what: string) => void): Promise
   const before = homeless.length;
   const key = plan.keys[0] ?? "";
   for (const deployment of world.deployments) {
-    if (!deployment.isOlder) world.send(key, deployment, "same", "wait");
+    world.send(key, deployment, "same", "wait");
   }
   await settle(world, trace);
   for (const { name, deployment } of homeless.slice(before)) {

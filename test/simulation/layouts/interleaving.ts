@@ -22,13 +22,9 @@ export function exploreLayouts(
 }
 
 /** Explores until the first violation. */
-export function findViolation(
-  interleavings: number,
-  seed: number,
-  olderCode: "every" | "some" = "some",
-): Promise<Exploration> {
+export function findViolation(interleavings: number, seed: number): Promise<Exploration> {
   const disks = new DiskPools();
-  const run: Run = (one, counts) => runInterleaving(one, disks, counts, () => undefined, olderCode);
+  const run: Run = (one, counts) => runInterleaving(one, disks, counts);
   return exploreWith(run, interleavings, seed, () => undefined, 1);
 }
 
@@ -57,10 +53,9 @@ async function runInterleaving(
   pools: DiskPools,
   counts: Map<string, number>,
   trace: (what: string) => void = () => undefined,
-  olderCode: "every" | "some" = "some",
 ): Promise<Interleaving> {
   const random = new Random(seed);
-  const plan = drawPlan(random, olderCode);
+  const plan = drawPlan(random);
   const names = plan.deployments.map(({ name }) => name);
   trace(`unknown = "${plan.unknown}", ${plan.keys.length} key(s), deployments ${names.join(" and ")}`);
   const world = new World(plan, pools.with(plan.hasTriggers), trace);

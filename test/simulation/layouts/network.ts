@@ -37,7 +37,7 @@ export class Message {
   /** What the message is, for a trace. */
   get what(): string {
     const from = this.from === null ? "a Worker" : this.from.name;
-    return `${this.url.slice("https://key-shard/".length)} from ${from} to ${this.to}`;
+    return `${this.url.split("/").at(-1)} from ${from} to ${this.to}`;
   }
 
   get hasLeft(): boolean {

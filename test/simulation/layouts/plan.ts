@@ -32,7 +32,6 @@ export const KINDS = [
   "alarm twice",
   "clock back",
   "disk full",
-  "code back",
 ] as const;
 export type Kind = (typeof KINDS)[number];
 export const FAULTS: readonly Kind[] = KINDS.slice(KINDS.indexOf("crash"));
@@ -43,22 +42,20 @@ function layout(shards: number): Layout {
 
 const [L64, L128, L256, L512] = [layout(64), layout(128), layout(256), layout(512)];
 
-/** Workers of one deployment. `isOlder`: of code from before layouts. */
+/** Workers of one deployment. */
 export interface Deployment extends Layouts {
   readonly name: string;
-  readonly isOlder: boolean;
 }
 
 export function deployment(own: Layout, ...elders: readonly Layout[]): Deployment {
   const list = elders.map(({ shards }) => shards).join(", ");
-  return { name: elders.length === 0 ? `${own.shards}` : `${own.shards} [${list}]`, own, elders, isOlder: false };
+  return { name: elders.length === 0 ? `${own.shards}` : `${own.shards} [${list}]`, own, elders };
 }
 
 const A = deployment(L64);
 const B = deployment(L128, L64);
 const C = deployment(L256, L64, L128);
 const D = deployment(L512, L64, L128, L256);
-const OLDER: Deployment = { ...A, name: "64 of older code", isOlder: true };
 
 /** Deployments that run side by side: rollouts, roll-backs, and what a configuration can get wrong. */
 interface Setting {
@@ -111,8 +108,6 @@ export interface Plan {
   readonly isContradiction: boolean;
   /** Whether SQLite refuses new records in sealed objects. Otherwise the code alone does. */
   readonly hasTriggers: boolean;
-  /** Whether objects may run code from before layouts for a while. */
-  readonly hasOlderCode: boolean;
   readonly requests: number;
   readonly steps: number;
   readonly decisions: number;
@@ -124,25 +119,22 @@ export interface Plan {
   readonly weights: Readonly<Record<Kind, number>>;
 }
 
-/** `olderCode`: whether objects run older code in every interleaving or in some. */
-export function drawPlan(random: Random, olderCode: "every" | "some" = "some"): Plan {
+export function drawPlan(random: Random): Plan {
   const some = (...of: readonly number[]): number => random.of(of);
   const { deployments, rolledBack, isContradiction } = random.of(SETTINGS);
   const closers = rolledBack === undefined ? deployments : [...deployments, rolledBack];
   // The more layouts are older than one, the more there is to close out of order.
   const elders = Math.max(...closers.map((one) => one.elders.length));
-  const hasOlderCode = random.oneIn(12) || olderCode === "every";
-  const hasTriggers = hasOlderCode || random.oneIn(16);
+  const hasTriggers = random.oneIn(16);
   const first = random.below(KEYS.length);
   const keys = [...KEYS.slice(first), ...KEYS.slice(0, first)].slice(0, some(1, 1, 1, 2, 3));
   const plan = {
     unknown: random.of(["retry", "hold"] as const),
-    deployments: hasOlderCode ? [...deployments, OLDER] : deployments,
+    deployments,
     closers: closers.filter((one) => one.elders.length > 0),
     keys,
     isContradiction,
     hasTriggers,
-    hasOlderCode,
     requests: 2 + random.below(4),
     steps: 16 + random.below(24),
     decisions: some(0, 0, 0, 1, 2),
@@ -174,7 +166,6 @@ export function drawPlan(random: Random, olderCode: "every" | "some" = "some"): 
       "alarm twice": some(0, 0, 1),
       "clock back": some(0, 1, 2),
       "disk full": some(0, 0, 1),
-      "code back": hasOlderCode ? 3 : 0,
     },
   };
   // Not drawn, so that the other draws stay as they are.

@@ -6,14 +6,12 @@ import { expectViolation, MOST, original, plantAnyStep, SEED, type Steps } from 
 import type { Step } from "../../../src/kernel/record/events.ts";
 import type * as Homes from "../../../src/kernel/record/home.ts";
 import type * as Summaries from "../../../src/operator/layouts.ts";
-import { EXCHANGE_2_URL, EXCHANGE_URL } from "../../../src/kernel/request/message.ts";
 import { Elders, type Homing, type Words } from "../../../src/kernel/previous-shards/elders.ts";
 import { KeyLister } from "../../../src/kernel/previous-shards/key-lister.ts";
 import { Seal } from "../../../src/kernel/previous-shards/seal.ts";
 import { cursor } from "../../support/sqlite.ts";
 import { Disk } from "../disk.ts";
 import { findViolation } from "./interleaving.ts";
-import { Network } from "./network.ts";
 
 type HomeOf = typeof Homes.homeOf;
 type Summarize = typeof Summaries.summarizeLayouts;
@@ -54,8 +52,8 @@ afterEach(() => {
   planted.holdsNothing = false;
 });
 
-async function expectFound(rule: RegExp, olderCode: "every" | "some" = "some"): Promise<void> {
-  expectViolation(await findViolation(MOST, SEED, olderCode), rule);
+async function expectFound(rule: RegExp): Promise<void> {
+  expectViolation(await findViolation(MOST, SEED), rule);
 }
 
 /** An expired result stays, although its object says that it is absent. */
@@ -72,14 +70,6 @@ describe("an object that asks nobody", () => {
     const home: Homing = { home: { kind: "own" }, other: null, elders: [], absent: [] };
     vi.spyOn(Elders.prototype, "homing").mockReturnValue(home);
     await expectFound(TWO_OBJECTS);
-  }, 120_000);
-
-  it("because its code is older and the message comes to the old URL breaks G1", async () => {
-    const post = original(Network.prototype, "post");
-    vi.spyOn(Network.prototype, "post").mockImplementation(function older(this: Network, to, url, ...rest) {
-      return post.call(this, to, url === EXCHANGE_2_URL ? EXCHANGE_URL : url, ...rest);
-    });
-    await expectFound(TWO_OBJECTS, "every");
   }, 120_000);
 });
 
@@ -158,15 +148,6 @@ describe("an elder", () => {
         : leftInPlace(record, actual(record, event, ...rest)),
     );
     await expectFound(TWO_OBJECTS);
-  }, 120_000);
-
-  it("of which the trigger is missing when its code is older breaks G1", async () => {
-    const exec = original(Disk.prototype, "exec");
-    const nothing = "SELECT 1 WHERE 0";
-    vi.spyOn(Disk.prototype, "exec").mockImplementation(function open(this: Disk, query, values) {
-      return exec.call(this, query.startsWith("CREATE TRIGGER") ? nothing : query, values);
-    });
-    await expectFound(TWO_OBJECTS, "every");
   }, 120_000);
 });
 

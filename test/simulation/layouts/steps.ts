@@ -86,7 +86,7 @@ export class Steps {
         return this.#some(plan.closers, (deployment) => this.#close(deployment));
       case "layout out":
         return this.#some(
-          world.deployments.filter(({ elders, isOlder }) => elders.length > 0 && !isOlder),
+          world.deployments.filter(({ elders }) => elders.length > 0),
           (deployment) => this.#takeOut(deployment),
         );
       case "timer": {
@@ -147,14 +147,6 @@ export class Steps {
           ({ disk, name }) => {
             this.#choices.trace(`the next write finds the disk of ${name} full`);
             disk.isFull = true;
-          },
-        );
-      case "code back":
-        return this.#some(
-          this.#hosts(() => true),
-          (host) => {
-            this.#choices.trace(`${host.name} runs ${world.isOlder(host) ? "newer" : "older"} code`);
-            world.changeCode(host, !world.isOlder(host));
           },
         );
     }

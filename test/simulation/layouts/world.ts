@@ -7,10 +7,9 @@ import type { Change } from "../../../src/kernel/record/timeline.ts";
 import { firstOf } from "../../../src/kernel/request/first-of.ts";
 import type { ElderAnswer, ElderQuestion } from "../../../src/kernel/previous-shards/hops.ts";
 import {
-  ASK_URL,
+  ASK_CALL,
   decodeMessage,
-  EXCHANGE_2_URL,
-  EXCHANGE_URL,
+  EXCHANGE_CALL,
   type ExchangeHead,
   type ExchangeRequest,
 } from "../../../src/kernel/request/message.ts";
@@ -88,7 +87,6 @@ export class World {
   /** The durable records of each object. */
   readonly #rows = new Map<Host, ReadonlyMap<string, DurableRow>>();
   /** Objects whose instances run code from before layouts. */
-  readonly #older = new Set<Host>();
   /** The object whose answer a client has got. */
   readonly #answeredBy = new Map<PlainResponse, Host>();
   readonly #readsFrom = new Map<ClientRequest, Host>();
@@ -121,7 +119,7 @@ export class World {
     const { life } = host;
     const ask = async (name: string, question: ElderQuestion): Promise<ElderAnswer> => {
       if (life !== host.life) throw new Error("this instance is gone");
-      const call = this.network.post(name, ASK_URL, JSON.stringify(question), host);
+      const call = this.network.post(name, ASK_CALL.url, JSON.stringify(question), host);
       const response = await firstOf(call, ELDER_MS);
       if (response === null || typeof response.body !== "string") throw new Error("no answer");
       const answer: ElderAnswer = JSON.parse(response.body);
@@ -136,19 +134,18 @@ export class World {
       limiter: () => null,
       destination: () => NOWHERE,
     });
-    if (this.#older.has(host)) shard.becomeOlder();
     return shard;
   }
 
   send(key: string, deployment: Deployment, print: string, duplicate: Duplicate): ClientRequest {
     this.#sent += 1;
-    const { own, elders, isOlder } = deployment;
+    const { own, elders } = deployment;
     const plain = headFor(this.plan, key, print, `a${this.#sent}`, duplicate, "client 0");
     const named = elders.map((layout) => ({ layout, recordIds: [nameIn(key, layout)] }));
     const head: ExchangeHead = {
       ...plain,
       record: { ...plain.record, id: nameIn(key, own) },
-      ...(isOlder ? null : { layout: own }),
+      layout: own,
       ...(named.length === 0 ? null : { elders: named }),
     };
     const { attemptId: id, fingerprint } = head.request;
@@ -223,12 +220,11 @@ export class World {
 
   async #work(host: Host, { url, body, caller }: Message): Promise<PlainResponse> {
     const { exchanges } = host.shard;
-    const isOlder = this.#older.has(host);
-    if (url === ASK_URL && typeof body === "string" && !isOlder) {
+    if (url === ASK_CALL.url && typeof body === "string") {
       const question: ElderQuestion = JSON.parse(body);
       return new PlainResponse(JSON.stringify(exchanges.elders.answer(question)));
     }
-    if ((url === EXCHANGE_URL || (url === EXCHANGE_2_URL && !isOlder)) && body instanceof Uint8Array) {
+    if (url === EXCHANGE_CALL.url && body instanceof Uint8Array) {
       const { head } = decodeMessage<ExchangeHead>(body);
       const response: unknown = await exchanges.run(head, bytesBody(EMPTY), caller);
       if (response instanceof PlainResponse) return response;
@@ -245,7 +241,7 @@ export class World {
 
   /** An operator closes an object: what is new begins in another layout, whether anybody has asked or not. */
   close(host: Host, next: Layout): void {
-    this.network.post(host.name, ASK_URL, JSON.stringify({ recordIds: [], next }), null).catch(() => undefined);
+    this.network.post(host.name, ASK_CALL.url, JSON.stringify({ recordIds: [], next }), null).catch(() => undefined);
   }
 
   /** The deployments whose Workers send requests. */
@@ -271,9 +267,7 @@ export class World {
   /** `null`: what it would say is not durable yet. */
   #counts(host: Host): Counts | null {
     const counts = owners.run(host, () => host.shard.counts());
-    if (host.needsCommit) return null;
-    const { change, ...older } = counts;
-    return this.#older.has(host) || change === undefined ? older : counts;
+    return host.needsCommit ? null : counts;
   }
 
   /** The same deployment without an older layout is rolled out: Workers of both send requests from now on. */
@@ -322,7 +316,7 @@ export class World {
       if (reply === null || host === null || reply.gate > host.disk.durable) continue;
       message.state = "replied";
       // What clients hear is judged when it leaves the object.
-      if (message.isHeard && (message.url === ASK_URL || reply.response.status === 204)) continue;
+      if (message.isHeard && (message.url === ASK_CALL.url || reply.response.status === 204)) continue;
       this.#answeredBy.set(reply.response, host);
       message.arrive();
       some = true;
@@ -400,17 +394,6 @@ export class World {
       request.held = null;
       request.state = "is done";
     }
-  }
-
-  /** From now on the object runs the code from before layouts, or the newer code again. */
-  changeCode(host: Host, isOlder: boolean): void {
-    this.crash(host);
-    if (isOlder) this.#older.add(host);
-    else this.#older.delete(host);
-  }
-
-  isOlder(host: Host): boolean {
-    return this.#older.has(host);
   }
 
   moveTo(ms: number): void {

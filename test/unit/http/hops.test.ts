@@ -1,4 +1,4 @@
-// What an object reads in the answer of its elder, whose code may be older or newer.
+// What an object reads in the answer of its elder.
 
 import { expect, it } from "vitest";
 import { answerIn, type ElderReply } from "../../../src/kernel/previous-shards/hops.ts";

@@ -1,6 +1,7 @@
 // Changes records that an operator has found in a list: several in one short turn, each as it is changed alone (record-steps.ts). The
 // list may be older than the records, so one that is not any more what the list said is left.
 
+import { rawCall } from "../../../kernel/call.ts";
 import type { OperatorEvent, Unchangeable } from "../../../kernel/record/events.ts";
 import type { IdempotencyRecord } from "../../../kernel/record/record.ts";
 import { type TimelineEvent, timelineOf } from "../../../kernel/record/timeline.ts";
@@ -12,7 +13,7 @@ import type { Entry, Ledger } from "../../../kernel/store/ledger.ts";
 import type { StoredResponse } from "../../../kernel/store/response-rows.ts";
 
 /** Where such calls are sent. */
-export const CHANGE_LISTED_URL = "https://key-shard/change-listed";
+export const CHANGE_LISTED_CALL = rawCall("change-listed");
 
 /** A record as the list showed it. */
 export interface ListedState {

@@ -3,6 +3,7 @@
 // outbox has not delivered yet, and its dead letters, are erased with the records: each says the key of its record.
 // One call looks at a bounded number of rows in one short turn. The values are never stored, logged or answered.
 
+import { call } from "../../../kernel/call.ts";
 import type { OperatorEvent } from "../../../kernel/record/events.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
 import { isNameIn } from "../../../kernel/request/record-name.ts";
@@ -14,8 +15,8 @@ import type { OwnedEvent, OwnedEvents } from "../../outbox/object/owned-events.t
 import type { Place } from "../../../kernel/store/record-numbers.ts";
 import { FIRST_PLACE, FIRST_WAITING, type RecordScan, type ScannedRecord } from "./record-scan.ts";
 
-/** Where such calls are sent: the values may be long, and they are secrets. */
-export const ERASE_SCOPE_URL = "https://key-shard/erase-scope";
+/** By a request alone: the values may be long, and they are secrets. */
+export const ERASE_SCOPE_CALL = call<ScopeErasure, ErasedSlice>("erase-scope");
 
 /** The rows that one call looks at, and the caller's records that it forgets at most: requests wait while it does. */
 export const ROWS_PER_CALL = 100;
@@ -23,8 +24,7 @@ export const RECORDS_PER_CALL = 10;
 
 /**
  * Where a call begins. What waits for an attempt is looked at first (`isFirstLook`), and again at the end, because waiting records come last
- * in their order: one whose attempt begins meanwhile moves to the front, where the first look would have been over. An object with older
- * code knows nothing of the first look, holds nothing that waits, and goes through all records once.
+ * in their order: one whose attempt begins meanwhile moves to the front, where the first look would have been over.
  */
 export interface ErasurePlace extends Place {
   readonly isFirstLook?: boolean;

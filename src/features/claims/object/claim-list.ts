@@ -26,7 +26,7 @@ export interface GroupCounts extends Readonly<Record<OpenClaimState, number>> {
   readonly heldSince: EpochMs | null;
 }
 
-/** Only ids, enums, numbers and ASCII text, because it travels as JSON in a header (see itty.ts). */
+/** Small, because it travels in a header (see itty.ts). */
 export interface PositionQuery {
   /** `null`: all groups. */
   readonly route: string | null;

@@ -4,9 +4,9 @@
 import { CONSUMER_LABEL } from "../settings/read.ts";
 import type { Route } from "../../../kernel/config/resolved.ts";
 import { partitionHash } from "../claim-request.ts";
-import { operatorCalls } from "../../../kernel/object/itty.ts";
+import { asking } from "../../../kernel/object/itty.ts";
 import { shardStub } from "../../../kernel/object/call-shard.ts";
-import type { KeyShard } from "../../../kernel/object/key-shard.ts";
+import { CLAIM_CALLS } from "../object/calls.ts";
 import { placeOf, shardTitle } from "../../../kernel/object/shard-place.ts";
 import type { GroupCounts, SeenPosition } from "../object/claim-list.ts";
 import type { Partition } from "../object/positions.ts";
@@ -54,7 +54,7 @@ export class PositionsOperator {
     const placedBy = await partitionHash(group, { stream, partition });
     await Promise.all(
       [own, ...elders].map(async (layout) => {
-        const calls = operatorCalls<KeyShard>(shardStub(this.#namespace, placeOf(placedBy, layout)));
+        const calls = asking(CLAIM_CALLS, shardStub(this.#namespace, placeOf(placedBy, layout)));
         await calls.setPosition({ route: route.path, stream, partition, next, ifKnown: layout !== own });
       }),
     );
@@ -68,7 +68,7 @@ export class PositionsOperator {
     const start = cursor === null ? 0 : listed.findIndex((place) => shardTitle(place) === begin?.shard);
     if (start === -1) return null;
     const route = group === null ? null : CONSUMER_LABEL + group;
-    const asked = await askShards(this.#namespace, listed, (shard) => shard.countClaims());
+    const asked = await askShards(this.#namespace, listed, (shard) => shard(CLAIM_CALLS).counts());
     const unreachable = asked.filter(({ answer }) => answer === null).map(({ shard }) => shard);
     if (unreachable.length > 0 && unreachable.length === listed.length) {
       throw new Error(`unreachable: ${unreachable.join(", ")}`);
@@ -82,8 +82,8 @@ export class PositionsOperator {
         ),
       );
     const { items, next, silent } = await collectPages(places, limit, begin, async (place, after, most) => {
-      const calls = operatorCalls<KeyShard>(shardStub(this.#namespace, place));
-      const page = await calls.listPositions({ route, after, limit: most });
+      const calls = asking(CLAIM_CALLS, shardStub(this.#namespace, place));
+      const page = await calls.positions({ route, after, limit: most });
       return { items: page, next: page.at(most - 1) ?? null };
     });
     return {

@@ -4,10 +4,9 @@
 import { describeDestination } from "../settings/read.ts";
 import type { Destination } from "../../../kernel/config/resolved.ts";
 import { ALL_LANES, EVENT_STATES, type EventState, NO_RECORD } from "../../../kernel/record/outbox.ts";
-import { operatorCalls, type Remote } from "../../../kernel/object/itty.ts";
+import { type Asking, asking } from "../../../kernel/object/itty.ts";
 import { shardStub } from "../../../kernel/object/call-shard.ts";
-import type { KeyShard } from "../../../kernel/object/key-shard.ts";
-import type { EventsChanged } from "../object/calls.ts";
+import { type EventsChanged, OUTBOX_CALLS } from "../object/calls.ts";
 import { shardTitle } from "../../../kernel/object/shard-place.ts";
 
 import type { DestinationCounts, SeenEvent } from "../object/list.ts";
@@ -75,7 +74,7 @@ export class OutboxOperator {
       limit,
       begin,
       async (place, after, most) => {
-        const page = await this.#calls(place).listEvents({ ...filter, after, limit: most });
+        const page = await this.#calls(place).list({ ...filter, after, limit: most });
         return { items: page.events, next: page.next };
       },
     );
@@ -113,7 +112,7 @@ export class OutboxOperator {
     const changeIn = async (place: LaidPlace): Promise<void> => {
       let slice: EventsChanged | null = null;
       do {
-        slice = await unlessSilent(place, this.#calls(place).changeEvents(ask));
+        slice = await unlessSilent(place, this.#calls(place).change(ask));
         events += slice?.events ?? 0;
       } while (slice?.more === true && Date.now() < until);
       if (slice === null) silent.push(shardTitle(place));
@@ -135,7 +134,7 @@ export class OutboxOperator {
 
   async #count(): Promise<Counted> {
     const { listed } = this.#places;
-    const asked = await askShards(this.#namespace, listed, (shard) => shard.countEvents());
+    const asked = await askShards(this.#namespace, listed, (shard) => shard(OUTBOX_CALLS).counts());
     const unreachable = asked.filter(({ answer }) => answer === null).map(({ shard }) => shard);
     if (unreachable.length > 0 && unreachable.length === listed.length) {
       throw new Error(`unreachable: ${unreachable.join(", ")}`);
@@ -157,8 +156,8 @@ export class OutboxOperator {
     });
   }
 
-  #calls(place: LaidPlace): Remote<Pick<KeyShard, "listEvents" | "changeEvents">> {
-    return operatorCalls<KeyShard>(shardStub(this.#namespace, place));
+  #calls(place: LaidPlace): Asking<typeof OUTBOX_CALLS> {
+    return asking(OUTBOX_CALLS, shardStub(this.#namespace, place));
   }
 }
 

@@ -2,7 +2,8 @@
 // operators have been told. The first object hears of all others, and the second one of the first.
 
 import type { AlertReport } from "../../../kernel/record/alerts.ts";
-import { ALERTS_URL } from "../../../kernel/request/message.ts";
+import { ALERTS_CALL } from "../object/calls.ts";
+import { OPERATOR_CALLS } from "../../../kernel/object/operator-calls.ts";
 import { OPTIONS, shardStub } from "../../../kernel/object/call-shard.ts";
 import { type ShardPlace, shardTitle } from "../../../kernel/object/shard-place.ts";
 import { askShards, unlessSilent } from "../../../operator/ask-shards.ts";
@@ -16,7 +17,7 @@ export async function watchShards(
   const [first, second = operators] = listed;
   if (first === undefined) return;
   // As a scrape does: an object that cannot read its records is of no use either.
-  const asked = await askShards(namespace, listed, (shard) => shard.counts());
+  const asked = await askShards(namespace, listed, (shard) => shard(OPERATOR_CALLS).counts());
   const silent = new Set(asked.filter(({ answer }) => answer === null).map(({ shard }) => shard));
   const reportTo = async (keeper: ShardPlace, watched: readonly string[]): Promise<void> => {
     await reportAlert(namespace, keeper, {
@@ -36,7 +37,7 @@ export async function reportAlert(
   report: AlertReport,
 ): Promise<void> {
   const call = shardStub(namespace, keeper)
-    .fetch(ALERTS_URL, { ...OPTIONS, body: JSON.stringify(report) })
+    .fetch(ALERTS_CALL.url, { ...OPTIONS, body: JSON.stringify(report) })
     .then(({ ok }) => ok);
   if ((await unlessSilent(keeper, call)) === true) return;
   console.error({ message: "operators could not be told", alert: report.alert, keeper: shardTitle(keeper) });

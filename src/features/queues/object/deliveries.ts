@@ -1,12 +1,14 @@
 // Messages of one batch go to each of their shards in one call: their claims then share a commit, and the call is paid once. Each
 // message is still an exchange of its own, and has its own answer. What cannot go that way goes alone, as a request does: a
-// message while the layout changes, one with a larger body, and all of a call that fails, also because the object's code is older.
+// message while the layout changes, one with a larger body, and all of a call that fails.
 
+import { bytesBody } from "../../../kernel/body/request-body.ts";
+import { type AnsweredCall, rawCall, responded } from "../../../kernel/call.ts";
+import type { Exchanges } from "../../../kernel/object/exchanges.ts";
 import { SMALL_BYTES } from "../../../kernel/request/body.ts";
 import { type DeliveryReport, reportOf } from "../delivery-report.ts";
 import {
   decodeExchange,
-  DELIVERIES_URL,
   encodeExchange,
   type ExchangeMessage,
   type ExchangeRequest,
@@ -16,6 +18,9 @@ import type { Route } from "../../../kernel/config/resolved.ts";
 import type { CallShard } from "../../../kernel/request/protect.ts";
 import { isOverloaded, shardStub } from "../../../kernel/object/call-shard.ts";
 import { placeOf, type ShardPlace } from "../../../kernel/object/shard-place.ts";
+
+/** Several messages of a queue together. */
+export const DELIVERIES_CALL = rawCall("deliveries");
 
 /** The most messages of one call: their claims are one turn, and nothing else of the object runs meanwhile. */
 export const MOST_TOGETHER = 20;
@@ -82,7 +87,7 @@ async function askTogether(
 ): Promise<readonly (DeliveryReport | null)[] | null> {
   try {
     const body = encodeAll(exchanges);
-    const response = await shardStub(namespace, place).fetch(DELIVERIES_URL, { method: "POST", body });
+    const response = await shardStub(namespace, place).fetch(DELIVERIES_CALL.url, { method: "POST", body });
     return await response.json();
   } catch (error) {
     // Each message has its attempt's id, so whatever has begun is not begun again.
@@ -117,11 +122,19 @@ function decodeAll(bytes: Uint8Array): readonly ExchangeMessage[] {
   return messages;
 }
 
+export function deliveryCalls(exchanges: Pick<Exchanges, "deliver">): readonly AnsweredCall[] {
+  return [
+    responded(DELIVERIES_CALL, (request) =>
+      answerDeliveries(request, ({ head, body }) => exchanges.deliver(head, bytesBody(body), request)),
+    ),
+  ];
+}
+
 /**
  * The object's answer to such a call, when all of its messages have theirs. `run` begins each exchange before it first waits, so
  * that all claims are one turn.
  */
-export async function answerDeliveries(
+async function answerDeliveries(
   request: Request,
   run: (message: ExchangeMessage) => Promise<DeliveryReport | null>,
 ): Promise<Response> {

@@ -1,0 +1,27 @@
+// The calls about claims and positions: consumers' messages, and operators' questions.
+
+import { answered, type AnsweredCall, call } from "../../../kernel/call.ts";
+import { epochMs } from "../../../kernel/record/units.ts";
+import { CLAIMS_CALL, POSITION_CALL } from "../message.ts";
+import type { ClaimList, GroupCounts, PositionQuery, SeenPosition } from "./claim-list.ts";
+import type { Claims, PositionChange } from "./claims.ts";
+
+/** Questions, through itty-durable. */
+export const CLAIM_CALLS = {
+  /** The claims of each group that are not completed. */
+  counts: call<void, readonly GroupCounts[]>("count-claims"),
+  /** How far groups have read. */
+  positions: call<PositionQuery, readonly SeenPosition[]>("list-positions"),
+  /** Sets where a group goes on in a partition. Answered whether it is set here. */
+  setPosition: call<PositionChange, boolean>("set-position"),
+};
+
+export function claimCalls(claims: Claims, list: ClaimList): readonly AnsweredCall[] {
+  return [
+    answered(CLAIMS_CALL, (message) => claims.answer(message)),
+    answered(POSITION_CALL, (partition) => claims.position(partition)),
+    answered(CLAIM_CALLS.counts, () => list.counts(epochMs(Date.now()))),
+    answered(CLAIM_CALLS.positions, (query) => list.page(query, epochMs(Date.now()))),
+    answered(CLAIM_CALLS.setPosition, (change) => claims.setPosition(change)),
+  ];
+}
