@@ -48,7 +48,7 @@ export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "kernel/object/exchange.ts": ["accepted"],
   "kernel/object/exchanges.ts": ["accepted", "outbox", "queues"],
   "kernel/object/key-shard.ts": ["audit", "callers", "claims", "outbox", "queues"],
-  "kernel/object/operator-calls.ts": ["audit", "bulk", "claims", "outbox"],
+  "kernel/object/operator-calls.ts": ["bulk", "claims", "outbox"],
   "kernel/object/record-steps.ts": ["outbox"],
   "kernel/object/result-facts.ts": ["outbox"],
   "kernel/request/compared-query.ts": ["forms"],

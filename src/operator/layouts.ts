@@ -22,7 +22,7 @@ export const OBJECT_STATES = ["open", "sealed", "empty"] as const;
 type ObjectState = (typeof OBJECT_STATES)[number];
 
 export function objectState({ change }: Pick<Counts, "change">): ObjectState {
-  const seal = change?.seal ?? null;
+  const seal = change.seal;
   if (seal === null) return "open";
   return seal.holds.length === 0 ? "empty" : "sealed";
 }
@@ -34,7 +34,7 @@ export function leftCounts(
 ): readonly CountedByShard[] {
   const older = new Set(layouts.flatMap(({ left, title }) => (left === null ? [] : [title])));
   return asked.flatMap(({ shard, layout, answer }) => {
-    const left = answer?.change?.seal?.left ?? null;
+    const left = answer?.change.seal?.left ?? null;
     return left === null || !older.has(layout) ? [] : [{ shard, since: left.since, routes: left.routes }];
   });
 }

@@ -69,13 +69,13 @@ export function shardFamilies(answered: readonly Answered[], isByShard: boolean)
       "oldest_waiting_seconds",
       "gauge",
       "For how long the accepted request that is due longest has been due; 0 when none is.",
-      ({ oldestWaitingMs = 0 }) => oldestWaitingMs / 1000,
+      ({ oldestWaitingMs }) => oldestWaitingMs / 1000,
     ),
     together(
       "places_taken",
       "Attempts of accepted requests that run now, at most 4 in a shard.",
       sumOf,
-      ({ placesTaken = 0 }) => placesTaken,
+      ({ placesTaken }) => placesTaken,
     ),
     together(
       "counts_unwritten",

@@ -7,11 +7,9 @@ import { keyHashOf, type RecordId } from "../kernel/record/units.ts";
 import type { Encryptions } from "../kernel/encryption/encryption.ts";
 import { encodeMessage } from "../kernel/request/message.ts";
 import { keyHash } from "../kernel/request/record-name.ts";
-import type { RawCall } from "../kernel/call.ts";
+import type { Call, RawCall } from "../kernel/call.ts";
 import { type Asking, asking } from "../kernel/object/itty.ts";
 import {
-  AUDIT_CALL,
-  type AuditCall,
   BODY_CALL,
   CHANGE_CALL,
   type ChangeAnswer,
@@ -232,7 +230,7 @@ export class ShardOperator implements Operator {
   }
 
   async sessions(): Promise<string> {
-    return this.#ofOperators((calls) => calls.sessions());
+    return this.askOperators(OPERATOR_CALLS.sessions, undefined);
   }
 
   signIn(): Promise<string> {
@@ -240,25 +238,17 @@ export class ShardOperator implements Operator {
   }
 
   async endSessions(by: Actor): Promise<void> {
-    await this.#ofOperators((calls) => calls.endSessions());
+    await this.askOperators(OPERATOR_CALLS.endSessions, undefined);
     console.warn({ message: "every session of the console was ended", by: by.name });
   }
 
-  /** Asks the object that has the audit log (audit.ts). Rejects without an answer. */
-  async askAudit<T>(call: AuditCall): Promise<T> {
+  /** Asks the operators' object. Rejects without an answer. */
+  async askOperators<In, Out>(call: Call<In, Out>, question: In): Promise<Out> {
     const { operators } = this.#places;
-    const asked = askObject(shardStub(this.#namespace, operators), AUDIT_CALL, call).then((given) => ({ given }));
+    const asked = askObject(shardStub(this.#namespace, operators), call, question).then((given) => ({ given }));
     const answer = await unlessSilent(operators, asked);
     if (answer === null) throw new Error(`unreachable: ${operators.name}`);
-    // Each kind of call has its own answer, which only its caller knows.
-    return answer.given as T;
-  }
-
-  async #ofOperators<T>(ask: (calls: Calls) => Promise<T>): Promise<T> {
-    const { operators } = this.#places;
-    const answer = await unlessSilent(operators, ask(this.#calls(operators)));
-    if (answer === null) throw new Error(`unreachable: ${operators.name}`);
-    return answer;
+    return answer.given;
   }
 
   async #find(id: RecordId): Promise<{ readonly place: LaidPlace; readonly detail: RecordDetail } | null> {

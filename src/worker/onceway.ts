@@ -109,7 +109,7 @@ function gatewayOf(
   const consume = queueConsumer(config.queues, consumerPorts);
   const tryQueue = queueTrials(config.queues, consumerPorts);
   const operator = new ShardOperator(namespace, allRoutes, encryptions, config.destinations, places);
-  const audit = new Audit((call) => operator.askAudit(call));
+  const audit = new Audit((call, question) => operator.askOperators(call, question));
   const operators = {
     operate: createOperate(config, access, { operator, audit, reader, tryQueue, network: NETWORK, waitUntil }),
     isTheirs: tokenSpotter(operatorTokens(access)),

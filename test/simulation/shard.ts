@@ -13,7 +13,6 @@ import { OutboxCalls } from "../../src/features/outbox/object/calls.ts";
 import { Heartbeat } from "../../src/kernel/object/heartbeat.ts";
 import { type Counts, OperatorCalls } from "../../src/kernel/object/operator-calls.ts";
 import type { ExchangeHead, MonitorQuestion } from "../../src/kernel/request/message.ts";
-import { AuditLog } from "../../src/features/audit/object/audit.ts";
 import { Ledger } from "../../src/kernel/store/ledger.ts";
 import { RecordList } from "../../src/kernel/store/record-list.ts";
 import { homeOf, type Homes, WHOLE_BUCKET } from "../../src/kernel/store/record-numbers.ts";
@@ -92,7 +91,6 @@ export class Shard {
     this.#operator = new OperatorCalls({
       kept: NO_KEPT,
       ledger: this.#ledger,
-      audit: new AuditLog(storage.sql, (run) => storage.transactionSync(run)),
       list: new RecordList(storage.sql, this.#ledger.numbers),
       steps,
       elders,

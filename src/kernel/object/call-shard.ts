@@ -196,7 +196,8 @@ export const OPTIONS = { method: "POST", encodeResponseBody: "manual", redirect:
 
 /** Asks an object by a request, which has room for long questions. */
 export async function askObject<In, Out>(stub: DurableObjectStub, { url }: Call<In, Out>, question: In): Promise<Out> {
-  const response = await stub.fetch(url, { ...OPTIONS, body: JSON.stringify(question) });
+  const body = question === undefined ? null : JSON.stringify(question);
+  const response = await stub.fetch(url, { ...OPTIONS, body });
   return response.json();
 }
 

@@ -1,7 +1,7 @@
 // The Durable Object: one shard, many records. It only connects: the ledger and the alarm with the exchanges, and all of them with the
 // object's callers, through one table of calls.
 
-import { AuditLog } from "../../features/audit/object/audit.ts";
+import { auditCalls, AuditLog } from "../../features/audit/object/audit.ts";
 import { ERASE_SCOPE_CALL, ScopeEraser } from "../../features/callers/object/eraser.ts";
 import { RecordScan } from "../../features/callers/object/record-scan.ts";
 import { claimCalls } from "../../features/claims/object/calls.ts";
@@ -80,7 +80,6 @@ export class KeyShard extends ittyDurable() {
     const operator = new OperatorCalls({
       kept: storage.kv,
       ledger: this.#ledger,
-      audit: new AuditLog(storage.sql, (run) => storage.transactionSync(run)),
       list: new RecordList(storage.sql, this.#ledger.numbers),
       steps,
       elders,
@@ -116,6 +115,7 @@ export class KeyShard extends ittyDurable() {
       ...outbox.calls,
       ...claimCalls(claims, claimList),
       ...deliveryCalls(this.#exchanges),
+      ...auditCalls(new AuditLog(storage.sql, (run) => storage.transactionSync(run))),
       answered(OPERATOR_CALLS.numbers, numbers),
       answered(ERASE_SCOPE_CALL, (erasure) => eraser.erase(erasure)),
       answered(ALIVE_CALL, () => undefined),

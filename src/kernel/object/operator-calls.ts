@@ -17,7 +17,6 @@ import { START } from "../resume/event-offsets.ts";
 import type { Elders } from "../previous-shards/elders.ts";
 import { CHANGE_LISTED_CALL, changeListed, changeRecord } from "../../features/bulk/object/listed-changes.ts";
 import type { RecordSteps } from "./record-steps.ts";
-import type { AuditEntry, AuditLog, AuditQuery } from "../../features/audit/object/audit.ts";
 import type { Excerpt } from "../notes/excerpts.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { ListQuery } from "../store/list-query.ts";
@@ -47,14 +46,6 @@ export const OPERATOR_CALLS = {
 /** Changes one record, and reads the bytes of a stored response. */
 export const CHANGE_CALL = rawCall("change");
 export const BODY_CALL = rawCall("body");
-/** Writes and reads the audit log, in the operators' object. */
-export const AUDIT_CALL = call<AuditCall, unknown>("audit");
-
-/** What is asked of the audit log. */
-export type AuditCall =
-  | { readonly kind: "begin"; readonly entry: AuditEntry }
-  | { readonly kind: "end"; readonly number: number; readonly outcome: string }
-  | { readonly kind: "page"; readonly query: AuditQuery };
 
 /** A whole record, except the bytes of its response. */
 export interface SeenDetail extends SeenRecord {
@@ -129,7 +120,6 @@ const SESSIONS = "sessions";
 export interface OperatorPorts {
   readonly kept: Pick<SyncKvStorage, "get" | "put">;
   readonly ledger: Ledger;
-  readonly audit: AuditLog;
   readonly list: RecordList;
   readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
   readonly elders: Pick<Elders, "answer">;
@@ -263,7 +253,6 @@ export class OperatorCalls {
       responded(CHANGE_CALL, (request) => this.#changeOne(request)),
       responded(BODY_CALL, (request) => this.#body(request)),
       responded(CHANGE_LISTED_CALL, (request) => changeListed(request, this.#ports)),
-      answered(AUDIT_CALL, (asked) => this.#audit(asked)),
     ];
   }
 
@@ -278,20 +267,6 @@ export class OperatorCalls {
     const why = isNews ? "in-flight" : changeRecord(this.#ports.steps, id, event, response);
     const answer: ChangeAnswer = { why, detail: this.inspect(id) };
     return Response.json(answer);
-  }
-
-  /** Writes an entry and returns its number; sets its outcome; or returns a page. */
-  #audit(asked: AuditCall): unknown {
-    const { audit } = this.#ports;
-    switch (asked.kind) {
-      case "begin":
-        return audit.begin(asked.entry, epochMs(Date.now()));
-      case "end":
-        audit.end(asked.number, asked.outcome);
-        return null;
-      case "page":
-        return audit.page(asked.query);
-    }
   }
 
   /** The bytes of a record's stored response; 404 when it keeps none. */

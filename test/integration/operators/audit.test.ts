@@ -6,7 +6,9 @@ import { epochMs } from "../../../src/kernel/record/units.ts";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import { Audit, audited } from "../../../src/features/audit/operator/audit.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
-import { AUDIT_CALL, type AuditCall } from "../../../src/kernel/object/operator-calls.ts";
+import type { Call } from "../../../src/kernel/call.ts";
+import { AUDIT_CALLS } from "../../../src/features/audit/object/audit.ts";
+import { askObject } from "../../../src/kernel/object/call-shard.ts";
 import { type AuditEntry, MAX_SIGN_INS } from "../../../src/features/audit/object/audit.ts";
 import { ADMIN } from "../support/operators.ts";
 import { expectThrown } from "../support/expected-errors.ts";
@@ -24,10 +26,7 @@ const ALL = { by: null, action: null, since: null, before: null, limit: 50 } as 
 
 function startLog() {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
-  const ask = async <T>(call: AuditCall): Promise<T> => {
-    const response = await stub.fetch(AUDIT_CALL.url, { method: "POST", body: JSON.stringify(call) });
-    return response.json();
-  };
+  const ask = <In, Out>(call: Call<In, Out>, question: In): Promise<Out> => askObject(stub, call, question);
   const sql = (statement: string): Promise<void> =>
     runInDurableObject(stub, (_object, state) => void state.storage.sql.exec(statement).toArray());
   return { audit: new Audit(ask), ask, sql };
@@ -41,10 +40,10 @@ describe("the audit log", () => {
 
   it("keeps what was written, and sets an outcome once", async () => {
     const { audit, ask } = startLog();
-    const number = await ask<number>({ kind: "begin", entry: ENTRY });
+    const number = (await ask(AUDIT_CALLS.begin, ENTRY)) ?? 0;
     expect((await audit.page(ALL)).entries).toEqual([{ ...ENTRY, number, at: expect.any(Number), outcome: null }]);
-    await ask({ kind: "end", number, outcome: "done" });
-    await expectThrown(ask({ kind: "end", number, outcome: "refused: none" }), "append-only");
+    await ask(AUDIT_CALLS.end, { number, outcome: "done" });
+    await expectThrown(ask(AUDIT_CALLS.end, { number, outcome: "refused: none" }), "append-only");
     expect((await audit.page(ALL)).entries).toMatchObject([{ number, outcome: "done" }]);
   });
 
@@ -70,8 +69,8 @@ describe("the audit log", () => {
     ],
   ])("refuses %s", async (_name, statement) => {
     const { audit, ask, sql } = startLog();
-    await ask({ kind: "end", number: await ask<number>({ kind: "begin", entry: ENTRY }), outcome: "done" });
-    await ask({ kind: "begin", entry: ENTRY });
+    await ask(AUDIT_CALLS.end, { number: (await ask(AUDIT_CALLS.begin, ENTRY)) ?? 0, outcome: "done" });
+    await ask(AUDIT_CALLS.begin, ENTRY);
     const before = await audit.page(ALL);
     await expectThrown(sql(statement), "append-only");
     expect(await audit.page(ALL)).toEqual(before);
@@ -98,7 +97,7 @@ describe("the audit log", () => {
   it("is read newest first, page by page, by operator, action and time", async () => {
     const { audit, ask } = startLog();
     for (const by of ["ann", "bob", "ann", "bob", "ann"]) {
-      await ask({ kind: "begin", entry: { ...ENTRY, by, action: by === "ann" ? "release" : "forget" } });
+      await ask(AUDIT_CALLS.begin, { ...ENTRY, by, action: by === "ann" ? "release" : "forget" });
     }
     const numbers: number[][] = [];
     let before: number | null = null;
@@ -114,7 +113,7 @@ describe("the audit log", () => {
 
   it("goes on beyond what one call looks at", async () => {
     const { audit, ask, sql } = startLog();
-    await ask({ kind: "begin", entry: { ...ENTRY, by: "bob" } });
+    await ask(AUDIT_CALLS.begin, { ...ENTRY, by: "bob" });
     await sql(
       "INSERT INTO audit (at, operator, role, via, action, address) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500) SELECT 0, 'ann', 'admin', 'token', 'drop', '' FROM n",
     );

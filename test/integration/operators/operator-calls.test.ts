@@ -181,7 +181,7 @@ it("an object says what it still holds, and is sealed once, for one layout, also
   const begunAt = Date.now();
   const head = headOf();
   await bench.send(messageOf(head));
-  const { lastExpiresAt = null } = (await bench.operator.counts()).change ?? {};
+  const { lastExpiresAt } = (await bench.operator.counts()).change;
   expect(lastExpiresAt).toBeGreaterThanOrEqual(begunAt + RETENTION_MS);
   expect(lastExpiresAt).toBeLessThanOrEqual(Date.now() + RETENTION_MS + RETENTION_MS / 8);
   const { change } = await bench.operator.close(LAYOUT);

@@ -2,6 +2,7 @@
 // its outcome once, after it. Triggers keep even code of this gateway from changing or erasing what was written; whoever may deploy other
 // code can drop them, so the log line of each entry is the copy to keep elsewhere.
 
+import { answered, type AnsweredCall, call } from "../../../kernel/call.ts";
 import type { Audited, OperatorProof, Role } from "../../../kernel/record/audit.ts";
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import type { Sql } from "../../../kernel/store/schema.ts";
@@ -43,6 +44,23 @@ export interface AuditPage {
   readonly entries: readonly AuditedEntry[];
   /** Where to go on: `before` of the next query; `null`: there are no more. */
   readonly next: number | null;
+}
+
+/** In the operators' object; by requests, because reasons are free text. */
+export const AUDIT_CALLS = {
+  /** Writes an entry, answered with its number; `null`: it is one of too many sign-ins, and was left out. */
+  begin: call<AuditEntry, number | null>("audit-begin"),
+  /** Sets the outcome of an entry. */
+  end: call<{ readonly number: number; readonly outcome: string }, void>("audit-end"),
+  page: call<AuditQuery, AuditPage>("audit-page"),
+};
+
+export function auditCalls(log: AuditLog): readonly AnsweredCall[] {
+  return [
+    answered(AUDIT_CALLS.begin, (entry) => log.begin(entry, epochMs(Date.now()))),
+    answered(AUDIT_CALLS.end, ({ number, outcome }) => log.end(number, outcome)),
+    answered(AUDIT_CALLS.page, (query) => log.page(query)),
+  ];
 }
 
 /** One call looks at this many entries at most, because other calls wait for it. */

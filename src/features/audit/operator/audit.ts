@@ -6,8 +6,8 @@ import type { Audited } from "../../../kernel/record/audit.ts";
 import type { EpochMs } from "../../../kernel/record/units.ts";
 import type { Trial } from "../../queues/trial.ts";
 import { keyHash } from "../../../kernel/request/record-name.ts";
-import type { AuditCall } from "../../../kernel/object/operator-calls.ts";
-import type { AuditEntry, AuditPage, AuditQuery } from "../object/audit.ts";
+import type { Call } from "../../../kernel/call.ts";
+import { AUDIT_CALLS, type AuditEntry, type AuditPage, type AuditQuery } from "../object/audit.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import type { AllChange, AllChangeResult, Operator } from "../../../operator/operator.ts";
 import type { EventsOperator } from "../../outbox/operator/outbox.ts";
@@ -21,7 +21,7 @@ const MAX_TARGET_LENGTH = 200;
 export type AuditPages = Awaited<ReturnType<Audit["page"]>>;
 
 /** Asks the operators' object; rejects without an answer. */
-export type AskAudit = <T>(call: AuditCall) => Promise<T>;
+export type AskAudit = <In, Out>(call: Call<In, Out>, question: In) => Promise<Out>;
 
 /** It could not be written down, so it was not done. */
 export class AuditUnavailable extends Error {
@@ -38,7 +38,7 @@ export class Audit {
   }
 
   page(query: AuditQuery): Promise<AuditPage> {
-    return this.#ask({ kind: "page", query });
+    return this.#ask(AUDIT_CALLS.page, query);
   }
 
   /**
@@ -55,7 +55,7 @@ export class Audit {
   ): Promise<T> {
     const cut = target === null ? null : target.slice(0, MAX_TARGET_LENGTH);
     const entry: AuditEntry = { by, role, via, action, target: cut, reason, address };
-    const number = await this.#ask<number | null>({ kind: "begin", entry }).catch((error: unknown) => {
+    const number = await this.#ask(AUDIT_CALLS.begin, entry).catch((error: unknown) => {
       throw new AuditUnavailable(error);
     });
     // One of too many sign-ins.
@@ -72,7 +72,7 @@ export class Audit {
 
   /** The change is made: an entry without an outcome is no reason to say that it failed. */
   async #end(number: number, outcome: string): Promise<void> {
-    await this.#ask({ kind: "end", number, outcome }).catch((error: unknown) => {
+    await this.#ask(AUDIT_CALLS.end, { number, outcome }).catch((error: unknown) => {
       console.error({ message: "an audit entry stays without its outcome", number, outcome, reason: String(error) });
     });
   }
