@@ -1,7 +1,6 @@
 // Which routes of the gateway that runs a new configuration's route takes requests from. Both lists are in the order of matching, and
 // an earlier route takes what it matches. Where that is not certain, a route counts as one that takes requests.
 
-import type { IdentityRoots } from "../features/identities/settings/identity.ts";
 import { parsePathPattern, type PathPattern } from "../kernel/config/path-pattern.ts";
 import type { Route } from "../kernel/config/resolved.ts";
 import { coversPattern, mayOverlap } from "../kernel/config/shadowing.ts";
@@ -12,8 +11,8 @@ export interface RunningRoute {
   readonly methods: readonly string[];
   /** The names of the scope's parts; `["none"]`. */
   readonly scope: readonly string[];
-  /** By the names of its identities, where they take a caller's name from (features/identities/settings/identity.ts). */
-  readonly identities?: Readonly<Record<string, IdentityRoots>>;
+  /** By the names of its identities, where they take a caller's name from. */
+  readonly identities?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** The names of the places that its keys come from; an older gateway does not say it. */
   readonly keyFrom?: readonly string[];
   /** Whether responses of new attempts are sealed. */

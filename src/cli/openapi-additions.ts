@@ -1,7 +1,6 @@
 // What a protected operation's description lacks: the header of its key, the gateway's problems and statuses, and the headers of its
 // answers. As the actions of an OpenAPI Overlay; what the description has already stays as it is.
 
-import { type KeySource } from "../features/key-sources/settings/key-source.ts";
 import type { Route } from "../kernel/config/resolved.ts";
 import { formatDuration } from "../kernel/config/units.ts";
 import {
@@ -92,8 +91,6 @@ function resolve(reference: string, description: Members): Members {
   return steps === null ? {} : membersAt(description, steps);
 }
 
-const isHeader = (source: KeySource): source is Extract<KeySource, { kind: "header" }> => source.kind === "header";
-
 /**
  * The header, if the key may be in one. It is required only if there is no other place for it. The schema is that of the text on the
  * wire, so the form of the key itself, without its quotes, is said in words.
@@ -104,7 +101,8 @@ function keyParameters({ key, keyFrom, keyFormat, rules }: Route): readonly KeyP
   const description =
     "Names the operation: a retry has the same key, and gets the same answer " +
     `for ${formatDuration(rules.policy.retentionMs)}. A structured-field string ("…"), or the same value without quotes: ${form}.`;
-  return keyFrom.filter(isHeader).map(({ name }) => ({
+  const headers = keyFrom.filter((source) => source.kind === "header");
+  return headers.map(({ name }) => ({
     name,
     in: "header",
     required: key === "required" && keyFrom.length === 1,

@@ -13,7 +13,7 @@ import {
   replayUsage,
   type Usage,
 } from "./plan-cost.ts";
-import { ENOUGH, shardsFor, shardsNeeded, type Waiting, waiting } from "../features/queues/cli/plan.ts";
+import { ENOUGH, shardsFor, shardsNeeded, type Waiting, waiting } from "./plan-waiting.ts";
 import { CALLS_AT_ONCE, OBJECT_GIGABYTES, PLAN_DOLLARS, PRICES, REQUESTS_PER_SECOND, STORAGE_BYTES } from "./prices.ts";
 
 /** The setting's default: a smaller number gains nothing, because idle shards cost nothing. */
@@ -75,7 +75,7 @@ export interface MonthlyCost {
 export interface Plan {
   readonly load: Load;
   readonly peakRequestsPerSecond: number;
-  /** The fewest shards that leave room in each limit (src/features/queues/cli/plan.ts). */
+  /** The fewest shards that leave room in each limit (src/cli/plan-waiting.ts). */
   readonly neededShards: number;
   /** The needed ones, rounded up to a power of two, and not below the default; `null` if that is more than the setting takes. */
   readonly recommendedShards: number | null;

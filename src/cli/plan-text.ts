@@ -5,7 +5,7 @@ import { columns, type Look } from "./look.ts";
 import { MAX_SHARDS } from "../kernel/config/layout.ts";
 import { type LimitUse, type MonthlyCost, OPERABLE_SHARDS, type Plan } from "./plan-capacity.ts";
 import { REMEMBERED_BYTES } from "./plan-cost.ts";
-import type { Waiting } from "../features/queues/cli/plan.ts";
+import type { Waiting } from "./plan-waiting.ts";
 import { PLAN_DOLLARS } from "./prices.ts";
 
 export function planText(plan: Plan, look: Look): string {

@@ -18,7 +18,7 @@ import {
   type Usage,
   usageOf,
 } from "../../../src/cli/plan-cost.ts";
-import { ENOUGH, shardsNeeded } from "../../../src/features/queues/cli/plan.ts";
+import { ENOUGH, shardsNeeded } from "../../../src/cli/plan-waiting.ts";
 import { CALLS_AT_ONCE, PRICES } from "../../../src/cli/prices.ts";
 
 const SHARDS = 64;

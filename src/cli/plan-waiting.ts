@@ -3,7 +3,7 @@
 // The model is a queue with c servers to which requests come at random and whose calls last at random (M/M/c, Erlang's formula C;
 // https://en.wikipedia.org/wiki/M/M/c_queue). Origins that always take equally long make calls wait about half as long.
 
-import { CALLS_AT_ONCE } from "../../../cli/prices.ts";
+import { CALLS_AT_ONCE } from "./prices.ts";
 
 /**
  * What a number of shards is enough for: this share of each limit. At 60% of the calls one in five waits, all of them for 8% of

@@ -1,7 +1,7 @@
 // How calls of a shard wait for each other: Erlang's formula against values known by hand and against a simulated queue.
 
 import { expect, it } from "vitest";
-import { ENOUGH, erlangC, shardsNeeded, waiting } from "../../../src/features/queues/cli/plan.ts";
+import { ENOUGH, erlangC, shardsNeeded, waiting } from "../../../src/cli/plan-waiting.ts";
 import { CALLS_AT_ONCE } from "../../../src/cli/prices.ts";
 import { Random } from "../../simulation/random.ts";
 
