@@ -27,6 +27,10 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 /** Folders of src that are no part of the Worker. */
 const IN_NODE: ReadonlySet<string> = new Set(["cli", "serve", "demo", "conformance"]);
 
+/** The files that list the features of Node, and the seam that they go through: of `src/cli` alone. */
+const NODE_LIST = "features/node.ts";
+const NODE_SEAM = "kernel/node-feature.ts";
+
 /** Which features need another: its files are then theirs to import. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = { queues: ["outbox"] };
 
@@ -34,8 +38,10 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = { queues: ["outbox"] 
 export function faultOf({ from, to }: Import): string | null {
   const [area = "", folder = "", inside = ""] = from.split("/");
   const [toArea = "", toFolder = ""] = to.split("/");
-  const isNode = IN_NODE.has(area) || (area === "features" && inside === "cli");
-  if ((IN_NODE.has(toArea) || to.split("/")[2] === "cli") && !isNode) return toArea;
+  const isNode = IN_NODE.has(area) || (area === "features" && inside === "cli") || from === NODE_LIST;
+  if ((IN_NODE.has(toArea) || to.split("/")[2] === "cli" || to === NODE_SEAM) && !isNode) return toArea;
+  if (to === NODE_LIST) return area === "cli" ? null : toFolder;
+  if (from === NODE_LIST && toArea === "features") return to.split("/")[2] === "cli" ? null : toFolder;
   if (toArea === "features") {
     if (area === "features" && (folder === toFolder || NEEDS[folder]?.includes(toFolder) === true)) return null;
     return toFolder;

@@ -2,8 +2,9 @@
 
 import type { Command } from "commander";
 
+import { NODE_FEATURES } from "../features/node.ts";
+import type { NodeCommand } from "../kernel/node-feature.ts";
 import { runServe } from "../serve/serve.ts";
-import { defineAudit } from "../features/audit/cli/audit.ts";
 import { defineForget, defineRelease, defineResolve } from "./change.ts";
 import { defineCheck } from "./check.ts";
 import { defineConformance } from "./conformance.ts";
@@ -12,14 +13,32 @@ import { ownVersion } from "./installation.ts";
 import { defineLayouts } from "./layouts.ts";
 import { defineLs } from "./ls.ts";
 import { defineOpenapi } from "./openapi.ts";
-import { defineOutbox } from "../features/outbox/cli/outbox.ts";
 import { definePlan } from "./plan.ts";
-import { definePositions } from "../features/claims/cli/positions.ts";
 import { newCommand } from "./run.ts";
 import { defineShow } from "./show.ts";
 import { defineSignOut } from "./sign-out.ts";
 import { defineTail } from "./tail.ts";
 import { defineTry } from "./try.ts";
+
+type OwnCommand = Pick<NodeCommand, "name" | "define">;
+
+const OWN: readonly OwnCommand[] = [
+  { name: "ls", define: defineLs },
+  { name: "show", define: defineShow },
+  { name: "release", define: defineRelease },
+  { name: "resolve", define: defineResolve },
+  { name: "forget", define: defineForget },
+  { name: "tail", define: defineTail },
+  { name: "layouts", define: defineLayouts },
+  { name: "sign-out", define: defineSignOut },
+];
+
+const OF_FEATURES = NODE_FEATURES.flatMap(({ commands = [] }) => commands);
+
+/** The commands that talk to a running gateway. */
+const OPERATING: readonly OwnCommand[] = OWN.flatMap((own) =>
+  [own].concat(OF_FEATURES.filter(({ after }) => after === own.name)),
+);
 
 export function onceway(): Command {
   const program = newCommand("onceway")
@@ -27,7 +46,8 @@ export function onceway(): Command {
     .version(ownVersion(), "-v, --version", "print the version of this package")
     .addHelpText(
       "after",
-      "\nls, show, release, resolve, forget, outbox, positions, tail, layouts, audit, sign-out and try --queue talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
+      `\n${OPERATING.map(({ name }) => name).join(", ")} and try --queue talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\n` +
+        "and a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
     );
 
   program.commandsGroup("Set up and try:");
@@ -39,17 +59,7 @@ export function onceway(): Command {
   defineOpenapi(program.command("openapi"));
   defineServe(program.command("serve"));
   program.commandsGroup("Operate:");
-  defineLs(program.command("ls"));
-  defineShow(program.command("show"));
-  defineRelease(program.command("release"));
-  defineResolve(program.command("resolve"));
-  defineForget(program.command("forget"));
-  defineOutbox(program.command("outbox"));
-  definePositions(program.command("positions"));
-  defineTail(program.command("tail"));
-  defineLayouts(program.command("layouts"));
-  defineAudit(program.command("audit"));
-  defineSignOut(program.command("sign-out"));
+  for (const { name, define } of OPERATING) define(program.command(name));
   return program;
 }
 

@@ -3,30 +3,14 @@
 
 import * as v from "valibot";
 
+import { NODE_FEATURES } from "../features/node.ts";
 import { pathSchema, settingsEntries } from "../kernel/config/settings.ts";
 import type { SettingEntries } from "../kernel/config/setting-kinds.ts";
 import { gatewayEntries } from "../kernel/config/settings-gateway.ts";
-import {
-  destinationEntries,
-  destinationGiveUpEntries,
-  destinationSchema,
-  publicationEntries,
-} from "../features/outbox/settings/entries.ts";
-import { driveEntries } from "../features/accepted/settings/entries.ts";
-import { corsEntries } from "../features/pages/settings/entries.ts";
 import { fingerprintEntries } from "../kernel/config/settings-fingerprint.ts";
-import { excerptEntries } from "../kernel/notes/settings-note.ts";
-import { askEntries, identityEntries, jwtEntries } from "../features/identities/settings/entries.ts";
 import { keyFormatEntries, newKeysEntries } from "../kernel/config/settings-key.ts";
-import { consumerEntries, consumerInheritedEntries, consumerSchema } from "../features/claims/settings/entries.ts";
-import { accessEntries, operatorSchema } from "../kernel/config/settings-operator.ts";
-import {
-  giveUpEntries,
-  inheritedEntries,
-  queueDefaultEntries,
-  queueOnlyEntries,
-  queueSchema,
-} from "../features/queues/settings/entries.ts";
+import type { NodeVariable } from "../kernel/node-feature.ts";
+import { excerptEntries } from "../kernel/notes/settings-note.ts";
 
 /** What a declaration says, in its metadata (setting-kinds.ts). */
 const aboutSchema = v.object({
@@ -51,21 +35,13 @@ export interface SettingText {
   readonly place: string | null;
 }
 
-/** Tables whose members follow them. */
-const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntries>([
-  ["key_format", keyFormatEntries],
-  ["new_keys", newKeysEntries],
-  ["fingerprint", fingerprintEntries],
-  ["jwt", jwtEntries],
-  ["ask", askEntries],
-  ["cors", corsEntries],
-  ["give_up", driveEntries],
-  ["excerpt", excerptEntries],
-  ["publish", publicationEntries],
-]);
+/** Tables, by their names, with the members that follow them. */
+type Tables = Readonly<Record<string, SettingEntries>>;
 
-/** The same for queues. */
-const QUEUE_TABLES = new Map([...TABLES, ["give_up", giveUpEntries] as const]);
+const TABLES: Tables = Object.assign(
+  { key_format: keyFormatEntries, new_keys: newKeysEntries, fingerprint: fingerprintEntries, excerpt: excerptEntries },
+  ...NODE_FEATURES.map(({ tables }) => tables),
+);
 
 /** Every setting, in the order of the table. */
 export function settingTexts(): readonly SettingText[] {
@@ -76,58 +52,17 @@ export function settingTexts(): readonly SettingText[] {
   ];
 }
 
-/** Every member of an identity, in the order of its table. */
-export function identityTexts(): readonly SettingText[] {
-  return textsOf(identityEntries, "", null);
-}
-
-/** The settings that queues alone have, or have with another default, in the order of their table. */
-export function ownQueueTexts(): readonly SettingText[] {
-  const { queue, to, dead_letter: deadLetter } = queueSchema.entries;
-  const { to: _to, dead_letter: _deadLetter, ...optional } = queueOnlyEntries;
+/** The settings of a variable's entries that are in its table, in this order. */
+export function ownTexts({ needed, optional, tables }: NodeVariable): readonly SettingText[] {
   return [
-    textOf("queue", queue, null),
-    textOf("to", to, null),
-    textOf("dead_letter", deadLetter, null),
-    ...textsOf({ ...optional, ...queueDefaultEntries }, "", null, QUEUE_TABLES),
-    // Its one member is described with it.
-  ].filter(({ name }) => !name.startsWith("fingerprint."));
-}
-
-/** Every member of a destination, in the order of its table. */
-export function destinationTexts(): readonly SettingText[] {
-  return [
-    textOf("name", destinationSchema.entries.name, null),
-    ...textsOf(destinationEntries, "", null, new Map([["give_up", destinationGiveUpEntries]])),
+    ...Object.entries(needed).map(([name, schema]) => textOf(name, schema, null)),
+    ...textsOf(optional, "", null, { ...TABLES, ...tables }),
   ];
 }
 
-/** The settings that groups of consumers alone have, or have with another default. */
-export function ownConsumerTexts(): readonly SettingText[] {
-  const { name, token } = consumerSchema.entries;
-  return [textOf("name", name, null), textOf("token", token, null), ...textsOf(consumerEntries, "", null)];
-}
-
-/** Every member of an operator, in the order of its table. */
-export function operatorTexts(): readonly SettingText[] {
-  const { name, role, token, ...optional } = operatorSchema.entries;
-  const needed = [textOf("name", name, null), textOf("role", role, null), textOf("token", token, null)];
-  return [...needed, ...textsOf(optional, "", null)];
-}
-
-/** Every member of `[vars.ACCESS]`, in the order of its table. */
-export function accessTexts(): readonly SettingText[] {
-  return textsOf(accessEntries, "", null);
-}
-
-/** Every setting of a group. */
-export function consumerTexts(): readonly SettingText[] {
-  return [...ownConsumerTexts(), ...textsOf(consumerInheritedEntries, "", null)];
-}
-
-/** Every setting of a queue. */
-export function queueTexts(): readonly SettingText[] {
-  return [...ownQueueTexts(), ...textsOf(inheritedEntries, "", null)];
+/** All of them, for editors. */
+export function entryTexts(variable: NodeVariable): readonly SettingText[] {
+  return [...ownTexts(variable), ...textsOf(variable.inherited ?? {}, "", null)];
 }
 
 function textsOf(
@@ -137,7 +72,7 @@ function textsOf(
   tables = TABLES,
 ): readonly SettingText[] {
   return Object.entries(entries).flatMap(([name, { wrapped }]) => {
-    const members = textsOf(tables.get(name) ?? {}, `${name}.`, place);
+    const members = textsOf(tables[name] ?? {}, `${name}.`, place);
     return [textOf(prefix + name, wrapped, place)].concat(members);
   });
 }

@@ -8,48 +8,22 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
+import type { GenericSchema } from "valibot";
 
 import { defaultsSchema, routeSchema } from "../kernel/config/settings.ts";
-import { identitySchema } from "../features/identities/settings/entries.ts";
-import { consumerSchema } from "../features/claims/settings/entries.ts";
-import { queueSchema } from "../features/queues/settings/entries.ts";
-import { destinationSchema } from "../features/outbox/settings/entries.ts";
-import { accessSchema, operatorSchema } from "../kernel/config/settings-operator.ts";
-import {
-  accessTexts,
-  destinationTexts,
-  consumerTexts,
-  editorText,
-  identityTexts,
-  markdownTable,
-  operatorTexts,
-  ownConsumerTexts,
-  ownQueueTexts,
-  queueTexts,
-  type SettingText,
-  settingTexts,
-} from "./settings-table.ts";
+import type { NodeVariable } from "../kernel/node-feature.ts";
+import { editorText, entryTexts, markdownTable, ownTexts, type SettingText, settingTexts } from "./settings-table.ts";
+import { VARIABLES } from "./variables.ts";
 
 const SCHEMA = new URL("../kernel/config/wrangler.schema.json", import.meta.url);
 const README = new URL("../kernel/config/README.md", import.meta.url);
-const QUEUES_README = new URL("../features/queues/README.md", import.meta.url);
-const OUTBOX_README = new URL("../features/outbox/README.md", import.meta.url);
-const OPERATOR_README = new URL("../operator/access/README.md", import.meta.url);
-const CLAIMS_README = new URL("../features/claims/README.md", import.meta.url);
 
-/** Each table is between two lines with its name; everything around them is written by hand. */
 /** Metadata for the texts only. Among it the default, because a route's default is the value in `[vars.IDEMPOTENCY]`. */
 const TEXT_METADATA = ["takes", "default", "otherwise", "onChange"];
 
 type Descriptions = ReadonlyMap<string, string>;
 
 const DESCRIPTIONS = descriptionsOf(settingTexts());
-const IDENTITY_DESCRIPTIONS = descriptionsOf(identityTexts());
-const QUEUE_DESCRIPTIONS = descriptionsOf(queueTexts());
-const DESTINATION_DESCRIPTIONS = descriptionsOf(destinationTexts());
-const OPERATOR_DESCRIPTIONS = descriptionsOf(operatorTexts());
-const ACCESS_DESCRIPTIONS = descriptionsOf(accessTexts());
-const CONSUMER_DESCRIPTIONS = descriptionsOf(consumerTexts());
 
 function descriptionsOf(texts: readonly SettingText[]): Descriptions {
   return new Map(texts.map((text) => [text.name, editorText(text)]));
@@ -77,15 +51,12 @@ function wranglerSchema(): object {
         type: "object",
         properties: {
           IDEMPOTENCY: { $ref: "#/definitions/settings" },
-          IDENTITIES: { type: "object", additionalProperties: { $ref: "#/definitions/identity" } },
-          ACCESS: { $ref: "#/definitions/access" },
+          ...declared("table", ({ name, reference }) => [name, { type: "object", additionalProperties: reference }]),
+          ...declared("single", ({ name, reference }) => [name, reference]),
         },
         patternProperties: {
           "^ROUTES": { type: "array", items: { $ref: "#/definitions/route" } },
-          "^QUEUES": { type: "array", items: { $ref: "#/definitions/queue" } },
-          "^DESTINATIONS": { type: "array", items: { $ref: "#/definitions/destination" } },
-          "^CONSUMERS": { type: "array", items: { $ref: "#/definitions/consumer" } },
-          "^OPERATORS": { type: "array", items: { $ref: "#/definitions/operator" } },
+          ...declared("list", ({ name, reference }) => [`^${name}`, { type: "array", items: reference }]),
         },
       },
       settings: { description: "Defaults for every protected route.", ...converted(defaultsSchema, DESCRIPTIONS) },
@@ -93,41 +64,29 @@ function wranglerSchema(): object {
         description: "One protected route; the first that matches counts.",
         ...converted(routeSchema, DESCRIPTIONS),
       },
-      identity: { description: "How callers are known.", ...converted(identitySchema, IDENTITY_DESCRIPTIONS) },
-      queue: { description: "A queue whose messages are processed.", ...converted(queueSchema, QUEUE_DESCRIPTIONS) },
-      destination: {
-        description: "A place where events go.",
-        ...converted(destinationSchema, DESTINATION_DESCRIPTIONS),
-      },
-      consumer: {
-        description: "A group of consumers, which claims records and makes the attempts itself.",
-        ...converted(consumerSchema, CONSUMER_DESCRIPTIONS),
-      },
-      operator: {
-        description: "An operator with a token.",
-        ...converted(operatorSchema, OPERATOR_DESCRIPTIONS),
-      },
-      access: {
-        description: "Operators whom Cloudflare Access proves.",
-        ...converted(accessSchema, ACCESS_DESCRIPTIONS),
-      },
+      ...Object.fromEntries(
+        VARIABLES.map((one) => [
+          one.definition,
+          { description: one.description, ...converted(one.schema, descriptionsOf(entryTexts(one))) },
+        ]),
+      ),
     },
   };
 }
 
-/** What may be written, before anything is parsed. */
-function converted(
-  schema:
-    | typeof defaultsSchema
-    | typeof routeSchema
-    | typeof identitySchema
-    | typeof queueSchema
-    | typeof destinationSchema
-    | typeof consumerSchema
-    | typeof operatorSchema
-    | typeof accessSchema,
-  descriptions: Descriptions,
+/** The variables of one form, as members of the schema. */
+function declared(
+  form: NodeVariable["form"],
+  member: (variable: { readonly name: string; readonly reference: object }) => readonly [string, object],
 ): object {
+  const variables = VARIABLES.filter((one) => one.form === form);
+  return Object.fromEntries(
+    variables.map(({ name, definition }) => member({ name, reference: { $ref: `#/definitions/${definition}` } })),
+  );
+}
+
+/** What may be written, before anything is parsed. */
+function converted(schema: GenericSchema, descriptions: Descriptions): object {
   const { $schema: _, ...definition } = toJsonSchema(schema, {
     target: "draft-07",
     typeMode: "input",
@@ -159,28 +118,32 @@ function withItems(form: JsonSchema | boolean): readonly JsonSchema[] {
   return typeof items === "object" && !Array.isArray(items) ? [form, items] : [form];
 }
 
-/** A README.md with its tables up to date. */
-function withTables(file: URL, tables: Readonly<Record<string, () => readonly SettingText[]>>): string {
-  let text = readFileSync(file, "utf8");
-  for (const [name, texts] of Object.entries(tables)) {
-    const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
-    const begin = text.indexOf(open);
-    const end = text.indexOf(close);
-    if (begin === -1 || end < begin) throw new Error(`${fileURLToPath(file)} has no lines ${open} and ${close}`);
-    text = `${text.slice(0, begin)}${open}\n\n${markdownTable(texts())}\n\n${text.slice(end)}`;
-  }
-  return text;
+/** A page with one of its tables up to date. The table is between two lines with its name; what is around it is written by hand. */
+function withTable(file: URL, text: string, name: string, texts: readonly SettingText[]): string {
+  const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
+  const begin = text.indexOf(open);
+  const end = text.indexOf(close);
+  if (begin === -1 || end < begin) throw new Error(`${fileURLToPath(file)} has no lines ${open} and ${close}`);
+  return `${text.slice(0, begin)}${open}\n\n${markdownTable(texts)}\n\n${text.slice(end)}`;
+}
+
+/** Every page that has tables, by its address. */
+function pages(): ReadonlyMap<string, string> {
+  const written = new Map<string, string>();
+  const write = (readme: URL, table: string, texts: readonly SettingText[]): void => {
+    const text = written.get(readme.href) ?? readFileSync(readme, "utf8");
+    written.set(readme.href, withTable(readme, text, table, texts));
+  };
+  write(README, "settings", settingTexts());
+  for (const one of VARIABLES) write(one.readme, one.table, ownTexts(one));
+  return written;
 }
 
 function main(): number {
   const { values } = parseArgs({ options: { check: { type: "boolean" } } });
   const files: readonly (readonly [URL, string])[] = [
     [SCHEMA, `${JSON.stringify(wranglerSchema(), null, 2)}\n`],
-    [README, withTables(README, { settings: settingTexts, identities: identityTexts })],
-    [QUEUES_README, withTables(QUEUES_README, { settings: ownQueueTexts })],
-    [OUTBOX_README, withTables(OUTBOX_README, { settings: destinationTexts })],
-    [OPERATOR_README, withTables(OPERATOR_README, { operators: operatorTexts, access: accessTexts })],
-    [CLAIMS_README, withTables(CLAIMS_README, { settings: ownConsumerTexts })],
+    ...[...pages()].map(([href, text]) => [new URL(href), text] as const),
   ];
   if (values.check !== true) {
     for (const [file, text] of files) writeFileSync(file, text);

@@ -24,6 +24,14 @@ it.each([
   ["features/queues/consume.ts", "features/outbox/send-events.ts", null],
   ["features/claims/operator/page.tsx", "operator/console/page.tsx", null],
   ["features/claims/cli/positions.ts", "cli/look.ts", null],
+  ["cli/program.ts", "features/node.ts", null],
+  ["serve/serve.ts", "features/node.ts", "node.ts"],
+  ["features/claims/cli/positions.ts", "features/node.ts", "node.ts"],
+  ["features/node.ts", "features/claims/cli/node.ts", null],
+  ["features/node.ts", "features/claims/api.ts", "claims"],
+  ["features/claims/cli/node.ts", "kernel/node-feature.ts", null],
+  ["features/claims/api.ts", "kernel/node-feature.ts", "kernel"],
+  ["kernel/object/exchange.ts", "kernel/node-feature.ts", "kernel"],
 ])("%s and %s: %s", (from, to, fault) => {
   expect(faultOf({ from, to })).toBe(fault);
 });

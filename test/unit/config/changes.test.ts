@@ -5,16 +5,12 @@
 import { describe, expect, it } from "vitest";
 
 import { claimRequest } from "../../../src/features/claims/claim-request.ts";
-import {
-  accessTexts,
-  consumerTexts,
-  destinationTexts,
-  identityTexts,
-  operatorTexts,
-  queueTexts,
-  type SettingText,
-  settingTexts,
-} from "../../../src/cli/settings-table.ts";
+import { entryTexts, type SettingText, settingTexts } from "../../../src/cli/settings-table.ts";
+import { accessVariable, operatorsVariable } from "../../../src/cli/variables.ts";
+import { consumersVariable } from "../../../src/features/claims/cli/node.ts";
+import { identitiesVariable } from "../../../src/features/identities/cli/node.ts";
+import { destinationsVariable } from "../../../src/features/outbox/cli/node.ts";
+import { queuesVariable } from "../../../src/features/queues/cli/node.ts";
 import { identityRoots } from "../../../src/features/identities/settings/identity.ts";
 import { layoutName } from "../../../src/kernel/config/layout.ts";
 import { readConfig } from "../../../src/kernel/config/read.ts";
@@ -442,8 +438,8 @@ const KINDS: readonly (readonly [string, readonly SettingText[], Cases, (setting
     GATEWAY,
     (settings) => tryRequest({}, settings),
   ],
-  ["a queue", queueTexts(), QUEUES, tryMessage],
-  ["a group", consumerTexts(), CLAIMS, tryClaim],
+  ["a queue", entryTexts(queuesVariable), QUEUES, tryMessage],
+  ["a group", entryTexts(consumersVariable), CLAIMS, tryClaim],
 ];
 
 describe.each(KINDS)("a change of a setting of %s", (kind, texts, cases, attempt) => {
@@ -553,7 +549,7 @@ describe("an identity", () => {
     return identity === undefined ? {} : identityRoots(identity);
   };
 
-  it.each(identityTexts().map((text) => [text.name, text] as const))(
+  it.each(entryTexts(identitiesVariable).map((text) => [text.name, text] as const))(
     "%s names callers as its last column says",
     (name, text) => {
       const change = CHANGES[name];
@@ -566,6 +562,6 @@ describe("an identity", () => {
 });
 
 it("settings of destinations, operators and access name no record, and say nothing of one", () => {
-  const texts = [...destinationTexts(), ...operatorTexts(), ...accessTexts()];
+  const texts = [destinationsVariable, operatorsVariable, accessVariable].flatMap(entryTexts);
   expect(texts.filter((text) => said(text).length > 0).map(({ name }) => name)).toEqual([]);
 });

@@ -6,11 +6,12 @@ import { parse } from "smol-toml";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
-import { identityTexts, markdownTable, settingTexts } from "../../../src/cli/settings-table.ts";
+import { markdownTable, ownTexts, settingTexts } from "../../../src/cli/settings-table.ts";
 import { driveEntries } from "../../../src/features/accepted/settings/entries.ts";
 import { publicationEntries } from "../../../src/features/outbox/settings/entries.ts";
 import { corsEntries } from "../../../src/features/pages/settings/entries.ts";
 import { fingerprintEntries } from "../../../src/kernel/config/settings-fingerprint.ts";
+import { identitiesVariable } from "../../../src/features/identities/cli/node.ts";
 import { askEntries, identityEntries, jwtEntries } from "../../../src/features/identities/settings/entries.ts";
 import { excerptEntries } from "../../../src/kernel/notes/settings-note.ts";
 import { keyFormatEntries, newKeysEntries } from "../../../src/kernel/config/settings-key.ts";
@@ -89,7 +90,7 @@ describe("the table of settings", () => {
   it("is generated", () => {
     expect(read("README.md")).toContain(`<!-- settings -->\n\n${markdownTable(settingTexts())}\n\n<!-- /settings -->`);
     expect(read("README.md")).toContain(
-      `<!-- identities -->\n\n${markdownTable(identityTexts())}\n\n<!-- /identities -->`,
+      `<!-- identities -->\n\n${markdownTable(ownTexts(identitiesVariable))}\n\n<!-- /identities -->`,
     );
   });
 

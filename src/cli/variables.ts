@@ -1,0 +1,43 @@
+// The variables of the gateway besides `IDEMPOTENCY` and `ROUTES`: those of the features, then those of operators.
+
+import { NODE_FEATURES } from "../features/node.ts";
+import { accessEntries, accessSchema, operatorSchema } from "../kernel/config/settings-operator.ts";
+import type { NodeVariable } from "../kernel/node-feature.ts";
+
+const README = new URL("../operator/access/README.md", import.meta.url);
+
+const { name, role, token, ...optional } = operatorSchema.entries;
+
+export const operatorsVariable: NodeVariable = {
+  name: "OPERATORS",
+  form: "list",
+  entries: "operators",
+  protects: false,
+  definition: "operator",
+  description: "An operator with a token.",
+  schema: operatorSchema,
+  needed: { name, role, token },
+  optional,
+  readme: README,
+  table: "operators",
+};
+
+export const accessVariable: NodeVariable = {
+  name: "ACCESS",
+  form: "single",
+  entries: "people",
+  protects: false,
+  definition: "access",
+  description: "Operators whom Cloudflare Access proves.",
+  schema: accessSchema,
+  needed: {},
+  optional: accessEntries,
+  readme: README,
+  table: "access",
+};
+
+export const VARIABLES: readonly NodeVariable[] = [
+  ...NODE_FEATURES.flatMap(({ variable }) => variable ?? []),
+  operatorsVariable,
+  accessVariable,
+];

@@ -1,0 +1,21 @@
+// The features in Node, in the order in which schema and checks name them: commands, variables, the tables of settings. One line each,
+// written by hand; only src/cli imports it.
+
+import type { NodeFeature } from "../kernel/node-feature.ts";
+import { acceptedNode } from "./accepted/cli/node.ts"; // feature: accepted
+import { auditNode } from "./audit/cli/node.ts"; // feature: audit
+import { claimsNode } from "./claims/cli/node.ts"; // feature: claims
+import { identitiesNode } from "./identities/cli/node.ts"; // feature: identities
+import { outboxNode } from "./outbox/cli/node.ts"; // feature: outbox
+import { pagesNode } from "./pages/cli/node.ts"; // feature: pages
+import { queuesNode } from "./queues/cli/node.ts"; // feature: queues
+
+export const NODE_FEATURES: readonly NodeFeature[] = [
+  identitiesNode, // feature: identities
+  queuesNode, // feature: queues
+  outboxNode, // feature: outbox
+  claimsNode, // feature: claims
+  acceptedNode, // feature: accepted
+  pagesNode, // feature: pages
+  auditNode, // feature: audit
+];

@@ -1,0 +1,32 @@
+// The outbox in Node: its command, the variable `DESTINATIONS`, and the members of `publish`.
+
+import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
+import {
+  destinationEntries,
+  destinationGiveUpEntries,
+  destinationSchema,
+  publicationEntries,
+} from "../settings/entries.ts";
+import { defineOutbox } from "./outbox.ts";
+
+export const destinationsVariable: NodeVariable = {
+  name: "DESTINATIONS",
+  form: "list",
+  entries: "destinations",
+  protects: false,
+  definition: "destination",
+  description: "A place where events go.",
+  schema: destinationSchema,
+  needed: { name: destinationSchema.entries.name },
+  optional: destinationEntries,
+  tables: { give_up: destinationGiveUpEntries },
+  readme: new URL("../README.md", import.meta.url),
+  table: "settings",
+};
+
+export const outboxNode: NodeFeature = {
+  name: "outbox",
+  commands: [{ name: "outbox", after: "forget", define: defineOutbox }],
+  variable: destinationsVariable,
+  tables: { publish: publicationEntries },
+};

@@ -1,0 +1,32 @@
+// Queues in Node: the variable `QUEUES`.
+
+import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
+import {
+  giveUpEntries,
+  inheritedEntries,
+  queueDefaultEntries,
+  queueOnlyEntries,
+  queueSchema,
+} from "../settings/entries.ts";
+
+const { queue, to, dead_letter } = queueSchema.entries;
+const { to: _to, dead_letter: _deadLetter, ...optional } = queueOnlyEntries;
+
+export const queuesVariable: NodeVariable = {
+  name: "QUEUES",
+  form: "list",
+  entries: "queues",
+  protects: true,
+  definition: "queue",
+  description: "A queue whose messages are processed.",
+  schema: queueSchema,
+  needed: { queue, to, dead_letter },
+  optional: { ...optional, ...queueDefaultEntries },
+  inherited: inheritedEntries,
+  // The one member of `fingerprint` is described with it.
+  tables: { give_up: giveUpEntries, fingerprint: {} },
+  readme: new URL("../README.md", import.meta.url),
+  table: "settings",
+};
+
+export const queuesNode: NodeFeature = { name: "queues", variable: queuesVariable };
