@@ -3,7 +3,7 @@
 // runs on when its client has left, and once, however often the client retries. All other requests go to their handlers at once.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { createOnceway } from "./worker/onceway.ts";
+import { createGateway } from "./worker/onceway.ts";
 
 export { KeyShard } from "./kernel/object/key-shard.ts";
 
@@ -29,10 +29,10 @@ const FROM_OBJECT: unique symbol = Symbol("from the object that keeps the record
  * request, and with the object's call.
  */
 export function idempotency(): Middleware {
-  const onceway = createOnceway();
+  const gateway = createGateway();
   return async (c, next) => {
     if (isFromObject(c.env)) return next();
-    const answer = await onceway.fetch(c.req.raw, async (request) => {
+    const answer = await gateway.fetch(c.req.raw, async (request) => {
       c.req.raw = request;
       await next();
       return c.res;

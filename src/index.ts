@@ -2,7 +2,7 @@
 // configuration is read once, when the Worker starts, so that its problems are in the log before the first request.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { createOnceway } from "./worker/onceway.ts";
+import { createOnceway } from "./worker/create-onceway.ts";
 
 export { KeyShard } from "./kernel/object/key-shard.ts";
 
@@ -10,13 +10,9 @@ const onceway = createOnceway();
 
 /** The entry point of the operators' own listener, if there is one. No client request comes here. */
 export class Operators extends WorkerEntrypoint {
-  override fetch(request: Request): Response | Promise<Response> {
+  override fetch(request: Request): Promise<Response> {
     return onceway.operate(request);
   }
 }
 
-export default {
-  fetch: (request: Request) => onceway.fetch(request),
-  queue: (batch: MessageBatch) => onceway.queue(batch),
-  scheduled: () => onceway.watch(),
-} satisfies ExportedHandler;
+export default onceway satisfies ExportedHandler;

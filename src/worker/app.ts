@@ -30,8 +30,11 @@ type PassIntent = Extract<Intent, { readonly kind: "pass" }>;
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
-/** Answers requests, and has others answer those that no route protects, if there is somebody. */
-type PassingHandle = (request: Request, passOn?: Handle) => Response | Promise<Response>;
+/** Answers a request that no route protects, instead of the origin. */
+export type Unprotected = (request: Request<unknown, IncomingRequestCfProperties>) => Response | Promise<Response>;
+
+/** Answers requests. Those that no route protects are answered by `unprotected`, if it is given. */
+export type PassingHandle = (request: Request, unprotected?: Unprotected) => Promise<Response>;
 
 /** What the handler needs to know about operators. */
 export interface Operators {
@@ -57,11 +60,12 @@ export function createApp(
   consumers: Consumers = NO_CONSUMERS,
   isForThisProcess: (headers: Headers) => boolean = () => true,
 ): PassingHandle {
-  const portsTo = (passOn: Handle | undefined): PassingPorts => (passOn === undefined ? ports : { ...ports, passOn });
+  const portsTo = (unprotected: Unprotected | undefined): PassingPorts =>
+    unprotected === undefined ? ports : { ...ports, unprotected };
   const readIntent = intentReader(config, isTheirs, consumers.isTheirs);
   const replays = new ReplayCache();
   const rotating = new RotatingTokens((route) => ports.reporter.rotating(route));
-  const handle = guarded((request, url, passOn) => {
+  const handle = guarded((request, url, unprotected) => {
     const intent = readIntent(request, url);
     switch (intent.kind) {
       case "operate":
@@ -80,7 +84,7 @@ export function createApp(
         return preflightResponse(intent.route, intent.cors, intent.preflight);
       case "pass":
         if (intent.route !== null) ports.reporter.passed(intent.route.path);
-        return pass(intent, portsTo(passOn));
+        return pass(intent, portsTo(unprotected));
       case "refuse-exchange":
         return refuseExchange(intent, ports).then((answer) => forPage(intent, answer));
       case "monitor": {
@@ -103,7 +107,7 @@ export function createApp(
           return refuseExchange(refused, ports).then((answer) => forPage(intent, answer));
         }
         rotating.look(intent.route, intent.headers);
-        return run(intent, portsTo(passOn), replays);
+        return run(intent, portsTo(unprotected), replays);
     }
   });
   return acceptsRequests(config) ? inertAtMonitors(handle) : handle;
@@ -111,8 +115,8 @@ export function createApp(
 
 /** Makes every answer at the address of a monitor inert, whichever way it was made: results, refusals and answers after a bug. */
 function inertAtMonitors(handle: PassingHandle): PassingHandle {
-  return async (request, passOn) => {
-    const answer = await handle(request, passOn);
+  return async (request, unprotected) => {
+    const answer = await handle(request, unprotected);
     // Most requests are none, and are not parsed for it.
     const isAtMonitor = request.url.includes(MONITOR_PREFIX) && isMonitorPath(URL.parse(request.url)?.pathname ?? "");
     return isAtMonitor ? inertAnswer(answer, request.headers) : answer;
@@ -139,7 +143,7 @@ export function processGate(own: string | null): (headers: Headers) => boolean {
 }
 
 /** The operators' own listener: it serves only operators, and sends nothing to an origin. */
-export function createOperatorApp(config: Config, { operate }: Operators): Handle {
+export function createOperatorApp(config: Config, { operate }: Operators): PassingHandle {
   const matchOperators = operatorPathMatcher(config.operatorPath);
   const { operatorHostname } = config;
   return guarded((request, url) => {
@@ -150,17 +154,19 @@ export function createOperatorApp(config: Config, { operate }: Operators): Handl
 }
 
 /** Refuses every request while the configuration has problems, which the log names. Nothing is forwarded, protected or not. */
-export function createRefusingApp(problems: readonly ConfigProblem[]): Handle {
-  return inertAtMonitors(() => refuse({ code: "configuration-invalid", problemCount: problems.length }));
+export function createRefusingApp(problems: readonly ConfigProblem[]): PassingHandle {
+  return inertAtMonitors(async () => refuse({ code: "configuration-invalid", problemCount: problems.length }));
 }
 
 /** Answers every request, even when `answer` fails. A request without a valid host is refused before anything else. */
-function guarded(answer: (request: Request, url: URL, passOn?: Handle) => Response | Promise<Response>): PassingHandle {
-  return async (request, passOn) => {
+function guarded(
+  answer: (request: Request, url: URL, unprotected?: Unprotected) => Response | Promise<Response>,
+): PassingHandle {
+  return async (request, unprotected) => {
     const url = isHost(request.headers.get("host")) ? URL.parse(request.url) : null;
     if (url === null) return refuse(NO_URL);
     try {
-      return await answer(request, url, passOn);
+      return await answer(request, url, unprotected);
     } catch (error) {
       return refuseAfterBug(error);
     }
@@ -189,8 +195,7 @@ function refuseLoop(): Response {
 }
 
 interface PassingPorts extends Ports {
-  /** Answers what no route protects, instead of the origin. */
-  readonly passOn?: Handle;
+  readonly unprotected?: Unprotected;
 }
 
 /** As an entrypoint, whoever answers instead of the origin gets the request as it is. */
@@ -224,15 +229,21 @@ function forPage({ route: { cors }, headers }: Pick<ExchangeIntent, "route" | "h
 /** What the origin answers about other origins is its own affair. Only where the gateway has to answer does the route's list count. */
 function pass(
   { passing, route }: Pick<PassIntent, "passing" | "route">,
-  { target, passOn }: PassingPorts,
+  { target, unprotected }: PassingPorts,
 ): Response | Promise<Response> {
   const { headers } = passing.request;
   const refuseToPage = (problem: Problem): Response => {
     const response = refuse(problem);
     return route === null ? response : forPage({ route, headers }, response);
   };
-  if (passOn !== undefined) {
-    const own = { fetch: async (copy: Request | string, init?: RequestInit) => passOn(new Request(copy, init)) };
+  if (unprotected !== undefined) {
+    const own = {
+      fetch: async (copy: Request | string, init?: RequestInit<IncomingRequestCfProperties>) => {
+        const response: unknown = await unprotected(new Request<unknown, IncomingRequestCfProperties>(copy, init));
+        if (response instanceof Response) return response;
+        throw new TypeError("what answers unprotected requests has returned no Response");
+      },
+    };
     return passThrough({ ...passing, origin: OWN }, own, refuseToPage);
   }
   const fetcher = target(passing.origin);

@@ -1,8 +1,8 @@
-// The gateway as a part of any Worker: reads its configuration from the Worker's variables, and answers requests and batches of queues.
+// Assembles the gateway that the Worker's variables describe, for the entries of the package.
 
 import { env as workerEnv, exports, waitUntil } from "cloudflare:workers";
 import { createClaims } from "../features/claims/api.ts";
-import { createApp, createOperatorApp, createRefusingApp, processGate } from "./app.ts";
+import { createApp, createOperatorApp, createRefusingApp, type PassingHandle, processGate } from "./app.ts";
 import { type ConfigReading, PROCESS_BINDING, readConfig } from "../kernel/config/read.ts";
 import type { Origin } from "../kernel/config/resolved.ts";
 import type { Alert } from "../kernel/record/alerts.ts";
@@ -29,39 +29,22 @@ import { outboxRoute } from "../kernel/traffic/route-counters.ts";
 import { Traffic } from "../kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
 
-/** Answers a request that no route protects. */
-export type PassOn = (request: Request) => Response | Promise<Response>;
-
-/** A gateway. Its handlers never throw. */
-export interface Onceway {
-  /**
-   * Answers a request: from a record, through the object that keeps its record, or, if no route protects it, from its origin. `passOn`
-   * answers such a request instead.
-   */
-  fetch(request: Request, passOn?: PassOn): Response | Promise<Response>;
-  /** Consumes a batch of a queue that the configuration lists; all messages of another queue are retried. */
-  queue(batch: MessageBatch): Promise<void>;
-  /** Answers requests of the operators' own listener (src/serve/README.md). No client's request may come here. */
-  operate(request: Request): Response | Promise<Response>;
-  /** For a cron trigger: looks for shards that do not answer, if a destination wants to be told (src/features/outbox/README.md). */
-  watch(): Promise<void>;
+/** A gateway whose caller says for each request what answers it if no route protects it. create-onceway.ts says what the others do. */
+export interface Gateway {
+  readonly fetch: PassingHandle;
+  readonly queue: (batch: MessageBatch) => Promise<void>;
+  readonly scheduled: () => Promise<void>;
+  readonly operate: (request: Request) => Promise<Response>;
 }
 
-/**
- * Makes the gateway that the Worker's configuration describes. To be called once, when the Worker starts: problems of the configuration
- * are logged then, and every request is refused with 500 `configuration-invalid` until they are mended. It takes no settings: the
- * objects read the Worker's own variables too, and would not see others. The binding `KEY_SHARD` must be the namespace of the exported
- * class `KeyShard`.
- */
-export function createOnceway(): Onceway {
+/** @throws {TypeError} if the configuration is valid, and `KEY_SHARD` is no Durable Object namespace. */
+export function createGateway(): Gateway {
   const env = { ...workerEnv };
   const read = readConfig(env);
-  if (!read.ok) {
-    for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
-    const refuse = createRefusingApp(read.problems);
-    return { fetch: refuse, operate: refuse, queue: retryLater, watch: () => Promise.resolve() };
-  }
-  return gatewayOf(read, env);
+  if (read.ok) return gatewayOf(read, env);
+  for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
+  const refuse = createRefusingApp(read.problems);
+  return { fetch: refuse, operate: refuse, queue: retryLater, scheduled: () => Promise.resolve() };
 }
 
 function textIn(value: unknown): string | null {
@@ -71,7 +54,7 @@ function textIn(value: unknown): string | null {
 function gatewayOf(
   { config, operators: access, sealSecrets, consumerTokens }: Extract<ConfigReading, { readonly ok: true }>,
   bindings: Readonly<Record<string, unknown>>,
-): Onceway {
+): Gateway {
   const namespace = bindingIn(bindings, "KEY_SHARD");
   if (namespace === null) throw new TypeError("there is no Durable Object binding KEY_SHARD: see wrangler.toml");
   const encryptions = new Encryptions(sealSecrets);
@@ -122,8 +105,8 @@ function gatewayOf(
   });
   const isForThisProcess = processGate(textIn(bindings[PROCESS_BINDING]));
   const handle = createApp(config, ports, operators, claims, isForThisProcess);
-  const watch = async (): Promise<void> => {
+  const scheduled = async (): Promise<void> => {
     if (wants("silent-shard")) await watchShards(namespace, places);
   };
-  return { fetch: handle, operate: createOperatorApp(config, operators), queue: consume, watch };
+  return { fetch: handle, operate: createOperatorApp(config, operators), queue: consume, scheduled };
 }

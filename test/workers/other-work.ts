@@ -4,18 +4,15 @@ import { createOnceway } from "../../src/library.ts";
 
 export { KeyShard } from "../../src/library.ts";
 
-const onceway = createOnceway();
-
-/** Answers what no route protects. */
-function pages(request: Request): Response {
-  const { pathname } = new URL(request.url);
-  return Response.json({ page: pathname, attempt: request.headers.get("Idempotency-Attempt") });
-}
+const onceway = createOnceway({
+  unprotected: (request, env: Cloudflare.Env) =>
+    Response.json({ page: new URL(request.url).pathname, protects: env.ROUTES.length }),
+});
 
 export default {
-  fetch(request) {
+  ...onceway,
+  fetch(request, env, ctx) {
     if (new URL(request.url).pathname === "/mine") return new Response("mine");
-    return onceway.fetch(request, pages);
+    return onceway.fetch(request, env, ctx);
   },
-  queue: (batch) => onceway.queue(batch),
 } satisfies ExportedHandler<Cloudflare.Env>;

@@ -39,8 +39,8 @@ export class KeyShard extends GatewayShard {
 }
 
 export default {
-  fetch(request: Request): Response | Promise<Response> {
+  fetch(request: Request, env: unknown, ctx: ExecutionContext): Response | Promise<Response> {
     if (request.url.endsWith(PENDING_PATH)) return Response.json(pendingTimers());
-    return request.url.endsWith(COUNTS_PATH) ? Response.json(takeCounts()) : gateway.fetch(request);
+    return request.url.endsWith(COUNTS_PATH) ? Response.json(takeCounts()) : gateway.fetch(request, env, ctx);
   },
 };

@@ -18,7 +18,7 @@ export class KeyShard extends GatewayShard {
 }
 
 export default {
-  fetch(request: Request): Response | Promise<Response> {
-    return new URL(request.url).pathname === CALLS_PATH ? Response.json(calls) : gateway.fetch(request);
+  fetch(request: Request, env: unknown, ctx: ExecutionContext): Response | Promise<Response> {
+    return new URL(request.url).pathname === CALLS_PATH ? Response.json(calls) : gateway.fetch(request, env, ctx);
   },
 };

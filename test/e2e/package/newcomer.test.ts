@@ -104,7 +104,7 @@ describe("a newcomer", { timeout: 600_000 }, () => {
     }
   });
 
-  it("runs the Hono application of the page, and the page's Worker with other work, type-checked", async () => {
+  it("runs the Hono application of the page, and the page's Workers around `createOnceway`, type-checked", async () => {
     const toml = join(project().dir, "wrangler.toml");
     const text = (await readFile(toml, "utf8")).replace(/^origin = .*$/m, 'origin = { entrypoint = "Origin" }');
     await writeFile(toml, text);
@@ -118,12 +118,15 @@ describe("a newcomer", { timeout: 600_000 }, () => {
     expect(hono).toBe("unprotected");
 
     await writeFile(toml, text.replace(/^origin = .*$/m, `origin = "${origin().url}"`));
-    const other = await serving("createOnceway", async (client) => {
+    await serving("createOnceway({", async (client) => {
       expect((await client.send({ path: "/v1/payments", key: freshKey() })).status).toBe(201);
       expect((await client.send({ path: "/page" })).status).toBe(404);
-      return (await client.send({ path: "/health" })).body.toString();
     });
-    expect(other).toBe("well");
+    await serving("...onceway", async (client) => {
+      expect((await client.send({ path: "/v1/payments", key: freshKey() })).status).toBe(201);
+      expect((await client.send({ path: "/page" })).status).toBe(201);
+      expect((await client.send({ path: "/health" })).body.toString()).toBe("well");
+    });
   });
 });
 

@@ -15,7 +15,7 @@ export { Operators } from "../../../src/index.ts";
 let asked = 0;
 
 export default {
-  fetch(request: Request) {
+  fetch(request, env, ctx) {
     const { pathname, searchParams } = new URL(request.url);
     switch (pathname) {
       case CLOCK_PATH:
@@ -24,7 +24,7 @@ export default {
       case ASKED_PATH:
         return Response.json({ asked });
       default:
-        return gateway.fetch(request);
+        return gateway.fetch(request, env, ctx);
     }
   },
 } satisfies ExportedHandler;
