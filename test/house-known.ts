@@ -6,7 +6,6 @@ export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "cli/check-renaming.ts": ["identities", "key-sources"],
   "cli/check/file.ts": ["claims", "identities", "outbox", "queues"],
   "cli/check/inherited.ts": ["claims", "queues"],
-  "cli/operator-client.ts": ["audit", "bulk", "claims", "outbox", "queues"],
   "cli/reach-origin.ts": ["identities"],
   "cli/try.ts": ["identities", "queues"],
   "features/accepted/monitor.ts": ["identities"],

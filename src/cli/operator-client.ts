@@ -3,21 +3,11 @@
 
 import * as v from "valibot";
 
-import type { Change } from "../kernel/record/timeline.ts";
 import { unreached } from "../conformance/unreachable.ts";
 import { parseJson } from "./arguments.ts";
 import { endedSchema, layoutSchema, layoutsSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
-import { allChangedSchema } from "../features/bulk/operator/schema.ts";
-import { forgottenSchema, previewSchema, scopeErasedSchema } from "../operator/change-schema.ts";
+import { forgottenSchema, previewSchema } from "../operator/change-schema.ts";
 import { recordPageSchema, recordSchema } from "../operator/record-schema.ts";
-import { trialSchema } from "../features/queues/operator/schema.ts";
-import { auditPageSchema } from "../features/audit/operator/schema.ts";
-import { outboxChangedSchema, outboxPageSchema } from "../features/outbox/operator/schema.ts";
-import {
-  positionPageSchema,
-  positionSetSchema,
-  type positionChangeRequestSchema,
-} from "../features/claims/operator/schema.ts";
 import { printable } from "./look.ts";
 import { MAX_FILE_BYTES, piecesOf, textOf } from "./read-answer.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
@@ -31,19 +21,7 @@ export type RecentExchanges = v.InferOutput<typeof recentSchema>;
 export type Exchange = RecentExchanges["exchanges"][number];
 export type LayoutList = v.InferOutput<typeof layoutsSchema>;
 export type LayoutState = v.InferOutput<typeof layoutSchema>;
-export type AllChanged = v.InferOutput<typeof allChangedSchema>;
-export type ScopeErased = v.InferOutput<typeof scopeErasedSchema>;
 export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
-export type PositionPage = v.InferOutput<typeof positionPageSchema>;
-export type PositionSetting = v.InferOutput<typeof positionChangeRequestSchema>;
-export type OutboxPage = v.InferOutput<typeof outboxPageSchema>;
-export type OutboxEvent = OutboxPage["events"][number];
-export type EventsChanged = v.InferOutput<typeof outboxChangedSchema>;
-export type AuditPage = v.InferOutput<typeof auditPageSchema>;
-export type AuditEntry = AuditPage["entries"][number];
-/** Which entries of the audit log. */
-export type AuditFilter = Readonly<Partial<Record<"by" | "action" | "since", string>>>;
-export type QueueTrial = v.InferOutput<typeof trialSchema>;
 
 /** All that the commands show of a refusal. */
 const refusalSchema = v.object({ code: problemSchema.entries.code, detail: problemSchema.entries.detail });
@@ -84,47 +62,6 @@ export interface Resolution {
   readonly body: Buffer;
 }
 
-/** A change of all records that a filter matches. */
-export interface AllChangeRequest {
-  readonly change: Change;
-  readonly filter: RecordFilter;
-  readonly reason: string;
-  /** Only with `resolve`. */
-  readonly response?: Resolution;
-  /** Either this or `confirm`. */
-  readonly preview?: boolean;
-  readonly confirm?: boolean;
-  /** From the preview's answer. */
-  readonly until?: string;
-  readonly cursor?: string;
-}
-
-/** Which caller's records to forget. */
-export interface ScopeRequest {
-  /** `null`: the caller's requests lack the part. */
-  readonly scope: Readonly<Record<string, string | null>>;
-  readonly reason: string;
-  readonly includeUnknown?: boolean;
-  /** Either this or `confirm`. */
-  readonly preview?: boolean;
-  readonly confirm?: boolean;
-  readonly cursor?: string;
-}
-
-/** A message for a queue's consumer: any JSON value, or bytes in base64. */
-export type TriedMessage = { readonly body: unknown } | { readonly bodyBase64: string };
-
-/** Which events of a destination are changed, and why. */
-export interface EventsChange {
-  readonly destination: string;
-  readonly reason: string;
-  readonly state?: string;
-  /** Only this one; without it either `preview` or `confirm`. */
-  readonly event?: Readonly<Record<"shard" | "place" | "id", string>>;
-  readonly preview?: boolean;
-  readonly confirm?: boolean;
-}
-
 export interface OperatorClient {
   /** One page; continue with its cursor until that is null. Even an empty page may have one. */
   list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage>;
@@ -136,31 +73,23 @@ export interface OperatorClient {
   preview(id: string, reason: string, response: Resolution): Promise<ResponsePreview>;
   resolve(id: string, reason: string, response: Resolution): Promise<RecordDetail>;
   forget(id: string, reason: string): Promise<void>;
-  /** One part of the work; continue with its cursor, and its `until`, until that is null. */
-  changeAll(request: AllChangeRequest): Promise<AllChanged>;
-  /** One part of the work; continue with its cursor until that is null. */
-  forgetScope(request: ScopeRequest): Promise<ScopeErased>;
-  /** One page of the events that are left; continue with its cursor until that is null. */
-  outbox(filter: Readonly<Record<string, string>>, limit: number, cursor: string | null): Promise<OutboxPage>;
-  /** One page of the positions of consumers; continue with its cursor until that is null. */
-  positions(group: string | null, limit: number, cursor: string | null): Promise<PositionPage>;
-  /** Sets where a group goes on. */
-  setPosition(change: PositionSetting): Promise<void>;
-  /** Sends events again, or drops them: a part of them while the answer says that there may be more. */
-  changeEvents(action: "resend" | "drop", change: EventsChange): Promise<EventsChanged>;
-  /** One page of the audit log; continue with its cursor until that is null. */
-  audit(filter: AuditFilter, limit: number, cursor: string | null): Promise<AuditPage>;
-  /** All of it, one entry on a line. */
-  exportAudit(filter: AuditFilter): Promise<AsyncIterable<Uint8Array>>;
   layouts(): Promise<LayoutList>;
   /** Seals every object of an older layout. */
   closeLayout(layout: string): Promise<LayoutState>;
-  /** Gives the queue's consumer one message twice. Waits for the origin, so it has a time limit of its own. */
-  tryQueue(queue: string, message: TriedMessage, timeoutMs: number): Promise<QueueTrial>;
   /** Ends every session of the console. */
   endSessions(): Promise<void>;
   /** The exchanges after the cursor; with null, all that the gateway remembers. */
   recent(after: string | null, signal?: AbortSignal): Promise<RecentExchanges>;
+  /** Any other call, such as a feature's: its answer must be as the schema says. With `change` it is a POST. */
+  read<Schema extends v.GenericSchema>(
+    schema: Schema,
+    path: string,
+    change?: object,
+    signal?: AbortSignal,
+    timeoutMs?: number,
+  ): Promise<v.InferOutput<Schema>>;
+  /** A long answer, in pieces as they come. */
+  pieces(path: string): Promise<AsyncIterable<Uint8Array>>;
 }
 
 export function operatorClient(gateway: URL, token: string): OperatorClient {
@@ -211,47 +140,31 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     );
   }
 
+  const pieces = async (path: string): Promise<AsyncIterable<Uint8Array>> =>
+    piecesOf(await call(path, undefined, undefined, FILE_MS), MAX_FILE_BYTES);
+
   return {
+    read,
+    pieces,
     list: (filter, limit, cursor) => read(recordPageSchema, `/records?${queryOf(filter, limit, cursor).toString()}`),
     record: (id) => read(recordSchema, `/records/${id}`),
-    body: async (id) => piecesOf(await call(`/records/${id}/body`, undefined, undefined, FILE_MS), MAX_FILE_BYTES),
+    body: (id) => pieces(`/records/${id}/body`),
     release: (id, reason) => read(recordSchema, `/records/${id}/release`, { reason }),
     preview: async (id, reason, response) =>
       (await read(previewSchema, `/records/${id}/resolve`, { ...resolution(reason, response), preview: true })).preview,
     resolve: (id, reason, response) =>
       read(recordSchema, `/records/${id}/resolve`, { ...resolution(reason, response), confirm: true }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
-    changeAll: ({ filter, reason, response, ...request }) =>
-      read(allChangedSchema, "/records/change", {
-        ...request,
-        ...(response === undefined ? { reason } : resolution(reason, response)),
-        filter: Object.fromEntries(conditionsOf(filter)),
-      }),
-    forgetScope: (request) => read(scopeErasedSchema, "/scopes/forget", request),
-    outbox: (filter, limit, cursor) => read(outboxPageSchema, `/outbox?${pageQuery(filter, limit, cursor)}`),
-    positions: (group, limit, cursor) =>
-      read(positionPageSchema, `/positions?${pageQuery(group === null ? {} : { group }, limit, cursor)}`),
-    setPosition: async (change) => void (await read(positionSetSchema, "/positions/set", change)),
-    changeEvents: (action, asked) => read(outboxChangedSchema, `/outbox/${action}`, asked),
-    audit: (filter, limit, cursor) => {
-      const query = { ...filter, limit: String(limit), ...(cursor === null ? {} : { cursor }) };
-      return read(auditPageSchema, `/audit?${new URLSearchParams(query).toString()}`);
-    },
-    exportAudit: async (filter) => {
-      const query = new URLSearchParams(filter).toString();
-      return piecesOf(await call(`/audit/export?${query}`, undefined, undefined, FILE_MS), MAX_FILE_BYTES);
-    },
     layouts: () => read(layoutsSchema, "/layouts"),
     closeLayout: (layout) => read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {}),
-    tryQueue: (queue, message, timeoutMs) =>
-      read(trialSchema, `/queues/${encodeURIComponent(queue)}/try`, message, undefined, timeoutMs),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>
       read(recentSchema, after === null ? "/recent" : `/recent?after=${encodeURIComponent(after)}`, undefined, signal),
   };
 }
 
-function resolution(reason: string, { status, headers, body }: Resolution): object {
+/** What a resolution sends. */
+export function resolution(reason: string, { status, headers, body }: Resolution): object {
   return { reason, response: { status, headers, bodyBase64: body.toString("base64") } };
 }
 
@@ -263,7 +176,16 @@ function queryOf(filter: RecordFilter, limit: number, cursor: string | null): UR
 }
 
 /** As the API writes them. */
-function conditionsOf({ states, route, since, until, key, idPrefix, caller, status }: RecordFilter): URLSearchParams {
+export function conditionsOf({
+  states,
+  route,
+  since,
+  until,
+  key,
+  idPrefix,
+  caller,
+  status,
+}: RecordFilter): URLSearchParams {
   const query = new URLSearchParams();
   if (states.length > 0) query.set("state", states.join(","));
   if (route !== undefined) query.set("route", route);
@@ -304,6 +226,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   "operator-forbidden": "This needs an administrator's token, such as the gateway's ADMIN_TOKEN.",
 };
 
-function pageQuery(filter: Readonly<Record<string, string>>, limit: number, cursor: string | null): string {
+/** One page of a list: continue with its cursor until that is null. */
+export function pageQuery(filter: Readonly<Record<string, string>>, limit: number, cursor: string | null): string {
   return new URLSearchParams({ ...filter, limit: String(limit), ...(cursor === null ? {} : { cursor }) }).toString();
 }

@@ -1,9 +1,8 @@
 // What `onceway try --queue` makes of the gateway's answer.
 
 import { describe, expect, it } from "vitest";
-import type { QueueTrial } from "../../../src/cli/operator-client.ts";
 import { plainLook } from "../../../src/cli/look.ts";
-import { judgeTrial, trialReport } from "../../../src/features/queues/cli/try-queue.ts";
+import { judgeTrial, type QueueTrial, trialReport } from "../../../src/features/queues/cli/try-queue.ts";
 
 type Delivery = QueueTrial["deliveries"][number];
 

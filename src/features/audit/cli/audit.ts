@@ -1,15 +1,20 @@
 // `onceway audit`: shows what operators did, newest first, or writes all of it to a file.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
+import type { InferOutput } from "valibot";
 
 import { parseDuration } from "../../../kernel/config/units.ts";
 import { AUDITED } from "../../../kernel/record/audit.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { writePieces } from "../../../cli/arguments.ts";
 import { columns, jsonLine, type Look, lookOf, printable, shorten } from "../../../cli/look.ts";
-import type { AuditEntry, AuditFilter } from "../../../cli/operator-client.ts";
+import { pageQuery } from "../../../cli/operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "../../../cli/operator-options.ts";
 import { readableTime } from "../../../cli/times.ts";
+import { auditPageSchema } from "../operator/schema.ts";
+
+type AuditPage = InferOutput<typeof auditPageSchema>;
+type AuditEntry = AuditPage["entries"][number];
 
 interface AuditOptions extends OperatorOptions {
   readonly by?: string;
@@ -44,13 +49,16 @@ function readLimit(text: string): number {
 async function audit(options: AuditOptions): Promise<void> {
   const { by, action, since, limit, export: file } = options;
   const client = connect(options);
-  const filter: AuditFilter = {
+  const filter = {
     ...(by === undefined ? {} : { by }),
     ...(action === undefined ? {} : { action }),
     ...(since === undefined ? {} : { since }),
   };
   if (file !== undefined) {
-    const lines = await writePieces(file, await client.exportAudit(filter));
+    const lines = await writePieces(
+      file,
+      await client.pieces(`/audit/export?${new URLSearchParams(filter).toString()}`),
+    );
     process.stderr.write(`${lines} entries written to ${printable(file)}\n`);
     return;
   }
@@ -58,7 +66,7 @@ async function audit(options: AuditOptions): Promise<void> {
   let cursor: string | null = null;
   do {
     const wanted = Math.min(limit - entries.length, LIST_LIMITS.maxLimit);
-    const page = await client.audit(filter, wanted, cursor);
+    const page: AuditPage = await client.read(auditPageSchema, `/audit?${pageQuery(filter, wanted, cursor)}`);
     entries.push(...page.entries);
     ({ cursor } = page);
   } while (cursor !== null && entries.length < limit);

@@ -2,6 +2,7 @@
 // none that has begun or ended since: whoever has looked into those that were counted knows nothing of it.
 
 import { type Command, InvalidArgumentError } from "commander";
+import type { InferOutput } from "valibot";
 
 import type { Change } from "../../../kernel/record/timeline.ts";
 import { askYes, openDialogue } from "../../../cli/ask.ts";
@@ -9,11 +10,35 @@ import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
 import { jsonLine, lookOf, printable } from "../../../cli/look.ts";
 import { filterOf, type FilterOptions, withFilter } from "../../../cli/ls.ts";
-import type { AllChanged, AllChangeRequest, OperatorClient, Resolution } from "../../../cli/operator-client.ts";
+import {
+  conditionsOf,
+  type OperatorClient,
+  type RecordFilter,
+  type Resolution,
+  resolution,
+} from "../../../cli/operator-client.ts";
 import { connect, type OperatorOptions } from "../../../cli/operator-options.ts";
 import { startProgress } from "../../../cli/read-pages.ts";
 import { previewText } from "../../../cli/record-text.ts";
 import { recordsTable } from "../../../cli/records-table.ts";
+import { allChangedSchema } from "../operator/schema.ts";
+
+type AllChanged = InferOutput<typeof allChangedSchema>;
+
+/** A change of all records that a filter matches. */
+interface AllChangeRequest {
+  readonly change: Change;
+  readonly filter: RecordFilter;
+  readonly reason: string;
+  /** Only with `resolve`. */
+  readonly response?: Resolution;
+  /** Either this or `confirm`. */
+  readonly preview?: boolean;
+  readonly confirm?: boolean;
+  /** From the preview's answer. */
+  readonly until?: string;
+  readonly cursor?: string;
+}
 
 export interface ChangeAllOptions extends OperatorOptions, Omit<FilterOptions, "id"> {
   readonly all?: boolean;
@@ -111,10 +136,10 @@ async function forEachPart(client: OperatorClient, request: AllChangeRequest): P
     return await inParts(
       async (before: AllChanged | null) => {
         const cursor = before?.cursor ?? null;
-        if (before === null || cursor === null) return client.changeAll(request);
+        if (before === null || cursor === null) return changePart(client, request);
         matched += before.matched;
         progress.show(`${matched} records …`);
-        return client.changeAll({ ...request, until: before.until, cursor });
+        return changePart(client, { ...request, until: before.until, cursor });
       },
       ({ cursor }) => cursor === null,
       added,
@@ -122,6 +147,18 @@ async function forEachPart(client: OperatorClient, request: AllChangeRequest): P
   } finally {
     progress.clear();
   }
+}
+
+/** One part of the work; continue with its cursor, and its `until`, until that is null. */
+function changePart(
+  client: OperatorClient,
+  { filter, reason, response, ...request }: AllChangeRequest,
+): Promise<AllChanged> {
+  return client.read(allChangedSchema, "/records/change", {
+    ...request,
+    ...(response === undefined ? { reason } : resolution(reason, response)),
+    filter: Object.fromEntries(conditionsOf(filter)),
+  });
 }
 
 /** Records are those of the first part. */

@@ -3,12 +3,29 @@
 
 import { text } from "node:stream/consumers";
 
+import type { InferOutput } from "valibot";
+
 import { askSecret, askYes, type Dialogue, openDialogue } from "../../../cli/ask.ts";
 import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
 import { jsonLine, printable } from "../../../cli/look.ts";
-import type { OperatorClient, ScopeErased, ScopeRequest } from "../../../cli/operator-client.ts";
+import type { OperatorClient } from "../../../cli/operator-client.ts";
 import { connect, type OperatorOptions } from "../../../cli/operator-options.ts";
+import { scopeErasedSchema } from "../../../operator/change-schema.ts";
+
+type ScopeErased = InferOutput<typeof scopeErasedSchema>;
+
+/** Which caller's records to forget. */
+interface ScopeRequest {
+  /** `null`: the caller's requests lack the part. */
+  readonly scope: Readonly<Record<string, string | null>>;
+  readonly reason: string;
+  readonly includeUnknown?: boolean;
+  /** Either this or `confirm`. */
+  readonly preview?: boolean;
+  readonly confirm?: boolean;
+  readonly cursor?: string;
+}
 
 export interface ForgetScopeOptions extends OperatorOptions {
   /** `header:authorization`, or `header:authorization=VALUE`. */
@@ -48,7 +65,7 @@ export async function forgetScope(reason: string, options: ForgetScopeOptions): 
 function forEachPart(client: OperatorClient, request: ScopeRequest): Promise<InParts<ScopeErased>> {
   return inParts(
     (before: ScopeErased | null) =>
-      client.forgetScope({
+      client.read(scopeErasedSchema, "/scopes/forget", {
         ...request,
         ...(before === null || before.cursor === null ? {} : { cursor: before.cursor }),
       }),

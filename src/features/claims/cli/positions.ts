@@ -1,11 +1,12 @@
 // `onceway positions`: the groups of consumers with their open claims, and how far each has read in its partitions.
 
 import { type Command, InvalidArgumentError } from "commander";
+import type { InferOutput } from "valibot";
 
 import { GROUP_NAME, LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { Failure, UNUSABLE } from "../../../cli/exit-codes.ts";
 import { columns, jsonLine, lookOf, paintHead, printable } from "../../../cli/look.ts";
-import type { PositionPage } from "../../../cli/operator-client.ts";
+import { pageQuery } from "../../../cli/operator-client.ts";
 import {
   connect,
   operatorCommand,
@@ -14,6 +15,10 @@ import {
   reportLeft,
 } from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
+import { type positionChangeRequestSchema, positionPageSchema, positionSetSchema } from "../operator/schema.ts";
+
+type PositionPage = InferOutput<typeof positionPageSchema>;
+type PositionSetting = InferOutput<typeof positionChangeRequestSchema>;
 
 interface PositionsOptions extends OperatorOptions {
   readonly group?: string;
@@ -52,7 +57,8 @@ async function set(options: PositionsOptions, next: number): Promise<void> {
   if (group === undefined || stream === undefined || partition === undefined || reason === undefined) {
     throw new Failure(UNUSABLE, "--set needs --group, --stream, --partition and --reason.");
   }
-  await connect(options).setPosition({ group, stream, partition, next, reason });
+  const setting: PositionSetting = { group, stream, partition, next, reason };
+  await connect(options).read(positionSetSchema, "/positions/set", setting);
   const done = { group, stream, partition, next };
   console.log(
     options.json === true ? jsonLine(done) : printable(`${group} goes on at ${next} in ${stream}/${partition}`),
@@ -61,15 +67,13 @@ async function set(options: PositionsOptions, next: number): Promise<void> {
 
 async function list(options: PositionsOptions): Promise<void> {
   const client = connect(options);
-  const { group = null, limit } = options;
+  const { group, limit } = options;
+  const filter: Readonly<Record<string, string>> = group === undefined ? {} : { group };
   const positions: PositionPage["positions"] = [];
   let page: PositionPage | null = null;
   do {
-    page = await client.positions(
-      group,
-      Math.min(limit - positions.length, LIST_LIMITS.maxLimit),
-      page?.cursor ?? null,
-    );
+    const query = pageQuery(filter, Math.min(limit - positions.length, LIST_LIMITS.maxLimit), page?.cursor ?? null);
+    page = await client.read(positionPageSchema, `/positions?${query}`);
     positions.push(...page.positions);
   } while (page.cursor !== null && positions.length < limit);
   const { groups } = page;

@@ -2,6 +2,7 @@
 // of a destination is counted first.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
+import type { InferOutput } from "valibot";
 
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
 import { DESTINATION_NAME, LIST_LIMITS } from "../../../operator/request-schema.ts";
@@ -10,7 +11,7 @@ import { askYes, openDialogue } from "../../../cli/ask.ts";
 import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, reportStopped } from "../../../cli/in-parts.ts";
 import { columns, jsonLine, lookOf, paintHead, printable } from "../../../cli/look.ts";
-import type { EventsChanged, OperatorClient, OutboxEvent, OutboxPage } from "../../../cli/operator-client.ts";
+import { type OperatorClient, pageQuery } from "../../../cli/operator-client.ts";
 import {
   connect,
   operatorCommand,
@@ -19,6 +20,22 @@ import {
   reportLeft,
 } from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
+import { outboxChangedSchema, outboxPageSchema } from "../operator/schema.ts";
+
+type OutboxPage = InferOutput<typeof outboxPageSchema>;
+type OutboxEvent = OutboxPage["events"][number];
+type EventsChanged = InferOutput<typeof outboxChangedSchema>;
+
+/** Which events of a destination are changed, and why. */
+interface EventsChange {
+  readonly destination: string;
+  readonly reason: string;
+  readonly state?: string;
+  /** Only this one; without it either `preview` or `confirm`. */
+  readonly event?: Readonly<Record<"shard" | "place" | "id", string>>;
+  readonly preview?: boolean;
+  readonly confirm?: boolean;
+}
 
 interface ListOptions extends OperatorOptions {
   readonly state?: string;
@@ -76,13 +93,29 @@ function stateOption(): Option {
   return new Option("--state <STATE>", "only these").choices(EVENT_STATES);
 }
 
+/** One page of the events that are left; continue with its cursor until that is null. */
+function readEvents(
+  client: OperatorClient,
+  filter: Readonly<Record<string, string>>,
+  limit: number,
+  cursor: string | null,
+): Promise<OutboxPage> {
+  return client.read(outboxPageSchema, `/outbox?${pageQuery(filter, limit, cursor)}`);
+}
+
+/** Sends events again, or drops them: a part of them while the answer says that there may be more. */
+function changeEvents(client: OperatorClient, action: Action, asked: EventsChange): Promise<EventsChanged> {
+  return client.read(outboxChangedSchema, `/outbox/${action}`, asked);
+}
+
 async function listEvents(options: ListOptions): Promise<void> {
   const client = connect(options);
   const { limit } = options;
   const events: OutboxEvent[] = [];
   let page: OutboxPage | null = null;
   do {
-    page = await client.outbox(
+    page = await readEvents(
+      client,
       filterOf(options),
       Math.min(limit - events.length, LIST_LIMITS.maxLimit),
       page?.cursor ?? null,
@@ -146,7 +179,7 @@ async function change(action: Action, destination: string, options: ChangeOption
     const { shard, place } = await findEvent(client, destination, id);
     return report(
       action,
-      await client.changeEvents(action, { destination, reason, event: { shard, place, id } }),
+      await changeEvents(client, action, { destination, reason, event: { shard, place, id } }),
       options,
     );
   }
@@ -155,7 +188,7 @@ async function change(action: Action, destination: string, options: ChangeOption
     throw new Failure(UNUSABLE, "All these events would be changed: count them with --preview, then add --yes.");
   }
   if (preview === true || yes !== true) {
-    const found = await client.changeEvents(action, { ...asked, preview: true });
+    const found = await changeEvents(client, action, { ...asked, preview: true });
     const text = `${eventsText(found.events)}${found.more ? " or more" : ""} would be ${DONE[action]}`;
     if (preview === true) {
       console.log(options.json === true ? jsonLine(found) : text);
@@ -166,7 +199,7 @@ async function change(action: Action, destination: string, options: ChangeOption
   }
   // A run that is killed can be repeated.
   const { sum, stopped } = await inParts(
-    () => client.changeEvents(action, { ...asked, confirm: true }),
+    () => changeEvents(client, action, { ...asked, confirm: true }),
     ({ more }) => !more,
     (before, part) => ({ ...part, events: before.events + part.events }),
   );
@@ -177,7 +210,7 @@ async function change(action: Action, destination: string, options: ChangeOption
 async function findEvent(client: OperatorClient, destination: string, id: string): Promise<OutboxEvent> {
   let cursor: string | null = null;
   do {
-    const page: OutboxPage = await client.outbox({ destination }, LIST_LIMITS.maxLimit, cursor);
+    const page: OutboxPage = await readEvents(client, { destination }, LIST_LIMITS.maxLimit, cursor);
     const found = page.events.find((event) => event.id === id);
     if (found !== undefined) return found;
     ({ cursor } = page);

@@ -1,12 +1,19 @@
 // `onceway try --queue NAME`: has the gateway give a queue's consumer one message twice, and says what that proves. The gateway does
 // it, because nothing outside can put the same message into a queue twice.
 
+import type { InferOutput } from "valibot";
+
 import { askYes, openDialogue } from "../../../cli/ask.ts";
 import { parseJson, readBytes } from "../../../cli/arguments.ts";
 import { Failure, OK, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
 import { columns, jsonLine, type Look, lookOf, printable } from "../../../cli/look.ts";
-import type { QueueTrial, TriedMessage } from "../../../cli/operator-client.ts";
 import { connect, type OperatorOptions } from "../../../cli/operator-options.ts";
+import { trialSchema } from "../operator/schema.ts";
+
+export type QueueTrial = InferOutput<typeof trialSchema>;
+
+/** A message for a queue's consumer: any JSON value, or bytes in base64. */
+type TriedMessage = { readonly body: unknown } | { readonly bodyBase64: string };
 
 export interface TryQueueOptions extends OperatorOptions {
   readonly queue: string;
@@ -28,7 +35,9 @@ export async function tryQueue(options: TryQueueOptions, timeoutMs: number): Pro
   }
   const client = connect(options);
   await confirmTrying(queue, yes === true);
-  const trial = await client.tryQueue(queue, messageOf(data), timeoutMs);
+  // It waits for the origin, so it has a time limit of its own.
+  const path = `/queues/${encodeURIComponent(queue)}/try`;
+  const trial = await client.read(trialSchema, path, messageOf(data), undefined, timeoutMs);
   const finding = judgeTrial(trial);
   console.log(json === true ? jsonLine({ ...finding, ...trial }) : trialReport(trial, finding, lookOf(process.stdout)));
   process.exitCode = finding.works ? OK : REFUSED;
