@@ -4,9 +4,6 @@
 export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "cli/change.ts": ["bulk", "callers"],
   "cli/check-renaming.ts": ["identities", "key-sources"],
-  "cli/check/file.ts": ["claims", "identities", "outbox", "queues"],
-  "cli/check/inherited.ts": ["claims", "queues"],
-  "cli/reach-origin.ts": ["identities"],
   "cli/try.ts": ["identities", "queues"],
   "features/accepted/monitor.ts": ["identities"],
   "features/audit/operator/audit.ts": ["claims", "outbox", "queues"],

@@ -1,13 +1,12 @@
 // Looks up and connects to an origin from this machine, before a mistyped name becomes a request of unknown outcome, and sends it nothing.
-// Issuers are asked for their keys.
+// Features look where their own addresses lead.
 
 import { connect } from "node:net";
 
 import type { CheckedEnvironment } from "./check/file.ts";
 import { isExample, originsOf } from "./check/reach.ts";
 import { below, type ConfigProblem } from "../kernel/config/problem.ts";
-import type { Identity } from "../features/identities/settings/identity.ts";
-import { missingKeys } from "../features/identities/cli/key-set-look.ts";
+import { NODE_FEATURES } from "../features/node.ts";
 
 const CONNECT_MS = 2_000;
 
@@ -50,7 +49,7 @@ export async function withOrigins(environment: CheckedEnvironment): Promise<Chec
       .filter(({ url }) => !isExample(url.hostname))
       .map(async ({ path, url }) => ({ path, url, found: await reachOrigin(url) })),
   );
-  const issuers = await Promise.all(config.identities.flatMap((identity) => withoutKeys(identity)));
+  const ofFeatures = await Promise.all(NODE_FEATURES.flatMap(({ check }) => check?.look?.(config) ?? []));
   const told = (which: "no-such-host" | "silent", words: (url: URL) => string): readonly ConfigProblem[] =>
     looked
       .filter(({ found }) => found === which)
@@ -64,7 +63,7 @@ export async function withOrigins(environment: CheckedEnvironment): Promise<Chec
         ({ hostname }) =>
           `there is no host "${hostname}": write your API's address, or each call breaks off with an unknown outcome`,
       ),
-      ...issuers.flatMap((one) => (one === null ? [] : [placed(one)])),
+      ...ofFeatures.flat().map(placed),
     ],
     notes: [
       ...notes,
@@ -74,15 +73,4 @@ export async function withOrigins(environment: CheckedEnvironment): Promise<Chec
       ),
     ],
   };
-}
-
-/** One look for each issuer; examples are left out. */
-function withoutKeys({ name, proof }: Identity): readonly Promise<ConfigProblem | null>[] {
-  if (proof.kind !== "jwt") return [];
-  return proof.issuers
-    .filter(({ jwks }) => !isExample(new URL(jwks).hostname))
-    .map(async (issuer) => {
-      const message = await missingKeys(issuer);
-      return message === null ? null : { path: `IDENTITIES.${name}.jwt.jwks`, code: "keys-missing" as const, message };
-    });
 }

@@ -4,6 +4,8 @@
 import type { Command } from "commander";
 import type { GenericSchema } from "valibot";
 
+import type { Table } from "./config/read-settings.ts";
+import type { Config, ConfigProblem, Route } from "./config/resolved.ts";
 import type { SettingEntries } from "./config/setting-kinds.ts";
 
 export interface NodeFeature {
@@ -15,6 +17,7 @@ export interface NodeFeature {
   readonly variable?: NodeVariable;
   /** Its settings of routes that are tables, by their names, with the members that follow them in the table of settings. */
   readonly tables?: Readonly<Record<string, SettingEntries>>;
+  readonly check?: FeatureCheck;
 }
 
 export interface NodeCommand {
@@ -48,4 +51,20 @@ export interface NodeVariable {
   /** Where its table is: between two lines with this name. */
   readonly readme: URL;
   readonly table: string;
+}
+
+/** What `check` finds besides what reading the configuration finds. Pure, but for `look`. */
+export interface FeatureCheck {
+  /** What can be deployed but is probably a mistake, as far as the configuration alone shows it. */
+  readonly warnings?: (config: Config) => readonly ConfigProblem[];
+  /** The same of one route. */
+  readonly routeWarnings?: (route: Route) => readonly ConfigProblem[];
+  /** What the rest of the file lacks. `own` is one environment, and `prefix` the beginning of its paths. */
+  readonly fileProblems?: (prefix: string, own: Table, config: Config) => readonly ConfigProblem[];
+  /** The same for what is probably a mistake, without the prefix. `top` is the top level, of which environments inherit some tables. */
+  readonly fileWarnings?: (config: Config, own: Table, top: Table) => readonly ConfigProblem[];
+  /** The names of the secrets that it reads. */
+  readonly secrets?: (config: Config) => readonly string[];
+  /** What this machine finds at the addresses of the configuration. Takes a few seconds at most; never rejects. */
+  readonly look?: (config: Config) => Promise<readonly ConfigProblem[]>;
 }

@@ -1,24 +1,18 @@
 // Checks a whole wrangler.toml, parsed, before it is deployed: the top level and every environment, each as the platform
 // would run it (environments do not inherit variables or bindings). Pure: it reads no file and prints nothing.
 
-import type { Identity } from "../../features/identities/settings/identity.ts";
+import { NODE_FEATURES } from "../../features/node.ts";
+import { VARIABLES } from "../variables.ts";
+import { variablesOf } from "../../kernel/config/read-tables.ts";
 import { deploymentProblems, flagWarnings } from "./deployment.ts";
-import { cronWarnings, destinationProblems } from "../../features/outbox/settings/check-file.ts";
 import { nameProblems, nameWarnings } from "./names.ts";
-import { consumerProblems } from "../../features/queues/settings/check-file.ts";
 import { operatorNotes, originNotes, reachProblems, reachWarnings } from "./reach.ts";
 import { secretProblems, secretWarnings } from "./secrets.ts";
 import { below, type ConfigProblem, ofEnvironment, type ProblemCode, valueFix } from "../../kernel/config/problem.ts";
 import { hasRules, lackingBindings, looselyInherited, notInherited } from "./inherited.ts";
 import type { BindingKind } from "../../kernel/config/in-force.ts";
 import { outsideJurisdiction } from "../../kernel/previous-shards/layout-checks.ts";
-import { unusedDestinations } from "../../features/outbox/settings/checks.ts";
-import { consumerVariables } from "../../features/claims/settings/read.ts";
-import { queueWarnings } from "../../features/queues/settings/checks.ts";
-import { operatorVariables } from "../../kernel/config/read-operators.ts";
-import { readConfig, routeVariables } from "../../kernel/config/read.ts";
-import { destinationVariables } from "../../features/outbox/settings/read.ts";
-import { queueVariables } from "../../features/queues/settings/read.ts";
+import { readConfig } from "../../kernel/config/read.ts";
 import { nearestName } from "../../kernel/config/nearest-name.ts";
 import { isTable, listOf, type Table } from "../../kernel/config/read-settings.ts";
 import type { Config, Route } from "../../kernel/config/resolved.ts";
@@ -26,6 +20,8 @@ import { isCredential, scopePartName } from "../../kernel/config/scope-part.ts";
 
 /** The platform's limit for one variable. */
 export const MAX_VARIABLE_BYTES = 5_120;
+
+const CHECKS = NODE_FEATURES.flatMap(({ check }) => check ?? []);
 
 /** What one environment would run; `name` is null for the top level. */
 export interface CheckedEnvironment {
@@ -84,8 +80,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
     ...names.map(below(prefix)),
     ...deploymentProblems(prefix, own, top),
     ...(config === null ? [] : reachProblems(config, own, top).map(below(prefix))),
-    ...(config === null ? [] : consumerProblems(prefix, own, config.queues)),
-    ...(config === null ? [] : destinationProblems(prefix, own, config)),
+    ...(config === null ? [] : CHECKS.flatMap(({ fileProblems }) => fileProblems?.(prefix, own, config) ?? [])),
   );
   const found = withoutEchoes(problems, names.length > 0);
   const usable = problems.length === 0 ? config : null;
@@ -96,7 +91,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
           ...configWarnings(usable),
           ...looselyInherited(usable, vars),
           ...reachWarnings(usable, own, top),
-          ...cronWarnings(usable, own, top),
+          ...CHECKS.flatMap(({ fileWarnings }) => fileWarnings?.(usable, own, top) ?? []),
         ];
   const notes = usable === null ? [] : [...originNotes(usable), ...operatorNotes(usable)];
   const around = [...flagWarnings(own, top), ...nameWarnings(own), ...lackingBindings(name, own, top)];
@@ -130,23 +125,17 @@ function withoutEchoes(problems: readonly ConfigProblem[], isMisnamed: boolean):
 }
 
 /** The secrets that a configuration names. */
-function secretsOf({ consumers, destinations, operators }: Config): readonly string[] {
+function secretsOf(config: Config): readonly string[] {
   return [
-    ...consumers.flatMap(({ tokens }) => tokens),
-    ...operators.flatMap(({ secrets }) => secrets),
-    ...destinations.flatMap(({ target }) => (target.kind === "webhook" ? target.secrets : [])),
+    ...config.operators.flatMap(({ secrets }) => secrets),
+    ...CHECKS.flatMap(({ secrets }) => secrets?.(config) ?? []),
   ];
 }
 
 function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
-  const lists = [
-    ...routeVariables(vars),
-    ...queueVariables(vars),
-    ...consumerVariables(vars),
-    ...destinationVariables(vars),
-    ...operatorVariables(vars),
-  ];
-  const names = ["IDEMPOTENCY", "IDENTITIES", "ACCESS", ...lists].filter((name) => vars[name] !== undefined);
+  const others = VARIABLES.filter(({ form }) => form !== "list").map(({ name }) => name);
+  const lists = LISTS.flatMap(([begin]) => variablesOf(vars, begin));
+  const names = ["IDEMPOTENCY", ...others, ...lists].filter((name) => vars[name] !== undefined);
   return names.flatMap((name) => {
     const value = vars[name];
     const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -160,9 +149,7 @@ function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
 /** The variables that hold lists, and what is in them. */
 const LISTS: readonly (readonly [string, string])[] = [
   ["ROUTES", "routes"],
-  ["QUEUES", "queues"],
-  ["CONSUMERS", "groups"],
-  ["OPERATORS", "operators"],
+  ...VARIABLES.filter(({ form }) => form === "list").map(({ name, entries }) => [name, entries] as const),
 ];
 
 function sizeAdvice(name: string, prefix: string): string {
@@ -182,13 +169,10 @@ function sizeAdvice(name: string, prefix: string): string {
 
 /** What can be deployed but is probably a mistake: the configuration applies as it is written. */
 export function configWarnings(config: Config): readonly ConfigProblem[] {
-  const { routes, queues, identities } = config;
   return [
-    ...unusedIdentities(identities, routes),
-    ...unusedDestinations(config),
+    ...CHECKS.flatMap(({ warnings }) => warnings?.(config) ?? []),
     ...outsideJurisdiction(config),
-    ...routes.flatMap(routeWarnings),
-    ...queues.flatMap(queueWarnings),
+    ...config.routes.flatMap(routeWarnings),
   ];
 }
 
@@ -197,9 +181,8 @@ function routeWarnings(route: Route): readonly ConfigProblem[] {
     ...misspeltMethods(route),
     ...sharedVerification(route),
     ...failingOpen(route),
-    ...comparedCredential(route),
-    ...withoutCookies(route),
     ...leavingOut(route),
+    ...CHECKS.flatMap((check) => check.routeWarnings?.(route) ?? []),
   ];
 }
 
@@ -213,27 +196,6 @@ function misspeltMethods({ name, methods }: Route): readonly ConfigProblem[] {
     const message = `"${method}" is a method of your own; did you mean "${nearest}"?`;
     return [{ path: `${name}.methods[${index}]`, code: "setting-invalid" as const, message, fix: valueFix(nearest) }];
   });
-}
-
-function unusedIdentities(identities: readonly Identity[], routes: readonly Route[]): readonly ConfigProblem[] {
-  return identities
-    .filter((identity) => !routes.some((route) => route.identities.includes(identity)))
-    .map(({ name }) => ({
-      path: `IDENTITIES.${name}`,
-      code: "setting-unused",
-      message: `is named by no scope, so it has no effect: write scope = ["identity:${name}"], or leave it out`,
-    }));
-}
-
-/** An identity is for callers whose credential changes, and a fingerprint with the credential would take their retry for another request. */
-function comparedCredential({ name, fingerprint, identities }: Route): readonly ConfigProblem[] {
-  const headers = identities.flatMap(({ credential }) => credential.filter(({ kind }) => kind === "header"));
-  return headers
-    .filter((header) => fingerprint.headers.includes(header.name))
-    .map((header) => ({
-      path: `${name}.fingerprint.headers`,
-      message: `names ${header.name}, so a retry with a refreshed credential gets 422: leave it out, because the identity tells callers apart`,
-    }));
 }
 
 /** Failing open breaks the promise of a route that repeats nothing in doubt. Where both are written, it is a problem. */
@@ -275,17 +237,6 @@ function sharedVerification({ name, rules, scope }: Route): readonly ConfigProbl
     "a lost attempt with the credential of that attempt's client only: " +
     'add "header:authorization", unless every caller may see every operation';
   return [{ path: `${name}.scope`, code: "protection-weakened", message }];
-}
-
-/** Without credentials browsers send no cookies to another origin, so all visitors of its pages would be one caller. */
-function withoutCookies({ name, scope, cors }: Route): readonly ConfigProblem[] {
-  if (cors === null || cors.credentials || cors.origins === null) return [];
-  const isCookieAlone = scope.some(({ kind }) => kind === "cookie") && !scope.some(({ kind }) => kind === "header");
-  if (!isCookieAlone) return [];
-  const message =
-    "is false, but the scope names a cookie, which browsers then do not send from other origins, so that all their visitors " +
-    "share one scope: write credentials = true";
-  return [{ path: `${name}.cors.credentials`, code: "protection-weakened", message }];
 }
 
 function hasBinding(own: Table, name: string, kind: BindingKind): boolean {

@@ -2,9 +2,9 @@
 // routes inherit every default of `[vars.IDEMPOTENCY]`, also one that was meant for other routes.
 
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
+import { VARIABLES } from "../variables.ts";
+import { variablesOf } from "../../kernel/config/read-tables.ts";
 import { routeVariables } from "../../kernel/config/read.ts";
-import { consumerVariables } from "../../features/claims/settings/read.ts";
-import { queueVariables } from "../../features/queues/settings/read.ts";
 import { isTable, listOf, readJson, type Table } from "../../kernel/config/read-settings.ts";
 import type { Config, Route } from "../../kernel/config/resolved.ts";
 
@@ -62,7 +62,8 @@ function namesIdentities(vars: Table): boolean {
 
 /** Whether there is anything to protect. */
 export function hasRules(vars: Table): boolean {
-  return [routeVariables(vars), queueVariables(vars), consumerVariables(vars)].some((names) => names.length > 0);
+  const others = VARIABLES.filter(({ protects }) => protects);
+  return routeVariables(vars).length > 0 || others.some(({ name }) => variablesOf(vars, name).length > 0);
 }
 
 function binds(table: Table, list: string, binding: string): boolean {

@@ -1,12 +1,13 @@
 // Finds tables of a wrangler.toml that are the gateway's in all but their name or place: nothing reads them, and the gateway would
 // run without them. wrangler says nothing about variables, and about other tables only that it does not know them.
 
+import { NODE_FEATURES } from "../../features/node.ts";
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
 import { nearestName } from "../../kernel/config/nearest-name.ts";
 import { isConfiguration } from "../../kernel/config/read.ts";
 import { isTable, type Table } from "../../kernel/config/read-settings.ts";
 
-const VARIABLES = ["IDEMPOTENCY", "IDENTITIES", "ROUTES", "QUEUES", "CONSUMERS", "DESTINATIONS"];
+const NAMES = ["IDEMPOTENCY", "ROUTES", ...NODE_FEATURES.flatMap(({ variable }) => variable?.name ?? [])];
 
 /** What a gateway needs of wrangler's own. */
 const WRANGLER = [
@@ -94,7 +95,7 @@ function zoneRoutes(routes: unknown): readonly ConfigProblem[] {
 
 function misspelt(name: string, value: unknown): readonly ConfigProblem[] {
   if (isConfiguration(name) || !isStructure(value)) return [];
-  const nearest = nearestName(name, VARIABLES);
+  const nearest = nearestName(name, NAMES);
   if (nearest === null) return [];
   const message = `is a variable that the gateway does not read; did you mean "${nearest}"?`;
   return [{ path: `vars.${name}`, code: "setting-unknown", message, fix: { replace: "key", text: nearest } }];

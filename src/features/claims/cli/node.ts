@@ -25,4 +25,5 @@ export const claimsNode: NodeFeature = {
   name: "claims",
   commands: [{ name: "positions", after: "forget", define: definePositions }],
   variable: consumersVariable,
+  check: { secrets: ({ consumers }) => consumers.flatMap(({ tokens }) => tokens) },
 };

@@ -1,9 +1,28 @@
 // Fetches an issuer's keys from this machine, as the gateway will: where they are not at the address of the file, every token is refused.
 
+import { isExample } from "../../../cli/check/reach.ts";
 import { isTable } from "../../../kernel/config/read-settings.ts";
-import type { TrustedIssuer } from "../settings/identity.ts";
+import type { Config, ConfigProblem } from "../../../kernel/config/resolved.ts";
+import type { Identity, TrustedIssuer } from "../settings/identity.ts";
 
 const FETCH_MS = 2_000;
+
+/** For `check`. */
+export async function issuersWithoutKeys({ identities }: Config): Promise<readonly ConfigProblem[]> {
+  const problems = await Promise.all(identities.flatMap((identity) => withoutKeys(identity)));
+  return problems.filter((problem) => problem !== null);
+}
+
+/** One look for each issuer; examples are left out. */
+function withoutKeys({ name, proof }: Identity): readonly Promise<ConfigProblem | null>[] {
+  if (proof.kind !== "jwt") return [];
+  return proof.issuers
+    .filter(({ jwks }) => !isExample(new URL(jwks).hostname))
+    .map(async (issuer) => {
+      const message = await missingKeys(issuer);
+      return message === null ? null : { path: `IDENTITIES.${name}.jwt.jwks`, code: "keys-missing" as const, message };
+    });
+}
 
 /** What to write instead, in a sentence; `null` if the keys are there, or if this machine cannot tell. */
 export async function missingKeys({ issuer, jwks }: Pick<TrustedIssuer, "issuer" | "jwks">): Promise<string | null> {

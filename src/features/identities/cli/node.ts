@@ -1,6 +1,8 @@
-// Identities in Node: the variable `IDENTITIES`.
+// Identities in Node: the variable `IDENTITIES`, and what `check` finds about it.
 
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
+import { comparedCredential, unusedIdentities } from "./check.ts";
+import { issuersWithoutKeys } from "./key-set-look.ts";
 import { askEntries, identityEntries, identitySchema, jwtEntries } from "../settings/entries.ts";
 
 export const identitiesVariable: NodeVariable = {
@@ -18,4 +20,8 @@ export const identitiesVariable: NodeVariable = {
   table: "identities",
 };
 
-export const identitiesNode: NodeFeature = { name: "identities", variable: identitiesVariable };
+export const identitiesNode: NodeFeature = {
+  name: "identities",
+  variable: identitiesVariable,
+  check: { warnings: unusedIdentities, routeWarnings: comparedCredential, look: issuersWithoutKeys },
+};

@@ -1,6 +1,8 @@
-// The outbox in Node: its command, the variable `DESTINATIONS`, and the members of `publish`.
+// The outbox in Node: its command, the variable `DESTINATIONS` and what `check` finds about it, the members of `publish`.
 
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
+import { cronWarnings, destinationProblems } from "../settings/check-file.ts";
+import { unusedDestinations } from "../settings/checks.ts";
 import {
   destinationEntries,
   destinationGiveUpEntries,
@@ -29,4 +31,11 @@ export const outboxNode: NodeFeature = {
   commands: [{ name: "outbox", after: "forget", define: defineOutbox }],
   variable: destinationsVariable,
   tables: { publish: publicationEntries },
+  check: {
+    warnings: unusedDestinations,
+    fileProblems: destinationProblems,
+    fileWarnings: cronWarnings,
+    secrets: ({ destinations }) =>
+      destinations.flatMap(({ target }) => (target.kind === "webhook" ? target.secrets : [])),
+  },
 };

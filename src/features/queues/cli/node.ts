@@ -1,6 +1,8 @@
-// Queues in Node: the variable `QUEUES`.
+// Queues in Node: the variable `QUEUES`, and what `check` finds about it.
 
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
+import { consumerProblems } from "../settings/check-file.ts";
+import { queueWarnings } from "../settings/checks.ts";
 import {
   giveUpEntries,
   inheritedEntries,
@@ -29,4 +31,11 @@ export const queuesVariable: NodeVariable = {
   table: "settings",
 };
 
-export const queuesNode: NodeFeature = { name: "queues", variable: queuesVariable };
+export const queuesNode: NodeFeature = {
+  name: "queues",
+  variable: queuesVariable,
+  check: {
+    warnings: ({ queues }) => queues.flatMap(queueWarnings),
+    fileProblems: (prefix, own, { queues }) => consumerProblems(prefix, own, queues),
+  },
+};
