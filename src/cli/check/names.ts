@@ -1,13 +1,13 @@
 // Finds tables of a wrangler.toml that are the gateway's in all but their name or place: nothing reads them, and the gateway would
 // run without them. wrangler says nothing about variables, and about other tables only that it does not know them.
 
-import { NODE_FEATURES } from "../../features/node.ts";
+import { VARIABLES } from "../variables.ts";
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
 import { nearestName } from "../../kernel/config/nearest-name.ts";
 import { isConfiguration } from "../../kernel/config/read.ts";
 import { isTable, type Table } from "../../kernel/config/read-settings.ts";
 
-const NAMES = ["IDEMPOTENCY", "ROUTES", ...NODE_FEATURES.flatMap(({ variable }) => variable?.name ?? [])];
+const NAMES = ["IDEMPOTENCY", "ROUTES", ...VARIABLES.map(({ name }) => name)];
 
 /** What a gateway needs of wrangler's own. */
 const WRANGLER = [

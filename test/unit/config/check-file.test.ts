@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
 import { nameProblems, nameWarnings } from "../../../src/cli/check/names.ts";
+import { VARIABLES } from "../../../src/cli/variables.ts";
 
 const SOUND = `
 name = "gateway"
@@ -222,9 +223,23 @@ describe("a variable", () => {
     ]);
   });
 
+  it.each(VARIABLES.filter(({ form }) => form === "list"))("$name may go on in another one", ({ name, entries }) => {
+    const found = problems(`${SOUND}${ROUTES}${fill(`vars.${name}`, 6_000)}`);
+    expect(found.filter((one) => one.includes("more than"))).toEqual([
+      expect.stringMatching(`^${name}: .*: write some of its ${entries} as \\[\\[vars.${name}_2\\]\\]$`),
+    ]);
+  });
+
   it("is measured in bytes, not in characters", () => {
     expect(problems(`${SOUND}vars.ROUTES = [{ path = "/${"é".repeat(2_600)}" }]`)).toHaveLength(1);
   });
+});
+
+it.each(VARIABLES)("a variable that is almost $name is named", ({ name, form }) => {
+  const value = form === "list" ? [{}] : {};
+  expect(nameProblems({ vars: { [name.slice(1)]: value } }).map(({ message }) => message)).toEqual([
+    `is a variable that the gateway does not read; did you mean "${name}"?`,
+  ]);
 });
 
 it("takes no name that Wrangler knows for another one, whatever it holds", () => {
