@@ -31,6 +31,10 @@ const IN_NODE: ReadonlySet<string> = new Set(["cli", "serve", "demo", "conforman
 const NODE_LIST = "features/node.ts";
 const NODE_SEAM = "kernel/node-feature.ts";
 
+/** The list of features in the Worker, and the seam that they go through, which names the frame for operators by its types. */
+const WORKER_LIST = "features/worker.ts";
+const WORKER_SEAM = "kernel/worker-feature.ts";
+
 /** Which features need another: its files are then theirs to import. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = { queues: ["outbox"] };
 
@@ -42,6 +46,9 @@ export function faultOf({ from, to }: Import): string | null {
   if ((IN_NODE.has(toArea) || to.split("/")[2] === "cli" || to === NODE_SEAM) && !isNode) return toArea;
   if (to === NODE_LIST) return area === "cli" ? null : toFolder;
   if (from === NODE_LIST && toArea === "features") return to.split("/")[2] === "cli" ? null : toFolder;
+  if (to === WORKER_LIST) return from === "worker/onceway.ts" ? null : toFolder;
+  if (from === WORKER_LIST && toArea === "features") return to.split("/")[2] === "worker.ts" ? null : toFolder;
+  if (from === WORKER_SEAM && toArea === "operator") return null;
   if (toArea === "features") {
     if (area === "features" && (folder === toFolder || NEEDS[folder]?.includes(toFolder) === true)) return null;
     return toFolder;

@@ -8,25 +8,19 @@ import type { Change } from "../kernel/record/timeline.ts";
 import { epochMs, type RecordId, recordId } from "../kernel/record/units.ts";
 import { firstOf } from "../kernel/request/first-of.ts";
 import { invalid, readAdminRequest, refuse, type Variables } from "./admin-request.ts";
-import { type Audit, AuditUnavailable } from "../features/audit/operator/audit.ts";
-import { addAudit } from "../features/audit/operator/api.ts";
+import type { OperatorFeature } from "../kernel/worker-feature.ts";
+import { AuditUnavailable } from "./audited.ts";
 import type { OperatorAuth } from "./access/auth.ts";
-import { addChangeAll } from "../features/bulk/operator/api.ts";
-import { parseChange, parseJson } from "./change-request.ts";
+import { parseChange } from "./change-request.ts";
 import { NO_PAGE, parseListRequest, whyNotListed } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
 import type { EndedView, HealthView, LayoutsView, LayoutView, RecentView, TotalsView } from "./gateway-schema.ts";
-import type { HoursView } from "../features/hours/operator/schema.ts";
 import { previewOf } from "./given-response.ts";
 import { type CloseResult, type GivenResponse, type Operator, openCounts } from "./operator.ts";
 import { CHANGES, RECORD_ID } from "./request-schema.ts";
-import type { ForgottenView, PreviewView, ScopeErasedView } from "./change-schema.ts";
+import type { ForgottenView, PreviewView } from "./change-schema.ts";
 import type { RecordPageView, RecordView } from "./record-schema.ts";
-import { noScopeText, parseScopeRequest } from "../features/callers/operator/request.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
-import { addOutbox } from "../features/outbox/operator/api.ts";
-import { addPositions } from "../features/claims/operator/api.ts";
-import { addQueueTrial, type OperatorTryQueue } from "../features/queues/operator/trial.ts";
 import { viewDetail, viewExchange, viewLayout, viewSummary } from "./views.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
@@ -34,11 +28,10 @@ type Handle = (request: Request) => Response | Promise<Response>;
 const WARNINGS_MS = 1000;
 
 export interface ApiPorts {
-  /** Audited: see audit.ts. */
+  /** Audited: see audited.ts. */
   readonly operator: Operator;
-  readonly tryQueue: OperatorTryQueue;
-  readonly audit: Pick<Audit, "page">;
   readonly reader: TrafficReader;
+  readonly features: readonly OperatorFeature[];
 }
 
 /** `auth` is `null` when operators have no access: then every path is 404. */
@@ -52,7 +45,7 @@ export function createOperatorApi(path: string, auth: OperatorAuth | null, ports
 export function operatorApp(
   path: string,
   auth: OperatorAuth,
-  { operator, audit, reader, tryQueue }: ApiPorts,
+  { operator, reader, features }: ApiPorts,
 ): Hono<Variables> {
   const app = new Hono<Variables>({ getPath: ({ url }) => new URL(url).pathname.slice(path.length) || "/" });
   // Every route below needs a token, or an assertion of Access.
@@ -86,7 +79,8 @@ export function operatorApp(
       : invalid(whyNotClosed(result.why));
   });
   app.get("/metrics", async (c) => {
-    return new Response(await reader.metrics(c.req.query("shards") === "1"), {
+    const metrics = features.flatMap((feature) => feature.metrics ?? []);
+    return new Response(await reader.metrics(c.req.query("shards") === "1", metrics), {
       headers: { "Content-Type": EXPOSITION_TYPE },
     });
   });
@@ -95,7 +89,6 @@ export function operatorApp(
     if (recent === null) return invalid("after must be a cursor from this feed: start without one.");
     return context.json<RecentView>({ exchanges: recent.exchanges.map(viewExchange), cursor: recent.cursor });
   });
-  app.get("/hours", async (context) => context.json<HoursView>(await reader.hours()));
   app.get("/records", async (context) => {
     const parsed = parseListRequest(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalid(parsed.reason);
@@ -127,15 +120,10 @@ export function operatorApp(
     await operator.endSessions(context.get("actor"));
     return context.json<EndedView>({ ended: true });
   });
-  app.post("/scopes/forget", (context) => forgetScope(context, auth, operator));
   for (const action of CHANGES) {
     app.post(`/records/:id/${action}`, (context) => change(context, action, auth, operator));
   }
-  addChangeAll(app, auth, operator);
-  addQueueTrial(app, auth, operator, tryQueue);
-  addOutbox(app, auth, operator.outbox);
-  addPositions(app, auth, operator.positions);
-  addAudit(app, audit);
+  for (const { addApi } of features) addApi(app, auth);
   app.onError((error) => {
     console.error({ message: "operator request failed", reason: String(error) });
     return refuse({ code: error instanceof AuditUnavailable ? "audit-unavailable" : "store-unavailable" });
@@ -163,23 +151,6 @@ async function change(
       return context.json<ForgottenView>({ forgotten: true });
     case "refused":
       return refuse(result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" });
-  }
-}
-
-async function forgetScope(context: Context<Variables>, auth: OperatorAuth, operator: Operator): Promise<Response> {
-  const parsed = await readAdminRequest(context, auth, (bytes) => parseScopeRequest(parseJson(bytes)));
-  if (parsed instanceof Response) return parsed;
-  if (!parsed.ok) return invalid(parsed.reason);
-  const result = await operator.forgetScope({ ...parsed.value, by: context.get("actor") });
-  switch (result.kind) {
-    case "done": {
-      const { kind: _, ...view } = result;
-      return context.json<ScopeErasedView>(view);
-    }
-    case "no-scope":
-      return invalid(noScopeText(result.scopes));
-    case "no-cursor":
-      return invalid("cursor must come from the call before, and the shards must not have changed since: start again.");
   }
 }
 

@@ -4,10 +4,9 @@
 
 import { BOUNDS_MS, type HistogramCounts } from "../kernel/traffic/histogram.ts";
 import { type Counted, countsOf, RouteCounters, type RouteNumbers, sumOf } from "../kernel/traffic/route-counters.ts";
-import { heldClaims, toldClaims } from "../features/claims/operator/metrics.ts";
+import type { MetricsFeature } from "../kernel/worker-feature.ts";
 import { type Family, type MetricType, type Sample, sample } from "./exposition.ts";
 import { type ScrapedShard, layoutFamily, shardFamilies } from "./shard-metrics.ts";
-import { destinationOf, heldEvents, isOutbox, relayedEvents } from "../features/outbox/operator/metrics.ts";
 
 export interface Scrape {
   readonly shards: readonly ScrapedShard[];
@@ -22,9 +21,17 @@ export interface Scrape {
   readonly keepRecords: boolean;
   /** Whether each shard has its own series of every gauge. Otherwise, only those have that an alert names shards by. */
   readonly isByShard: boolean;
+  readonly features: readonly MetricsFeature[];
 }
 
-export function metricFamilies({ shards, totals, routes, keepRecords, isByShard }: Scrape): readonly Family[] {
+export function metricFamilies({
+  shards,
+  totals,
+  routes,
+  keepRecords,
+  isByShard,
+  features,
+}: Scrape): readonly Family[] {
   const answered = shards.flatMap(({ numbers, ...shard }) => (numbers === null ? [] : [{ ...shard, numbers }]));
   const up: Family = {
     name: "onceway_shard_up",
@@ -33,18 +40,21 @@ export function metricFamilies({ shards, totals, routes, keepRecords, isByShard 
     samples: shards.map(({ shard, numbers }) => sample({ shard }, numbers === null ? 0 : 1)),
   };
   const all = totals === null ? [] : withEachRoute(totals, routes);
-  const traffic = totals === null ? [] : trafficFamilies(all.filter(({ route }) => !isOutbox(route)));
-  const relayed = relayedEvents(all.filter(({ route }) => isOutbox(route)));
-  const events = answered.map(({ numbers }) => numbers.events);
-  const left = heldEvents(events, routes.filter(isOutbox).map(destinationOf), Date.now());
-  const groups = answered.map(({ numbers }) => numbers.claims);
-  const claims = heldClaims(groups, routes, Date.now());
+  const isRoute = ({ route }: RouteNumbers): boolean => !features.some(({ isOwn }) => isOwn?.(route) === true);
+  const traffic = totals === null ? [] : trafficFamilies(all.filter(isRoute));
+  const counted = totals === null ? [] : features.toReversed().flatMap((feature) => feature.counted(all));
+  const numbers = answered.map((shard) => shard.numbers);
+  const now = Date.now();
   // A sum over no answer would look like 0.
   const held =
     keepRecords && answered.length > 0
-      ? [...shardFamilies(answered, isByShard), layoutFamily(answered), ...left, ...claims]
+      ? [
+          ...shardFamilies(answered, isByShard),
+          layoutFamily(answered),
+          ...features.flatMap((feature) => feature.held?.(numbers, routes, now) ?? []),
+        ]
       : [];
-  return [...traffic, ...relayed, ...held, up];
+  return [...traffic, ...counted, ...held, up];
 }
 
 /** `increase()` misses the first value of a new series, so each starts with 0. */
@@ -91,30 +101,6 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
       "Time of an exchange in its shard without the origin's, and without waiting for others.",
       (labels, { gateway }) => histogram(labels, gateway),
     ),
-    ...queueFamilies(totals),
-    ...toldClaims(totals),
-  ];
-}
-
-/** A queue is called `queue:NAME` among the routes. */
-const QUEUE = /^queue:/;
-
-/** Every queue has all its series from the first scrape on. */
-function queueFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
-  const queues = totals.filter(({ route }) => QUEUE.test(route));
-  const ofQueues = (name: string, help: string, what: Counted, label: string): Family => ({
-    name: `onceway_${name}`,
-    type: "counter",
-    help,
-    samples: queues.flatMap((numbers) =>
-      countsOf(numbers, what).map(([counted, count]) =>
-        sample({ queue: numbers.route.replace(QUEUE, ""), [label]: counted }, count),
-      ),
-    ),
-  });
-  return [
-    ofQueues("deliveries_total", "Deliveries of queue messages, by what was decided.", "deliveries", "decision"),
-    ofQueues("dead_letters_total", "Dead letters sent, by reason.", "deadLetters", "reason"),
   ];
 }
 

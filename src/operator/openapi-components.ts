@@ -2,7 +2,7 @@
 
 import { auditEntrySchema, auditPageSchema } from "../features/audit/operator/schema.ts";
 import { allChangedSchema, changeAllRequestSchema } from "../features/bulk/operator/schema.ts";
-import { hoursSchema } from "../features/hours/operator/schema.ts";
+import { hoursSchema } from "./hours-schema.ts";
 import { EVENT_STATES } from "../kernel/record/outbox.ts";
 import {
   endedSchema,

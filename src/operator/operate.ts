@@ -2,14 +2,14 @@
 
 import type { OperatorAccess } from "../kernel/config/operators.ts";
 import type { Config } from "../kernel/config/resolved.ts";
-import type { TryQueue } from "../features/queues/trial.ts";
+import type { WorkerFeature } from "../kernel/worker-feature.ts";
 import { ExpiringCache } from "../kernel/request/expiring-cache.ts";
 import { type JwtPorts, JwtProver } from "../features/identities/identity-jwt.ts";
 import { createOperatorApi } from "./api.ts";
-import { type Audit, audited, auditedTrial } from "../features/audit/operator/audit.ts";
+import { type AuditLog, audited } from "./audited.ts";
 import { OperatorAuth } from "./access/auth.ts";
 import { createConsole } from "./console/console.tsx";
-import type { HoursView } from "../features/hours/operator/schema.ts";
+import type { HoursView } from "./hours-schema.ts";
 import type { Operator } from "./operator.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
 
@@ -20,20 +20,20 @@ type Handle = (request: Request) => Response | Promise<Response>;
 
 export interface OperatePorts extends JwtPorts {
   readonly operator: Operator;
-  readonly audit: Audit;
+  readonly audit: AuditLog;
   readonly reader: TrafficReader;
-  readonly tryQueue: TryQueue;
+  readonly features: readonly WorkerFeature[];
 }
 
 /** `access` is `null` when operators have no access: then every path is 404. */
 export function createOperate(
   { operatorPath, environment, routes }: Config,
   access: OperatorAccess | null,
-  { operator: unaudited, audit, reader, tryQueue: unauditedTrial, ...jwtPorts }: OperatePorts,
+  { operator: unaudited, audit, reader, features: all, ...jwtPorts }: OperatePorts,
 ): Handle {
   const operator = audited(unaudited, audit);
-  const tryQueue = auditedTrial((queue, body, by) => unauditedTrial(queue, body, by.name), audit);
-  const ports = { operator, audit, reader, tryQueue };
+  const features = all.flatMap((feature) => feature.operator ?? []);
+  const ports = { operator, reader, features };
   if (access === null) return createOperatorApi(operatorPath, null, ports);
   const prover = new JwtProver(access.access === null ? [] : [access.access.issuer], jwtPorts);
   const auth = new OperatorAuth(access, prover);
@@ -44,8 +44,7 @@ export function createOperate(
     basePath: operatorPath,
     environment,
     operator,
-    audit,
-    hours: () => reader.hours(),
+    features: features.flatMap((feature) => feature.console ?? []),
     recentHours: (now) => recent.getOr("all", now, RECENT_MS, () => reader.hours()),
     warnings: () => reader.warnings(),
     routes: paths,

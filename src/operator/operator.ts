@@ -10,11 +10,7 @@ import type { LayoutSummary } from "./layouts.ts";
 import type { Excerpt } from "../kernel/notes/excerpts.ts";
 import type { RecordReplays } from "../kernel/traffic/replay-counts.ts";
 import type { Actor } from "./access/auth.ts";
-import type { EventsOperator } from "../features/outbox/operator/outbox.ts";
-import type { AllChangedView } from "../features/bulk/operator/schema.ts";
-import type { ScopeErasedView } from "./change-schema.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
-import type { PositionsOperations } from "../features/claims/operator/positions.ts";
 
 export type RecordState = IdempotencyRecord["state"];
 
@@ -91,43 +87,6 @@ export type ChangeResult =
   /** Retry after: when the lock ends. The attempt may end earlier. */
   | { readonly kind: "refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
-/** A change of all records that a filter matches. */
-export interface AllChange extends ChangeRequest {
-  readonly filter: RecordFilter;
-  /** The filter as it was written, for the log. */
-  readonly written: Readonly<Record<string, string>>;
-  /** When it was first asked for. What began later, or was changed by an operator later, is left. */
-  readonly until: EpochMs;
-  readonly isPreview: boolean;
-  /** From the result before; `null`: from the beginning. */
-  readonly cursor: string | null;
-}
-
-export type AllChangeResult =
-  | ({ readonly kind: "done" } & Omit<AllChangedView, "until" | "records" | "preview"> & {
-        readonly records: readonly RecordSummary[];
-      })
-  | { readonly kind: "no-cursor" };
-
-/** Which caller's records to forget. */
-export interface ScopeForgetting {
-  /** The value of each part; `null`: the caller's requests lack it. */
-  readonly scope: ReadonlyMap<string, string | null>;
-  readonly by: Actor;
-  /** Written to the log. */
-  readonly reason: string;
-  readonly isPreview: boolean;
-  readonly includesUnknown: boolean;
-  /** From the result before; `null`: from the beginning. */
-  readonly cursor: string | null;
-}
-
-export type ScopeForgetResult =
-  | ({ readonly kind: "done" } & ScopeErasedView)
-  /** No route has or had a scope of these parts; `scopes` are those that there are. */
-  | { readonly kind: "no-scope"; readonly scopes: readonly (readonly string[])[] }
-  | { readonly kind: "no-cursor" };
-
 /** What all shards have open: those that answered, and the names of those that did not. */
 export interface AllCounts extends Pick<TotalsView, "shards" | "unreachable"> {
   /** Those in force first, then the older ones. */
@@ -159,10 +118,6 @@ export interface Operator {
   readonly isPerKey: boolean;
   /** Whether the configuration lists older layouts. */
   readonly isChangingLayout: boolean;
-  /** The events of all shards. */
-  readonly outbox: EventsOperator;
-  /** The groups of consumers. */
-  readonly positions: PositionsOperations;
   /** In the order of matching. */
   readonly routes: LayoutsView["routes"];
   /**
@@ -179,10 +134,6 @@ export interface Operator {
   /** The bytes of the stored response; `null` when there are none. Like `inspect` and `change`, rejects when its shard is unreachable. */
   body(id: RecordId, by: Actor): Promise<ReadableStream<Uint8Array> | null>;
   change(id: RecordId, change: ChangeRequest): Promise<ChangeResult>;
-  /** Changes some of the records that a filter matches, page by page: continue with the cursor until it is `null`. */
-  changeAll(change: AllChange): Promise<AllChangeResult>;
-  /** Forgets some of a caller's records, shard by shard: continue with the cursor until it is `null`. */
-  forgetScope(forgetting: ScopeForgetting): Promise<ScopeForgetResult>;
   /** Names of headers that a route omits from replays on any of its methods, in lower case. */
   omittedHeaders(route: string): readonly string[];
   /** The current generation of console sessions. Rejects without an answer: then no session is valid. */

@@ -1,10 +1,9 @@
 // Implements `Operator` with calls to the shards.
 
-import type { Destination, Route } from "../kernel/config/resolved.ts";
-import { layoutName, layoutTitle } from "../kernel/config/layout.ts";
+import type { Route } from "../kernel/config/resolved.ts";
+import { layoutTitle } from "../kernel/config/layout.ts";
 import type { LayoutsView } from "./gateway-schema.ts";
 import { keyHashOf, type RecordId } from "../kernel/record/units.ts";
-import type { Encryptions } from "../kernel/encryption/encryption.ts";
 import { encodeMessage } from "../kernel/request/message.ts";
 import { keyHash } from "../kernel/request/record-name.ts";
 import type { Call, RawCall } from "../kernel/call.ts";
@@ -19,14 +18,11 @@ import {
 } from "../kernel/object/operator-calls.ts";
 import { TRAFFIC_CALLS } from "../kernel/object/shard-traffic.ts";
 import type { Actor } from "./access/auth.ts";
-import { changeAll } from "../features/bulk/operator/change-all.ts";
 import { eventOf } from "./change-request.ts";
 import { addUp, askShards, type ShardAnswer, unlessSilent, firstWith } from "./ask-shards.ts";
 import { type LayoutSummary, leftCounts, routeViews, summarizeLayouts } from "./layouts.ts";
 import { type Ask, listRecords } from "./list.ts";
 import type {
-  AllChange,
-  AllChangeResult,
   ChangeRequest,
   ChangeResult,
   CloseResult,
@@ -34,20 +30,11 @@ import type {
   RecordDetail,
   RecordFilter,
   RecordPage,
-  RecordSummary,
   AllCounts,
-  ScopeForgetResult,
-  ScopeForgetting,
 } from "./operator.ts";
 import { type RecordReplays, sumOfReplays } from "../kernel/traffic/replay-counts.ts";
-import { eraseScope } from "../features/callers/operator/erase-scope.ts";
-import { OutboxOperator } from "../features/outbox/operator/outbox.ts";
-import { PositionsOperator } from "../features/claims/operator/positions.ts";
 import { detailOf, summaryOf } from "./seen-record.ts";
-import { fittingScopes, namedScopes } from "../features/callers/operator/request.ts";
-import { type ErasedSlice, ERASE_SCOPE_CALL, type ScopeErasure } from "../features/callers/object/eraser.ts";
-import { CHANGE_LISTED_CALL, type ListedOutcome } from "../features/bulk/object/listed-changes.ts";
-import { type ShardPlace, shardTitle } from "../kernel/object/shard-place.ts";
+import type { ShardPlace } from "../kernel/object/shard-place.ts";
 import { askObject, shardStub } from "../kernel/object/call-shard.ts";
 import { type LaidPlace, ShardPlaces } from "./shards.ts";
 
@@ -57,23 +44,11 @@ export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
   readonly #routes: readonly Route[];
   readonly #places: ShardPlaces;
-  readonly #encryptions: Pick<Encryptions, "scopeDigests">;
-  readonly outbox: OutboxOperator;
-  readonly positions: PositionsOperator;
 
-  constructor(
-    namespace: DurableObjectNamespace,
-    routes: readonly Route[],
-    encryptions: Pick<Encryptions, "scopeDigests">,
-    destinations: readonly Destination[] = [],
-    places = new ShardPlaces(routes),
-  ) {
+  constructor(namespace: DurableObjectNamespace, routes: readonly Route[], places = new ShardPlaces(routes)) {
     this.#namespace = namespace;
     this.#routes = routes;
-    this.#encryptions = encryptions;
     this.#places = places;
-    this.outbox = new OutboxOperator(namespace, this.#places, destinations);
-    this.positions = new PositionsOperator(namespace, this.#places, routes);
   }
 
   get isPerKey(): boolean {
@@ -141,45 +116,6 @@ export class ShardOperator implements Operator {
       return { kind: "refused", why, retryAfterMs: Math.max(0, (record?.lockedUntil ?? 0) - Date.now()) };
     }
     return record === null ? { kind: "forgotten" } : { kind: "changed", record };
-  }
-
-  changeAll(change: AllChange): Promise<AllChangeResult> {
-    return changeAll(change, {
-      list: (...query) => this.list(...query),
-      callsPerPage: this.#places.listed.length,
-      ask: (record, message) => {
-        const place = this.#places.of(keyHashOf(record.id)).find((one) => isAt(one, record));
-        return place === undefined ? Promise.resolve(null) : unlessSilent(place, this.#changeListed(place, message));
-      },
-    });
-  }
-
-  async #changeListed(place: ShardPlace, message: Uint8Array): Promise<readonly ListedOutcome[]> {
-    return (await this.#fetch(place, CHANGE_LISTED_CALL, message)).json();
-  }
-
-  async forgetScope({ scope, cursor, by: { name: by }, ...forgetting }: ScopeForgetting): Promise<ScopeForgetResult> {
-    const scopes = fittingScopes(this.#routes, scope);
-    if (scopes.length === 0) return { kind: "no-scope", scopes: namedScopes(this.#routes) };
-    const sealedScopes = (await Promise.all(scopes.map((one) => this.#encryptions.scopeDigests(one)))).flat();
-    const { layouts, listed } = this.#places;
-    const names = new Map(layouts.map(({ title, layout }) => [title, layoutName(layout)]));
-    const erased = await eraseScope(listed, { ...forgetting, by, scopes, sealedScopes }, cursor, (place, erasure) =>
-      unlessSilent(place, this.#eraseSlice(place, { ...erasure, layout: names.get(place.layout) ?? place.layout })),
-    );
-    if (erased === null) return { kind: "no-cursor" };
-    const { isPreview, reason } = forgetting;
-    if (!isPreview) {
-      // Without the values. Which records it were is not said either: an id is a digest of them.
-      const { unreachable, cursor: _, ...counts } = erased;
-      const parts = [...scope.keys()];
-      console.warn({ message: "scope forgotten", parts, by, reason, ...counts, unreachable });
-    }
-    return { kind: "done", ...erased, notListed: this.#places.notListed };
-  }
-
-  #eraseSlice(place: ShardPlace, erasure: ScopeErasure): Promise<ErasedSlice> {
-    return askObject(shardStub(this.#namespace, place), ERASE_SCOPE_CALL, erasure);
   }
 
   async counts(): Promise<AllCounts> {
@@ -274,8 +210,4 @@ export class ShardOperator implements Operator {
   #fetch(place: ShardPlace, { url }: RawCall, body: BodyInit): Promise<Response> {
     return shardStub(this.#namespace, place).fetch(url, { method: "POST", body });
   }
-}
-
-function isAt(place: LaidPlace, { shard, layout }: RecordSummary): boolean {
-  return shardTitle(place) === shard && place.layout === layout;
 }

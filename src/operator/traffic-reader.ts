@@ -9,11 +9,12 @@ import { ROTATING_ADVICE } from "../features/identities/rotating-tokens.ts";
 import { OPERATOR_CALLS } from "../kernel/object/operator-calls.ts";
 import { TRAFFIC_CALLS } from "../kernel/object/shard-traffic.ts";
 import type { RouteNumbers } from "../kernel/traffic/route-counters.ts";
+import type { MetricsFeature } from "../kernel/worker-feature.ts";
 import type { ExchangeReport } from "../kernel/traffic/traffic.ts";
 import type { CountedByShard } from "../kernel/object/totals.ts";
 import { addUp, type AskShard, askShards, type ShardAnswer, unlessSilent } from "./ask-shards.ts";
-import type { HoursView } from "../features/hours/operator/schema.ts";
-import { viewHours } from "../features/hours/operator/view.ts";
+import type { HoursView } from "./hours-schema.ts";
+import { viewHours } from "./hours.ts";
 import { exposition } from "./exposition.ts";
 import { metricFamilies } from "./metrics.ts";
 import type { LaidPlace } from "./shards.ts";
@@ -59,7 +60,7 @@ export class TrafficReader {
   }
 
   /** Prometheus text. `isByShard`: every gauge of a shard has a series for each. */
-  async metrics(isByShard = false): Promise<string> {
+  async metrics(isByShard = false, features: readonly MetricsFeature[] = []): Promise<string> {
     const { namespace, shards, routes, flush } = this.#ports;
     const [asked] = await Promise.all([
       askShards(namespace, shards, (shard) => shard(OPERATOR_CALLS).numbers()),
@@ -70,7 +71,8 @@ export class TrafficReader {
     );
     const totals = await this.#addUp(counted);
     const scraped = asked.map(({ shard, layout, answer }) => ({ shard, layout, numbers: answer }));
-    return exposition(metricFamilies({ shards: scraped, totals, routes, keepRecords: shards.length > 0, isByShard }));
+    const keepRecords = shards.length > 0;
+    return exposition(metricFamilies({ shards: scraped, totals, routes, keepRecords, isByShard, features }));
   }
 
   /** The totals; `null` when their object fails. */

@@ -5,21 +5,18 @@ import { createClaims } from "../features/claims/api.ts";
 import { createApp, createOperatorApp, createRefusingApp, type PassingHandle, processGate } from "./app.ts";
 import { type ConfigReading, PROCESS_BINDING, readConfig } from "../kernel/config/read.ts";
 import type { Origin } from "../kernel/config/resolved.ts";
-import type { Alert } from "../kernel/record/alerts.ts";
-import { type ConsumerPorts, queueConsumer, retryLater } from "../features/queues/consume.ts";
-import { deadLetterQueueIn } from "../features/queues/dead-letter.ts";
-import { queueTrials } from "../features/queues/trial.ts";
+import { queueConsumer, retryLater } from "../features/queues/consume.ts";
+import { consumerPorts } from "../features/queues/worker.ts";
+import { workerFeatures } from "../features/worker.ts";
 import { Encryptions } from "../kernel/encryption/encryption.ts";
-import { Audit } from "../features/audit/operator/audit.ts";
+import { type AskAudit, Audit } from "../features/audit/operator/audit.ts";
 import { createOperate, operatorTokens } from "../operator/operate.ts";
 import { tokenSpotter } from "../kernel/request/token-auth.ts";
 import { ShardOperator } from "../operator/shard-operator.ts";
 import { ShardPlaces } from "../operator/shards.ts";
-import { reportAlert, watchShards } from "../features/outbox/operator/watch-shards.ts";
 import { TrafficReader } from "../operator/traffic-reader.ts";
 import { claimsCaller, positionAsker } from "../features/claims/call-claims.ts";
 import { monitorAsker, shardCaller, shardStub } from "../kernel/object/call-shard.ts";
-import { deliverer } from "../features/queues/object/deliveries.ts";
 import { bindingIn } from "../kernel/object/bindings.ts";
 import { TrafficFlusher } from "../kernel/traffic/traffic-flusher.ts";
 import { Identities } from "../features/identities/identity.ts";
@@ -27,6 +24,7 @@ import { isScopedByToken } from "../features/identities/rotating-tokens.ts";
 import { NETWORK, originTarget } from "../kernel/object/origin-call.ts";
 import { outboxRoute } from "../kernel/traffic/route-counters.ts";
 import { Traffic } from "../kernel/traffic/traffic.ts";
+import type { WorkerKernel } from "../kernel/worker-feature.ts";
 import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
 
 /** A gateway whose caller says for each request what answers it if no route protects it. create-onceway.ts says what the others do. */
@@ -78,23 +76,28 @@ function gatewayOf(
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
     encryptions,
   };
-  const wants = (alert: Alert): boolean => config.destinations.some(({ alerts }) => alerts.includes(alert));
-  const consumerPorts: ConsumerPorts = {
-    deliver: deliverer(namespace, callShard),
+  const operator = new ShardOperator(namespace, allRoutes, places);
+  const askOperators: AskAudit = (call, question) => operator.askOperators(call, question);
+  const audit = new Audit(askOperators);
+  const kernel: WorkerKernel = {
+    env: bindings,
+    config,
+    routes: allRoutes,
+    namespace,
+    places,
+    callShard,
+    encryptions,
     reporter: ports.reporter,
-    deadLetterQueue: (name) => deadLetterQueueIn(bindings, name),
-    secret: (name) => textIn(bindings[name]),
-    told: async (report) => {
-      if (wants("dead-letter")) await reportAlert(namespace, shards[0] ?? totals, report);
-    },
     flush: () => waitUntil(flush()),
+    operator,
+    askOperators,
+    audit,
+    reader,
   };
-  const consume = queueConsumer(config.queues, consumerPorts);
-  const tryQueue = queueTrials(config.queues, consumerPorts);
-  const operator = new ShardOperator(namespace, allRoutes, encryptions, config.destinations, places);
-  const audit = new Audit((call, question) => operator.askOperators(call, question));
+  const features = workerFeatures(kernel);
+  const consume = queueConsumer(config.queues, consumerPorts(kernel));
   const operators = {
-    operate: createOperate(config, access, { operator, audit, reader, tryQueue, network: NETWORK, waitUntil }),
+    operate: createOperate(config, access, { operator, audit, reader, features, network: NETWORK, waitUntil }),
     isTheirs: tokenSpotter(operatorTokens(access)),
   };
   const { consumers, consumerPath } = config;
@@ -106,7 +109,7 @@ function gatewayOf(
   const isForThisProcess = processGate(textIn(bindings[PROCESS_BINDING]));
   const handle = createApp(config, ports, operators, claims, isForThisProcess);
   const scheduled = async (): Promise<void> => {
-    if (wants("silent-shard")) await watchShards(namespace, places);
+    for (const feature of features) await feature.watch?.();
   };
   return { fetch: handle, operate: createOperatorApp(config, operators), queue: consume, scheduled };
 }

@@ -32,6 +32,11 @@ it.each([
   ["features/claims/cli/node.ts", "kernel/node-feature.ts", null],
   ["features/claims/api.ts", "kernel/node-feature.ts", "kernel"],
   ["kernel/object/exchange.ts", "kernel/node-feature.ts", "kernel"],
+  ["worker/onceway.ts", "features/worker.ts", null],
+  ["operator/api.ts", "features/worker.ts", "worker.ts"],
+  ["features/worker.ts", "features/claims/worker.ts", null],
+  ["features/worker.ts", "features/claims/operator/api.ts", "claims"],
+  ["kernel/worker-feature.ts", "operator/operator.ts", null],
 ])("%s and %s: %s", (from, to, fault) => {
   expect(faultOf({ from, to })).toBe(fault);
 });

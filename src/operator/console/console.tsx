@@ -6,15 +6,10 @@ import { csrf } from "hono/csrf";
 import { HTTPException } from "hono/http-exception";
 import { secureHeaders } from "hono/secure-headers";
 import { describeOperatorProblem } from "../../kernel/record/operator-problem.ts";
-import { AuditUnavailable } from "../../features/audit/operator/audit.ts";
+import { AuditUnavailable } from "../audited.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
-import { auditRoutes } from "../../features/audit/operator/page.tsx";
-import { changeAllRoutes } from "../../features/bulk/operator/forms.tsx";
 import { changeRoutes } from "./change.tsx";
-import { claimRoutes } from "../../features/claims/operator/page.tsx";
-import { eventRoutes } from "../../features/outbox/operator/page.tsx";
 import { answerRefusedForm, FormRefused } from "../form.ts";
-import { forgetScopeRoutes } from "../../features/callers/operator/page.tsx";
 import { guard, type Signed } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
 import { Message, show } from "./page.tsx";
@@ -88,10 +83,6 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
   const examples = new Examples(ports.operator);
   pageRoutes(app, paths, ports, examples);
   changeRoutes(app, paths, ports, examples);
-  changeAllRoutes(app, paths, ports);
-  forgetScopeRoutes(app, paths, ports);
-  eventRoutes(app, paths, ports);
-  claimRoutes(app, paths, ports);
-  auditRoutes(app, paths, ports);
+  for (const { addPages } of ports.features) addPages(app, paths);
   return app;
 }

@@ -15,7 +15,8 @@ export interface Signed {
 }
 
 export function guard(paths: Paths, ports: ConsolePorts) {
-  const { tokens, auth, operator } = ports;
+  const { tokens, auth, operator, features } = ports;
+  const links = features.flatMap(({ link }) => link ?? []);
   return createMiddleware<Signed>(async (c, proceed) => {
     const now = Date.now();
     const { headers } = c.req.raw;
@@ -28,6 +29,7 @@ export function guard(paths: Paths, ports: ConsolePorts) {
         viewer,
         now,
         isChangingLayout: operator.isChangingLayout,
+        links,
       });
       return proceed();
     };

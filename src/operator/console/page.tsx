@@ -3,6 +3,7 @@
 import { html } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { HtmlEscapedString } from "hono/utils/html";
+import type { ConsoleLink } from "../../kernel/worker-feature.ts";
 import type { Actor } from "../access/auth.ts";
 import { withVisibleOrder } from "./visible-order.ts";
 import { type Paths, type Site, siteText, type View } from "./view.ts";
@@ -38,7 +39,8 @@ export function Document({ site, title, styleSrc, scriptSrc, now, news, from, ch
     )}`;
 }
 
-export type Place = "overview" | "records" | "events" | "claims" | "shards" | "audit" | null;
+/** One of the frame's, or the path of a feature's link; `null`: none of them. */
+export type Place = string | null;
 
 const ROLE_TITLES = { admin: "Administrator", reader: "Read only" } as const;
 
@@ -63,12 +65,15 @@ export function Page({ view, title, place, news, from, children }: PageProps) {
     paths,
     viewer: { actor },
     now,
+    links,
   } = view;
   const link = (name: string, href: string, its: Place): Child => (
     <a href={href} aria-current={its === place ? "page" : undefined}>
       {name}
     </a>
   );
+  const linksAfter = (its: ConsoleLink["after"]): Child =>
+    links.filter(({ after }) => after === its).map((one) => link(one.title, paths.below(one.path), one.path));
   return (
     <Document
       site={site}
@@ -89,10 +94,9 @@ export function Page({ view, title, place, news, from, children }: PageProps) {
           <nav aria-label="Console">
             {link("Overview", paths.overview, "overview")}
             {link("Records", paths.records, "records")}
-            {link("Events", paths.events, "events")}
-            {link("Claims", paths.claims, "claims")}
+            {linksAfter("records")}
             {link("Shards", paths.shards, "shards")}
-            {link("Audit", paths.audit, "audit")}
+            {linksAfter("shards")}
           </nav>
           <div class="who">
             <div id="live" hidden>

@@ -7,8 +7,7 @@ import { type ListRequest, NO_PAGE } from "../list-request.ts";
 import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
 import { ID_PREFIX } from "../request-schema.ts";
 import { adminForm } from "./change.tsx";
-import { Day } from "../../features/hours/operator/day.tsx";
-import { outcomesIn, preventedIn } from "../../features/hours/operator/day-counts.ts";
+import { outcomesIn, preventedIn } from "./day-counts.ts";
 import type { Signed } from "./guard.ts";
 import { Overview } from "./overview.tsx";
 import { show } from "./page.tsx";
@@ -29,7 +28,7 @@ const FORGOTTEN =
 export function pageRoutes(
   app: Hono<Signed>,
   paths: Paths,
-  { operator, hours, recentHours, warnings: readWarnings, routes }: ConsolePorts,
+  { operator, recentHours, warnings: readWarnings, routes }: ConsolePorts,
   examples: Examples,
 ): void {
   app.get(paths.overview, async (c) => {
@@ -55,10 +54,6 @@ export function pageRoutes(
     };
     return show(<Overview view={c.var.view} {...props} />);
   });
-
-  app.get(paths.day, async (c) =>
-    show(<Day view={c.var.view} day={await hours()} route={c.req.query("route") ?? null} />),
-  );
 
   app.get(paths.shards, async (c) => show(<Shards view={c.var.view} {...await operator.counts()} />));
 

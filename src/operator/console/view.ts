@@ -2,9 +2,9 @@
 
 import type { OperatorTokens } from "../../kernel/config/operators.ts";
 import type { RecordId } from "../../kernel/record/units.ts";
-import type { Audit } from "../../features/audit/operator/audit.ts";
+import type { ConsoleFeature, ConsoleLink } from "../../kernel/worker-feature.ts";
 import type { Actor, OperatorAuth } from "../access/auth.ts";
-import type { HoursView } from "../../features/hours/operator/schema.ts";
+import type { HoursView } from "../hours-schema.ts";
 import type { Operator } from "../operator.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
@@ -15,10 +15,8 @@ export interface ConsolePorts {
   /** What this deployment is called; `null`: by its host alone. */
   readonly environment: string | null;
   readonly operator: Operator;
-  readonly audit: Pick<Audit, "page">;
-  /** What was counted in the last day. */
-  readonly hours: () => Promise<HoursView>;
-  /** The same, at most half a minute old. */
+  readonly features: readonly ConsoleFeature[];
+  /** What was counted in the last day, as it was at most half a minute ago. */
   readonly recentHours: (now: number) => Promise<HoursView>;
   /** What operators should change in routes. */
   readonly warnings: () => Promise<readonly RouteWarning[]>;
@@ -60,6 +58,8 @@ export interface View {
   readonly now: number;
   /** Whether the configuration lists older layouts, so that records show theirs. */
   readonly isChangingLayout: boolean;
+  /** To the pages of features. */
+  readonly links: readonly ConsoleLink[];
 }
 
 export type Paths = ReturnType<typeof pathsBelow>;
@@ -73,9 +73,6 @@ export function pathsBelow(base: string) {
     day: `${console}/day`,
     records: `${console}/records`,
     shards: `${console}/shards`,
-    events: `${console}/events`,
-    claims: `${console}/claims`,
-    audit: `${console}/audit`,
     changeAll: `${console}/records/change-all`,
     forgetScope: `${console}/records/forget-scope`,
     signIn: `${console}/sign-in`,
@@ -83,6 +80,8 @@ export function pathsBelow(base: string) {
     signOutEverywhere: `${console}/sign-out-everywhere`,
     style: `${console}/${STYLE.name}`,
     script: `${console}/${SCRIPT.name}`,
+    /** A page of a feature. */
+    below: (path: string): string => `${console}/${path}`,
     record,
     body: (id: RecordId): string => `${record(id)}/body`,
     change: (id: RecordId, action: string): string => `${record(id)}/${action}`,

@@ -3,8 +3,11 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { epochMs } from "../../../src/kernel/record/units.ts";
-import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
-import { Audit, audited } from "../../../src/features/audit/operator/audit.ts";
+import { Audit } from "../../../src/features/audit/operator/audit.ts";
+import { allChanger, auditedAllChanger } from "../../../src/features/bulk/operator/all-change.ts";
+import { auditedForgetter, scopeForgetter } from "../../../src/features/callers/operator/forgetting.ts";
+import { audited } from "../../../src/operator/audited.ts";
+import { workerKernel } from "../support/worker-kernel.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import type { Call } from "../../../src/kernel/call.ts";
 import { AUDIT_CALLS } from "../../../src/features/audit/object/audit.ts";
@@ -125,7 +128,7 @@ describe("the audit log", () => {
 });
 
 describe("an audited operator", () => {
-  const operator = () => new ShardOperator(env.KEY_SHARD, [], new Encryptions([]));
+  const operator = () => new ShardOperator(env.KEY_SHARD, []);
 
   it("changes nothing when the entry cannot be written", async () => {
     const inner = operator();
@@ -150,14 +153,14 @@ describe("an audited operator", () => {
 
   it("writes no value of a scope, not even one that was typed in place of a part's name", async () => {
     const { audit } = startLog();
-    const one = audited(operator(), audit);
+    const forget = auditedForgetter(scopeForgetter(workerKernel()), audit);
     const scope = new Map([
       ["header:authorization", "Bearer confidential"],
       ["Bearer confidential", "x"],
     ]);
     const forgetting = { scope, by: ADMIN, reason: "asked", isPreview: false, includesUnknown: false, cursor: null };
-    expect(await one.forgetScope(forgetting)).toMatchObject({ kind: "no-scope" });
-    await one.forgetScope({ ...forgetting, isPreview: true });
+    expect(await forget(forgetting)).toMatchObject({ kind: "no-scope" });
+    await forget({ ...forgetting, isPreview: true });
     const { entries } = await audit.page(ALL);
     expect(entries).toMatchObject([{ action: "forget-scope", outcome: "refused: no-scope" }]);
     expect(JSON.stringify(entries)).not.toContain("confidential");
@@ -166,7 +169,7 @@ describe("an audited operator", () => {
 
   it("writes the filter of a change of all that match, with a digest of its key, and nothing of its preview", async () => {
     const { audit } = startLog();
-    const one = audited(operator(), audit);
+    const changeAll = auditedAllChanger(allChanger(workerKernel()), audit);
     const filter = { states: [], route: null, since: null, until: null, key: "confidential", idPrefix: null };
     const change = {
       action: "forget",
@@ -179,9 +182,9 @@ describe("an audited operator", () => {
       isPreview: false,
       cursor: null,
     } as const;
-    expect(await one.changeAll(change)).toMatchObject({ kind: "done", matched: 0 });
-    await one.changeAll({ ...change, isPreview: true });
-    expect(await one.changeAll({ ...change, cursor: "x" })).toEqual({ kind: "no-cursor" });
+    expect(await changeAll(change)).toMatchObject({ kind: "done", matched: 0 });
+    await changeAll({ ...change, isPreview: true });
+    expect(await changeAll({ ...change, cursor: "x" })).toEqual({ kind: "no-cursor" });
     const { entries } = await audit.page(ALL);
     expect(entries).toMatchObject([
       { action: "forget-all", outcome: "refused: no-cursor" },

@@ -7,7 +7,8 @@ import { epochMs, recordId } from "../../../src/kernel/record/units.ts";
 import { decodeMessage } from "../../../src/kernel/request/message.ts";
 import { changeAll, type ChangeAllPorts, fixedAt, matchesAll } from "../../../src/features/bulk/operator/change-all.ts";
 import { parseChangeAll } from "../../../src/features/bulk/operator/request.ts";
-import type { AllChange, RecordFilter, RecordSummary } from "../../../src/operator/operator.ts";
+import type { AllChange } from "../../../src/features/bulk/operator/all-change.ts";
+import type { RecordFilter, RecordSummary } from "../../../src/operator/operator.ts";
 import { RECORD_STATES } from "../../../src/operator/request-schema.ts";
 import type { ListedChangeHead, ListedOutcome } from "../../../src/features/bulk/object/listed-changes.ts";
 

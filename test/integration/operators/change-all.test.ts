@@ -8,12 +8,12 @@ import { step } from "../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Started } from "../../../src/kernel/record/record.ts";
 import { type TimelineEvent, updateHistory } from "../../../src/kernel/record/timeline.ts";
 import { durationMs, type EpochMs, epochMs, recordId, type RecordId } from "../../../src/kernel/record/units.ts";
-import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import { encodeMessage } from "../../../src/kernel/request/message.ts";
 import { nameRecord } from "../../../src/kernel/request/record-name.ts";
-import type { AllChange, AllChangeResult, RecordFilter } from "../../../src/operator/operator.ts";
+import { type AllChange, type AllChangeResult, allChanger } from "../../../src/features/bulk/operator/all-change.ts";
+import type { RecordFilter } from "../../../src/operator/operator.ts";
 import { CHANGES } from "../../../src/operator/request-schema.ts";
-import { ShardOperator } from "../../../src/operator/shard-operator.ts";
+import { workerKernel } from "../support/worker-kernel.ts";
 import {
   CHANGE_LISTED_CALL,
   type ListedChangeHead,
@@ -109,11 +109,13 @@ function startScene(namespace = env.KEY_SHARD) {
   const [route] = read.ok ? read.config.routes : [];
   const [elder] = route?.layouts.elders ?? [];
   if (!read.ok || route === undefined || elder === undefined) throw new Error("not configured");
-  const operator = new ShardOperator(namespace, read.config.routes, new Encryptions([]));
+  const kernel = workerKernel(read.config.routes, namespace);
+  const { operator } = kernel;
   const stubs = new Set<string>();
   const stubOf = (name: string) => env.KEY_SHARD.get(env.KEY_SHARD.idFromName(name));
   return {
     operator,
+    changeAllOf: allChanger(kernel),
     /** Gives a new key this record. */
     async keep(
       record: IdempotencyRecord,
@@ -155,9 +157,9 @@ type Done = Extract<AllChangeResult, { readonly kind: "done" }>;
 
 const ANYTHING: RecordFilter = { states: [], route: null, since: null, until: null, key: null, idPrefix: null };
 
-async function changeAll({ operator }: Pick<Scene, "operator">, change: Partial<AllChange>): Promise<Done> {
+async function changeAll({ changeAllOf }: Pick<Scene, "changeAllOf">, change: Partial<AllChange>): Promise<Done> {
   const { action = "release" } = change;
-  const result = await operator.changeAll({
+  const result = await changeAllOf({
     action,
     by: ADMIN,
     reason: REASON,

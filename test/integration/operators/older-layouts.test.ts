@@ -8,7 +8,6 @@ import { layoutName } from "../../../src/kernel/config/layout.ts";
 import { readConfig } from "../../../src/kernel/config/read.ts";
 import type { Layouts } from "../../../src/kernel/config/layout.ts";
 import { nameRecord } from "../../../src/kernel/request/record-name.ts";
-import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import type { RecordSummary } from "../../../src/operator/operator.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { ShardPlaces } from "../../../src/operator/shards.ts";
@@ -49,7 +48,7 @@ function sceneOf(own: string, older: string, path = "/act"): Scene {
   if (route === undefined || elder === undefined) throw new Error("no older layout");
   const { layouts } = route;
   return {
-    operator: new ShardOperator(env.KEY_SHARD, routes, new Encryptions([])),
+    operator: new ShardOperator(env.KEY_SHARD, routes),
     places: new ShardPlaces(routes),
     layouts,
     titles: { own, older },
@@ -154,7 +153,7 @@ it("a layout in force, an unknown one, and one with an object for each key canno
   const settings = { origin: "https://origin.example", shards: `2${randomLetters()}`, previous_shards: ["per-key"] };
   const read = readConfig({ IDEMPOTENCY: settings, ROUTES: [{ path: "/act" }] });
   if (!read.ok) throw new Error("invalid");
-  const perKey = new ShardOperator(env.KEY_SHARD, read.config.routes, new Encryptions([]));
+  const perKey = new ShardOperator(env.KEY_SHARD, read.config.routes);
   expect(await perKey.close("per-key", ADMIN)).toEqual({ kind: "refused", why: "per-key" });
 });
 

@@ -1,18 +1,14 @@
 // The operator API's routes match openapi.json; tokens, and how wrong ones are counted.
 
 import { describe, expect, it } from "vitest";
-import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import openapi from "../../../src/operator/openapi.json";
 import { operatorApp } from "../../../src/operator/api.ts";
-import { Audit } from "../../../src/features/audit/operator/audit.ts";
+import { workerFeatures } from "../../../src/features/worker.ts";
 import { JwtProver } from "../../../src/features/identities/identity-jwt.ts";
 import { EVERYBODY, TOKENS } from "../support/operators.ts";
 import { OperatorAuth } from "../../../src/operator/access/auth.ts";
 import { MAX_FAILURES } from "../../../src/kernel/request/token-auth.ts";
-import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
-import { ShardOperator } from "../../../src/operator/shard-operator.ts";
-import { ShardPlaces } from "../../../src/operator/shards.ts";
-import { env } from "cloudflare:test";
+import { workerKernel } from "../support/worker-kernel.ts";
 import { version } from "../../../package.json";
 
 const tokens = TOKENS;
@@ -22,15 +18,10 @@ const noAccess = new JwtProver([], {
 });
 
 it("every route of the code is in the OpenAPI file, and every operation of the file is a route", () => {
-  const namespace = env.KEY_SHARD;
-  const { listed: shards, totals } = new ShardPlaces([]);
-  const nothing = { routes: [], mayRotate: () => true, flush: () => Promise.resolve() };
-  const reader = new TrafficReader({ namespace, shards, totals, ...nothing });
+  const kernel = workerKernel();
   const app = operatorApp("/_onceway", new OperatorAuth(EVERYBODY, noAccess), {
-    operator: new ShardOperator(namespace, [], new Encryptions([])),
-    audit: new Audit(() => Promise.reject(new Error("not called"))),
-    reader,
-    tryQueue: () => Promise.reject(new Error("not called")),
+    ...kernel,
+    features: workerFeatures(kernel).flatMap(({ operator }) => operator ?? []),
   });
   const routes = app.routes
     // The token check runs before all routes.

@@ -60,7 +60,7 @@ function routesOf(count: number): readonly RouteNumbers[] {
 }
 
 function scrape(shards: readonly ScrapedShard[], routes: number, isByShard = false): readonly Family[] {
-  return metricFamilies({ shards, totals: routesOf(routes), routes: [], keepRecords: true, isByShard });
+  return metricFamilies({ shards, totals: routesOf(routes), routes: [], keepRecords: true, isByShard, features: [] });
 }
 
 function valuesOf(families: readonly Family[], name: string): readonly (readonly [object, number])[] {

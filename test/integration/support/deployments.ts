@@ -108,7 +108,7 @@ export class Deployments {
     const shards = { shards: this.layout(next), previous_shards: [this.layout(count)] };
     const read = readConfig({ IDEMPOTENCY: { origin: ORIGIN, ...shards }, ROUTES: [{ path: "/*" }] });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
-    const operator = new ShardOperator(env.KEY_SHARD, read.config.routes, new Encryptions([]));
+    const operator = new ShardOperator(env.KEY_SHARD, read.config.routes);
     const { kind } = await operator.close(this.layout(count), ADMIN);
     if (kind !== "closed") throw new Error(`layout ${count} is not closed`);
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Outcome, OUTCOMES } from "../../../src/kernel/record/outcome.ts";
-import { dayOf, preventedIn } from "../../../src/features/hours/operator/day-counts.ts";
+import { dayOf, preventedIn } from "../../../src/operator/console/day-counts.ts";
 
 const NOW = Date.parse("2026-11-23T08:30:00Z");
 

@@ -1,25 +1,25 @@
 // The page of the audit log: what operators did, newest first. It can only be read.
 
 import type { Hono } from "hono";
-import type { AuditPages } from "./audit.ts";
+import type { Audit, AuditPages } from "./audit.ts";
 import { parseAuditQuery } from "./api.ts";
 import type { Signed } from "../../../operator/console/guard.ts";
 import { Page, show } from "../../../operator/console/page.tsx";
 import { Time } from "../../../operator/console/time.tsx";
-import type { ConsolePorts, Paths, View } from "../../../operator/console/view.ts";
+import type { Paths, View } from "../../../operator/console/view.ts";
 
-export function auditRoutes(app: Hono<Signed>, paths: Paths, { audit }: ConsolePorts): void {
-  app.get(paths.audit, async (c) => {
+export function auditRoutes(app: Hono<Signed>, paths: Paths, audit: Pick<Audit, "page">): void {
+  app.get(paths.below("audit"), async (c) => {
     const search = new URL(c.req.url).searchParams;
     const parsed = parseAuditQuery(search, Date.now());
     if (!parsed.ok) return c.notFound();
     const page = await audit.page(parsed.value);
     if (page.next !== null) search.set("cursor", String(page.next));
-    return show(<Audit view={c.var.view} page={page} next={`${paths.audit}?${search.toString()}`} />);
+    return show(<AuditLogPage view={c.var.view} page={page} next={`${paths.below("audit")}?${search.toString()}`} />);
   });
 }
 
-function Audit({ view, page: { entries, next: more }, next }: { view: View; page: AuditPages; next: string }) {
+function AuditLogPage({ view, page: { entries, next: more }, next }: { view: View; page: AuditPages; next: string }) {
   return (
     <Page view={view} place="audit" title="Audit log">
       <h1>Audit log</h1>

@@ -9,12 +9,19 @@ import type { AllChangedView } from "./schema.ts";
 import { parseJson } from "../../../operator/change-request.ts";
 import { previewOf } from "../../../operator/given-response.ts";
 import { NO_PAGE, whyNotListed } from "../../../operator/list-request.ts";
-import type { AllChange, Operator } from "../../../operator/operator.ts";
+import type { Operator } from "../../../operator/operator.ts";
+import type { AllChange, ChangeAll } from "./all-change.ts";
 import type { PreviewView } from "../../../operator/change-schema.ts";
 import { isoTime } from "../../../operator/shard-pages.ts";
 import { viewSummary } from "../../../operator/views.ts";
 
-export function addChangeAll(app: Hono<Variables>, auth: OperatorAuth, operator: Operator): void {
+/** What both the API and the console need for it. */
+export interface ChangeAllAccess {
+  readonly operator: Pick<Operator, "isPerKey" | "omittedHeaders">;
+  readonly changeAll: ChangeAll;
+}
+
+export function addChangeAll(app: Hono<Variables>, auth: OperatorAuth, { operator, changeAll }: ChangeAllAccess): void {
   app.post("/records/change", async (context) => {
     const parsed = await readAdminRequest(context, auth, (bytes) =>
       parseChangeAll(parseJson(bytes), epochMs(Date.now())),
@@ -24,7 +31,7 @@ export function addChangeAll(app: Hono<Variables>, auth: OperatorAuth, operator:
     const change = { ...parsed.value, by: context.get("actor") };
     const why = whyNotListed(operator.isPerKey, change.filter);
     if (why !== null) return invalid(why);
-    const result = await operator.changeAll(change);
+    const result = await changeAll(change);
     if (result.kind === "no-cursor") {
       return invalid(`${NO_PAGE} Begin again with the same until and without a cursor.`);
     }

@@ -7,14 +7,8 @@ import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import { encodeMessage } from "../../../kernel/request/message.ts";
 import type { ListedChangeHead, ListedOutcome } from "../object/listed-changes.ts";
 import { eventOf } from "../../../operator/change-request.ts";
-import type {
-  AllChange,
-  AllChangeResult,
-  Operator,
-  RecordFilter,
-  RecordPage,
-  RecordSummary,
-} from "../../../operator/operator.ts";
+import type { AllChange, AllChangeResult } from "./all-change.ts";
+import type { Operator, RecordFilter, RecordPage, RecordSummary } from "../../../operator/operator.ts";
 import { LIST_LIMITS, RECORD_STATES } from "../../../operator/request-schema.ts";
 
 /** The platform opens six connections; the others queue briefly. */

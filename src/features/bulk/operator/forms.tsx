@@ -5,17 +5,17 @@ import type { Hono } from "hono";
 import type { Change } from "../../../kernel/record/timeline.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
-import { responsePreview } from "./api.ts";
+import type { AllChange } from "./all-change.ts";
+import { type ChangeAllAccess, responsePreview } from "./api.ts";
 import { parseChangeAll } from "./request.ts";
 import { NO_PAGE, whyNotListed } from "../../../operator/list-request.ts";
-import type { AllChange, Operator } from "../../../operator/operator.ts";
 import { CHANGES } from "../../../operator/request-schema.ts";
 import { ChangeAll, ReadOnly, type Shown } from "./page.tsx";
 import { adminForm, responseOf } from "../../../operator/console/change.tsx";
 import type { Signed } from "../../../operator/console/guard.ts";
 import { show } from "../../../operator/console/page.tsx";
 import { readFilter } from "../../../operator/console/records.tsx";
-import type { ConsolePorts, Paths } from "../../../operator/console/view.ts";
+import type { Paths } from "../../../operator/console/view.ts";
 
 type Fields = Readonly<Record<string, string>>;
 /** A preview of `resolve` counts before anybody has typed a response. */
@@ -23,12 +23,12 @@ const ANY_RESPONSE = { status: "200" };
 /** A preview writes no reason. */
 const NO_REASON = "preview";
 
-export function changeAllRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts): void {
+export function changeAllRoutes(app: Hono<Signed>, paths: Paths, access: ChangeAllAccess): void {
   app.get(paths.changeAll, async (c) => {
     const { view } = c.var;
     const { query, change } = readAddress(c.req.url);
     if (view.viewer.actor.role !== "admin") return show(<ReadOnly view={view} />);
-    const shown = await run(operator, view.viewer.actor, query, change, {}, true);
+    const shown = await run(access, view.viewer.actor, query, change, {}, true);
     const page = <ChangeAll view={view} query={query} change={change} fields={{}} shown={shown} />;
     return show(page, shown.problem === null ? 200 : 400);
   });
@@ -42,10 +42,10 @@ export function changeAllRoutes(app: Hono<Signed>, paths: Paths, { operator }: C
     const { step, confirmed } = fields;
     const isUnconfirmed = step === "change" && confirmed !== "yes";
     const isPreview = step !== "change" || isUnconfirmed;
-    const done = await run(operator, actor, query, change, fields, isPreview);
+    const done = await run(access, actor, query, change, fields, isPreview);
     const problem = isUnconfirmed ? "Confirm it: tick the box above the button." : done.problem;
     // The form is shown again below its problem, with the same records.
-    const shown = problem === null ? done : await run(operator, actor, query, change, untilOf(fields), true);
+    const shown = problem === null ? done : await run(access, actor, query, change, untilOf(fields), true);
     const page = <ChangeAll view={view} query={query} change={change} fields={fields} shown={{ ...shown, problem }} />;
     return show(page, problem === null ? 200 : 400);
   });
@@ -63,7 +63,7 @@ function readAddress(url: string): { readonly query: Fields; readonly change: Ch
 
 /** Without a step in the fields, only counts. One call is bounded (change-all.ts): what it leaves is said on the page. */
 async function run(
-  operator: Operator,
+  { operator, changeAll }: ChangeAllAccess,
   by: Actor,
   filter: Fields,
   change: Change,
@@ -89,7 +89,7 @@ async function run(
   const why = whyNotListed(operator.isPerKey, parsed.value.filter);
   if (why !== null) return { ...nothing, problem: why };
   const asked: AllChange = { ...parsed.value, by };
-  const found = await operator.changeAll(asked);
+  const found = await changeAll(asked);
   if (found.kind === "no-cursor") return { ...nothing, problem: `${NO_PAGE} Count again.` };
   const response = isTyped ? responsePreview(asked, found.routes, operator) : null;
   return { problem: null, found, isPreview, until: asked.until, response };

@@ -2,7 +2,7 @@
 
 import type { Change } from "../../../kernel/record/timeline.ts";
 import type { PreviewView } from "../../../operator/change-schema.ts";
-import type { AllChangeResult } from "../../../operator/operator.ts";
+import type { AllChangeResult } from "./all-change.ts";
 import { CHANGES } from "../../../operator/request-schema.ts";
 import { ResponsePreview, TITLES } from "../../../operator/console/change-forms.tsx";
 import { FormToken, Page, SiteName } from "../../../operator/console/page.tsx";

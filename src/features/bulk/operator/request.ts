@@ -7,7 +7,7 @@ import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import { CLOCKS_MS, matchesAll } from "./change-all.ts";
 import { givenResponse } from "../../../operator/change-request.ts";
 import { type Parsed, parseListRequest } from "../../../operator/list-request.ts";
-import type { AllChange } from "../../../operator/operator.ts";
+import type { AllChange } from "./all-change.ts";
 import { changeAllSchema } from "../../../operator/request-schema.ts";
 
 export function parseChangeAll(json: unknown, now: EpochMs): Parsed<Omit<AllChange, "by">> {

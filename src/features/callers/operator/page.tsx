@@ -3,15 +3,15 @@
 
 import type { Hono } from "hono";
 import type { Actor } from "../../../operator/access/auth.ts";
-import type { Operator } from "../../../operator/operator.ts";
 import type { ScopeErasedView } from "../../../operator/change-schema.ts";
+import type { ForgetScope } from "./forgetting.ts";
 import { noScopeText, parseScopeRequest } from "./request.ts";
 import { adminForm } from "../../../operator/console/change.tsx";
 import type { Signed } from "../../../operator/console/guard.ts";
 import { FormToken, LogReason, Page, show } from "../../../operator/console/page.tsx";
 import { grouped } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
-import type { ConsolePorts, Paths, View } from "../../../operator/console/view.ts";
+import type { Paths, View } from "../../../operator/console/view.ts";
 
 /** Each is bounded (erase-scope.ts), and a Worker may make 10,000 calls for one form. */
 const MAX_PARTS = 8;
@@ -23,17 +23,19 @@ interface Outcome {
   readonly isPreview: boolean;
 }
 
-export function forgetScopeRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts): void {
-  app.get(paths.forgetScope, (c) => show(<ForgetScope view={c.var.view} outcome={null} problem={null} reason="" />));
+export function forgetScopeRoutes(app: Hono<Signed>, paths: Paths, forgetScope: ForgetScope): void {
+  app.get(paths.forgetScope, (c) =>
+    show(<ForgetScopePage view={c.var.view} outcome={null} problem={null} reason="" />),
+  );
 
   app.post(paths.forgetScope, async (c) => {
     const { view } = c.var;
     const fields = await adminForm(view, c.req.raw);
     if (fields instanceof Response) return fields;
-    const outcome = await forget(fields, operator, view.viewer.actor);
+    const outcome = await forget(fields, forgetScope, view.viewer.actor);
     const isProblem = typeof outcome === "string";
     return show(
-      <ForgetScope
+      <ForgetScopePage
         view={view}
         outcome={isProblem ? null : outcome}
         problem={isProblem ? outcome : null}
@@ -45,7 +47,7 @@ export function forgetScopeRoutes(app: Hono<Signed>, paths: Paths, { operator }:
 }
 
 /** What was done, or why nothing was. */
-async function forget(fields: Fields, operator: Operator, by: Actor): Promise<Outcome | string> {
+async function forget(fields: Fields, forgetScope: ForgetScope, by: Actor): Promise<Outcome | string> {
   const isPreview = fields["step"] !== "forget";
   if (!isPreview && fields["confirmed"] !== "yes") return "Confirm it: tick the box above the button.";
   const parsed = parseScopeRequest({
@@ -60,7 +62,7 @@ async function forget(fields: Fields, operator: Operator, by: Actor): Promise<Ou
   const unreachable: string[] = [];
   let { cursor } = parsed.value;
   for (let part = 1; ; part += 1) {
-    const result = await operator.forgetScope({ ...parsed.value, cursor, by });
+    const result = await forgetScope({ ...parsed.value, cursor, by });
     if (result.kind === "no-scope") return noScopeText(result.scopes);
     if (result.kind === "no-cursor") return "The shards have changed since. Start again.";
     erased.forgotten += result.forgotten;
@@ -93,7 +95,7 @@ interface ForgetScopeProps {
   readonly reason: string;
 }
 
-function ForgetScope({ view, outcome, problem, reason }: ForgetScopeProps) {
+function ForgetScopePage({ view, outcome, problem, reason }: ForgetScopeProps) {
   const cursor = outcome?.erased.cursor ?? null;
   return (
     <Page view={view} place="records" title="Forget a caller" from={view.paths.forgetScope}>

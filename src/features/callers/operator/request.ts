@@ -8,7 +8,7 @@ import { digestedName, scopeNames } from "../../../kernel/config/scope-part.ts";
 import { canonicalAddress } from "../../../kernel/request/client-address.ts";
 import type { ScopeValues } from "../../../kernel/request/scope.ts";
 import type { Parsed } from "../../../operator/list-request.ts";
-import type { ScopeForgetting } from "../../../operator/operator.ts";
+import type { ScopeForgetting } from "./forgetting.ts";
 import { forgetScopeSchema } from "../../../operator/request-schema.ts";
 
 /** Added to a scope by the gateway, so whoever names a caller need not know which routes have it. */

@@ -4,7 +4,18 @@
 import { CONSUMER_LABEL } from "../settings/read.ts";
 import { type GroupCounts, OPEN_CLAIM_STATES } from "../object/claim-list.ts";
 import { countsOf, type RouteNumbers } from "../../../kernel/traffic/route-counters.ts";
+import type { MetricsFeature } from "../../../kernel/worker-feature.ts";
 import { type Family, sample } from "../../../operator/exposition.ts";
+
+export const claimsMetrics: MetricsFeature = {
+  counted: toldClaims,
+  held: (shards, routes, now) =>
+    heldClaims(
+      shards.map(({ claims }) => claims),
+      routes,
+      now,
+    ),
+};
 
 function isGroup(route: string): boolean {
   return route.startsWith(CONSUMER_LABEL);
@@ -14,7 +25,7 @@ function groupOf(route: string): string {
   return route.slice(CONSUMER_LABEL.length);
 }
 
-export function toldClaims(totals: readonly RouteNumbers[]): readonly Family[] {
+function toldClaims(totals: readonly RouteNumbers[]): readonly Family[] {
   return [
     {
       name: "onceway_claims_total",
@@ -30,7 +41,7 @@ export function toldClaims(totals: readonly RouteNumbers[]): readonly Family[] {
 }
 
 /** `routes`: the configured ones. Sums over the shards. */
-export function heldClaims(
+function heldClaims(
   shards: readonly (readonly GroupCounts[])[],
   routes: readonly string[],
   now: number,

@@ -3,22 +3,23 @@
 import type { Hono } from "hono";
 import type { PositionPageView } from "./schema.ts";
 import { parsePositionsQuery } from "./api.ts";
+import type { PositionsOperations } from "./positions.ts";
 import type { Signed } from "../../../operator/console/guard.ts";
 import { Page, show } from "../../../operator/console/page.tsx";
 import { grouped, groupedAtLeast } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
 import { Pages, Table } from "../../../operator/console/table.tsx";
 import { Time } from "../../../operator/console/time.tsx";
-import type { ConsolePorts, Paths, View } from "../../../operator/console/view.ts";
+import type { Paths, View } from "../../../operator/console/view.ts";
 
-export function claimRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts): void {
-  app.get(paths.claims, async (c) => {
+export function claimRoutes(app: Hono<Signed>, paths: Paths, positions: PositionsOperations): void {
+  app.get(paths.below("claims"), async (c) => {
     const parsed = parsePositionsQuery(new URL(c.req.url).searchParams);
     if (!parsed.ok) return c.notFound();
     const { group, limit, cursor } = parsed.value;
-    const page = await operator.positions.list(group, limit, cursor);
+    const page = await positions.list(group, limit, cursor);
     return page === null
-      ? c.redirect(paths.claims, 303)
+      ? c.redirect(paths.below("claims"), 303)
       : show(<Claims view={c.var.view} page={page} isFirst={cursor === null} />);
   });
 }
@@ -94,7 +95,7 @@ function Claims({ view, page, isFirst }: ClaimsProps) {
             ])}
           />
         )}
-        <Pages path={view.paths.claims} query={{}} isFirst={isFirst} cursor={cursor} />
+        <Pages path={view.paths.below("claims")} query={{}} isFirst={isFirst} cursor={cursor} />
       </section>
     </Page>
   );

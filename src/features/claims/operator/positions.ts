@@ -14,6 +14,7 @@ import { askShards } from "../../../operator/ask-shards.ts";
 import type { ConsumerGroupView, PositionPageView, PositionView } from "./schema.ts";
 import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
+import type { AuditLog } from "../../../operator/audited.ts";
 import type { ShardPlaces } from "../../../operator/shards.ts";
 
 /** Where an operator wants a group to go on. */
@@ -144,4 +145,19 @@ function readCursor(cursor: string): PageStart<Partition> | null {
   if (shard === undefined) return null;
   const after = route === undefined || stream === undefined ? null : { route, stream, partition: Number(partition) };
   return { shard, after };
+}
+
+/** Every change of a position is audited. */
+export function auditedPositions(positions: PositionsOperations, audit: AuditLog): PositionsOperations {
+  return {
+    list: (...query) => positions.list(...query),
+    set: (change) =>
+      audit.record(
+        change.by,
+        "set-position",
+        { target: `${change.group} ${change.stream}/${change.partition}: ${change.next}`, reason: change.reason },
+        () => positions.set(change),
+        (isSet) => (isSet ? "done" : "refused: no such group"),
+      ),
+  };
 }

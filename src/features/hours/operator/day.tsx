@@ -1,15 +1,23 @@
 // The last day, of all routes or of one: the duplicates that did not reach the origin, and charts by hour of requests, replays, conflicts,
 // errors and times.
 
-import type { HoursView } from "./schema.ts";
+import type { Hono } from "hono";
+import type { HoursView } from "../../../operator/hours-schema.ts";
+import type { Signed } from "../../../operator/console/guard.ts";
 import { Chart, hourText, Spark } from "./charts.tsx";
-import { type DayOfRoutes, dayOf, type DaySeries, type HourPoint } from "./day-counts.ts";
-import { Page } from "../../../operator/console/page.tsx";
+import { type DayOfRoutes, dayOf, type DaySeries, type HourPoint } from "../../../operator/console/day-counts.ts";
+import { Page, show } from "../../../operator/console/page.tsx";
 import { grouped } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
 import { Table } from "../../../operator/console/table.tsx";
 import { CountTile } from "../../../operator/console/tiles.tsx";
 import type { Paths, View } from "../../../operator/console/view.ts";
+
+export function dayRoutes(app: Hono<Signed>, paths: Paths, hours: () => Promise<HoursView>): void {
+  app.get(paths.day, async (c) =>
+    show(<Day view={c.var.view} day={await hours()} route={c.req.query("route") ?? null} />),
+  );
+}
 
 interface DayProps {
   readonly view: View;
@@ -18,7 +26,7 @@ interface DayProps {
   readonly route: string | null;
 }
 
-export function Day({ view, day, route }: DayProps) {
+function Day({ view, day, route }: DayProps) {
   const { all, routes } = dayOf(day, view.now);
   const { paths } = view;
   const shown = route === null ? all : routes.find((one) => one.route === route);

@@ -4,20 +4,32 @@
 import { ALL_LANES } from "../../../kernel/record/outbox.ts";
 import type { DestinationCounts } from "../object/list.ts";
 import { countsOf, outboxRoute, type RouteNumbers } from "../../../kernel/traffic/route-counters.ts";
+import type { MetricsFeature } from "../../../kernel/worker-feature.ts";
 import { type Family, sample } from "../../../operator/exposition.ts";
 
 const PREFIX = outboxRoute("");
 
+export const outboxMetrics: MetricsFeature = {
+  isOwn: isOutbox,
+  counted: (totals) => relayedEvents(totals.filter(({ route }) => isOutbox(route))),
+  held: (shards, routes, now) =>
+    heldEvents(
+      shards.map(({ events }) => events),
+      routes.filter(isOutbox).map(destinationOf),
+      now,
+    ),
+};
+
 /** Whether these numbers are a destination's. */
-export function isOutbox(route: string): boolean {
+function isOutbox(route: string): boolean {
   return route.startsWith(PREFIX);
 }
 
-export function destinationOf(route: string): string {
+function destinationOf(route: string): string {
   return route.slice(PREFIX.length);
 }
 
-export function relayedEvents(totals: readonly RouteNumbers[]): readonly Family[] {
+function relayedEvents(totals: readonly RouteNumbers[]): readonly Family[] {
   return [
     {
       name: "onceway_events_total",
@@ -33,7 +45,7 @@ export function relayedEvents(totals: readonly RouteNumbers[]): readonly Family[
 }
 
 /** `known`: the configured destinations. Sums over the shards. */
-export function heldEvents(
+function heldEvents(
   shards: readonly (readonly DestinationCounts[])[],
   known: readonly string[],
   now: number,

@@ -11,6 +11,7 @@ import { shardTitle } from "../../../kernel/object/shard-place.ts";
 
 import type { DestinationCounts, SeenEvent } from "../object/list.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
+import type { AuditLog } from "../../../operator/audited.ts";
 import { askShards, unlessSilent } from "../../../operator/ask-shards.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./schema.ts";
 import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
@@ -222,4 +223,24 @@ function writeCursor({ shard, after }: PageStart<string>): string {
 function readCursor(cursor: string): PageStart<string> | null {
   const [, shard, after = null] = CURSOR.exec(cursor) ?? [];
   return shard === undefined ? null : { shard, after };
+}
+
+/** Every change of events is audited. */
+export function auditedEvents(events: EventsOperator, audit: AuditLog): EventsOperator {
+  return {
+    list: (...query) => events.list(...query),
+    change: (change) =>
+      change.isPreview
+        ? events.change(change)
+        : audit.record(
+            change.by,
+            change.action,
+            {
+              target: `${change.destination}${change.event === null ? "" : ` ${change.event.id}`}`,
+              reason: change.reason,
+            },
+            () => events.change(change),
+            (result) => `done: ${result.events} events`,
+          ),
+  };
 }

@@ -4,10 +4,9 @@
 import type { Hono } from "hono";
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
 import { parseEventsChange, parseEventsQuery } from "./api.ts";
-import type { EventFilter } from "./outbox.ts";
+import type { EventFilter, EventsOperator } from "./outbox.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./schema.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
-import type { Operator } from "../../../operator/operator.ts";
 import { restText } from "../../../operator/list-texts.ts";
 import { adminForm } from "../../../operator/console/change.tsx";
 import type { Signed } from "../../../operator/console/guard.ts";
@@ -17,33 +16,33 @@ import { groupedAtLeast } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
 import { Pages, Table } from "../../../operator/console/table.tsx";
 import { Time } from "../../../operator/console/time.tsx";
-import type { ConsolePorts, Paths, View } from "../../../operator/console/view.ts";
+import type { Paths, View } from "../../../operator/console/view.ts";
 
 type Fields = Readonly<Record<string, string>>;
 
 /** What a form has done; a text: why nothing was done. */
 type Outcome = (OutboxChangedView & { readonly step: string }) | string;
 
-export function eventRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts): void {
-  app.get(paths.events, async (c) => {
+export function eventRoutes(app: Hono<Signed>, paths: Paths, outbox: EventsOperator): void {
+  app.get(paths.below("events"), async (c) => {
     const search = new URL(c.req.url).searchParams;
     const event = search.get("event");
     search.delete("event");
     const parsed = parseEventsQuery(search);
     if (!parsed.ok) return c.notFound();
     const { limit, cursor, ...filter } = parsed.value;
-    const page = await operator.outbox.list(filter, limit, cursor);
-    if (page === null) return c.redirect(paths.events, 303);
+    const page = await outbox.list(filter, limit, cursor);
+    if (page === null) return c.redirect(paths.below("events"), 303);
     return show(<Events view={c.var.view} page={page} filter={filter} event={event} isFirst={cursor === null} />);
   });
 
-  app.post(paths.events, async (c) => {
+  app.post(paths.below("events"), async (c) => {
     const { view } = c.var;
     const fields = await adminForm(view, c.req.raw);
     if (fields instanceof Response) return fields;
-    const outcome = await change(fields, operator, view.viewer.actor);
+    const outcome = await change(fields, outbox, view.viewer.actor);
     const filter = { destination: fields["destination"] ?? null, state: stateOf(fields) };
-    const page = await operator.outbox.list(filter, 50, null);
+    const page = await outbox.list(filter, 50, null);
     if (page === null) return c.notFound();
     const event = fields["event"] ?? null;
     const props = { view, page, filter, event, isFirst: true, outcome, reason: fields["reason"] ?? "" };
@@ -55,7 +54,7 @@ function stateOf({ state }: Fields): EventFilter["state"] {
   return EVENT_STATES.find((one) => one === state) ?? null;
 }
 
-async function change(fields: Fields, operator: Operator, by: Actor): Promise<Outcome> {
+async function change(fields: Fields, outbox: EventsOperator, by: Actor): Promise<Outcome> {
   const { step = "count", destination, reason = "", confirmed, event } = fields;
   if (step !== "count" && confirmed !== "yes") return "Confirm it: tick the box above the buttons.";
   const [shard, place, id] = event?.split("~") ?? [];
@@ -66,7 +65,7 @@ async function change(fields: Fields, operator: Operator, by: Actor): Promise<Ou
   const parsed = parseEventsChange(new TextEncoder().encode(JSON.stringify({ destination, reason, ...asked })));
   if (!parsed.ok) return parsed.reason;
   const action = step === "drop" ? "drop" : "resend";
-  return { ...(await operator.outbox.change({ ...parsed.value, action, by })), step };
+  return { ...(await outbox.change({ ...parsed.value, action, by })), step };
 }
 
 interface EventsProps {
@@ -89,7 +88,7 @@ function Events({ view, page, filter, event, isFirst, outcome, reason }: EventsP
       view={view}
       place="events"
       title="Events"
-      from={`${view.paths.events}?${new URLSearchParams(query).toString()}`}
+      from={`${view.paths.below("events")}?${new URLSearchParams(query).toString()}`}
     >
       <h1 id="events-title">Events</h1>
       <UnreachableShards unreachable={unreachable} />
@@ -106,7 +105,7 @@ function Events({ view, page, filter, event, isFirst, outcome, reason }: EventsP
             rows={events.map((one) => eventRow(one, view, query))}
           />
         )}
-        <Pages path={view.paths.events} query={query} isFirst={isFirst} cursor={cursor} />
+        <Pages path={view.paths.below("events")} query={query} isFirst={isFirst} cursor={cursor} />
       </section>
       {destination === null || view.viewer.actor.role !== "admin" ? null : (
         <ChangeForm view={view} filter={{ ...filter, destination }} event={event} reason={reason ?? ""} />
@@ -132,12 +131,12 @@ function Destinations({ view, page: { destinations } }: Pick<EventsProps, "view"
           rows={destinations.map(({ destination, target, atLeast, resting, ...one }) => {
             const oldest = one.oldestPendingAt ?? one.oldestDeadAt;
             const count = (state: "pending" | "dead") => (
-              <a href={`${paths.events}?${new URLSearchParams({ destination, state }).toString()}`}>
+              <a href={`${paths.below("events")}?${new URLSearchParams({ destination, state }).toString()}`}>
                 {groupedAtLeast(one[state], atLeast.includes(state))}
               </a>
             );
             return [
-              <a class="mono" href={`${paths.events}?${new URLSearchParams({ destination }).toString()}`}>
+              <a class="mono" href={`${paths.below("events")}?${new URLSearchParams({ destination }).toString()}`}>
                 {target ?? `${destination} (not configured)`}
               </a>,
               count("pending"),
@@ -166,7 +165,7 @@ function eventRow(one: OutboxEventView, { paths, now }: View, query: Fields) {
   const { id, shard, place, destination, state, tries, publishedAt, nextTryAt, reason } = one;
   const chosen = new URLSearchParams({ ...query, destination, event: `${shard}~${place}~${id}` }).toString();
   return [
-    <a class="mono" href={`${paths.events}?${chosen}#change`}>
+    <a class="mono" href={`${paths.below("events")}?${chosen}#change`}>
       {id}
     </a>,
     state,
@@ -187,7 +186,7 @@ interface ChangeFormProps {
 function ChangeForm({ view, filter: { destination, state }, event, reason }: ChangeFormProps) {
   const which = event === null ? `All ${state === null ? "" : `${state} `}events for ${destination}` : "One event";
   return (
-    <form class="card" id="change" method="post" action={view.paths.events} aria-labelledby="change-title">
+    <form class="card" id="change" method="post" action={view.paths.below("events")} aria-labelledby="change-title">
       <h2 id="change-title">{which}</h2>
       <p>
         {event === null ? (

@@ -3,9 +3,10 @@
 import type { Hono } from "hono";
 import * as v from "valibot";
 import { epochMs } from "../../../kernel/record/units.ts";
-import { MAX_MESSAGE_BYTES, type Trial } from "../trial.ts";
+import { MAX_MESSAGE_BYTES, type Trial, type TryQueue } from "../trial.ts";
 import { invalid, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
 import type { Actor, OperatorAuth } from "../../../operator/access/auth.ts";
+import type { AuditLog } from "../../../operator/audited.ts";
 import { decodeBase64, parseJson } from "../../../operator/change-request.ts";
 import type { Parsed } from "../../../operator/list-request.ts";
 import type { Operator } from "../../../operator/operator.ts";
@@ -15,6 +16,18 @@ import { viewDetail } from "../../../operator/views.ts";
 
 /** Tries a queue for an operator: see features/queues/trial.ts. */
 export type OperatorTryQueue = (queue: string, body: unknown, by: Actor) => Promise<Trial>;
+
+/** Every trial is audited. */
+export function auditedTrial(tryQueue: TryQueue, audit: AuditLog): OperatorTryQueue {
+  return (queue, body, by) =>
+    audit.record(
+      by,
+      "try-queue",
+      { target: queue },
+      () => tryQueue(queue, body, by.name),
+      (trial) => (trial.kind === "tried" ? `done: ${trial.recordId}` : `refused: ${trial.kind}`),
+    );
+}
 
 export function addQueueTrial(
   app: Hono<Variables>,

@@ -2,8 +2,8 @@
 
 import * as v from "valibot";
 
-import { OUTCOMES } from "../../../kernel/record/outcome.ts";
-import { A_TIME, about, count, time, unreachable, words, type Written } from "../../../operator/schema-members.ts";
+import { OUTCOMES } from "../kernel/record/outcome.ts";
+import { A_TIME, about, count, time, unreachable, words, type Written } from "./schema-members.ts";
 
 const latencySchema = v.object({
   count: about(count, "How many were measured.", 120),

@@ -1,8 +1,8 @@
 // The last day as series by hour, of all routes together and of each: what the charts draw.
 
-import { isTrouble, type Outcome } from "../../../kernel/record/outcome.ts";
-import type { HoursView, RouteHourView } from "./schema.ts";
-import { CONFLICTS, type OutcomeCount, REPLAYS } from "../../../operator/console/traffic.ts";
+import { isTrouble, type Outcome } from "../../kernel/record/outcome.ts";
+import type { HoursView, RouteHourView } from "../hours-schema.ts";
+import { CONFLICTS, type OutcomeCount, REPLAYS } from "./traffic.ts";
 
 /** The current hour and the 24 before it. */
 const HOURS = 25;

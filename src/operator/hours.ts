@@ -1,10 +1,10 @@
 // The last day as the API and the console show it: the hours of all shards, added up.
 
-import { OUTCOMES, PREVENTED } from "../../../kernel/record/outcome.ts";
-import type { HourOfShard } from "../../../kernel/object/kept-counts.ts";
-import { type HistogramCounts, quantileMs } from "../../../kernel/traffic/histogram.ts";
-import { addedUp, countOf, type RouteNumbers, sumOf } from "../../../kernel/traffic/route-counters.ts";
-import type { HoursView, RouteHourView } from "./schema.ts";
+import { OUTCOMES, PREVENTED } from "../kernel/record/outcome.ts";
+import type { HourOfShard } from "../kernel/object/kept-counts.ts";
+import { type HistogramCounts, quantileMs } from "../kernel/traffic/histogram.ts";
+import { addedUp, countOf, type RouteNumbers, sumOf } from "../kernel/traffic/route-counters.ts";
+import type { HoursView, RouteHourView } from "./hours-schema.ts";
 
 export function viewHours(shards: readonly (readonly HourOfShard[])[]): HoursView["hours"] {
   return [...Map.groupBy(shards.flat(), ({ at }) => at)]

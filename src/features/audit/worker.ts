@@ -1,0 +1,20 @@
+// The audit log in the Worker, as operators read it: operations of the operator API, and a page of the console.
+
+import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
+import { addAudit } from "./operator/api.ts";
+import { Audit } from "./operator/audit.ts";
+import { auditRoutes } from "./operator/page.tsx";
+
+export function auditWorker({ askOperators }: WorkerKernel): WorkerFeature {
+  const audit = new Audit(askOperators);
+  return {
+    name: "audit",
+    operator: {
+      addApi: (app) => addAudit(app, audit),
+      console: {
+        link: { path: "audit", title: "Audit", after: "shards" },
+        addPages: (app, paths) => auditRoutes(app, paths, audit),
+      },
+    },
+  };
+}

@@ -1,0 +1,17 @@
+// The data of one caller erased, in the Worker: an operation of the operator API, and a page of the console.
+
+import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
+import { addForgetScope } from "./operator/api.ts";
+import { auditedForgetter, scopeForgetter } from "./operator/forgetting.ts";
+import { forgetScopeRoutes } from "./operator/page.tsx";
+
+export function callersWorker(kernel: WorkerKernel): WorkerFeature {
+  const forget = auditedForgetter(scopeForgetter(kernel), kernel.audit);
+  return {
+    name: "callers",
+    operator: {
+      addApi: (app, auth) => addForgetScope(app, auth, forget),
+      console: { link: null, addPages: (app, paths) => forgetScopeRoutes(app, paths, forget) },
+    },
+  };
+}

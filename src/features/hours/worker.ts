@@ -1,0 +1,16 @@
+// The last day in the Worker: an operation of the operator API, and a page of the console.
+
+import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
+import { addHours } from "./operator/api.ts";
+import { dayRoutes } from "./operator/day.tsx";
+
+export function hoursWorker({ reader }: WorkerKernel): WorkerFeature {
+  const hours = () => reader.hours();
+  return {
+    name: "hours",
+    operator: {
+      addApi: (app) => addHours(app, hours),
+      console: { link: null, addPages: (app, paths) => dayRoutes(app, paths, hours) },
+    },
+  };
+}

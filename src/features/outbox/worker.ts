@@ -1,0 +1,26 @@
+// The outbox in the Worker: operations of the operator API, a page of the console, metrics, and the pass that notices silent shards.
+
+import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
+import { addOutbox } from "./operator/api.ts";
+import { outboxMetrics } from "./operator/metrics.ts";
+import { auditedEvents, OutboxOperator } from "./operator/outbox.ts";
+import { eventRoutes } from "./operator/page.tsx";
+import { watchShards } from "./operator/watch-shards.ts";
+
+export function outboxWorker({ namespace, places, config: { destinations }, audit }: WorkerKernel): WorkerFeature {
+  const events = auditedEvents(new OutboxOperator(namespace, places, destinations), audit);
+  return {
+    name: "outbox",
+    operator: {
+      addApi: (app, auth) => addOutbox(app, auth, events),
+      console: {
+        link: { path: "events", title: "Events", after: "records" },
+        addPages: (app, paths) => eventRoutes(app, paths, events),
+      },
+      metrics: outboxMetrics,
+    },
+    watch: async () => {
+      if (destinations.some(({ alerts }) => alerts.includes("silent-shard"))) await watchShards(namespace, places);
+    },
+  };
+}

@@ -1,0 +1,47 @@
+// Queues in the Worker: what their consumer needs of it, the trial of a queue in the operator API, and metrics.
+
+import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
+import { reportAlert } from "../outbox/operator/watch-shards.ts";
+import type { ConsumerPorts } from "./consume.ts";
+import { deadLetterQueueIn } from "./dead-letter.ts";
+import { deliverer } from "./object/deliveries.ts";
+import { queueMetrics } from "./operator/metrics.ts";
+import { addQueueTrial, auditedTrial } from "./operator/trial.ts";
+import { queueTrials } from "./trial.ts";
+
+export function queuesWorker(kernel: WorkerKernel): WorkerFeature {
+  const { config, operator, audit } = kernel;
+  const tryQueue = auditedTrial(queueTrials(config.queues, consumerPorts(kernel)), audit);
+  return {
+    name: "queues",
+    operator: {
+      addApi: (app, auth) => addQueueTrial(app, auth, operator, tryQueue),
+      metrics: queueMetrics,
+    },
+  };
+}
+
+export function consumerPorts({
+  env,
+  config: { destinations },
+  namespace,
+  places: { listed, totals },
+  callShard,
+  reporter,
+  flush,
+}: WorkerKernel): ConsumerPorts {
+  const isTold = destinations.some(({ alerts }) => alerts.includes("dead-letter"));
+  return {
+    deliver: deliverer(namespace, callShard),
+    reporter,
+    deadLetterQueue: (name) => deadLetterQueueIn(env, name),
+    secret: (name) => {
+      const value = env[name];
+      return typeof value === "string" ? value : null;
+    },
+    told: async (report) => {
+      if (isTold) await reportAlert(namespace, listed[0] ?? totals, report);
+    },
+    flush,
+  };
+}

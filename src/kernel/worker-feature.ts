@@ -1,0 +1,82 @@
+// What a feature adds to the Worker, as src/features/worker.ts lists it. Nothing registers itself, and no feature sees another. The frame
+// for operators (src/operator) is named here by its types alone.
+
+import type { Hono } from "hono";
+import type { OperatorAuth } from "../operator/access/auth.ts";
+import type { Variables } from "../operator/admin-request.ts";
+import type { AuditLog } from "../operator/audited.ts";
+import type { Signed } from "../operator/console/guard.ts";
+import type { Paths } from "../operator/console/view.ts";
+import type { Family } from "../operator/exposition.ts";
+import type { Operator } from "../operator/operator.ts";
+import type { ShardPlaces } from "../operator/shards.ts";
+import type { TrafficReader } from "../operator/traffic-reader.ts";
+import type { Call } from "./call.ts";
+import type { Config, Route } from "./config/resolved.ts";
+import type { Encryptions } from "./encryption/encryption.ts";
+import type { ShardNumbers } from "./object/operator-calls.ts";
+import type { CallShard } from "./request/protect.ts";
+import type { ExchangeReporter } from "./traffic/exchange-reporter.ts";
+import type { RouteNumbers } from "./traffic/route-counters.ts";
+
+/** What the Worker gives to its features. */
+export interface WorkerKernel {
+  readonly env: Readonly<Record<string, unknown>>;
+  readonly config: Config;
+  /** All, also those that no request matches: of queues, and of groups of consumers. */
+  readonly routes: readonly Route[];
+  readonly namespace: DurableObjectNamespace;
+  readonly places: ShardPlaces;
+  readonly callShard: CallShard;
+  readonly encryptions: Pick<Encryptions, "scopeDigests">;
+  readonly reporter: ExchangeReporter;
+  /** Hands over what this isolate has counted, and waits for nothing. */
+  readonly flush: () => void;
+  readonly operator: Operator;
+  /** Rejects without an answer. */
+  readonly askOperators: <In, Out>(call: Call<In, Out>, question: In) => Promise<Out>;
+  /** Whatever a feature lets operators change goes through it. */
+  readonly audit: AuditLog;
+  readonly reader: Pick<TrafficReader, "hours">;
+}
+
+export interface WorkerFeature {
+  readonly name: string;
+  readonly operator?: OperatorFeature;
+  /** For a cron trigger. */
+  readonly watch?: () => Promise<void>;
+}
+
+/** All of them, in the order of the console's links. */
+export type WorkerFeatures = (kernel: WorkerKernel) => readonly WorkerFeature[];
+
+export interface OperatorFeature {
+  /** Adds its operations. A token was checked before; whether it may change something, each operation asks `auth`. */
+  readonly addApi: (app: Hono<Variables>, auth: OperatorAuth) => void;
+  readonly console?: ConsoleFeature;
+  readonly metrics?: MetricsFeature;
+}
+
+export interface ConsoleFeature {
+  /** In the bar of every page; `null`: other pages lead there. */
+  readonly link: ConsoleLink | null;
+  /** Adds its pages. Nobody gets there without a session. */
+  readonly addPages: (app: Hono<Signed>, paths: Paths) => void;
+}
+
+export interface ConsoleLink {
+  /** Below the console's own: `claims`. */
+  readonly path: string;
+  readonly title: string;
+  /** Behind which link of the frame's. */
+  readonly after: "records" | "shards";
+}
+
+export interface MetricsFeature {
+  /** Whether a name among the counters' routes stands for something of its own, which is no route. */
+  readonly isOwn?: (name: string) => boolean;
+  /** Of what all shards have counted. */
+  readonly counted: (totals: readonly RouteNumbers[]) => readonly Family[];
+  /** Of what the shards that answered hold. `routes`: the names that the configuration has. */
+  readonly held?: (shards: readonly ShardNumbers[], routes: readonly string[], now: number) => readonly Family[];
+}

@@ -1,0 +1,88 @@
+// What operators change is written down before it is changed. Here is what the log promises, and an operator whose changes go through it; the
+// log itself is src/features/audit.
+
+import type { Audited } from "../kernel/record/audit.ts";
+import type { Actor } from "./access/auth.ts";
+import type { Operator } from "./operator.ts";
+
+/** It could not be written down, so it was not done. */
+export class AuditUnavailable extends Error {
+  constructor(cause: unknown) {
+    super(`the audit log cannot be written: ${String(cause)}`, { cause });
+  }
+}
+
+/** To what, and why. */
+export interface AuditTarget {
+  readonly target: string | null;
+  readonly reason?: string | null;
+}
+
+export interface AuditLog {
+  /**
+   * Makes a change of which the log says who, what and why. `outcomeOf` says in a few words what came of it.
+   *
+   * @throws AuditUnavailable The change has not been begun.
+   */
+  record<T>(
+    actor: Actor,
+    action: Audited,
+    target: AuditTarget,
+    change: () => Promise<T>,
+    outcomeOf: (result: T) => string,
+  ): Promise<T>;
+}
+
+/** An operator whose changes are audited. Whoever changes something goes through it, so that no caller can forget the log. */
+export function audited(operator: Operator, audit: AuditLog): Operator {
+  return {
+    isPerKey: operator.isPerKey,
+    isChangingLayout: operator.isChangingLayout,
+    routes: operator.routes,
+    list: (...query) => operator.list(...query),
+    inspect: (id) => operator.inspect(id),
+    omittedHeaders: (route) => operator.omittedHeaders(route),
+    sessions: () => operator.sessions(),
+    counts: () => operator.counts(),
+    body: (id, by) =>
+      audit.record(
+        by,
+        "read-body",
+        { target: id },
+        () => operator.body(id, by),
+        (body) => (body === null ? "refused: none" : "done"),
+      ),
+    change: (id, change) =>
+      audit.record(
+        change.by,
+        change.action,
+        { target: id, reason: change.reason },
+        () => operator.change(id, change),
+        (result) => (result.kind === "refused" ? `refused: ${result.why}` : "done"),
+      ),
+    signIn: (by) =>
+      audit.record(
+        by,
+        "sign-in",
+        { target: null },
+        () => operator.signIn(by),
+        () => "done",
+      ),
+    endSessions: (by) =>
+      audit.record(
+        by,
+        "end-sessions",
+        { target: null },
+        () => operator.endSessions(by),
+        () => "done",
+      ),
+    close: (layout, by) =>
+      audit.record(
+        by,
+        "close-layout",
+        { target: layout },
+        () => operator.close(layout, by),
+        (result) => (result.kind === "refused" ? `refused: ${result.why}` : "done"),
+      ),
+  };
+}

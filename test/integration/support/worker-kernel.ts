@@ -1,0 +1,45 @@
+// What the Worker gives to its features, for tests of one of them.
+
+import { env } from "cloudflare:test";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import type { Route } from "../../../src/kernel/config/resolved.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
+import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import type { WorkerKernel } from "../../../src/kernel/worker-feature.ts";
+import { ShardOperator } from "../../../src/operator/shard-operator.ts";
+import { ShardPlaces } from "../../../src/operator/shards.ts";
+import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
+
+/** As they are made here. */
+interface Ported {
+  readonly operator: ShardOperator;
+  readonly reader: TrafficReader;
+}
+
+const notCalled = (): Promise<never> => Promise.reject(new Error("not called"));
+
+/** Over the objects of `routes`; what is audited is only done. */
+export function workerKernel(routes: readonly Route[] = [], namespace = env.KEY_SHARD): WorkerKernel & Ported {
+  const read = readConfig({ IDEMPOTENCY: { origin: "https://origin.example" }, ROUTES: [{ path: "/act" }] });
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  const places = new ShardPlaces(routes);
+  const operator = new ShardOperator(namespace, routes, places);
+  const { listed: shards, totals } = places;
+  const nothing = { routes: [], mayRotate: () => true, flush: () => Promise.resolve() };
+  return {
+    env: {},
+    config: read.config,
+    routes,
+    namespace,
+    places,
+    callShard: notCalled,
+    encryptions: new Encryptions([]),
+    reporter: new ExchangeReporter("worker", new Traffic(), null, () => undefined),
+    flush: () => undefined,
+    operator,
+    askOperators: (call, question) => operator.askOperators(call, question),
+    audit: { record: (_actor, _action, _target, change) => change() },
+    reader: new TrafficReader({ namespace, shards, totals, ...nothing }),
+  };
+}
