@@ -55,8 +55,6 @@ export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "operator/access/auth.ts": ["identities"],
   "operator/layouts.ts": ["identities", "key-sources"],
   "operator/list-texts.ts": ["outbox"],
-  "operator/openapi-components.ts": ["audit", "bulk", "claims", "outbox", "queues"],
-  "operator/openapi.ts": ["audit", "outbox"],
   "operator/operate.ts": ["identities"],
   "operator/shards.ts": ["claims"],
   "operator/traffic-reader.ts": ["identities"],

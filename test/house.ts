@@ -33,6 +33,8 @@ const NODE_SEAM = "kernel/node-feature.ts";
 
 /** The list of features in the Worker, and the seam that they go through, which names the frame for operators by its types. */
 const WORKER_LIST = "features/worker.ts";
+/** The same for the OpenAPI document, which only the build writes. */
+const OPENAPI_LIST = "features/openapi.ts";
 const WORKER_SEAM = "kernel/worker-feature.ts";
 
 /** Which features need another: its files are then theirs to import. */
@@ -47,6 +49,8 @@ export function faultOf({ from, to }: Import): string | null {
   if (to === NODE_LIST) return area === "cli" ? null : toFolder;
   if (from === NODE_LIST && toArea === "features") return to.split("/")[2] === "cli" ? null : toFolder;
   if (to === WORKER_LIST) return from === "worker/onceway.ts" ? null : toFolder;
+  if (to === OPENAPI_LIST) return from === "cli/write-openapi.ts" ? null : toFolder;
+  if (from === OPENAPI_LIST) return toArea === "operator" || to.endsWith("/operator/openapi.ts") ? null : toFolder;
   if (from === WORKER_LIST && toArea === "features") return to.split("/")[2] === "worker.ts" ? null : toFolder;
   if (from === WORKER_SEAM && toArea === "operator") return null;
   if (toArea === "features") {

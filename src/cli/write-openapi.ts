@@ -7,15 +7,17 @@ import { parseArgs } from "node:util";
 import { type JsonSchema, type OverrideSchemaContext, toJsonSchemaDefs } from "@valibot/to-json-schema";
 import * as v from "valibot";
 
+import { OPENAPI_FEATURES } from "../features/openapi.ts";
 import { openApiDocument } from "../operator/openapi.ts";
-import { SCHEMAS } from "../operator/openapi-components.ts";
+import { SCHEMAS, together } from "../operator/openapi-components.ts";
 
 const FILE = new URL("../operator/openapi.json", import.meta.url);
 const PACKAGE = new URL("../../package.json", import.meta.url);
 
 function documentText(): string {
   const { version } = v.parse(v.object({ version: v.string() }), JSON.parse(readFileSync(PACKAGE, "utf8")));
-  const schemas = toJsonSchemaDefs(SCHEMAS, {
+  const all = together<v.GenericSchema>([SCHEMAS, ...OPENAPI_FEATURES.map((feature) => feature.schemas)]);
+  const schemas = toJsonSchemaDefs(all, {
     target: "draft-2020-12",
     typeMode: "input",
     // The Worker trims before it counts; JSON Schema has no word for that.
@@ -23,7 +25,7 @@ function documentText(): string {
     overrideRef: ({ referenceId }) => `#/components/schemas/${referenceId}`,
     overrideSchema: asWritten,
   });
-  return `${JSON.stringify(openApiDocument(version, schemas), null, 2)}\n`;
+  return `${JSON.stringify(openApiDocument(version, schemas, OPENAPI_FEATURES), null, 2)}\n`;
 }
 
 /** The gateway writes stricter answers than the schemas let clients read: objects have no other members. */

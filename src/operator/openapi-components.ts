@@ -1,9 +1,6 @@
-// The components of the OpenAPI document: the schemas by name, the refusals, parameters, headers and tokens that its operations share.
+// The components of the OpenAPI document: the frame's schemas by name, the refusals, parameters, headers and tokens that its operations share.
 
-import { auditEntrySchema, auditPageSchema } from "../features/audit/operator/schema.ts";
-import { allChangedSchema, changeAllRequestSchema } from "../features/bulk/operator/schema.ts";
-import { hoursSchema } from "./hours-schema.ts";
-import { EVENT_STATES } from "../kernel/record/outbox.ts";
+import type { GenericSchema } from "valibot";
 import {
   endedSchema,
   exchangeSchema,
@@ -17,35 +14,27 @@ import {
 } from "./gateway-schema.ts";
 import {
   changeRequestSchema,
-  forgetScopeRequestSchema,
   forgottenSchema,
   previewSchema,
   reasonSchema,
   resolveRequestSchema,
-  scopeErasedSchema,
 } from "./change-schema.ts";
 import { recordPageSchema, recordSchema, stateSchema, summarySchema } from "./record-schema.ts";
-import { queueTrialRequestSchema, trialSchema } from "../features/queues/operator/schema.ts";
-import {
-  outboxChangedSchema,
-  outboxChangeRequestSchema,
-  outboxDestinationSchema,
-  outboxEventSchema,
-  outboxPageSchema,
-} from "../features/outbox/operator/schema.ts";
-import {
-  consumerGroupSchema,
-  positionPageSchema,
-  positionSchema,
-  positionSetSchema,
-  positionChangeRequestSchema,
-} from "../features/claims/operator/schema.ts";
 import { eventSchema } from "./timeline-schema.ts";
-import { DESTINATION_NAME, GROUP_NAME, LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
+import { LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** By the names that the OpenAPI document gives them. */
+/** What a feature adds to the document. */
+export interface OpenApiFeature {
+  readonly name: string;
+  /** Its schemas, by names that nobody else has. */
+  readonly schemas: Readonly<Record<string, GenericSchema>>;
+  readonly paths: Json;
+  readonly parameters?: Json;
+}
+
+/** The frame's schemas, by the names that the OpenAPI document gives them. */
 export const SCHEMAS = {
   State: stateSchema,
   Summary: summarySchema,
@@ -59,35 +48,14 @@ export const SCHEMAS = {
   Health: healthSchema,
   Exchange: exchangeSchema,
   Recent: recentSchema,
-  Hours: hoursSchema,
   Preview: previewSchema,
   Forgotten: forgottenSchema,
-  ChangeAll: changeAllRequestSchema,
-  AllChanged: allChangedSchema,
-  ForgetScope: forgetScopeRequestSchema,
-  ScopeErased: scopeErasedSchema,
-  QueueTrial: queueTrialRequestSchema,
-  Trial: trialSchema,
-  AuditPage: auditPageSchema,
-  AuditEntry: auditEntrySchema,
-  OutboxPage: outboxPageSchema,
-  OutboxDestination: outboxDestinationSchema,
-  OutboxEvent: outboxEventSchema,
-  OutboxChange: outboxChangeRequestSchema,
-  OutboxChanged: outboxChangedSchema,
-  PositionPage: positionPageSchema,
-  PositionChange: positionChangeRequestSchema,
-  PositionSet: positionSetSchema,
-  ConsumerGroup: consumerGroupSchema,
-  Position: positionSchema,
   Ended: endedSchema,
   ReasonText: reasonSchema,
   Reason: changeRequestSchema,
   Resolve: resolveRequestSchema,
   Problem: problemSchema,
 } as const;
-
-export type SchemaName = keyof typeof SCHEMAS;
 
 export const PROBLEMS = {
   Unauthorized: {
@@ -134,8 +102,12 @@ export const PROBLEMS = {
 
 export type ProblemName = keyof typeof PROBLEMS;
 
-/** `schemas`: those above, converted. */
-export function components(schemas: Json): Json {
+export function together<T>(parts: readonly Readonly<Record<string, T>>[]): Readonly<Record<string, T>> {
+  return Object.fromEntries(parts.flatMap((part) => Object.entries(part)));
+}
+
+/** `schemas`: those of the frame and of the features, converted. */
+export function components(schemas: Json, features: readonly OpenApiFeature[]): Json {
   return {
     securitySchemes: {
       admin: {
@@ -157,14 +129,8 @@ export function components(schemas: Json): Json {
         description: "As /layouts names it.",
         schema: { type: "string", examples: ["64"] },
       },
-      Queue: {
-        name: "queue",
-        in: "path",
-        required: true,
-        description: "As QUEUES names it.",
-        schema: { type: "string", examples: ["orders"] },
-      },
       Id: { name: "id", in: "path", required: true, schema: { type: "string", pattern: RECORD_ID.source } },
+      ...together(features.map(({ parameters = {} }) => parameters)),
     },
     headers: {
       NoStore: { required: true, schema: { const: "no-store" } },
@@ -194,7 +160,7 @@ export function headersOf(headers: Readonly<Record<string, string>>): Json {
   );
 }
 
-export function schemaRef(name: SchemaName): Json {
+export function schemaRef(name: string): Json {
   return { $ref: `#/components/schemas/${name}` };
 }
 
@@ -202,22 +168,8 @@ export function queryParameter(name: string, schema: Json, description: string):
   return { name, in: "query", description, schema };
 }
 
-export function outboxParameters(): readonly Json[] {
-  return [
-    queryParameter("state", { type: "string", enum: EVENT_STATES }, "Only these; both by default."),
-    queryParameter("destination", { type: "string", pattern: DESTINATION_NAME.source }, "Only those for this one."),
-    ...pageParameters("How many events a page has at most."),
-  ];
-}
-
-export function positionsParameters(): readonly Json[] {
-  return [
-    queryParameter("group", { type: "string", pattern: GROUP_NAME.source }, "Only this group's; all by default."),
-    ...pageParameters("How many positions a page has at most."),
-  ];
-}
-
-function pageParameters(limit: string): readonly Json[] {
+/** Those of every list that goes through shards. `limit`: what that parameter says. */
+export function pageParameters(limit: string): readonly Json[] {
   const { defaultLimit, maxLimit } = LIST_LIMITS;
   return [
     queryParameter("limit", { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit }, limit),

@@ -1,6 +1,6 @@
 // One operation of the OpenAPI document: who may call it, what it takes, and with which statuses it answers.
 
-import { headersOf, type Json, type ProblemName, PROBLEMS, type SchemaName, schemaRef } from "./openapi-components.ts";
+import { headersOf, type Json, type ProblemName, PROBLEMS, schemaRef } from "./openapi-components.ts";
 
 export interface Operation {
   readonly id: string;
@@ -9,7 +9,8 @@ export interface Operation {
   /** Whether it needs ADMIN_TOKEN. */
   readonly isAdmins?: boolean;
   readonly parameters?: readonly Json[];
-  readonly request?: SchemaName;
+  /** The name of its schema. */
+  readonly request?: string;
   readonly answer: { readonly description: string; readonly content: Json };
   /** In addition to 401 and 429, which every operation may return. */
   readonly problems?: readonly ProblemName[];
@@ -30,7 +31,7 @@ export function operation(one: Operation): Json {
   };
 }
 
-function requestBody(request: SchemaName): Json {
+function requestBody(request: string): Json {
   return {
     required: true,
     description: "At most 4 MiB.",
@@ -38,7 +39,8 @@ function requestBody(request: SchemaName): Json {
   };
 }
 
-export function answer(description: string, ...names: readonly [SchemaName, ...SchemaName[]]): Operation["answer"] {
+/** `names`: of schemas. */
+export function answer(description: string, ...names: readonly [string, ...string[]]): Operation["answer"] {
   const [first] = names;
   const schema = names.length === 1 ? schemaRef(first) : { oneOf: names.map(schemaRef) };
   return { description, content: { "application/json": { schema } } };

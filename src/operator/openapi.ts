@@ -2,14 +2,12 @@
 // and writes the whole to openapi.json; tests hold the routes of api.ts and real answers against that file. Must never be
 // imported by the Worker.
 
-import { auditPaths } from "../features/audit/operator/openapi.ts";
-import { components, type Json, queryParameter } from "./openapi-components.ts";
+import { components, type Json, type OpenApiFeature, queryParameter, together } from "./openapi-components.ts";
 import { answer, operation, type Operation } from "./openapi-operation.ts";
-import { outboxPaths, positionsPaths } from "../features/outbox/operator/openapi.ts";
 import { listParameters } from "./openapi-records.ts";
 
-/** `schemas`: those of openapi-components.ts, converted. */
-export function openApiDocument(version: string, schemas: Json): object {
+/** The frame's operations, and then each feature's. `schemas`: those of all of them, converted. */
+export function openApiDocument(version: string, schemas: Json, features: readonly OpenApiFeature[]): object {
   return {
     openapi: "3.1.0",
     info: {
@@ -20,12 +18,12 @@ export function openApiDocument(version: string, schemas: Json): object {
     },
     servers: [{ url: "/_onceway" }],
     security: [{ admin: [] }, { reader: [] }],
-    paths: paths(),
-    components: components(schemas),
+    paths: together([framePaths(), ...features.map(({ paths }) => paths)]),
+    components: components(schemas, features),
   };
 }
 
-function paths(): Json {
+function framePaths(): Json {
   return {
     "/health": {
       get: operation({
@@ -94,16 +92,6 @@ function paths(): Json {
         problems: ["Invalid", "Unavailable"],
       }),
     },
-    "/hours": {
-      get: operation({
-        id: "hours",
-        summary: "What was counted in each of the last 24 hours and the current one, by route.",
-        description:
-          "Asks every shard that can be enumerated, one object request each. What a shard counted in its last ten minutes is missing if it left memory then.",
-        answer: answer("The hours.", "Hours"),
-        problems: ["Unavailable"],
-      }),
-    },
     "/sessions/end": {
       post: operation({
         id: "endSessions",
@@ -112,34 +100,6 @@ function paths(): Json {
         isAdmins: true,
         answer: answer("All sessions have ended.", "Ended"),
         problems: ["Forbidden", "Unavailable"],
-      }),
-    },
-    "/scopes/forget": {
-      post: operation({
-        id: "forgetScope",
-        summary: "Forgets all records of one caller: of one scope.",
-        description:
-          "Either preview or confirm must be true. One call looks at a bounded number of records: continue with the cursor until it is null, and add the counts up. Records that come meanwhile may be left: send it again. Asks every object of every layout, except those with an object for each key, which notListed names. A shard that does not answer is named in unreachable, and has to be asked again from the start. No answer repeats a value of the scope. For up to 30 seconds some Workers may still replay a forgotten record from their memory.",
-        isAdmins: true,
-        request: "ForgetScope",
-        answer: answer("What this call has done.", "ScopeErased"),
-        problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
-      }),
-    },
-    ...auditPaths(),
-    ...outboxPaths(),
-    ...positionsPaths(),
-    "/queues/{queue}/try": {
-      post: operation({
-        id: "tryQueue",
-        summary: "Gives the queue's consumer one message twice.",
-        description:
-          "As a queue does whose first acknowledgement is lost: what the second delivery finds is decided by the record of the first. Everything is real: the call to the origin, the record, a dead letter. Only the message is given here, and the queue knows nothing of it. 400, and nothing is done, for an unknown queue and for a message that its consumer would not send to the origin, for example one without a key. Takes as long as the origin does, twice at most.",
-        isAdmins: true,
-        parameters: [QUEUE],
-        request: "QueueTrial",
-        answer: answer("What was decided.", "Trial"),
-        problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
       }),
     },
     "/records": {
@@ -151,18 +111,6 @@ function paths(): Json {
         parameters: listParameters(),
         answer: answer("A page.", "RecordPage"),
         problems: ["Invalid", "Unavailable"],
-      }),
-    },
-    "/records/change": {
-      post: operation({
-        id: "changeAll",
-        summary: "Changes all records that a filter matches.",
-        description:
-          "Either preview or confirm must be true. Ask for a preview, look at it, and send the same request with confirm and the until of its answer: records whose last attempt began after that time are left, and so are those that an operator has changed since. The ages of the filter count from until. One call works for about five seconds: continue with the cursor until it is null, and add the counts up. Each record is changed as it is alone, with the same refusals, and only if it is still what the list showed; its timeline has who, and why. It can be sent again: what has been changed is neither changed nor counted again. A filter that would match every record is refused. The log has the filter and the counts.",
-        isAdmins: true,
-        request: "ChangeAll",
-        answer: answer("What this call has done, or would do.", "AllChanged"),
-        problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
       }),
     },
     "/records/{id}": {
@@ -221,7 +169,6 @@ function paths(): Json {
 }
 
 const LAYOUT: Json = { $ref: "#/components/parameters/Layout" };
-const QUEUE: Json = { $ref: "#/components/parameters/Queue" };
 const ID: Json = { $ref: "#/components/parameters/Id" };
 
 function changeOperation(change: Omit<Operation, "isAdmins" | "parameters" | "problems">): Json {

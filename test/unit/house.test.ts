@@ -37,6 +37,10 @@ it.each([
   ["features/worker.ts", "features/claims/worker.ts", null],
   ["features/worker.ts", "features/claims/operator/api.ts", "claims"],
   ["kernel/worker-feature.ts", "operator/operator.ts", null],
+  ["cli/write-openapi.ts", "features/openapi.ts", null],
+  ["operator/openapi.ts", "features/openapi.ts", "openapi.ts"],
+  ["features/openapi.ts", "features/claims/operator/openapi.ts", null],
+  ["features/openapi.ts", "features/claims/operator/schema.ts", "claims"],
 ])("%s and %s: %s", (from, to, fault) => {
   expect(faultOf({ from, to })).toBe(fault);
 });

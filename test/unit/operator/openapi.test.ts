@@ -19,6 +19,22 @@ function membersOf(path: string, at: unknown): readonly (readonly [string, Schem
 }
 
 const members = Object.entries(openapi.components.schemas).flatMap(([name, one]) => membersOf(name, one));
+/** Whatever the document refers to. */
+function referencesIn(at: unknown): readonly string[] {
+  if (Array.isArray(at)) return at.flatMap(referencesIn);
+  if (!v.is(schema, at)) return [];
+  return Object.entries(at).flatMap(([name, inner]) =>
+    name === "$ref" && typeof inner === "string" ? [inner] : referencesIn(inner),
+  );
+}
+
+it("every reference leads somewhere", () => {
+  const components = Object.entries(openapi.components).flatMap(([kind, named]) =>
+    Object.keys(named).map((name) => `#/components/${kind}/${name}`),
+  );
+  expect(components).toEqual(expect.arrayContaining([...new Set(referencesIn(openapi))]));
+});
+
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 
 describe("a member of the operator API", () => {

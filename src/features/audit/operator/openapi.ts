@@ -1,12 +1,15 @@
 // The operations of the operator API on the audit log, as the OpenAPI document describes them.
 
 import { AUDITED } from "../../../kernel/record/audit.ts";
-import { type Json, queryParameter } from "../../../operator/openapi-components.ts";
+import { type Json, type OpenApiFeature, queryParameter } from "../../../operator/openapi-components.ts";
 import { answer, operation } from "../../../operator/openapi-operation.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
+import { auditEntrySchema, auditPageSchema } from "./schema.ts";
 
-export function auditPaths(): Json {
-  return {
+export const auditOpenApi: OpenApiFeature = {
+  name: "audit",
+  schemas: { AuditPage: auditPageSchema, AuditEntry: auditEntrySchema },
+  paths: {
     "/audit": {
       get: operation({
         id: "audit",
@@ -31,8 +34,8 @@ export function auditPaths(): Json {
         problems: ["Invalid", "Unavailable"],
       }),
     },
-  };
-}
+  },
+};
 
 function parameters(): readonly Json[] {
   const { defaultLimit, maxLimit } = LIST_LIMITS;

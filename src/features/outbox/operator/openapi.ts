@@ -1,17 +1,39 @@
-// The operations of the operator API on events, and on the consumers of claims, as the OpenAPI document describes them.
+// The operations of the operator API on events, as the OpenAPI document describes them.
 
-import { type Json, outboxParameters, positionsParameters } from "../../../operator/openapi-components.ts";
+import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
+import {
+  type Json,
+  type OpenApiFeature,
+  pageParameters,
+  queryParameter,
+} from "../../../operator/openapi-components.ts";
 import { answer, operation, type Operation } from "../../../operator/openapi-operation.ts";
+import { DESTINATION_NAME } from "../../../operator/request-schema.ts";
+import {
+  outboxChangedSchema,
+  outboxChangeRequestSchema,
+  outboxDestinationSchema,
+  outboxEventSchema,
+  outboxPageSchema,
+} from "./schema.ts";
 
-export function outboxPaths(): Json {
-  return {
+export const outboxOpenApi: OpenApiFeature = {
+  name: "outbox",
+  schemas: {
+    OutboxPage: outboxPageSchema,
+    OutboxDestination: outboxDestinationSchema,
+    OutboxEvent: outboxEventSchema,
+    OutboxChange: outboxChangeRequestSchema,
+    OutboxChanged: outboxChangedSchema,
+  },
+  paths: {
     "/outbox": {
       get: operation({
         id: "listEvents",
         summary: "The destinations, what is left for each, and its events, without their data.",
         description:
           "Asks every shard how many events it has, and then those that have some. A page may be shorter than limit and not be the last: continue until cursor is null. An unknown parameter is refused. A shard that does not answer is named in unreachable and left out. 503 when none answers.",
-        parameters: outboxParameters(),
+        parameters: parameters(),
         answer: answer("A page.", "OutboxPage"),
         problems: ["Invalid", "Unavailable"],
       }),
@@ -32,8 +54,8 @@ export function outboxPaths(): Json {
           "Cannot be undone. One that is being sent may still be taken. One call works for five seconds: call again while more is true. The log says how many events it were, and why.",
       }),
     },
-  };
-}
+  },
+};
 
 function outboxOperation(change: Pick<Operation, "id" | "summary" | "description">): Json {
   return operation({
@@ -45,30 +67,10 @@ function outboxOperation(change: Pick<Operation, "id" | "summary" | "description
   });
 }
 
-export function positionsPaths(): Json {
-  return {
-    "/positions": {
-      get: operation({
-        id: "listPositions",
-        summary: "The groups of consumers, their open claims, and how far they have read.",
-        description:
-          "Asks every shard for its counts, and then those that have positions. A page may be shorter than limit and not be the last: continue until cursor is null. The claims themselves are records: GET /records with route=claims:GROUP. An unknown parameter is refused. A shard that does not answer is named in unreachable and left out. 503 when none answers.",
-        parameters: positionsParameters(),
-        answer: answer("A page.", "PositionPage"),
-        problems: ["Invalid", "Unavailable"],
-      }),
-    },
-    "/positions/set": {
-      post: operation({
-        id: "setPosition",
-        summary: "Sets where a group goes on in a partition.",
-        description:
-          "Forward, past a message that is not to be read, such as one that was never claimed; or back, so that the group reads again: messages that were processed get their results, and nothing is done twice. No claim ends by that. It is read when a consumer next asks where to go on. The log says what was set, and why.",
-        isAdmins: true,
-        request: "PositionChange",
-        answer: answer("It is set.", "PositionSet"),
-        problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
-      }),
-    },
-  };
+function parameters(): readonly Json[] {
+  return [
+    queryParameter("state", { type: "string", enum: EVENT_STATES }, "Only these; both by default."),
+    queryParameter("destination", { type: "string", pattern: DESTINATION_NAME.source }, "Only those for this one."),
+    ...pageParameters("How many events a page has at most."),
+  ];
 }
