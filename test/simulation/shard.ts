@@ -6,7 +6,6 @@ import { Alarm } from "../../src/kernel/object/alarm.ts";
 import { Claims } from "../../src/features/claims/object/claims.ts";
 import { doDueWork } from "../../src/kernel/object/due-work.ts";
 import type { Caller, ExchangePorts } from "../../src/kernel/object/exchange-ports.ts";
-import type { Homing } from "../../src/kernel/previous-shards/elders.ts";
 import { Exchanges } from "../../src/kernel/object/exchanges.ts";
 import type { RequestBody } from "../../src/kernel/body/request-body.ts";
 import { OutboxCalls } from "../../src/features/outbox/object/calls.ts";
@@ -116,19 +115,11 @@ export class Shard {
     return this.exchanges.monitor(question, caller);
   }
 
-  /** Code from before layouts: whatever the request says, new keys begin in this object. */
-  becomeOlder(): void {
-    const home: Homing = { home: { kind: "own" }, other: null, elders: [], absent: [] };
-    Object.defineProperty(this.exchanges.elders, "homing", { value: () => home });
-  }
-
   /** What the object class does when its alarm comes. Tells until when the next may stay away; `null` if it may not. */
   async alarm(scheduledMs: number): Promise<number | null> {
     this.#handledMs = scheduledMs;
     const now = epochMs(Date.now());
-    const waitUntil = (): void => undefined;
-    const ports = { exchanges: this.exchanges, ledger: this.#ledger, alarm: this.#alarm, waitUntil };
-    doDueWork(ports, now, epochMs(scheduledMs));
+    doDueWork(this.exchanges.dues, this.#alarm, now, epochMs(scheduledMs));
     this.#handledMs = null;
     return this.#disk.alarmMs === now + ALARM_RETRY_MS ? this.#disk.alarmMs : null;
   }
@@ -146,7 +137,7 @@ export function freshDisk(hasTriggers = true): Disk {
   const disk = new Disk(hasTriggers);
   const isAlive = (): boolean => true;
   const storage = storageOn(disk, isAlive, () => undefined);
-  if (new Ledger(storage).nextDeadline() !== null) throw new Error("a fresh disk has a record");
+  if (new Ledger(storage).inFlight().length > 0) throw new Error("a fresh disk has a record");
   if (!hasTriggers) makeTransitionTables(storage.sql);
   disk.commit();
   return disk;

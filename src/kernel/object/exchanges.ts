@@ -1,7 +1,8 @@
 // The exchanges of one shard: what they share, and what the alarm does for them.
 
+import { type Due, nextDue } from "../due.ts";
 import type { ClientProblem } from "../record/problem.ts";
-import { earliest, epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
+import { epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
 import type { DeliveryReport } from "../../features/queues/delivery-report.ts";
 import type { ExchangeHead, MonitorQuestion } from "../request/message.ts";
 import { type Hop, hopResponse } from "../previous-shards/hops.ts";
@@ -18,7 +19,7 @@ import type { Caller, ExchangePorts, Incoming, Shared } from "./exchange-ports.t
 import { Monitors } from "../../features/accepted/object/monitor.ts";
 import { NewKeys } from "../new-keys/new-keys.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
-import { PAUSE_MS } from "./due.ts";
+import { PAUSE_MS } from "./next-turn.ts";
 import { Outbox } from "../../features/outbox/object/relay.ts";
 import { Alerts } from "../../features/outbox/object/alerts.ts";
 import { Questions } from "../verify/questions.ts";
@@ -39,6 +40,8 @@ export class Exchanges {
   readonly elders: Elders;
   readonly outbox: Outbox;
   readonly alerts: Alerts;
+  /** All that the alarm does, in this order. */
+  readonly dues: readonly Due[];
   readonly #shared: Shared;
 
   constructor(ports: ExchangePorts) {
@@ -76,6 +79,19 @@ export class Exchanges {
     const monitors = new Monitors(common);
     const drives = new Drives({ ...common, begun: (id) => monitors.lookAgain(id) });
     this.#shared = { ...common, drives, monitors };
+    this.dues = [
+      // First of all: what it brings back is due in the same turn.
+      { name: "clock", nextAt: () => null, run: (now) => void this.#bringBack(now) },
+      ...ports.ledger.dues({
+        erase: (now) => steps.eraseExpired(now, ERASE_ROWS),
+        endLocks: (now) => this.#endLocks(now),
+        waitUntil: ports.waitUntil,
+      }),
+      { name: "accepted requests", nextAt: (now) => drives.nextAt(now), run: (now) => drives.startDue(now) },
+      { name: "questions", nextAt: (now) => questions.nextAt(now), run: (now) => questions.askDue(now) },
+      { name: "events", nextAt: (now) => outbox.nextAt(now), run: (now) => outbox.relayDue(now) },
+      { name: "alerts", nextAt: () => alerts.nextAt(), run: (now) => alerts.tellDue(now) },
+    ];
   }
 
   /** Answers one request. */
@@ -215,20 +231,6 @@ export class Exchanges {
     if (reasons.size > 0) console.error({ message: "records could not be settled", reasons: [...reasons] });
   }
 
-  /** What the alarm does of exchanges, in this order. One task that fails keeps no other from its turn. */
-  dueTasks(now: EpochMs): readonly (() => void)[] {
-    const { drives, questions, outbox } = this.#shared;
-    return [
-      () => this.#bringBack(now),
-      () => this.steps.eraseExpired(now, ERASE_ROWS),
-      () => this.#endLocks(now),
-      () => drives.startDue(now),
-      () => questions.askDue(now),
-      () => outbox.relayDue(now),
-      () => this.alerts.tellDue(now),
-    ];
-  }
-
   /**
    * How long the most overdue work of the alarm has been due. Read from rows: an instance that has just been loaded knows it too, and
    * an alarm that never comes shows.
@@ -240,16 +242,7 @@ export class Exchanges {
 
   /** When the alarm has to come next; `null` when nothing has a deadline. */
   nextDeadline(): EpochMs | null {
-    const { questions, drives, outbox, alerts, ledger } = this.#shared;
-    const now = epochMs(Date.now());
-    const next = [
-      questions.nextAt(now),
-      drives.nextAt(now),
-      outbox.nextAt(now),
-      alerts.nextAt(),
-      ledger.nextDeadline(),
-    ].filter((at) => at !== null);
-    return next.length === 0 ? null : next.reduce((one, other) => earliest(one, other));
+    return nextDue(this.dues, epochMs(Date.now()));
   }
 }
 

@@ -134,7 +134,6 @@ export class KeyShard extends ittyDurable() {
   alarm(info?: AlarmInvocationInfo): void {
     const now = epochMs(Date.now());
     const firedFor = info === undefined ? now : epochMs(info.scheduledTime);
-    const ports = { exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm, waitUntil: this.#waitUntil };
-    doDueWork(ports, now, firedFor);
+    doDueWork(this.#exchanges.dues, this.#alarm, now, firedFor);
   }
 }

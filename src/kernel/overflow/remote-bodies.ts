@@ -69,19 +69,18 @@ export class RemoteBodies {
   }
 
   /** When there is something to erase, as milliseconds since the epoch; `null` when there is nothing. */
-  eraseAt(): number | null {
+  eraseAt(): EpochMs | null {
     return this.#r2 === null || this.#next() === undefined ? null : this.#freeAt(epochMs(Date.now()));
   }
 
   /** Erases one discarded body, whether its upload is complete or not, and wakes the alarm when there are more. */
   async eraseOne(): Promise<void> {
-    const next = this.#next();
-    if (next === undefined || this.#r2 === null) return;
-    const now = epochMs(Date.now());
-    if (now < this.#freeAt(now)) return;
-    const { body, upload_id } = next;
-    this.#busyUntil = later(now, ERASE_TIMEOUT_MS);
     try {
+      const next = this.#next();
+      const now = epochMs(Date.now());
+      if (next === undefined || this.#r2 === null || now < this.#freeAt(now)) return;
+      const { body, upload_id } = next;
+      this.#busyUntil = later(now, ERASE_TIMEOUT_MS);
       // Both calls are needed: a complete upload cannot be aborted, and an incomplete one is not an object yet.
       if (upload_id !== null) await abort(this.#r2.resumeMultipartUpload(keyOf(body), upload_id));
       await this.#r2.delete(keyOf(body));

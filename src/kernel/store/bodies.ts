@@ -5,7 +5,7 @@
 // record names the body from its claim on, before the first chunk is written, so that a crash leaves no chunk without an owner. A
 // body that no record needs is discarded, and the alarm erases it in slices.
 
-import { type BodyNumber, bodyNumber } from "../record/units.ts";
+import { bodyNumber, type BodyNumber, epochMs, type EpochMs } from "../record/units.ts";
 import { IS_AT_REST, IS_IN_FLIGHT, NUMBER, type Place } from "./record-numbers.ts";
 import type { Sql } from "./schema.ts";
 
@@ -267,11 +267,11 @@ export class Bodies {
   }
 
   /** When there is something to erase, as milliseconds since the epoch; `null` when there is nothing. */
-  eraseAt(): number | null {
+  eraseAt(): EpochMs | null {
     const { free, held } = this.#known();
-    if (free.size > 0) return 0;
+    if (free.size > 0) return epochMs(0);
     // If this instance is lost, nothing releases a held body; then only the alarm erases it.
-    return held.size > 0 ? Date.now() + HELD_MS : null;
+    return held.size > 0 ? epochMs(Date.now() + HELD_MS) : null;
   }
 
   hasErasable(): boolean {

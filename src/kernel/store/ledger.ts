@@ -2,13 +2,14 @@
 // no HTTP: headers are pairs of strings, bodies are bytes. Every method runs within one synchronous turn, so that all reads and
 // writes of a turn are one atomic commit (Durable Objects documentation, "write coalescing").
 
+import type { Due } from "../due.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
 import { type BodyNumber, type EpochMs, type RecordId, epochMs } from "../record/units.ts";
 import { Addresses } from "./addresses.ts";
 import { AlertRows } from "../../features/outbox/object/alert-rows.ts";
 import { Aliases } from "../previous-scope/aliases.ts";
 import type { Attachments } from "./attachments.ts";
-import { Bodies, type Wake } from "./bodies.ts";
+import { Bodies, ERASE_ROWS, type Wake } from "./bodies.ts";
 import { keyText, type Label } from "./label.ts";
 import { DueRequests, LockEnds, WaitingQuestions } from "./due-records.ts";
 import { KnownElders } from "../previous-shards/elder-rows.ts";
@@ -48,6 +49,15 @@ const UNLABELLED: Label = { key: "", route: "" };
 export interface LedgerStorage {
   readonly sql: Sql;
   transactionSync<T>(run: () => T): T;
+}
+
+/** What of the work on the store others do. */
+export interface StoreWork {
+  /** Erases some expired records. */
+  readonly erase: (now: EpochMs) => void;
+  /** Ends some locks. */
+  readonly endLocks: (now: EpochMs) => void;
+  readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
 export class Ledger {
@@ -275,19 +285,23 @@ export class Ledger {
     );
   }
 
-  /** When the next lock ends, the next bucket expires, or a discarded body can be erased; `null` when there is none. */
-  nextDeadline(): EpochMs | null {
+  /** What is due of the store by itself, in the order of work. */
+  dues({ erase, endLocks, waitUntil }: StoreWork): readonly Due[] {
+    const { bodies, remote, excerpts, lockEnds } = this;
+    return [
+      { name: "discarded bodies", nextAt: () => bodies.eraseAt(), run: () => void bodies.eraseSome() },
+      { name: "excerpts", nextAt: () => excerpts.eraseAt(), run: (now) => void excerpts.eraseSome(now, ERASE_ROWS) },
+      { name: "bodies in the bucket", nextAt: () => remote.eraseAt(), run: () => waitUntil(remote.eraseOne()) },
+      { name: "expired records", nextAt: () => this.#nextExpiry(), run: erase },
+      { name: "locks", nextAt: () => lockEnds.next(), run: endLocks },
+    ];
+  }
+
+  /** When the next bucket of records expires. */
+  #nextExpiry(): EpochMs | null {
     const { bucket } = this.#sql
       .exec<{ bucket: number | null }>(`SELECT ${bucketOf("min(number)")} AS bucket FROM records WHERE ${IS_FINISHED}`)
       .one();
-    const expiry = bucket === null || bucket >= LAST_BUCKET ? null : endOf(bucket);
-    const deadlines = [
-      this.lockEnds.next(),
-      expiry,
-      this.bodies.eraseAt(),
-      this.remote.eraseAt(),
-      this.excerpts.eraseAt(),
-    ].filter((value) => value !== null);
-    return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
+    return bucket === null || bucket >= LAST_BUCKET ? null : endOf(bucket);
   }
 }

@@ -16,7 +16,7 @@ import {
 } from "../record/units.ts";
 import type { Verification } from "../request/message.ts";
 import type { Alarm } from "../object/alarm.ts";
-import { PAUSE_MS, takeNextTurn } from "../object/due.ts";
+import { PAUSE_MS, takeNextTurn } from "../object/next-turn.ts";
 import type { Ledger } from "../store/ledger.ts";
 import { pauseAfter } from "../store/unreadable.ts";
 import { QUESTION_MS } from "./verification.ts";

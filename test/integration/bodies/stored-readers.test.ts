@@ -9,7 +9,7 @@ import { storedBytes } from "../../../src/kernel/object/answers.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { heldBytes } from "../../../src/kernel/body/read-memory.ts";
 import { Timers } from "../../../src/kernel/object/timers.ts";
-import { completed, freshId, NOW, response, started } from "../support/records.ts";
+import { completed, freshId, nextDeadline, NOW, response, started } from "../support/records.ts";
 
 const FOR_EVER_MS = 600_000;
 const SIZE = 250_000;
@@ -113,7 +113,7 @@ describe.each(KINDS)("a body %s", (kind) => {
   });
 
   it.each<[string, (ledger: Ledger, id: RecordId) => void]>([
-    ["expires", (ledger) => void ledger.expired.erase(ledger.nextDeadline() ?? NOW, 10)],
+    ["expires", (ledger) => void ledger.expired.erase(nextDeadline(ledger) ?? NOW, 10)],
     ["is erased", (ledger, id) => ledger.save(id, ledger.find(id), null)],
     ["makes room for another attempt", (ledger, id) => ledger.save(id, ledger.find(id), started())],
   ])("outlives its record for a replay that has begun when the record %s", async (_what, end) => {
@@ -140,7 +140,7 @@ describe.each(KINDS)("a body %s", (kind) => {
     await withLedger(async ({ ledger, store, open, chunksOf }) => {
       const id = store(kind);
       const still = await open(id, 50);
-      ledger.expired.erase(ledger.nextDeadline() ?? NOW, 10);
+      ledger.expired.erase(nextDeadline(ledger) ?? NOW, 10);
       expect(ledger.bodies.hasErasable()).toBe(false);
       await vi.waitUntil(() => ledger.bodies.hasErasable(), { timeout: 10_000 });
       expect(heldBytes()).toBe(0);

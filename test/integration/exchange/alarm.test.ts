@@ -5,7 +5,7 @@ import { epochMs, type RecordId } from "../../../src/kernel/record/units.ts";
 import { Alarm } from "../../../src/kernel/object/alarm.ts";
 import { operatorCalls } from "../support/operated-bench.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
-import { completed, freshId, policy, response, started } from "../support/records.ts";
+import { completed, freshId, nextDeadline, policy, response, started } from "../support/records.ts";
 import { expectThrown } from "../support/expected-errors.ts";
 
 function freshShard(): DurableObjectStub {
@@ -79,7 +79,7 @@ describe("the alarm of a shard", () => {
       bodies.discard(body);
       await storage.deleteAlarm();
       // The claim of an instance that does not yet know when its alarm is due.
-      new Alarm(storage, () => new Ledger(storage).nextDeadline()).moveTo(epochMs(Date.now() + 3_600_000));
+      new Alarm(storage, () => nextDeadline(new Ledger(storage))).moveTo(epochMs(Date.now() + 3_600_000));
     });
     // The runtime itself runs it: one that is set for the beginning of time never comes (measured).
     await vi.waitUntil(

@@ -15,6 +15,7 @@ import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.
 import { again, headOf } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
 import { NOWHERE } from "../../../src/features/outbox/object/target.ts";
+import { nextDeadline } from "../support/records.ts";
 
 const ORIGIN = { kind: "url", url: "http://127.0.0.1:9" } as const;
 const CALL = { origin: ORIGIN, method: "POST", url: "http://127.0.0.1:9/act", headers: [], hasBody: true } as const;
@@ -49,7 +50,7 @@ const FAULTS: readonly (readonly [what: string, breakPart: (parts: Parts) => unk
   ["its heart does not beat", ({ heartbeat }) => vi.spyOn(heartbeat, "begin")],
   ["its body is not released", ({ body }) => vi.spyOn(body, "release")],
   ["the alarm is not set", ({ alarmStorage }) => vi.spyOn(alarmStorage, "setAlarm")],
-  ["the next deadline cannot be read", ({ ledger }) => vi.spyOn(ledger, "nextDeadline")],
+  ["the next deadline cannot be read", ({ ledger }) => vi.spyOn(ledger.lockEnds, "next")],
 ];
 
 interface Seen {
@@ -89,7 +90,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
     };
     const exchanges = new Exchanges({
       ledger: parts.ledger,
-      alarm: new Alarm(parts.alarmStorage, () => parts.ledger.nextDeadline()),
+      alarm: new Alarm(parts.alarmStorage, () => nextDeadline(parts.ledger)),
       reachability: new Reachability(origins, parts.known, timers),
       target: () => target,
       sync: () => storage.sync(),

@@ -9,7 +9,7 @@ import { LOCKS_AT_ONCE } from "../../../src/kernel/object/exchanges.ts";
 import { ERASE_ROWS } from "../../../src/kernel/store/bodies.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { countRows, type Rows } from "../support/counted-sql.ts";
-import { completed, freshId, policy, response, started } from "../support/records.ts";
+import { completed, freshId, nextDeadline, policy, response, started } from "../support/records.ts";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, ShardBench } from "../support/shard-bench.ts";
 import { standStill } from "../support/standing-clock.ts";
 
@@ -172,7 +172,7 @@ describe("an alarm", () => {
       const ledger = new Ledger({ sql: counted, transactionSync: (run) => storage.transactionSync(run) });
       const next = (): number => {
         read = [];
-        ledger.nextDeadline();
+        nextDeadline(ledger);
         return read.reduce((sum, cursor) => sum + cursor.rowsRead, 0);
       };
       return [next(), next()];

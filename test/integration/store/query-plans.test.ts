@@ -18,7 +18,7 @@ import { ClaimList } from "../../../src/features/claims/object/claim-list.ts";
 import { WHOLE_BUCKET } from "../../../src/kernel/store/record-numbers.ts";
 import { RecordList } from "../../../src/kernel/store/record-list.ts";
 import { FIRST_PLACE, RecordScan } from "../../../src/features/callers/object/record-scan.ts";
-import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
+import { completed, freshId, HOUR_MS, nextDeadline, NOW, response, started } from "../support/records.ts";
 
 interface Ran {
   readonly query: string;
@@ -273,7 +273,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
     }
   }
   new RecordScan(sql).slice(FIRST_PLACE, 10);
-  ledger.nextDeadline();
+  nextDeadline(ledger);
   for (const route of ledger.questions.routes()) {
     ledger.questions.first(route, 1);
     ledger.questions.tooFar(route, NOW);

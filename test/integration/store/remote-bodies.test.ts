@@ -4,7 +4,7 @@ import { type Completed, type IdempotencyRecord, type Started } from "../../../s
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { PART_BYTES } from "../../../src/kernel/overflow/remote-bodies.ts";
-import { completed, freshId, NOW, response, started } from "../support/records.ts";
+import { completed, freshId, nextDeadline, NOW, response, started } from "../support/records.ts";
 
 const BODY = new Uint8Array(20 << 20).map((_byte, index) => (index * 31 + (index >> 10)) % 251);
 
@@ -81,10 +81,10 @@ describe("bodies in the bucket", () => {
       expect(ledger.find(id)?.response?.body).toMatchObject({ kind: "remote", name });
       await ledger.remote.eraseOne();
       expect(await isStored(name)).toBe(true);
-      ledger.expired.erase(ledger.nextDeadline() ?? NOW, 10);
+      ledger.expired.erase(nextDeadline(ledger) ?? NOW, 10);
       await ledger.remote.eraseOne();
       expect(await isStored(name)).toBe(false);
-      expect(ledger.nextDeadline()).toBeNull();
+      expect(nextDeadline(ledger)).toBeNull();
     });
   });
 

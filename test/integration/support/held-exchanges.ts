@@ -1,6 +1,7 @@
 // The exchanges of one shard on the storage of a real object, with everything else under the test's control: when the origin
 // answers, whether it is reachable, when a client leaves.
 
+import type { Due } from "../../../src/kernel/due.ts";
 import { env, runInDurableObject } from "cloudflare:test";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
@@ -49,6 +50,7 @@ export interface HeldExchanges {
   readonly world: HeldWorld;
   readonly steps: RecordSteps;
   readonly elders: Elders;
+  readonly dues: readonly Due[];
   readonly ledger: Ledger;
   readonly traffic: Traffic;
   /** One request; `caller` is its client, who may leave. */
@@ -81,7 +83,7 @@ export async function withExchanges(
       alarm.moveTo(epochMs(Date.now() + afterMs)),
     );
     const alarm = new Alarm({ setAlarm: (time) => setAlarm(storage, time), getAlarm: () => storage.getAlarm() }, () =>
-      ledger.nextDeadline(),
+      exchanges.nextDeadline(),
     );
     const timers = new Timers();
     const traffic = new Traffic();
@@ -107,6 +109,7 @@ export async function withExchanges(
       world,
       steps: exchanges.steps,
       elders: exchanges.elders,
+      dues: exchanges.dues,
       ledger,
       traffic,
       run: (head, caller) => exchanges.run(head, bytesBody(new Uint8Array()), caller ?? null),

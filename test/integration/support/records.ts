@@ -1,15 +1,18 @@
 // Records and a response, as the tests of the ledger and of the alarm store them.
 
+import { nextDue } from "../../../src/kernel/due.ts";
 import { step } from "../../../src/kernel/record/life-cycle.ts";
 import type { Completed, Policy, Started } from "../../../src/kernel/record/record.ts";
 import {
   attemptId,
   durationMs,
+  type EpochMs,
   epochMs,
   fingerprint,
   type RecordId,
   recordId,
 } from "../../../src/kernel/record/units.ts";
+import type { Ledger } from "../../../src/kernel/store/ledger.ts";
 import type { ListQuery } from "../../../src/kernel/store/list-query.ts";
 import type { StoredResponse } from "../../../src/kernel/store/response-rows.ts";
 
@@ -45,6 +48,12 @@ export const EVERY_RECORD: ListQuery = {
   position: null,
   limit: 500,
 };
+
+/** When the alarm would have to come for the store alone. */
+export function nextDeadline(ledger: Ledger): EpochMs | null {
+  const never = (): void => undefined;
+  return nextDue(ledger.dues({ erase: never, endLocks: never, waitUntil: never }), NOW);
+}
 
 export function freshId(): RecordId {
   return recordId(`${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll("-", ""));

@@ -10,7 +10,7 @@ import {
   type Publication,
   type Sent,
 } from "../../../src/kernel/record/outbox.ts";
-import { PAUSE_MS } from "../../../src/kernel/object/due.ts";
+import { PAUSE_MS } from "../../../src/kernel/object/next-turn.ts";
 import { DEAD } from "../../../src/kernel/store/schema.ts";
 import type { Clock } from "../clock.ts";
 import type { Disk } from "../disk.ts";

@@ -9,7 +9,7 @@ import { type Place, runAttempt, type RunShared } from "../../../kernel/object/a
 import { bytesBody, type RequestBody, storedRequestBody } from "../../../kernel/body/request-body.ts";
 import type { Alarm } from "../../../kernel/object/alarm.ts";
 import type { ExchangeAnswer } from "../../../kernel/object/exchange-answer.ts";
-import { PAUSE_MS, takeNextTurn } from "../../../kernel/object/due.ts";
+import { PAUSE_MS, takeNextTurn } from "../../../kernel/object/next-turn.ts";
 import { TURN_CHECK_MS } from "../../../kernel/object/record-steps.ts";
 import type { Due } from "../../../kernel/object/timers.ts";
 import type { Entry } from "../../../kernel/store/ledger.ts";

@@ -31,7 +31,7 @@ import {
 import type { Alarm } from "../../../kernel/object/alarm.ts";
 import type { Alerts } from "./alerts.ts";
 import { DestinationMemory } from "./destination-memory.ts";
-import { PAUSE_MS, takeNextTurn } from "../../../kernel/object/due.ts";
+import { PAUSE_MS, takeNextTurn } from "../../../kernel/object/next-turn.ts";
 import { type EventBodies, factsOf, type Told } from "../../../kernel/object/result-facts.ts";
 import { bookkeep } from "../../../kernel/traffic/bookkeep.ts";
 import { eventsOf } from "../cloud-event.ts";
