@@ -7,12 +7,15 @@ import type { DeliveryReport } from "../../features/queues/delivery-report.ts";
 import type { ExchangeHead, MonitorQuestion } from "../request/message.ts";
 import { type Hop, hopResponse } from "../previous-shards/hops.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
+import type { StepHook } from "../step-hook.ts";
 import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "../resume/event-offsets.ts";
 import type { RequestBody } from "../body/request-body.ts";
 import { DeadLetters } from "../../features/outbox/object/dead-letters.ts";
+import { outboxHooks } from "../../features/outbox/object/hooks.ts";
 import { Drives } from "../../features/accepted/object/drives.ts";
 import { Elders } from "../previous-shards/elders.ts";
+import { countedSteps } from "./counted-steps.ts";
 import { Exchange } from "./exchange.ts";
 import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
 import type { Caller, ExchangePorts, Incoming, Shared } from "./exchange-ports.ts";
@@ -40,6 +43,8 @@ export class Exchanges {
   readonly elders: Elders;
   readonly outbox: Outbox;
   readonly alerts: Alerts;
+  /** What takes part in each step of a record, in this order. */
+  readonly hooks: readonly StepHook[];
   /** All that the alarm does, in this order. */
   readonly dues: readonly Due[];
   readonly #shared: Shared;
@@ -53,7 +58,8 @@ export class Exchanges {
     this.outbox = outbox;
     const deadLetters = new DeadLetters({ ...ports, alerts, traffic });
     const isAsked = (id: RecordId): boolean => questions.isAsked(id);
-    this.steps = new RecordSteps({ ...ports, attempts, outbox, alerts, traffic, deadLetters, isAsked });
+    this.hooks = [...outboxHooks({ ...ports, outbox, deadLetters, alerts }), countedSteps(traffic)];
+    this.steps = new RecordSteps({ ...ports, attempts, hooks: this.hooks, isAsked });
     const verification = {
       ...ports,
       step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>

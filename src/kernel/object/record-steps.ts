@@ -5,21 +5,15 @@ import { type Candidate, chooseCandidate, mayStart } from "../record/candidate.t
 import { renewed } from "../record/attempt-end.ts";
 import { step } from "../record/life-cycle.ts";
 import { deadlineOf } from "../record/step.ts";
-import { type Attempt, type IdempotencyRecord, type Policy, promiseIn, type Started } from "../record/record.ts";
-import type { NewEvent } from "../record/outbox.ts";
-import { type DeadParkedMessage, deadParkedMessage } from "../record/parked-message.ts";
-import { updateHistory, verdictOf } from "../record/timeline.ts";
+import type { Attempt, IdempotencyRecord, Policy, Started } from "../record/record.ts";
+import { updateHistory } from "../record/timeline.ts";
 import { durationMs, epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
-import { bookkeep } from "../traffic/bookkeep.ts";
-import type { Traffic } from "../traffic/traffic.ts";
+import type { Joined, StepChange, StepHook } from "../step-hook.ts";
 import type { Alarm } from "./alarm.ts";
-import type { Alerts } from "../../features/outbox/object/alerts.ts";
 import type { Attachments } from "../store/attachments.ts";
 import type { Entry, Ledger } from "../store/ledger.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
-import type { DeadLetters } from "../../features/outbox/object/dead-letters.ts";
-import type { Outbox } from "../../features/outbox/object/relay.ts";
 import type { StoredResponse } from "../store/response-rows.ts";
 import { UnreadableError } from "../store/unreadable.ts";
 
@@ -36,10 +30,8 @@ export interface StepPorts {
   readonly ledger: Ledger;
   readonly alarm: Alarm;
   readonly attempts: AttemptsInFlight;
-  readonly traffic: Traffic;
-  readonly outbox: Pick<Outbox, "eventsOf" | "published">;
-  readonly alerts: Pick<Alerts, "ofStep" | "added">;
-  readonly deadLetters: DeadLetters;
+  /** What takes part in each step, in this order. */
+  readonly hooks: readonly StepHook[];
   /** Whether the origin is being asked what became of a record's last attempt. */
   readonly isAsked: (id: RecordId) => boolean;
 }
@@ -168,51 +160,54 @@ export class RecordSteps {
 
   /** Erases some expired records, with the dead letters of those that were parked messages. */
   eraseExpired(now: EpochMs, limit: number): void {
-    const { ledger, deadLetters, outbox } = this.#ports;
-    const written: { readonly id: RecordId; readonly dead: DeadParkedMessage; readonly letter: NewEvent }[] = [];
-    ledger.expired.erase(now, limit, (id, expired, left, request) => {
-      const dead = deadParkedMessage(expired, left, false);
-      if (dead === null) return null;
-      const letter = deadLetters.letterOf(id, dead, request, now);
-      written.push({ id, dead, letter });
-      return letter;
+    const { ledger, hooks } = this.#ports;
+    const joined: Joined[] = [];
+    ledger.expired.erase(now, limit, (change) => {
+      for (const hook of hooks) {
+        const one = hook.expire?.(change) ?? null;
+        if (one === null) continue;
+        one.write?.();
+        joined.push(one);
+      }
     });
-    if (written.length === 0) return;
-    outbox.published(
-      written.map(({ letter }) => letter),
-      now,
-    );
-    for (const { id, dead } of written) deadLetters.report(id, dead, now);
+    for (const { written } of joined) written();
   }
 
   /** One step of one record, without an `await`: all reads, decisions and writes here are one commit. */
   take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
-    this.#ports.attempts.cutOff(id, now);
+    const { attempts, ledger, alarm } = this.#ports;
+    attempts.cutOff(id, now);
     const entry = this.#entry(id, now);
     const before = entry?.record ?? null;
     const result = step(before, event, policy, now);
-    if (result.record !== before) {
-      const verdict = before === null ? null : verdictOf(before, event, now);
-      const isGivenUp = event.type !== "cancel" && promiseIn(before) !== null && result.record?.state === "failed";
-      let route = "";
-      if (verdict !== null || isGivenUp) {
-        bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
-      }
-      const history = updateHistory(entry?.history ?? [], before, event, result.record, now);
-      const isForgotten = (event.type === "forget" || event.type === "cancel") && result.reply.type === "changed";
-      const dead = deadParkedMessage(before, result.record, isForgotten);
-      const letter = dead === null || entry === null ? null : this.#letterOf(id, dead, entry, now);
-      const events = [...this.#eventsOf(id, before, result, entry, attachments), ...(letter === null ? [] : [letter])];
-      const told = this.#ports.alerts.ofStep(id, before, result.record, () => this.#route(id, entry, attachments), now);
-      this.#ports.ledger.save(id, entry, result.record, { ...attachments, history, events, eventsDue: now, told });
-      if (told !== null) this.#ports.alerts.added(told, now);
-      if (events.length > 0) this.#ports.outbox.published(events, now);
-      if (dead !== null) this.#ports.deadLetters.report(id, dead, now);
-      if (result.deadline !== null) this.#ports.alarm.moveTo(alarmFor(result.deadline, event, now));
-      if (verdict !== null) bookkeep("counting a verdict", () => this.#ports.traffic.verdict(route, verdict));
-      if (isGivenUp) bookkeep("counting what is given up", () => this.#ports.traffic.givenUp(route));
+    const { record: after, deadline } = result;
+    if (after !== before) {
+      const history = updateHistory(entry?.history ?? [], before, event, after, now);
+      const joined = this.#join({
+        id,
+        before,
+        after,
+        now,
+        event,
+        attachments,
+        isForgotten: (event.type === "forget" || event.type === "cancel") && result.reply.type === "changed",
+        label: () => attachments.label ?? ledger.label(id, entry),
+        request: () => (entry === null ? null : ledger.request(id, entry)),
+      });
+      ledger.save(id, entry, after, { ...attachments, history }, joined);
+      for (const { written } of joined) written();
+      if (deadline !== null) alarm.moveTo(alarmFor(deadline, event, now));
     }
     return { ...result, entry };
+  }
+
+  #join(change: StepChange): readonly Joined[] {
+    const joined: Joined[] = [];
+    for (const { join } of this.#ports.hooks) {
+      const one = join?.(change) ?? null;
+      if (one !== null) joined.push(one);
+    }
+    return joined;
   }
 
   /** The number of the attempt that a request would start, at once or when its turn comes; `null`: none. Changes nothing. */
@@ -222,26 +217,6 @@ export class RecordSteps {
     const { reply } = step(record, event, policy, now);
     if (reply.type === "start") return reply.record.attempt;
     return reply.type === "accepted" && reply.isNew ? { number: reply.record.attempt.number + 1 } : null;
-  }
-
-  #eventsOf(
-    id: RecordId,
-    before: IdempotencyRecord | null,
-    { record }: Step,
-    entry: Entry | null,
-    { label, response = null, originEvents = null }: Attachments,
-  ): readonly NewEvent[] {
-    const told = { label: () => label ?? this.#ports.ledger.label(id, entry), response, originEvents };
-    return this.#ports.outbox.eventsOf(id, before, record, told);
-  }
-
-  #letterOf(id: RecordId, dead: DeadParkedMessage, entry: Entry, now: EpochMs): NewEvent {
-    const { ledger, deadLetters } = this.#ports;
-    return deadLetters.letterOf(id, dead, ledger.request(id, entry), now);
-  }
-
-  #route(id: RecordId, entry: Entry | null, { label }: Attachments): string {
-    return label?.route ?? this.#ports.ledger.label(id, entry).route;
   }
 
   /** The entry as it stands. A lock never ends while its attempt runs, however late its renewal comes. */

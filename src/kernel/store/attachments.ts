@@ -1,9 +1,7 @@
 // What is saved with a record, in the same commit.
 
-import type { AlertState } from "../record/alerts.ts";
-import type { NewEvent } from "../record/outbox.ts";
 import type { TimelineEvent } from "../record/timeline.ts";
-import type { EpochMs, RecordId } from "../record/units.ts";
+import type { RecordId } from "../record/units.ts";
 import type { Excerpt } from "../notes/excerpts.ts";
 import type { Label } from "./label.ts";
 import type { KeptResponse } from "./response-rows.ts";
@@ -32,16 +30,4 @@ export interface Attachments {
   readonly originEvents?: string | null;
   /** What operators may read of the request's body for a time; only with a claim. */
   readonly excerpt?: Excerpt | null;
-  /** The events of a result, and the dead letter of a parked message, with the time from which they are due. */
-  readonly events?: readonly NewEvent[];
-  readonly eventsDue?: EpochMs;
-  /** What operators are told of it. */
-  readonly told?: Told | null;
-}
-
-/** What operators are told, and what the object remembers of it. */
-export interface Told {
-  readonly events: readonly NewEvent[];
-  readonly states: readonly AlertState[];
-  readonly at: EpochMs;
 }

@@ -2,17 +2,16 @@
 // record, because its key is remembered, moves to the bucket in which that ends.
 
 import { step } from "../record/life-cycle.ts";
-import type { NewEvent } from "../record/outbox.ts";
 import { type IdempotencyRecord, promiseIn } from "../record/record.ts";
-import { bodyNumber, type EpochMs, type RecordId, recordId } from "../record/units.ts";
-import { keyText } from "./label.ts";
+import { bodyNumber, type EpochMs, recordId } from "../record/units.ts";
+import type { Change } from "../step-hook.ts";
+import { type Label, UNLABELLED } from "./label.ts";
 import type { Aliases } from "../previous-scope/aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
 import { expiryBucketOf, type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
 import { IS_AT_REST, LAST_BUCKET, NUMBER, numberAfter, placeIn } from "./record-numbers.ts";
 import { readRecord, RECORD_COLUMNS, type RecordRow } from "./record-row.ts";
 import { type RecordRows } from "./record-rows.ts";
-import type { OutboxRows } from "../../features/outbox/object/rows.ts";
 import type { RemoteBodies } from "../overflow/remote-bodies.ts";
 import { FIRST_CHUNKS } from "./response-rows.ts";
 import type { Sql } from "./schema.ts";
@@ -55,16 +54,10 @@ interface Stores {
   readonly expiryBuckets: ExpiryBuckets;
   readonly aliases: Aliases;
   readonly rows: RecordRows;
-  readonly outbox: OutboxRows;
 }
 
-/** Makes the dead letter of a parked message whose record is erased, or replaced by what is remembered of it; `null`: it has none. */
-export type LetterOf = (
-  id: RecordId,
-  expired: IdempotencyRecord,
-  left: IdempotencyRecord | null,
-  request: StoredRequest | null,
-) => NewEvent | null;
+/** Is told of a parked message whose record is erased, or replaced by what is remembered of it, in that transaction. */
+export type OnExpired = (change: Change) => void;
 
 export class ExpiredRecords {
   readonly #sql: Sql;
@@ -81,10 +74,10 @@ export class ExpiredRecords {
 
   /**
    * Erases at most `limit` records of expired buckets with their bodies, fewer when these are large. A body that is being read, or
-   * is too large for one slice, is only discarded. The dead letters of parked messages are written in the same commit. Returns how
-   * many records it erased or moved.
+   * is too large for one slice, is only discarded. What `onExpired` writes is in the same commit. Returns how many records it erased
+   * or moved.
    */
-  erase(now: EpochMs, limit: number, letterOf: LetterOf = () => null): number {
+  erase(now: EpochMs, limit: number, onExpired: OnExpired = () => undefined): number {
     const most = Math.min(limit, this.#atOnce);
     const found = this.#sql
       .exec<ErasableRow>(
@@ -98,8 +91,7 @@ export class ExpiredRecords {
     const erased = readable.slice(0, count);
     const last = erased.at(-1);
     // Until the rows are gone, they name the bodies.
-    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last.row, erased, now, letterOf));
-    if (erased.some(({ tells }) => tells)) this.#stores.outbox.added();
+    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last.row, erased, now, onExpired));
     this.#stores.aliases.recount();
     const isCut = count < readable.length;
     this.#atOnce = isCut ? count : GROWTH * most;
@@ -124,7 +116,7 @@ export class ExpiredRecords {
     rows.setAside(recordId(id), { expiryBucket: bucket, slot });
   }
 
-  #eraseThrough(last: ErasableRow, erased: readonly Erasable[], now: EpochMs, letterOf: LetterOf): void {
+  #eraseThrough(last: ErasableRow, erased: readonly Erasable[], now: EpochMs, onExpired: OnExpired): void {
     const { aliases, bodies, remote } = this.#stores;
     const rows = erased.map(({ row }) => row);
     const isRead = rows.some(({ body }) => body !== null && bodies.isHeld(bodyNumber(body)));
@@ -133,7 +125,7 @@ export class ExpiredRecords {
     for (const { row, record, tells } of erased) {
       const request = row.asks === 1 ? this.#stores.rows.request(recordId(row.id), placeIn(row)) : null;
       // Before the message's chunks are discarded.
-      if (tells) this.#writeLetter(row, record, request, now, letterOf);
+      if (tells) onExpired(this.#change(row, record, request, now));
       if (request?.body.kind === "chunks") bodies.discard(request.body.body);
       if (record.policy.rememberMs === undefined || !this.#moves(row, record, now)) aliases.erase(recordId(row.id));
       if (row.remote === 1) remote.discard(row.attempt_id);
@@ -146,18 +138,10 @@ export class ExpiredRecords {
     this.#sql.exec(`DELETE FROM records WHERE ${IS_AT_REST} AND number <= ${NUMBER}`, last.bucket, last.slot);
   }
 
-  #writeLetter(
-    row: ErasableRow,
-    expired: IdempotencyRecord,
-    request: StoredRequest | null,
-    now: EpochMs,
-    letterOf: LetterOf,
-  ): void {
+  #change(row: ErasableRow, before: IdempotencyRecord, request: StoredRequest | null, now: EpochMs): Change {
     const id = recordId(row.id);
-    const letter = letterOf(id, expired, leftOf(expired, now), request);
-    if (letter === null) return;
-    const label = this.#stores.rows.label(id, placeIn(row));
-    this.#stores.outbox.insert(id, [letter], now, label === null ? "" : keyText(label));
+    const label = (): Label => this.#stores.rows.label(id, placeIn(row)) ?? UNLABELLED;
+    return { id, before, after: leftOf(before, now), now, label, request: () => request };
   }
 
   /** Moves what is left of a record, without its response; `false` if nothing is. */

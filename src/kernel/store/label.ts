@@ -17,6 +17,9 @@ export interface Label {
   readonly lane?: number;
 }
 
+/** Of a record that does not exist, or whose label cannot be found. */
+export const UNLABELLED: Label = { key: "", route: "" };
+
 /** The columns of a label that operators see, besides the record's id. */
 export const LABEL_COLUMNS = "key, route, note";
 

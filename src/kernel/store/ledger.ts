@@ -4,13 +4,14 @@
 
 import type { Due } from "../due.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
-import { type BodyNumber, type EpochMs, type RecordId, epochMs } from "../record/units.ts";
+import type { BodyNumber, EpochMs, RecordId } from "../record/units.ts";
 import { Addresses } from "./addresses.ts";
 import { AlertRows } from "../../features/outbox/object/alert-rows.ts";
 import { Aliases } from "../previous-scope/aliases.ts";
+import type { Joined } from "../step-hook.ts";
 import type { Attachments } from "./attachments.ts";
 import { Bodies, ERASE_ROWS, type Wake } from "./bodies.ts";
-import { keyText, type Label } from "./label.ts";
+import { type Label, UNLABELLED } from "./label.ts";
 import { DueRequests, LockEnds, WaitingQuestions } from "./due-records.ts";
 import { KnownElders } from "../previous-shards/elder-rows.ts";
 import { KeyLister } from "../previous-shards/key-lister.ts";
@@ -42,8 +43,6 @@ import { type Driving, drivingOf, type StoredRequest } from "./stored-request.ts
 import { storeSql } from "./store-error.ts";
 
 export type { Entry } from "./entry.ts";
-
-const UNLABELLED: Label = { key: "", route: "" };
 
 /** What the ledger needs of an object's storage. */
 export interface LedgerStorage {
@@ -123,7 +122,6 @@ export class Ledger {
       expiryBuckets,
       aliases,
       rows: this.#rows,
-      outbox: this.outbox,
     });
   }
 
@@ -165,15 +163,21 @@ export class Ledger {
     this.lockEnds.note(id, null);
   }
 
-  /** Replaces `entry` by `record`; either may be `null`. Discards a body that no longer belongs to a record. */
-  save(id: RecordId, entry: Entry | null, record: IdempotencyRecord | null, attachments: Attachments = {}): void {
+  /** Replaces `entry` by `record`; either may be `null`. Discards a body that no longer belongs to a record. `joined` take part. */
+  save(
+    id: RecordId,
+    entry: Entry | null,
+    record: IdempotencyRecord | null,
+    attachments: Attachments = {},
+    joined: readonly Pick<Joined, "write">[] = [],
+  ): void {
     const left = entry === null || needsBody(entry.record, record) ? null : entry;
     const large = largeBody(attachments.response ?? null);
     const aliases = record === null ? [] : (attachments.aliases ?? []).filter((name) => name !== id);
     const driving = drivingOf(entry?.record ?? null, record, attachments.request !== undefined);
-    const { events = [], eventsDue = epochMs(0), excerpt = null, told = null } = attachments;
-    const isAlone =
-      left === null && large === null && aliases.length + events.length === 0 && excerpt === null && told === null;
+    const { excerpt = null } = attachments;
+    const writes = joined.flatMap(({ write }) => write ?? []);
+    const isAlone = left === null && large === null && aliases.length + writes.length === 0 && excerpt === null;
     if (isAlone && (driving === "never" || driving === "keep")) {
       this.#write(id, entry, record, attachments, driving);
       return;
@@ -189,10 +193,7 @@ export class Ledger {
         this.excerpts.erase(id, () => this.label(id, entry));
         this.excerpts.insert(id, excerpt);
       }
-      if (events.length > 0) {
-        this.outbox.insert(id, events, eventsDue, keyText(attachments.label ?? this.label(id, entry)));
-      }
-      if (told !== null) this.alerts.insert(id, told);
+      for (const write of writes) write();
       this.#write(
         id,
         entry,
@@ -203,8 +204,6 @@ export class Ledger {
       );
     });
     if (aliases.length > 0) this.aliases.added();
-    if (events.length > 0) this.outbox.added();
-    if (told !== null) this.alerts.added(told);
     if (excerpt !== null) this.excerpts.added();
   }
 

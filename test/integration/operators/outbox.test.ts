@@ -3,7 +3,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import { DEAD } from "../../../src/kernel/store/schema.ts";
-import { completed, freshId, NOW, started } from "../support/records.ts";
+import { completed, freshId, NOW, started, saveWithEvents } from "../support/records.ts";
 import { OperatedBench } from "../support/operated-bench.ts";
 import { heldAnswer, messageOf } from "../support/shard-bench.ts";
 import { Hooks, publishing, untilLeft } from "../support/hooks.ts";
@@ -43,7 +43,7 @@ async function stored(bench: OperatedBench, destination: string, ids: readonly s
     const claim = started();
     ledger.save(record, null, claim);
     const events = ids.map((id) => ({ id, destination, lane: 0, event: "{}" }));
-    ledger.save(record, ledger.find(record), completed(claim), { events });
+    saveWithEvents(ledger, record, completed(claim), events);
   });
   // The object itself finds the tables when it is loaded.
   await bench.evict();

@@ -19,7 +19,7 @@ import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { DEAD } from "../../../src/kernel/store/schema.ts";
 import { OwnedEvents } from "../../../src/features/outbox/object/owned-events.ts";
 import { FIRST_PLACE } from "../../../src/features/callers/object/record-scan.ts";
-import { completed, HOUR_MS, policy, response, started } from "../support/records.ts";
+import { completed, HOUR_MS, policy, response, started, saveWithEvents } from "../support/records.ts";
 
 const LAYOUT = "1";
 const ANNA = ["header:authorization", "Bearer anna"];
@@ -82,7 +82,7 @@ async function publish(stub: Stub, all: readonly Event[]): Promise<readonly stri
     return made.map(({ key, id, hasRecord = true, isDead = false }) => {
       const event = { id: crypto.randomUUID(), destination: "hooks", lane: 1, event: '{"data":"personal"}' };
       const label = { key, route: "/" };
-      ledger.save(id, null, done(), { response, label, events: [event], eventsDue: now });
+      saveWithEvents(ledger, id, done(), [event], { response, label, due: now });
       const entry = ledger.find(id);
       if (!hasRecord && entry !== null) ledger.save(id, entry, null);
       const place = eventsIn(storage)

@@ -58,8 +58,14 @@ function sceneIn(ledger: Ledger, wanted: readonly Alert[] = ALERTS, receivers = 
       verifications: 0,
     };
     const toldNow = alerts.ofStep(id, entry?.record ?? null, unknown, () => "/pay", now);
-    ledger.save(id, entry, unknown, { told: toldNow });
-    if (toldNow !== null) alerts.added(toldNow, now);
+    const write = (): void => {
+      if (toldNow !== null) ledger.alerts.insert(id, toldNow);
+    };
+    ledger.save(id, entry, unknown, {}, [{ write }]);
+    if (toldNow !== null) {
+      ledger.alerts.added(toldNow);
+      alerts.added(toldNow, now);
+    }
     return unknown;
   };
   return { ledger, alerts, told, doubt };

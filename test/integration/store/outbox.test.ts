@@ -8,7 +8,7 @@ import { epochMs, type RecordId } from "../../../src/kernel/record/units.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import type { OutboxRows } from "../../../src/features/outbox/object/rows.ts";
 import { DEAD } from "../../../src/kernel/store/schema.ts";
-import { completed, freshId, HOUR_MS, NOW, started } from "../support/records.ts";
+import { completed, freshId, HOUR_MS, NOW, started, saveWithEvents } from "../support/records.ts";
 
 function inLedger(run: (ledger: Ledger, storage: DurableObjectStorage) => void): Promise<void> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
@@ -23,7 +23,7 @@ function publish(ledger: Ledger, ids: readonly string[], destination = "hook", l
   ledger.save(record, null, claim);
   const events = ids.map((id) => ({ id, destination, lane, event: JSON.stringify({ id }) }));
   const done = completed(claim);
-  ledger.save(record, ledger.find(record), done, { events, eventsDue: done.completedAt });
+  saveWithEvents(ledger, record, done, events, { due: done.completedAt });
   return record;
 }
 
@@ -75,7 +75,7 @@ describe("the outbox", () => {
       const claim = started();
       const id = freshId();
       ledger.save(id, null, claim);
-      ledger.save(id, ledger.find(id), completed(claim), { events: [] });
+      ledger.save(id, ledger.find(id), completed(claim));
       expect(storage.sql.exec("SELECT 1 FROM sqlite_schema WHERE name IN ('outbox', 'resting')").toArray()).toEqual([]);
       expect(ledger.outbox.destinations()).toEqual([]);
     }));
@@ -88,7 +88,7 @@ describe("the outbox", () => {
       storage.sql.exec("CREATE TRIGGER full BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'full'); END");
       const events = [{ id: "1", destination: "hook", lane: 0, event: "{}" }];
       const complete = (): void =>
-        ledger.save(record, ledger.find(record), completed(claim), { events, eventsDue: completed(claim).completedAt });
+        saveWithEvents(ledger, record, completed(claim), events, { due: completed(claim).completedAt });
       expect(complete).toThrow("full");
       expect(new Ledger(storage).outbox.destinations()).toEqual([]);
       storage.sql.exec("DROP TRIGGER full");

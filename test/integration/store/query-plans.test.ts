@@ -18,7 +18,16 @@ import { ClaimList } from "../../../src/features/claims/object/claim-list.ts";
 import { WHOLE_BUCKET } from "../../../src/kernel/store/record-numbers.ts";
 import { RecordList } from "../../../src/kernel/store/record-list.ts";
 import { FIRST_PLACE, RecordScan } from "../../../src/features/callers/object/record-scan.ts";
-import { completed, freshId, HOUR_MS, nextDeadline, NOW, response, started } from "../support/records.ts";
+import {
+  completed,
+  freshId,
+  HOUR_MS,
+  nextDeadline,
+  NOW,
+  response,
+  started,
+  saveWithEvents,
+} from "../support/records.ts";
 
 interface Ran {
   readonly query: string;
@@ -122,7 +131,7 @@ function useOutbox(ledger: Ledger, owned: OwnedEvents): void {
   const claim = started();
   ledger.save(id, null, claim);
   const events = ["a", "b"].map((name) => ({ id: name, destination: name, lane: 3, event: "{}" }));
-  ledger.save(id, ledger.find(id), completed(claim), { events });
+  saveWithEvents(ledger, id, completed(claim), events);
   const found = owned.slice(null, 9);
   for (const destination of outbox.destinations()) {
     outbox.lanes(destination);

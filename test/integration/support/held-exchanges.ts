@@ -2,6 +2,7 @@
 // answers, whether it is reachable, when a client leaves.
 
 import type { Due } from "../../../src/kernel/due.ts";
+import type { StepHook } from "../../../src/kernel/step-hook.ts";
 import { env, runInDurableObject } from "cloudflare:test";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
@@ -51,6 +52,7 @@ export interface HeldExchanges {
   readonly steps: RecordSteps;
   readonly elders: Elders;
   readonly dues: readonly Due[];
+  readonly hooks: readonly StepHook[];
   readonly ledger: Ledger;
   readonly traffic: Traffic;
   /** One request; `caller` is its client, who may leave. */
@@ -110,6 +112,7 @@ export async function withExchanges(
       steps: exchanges.steps,
       elders: exchanges.elders,
       dues: exchanges.dues,
+      hooks: exchanges.hooks,
       ledger,
       traffic,
       run: (head, caller) => exchanges.run(head, bytesBody(new Uint8Array()), caller ?? null),

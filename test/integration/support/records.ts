@@ -1,8 +1,11 @@
 // Records and a response, as the tests of the ledger and of the alarm store them.
 
+import { keyText } from "../../../src/kernel/store/label.ts";
+import type { Attachments } from "../../../src/kernel/store/attachments.ts";
+import type { NewEvent } from "../../../src/kernel/record/outbox.ts";
 import { nextDue } from "../../../src/kernel/due.ts";
 import { step } from "../../../src/kernel/record/life-cycle.ts";
-import type { Completed, Policy, Started } from "../../../src/kernel/record/record.ts";
+import type { Completed, IdempotencyRecord, Policy, Started } from "../../../src/kernel/record/record.ts";
 import {
   attemptId,
   durationMs,
@@ -53,6 +56,20 @@ export const EVERY_RECORD: ListQuery = {
 export function nextDeadline(ledger: Ledger): EpochMs | null {
   const never = (): void => undefined;
   return nextDue(ledger.dues({ erase: never, endLocks: never, waitUntil: never }), NOW);
+}
+
+/** Saves a record with events of the outbox, as a step does that publishes. */
+export function saveWithEvents(
+  ledger: Ledger,
+  id: RecordId,
+  record: IdempotencyRecord,
+  events: readonly NewEvent[],
+  { due = epochMs(0), ...attachments }: Attachments & { readonly due?: EpochMs } = {},
+): void {
+  const entry = ledger.find(id);
+  const key = keyText(attachments.label ?? ledger.label(id, entry));
+  ledger.save(id, entry, record, attachments, [{ write: () => ledger.outbox.insert(id, events, due, key) }]);
+  ledger.outbox.added();
 }
 
 export function freshId(): RecordId {

@@ -52,20 +52,20 @@ describe("an event", () => {
 
   it("that is stored before its result breaks G11", async () => {
     const save = original(Ledger.prototype, "save");
-    vi.spyOn(Ledger.prototype, "save").mockImplementation(function early(this: Ledger, id, entry, record, attachments) {
-      const { events = [] } = attachments ?? {};
-      if (record?.state !== "completed" || events.length === 0) return save.call(this, id, entry, record, attachments);
-      this.outbox.insert(id, events, record.completedAt);
-      this.outbox.added();
-      setTimeout(() => save.call(this, id, entry, record, { ...attachments, events: [] }), 0);
+    vi.spyOn(Ledger.prototype, "save").mockImplementation(function early(this: Ledger, id, entry, record, ...more) {
+      const [attachments, joined = []] = more;
+      const writes = joined.flatMap(({ write }) => write ?? []);
+      if (record?.state !== "completed" || writes.length === 0) return save.call(this, id, entry, record, ...more);
+      for (const write of writes) write();
+      setTimeout(() => save.call(this, id, entry, record, attachments), 0);
     });
     await expectFound(/G11: event \w+-\d is stored, and r\d has no result that publishes it/, "events");
   }, 120_000);
 
   it("of an attempt without a result breaks G11", async () => {
     const save = original(Ledger.prototype, "save");
-    vi.spyOn(Ledger.prototype, "save").mockImplementation(function hasty(this: Ledger, id, entry, record, attachments) {
-      save.call(this, id, entry, record, attachments);
+    vi.spyOn(Ledger.prototype, "save").mockImplementation(function hasty(this: Ledger, id, entry, record, ...more) {
+      save.call(this, id, entry, record, ...more);
       if (record === null || record.state !== "failed") return;
       const event = { id: `${record.attempt.id}-0`, destination: "hook", lane: 0, event: '{"id":"","subject":""}' };
       this.outbox.insert(id, [event], record.attempt.startedAt);

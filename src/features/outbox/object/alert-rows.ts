@@ -1,9 +1,8 @@
 // What an object has told operators, and when. One row for each thing of which it tells; an object that has told nothing has no table.
 
 import { alertsBroughtBack, type AlertState, type Doubts, OLD_DOUBT_MS } from "../../../kernel/record/alerts.ts";
-import { NO_RECORD } from "../../../kernel/record/outbox.ts";
+import { type NewEvent, NO_RECORD } from "../../../kernel/record/outbox.ts";
 import { epochMs, type EpochMs, type RecordId } from "../../../kernel/record/units.ts";
-import type { Told } from "../../../kernel/store/attachments.ts";
 import type { OutboxRows } from "./rows.ts";
 import { makeAlertsTable, type Sql } from "../../../kernel/store/schema.ts";
 import { readOrReport, readTime, readWhole } from "../../../kernel/store/unreadable.ts";
@@ -14,6 +13,13 @@ type Row = Record<"name" | "at" | "count" | "due", SqlStorageValue> & {
   readonly count: number;
   readonly due: number | null;
 };
+
+/** What operators are told, and what the object remembers of it. */
+export interface Told {
+  readonly events: readonly NewEvent[];
+  readonly states: readonly AlertState[];
+  readonly at: EpochMs;
+}
 
 /** The most doubts that one look reads. */
 const MAX_COUNTED = 10_000;

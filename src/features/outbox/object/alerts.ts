@@ -19,8 +19,7 @@ import type { IdempotencyRecord } from "../../../kernel/record/record.ts";
 import { epochMs, type EpochMs, keyHashOf, type RecordId, recordId } from "../../../kernel/record/units.ts";
 import { type AlertFacts, alertEvents, type AlertReceiver } from "../alert-event.ts";
 import type { Alarm } from "../../../kernel/object/alarm.ts";
-import type { AlertRows } from "./alert-rows.ts";
-import type { Told } from "../../../kernel/store/attachments.ts";
+import type { AlertRows, Told } from "./alert-rows.ts";
 import type { StoredEvent } from "./rows.ts";
 
 export interface AlertPorts {

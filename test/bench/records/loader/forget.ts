@@ -3,6 +3,8 @@
 // is what passes.
 // `npm run bench -- forget [--records N] [--tmpfs]`
 
+import { countedSteps } from "../../../../src/kernel/object/counted-steps.ts";
+import { outboxHooks } from "../../../../src/features/outbox/object/hooks.ts";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
@@ -80,10 +82,10 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
     ledger,
     alarm,
     attempts: new AttemptsInFlight(),
-    traffic,
-    outbox,
-    alerts,
-    deadLetters: new DeadLetters({ ledger, traffic, alerts }),
+    hooks: [
+      ...outboxHooks({ ledger, outbox, alerts, deadLetters: new DeadLetters({ ledger, traffic, alerts }) }),
+      countedSteps(traffic),
+    ],
     isAsked: () => false,
   });
   const events = new OwnedEvents(sql, ledger.outbox);

@@ -16,3 +16,8 @@ it("an object does at its alarm all of this, in this order", () =>
       "alerts",
     ]);
   }));
+
+it("in a step of a record these take part, in this order", () =>
+  withExchanges(async ({ hooks }) => {
+    expect(hooks.map(({ name }) => name)).toEqual(["events", "dead letters", "alerts", "counts"]);
+  }));

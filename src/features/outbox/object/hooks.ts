@@ -1,0 +1,73 @@
+// The outbox's part in steps of records: the events of a result, the dead letter of a parked message, and what operators are told. Each is
+// written in the commit of what it tells.
+
+import { deadParkedMessage } from "../../../kernel/record/parked-message.ts";
+import type { Change, Joined, StepHook } from "../../../kernel/step-hook.ts";
+import { keyText } from "../../../kernel/store/label.ts";
+import type { Ledger } from "../../../kernel/store/ledger.ts";
+import type { Alerts } from "./alerts.ts";
+import type { DeadLetters } from "./dead-letters.ts";
+import type { Outbox } from "./relay.ts";
+
+export interface OutboxHooksPorts {
+  readonly ledger: Pick<Ledger, "outbox" | "alerts">;
+  readonly outbox: Pick<Outbox, "eventsOf" | "published">;
+  readonly deadLetters: DeadLetters;
+  readonly alerts: Pick<Alerts, "ofStep" | "added">;
+}
+
+/** In the order in which their events are written. */
+export function outboxHooks({ ledger, outbox, deadLetters, alerts }: OutboxHooksPorts): readonly StepHook[] {
+  const { outbox: rows } = ledger;
+  const letter = (change: Change, isForgotten: boolean): Joined | null => {
+    const { id, before, after, now, label, request } = change;
+    const dead = deadParkedMessage(before, after, isForgotten);
+    if (dead === null) return null;
+    const events = [deadLetters.letterOf(id, dead, request(), now)];
+    const key = keyText(label());
+    return {
+      write: () => rows.insert(id, events, now, key),
+      written: () => {
+        rows.added();
+        outbox.published(events, now);
+        deadLetters.report(id, dead, now);
+      },
+    };
+  };
+  return [
+    {
+      name: "events",
+      join: ({ id, before, after, now, label, attachments: { response = null, originEvents = null } }) => {
+        const events = outbox.eventsOf(id, before, after, { label, response, originEvents });
+        if (events.length === 0) return null;
+        const key = keyText(label());
+        return {
+          write: () => rows.insert(id, events, now, key),
+          written: () => {
+            rows.added();
+            outbox.published(events, now);
+          },
+        };
+      },
+    },
+    {
+      name: "dead letters",
+      join: (change) => letter(change, change.isForgotten),
+      expire: (change) => letter(change, false),
+    },
+    {
+      name: "alerts",
+      join: ({ id, before, after, now, label }) => {
+        const told = alerts.ofStep(id, before, after, () => label().route, now);
+        if (told === null) return null;
+        return {
+          write: () => ledger.alerts.insert(id, told),
+          written: () => {
+            ledger.alerts.added(told);
+            alerts.added(told, now);
+          },
+        };
+      },
+    },
+  ];
+}
