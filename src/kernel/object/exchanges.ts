@@ -22,6 +22,7 @@ import type { Caller, ExchangePorts, Incoming, Shared } from "./exchange-ports.t
 import { Monitors } from "../../features/accepted/object/monitor.ts";
 import { NewKeys } from "../new-keys/new-keys.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
+import { storeDues } from "./store-dues.ts";
 import { PAUSE_MS } from "./next-turn.ts";
 import { Outbox } from "../../features/outbox/object/relay.ts";
 import { Alerts } from "../../features/outbox/object/alerts.ts";
@@ -88,7 +89,7 @@ export class Exchanges {
     this.dues = [
       // First of all: what it brings back is due in the same turn.
       { name: "clock", nextAt: () => null, run: (now) => void this.#bringBack(now) },
-      ...ports.ledger.dues({
+      ...storeDues(ports.ledger, {
         erase: (now) => steps.eraseExpired(now, ERASE_ROWS),
         endLocks: (now) => this.#endLocks(now),
         waitUntil: ports.waitUntil,

@@ -8,8 +8,8 @@ import type { Change } from "../step-hook.ts";
 import { type Label, UNLABELLED } from "./label.ts";
 import type { Aliases } from "../previous-scope/aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
-import { expiryBucketOf, type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
-import { IS_AT_REST, LAST_BUCKET, NUMBER, numberAfter, placeIn } from "./record-numbers.ts";
+import { endOf, expiryBucketOf, type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
+import { bucketOf, IS_AT_REST, IS_FINISHED, LAST_BUCKET, NUMBER, numberAfter, placeIn } from "./record-numbers.ts";
 import { readRecord, RECORD_COLUMNS, type RecordRow } from "./record-row.ts";
 import { type RecordRows } from "./record-rows.ts";
 import type { RemoteBodies } from "../overflow/remote-bodies.ts";
@@ -70,6 +70,14 @@ export class ExpiredRecords {
     this.#sql = sql;
     this.#transaction = transaction;
     this.#stores = stores;
+  }
+
+  /** When the next bucket expires; `null`: there is none. */
+  nextAt(): EpochMs | null {
+    const { bucket } = this.#sql
+      .exec<{ bucket: number | null }>(`SELECT ${bucketOf("min(number)")} AS bucket FROM records WHERE ${IS_FINISHED}`)
+      .one();
+    return bucket === null || bucket >= LAST_BUCKET ? null : endOf(bucket);
   }
 
   /**

@@ -2,30 +2,21 @@
 // no HTTP: headers are pairs of strings, bodies are bytes. Every method runs within one synchronous turn, so that all reads and
 // writes of a turn are one atomic commit (Durable Objects documentation, "write coalescing").
 
-import type { Due } from "../due.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
-import type { BodyNumber, EpochMs, RecordId } from "../record/units.ts";
+import type { BodyNumber, RecordId } from "../record/units.ts";
 import { Addresses } from "./addresses.ts";
 import { AlertRows } from "../../features/outbox/object/alert-rows.ts";
 import { Aliases } from "../previous-scope/aliases.ts";
 import type { Joined } from "../step-hook.ts";
 import type { Attachments } from "./attachments.ts";
-import { Bodies, ERASE_ROWS, type Wake } from "./bodies.ts";
+import { Bodies, type Wake } from "./bodies.ts";
 import { type Label, UNLABELLED } from "./label.ts";
 import { DueRequests, LockEnds, WaitingQuestions } from "./due-records.ts";
 import { KnownElders } from "../previous-shards/elder-rows.ts";
 import { KeyLister } from "../previous-shards/key-lister.ts";
 import { ExpiredRecords } from "./expired-records.ts";
-import { ExpiryBuckets, endOf, expiryBucketOf } from "./expiry-buckets.ts";
-import {
-  bucketOf,
-  type Crowd,
-  IS_FINISHED,
-  IS_IN_FLIGHT,
-  LAST_BUCKET,
-  placeIn,
-  RecordNumbers,
-} from "./record-numbers.ts";
+import { ExpiryBuckets, expiryBucketOf } from "./expiry-buckets.ts";
+import { type Crowd, IS_IN_FLIGHT, placeIn, RecordNumbers } from "./record-numbers.ts";
 import { type Entry, entryOf, findIn, formFor, readableEntries } from "./entry.ts";
 import { FOUND_COLUMNS, type FoundRow } from "./record-row.ts";
 import { RecordRows } from "./record-rows.ts";
@@ -48,15 +39,6 @@ export type { Entry } from "./entry.ts";
 export interface LedgerStorage {
   readonly sql: Sql;
   transactionSync<T>(run: () => T): T;
-}
-
-/** What of the work on the store others do. */
-export interface StoreWork {
-  /** Erases some expired records. */
-  readonly erase: (now: EpochMs) => void;
-  /** Ends some locks. */
-  readonly endLocks: (now: EpochMs) => void;
-  readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
 export class Ledger {
@@ -282,25 +264,5 @@ export class Ledger {
     return readableEntries(
       this.#sql.exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records ${FIRST_CHUNKS} WHERE ${IS_IN_FLIGHT}`).toArray(),
     );
-  }
-
-  /** What is due of the store by itself, in the order of work. */
-  dues({ erase, endLocks, waitUntil }: StoreWork): readonly Due[] {
-    const { bodies, remote, excerpts, lockEnds } = this;
-    return [
-      { name: "discarded bodies", nextAt: () => bodies.eraseAt(), run: () => void bodies.eraseSome() },
-      { name: "excerpts", nextAt: () => excerpts.eraseAt(), run: (now) => void excerpts.eraseSome(now, ERASE_ROWS) },
-      { name: "bodies in the bucket", nextAt: () => remote.eraseAt(), run: () => waitUntil(remote.eraseOne()) },
-      { name: "expired records", nextAt: () => this.#nextExpiry(), run: erase },
-      { name: "locks", nextAt: () => lockEnds.next(), run: endLocks },
-    ];
-  }
-
-  /** When the next bucket of records expires. */
-  #nextExpiry(): EpochMs | null {
-    const { bucket } = this.#sql
-      .exec<{ bucket: number | null }>(`SELECT ${bucketOf("min(number)")} AS bucket FROM records WHERE ${IS_FINISHED}`)
-      .one();
-    return bucket === null || bucket >= LAST_BUCKET ? null : endOf(bucket);
   }
 }

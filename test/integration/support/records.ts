@@ -1,5 +1,6 @@
 // Records and a response, as the tests of the ledger and of the alarm store them.
 
+import { storeDues } from "../../../src/kernel/object/store-dues.ts";
 import { keyText } from "../../../src/kernel/store/label.ts";
 import type { Attachments } from "../../../src/kernel/store/attachments.ts";
 import type { NewEvent } from "../../../src/kernel/record/outbox.ts";
@@ -55,7 +56,7 @@ export const EVERY_RECORD: ListQuery = {
 /** When the alarm would have to come for the store alone. */
 export function nextDeadline(ledger: Ledger): EpochMs | null {
   const never = (): void => undefined;
-  return nextDue(ledger.dues({ erase: never, endLocks: never, waitUntil: never }), NOW);
+  return nextDue(storeDues(ledger, { erase: never, endLocks: never, waitUntil: never }), NOW);
 }
 
 /** Saves a record with events of the outbox, as a step does that publishes. */
