@@ -1,7 +1,7 @@
 // The calls of the claims API, one record each. A call whose answer is lost is repeated: the gateway takes it for the same one, because
 // it has the same attempt id.
 
-import { ClaimFailed } from "./claim-errors.ts";
+import { ClaimFailedError } from "./claim-errors.ts";
 import { exactJson } from "./exact-json.ts";
 import { parseRetryAfter, pauseMs } from "./pause.ts";
 import { readJson } from "./read-answer.ts";
@@ -29,7 +29,7 @@ export interface ClaimCalls extends Backoff {
   readonly sender: object;
 }
 
-/** @throws {ClaimFailed} if the gateway refuses, or gives no answer in all tries. */
+/** @throws {ClaimFailedError} if the gateway refuses, or gives no answer in all tries. */
 export function callClaims<Result>(calls: ClaimCalls, operation: string, entry: object): Promise<ClaimAnswer<Result>> {
   const path = operation === "" ? "" : `/${operation}`;
   return repeated(calls, path, postOf(entry), answerIn<Result>, (failed, tries) => failed.again && tries < calls.tries);
@@ -39,7 +39,7 @@ export function callClaims<Result>(calls: ClaimCalls, operation: string, entry: 
  * Says how an attempt ended, until the gateway has heard it or `until` has come. A refusal may be one of now (the group's token is being
  * changed, the gateway deployed), so it ends the tries only if the entry itself is refused.
  *
- * @throws {ClaimFailed} if the entry is refused, or the time is over.
+ * @throws {ClaimFailedError} if the entry is refused, or the time is over.
  */
 export function endClaim(calls: ClaimCalls, operation: string, entry: object, until: number): Promise<ClaimAnswer> {
   const mayRepeat = (failed: Failed): boolean => !isRefusedEntry(failed.failed) && calls.clock.now() < until;
@@ -47,7 +47,7 @@ export function endClaim(calls: ClaimCalls, operation: string, entry: object, un
 }
 
 /** Whether the gateway, or a proxy before it, takes no such entry. */
-export function isRefusedEntry({ code, status }: ClaimFailed): boolean {
+export function isRefusedEntry({ code, status }: ClaimFailedError): boolean {
   return code === "claim-invalid" || status === 413;
 }
 
@@ -55,7 +55,7 @@ function postOf(entry: object): RequestInit {
   return { method: "POST", body: JSON.stringify({ claims: [entry] }) };
 }
 
-/** @throws {ClaimFailed} as above. */
+/** @throws {ClaimFailedError} as above. */
 export async function askPosition(calls: ClaimCalls, query: URLSearchParams): Promise<number | null> {
   const path = `/positions?${query.toString()}`;
   const mayRepeat = (failed: Failed, tries: number): boolean => failed.again && tries < calls.tries;
@@ -86,7 +86,7 @@ async function repeated<Answer>(
 const TRY_LATER: ReadonlySet<number> = new Set([408, 425, 429]);
 
 interface Failed {
-  readonly failed: ClaimFailed;
+  readonly failed: ClaimFailedError;
   readonly again: boolean;
   readonly retryAfterMs: number | null;
 }
@@ -111,9 +111,9 @@ async function tryOnce<Answer>(
     // An answer that says "unavailable" is one to ask for again.
     const { status } = response;
     const again = response.ok || status >= 500 || TRY_LATER.has(status);
-    return { failed: new ClaimFailed(`${url}: ${code ?? status}`, { code, status }), again, retryAfterMs };
+    return { failed: new ClaimFailedError(`${url}: ${code ?? status}`, { code, status }), again, retryAfterMs };
   } catch (error) {
-    const failed = new ClaimFailed(`${url}: no answer`, { code: null, status: null, cause: error });
+    const failed = new ClaimFailedError(`${url}: no answer`, { code: null, status: null, cause: error });
     return { failed, again: true, retryAfterMs: null };
   } finally {
     stop();

@@ -1,8 +1,10 @@
 // Why `once` gives no result. Each says what is known of the effect, which is what the caller has to decide about.
 
+import { OncewayError } from "./onceway-error.ts";
+
 /** Another attempt has the lock, or may still be at work. Try again after `retryAfterMs`; the broker's own redelivery will do. */
-export class InFlight extends Error {
-  override readonly name = "InFlight";
+export class InFlightError extends OncewayError {
+  override readonly name = "InFlightError";
   readonly retryAfterMs: number;
 
   constructor(key: string, retryAfterMs: number) {
@@ -12,8 +14,8 @@ export class InFlight extends Error {
 }
 
 /** The key was used for another payload. No retry helps. */
-export class Mismatch extends Error {
-  override readonly name = "Mismatch";
+export class KeyReusedError extends OncewayError {
+  override readonly name = "KeyReusedError";
 
   constructor(key: string) {
     super(`${key} was claimed for another payload`);
@@ -24,8 +26,8 @@ export class Mismatch extends Error {
  * The operation may have taken effect, and nobody knows: an earlier attempt was lost and an operator has to decide, or this one acted
  * and could not say so.
  */
-export class InDoubt extends Error {
-  override readonly name = "InDoubt";
+export class OutcomeUnknownError extends OncewayError {
+  override readonly name = "OutcomeUnknownError";
 
   constructor(key: string, cause?: unknown) {
     super(`${key} may have taken effect`, { cause });
@@ -33,25 +35,25 @@ export class InDoubt extends Error {
 }
 
 /** The lock had ended before this attempt did, and another has begun or an operator has decided since. Both may have acted. */
-export class Superseded extends Error {
-  override readonly name = "Superseded";
+export class SupersededError extends OncewayError {
+  override readonly name = "SupersededError";
 
   constructor(key: string) {
     super(`the claim of ${key} was lost: its lock ended, and another attempt may have begun`);
   }
 }
 
-/** For handlers to throw: the attempt certainly had no effect, so the next one may begin at once. */
-export class NothingHappened extends Error {
-  override readonly name = "NothingHappened";
+/** For a handler to throw: this attempt certainly had no effect, so the next one may begin at once. */
+export class NoEffectError extends OncewayError {
+  override readonly name = "NoEffectError";
 }
 
 /**
  * The gateway refused the request, or cannot be reached. The handler was not called. A claim whose answer was lost may hold the key until
  * its lock ends.
  */
-export class ClaimFailed extends Error {
-  override readonly name = "ClaimFailed";
+export class ClaimFailedError extends OncewayError {
+  override readonly name = "ClaimFailedError";
   /** The gateway's code, such as `consumer-unauthorized`; `null` if the answer had none, or there was no answer. */
   readonly code: string | null;
   /** The status of the answer; `null` if there was none. */

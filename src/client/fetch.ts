@@ -34,7 +34,7 @@ export function createFetch(options: ClientOptions = {}): Fetch {
     const request = await snapshotRequest(...given);
     request.signal.throwIfAborted();
     const deadline = clock.now() + settings.totalMs;
-    let known: Outcome = "did-not-happen";
+    let known: Outcome = "no-effect";
     for (let tries = 1; ; tries += 1) {
       const limitMs = Math.min(settings.tryMs, deadline - clock.now());
       const sent = await sendOnce(request, limitMs, settings);

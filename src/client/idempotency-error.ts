@@ -1,6 +1,7 @@
 // The one error of a request whose operation's answer could not be had: it says what is known, and what helps next.
 
 import type { Outcome } from "./judge.ts";
+import { OncewayError } from "./onceway-error.ts";
 import type { Problem } from "./problem.ts";
 import type { Try } from "./send.ts";
 
@@ -17,7 +18,7 @@ export interface IdempotencyErrorFacts {
 
 /**
  * The operation's own answer could not be had. What to do next depends on `outcome`:
- * - `"did-not-happen"`: every try was refused before it acted, so start again at any time;
+ * - `"no-effect"`: every try was refused before it acted, so start again at any time;
  * - `"unknown"`: only the same request with the same `key` is safe;
  * - `"happened"`: read the result from the API.
  *
@@ -31,7 +32,7 @@ export interface IdempotencyErrorFacts {
  * }
  * ```
  */
-export class IdempotencyError extends Error {
+export class IdempotencyError extends OncewayError {
   override readonly name = "IdempotencyError";
   /** What is known of the operation after all tries. */
   readonly outcome: Outcome;
@@ -59,7 +60,7 @@ export class IdempotencyError extends Error {
 
 const OUTCOMES: Readonly<Record<Outcome, string>> = {
   happened: "The operation took effect, but its answer is not available",
-  "did-not-happen": "The operation did not take effect",
+  "no-effect": "The operation did not take effect",
   unknown: "Outcome unknown: the operation may have taken effect",
 };
 

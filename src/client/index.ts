@@ -4,6 +4,7 @@ export { createFetch } from "./fetch.ts";
 export { createFollow, monitorOf } from "./follow.ts";
 export type { Follow } from "./follow.ts";
 export type { ClientOptions, Fetch, Clock } from "./settings.ts";
+export { OncewayError } from "./onceway-error.ts";
 export { IdempotencyError } from "./idempotency-error.ts";
 export type { GiveUpReason } from "./idempotency-error.ts";
 export type { Outcome } from "./judge.ts";
@@ -11,4 +12,11 @@ export type { Problem, ProblemCode } from "./problem.ts";
 export { once, readPosition } from "./once.ts";
 export type { MessagePosition } from "./partition-order.ts";
 export type { OnceContext, OnceOptions, OnceResult } from "./once.ts";
-export { ClaimFailed, InDoubt, InFlight, Mismatch, NothingHappened, Superseded } from "./claim-errors.ts";
+export {
+  ClaimFailedError,
+  InFlightError,
+  KeyReusedError,
+  NoEffectError,
+  OutcomeUnknownError,
+  SupersededError,
+} from "./claim-errors.ts";

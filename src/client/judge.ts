@@ -1,10 +1,10 @@
 // What one answer means for the operation, and whether to send the same request again. Pure: the loop in fetch.ts sends,
-// waits and gives up. It never guesses that nothing happened: what it cannot know is `unknown`.
+// waits and gives up. It never guesses that there was no effect: what it cannot know is `unknown`.
 
 import type { Problem } from "./problem.ts";
 
 /** What is known of the operation: it took effect, it did not, or the client cannot know. */
-export type Outcome = "happened" | "did-not-happen" | "unknown";
+export type Outcome = "happened" | "no-effect" | "unknown";
 
 /** The parts of an answer that decide. */
 export interface Answer {
@@ -53,7 +53,7 @@ export function judge(answer: Answer, refused: readonly number[] = REFUSED): Jud
   const isRefused = refused.includes(status);
   const again = shouldRetry ?? (isRefused || NO_RESULT.has(status));
   if (!again) return { kind: "answered" };
-  return { kind: "unanswered", again, outcome: isRefused && answer.isProtected ? "did-not-happen" : "unknown" };
+  return { kind: "unanswered", again, outcome: isRefused && answer.isProtected ? "no-effect" : "unknown" };
 }
 
 function outcomeOf(problem: Problem): Outcome {
@@ -67,7 +67,7 @@ function outcomeOf(problem: Problem): Outcome {
     case "configuration-invalid":
     case "origin-unreachable":
     case "too-many-keys":
-      return "did-not-happen";
+      return "no-effect";
     case "response-not-kept":
       return "happened";
     case "key-expired":
@@ -92,5 +92,5 @@ function outcomeOf(problem: Problem): Outcome {
 
 /** What is known after one more try: doubt about an earlier try stays until an answer settles it. */
 export function combine(earlier: Outcome, latest: Outcome): Outcome {
-  return earlier === "unknown" && latest === "did-not-happen" ? "unknown" : latest;
+  return earlier === "unknown" && latest === "no-effect" ? "unknown" : latest;
 }

@@ -5,7 +5,7 @@
 //     ├───────────────────────┼──────────────────────────────┼───────────────────────────────────┼───────────────────────────┤
 
 import { type ClaimAnswer, type ClaimCalls, callClaims, endClaim } from "./claim-calls.ts";
-import { Superseded } from "./claim-errors.ts";
+import { SupersededError } from "./claim-errors.ts";
 
 /** The part of the lock that is left when the handler is told to stop. */
 const MARGIN = 0.2;
@@ -106,7 +106,7 @@ export class Lease {
   /** No later extension helps: the handler is told to stop, or the lock is lost. */
   #abort(): void {
     this.#stop();
-    if (!this.#hasHandlerEnded) this.#controller.abort(new Superseded(this.#name.key));
+    if (!this.#hasHandlerEnded) this.#controller.abort(new SupersededError(this.#name.key));
   }
 }
 

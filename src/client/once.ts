@@ -9,7 +9,14 @@ import {
   isRefusedEntry,
   payloadHash,
 } from "./claim-calls.ts";
-import { ClaimFailed, InDoubt, InFlight, Mismatch, NothingHappened, Superseded } from "./claim-errors.ts";
+import {
+  ClaimFailedError,
+  InFlightError,
+  KeyReusedError,
+  NoEffectError,
+  OutcomeUnknownError,
+  SupersededError,
+} from "./claim-errors.ts";
 import { exactJson } from "./exact-json.ts";
 import { type ClaimName, Lease, lockOf } from "./lease.ts";
 import { beginReading, type MessagePosition, takeTurn, type Turn } from "./partition-order.ts";
@@ -95,16 +102,16 @@ export interface Replayed<Result> {
 }
 
 /**
- * Calls `handler`, unless it has had its result for `key` already. What it throws is thrown on; unless that is a `NothingHappened`, the
+ * Calls `handler`, unless it has had its result for `key` already. What it throws is thrown on; unless that is a `NoEffectError`, the
  * gateway takes it that the attempt may have had an effect. It settles when the gateway has heard how the handler ended, or when that is
  * too late: while the gateway is away, when the lock has ended and as much time again.
  *
  * @param payload what the operation is about: text, bytes (an `ArrayBuffer` or a view of one) or plain JSON. The same key with another payload is
  * refused.
  * @throws {TypeError} if the payload is none of these: a `Map`, for example, or an instance of a class without `toJSON`.
- * @throws {InFlight} if another attempt is at work. @throws {Mismatch} if the key was used for another payload.
- * @throws {InDoubt} if an attempt may have taken effect and nobody knows. @throws {Superseded} if the claim was lost meanwhile.
- * @throws {ClaimFailed} if the gateway refuses the call or cannot be reached.
+ * @throws {InFlightError} if another attempt is at work. @throws {KeyReusedError} if the key was used for another payload.
+ * @throws {OutcomeUnknownError} if an attempt may have taken effect and nobody knows. @throws {SupersededError} if the claim was lost meanwhile.
+ * @throws {ClaimFailedError} if the gateway refuses the call or cannot be reached.
  *
  * @example
  * const { result, replayed } = await once(options, order.id, order, ({ attempt, signal }) => charge(order, attempt, signal));
@@ -139,13 +146,13 @@ export async function once<Result>(
         completedAt: claimed.completedAt ?? null,
       };
     case "in-flight":
-      throw new InFlight(key, claimed.retryAfterMs ?? 0);
+      throw new InFlightError(key, claimed.retryAfterMs ?? 0);
     case "unknown":
-      throw new InDoubt(key);
+      throw new OutcomeUnknownError(key);
     case "mismatch":
-      throw new Mismatch(key);
+      throw new KeyReusedError(key);
     default:
-      throw new ClaimFailed(`the gateway says ${claimed.state}, which this client does not know`, {
+      throw new ClaimFailedError(`the gateway says ${claimed.state}, which this client does not know`, {
         code: claimed.state,
         status: 200,
       });
@@ -185,14 +192,14 @@ async function claimInTurn<Result>(
 
 /** Whether the gateway may have done what it was asked. */
 function isUnanswered(error: unknown): boolean {
-  return error instanceof ClaimFailed && (error.status === null || error.status < 300 || error.status >= 500);
+  return error instanceof ClaimFailedError && (error.status === null || error.status < 300 || error.status >= 500);
 }
 
 /**
  * Where the group goes on reading in a partition: no message before that is still to be processed. `null`: nobody knows, so the broker's
  * own position counts.
  *
- * @throws {ClaimFailed} if the gateway refuses the call or cannot be reached.
+ * @throws {ClaimFailedError} if the gateway refuses the call or cannot be reached.
  */
 export async function readPosition(options: OnceOptions, stream: string, partition: number): Promise<number | null> {
   const calls = callsOf(options);
@@ -211,13 +218,13 @@ async function run<Result>(
     try {
       result = await handler({ attempt, signal: lease.signal });
     } catch (error) {
-      const effect = error instanceof NothingHappened ? "none" : "unknown";
+      const effect = error instanceof NoEffectError ? "none" : "unknown";
       // If the gateway never hears of it, the lock ends, which says that the outcome is unknown.
       await lease.end("release", { ...name, effect, reason: reasonOf(error) }).catch(() => undefined);
       throw error;
     }
     const { ended, isKept } = await complete(lease, name, keptForm(result));
-    if (ended.state !== "settled") throw new Superseded(name.key);
+    if (ended.state !== "settled") throw new SupersededError(name.key);
     return { replayed: false, result, isKept, completedAt: null };
   } finally {
     lease.close();
@@ -235,8 +242,9 @@ async function complete(
     return { ended, isKept: "result" in kept };
   } catch (error) {
     // Whoever is between here and the gateway may take less than the gateway does.
-    if ("result" in kept && error instanceof ClaimFailed && isRefusedEntry(error)) return complete(lease, name, {});
-    throw new InDoubt(name.key, error);
+    if ("result" in kept && error instanceof ClaimFailedError && isRefusedEntry(error))
+      return complete(lease, name, {});
+    throw new OutcomeUnknownError(name.key, error);
   }
 }
 

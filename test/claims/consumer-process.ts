@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { Kafka, logLevel } from "kafkajs";
-import { InDoubt, InFlight, once, readPosition } from "../../src/client/index.ts";
+import { InFlightError, once, OutcomeUnknownError, readPosition } from "../../src/client/index.ts";
 import { recordClaims } from "../guarantees/recorders/claim-calls.ts";
 import type { ConsumerOptions, Point } from "./consumer.ts";
 import { Redis, type Reply } from "./redis.ts";
@@ -49,8 +49,8 @@ async function handle(
     return true;
   } catch (error) {
     say(`${error instanceof Error ? error.name : String(error)} ${key}`);
-    if (error instanceof InFlight) await pause(Math.min(error.retryAfterMs, 200));
-    return error instanceof InDoubt;
+    if (error instanceof InFlightError) await pause(Math.min(error.retryAfterMs, 200));
+    return error instanceof OutcomeUnknownError;
   }
 }
 

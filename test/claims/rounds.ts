@@ -87,7 +87,7 @@ export async function stopRound(broker: Broker): Promise<Verdict & { readonly sa
     const ends = await untilAllEnded([second, first]);
     await writeFile(until, "");
     process.kill(first.group.pid, "SIGCONT");
-    await first.said(`Superseded ${STRUCK}`);
+    await first.said(`SupersededError ${STRUCK}`);
     const said = first.ends().get(STRUCK);
     await Promise.all([first.group.kill9(), second.group.kill9()]);
     return { ...(await verdictOf(round, ends)), said };

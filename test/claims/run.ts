@@ -30,7 +30,7 @@ for (const broker of (["redis", "kafka"] as const).filter(isAsked)) {
       for (let round = 0; round < rounds; round += 1) {
         const verdict = await killRound(broker, unknown, point);
         doubled += verdict.struck.length > 1 ? 1 : 0;
-        inDoubt += verdict.ends["InDoubt"] ?? 0;
+        inDoubt += verdict.ends["OutcomeUnknownError"] ?? 0;
         wrong += verdict.wrong.length + verdict.violations.length;
       }
       report(
@@ -42,7 +42,7 @@ for (const broker of (["redis", "kafka"] as const).filter(isAsked)) {
   let superseded = 0;
   for (let round = 0; round < rounds; round += 1) {
     const { said, violations } = await stopRound(broker);
-    superseded += said === "Superseded" && violations.length === 0 ? 1 : 0;
+    superseded += said === "SupersededError" && violations.length === 0 ? 1 : 0;
   }
   report({ broker, stopped: rounds, superseded }, superseded !== rounds);
 }

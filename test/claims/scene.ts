@@ -143,7 +143,7 @@ function lineIn(text: string): readonly ClaimLine[] {
 }
 
 function endIn(line: string): readonly (readonly [string, string])[] {
-  const [, end, key] = /^(done|replayed|InDoubt|Superseded|Mismatch) (\S+)$/.exec(line) ?? [];
+  const [, end, key] = /^(done|replayed|OutcomeUnknownError|SupersededError|KeyReusedError) (\S+)$/.exec(line) ?? [];
   return end === undefined || key === undefined ? [] : [[key, end]];
 }
 

@@ -27,7 +27,7 @@ describe.each(["redis", "kafka"] as const)("a consumer of %s", (broker) => {
       expect({ wrong, violations }).toEqual({ wrong: [], violations: [] });
       expect(struck).toEqual(STRUCK[unknown][point]);
       const isInDoubt = unknown === "hold" && (point === "claimed" || point === "acted");
-      expect(ends["InDoubt"] ?? 0).toBe(isInDoubt ? 1 : 0);
+      expect(ends["OutcomeUnknownError"] ?? 0).toBe(isInDoubt ? 1 : 0);
     },
     ROUND_MS,
   );
@@ -36,7 +36,7 @@ describe.each(["redis", "kafka"] as const)("a consumer of %s", (broker) => {
     "that is stopped past its lock, and goes on, has lost its claim: the other one's result counts",
     async () => {
       const { said, struck, wrong, violations, ends } = await stopRound(broker);
-      expect(said).toBe("Superseded");
+      expect(said).toBe("SupersededError");
       // The first one acts late, with its older number, which is what a fence is for.
       expect(struck).toEqual([2, 1]);
       expect({ wrong, violations }).toEqual({ wrong: [], violations: [] });

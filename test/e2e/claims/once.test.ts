@@ -7,7 +7,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { InDoubt, InFlight, Mismatch, NothingHappened, once, readPosition } from "../../../src/client/index.ts";
+import {
+  InFlightError,
+  KeyReusedError,
+  NoEffectError,
+  once,
+  OutcomeUnknownError,
+  readPosition,
+} from "../../../src/client/index.ts";
 import { BILLING_TOKEN, MAIL_TOKEN, type ClaimScene, startClaimScene } from "../../support/claim-scene.ts";
 import { blockWith } from "../../support/docs.ts";
 import { projectDir } from "../../support/wrangler.ts";
@@ -36,7 +43,7 @@ it("calls a handler once for a key, and gives everybody its result", async () =>
     completedAt: null,
   });
   expect(await once(options(), key, { a: 1 }, handler)).toMatchObject({ result: { number: 1 }, replayed: true });
-  await expect(once(options(), key, { a: 2 }, handler)).rejects.toBeInstanceOf(Mismatch);
+  await expect(once(options(), key, { a: 2 }, handler)).rejects.toBeInstanceOf(KeyReusedError);
   expect(effects).toBe(1);
 });
 
@@ -50,7 +57,7 @@ it("lets one of many begin, and the others know", async () => {
     return 1;
   });
   await begun.promise;
-  await expect(once(options(), key, "p", async () => 2)).rejects.toBeInstanceOf(InFlight);
+  await expect(once(options(), key, "p", async () => 2)).rejects.toBeInstanceOf(InFlightError);
   gate.resolve();
   expect(await first).toMatchObject({ result: 1 });
 });
@@ -60,10 +67,10 @@ it("frees the key when nothing happened, and leaves doubt after anything else", 
   const fail = (error: Error) => async (): Promise<number> => {
     throw error;
   };
-  await expect(once(options(), free, "p", fail(new NothingHappened("not yet")))).rejects.toThrow("not yet");
+  await expect(once(options(), free, "p", fail(new NoEffectError("not yet")))).rejects.toThrow("not yet");
   expect(await once(options(), free, "p", async ({ attempt }) => attempt)).toMatchObject({ result: 2 });
   await expect(once(options(), held, "p", fail(new Error("half way")))).rejects.toThrow("half way");
-  await expect(once(options(), held, "p", async () => 1)).rejects.toBeInstanceOf(InDoubt);
+  await expect(once(options(), held, "p", async () => 1)).rejects.toBeInstanceOf(OutcomeUnknownError);
 });
 
 it.each<readonly [string, unknown]>([
@@ -115,7 +122,7 @@ it("refuses a payload that JSON does not say, and tells one buffer from another"
   const key = randomUUID();
   const bytes = (...list: number[]): ArrayBuffer => new Uint8Array(list).buffer;
   await once(options(), key, bytes(1, 2), async () => "one payment");
-  await expect(once(options(), key, bytes(3, 4), async () => "another")).rejects.toBeInstanceOf(Mismatch);
+  await expect(once(options(), key, bytes(3, 4), async () => "another")).rejects.toBeInstanceOf(KeyReusedError);
   await expect(once(options(), key, new Map([["a", 1]]), async () => 1)).rejects.toBeInstanceOf(TypeError);
 });
 

@@ -75,7 +75,7 @@ describe("onceway/client", () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { status: 429, effect: false });
     const error = await failure(post("/hold", key));
-    expect(error).toMatchObject({ outcome: "did-not-happen", reason: "tries", key, tries: 6 });
+    expect(error).toMatchObject({ outcome: "no-effect", reason: "tries", key, tries: 6 });
     expect(error.response?.status).toBe(429);
   });
 
@@ -142,7 +142,7 @@ describe("onceway/client", () => {
   it("reports that nothing happened when the request itself is refused", async () => {
     const key = freshKey();
     const error = await failure(post("/small", key, "x".repeat(101)));
-    expect(error).toMatchObject({ outcome: "did-not-happen", reason: "final", problem: { code: "body-too-large" } });
+    expect(error).toMatchObject({ outcome: "no-effect", reason: "final", problem: { code: "body-too-large" } });
     expect(await scene.origin.requests(key)).toEqual([]);
   });
 

@@ -3,7 +3,7 @@
 import { once as untilEvent } from "node:events";
 import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { ClaimFailed, createFetch, once } from "../../../src/client/index.ts";
+import { ClaimFailedError, createFetch, once } from "../../../src/client/index.ts";
 import { MAX_JSON_BYTES, MAX_PROBLEM_BYTES } from "../../../src/client/read-answer.ts";
 import { HELD_BYTES } from "../../../src/client/send.ts";
 
@@ -50,7 +50,7 @@ async function bytesOf(name: string): Promise<number> {
 
 it("a claim whose answer never ends is given up, and its connection closed", async () => {
   const options = { group: "billing", token: "t", url: `${url}/claims`, tries: 1 };
-  await expect(once(options, "k", "p", async () => "done")).rejects.toThrow(ClaimFailed);
+  await expect(once(options, "k", "p", async () => "done")).rejects.toThrow(ClaimFailedError);
   expect(await bytesOf("billing")).toBeLessThan(MAX_JSON_BYTES + ON_THE_WAY);
 });
 

@@ -194,7 +194,7 @@ describe("giving up", () => {
 
   it("reports that nothing happened if every try says so", async () => {
     const error = await failure(scene([REFUSED, { code: "origin-unreachable" }, REFUSED], { tries: 3 }).send());
-    expect(error).toMatchObject({ outcome: "did-not-happen", reason: "tries", tries: 3 });
+    expect(error).toMatchObject({ outcome: "no-effect", reason: "tries", tries: 3 });
     expect(error.response?.status).toBe(503);
   });
 
@@ -274,7 +274,7 @@ describe("any sequence of answers", () => {
           const isClear = made.every(
             (each) => each === REFUSED || (typeof each === "object" && each.code === "origin-unreachable"),
           );
-          expect(end.outcome).toBe(isClear ? "did-not-happen" : "unknown");
+          expect(end.outcome).toBe(isClear ? "no-effect" : "unknown");
         },
       ),
       { numRuns: 200 },

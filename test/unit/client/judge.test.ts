@@ -42,19 +42,19 @@ const known: Record<GatewayCode, ProblemCode> & Record<ProblemCode, GatewayCode>
 };
 
 const PROBLEMS: readonly (readonly [Problem, again: boolean, outcome: string])[] = [
-  [{ code: "key-missing", ways: "the Idempotency-Key header" }, false, "did-not-happen"],
-  [{ code: "key-invalid", reason: "" }, false, "did-not-happen"],
-  [{ code: "request-invalid", reason: "" }, false, "did-not-happen"],
+  [{ code: "key-missing", ways: "the Idempotency-Key header" }, false, "no-effect"],
+  [{ code: "key-invalid", reason: "" }, false, "no-effect"],
+  [{ code: "request-invalid", reason: "" }, false, "no-effect"],
   [{ code: "key-reused", status: 422 }, false, "unknown"],
-  [{ code: "too-many-keys", retryAfterMs: 2000 }, true, "did-not-happen"],
+  [{ code: "too-many-keys", retryAfterMs: 2000 }, true, "no-effect"],
   [{ code: "in-flight", retryAfterMs: 2000 }, true, "unknown"],
   [{ code: "outcome-unknown", retryAfterMs: null }, false, "unknown"],
   [{ code: "outcome-unknown", retryAfterMs: 1000 }, true, "unknown"],
   [{ code: "response-not-kept", originalStatus: 201 }, false, "happened"],
   [{ code: "key-expired", originalStatus: 201 }, false, "happened"],
   [{ code: "key-expired", originalStatus: null }, false, "unknown"],
-  [{ code: "body-too-large", limitBytes: 1 }, false, "did-not-happen"],
-  [{ code: "origin-unreachable" }, true, "did-not-happen"],
+  [{ code: "body-too-large", limitBytes: 1 }, false, "no-effect"],
+  [{ code: "origin-unreachable" }, true, "no-effect"],
   [{ code: "origin-dropped", unknown: "retry", retryAfterMs: 1 }, true, "unknown"],
   [{ code: "origin-dropped", unknown: "verify", retryAfterMs: 1 }, true, "unknown"],
   [{ code: "origin-dropped", unknown: "hold", retryAfterMs: 1 }, false, "unknown"],
@@ -62,9 +62,9 @@ const PROBLEMS: readonly (readonly [Problem, again: boolean, outcome: string])[]
   [{ code: "origin-timeout", unknown: "retry", retryAfterMs: 1 }, true, "unknown"],
   [{ code: "origin-timeout", unknown: "hold", retryAfterMs: 1 }, false, "unknown"],
   [{ code: "store-unavailable" }, true, "unknown"],
-  [{ code: "credential-invalid", why: "expired" }, false, "did-not-happen"],
-  [{ code: "identity-unavailable", retryAfterMs: 1000 }, true, "did-not-happen"],
-  [{ code: "configuration-invalid", problemCount: 1 }, false, "did-not-happen"],
+  [{ code: "credential-invalid", why: "expired" }, false, "no-effect"],
+  [{ code: "identity-unavailable", retryAfterMs: 1000 }, true, "no-effect"],
+  [{ code: "configuration-invalid", problemCount: 1 }, false, "no-effect"],
   [{ code: "monitor-not-found" }, false, "unknown"],
   [{ code: "attempts-exhausted", lastStatus: 503 }, true, "unknown"],
   [{ code: "cancel-refused", why: "at-work", retryAfterMs: 1000 }, true, "unknown"],
@@ -129,7 +129,7 @@ describe("the origin's answers", () => {
   });
 
   it.each([425, 429, 503, 521, 523, 525, 526, 530])("%i means that nothing happened, and may be retried", (status) => {
-    expect(judge({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "did-not-happen" });
+    expect(judge({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "no-effect" });
   });
 
   it.each(BUILT_IN.ambiguous)("%i leaves the outcome open, and may be retried", (status) => {
@@ -138,7 +138,7 @@ describe("the origin's answers", () => {
 
   it("leave the outcome open if the route has other statuses for refusals", () => {
     expect(judge({ ...ORIGINS, status: 503 }, [429])).toMatchObject({ again: true, outcome: "unknown" });
-    expect(judge({ ...ORIGINS, status: 418 }, [418])).toMatchObject({ again: true, outcome: "did-not-happen" });
+    expect(judge({ ...ORIGINS, status: 418 }, [418])).toMatchObject({ again: true, outcome: "no-effect" });
   });
 
   it("prove nothing if the gateway does not echo the key", () => {
@@ -161,9 +161,9 @@ describe("the origin's answers", () => {
 
 describe("what is known after several tries", () => {
   it("stays open until an answer settles it", () => {
-    expect(combine("unknown", "did-not-happen")).toBe("unknown");
+    expect(combine("unknown", "no-effect")).toBe("unknown");
     expect(combine("unknown", "happened")).toBe("happened");
-    expect(combine("did-not-happen", "did-not-happen")).toBe("did-not-happen");
-    expect(combine("did-not-happen", "unknown")).toBe("unknown");
+    expect(combine("no-effect", "no-effect")).toBe("no-effect");
+    expect(combine("no-effect", "unknown")).toBe("unknown");
   });
 });

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import {
-  ClaimFailed,
-  InDoubt,
-  InFlight,
-  Mismatch,
-  NothingHappened,
+  ClaimFailedError,
+  InFlightError,
+  KeyReusedError,
+  NoEffectError,
   once,
   type OnceContext,
   type OnceOptions,
+  OutcomeUnknownError,
   readPosition,
-  Superseded,
+  SupersededError,
 } from "../../../src/client/index.ts";
 import { payloadHash } from "../../../src/client/claim-calls.ts";
 import { virtualClock } from "./virtual-clock.ts";
@@ -103,10 +103,10 @@ describe("once", () => {
   });
 
   it.each([
-    [{ state: "in-flight", retryAfterMs: 700 }, InFlight],
-    [{ state: "unknown" }, InDoubt],
-    [{ state: "mismatch" }, Mismatch],
-    [{ state: "news" }, ClaimFailed],
+    [{ state: "in-flight", retryAfterMs: 700 }, InFlightError],
+    [{ state: "unknown" }, OutcomeUnknownError],
+    [{ state: "mismatch" }, KeyReusedError],
+    [{ state: "news" }, ClaimFailedError],
   ])("does not call the handler after %o", async (answer, error) => {
     const { run, operations } = scene({ "": [answer] });
     await expect(run(() => Promise.reject(new Error("called")))).rejects.toBeInstanceOf(error);
@@ -126,13 +126,13 @@ describe("once", () => {
   it("does not repeat what the gateway refuses, and gives up in the end", async () => {
     const refused = scene({ "": [401] });
     await expect(refused.run(async () => 1)).rejects.toMatchObject({
-      name: "ClaimFailed",
+      name: "ClaimFailedError",
       code: "consumer-unauthorized",
       status: 401,
     });
     expect(refused.operations()).toEqual(["claim"]);
     const lost = scene({ "": ["lost"] });
-    await expect(lost.run(async () => 1)).rejects.toMatchObject({ name: "ClaimFailed", code: null, status: null });
+    await expect(lost.run(async () => 1)).rejects.toMatchObject({ name: "ClaimFailedError", code: null, status: null });
     // The claim may have been granted: nobody else knows that its handler was never called.
     expect(lost.operations()).toEqual([...Array.from({ length: 8 }, () => "claim"), "release"]);
     expect(lost.calls.at(-1)?.entry).toMatchObject({ attemptId: lost.calls[0]?.entry["attemptId"], effect: "none" });
@@ -147,12 +147,12 @@ describe("once", () => {
 
   it("is superseded if another has begun", async () => {
     const late = scene({ "": [GRANTED], complete: [{ state: "superseded" }] });
-    await expect(late.run(async () => 1)).rejects.toBeInstanceOf(Superseded);
+    await expect(late.run(async () => 1)).rejects.toBeInstanceOf(SupersededError);
   });
 
   it("releases what the handler throws: with no effect only if it says so", async () => {
     for (const [thrown, effect] of [
-      [new NothingHappened("not mine"), "none"],
+      [new NoEffectError("not mine"), "none"],
       [new Error("broken\npipe ü"), "unknown"],
     ] as const) {
       const { run, calls, operations } = scene({ "": [GRANTED], release: ["lost"] });
@@ -192,7 +192,7 @@ describe("the end of an attempt", () => {
     expect(await completing.run(async () => 1)).toMatchObject({ result: 1, isKept: true });
     expect(completing.tries.at(-1)).toBeGreaterThanOrEqual(forMs);
     const releasing = away(forMs, "release", { state: "released" });
-    await expect(releasing.run(() => Promise.reject(new NothingHappened("x")))).rejects.toThrow("x");
+    await expect(releasing.run(() => Promise.reject(new NoEffectError("x")))).rejects.toThrow("x");
     expect(releasing.tries.at(-1)).toBeGreaterThanOrEqual(forMs);
     // No try is left waiting for long while the lock runs out.
     expect(Math.max(...completing.tries.map((ms, at, all) => ms - (all[at - 1] ?? 0)))).toBeLessThanOrEqual(5000);
@@ -200,7 +200,7 @@ describe("the end of an attempt", () => {
 
   it("is in doubt when the gateway has not heard it 30 seconds after the end of the lock, and not before", async () => {
     const { run, elapsedMs, operations } = scene({ "": [GRANTED], complete: ["lost"], extend: ["lost"] });
-    await expect(run(async () => 1)).rejects.toBeInstanceOf(InDoubt);
+    await expect(run(async () => 1)).rejects.toBeInstanceOf(OutcomeUnknownError);
     expect(elapsedMs()).toBeGreaterThanOrEqual(LOCK_MS + 30_000);
     expect(elapsedMs()).toBeLessThan(LOCK_MS + 36_000);
     expect(operations().at(-1)).toBe("complete");
@@ -299,7 +299,7 @@ describe("the lock", () => {
     await run(async ({ signal }) => {
       signal.addEventListener("abort", () => (abortedAtMs = elapsedMs()));
       await sleep(30_000);
-      expect(signal.reason).toBeInstanceOf(Superseded);
+      expect(signal.reason).toBeInstanceOf(SupersededError);
     });
     expect(abortedAtMs).toBe(8000);
     // At 5, 6 and 7 seconds.
@@ -458,7 +458,7 @@ describe("claims of one partition", () => {
       await arrived(index + 1);
       sent[index]?.answer(step);
     }
-    expect(await calls[1]).toBeInstanceOf(ClaimFailed);
+    expect(await calls[1]).toBeInstanceOf(ClaimFailedError);
     await Promise.all(calls);
     const again = call(at(6));
     await arrived(4);
