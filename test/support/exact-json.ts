@@ -11,7 +11,7 @@ export function referenceCanonical(body: Uint8Array): Uint8Array | null {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
     JSON.parse(text);
-    const canonical = canonicalize(valueOf(text.match(TOKENS)?.values() ?? [].values()));
+    const canonical = canonicalize(valueOf(text.match(TOKENS)?.values() ?? [].values(), withinDouble));
     return canonical === undefined ? null : new TextEncoder().encode(canonical);
   } catch {
     return null;
@@ -22,24 +22,34 @@ export function referenceCanonical(body: Uint8Array): Uint8Array | null {
  * The value of a valid text's tokens. The platform parses each string separately, because it sometimes misreads escaped
  * member names of objects (V8 13.6: `{"A":null,"\u0061":[],"a":1}` may have a member called "\\").
  */
-function valueOf(tokens: Iterator<string>, token: unknown = tokens.next().value): unknown {
+function valueOf(
+  tokens: Iterator<string>,
+  numberOf: (token: string) => unknown,
+  token: unknown = tokens.next().value,
+): unknown {
   if (typeof token !== "string") throw new TypeError("a text that ends early");
   if (token === "[") {
     const elements: unknown[] = [];
-    for (let next = tokens.next().value; next !== "]"; next = tokens.next().value) elements.push(valueOf(tokens, next));
+    for (let next = tokens.next().value; next !== "]"; next = tokens.next().value)
+      elements.push(valueOf(tokens, numberOf, next));
     return elements;
   }
   if (token === "{") {
     const members = new Map<string, unknown>();
     for (let next: unknown = tokens.next().value; next !== "}"; next = tokens.next().value) {
-      const name = String(valueOf(tokens, next));
+      const name = String(valueOf(tokens, numberOf, next));
       if (members.has(name)) throw new RangeError("a repeated member");
-      members.set(name, valueOf(tokens));
+      members.set(name, valueOf(tokens, numberOf));
     }
     return Object.fromEntries(members);
   }
-  const value: unknown = JSON.parse(token);
-  if (typeof value === "number" && decimal(String(value)) !== decimal(token)) throw new RangeError("beyond a double");
+  return /^[-\d]/.test(token) ? numberOf(token) : JSON.parse(token);
+}
+
+/** @throws {RangeError} if a double has not all of its digits. */
+function withinDouble(token: string): number {
+  const value = Number(token);
+  if (decimal(String(value)) !== decimal(token)) throw new RangeError("beyond a double");
   return value;
 }
 
@@ -56,9 +66,5 @@ export function decimal(source: string): string {
 
 /** The value of a text with its numbers as exact decimals, for comparison in any order of members. */
 export function exactly(text: string): unknown {
-  const plain = text.replaceAll(TOKENS, (token) => {
-    if (token.startsWith('"')) return JSON.stringify(JSON.parse(token));
-    return /\d/.test(token) ? JSON.stringify({ decimal: decimal(token) }) : token;
-  });
-  return JSON.parse(plain);
+  return valueOf(text.match(TOKENS)?.values() ?? [].values(), (token) => ({ decimal: decimal(token) }));
 }
