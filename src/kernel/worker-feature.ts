@@ -32,8 +32,9 @@ export interface WorkerKernel {
   readonly reporter: ExchangeReporter;
   /** Hands over what this isolate has counted, and waits for nothing. */
   readonly flush: () => void;
-  readonly operator: Operator;
-  /** Rejects without an answer. */
+  /** What is only read; a change would have to be audited. */
+  readonly operator: Pick<Operator, "isPerKey" | "list" | "inspect" | "omittedHeaders">;
+  /** Asks the operators' own object. Rejects without an answer. */
   readonly askOperators: <In, Out>(call: Call<In, Out>, question: In) => Promise<Out>;
   /** Whatever a feature lets operators change goes through it. */
   readonly audit: AuditLog;

@@ -3,7 +3,6 @@
 
 import { parseDuration } from "../kernel/config/units.ts";
 import { type EpochMs, epochMs } from "../kernel/record/units.ts";
-import type { OutboxDestinationView } from "../features/outbox/operator/schema.ts";
 import type { RecordPageView } from "./record-schema.ts";
 
 type Total = RecordPageView["total"];
@@ -24,29 +23,6 @@ export function partsText({ first, last, count }: Parts): string | null {
   if (count === 1) return null;
   const which = first === last ? `Part ${grouped(first)}` : `Parts ${grouped(first)} to ${grouped(last)}`;
   return `${which} of ${grouped(count)}: so many records are listed in parts, each with its newest first.`;
-}
-
-/** The lanes of a destination that rest, over all shards. */
-export interface RestText {
-  /** Such as "3 of 17 lanes". */
-  readonly lanes: string;
-  /** When the last of them is tried again. */
-  readonly until: string;
-  /** Why their last events were not taken. */
-  readonly why: string;
-}
-
-/** `null`: nothing rests. */
-export function restText(resting: OutboxDestinationView["resting"]): RestText | null {
-  const until = resting
-    .map((rest) => rest.until)
-    .toSorted()
-    .at(-1);
-  if (until === undefined) return null;
-  const sum = (of: "lanes" | "of"): number => resting.reduce((total, rest) => total + rest[of], 0);
-  const which = sum("lanes") === sum("of") ? "all lanes" : `${sum("lanes")} of ${sum("of")} lanes`;
-  const where = resting.length === 1 ? "" : ` in ${resting.length} shards`;
-  return { lanes: which + where, until, why: [...new Set(resting.map(({ reason }) => reason))].join(", ") };
 }
 
 function grouped(count: number): string {

@@ -42,6 +42,7 @@ export function metricFamilies({
   const all = totals === null ? [] : withEachRoute(totals, routes);
   const isRoute = ({ route }: RouteNumbers): boolean => !features.some(({ isOwn }) => isOwn?.(route) === true);
   const traffic = totals === null ? [] : trafficFamilies(all.filter(isRoute));
+  // Backwards: in the text, events come last.
   const counted = totals === null ? [] : features.toReversed().flatMap((feature) => feature.counted(all));
   const numbers = answered.map((shard) => shard.numbers);
   const now = Date.now();

@@ -4,7 +4,7 @@
 import { type Layout, layoutName, layoutTitle, shardCount } from "../kernel/config/layout.ts";
 import type { Route } from "../kernel/config/resolved.ts";
 import { KEY_HASH_DIGITS } from "../kernel/record/units.ts";
-import { CONSUMER_LABEL } from "../features/claims/settings/read.ts";
+import { CONSUMER_LABEL } from "../kernel/record/claim.ts";
 import { placeOf, type ShardPlace, shardTitle, TOTALS } from "../kernel/object/shard-place.ts";
 
 /** An object, with the title of its layout. */

@@ -5,7 +5,7 @@
 // falls as a restart of everything. So one object remembers the latest numbers of each shard and adds them up. All deployments have
 // the same one, whatever their layouts, because scrapes reach any of them.
 
-import { ROTATING_ADVICE } from "../features/identities/rotating-tokens.ts";
+import { ROTATING_ADVICE } from "../kernel/request/rotating-tokens.ts";
 import { OPERATOR_CALLS } from "../kernel/object/operator-calls.ts";
 import { TRAFFIC_CALLS } from "../kernel/object/shard-traffic.ts";
 import type { RouteNumbers } from "../kernel/traffic/route-counters.ts";

@@ -23,7 +23,7 @@ import { passThrough } from "../kernel/request/pass-through.ts";
 import { newInstance, problemResponse } from "../kernel/request/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "../kernel/request/protect.ts";
 import { ReplayCache } from "../kernel/request/replay-cache.ts";
-import { RotatingTokens } from "../features/identities/rotating-tokens.ts";
+import { RotatingTokens } from "../kernel/request/rotating-tokens.ts";
 import { wellKnownResponse } from "../kernel/request/well-known.ts";
 
 type PassIntent = Extract<Intent, { readonly kind: "pass" }>;

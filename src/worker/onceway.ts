@@ -20,7 +20,7 @@ import { monitorAsker, shardCaller, shardStub } from "../kernel/object/call-shar
 import { bindingIn } from "../kernel/object/bindings.ts";
 import { TrafficFlusher } from "../kernel/traffic/traffic-flusher.ts";
 import { Identities } from "../features/identities/identity.ts";
-import { isScopedByToken } from "../features/identities/rotating-tokens.ts";
+import { isScopedByToken } from "../kernel/request/rotating-tokens.ts";
 import { NETWORK, originTarget } from "../kernel/object/origin-call.ts";
 import { outboxRoute } from "../kernel/traffic/route-counters.ts";
 import { Traffic } from "../kernel/traffic/traffic.ts";

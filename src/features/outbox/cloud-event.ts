@@ -4,7 +4,7 @@
 import { matches, type NewEvent, type Publication } from "../../kernel/record/outbox.ts";
 import type { Attempt } from "../../kernel/record/record.ts";
 import type { EpochMs, RecordId } from "../../kernel/record/units.ts";
-import { CONSUMER_LABEL } from "../claims/settings/read.ts";
+import { CONSUMER_LABEL } from "../../kernel/record/claim.ts";
 import type { HeaderPairs } from "../../kernel/request/headers.ts";
 import { base64 } from "../../kernel/request/digest.ts";
 

@@ -6,6 +6,9 @@ import type { IdempotencyRecord, Started } from "./record.ts";
 import type { TimelineEvent } from "./timeline.ts";
 import type { AttemptId, EpochMs } from "./units.ts";
 
+/** How the name of a group of consumers begins among routes; no path begins like this. */
+export const CONSUMER_LABEL = "claims:";
+
 /** What a consumer may ask about a key. */
 export const CLAIM_VERBS = ["claim", "extend", "complete", "release"] as const;
 export type ClaimVerb = (typeof CLAIM_VERBS)[number];

@@ -1,6 +1,6 @@
 // Reads from the disk what the outbox holds.
 
-import { CONSUMER_LABEL } from "../../../src/features/claims/settings/read.ts";
+import { CONSUMER_LABEL } from "../../../src/kernel/record/claim.ts";
 import type { Disk } from "../disk.ts";
 
 export interface EventRow {

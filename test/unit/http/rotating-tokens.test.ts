@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Route } from "../../../src/kernel/config/resolved.ts";
-import { RotatingTokens } from "../../../src/features/identities/rotating-tokens.ts";
+import { RotatingTokens } from "../../../src/kernel/request/rotating-tokens.ts";
 import { routeOf } from "../config/support.ts";
 
 const HOUR_S = 3600;

@@ -51,7 +51,7 @@ const WHY: Readonly<Record<string, string>> = {
   "features/forms/multipart.ts": OF_ONE_REQUEST,
   "kernel/request/pace.ts": OF_ONE_REQUEST,
   "kernel/request/replay-cache.ts": CACHE,
-  "features/identities/rotating-tokens.ts": "which tokens were looked at; what was noticed is counted, and handed over",
+  "kernel/request/rotating-tokens.ts": "which tokens were looked at; what was noticed is counted, and handed over",
   "kernel/request/shared-work.ts": RUNNING,
   "kernel/request/time-slicer.ts": LIMIT,
   "kernel/request/token-auth.ts": LIMIT,

@@ -1,7 +1,7 @@
 // The metrics of groups of consumers. Streams and partitions are the consumers' words, so the metrics are by group alone: their number is
 // the operator's. `increase()` misses the first value of a new series, so every group has all its series from the first scrape on.
 
-import { CONSUMER_LABEL } from "../settings/read.ts";
+import { CONSUMER_LABEL } from "../../../kernel/record/claim.ts";
 import { type GroupCounts, OPEN_CLAIM_STATES } from "../object/claim-list.ts";
 import { countsOf, type RouteNumbers } from "../../../kernel/traffic/route-counters.ts";
 import type { MetricsFeature } from "../../../kernel/worker-feature.ts";

@@ -1,7 +1,7 @@
 // What operators see of groups of consumers, over all shards: their open claims, and how far they have read. Each shard is first asked
 // for its counts, which are few, and then only those are asked that have a position.
 
-import { CONSUMER_LABEL } from "../settings/read.ts";
+import { CONSUMER_LABEL } from "../../../kernel/record/claim.ts";
 import type { Route } from "../../../kernel/config/resolved.ts";
 import { partitionHash } from "../claim-request.ts";
 import { asking } from "../../../kernel/object/itty.ts";

@@ -1,6 +1,7 @@
 // Reads every variable whose name starts with `CONSUMERS`: lists of groups of consumers. A group's rules are those of a route that no
 // request matches, so that records, checks and lists need to know one kind of rules.
 
+import { CONSUMER_LABEL } from "../../../kernel/record/claim.ts";
 import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
 import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
 import { mergeSettings, NO_GATEWAY, resolveRoute } from "../../../kernel/config/resolve.ts";
@@ -74,9 +75,6 @@ function routeSettings(written: ConsumerSettings, defaults: Settings): Settings 
   );
   return { ...Object.fromEntries(inherited), ...NO_CALL, unknown, lock, retention };
 }
-
-/** How a group's name among routes begins; no path begins like this. */
-export const CONSUMER_LABEL = "claims:";
 
 /** Every setting that applies to a group. `written` has no problem. */
 export function resolveConsumer({ name, settings, written }: ConsumerDraft): Consumer {

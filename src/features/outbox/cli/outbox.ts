@@ -6,7 +6,7 @@ import type { InferOutput } from "valibot";
 
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
 import { DESTINATION_NAME, LIST_LIMITS } from "../../../operator/request-schema.ts";
-import { restText } from "../../../operator/list-texts.ts";
+import { restText } from "../rest-text.ts";
 import { askYes, openDialogue } from "../../../cli/ask.ts";
 import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, reportStopped } from "../../../cli/in-parts.ts";

@@ -7,7 +7,7 @@ import { parseEventsChange, parseEventsQuery } from "./api.ts";
 import type { EventFilter, EventsOperator } from "./outbox.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./schema.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
-import { restText } from "../../../operator/list-texts.ts";
+import { restText } from "../rest-text.ts";
 import { adminForm } from "../../../operator/console/change.tsx";
 import type { Signed } from "../../../operator/console/guard.ts";
 import { Copyable } from "../../../operator/console/copyable.tsx";

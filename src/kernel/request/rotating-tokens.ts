@@ -2,8 +2,8 @@
 // again. Looks at a few tokens of each route in this isolate now and then, without any cryptography, and says it each time. No part of a
 // token is logged or kept.
 
-import type { Route } from "../../kernel/config/resolved.ts";
-import type { HeadersView } from "../../kernel/request/headers.ts";
+import type { Route } from "../config/resolved.ts";
+import type { HeadersView } from "./headers.ts";
 
 /** How many tokens are looked at. Most callers of a route have tokens of the same kind. */
 const LOOKS = 8;
