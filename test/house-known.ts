@@ -19,7 +19,6 @@ export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "kernel/config/caller-checks.ts": ["identities"],
   "kernel/config/cross-checks.ts": ["accepted", "identities", "outbox"],
   "kernel/config/describe.ts": ["identities", "key-sources", "outbox"],
-  "kernel/config/operators.ts": ["identities"],
   "kernel/config/read-settings.ts": ["accepted", "pages"],
   "kernel/config/read.ts": ["claims", "identities", "outbox", "queues"],
   "kernel/config/resolve.ts": ["accepted", "identities", "key-sources", "outbox", "pages"],
@@ -49,9 +48,7 @@ export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "kernel/request/protect.ts": ["accepted", "key-sources"],
   "kernel/request/well-known.ts": ["key-sources"],
   "kernel/store/ledger.ts": ["claims", "outbox"],
-  "operator/access/auth.ts": ["identities"],
   "operator/layouts.ts": ["identities", "key-sources"],
-  "operator/operate.ts": ["identities"],
   "worker/app.ts": ["accepted", "claims", "pages"],
   "worker/onceway.ts": ["audit", "claims", "identities", "queues"],
 };

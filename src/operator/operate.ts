@@ -4,7 +4,7 @@ import type { OperatorAccess } from "../kernel/config/operators.ts";
 import type { Config } from "../kernel/config/resolved.ts";
 import type { WorkerFeature } from "../kernel/worker-feature.ts";
 import { ExpiringCache } from "../kernel/request/expiring-cache.ts";
-import { type JwtPorts, JwtProver } from "../features/identities/identity-jwt.ts";
+import { type JwtPorts, JwtProver } from "../kernel/request/jwt-prover.ts";
 import { createOperatorApi } from "./api.ts";
 import { type AuditLog, audited } from "./audited.ts";
 import { OperatorAuth } from "./access/auth.ts";

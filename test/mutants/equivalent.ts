@@ -39,13 +39,13 @@ const EQUIVALENT: readonly Equivalent[] = [
     reason: "neither is an escape",
   },
   {
-    file: "src/features/identities/key-set.ts",
+    file: "src/kernel/request/key-set.ts",
     before: "export const UNKNOWN_MS = 10_000;",
     after: "export const UNKNOWN_MS = 9999;",
     reason: "nothing promises the millisecond, and the tests read the constant",
   },
   {
-    file: "src/features/identities/key-set.ts",
+    file: "src/kernel/request/key-set.ts",
     before: "export const FAILED_MS = 2_000;",
     after: "export const FAILED_MS = 2001;",
     reason: "nothing promises the millisecond, and the tests read the constant",

@@ -7,7 +7,7 @@ import type { Origin } from "../../kernel/config/resolved.ts";
 import type { CredentialFault } from "../../kernel/record/problem.ts";
 import type { HeaderPairs } from "../../kernel/request/headers.ts";
 import { OriginAsker } from "./identity-ask.ts";
-import { JwtProver } from "./identity-jwt.ts";
+import { JwtProver } from "../../kernel/request/jwt-prover.ts";
 import type { ExchangeIntent } from "../../kernel/request/intent.ts";
 import type { Fetcher } from "../../kernel/request/pass-through.ts";
 import { NO_PROOFS, type Proof, type Proofs, readScope } from "../../kernel/request/scope.ts";

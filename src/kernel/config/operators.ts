@@ -1,7 +1,7 @@
 // Who operates the gateway: holders of a token, each with a name, and people whom Cloudflare Access lets in.
 
 import type { Role } from "../record/audit.ts";
-import type { TrustedIssuer } from "../../features/identities/settings/identity.ts";
+import type { TrustedIssuer } from "./trusted-issuer.ts";
 
 /** One `[[vars.OPERATORS]]`. */
 export interface NamedOperator {

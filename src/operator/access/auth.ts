@@ -6,7 +6,7 @@ import type { OperatorProof, Role } from "../../kernel/record/audit.ts";
 import type { OperatorProblem } from "../../kernel/record/operator-problem.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
 import { CLIENT_ADDRESS } from "../../kernel/request/client-address.ts";
-import type { JwtProver } from "../../features/identities/identity-jwt.ts";
+import type { JwtProver } from "../../kernel/request/jwt-prover.ts";
 import { bearerToken, type Key, TokenAuth } from "../../kernel/request/token-auth.ts";
 
 /** An operator who asks for something. */

@@ -3,7 +3,7 @@
 
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { readConfig } from "../../../src/kernel/config/read.ts";
-import { JwtProver } from "../../../src/features/identities/identity-jwt.ts";
+import { JwtProver } from "../../../src/kernel/request/jwt-prover.ts";
 import { RotatingTokens } from "../../../src/kernel/request/rotating-tokens.ts";
 
 /** More than are remembered, so that none is when its turn comes again. */

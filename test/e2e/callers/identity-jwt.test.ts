@@ -3,7 +3,7 @@
 
 import { createHmac, createPublicKey } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { JWT_ALGORITHMS } from "../../../src/features/identities/settings/identity.ts";
+import { JWT_ALGORITHMS } from "../../../src/kernel/config/trusted-issuer.ts";
 import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.ts";
 import { freshKey, type HeaderPair, headerValue, type RawResponse } from "../../support/http.ts";
 import { AUDIENCE, type Issuer, startIssuer, type TokenOptions } from "../../support/issuer.ts";

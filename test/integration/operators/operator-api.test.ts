@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import openapi from "../../../src/operator/openapi.json";
 import { operatorApp } from "../../../src/operator/api.ts";
 import { workerFeatures } from "../../../src/features/worker.ts";
-import { JwtProver } from "../../../src/features/identities/identity-jwt.ts";
+import { JwtProver } from "../../../src/kernel/request/jwt-prover.ts";
 import { EVERYBODY, TOKENS } from "../support/operators.ts";
 import { OperatorAuth } from "../../../src/operator/access/auth.ts";
 import { MAX_FAILURES } from "../../../src/kernel/request/token-auth.ts";

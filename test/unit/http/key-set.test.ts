@@ -2,14 +2,7 @@
 
 import { exportJWK, generateKeyPair } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import {
-  FAILED_MS,
-  FRESH_MS,
-  type Keys,
-  KeySet,
-  UNKNOWN_MS,
-  USABLE_MS,
-} from "../../../src/features/identities/key-set.ts";
+import { FAILED_MS, FRESH_MS, type Keys, KeySet, UNKNOWN_MS, USABLE_MS } from "../../../src/kernel/request/key-set.ts";
 
 const { publicKey } = await generateKeyPair("ES256");
 const JWK = { ...(await exportJWK(publicKey)), kid: "k" };

@@ -46,7 +46,7 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/request/json-selection.ts": OF_ONE_REQUEST,
   "kernel/request/json-string.ts": OF_ONE_REQUEST,
   "features/key-sources/json-trails.ts": OF_ONE_REQUEST,
-  "features/identities/key-set.ts": CACHE,
+  "kernel/request/key-set.ts": CACHE,
   "kernel/request/message-stream.ts": OF_ONE_REQUEST,
   "features/forms/multipart.ts": OF_ONE_REQUEST,
   "kernel/request/pace.ts": OF_ONE_REQUEST,

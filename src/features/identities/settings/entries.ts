@@ -2,7 +2,8 @@
 
 import * as v from "valibot";
 
-import { ANONYMOUS_RULES, type CredentialPart, JWT_ALGORITHMS, type JwtAlgorithm } from "./identity.ts";
+import { ANONYMOUS_RULES, type CredentialPart } from "./identity.ts";
+import { JWT_ALGORITHMS, type JwtAlgorithm } from "../../../kernel/config/trusted-issuer.ts";
 import { parseScopeEntry } from "../../../kernel/config/scope-part.ts";
 import { choice, defaultsOf, duration, parsed, repeated, setting } from "../../../kernel/config/setting-kinds.ts";
 import { HOUR_MS, MINUTE_MS, type Parsed, refuse, SECOND_MS } from "../../../kernel/config/units.ts";

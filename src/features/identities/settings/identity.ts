@@ -1,45 +1,17 @@
 // Identities: how the gateway learns who a caller is, so that a record belongs to a person or an account and not to the credential
 // of the day. `[vars.IDENTITIES.NAME]` describes one, and `scope = ["identity:NAME"]` uses it (features/identities/identity.ts).
 
+import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";
+
 /** Where a credential is. A header's name is in lower case. */
 export interface CredentialPart {
   readonly kind: "header" | "cookie";
   readonly name: string;
 }
 
-/** Signature algorithms with a public key that workerd has. None of them has a secret that the gateway would have to know. */
-export const JWT_ALGORITHMS = [
-  "RS256",
-  "RS384",
-  "RS512",
-  "PS256",
-  "PS384",
-  "PS512",
-  "ES256",
-  "ES384",
-  "ES512",
-  "EdDSA",
-  "Ed25519",
-] as const;
-export type JwtAlgorithm = (typeof JWT_ALGORITHMS)[number];
-
 /** Whether a request without the credential is refused, or is one of the anonymous callers, who share one scope. */
 export const ANONYMOUS_RULES = ["refuse", "allow"] as const;
 export type AnonymousRule = (typeof ANONYMOUS_RULES)[number];
-
-/** An issuer of tokens, and what its tokens must be. */
-export interface TrustedIssuer {
-  /** The `iss` of its tokens. It is part of the identity's value, so that the callers of two issuers never meet. */
-  readonly issuer: string;
-  /** At least one of these must be in `aud`. */
-  readonly audience: readonly string[];
-  /** Where the caller's id is in the claims: the names to follow. */
-  readonly claim: readonly string[];
-  /** Where its public keys are. */
-  readonly jwks: string;
-  readonly algorithms: readonly JwtAlgorithm[];
-  readonly clockToleranceMs: number;
-}
 
 /** The origin's answer to a GET says who the caller is. */
 export interface IdentityQuestion {

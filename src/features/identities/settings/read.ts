@@ -3,7 +3,8 @@
 
 import * as v from "valibot";
 
-import type { Identity, IdentityProof, TrustedIssuer } from "./identity.ts";
+import type { Identity, IdentityProof } from "./identity.ts";
+import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";
 import { dotted, isTable, type Table, unknownMembers } from "../../../kernel/config/read-settings.ts";
 import type { ConfigProblem } from "../../../kernel/config/resolved.ts";
 import { ASK_DEFAULTS, askEntries, IDENTITY_DEFAULTS, identityEntries, JWT_DEFAULTS, jwtEntries } from "./entries.ts";

@@ -3,15 +3,15 @@
 // pay for the signature again: proved tokens are remembered by their digest for a short time, and only until they expire.
 
 import { decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose";
-import type { TrustedIssuer } from "./settings/identity.ts";
-import type { ClientProblem, CredentialFault } from "../../kernel/record/problem.ts";
-import { callerIdAt } from "../../kernel/request/read-json.ts";
-import { digest } from "../../kernel/request/digest.ts";
-import { ExpiringCache } from "../../kernel/request/expiring-cache.ts";
+import type { TrustedIssuer } from "../config/trusted-issuer.ts";
+import type { ClientProblem, CredentialFault } from "../record/problem.ts";
+import { callerIdAt } from "./read-json.ts";
+import { digest } from "./digest.ts";
+import { ExpiringCache } from "./expiring-cache.ts";
 import { type FindKey, KeySet } from "./key-set.ts";
-import type { Fetcher } from "../../kernel/request/pass-through.ts";
-import type { Proof } from "../../kernel/request/scope.ts";
-import type { WaitUntil } from "../../kernel/request/shared-work.ts";
+import type { Fetcher } from "./pass-through.ts";
+import type { Proof } from "./scope.ts";
+import type { WaitUntil } from "./shared-work.ts";
 
 /** Decoding a longer token would take the isolate too long, and few servers accept one. */
 const MAX_TOKEN_LENGTH = 16 * 1024;

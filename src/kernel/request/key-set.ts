@@ -6,9 +6,9 @@
 // A token with an unknown key may be the first of a rotated one: then the set is fetched at once, if that was not just done.
 
 import { createLocalJWKSet, type JSONWebKeySet } from "jose";
-import type { Fetcher } from "../../kernel/request/pass-through.ts";
-import { readJson } from "../../kernel/request/read-json.ts";
-import { SharedWork, type WaitUntil } from "../../kernel/request/shared-work.ts";
+import type { Fetcher } from "./pass-through.ts";
+import { readJson } from "./read-json.ts";
+import { SharedWork, type WaitUntil } from "./shared-work.ts";
 
 /** Finds the key for a token's header. */
 export type FindKey = ReturnType<typeof createLocalJWKSet>;
