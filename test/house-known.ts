@@ -3,8 +3,7 @@
 
 export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "cli/change.ts": ["bulk", "callers"],
-  "cli/check-renaming.ts": ["identities", "key-sources"],
-  "cli/try.ts": ["identities", "queues"],
+  "cli/try.ts": ["queues"],
   "features/accepted/monitor.ts": ["identities"],
   "features/callers/object/eraser.ts": ["outbox"],
   "features/claims/settings/entries.ts": ["queues"],

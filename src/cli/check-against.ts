@@ -4,8 +4,9 @@
 import { layoutTitle } from "../kernel/config/layout.ts";
 import { adviseAfresh, type NamedLayout, writePreviousShards } from "../kernel/previous-shards/layout-checks.ts";
 import type { ConfigProblem, Route } from "../kernel/config/resolved.ts";
-import { type Forgetting, renaming } from "./check-renaming.ts";
-import { InheritedRoutes, routeText, type RunningRoute } from "./inherited-routes.ts";
+import type { Forgetting, RunningRoute } from "../kernel/node-feature.ts";
+import { renaming } from "./check-renaming.ts";
+import { InheritedRoutes, routeText } from "./inherited-routes.ts";
 import type { LayoutState } from "./operator-client.ts";
 
 export interface Comparison {
@@ -43,11 +44,7 @@ export function compareLayouts(
   const forgotten = running
     .filter(({ mayGo }) => !mayGo)
     .flatMap((layout) => forgetting(layout, routes, running, inherited));
-  const renamed = routes.flatMap((route) => [
-    ...renaming(route, inherited),
-    ...unopened(route, inherited),
-    ...unmonitored(route, inherited),
-  ]);
+  const renamed = routes.flatMap((route) => [...renaming(route, inherited), ...unopened(route, inherited)]);
   const found = [...forgotten, ...renamed];
   return {
     problems: [...entered, ...found.filter(({ isCertain }) => isCertain)].map(asProblem),
@@ -86,19 +83,6 @@ function unopened(route: Route, inherited: InheritedRoutes): readonly Forgetting
       message:
         'leaves responses that do not open, because sealed = true is in force: write "past" for a retention first',
       isCertain: true,
-    },
-  ];
-}
-
-/** What was accepted is still tried, and acts once; its client has no way to its outcome but a retry. */
-function unmonitored(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
-  const before = inherited.of(route).find((running) => (running.async ?? "never") !== "never");
-  if (route.async !== "never" || before === undefined) return [];
-  return [
-    {
-      path: `${route.name}.async`,
-      message: `is "never", while async = "${before.async}" is in force: requests that were accepted are still tried, but nobody can read their monitors or cancel them. Leave it until none of them waits`,
-      isCertain: false,
     },
   ];
 }

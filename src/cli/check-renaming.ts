@@ -1,25 +1,16 @@
-// What makes a request of before another one: its record's name (scope, identities, places of keys) and its fingerprint. Compares a route with those of the running gateway whose requests it takes over. Pure.
+// What makes a request of before another one: its record's name (scope, and what features add to it) and its fingerprint. Compares a route with those of the running gateway whose requests it takes over. Pure.
 
-import { type IdentityRoots, identityRoots } from "../features/identities/settings/identity.ts";
-import { sourceName } from "../features/key-sources/settings/key-source.ts";
-import type { ConfigProblem, Route } from "../kernel/config/resolved.ts";
+import { NODE_FEATURES } from "../features/node.ts";
+import type { Route } from "../kernel/config/resolved.ts";
 import { scopeNames } from "../kernel/config/scope-part.ts";
+import type { Forgetting } from "../kernel/node-feature.ts";
 import { type InheritedRoutes, routeText } from "./inherited-routes.ts";
-
-export interface Forgetting extends ConfigProblem {
-  /**
-   * Otherwise it is a warning: a layout with an object for each key may be empty, because nobody can count it, and a narrower scope
-   * may be meant to forget.
-   */
-  readonly isCertain: boolean;
-}
 
 export function renaming(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
   return [
     ...otherScopes(route, inherited),
-    ...otherCallers(route, inherited),
-    ...otherKeys(route, inherited),
     ...otherFingerprints(route, inherited),
+    ...NODE_FEATURES.flatMap(({ check }) => check?.forgetting?.(route, inherited.of(route)) ?? []),
   ];
 }
 
@@ -85,37 +76,6 @@ function otherFingerprints(route: Route, inherited: InheritedRoutes): readonly F
       isCertain: false,
     },
   ];
-}
-
-/** An identity that takes callers' names from elsewhere makes other records, although the scope reads the same. */
-function otherCallers(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
-  const running = inherited.of(route).map(({ identities = {} }) => identities);
-  return route.identities
-    .filter((identity) => running.some((ones) => isRenaming(ones[identity.name] ?? {}, identityRoots(identity))))
-    .map(({ name }) => ({
-      path: `IDENTITIES.${name}`,
-      message: `gives callers other names than the identity "${name}" that is in force, so their keys are forgotten: leave it as it is, write the new one under another name, and previous_scope = [["identity:${name}"]] in ${route.name}`,
-      isCertain: true,
-    }));
-}
-
-/** A caller of an issuer that is no longer trusted is refused, which forgets nothing by itself. */
-function isRenaming(before: IdentityRoots, after: IdentityRoots): boolean {
-  const isOtherKind = Object.keys(before).length > 0 && Object.hasOwn(before, "") !== Object.hasOwn(after, "");
-  return (
-    isOtherKind || Object.entries(before).some(([root, text]) => Object.hasOwn(after, root) && after[root] !== text)
-  );
-}
-
-/** Keys of a place that is no longer read. A warning, because its clients may have moved to another place. */
-function otherKeys(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
-  const read = new Set(route.keyFrom.map(sourceName));
-  const left = new Set(inherited.of(route).flatMap(({ keyFrom = [] }) => keyFrom.filter((name) => !read.has(name))));
-  return [...left].map((name) => ({
-    path: `${route.name}.key_from`,
-    message: `no longer takes keys from ${name}, as the gateway that runs does: requests that were sent with such a key are not recognized when they come again`,
-    isCertain: false,
-  }));
 }
 
 function asList(names: readonly string[]): string {

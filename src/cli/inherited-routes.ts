@@ -3,25 +3,8 @@
 
 import { parsePathPattern, type PathPattern } from "../kernel/config/path-pattern.ts";
 import type { Route } from "../kernel/config/resolved.ts";
+import type { RunningRoute } from "../kernel/node-feature.ts";
 import { coversPattern, mayOverlap } from "../kernel/config/shadowing.ts";
-
-/** A route of the gateway that runs, as it publishes it. */
-export interface RunningRoute {
-  readonly path: string;
-  readonly methods: readonly string[];
-  /** The names of the scope's parts; `["none"]`. */
-  readonly scope: readonly string[];
-  /** By the names of its identities, where they take a caller's name from. */
-  readonly identities?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** The names of the places that its keys come from; an older gateway does not say it. */
-  readonly keyFrom?: readonly string[];
-  /** Whether responses of new attempts are sealed. */
-  readonly sealed?: boolean;
-  /** Which requests are answered before their result. */
-  readonly async?: string;
-  /** What tells a retry from a reuse, as one text. */
-  readonly fingerprint?: string;
-}
 
 /** How the operator API names a route. */
 export function routeText({ methods, path }: Pick<RunningRoute, "methods" | "path">): string {

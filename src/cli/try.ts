@@ -22,7 +22,7 @@ import { trialJson, trialText } from "./try-report.ts";
 import { buildRequest, type TryArguments, withOtherBody } from "./try-request.ts";
 import { diagnose } from "./diagnose.ts";
 import { reachOrigin } from "./reach-origin.ts";
-import { tokenFaults } from "../features/identities/cli/token-faults.ts";
+import { NODE_FEATURES } from "../features/node.ts";
 import { tryQueue } from "../features/queues/cli/try-queue.ts";
 import { readWranglerFile, usualFile } from "./wrangler-file.ts";
 
@@ -121,7 +121,8 @@ async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeou
 
   const credential = readGatewayMarks(first).problem?.code === "credential-invalid";
   if (credential && own !== null) {
-    const faults = tokenFaults(request.headers, own.config.identities, Date.now());
+    const { config } = own;
+    const faults = NODE_FEATURES.flatMap((one) => one.credentialFaults?.(request.headers, config, Date.now()) ?? []);
     diagnosis = { ...diagnosis, happened: [...diagnosis.happened, ...faults] };
   }
 

@@ -6,6 +6,7 @@ import { acceptedNode } from "./accepted/cli/node.ts"; // feature: accepted
 import { auditNode } from "./audit/cli/node.ts"; // feature: audit
 import { claimsNode } from "./claims/cli/node.ts"; // feature: claims
 import { identitiesNode } from "./identities/cli/node.ts"; // feature: identities
+import { keySourcesNode } from "./key-sources/cli/node.ts"; // feature: key-sources
 import { outboxNode } from "./outbox/cli/node.ts"; // feature: outbox
 import { pagesNode } from "./pages/cli/node.ts"; // feature: pages
 import { queuesNode } from "./queues/cli/node.ts"; // feature: queues
@@ -15,6 +16,7 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
   queuesNode, // feature: queues
   outboxNode, // feature: outbox
   claimsNode, // feature: claims
+  keySourcesNode, // feature: key-sources
   acceptedNode, // feature: accepted
   pagesNode, // feature: pages
   auditNode, // feature: audit

@@ -18,6 +18,12 @@ export interface NodeFeature {
   /** Its settings of routes that are tables, by their names, with the members that follow them in the table of settings. */
   readonly tables?: Readonly<Record<string, SettingEntries>>;
   readonly check?: FeatureCheck;
+  /** Why the gateway refused the credential among these headers, in sentences: for the person who tries it. */
+  readonly credentialFaults?: (
+    headers: readonly (readonly [name: string, value: string])[],
+    config: Config,
+    nowMs: number,
+  ) => readonly string[];
 }
 
 export interface NodeCommand {
@@ -65,6 +71,35 @@ export interface FeatureCheck {
   readonly fileWarnings?: (config: Config, own: Table, top: Table) => readonly ConfigProblem[];
   /** The names of the secrets that it reads. */
   readonly secrets?: (config: Config) => readonly string[];
+  /** What a route forgets of those of the running gateway whose requests it takes over. */
+  readonly forgetting?: (route: Route, running: readonly RunningRoute[]) => readonly Forgetting[];
   /** What this machine finds at the addresses of the configuration. Takes a few seconds at most; never rejects. */
   readonly look?: (config: Config) => Promise<readonly ConfigProblem[]>;
+}
+
+/** Keys, responses or monitors of before that nobody finds again. */
+export interface Forgetting extends ConfigProblem {
+  /**
+   * Otherwise it is a warning: a layout with an object for each key may be empty, because nobody can count it, and a narrower scope
+   * may be meant to forget.
+   */
+  readonly isCertain: boolean;
+}
+
+/** A route of the gateway that runs, as it publishes it. */
+export interface RunningRoute {
+  readonly path: string;
+  readonly methods: readonly string[];
+  /** The names of the scope's parts; `["none"]`. */
+  readonly scope: readonly string[];
+  /** By the names of its identities, where they take a caller's name from. */
+  readonly identities?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** The names of the places that its keys come from; an older gateway does not say it. */
+  readonly keyFrom?: readonly string[];
+  /** Whether responses of new attempts are sealed. */
+  readonly sealed?: boolean;
+  /** Which requests are answered before their result. */
+  readonly async?: string;
+  /** What tells a retry from a reuse, as one text. */
+  readonly fingerprint?: string;
 }

@@ -1,6 +1,24 @@
-// Accepted requests in Node: the members of `give_up`.
+// Accepted requests in Node: the members of `give_up`, and monitors that nobody could read any more.
 
-import type { NodeFeature } from "../../../kernel/node-feature.ts";
+import type { Route } from "../../../kernel/config/resolved.ts";
+import type { Forgetting, NodeFeature, RunningRoute } from "../../../kernel/node-feature.ts";
 import { driveEntries } from "../settings/entries.ts";
 
-export const acceptedNode: NodeFeature = { name: "accepted", tables: { give_up: driveEntries } };
+export const acceptedNode: NodeFeature = {
+  name: "accepted",
+  tables: { give_up: driveEntries },
+  check: { forgetting: unmonitored },
+};
+
+/** What was accepted is still tried, and acts once; its client has no way to its outcome but a retry. */
+function unmonitored(route: Route, running: readonly RunningRoute[]): readonly Forgetting[] {
+  const before = running.find(({ async: accepts = "never" }) => accepts !== "never");
+  if (route.async !== "never" || before === undefined) return [];
+  return [
+    {
+      path: `${route.name}.async`,
+      message: `is "never", while async = "${before.async}" is in force: requests that were accepted are still tried, but nobody can read their monitors or cancel them. Leave it until none of them waits`,
+      isCertain: false,
+    },
+  ];
+}

@@ -1,6 +1,9 @@
-// What `onceway check` finds about identities: those that nothing names, and credentials that are compared although they change. Pure.
+// What `onceway check` finds about identities: those that nothing names, credentials that are compared although they change, and callers who
+// get other names than the running gateway gives them. Pure.
 
 import type { Config, ConfigProblem, Route } from "../../../kernel/config/resolved.ts";
+import type { Forgetting, RunningRoute } from "../../../kernel/node-feature.ts";
+import { type IdentityRoots, identityRoots } from "../settings/identity.ts";
 
 export function unusedIdentities({ identities, routes }: Config): readonly ConfigProblem[] {
   return identities
@@ -21,4 +24,24 @@ export function comparedCredential({ name, fingerprint, identities }: Route): re
       path: `${name}.fingerprint.headers`,
       message: `names ${header.name}, so a retry with a refreshed credential gets 422: leave it out, because the identity tells callers apart`,
     }));
+}
+
+/** An identity that takes callers' names from elsewhere makes other records, although the scope reads the same. */
+export function otherCallers(route: Route, before: readonly RunningRoute[]): readonly Forgetting[] {
+  const running = before.map(({ identities = {} }) => identities);
+  return route.identities
+    .filter((identity) => running.some((ones) => isRenaming(ones[identity.name] ?? {}, identityRoots(identity))))
+    .map(({ name }) => ({
+      path: `IDENTITIES.${name}`,
+      message: `gives callers other names than the identity "${name}" that is in force, so their keys are forgotten: leave it as it is, write the new one under another name, and previous_scope = [["identity:${name}"]] in ${route.name}`,
+      isCertain: true,
+    }));
+}
+
+/** A caller of an issuer that is no longer trusted is refused, which forgets nothing by itself. */
+function isRenaming(before: IdentityRoots, after: IdentityRoots): boolean {
+  const isOtherKind = Object.keys(before).length > 0 && Object.hasOwn(before, "") !== Object.hasOwn(after, "");
+  return (
+    isOtherKind || Object.entries(before).some(([root, text]) => Object.hasOwn(after, root) && after[root] !== text)
+  );
 }

@@ -1,8 +1,9 @@
 // Identities in Node: the variable `IDENTITIES`, and what `check` finds about it.
 
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
-import { comparedCredential, unusedIdentities } from "./check.ts";
+import { comparedCredential, otherCallers, unusedIdentities } from "./check.ts";
 import { issuersWithoutKeys } from "./key-set-look.ts";
+import { tokenFaults } from "./token-faults.ts";
 import { askEntries, identityEntries, identitySchema, jwtEntries } from "../settings/entries.ts";
 
 export const identitiesVariable: NodeVariable = {
@@ -23,5 +24,11 @@ export const identitiesVariable: NodeVariable = {
 export const identitiesNode: NodeFeature = {
   name: "identities",
   variable: identitiesVariable,
-  check: { warnings: unusedIdentities, routeWarnings: comparedCredential, look: issuersWithoutKeys },
+  check: {
+    warnings: unusedIdentities,
+    routeWarnings: comparedCredential,
+    forgetting: otherCallers,
+    look: issuersWithoutKeys,
+  },
+  credentialFaults: (headers, { identities }, nowMs) => tokenFaults(headers, identities, nowMs),
 };

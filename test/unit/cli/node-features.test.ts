@@ -1,0 +1,32 @@
+// The list of features in Node: whole, and nothing in it is lost on the way to the command line.
+
+import { globSync } from "node:fs";
+import { expect, it } from "vitest";
+import { onceway } from "../../../src/cli/program.ts";
+import { VARIABLES } from "../../../src/cli/variables.ts";
+import { NODE_FEATURES } from "../../../src/features/node.ts";
+
+it("names each feature that has a part in Node once, as its folder is named", () => {
+  const folders = globSync("src/features/*/cli/node.ts").map((file) => file.split("/")[2] ?? "");
+  expect(folders.length).toBeGreaterThan(0);
+  expect(new Set(NODE_FEATURES.map(({ name }) => name))).toEqual(new Set(folders));
+  expect(NODE_FEATURES).toHaveLength(folders.length);
+});
+
+it("gives every command to the program, which has each name once", () => {
+  const names = onceway().commands.map((command) => command.name());
+  expect(names).toEqual(
+    expect.arrayContaining(NODE_FEATURES.flatMap(({ commands = [] }) => commands.map((one) => one.name))),
+  );
+  expect(new Set(names).size).toBe(names.length);
+});
+
+it("gives no two variables one name, or names of which one begins the other", () => {
+  const names = VARIABLES.map(({ name }) => name);
+  for (const name of names) expect(names.filter((other) => other.startsWith(name))).toEqual([name]);
+});
+
+it("describes each table among the settings of routes once", () => {
+  const tables = NODE_FEATURES.flatMap((feature) => Object.keys(feature.tables ?? {}));
+  expect(new Set(tables).size).toBe(tables.length);
+});
