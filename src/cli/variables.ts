@@ -41,3 +41,9 @@ export const VARIABLES: readonly NodeVariable[] = [
   operatorsVariable,
   accessVariable,
 ];
+
+/** How the names of the variables begin that are lists, and what is in them. */
+export const LIST_VARIABLES: readonly (readonly [begin: string, entries: string])[] = [
+  ["ROUTES", "routes"],
+  ...VARIABLES.filter(({ form }) => form === "list").map((one) => [one.name, one.entries] as const),
+];

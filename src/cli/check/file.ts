@@ -2,7 +2,7 @@
 // would run it (environments do not inherit variables or bindings). Pure: it reads no file and prints nothing.
 
 import { NODE_FEATURES } from "../../features/node.ts";
-import { VARIABLES } from "../variables.ts";
+import { LIST_VARIABLES, VARIABLES } from "../variables.ts";
 import { variablesOf } from "../../kernel/config/read-tables.ts";
 import { deploymentProblems, flagWarnings } from "./deployment.ts";
 import { nameProblems, nameWarnings } from "./names.ts";
@@ -134,7 +134,7 @@ function secretsOf(config: Config): readonly string[] {
 
 function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
   const others = VARIABLES.filter(({ form }) => form !== "list").map(({ name }) => name);
-  const lists = LISTS.flatMap(([begin]) => variablesOf(vars, begin));
+  const lists = LIST_VARIABLES.flatMap(([begin]) => variablesOf(vars, begin));
   const names = ["IDEMPOTENCY", ...others, ...lists].filter((name) => vars[name] !== undefined);
   return names.flatMap((name) => {
     const value = vars[name];
@@ -146,12 +146,6 @@ function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
   });
 }
 
-/** The variables that hold lists, and what is in them. */
-const LISTS: readonly (readonly [string, string])[] = [
-  ["ROUTES", "routes"],
-  ...VARIABLES.filter(({ form }) => form === "list").map(({ name, entries }) => [name, entries] as const),
-];
-
 function sizeAdvice(name: string, prefix: string): string {
   switch (name) {
     case "IDEMPOTENCY":
@@ -161,7 +155,7 @@ function sizeAdvice(name: string, prefix: string): string {
     case "IDENTITIES":
       return "leave out the identities that no scope names";
     default: {
-      const [begin = name, entries] = LISTS.find(([one]) => name.startsWith(one)) ?? [];
+      const [begin = name, entries] = LIST_VARIABLES.find(([one]) => name.startsWith(one)) ?? [];
       return `write some of its ${entries} as [[${prefix}vars.${begin}_2]]`;
     }
   }

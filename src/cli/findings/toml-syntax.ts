@@ -3,6 +3,7 @@
 
 import type { TomlError } from "smol-toml";
 
+import { LIST_VARIABLES } from "../variables.ts";
 import type { Finding } from "./findings.ts";
 import { spanOf } from "./places.ts";
 import {
@@ -78,7 +79,7 @@ function writtenAgain({ line, number, reason }: Spot, lines: readonly string[]):
   const name = header.replaceAll(/[[\]]/g, "").trim();
   const first = lines.findIndex((one, index) => index < number - 1 && one.replaceAll(/[[\]\s]|#.*/g, "") === name);
   if (first < 0) return null;
-  const isList = /\b(?:ROUTES|QUEUES|CONSUMERS|DESTINATIONS)\w*$/.test(name);
+  const isList = LIST_VARIABLES.some(([begin]) => name.split(".").at(-1)?.startsWith(begin) === true);
   const advice = isList
     ? `write [[${name}]], with two brackets, above each entry`
     : "put these settings there, because a table is written once";
