@@ -2,13 +2,8 @@
 
 import * as v from "valibot";
 
-import {
-  forgetScopeEntries,
-  givenResponseEntries,
-  reasonSchema as plainReason,
-  scopeValuesSchema,
-} from "./request-schema.ts";
-import { about, count, headerPairs, status, unreachable, type Written } from "./schema-members.ts";
+import { givenResponseEntries, reasonSchema as plainReason } from "./request-schema.ts";
+import { about, count, headerPairs, status, type Written } from "./schema-members.ts";
 
 export const previewEntries = {
   status: about(status, "The status.", 201),
@@ -25,52 +20,6 @@ export const previewEntries = {
 
 export const previewSchema = v.object({
   preview: about(v.object(previewEntries), "What retries would get."),
-});
-
-const erasedEntries = {
-  forgotten: about(count, "Records that were forgotten; with preview, those that would be.", 12),
-  inFlight: about(
-    count,
-    "Records that are left because an attempt is in flight or may still be running: forget them later.",
-    0,
-  ),
-  unknown: about(count, "Records that are left because their outcome is unknown; with preview, all of these.", 1),
-  events: about(
-    count,
-    "Events of the caller that the outbox still had, dead letters included, and that were erased; with preview, those that would be.",
-    3,
-  ),
-};
-
-export const forgetScopeRequestSchema = v.strictObject({
-  scope: about(
-    scopeValuesSchema,
-    "The caller's value for each part of a scope that some route has or had (scope, previous_scope); null for a part that its requests lack. A route's scope also has host unless its origin is a URL.",
-    { "header:authorization": "Bearer eyJhbGciOi…" },
-  ),
-  reason: about(plainReason, "Why this is done; written to the log.", "Request for erasure of 2026-11-21."),
-  preview: v.exactOptional(about(forgetScopeEntries.preview, "Only count.", true)),
-  confirm: v.exactOptional(about(forgetScopeEntries.confirm, "Forget them.", true)),
-  includeUnknown: v.exactOptional(
-    about(
-      forgetScopeEntries.includeUnknown,
-      "Also forget records whose outcome is unknown: a retry may then repeat what has taken effect.",
-      false,
-    ),
-  ),
-  cursor: v.exactOptional(about(forgetScopeEntries.cursor, "From the answer before, with the same scope.", "")),
-});
-
-/** What one call has done. */
-export const scopeErasedSchema = v.object({
-  ...erasedEntries,
-  notListed: about(
-    v.array(v.string()),
-    "Layouts with an object for each key: their records are found only by their keys.",
-    [],
-  ),
-  unreachable,
-  cursor: about(v.nullable(v.string()), "For the next call; null when all shards have been asked.", null),
 });
 
 export const forgottenSchema = v.object({ forgotten: about(v.literal(true), "The record is erased.", true) });
@@ -114,5 +63,4 @@ export const resolveRequestSchema = v.strictObject({
 });
 
 export type PreviewView = Written<typeof previewSchema>;
-export type ScopeErasedView = Written<typeof scopeErasedSchema>;
 export type ForgottenView = Written<typeof forgottenSchema>;

@@ -8,7 +8,7 @@ import { CLOCKS_MS, matchesAll } from "./change-all.ts";
 import { givenResponse } from "../../../operator/change-request.ts";
 import { type Parsed, parseListRequest } from "../../../operator/list-request.ts";
 import type { AllChange } from "./all-change.ts";
-import { changeAllSchema } from "../../../operator/request-schema.ts";
+import { changeAllSchema } from "./all-request-schema.ts";
 
 export function parseChangeAll(json: unknown, now: EpochMs): Parsed<Omit<AllChange, "by">> {
   const read = v.safeParse(changeAllSchema, json);

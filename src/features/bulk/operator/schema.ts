@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import { givenResponseMembers, previewEntries, reasonSchema } from "../../../operator/change-schema.ts";
 import { summarySchema } from "../../../operator/record-schema.ts";
-import { changeAllEntries } from "../../../operator/request-schema.ts";
+import { changeAllEntries } from "./all-request-schema.ts";
 import { A_TIME, about, count, time, type Written } from "../../../operator/schema-members.ts";
 
 export const changeAllRequestSchema = v.strictObject({

@@ -11,7 +11,7 @@ import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-p
 import { jsonLine, printable } from "../../../cli/look.ts";
 import type { OperatorClient } from "../../../cli/operator-client.ts";
 import { connect, type OperatorOptions } from "../../../cli/operator-options.ts";
-import { scopeErasedSchema } from "../../../operator/change-schema.ts";
+import { scopeErasedSchema } from "../operator/schema.ts";
 
 type ScopeErased = InferOutput<typeof scopeErasedSchema>;
 

@@ -4,7 +4,7 @@ import type { Context, Hono } from "hono";
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
 import { invalid, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
 import { parseJson } from "../../../operator/change-request.ts";
-import type { ScopeErasedView } from "../../../operator/change-schema.ts";
+import type { ScopeErasedView } from "./schema.ts";
 import type { ForgetScope } from "./forgetting.ts";
 import { noScopeText, parseScopeRequest } from "./request.ts";
 

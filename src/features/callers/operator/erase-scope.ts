@@ -4,7 +4,7 @@
 import { keyHash } from "../../../kernel/request/record-name.ts";
 import { ERASURE_BEGIN, type ErasedSlice, type ErasurePlace, type ScopeErasure } from "../object/eraser.ts";
 import { shardTitle } from "../../../kernel/object/shard-place.ts";
-import type { ScopeErasedView } from "../../../operator/change-schema.ts";
+import type { ScopeErasedView } from "./schema.ts";
 import type { LaidPlace } from "../../../operator/shards.ts";
 
 /** The platform opens six connections; the others queue briefly. */

@@ -2,7 +2,7 @@
 
 import type { OpenApiFeature } from "../../../operator/openapi-components.ts";
 import { answer, operation } from "../../../operator/openapi-operation.ts";
-import { forgetScopeRequestSchema, scopeErasedSchema } from "../../../operator/change-schema.ts";
+import { forgetScopeRequestSchema, scopeErasedSchema } from "./schema.ts";
 
 export const callersOpenApi: OpenApiFeature = {
   name: "callers",

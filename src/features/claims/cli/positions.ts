@@ -3,7 +3,8 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { InferOutput } from "valibot";
 
-import { GROUP_NAME, LIST_LIMITS } from "../../../operator/request-schema.ts";
+import { LIST_LIMITS } from "../../../operator/request-schema.ts";
+import { GROUP_NAME } from "../operator/position-request-schema.ts";
 import { Failure, UNUSABLE } from "../../../cli/exit-codes.ts";
 import { columns, jsonLine, lookOf, paintHead, printable } from "../../../cli/look.ts";
 import { pageQuery } from "../../../cli/operator-client.ts";

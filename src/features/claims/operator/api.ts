@@ -11,7 +11,7 @@ import { parseJson } from "../../../operator/change-request.ts";
 import type { Parsed } from "../../../operator/list-request.ts";
 import type { PositionChange, PositionsOperations } from "./positions.ts";
 import type { PositionPageView, PositionSetView } from "./schema.ts";
-import { GROUP_NAME, positionChangeSchema } from "../../../operator/request-schema.ts";
+import { GROUP_NAME, positionChangeSchema } from "./position-request-schema.ts";
 import { type PageQuery, parsePageQuery, refuse } from "../../../operator/shard-pages.ts";
 
 export function addPositions(app: Hono<Variables>, auth: OperatorAuth, positions: PositionsOperations): void {

@@ -7,7 +7,7 @@ import {
   queryParameter,
 } from "../../../operator/openapi-components.ts";
 import { answer, operation } from "../../../operator/openapi-operation.ts";
-import { GROUP_NAME } from "../../../operator/request-schema.ts";
+import { GROUP_NAME } from "./position-request-schema.ts";
 import {
   consumerGroupSchema,
   positionChangeRequestSchema,

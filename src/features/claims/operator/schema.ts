@@ -2,7 +2,8 @@
 
 import * as v from "valibot";
 
-import { positionChangeEntries, reasonSchema } from "../../../operator/request-schema.ts";
+import { reasonSchema } from "../../../operator/request-schema.ts";
+import { positionChangeEntries } from "./position-request-schema.ts";
 import { A_TIME, about, count, time, unreachable, type Written } from "../../../operator/schema-members.ts";
 
 const group = about(v.string(), "The group, as CONSUMERS names it.", "billing");

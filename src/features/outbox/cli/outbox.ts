@@ -5,7 +5,8 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { InferOutput } from "valibot";
 
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
-import { DESTINATION_NAME, LIST_LIMITS } from "../../../operator/request-schema.ts";
+import { LIST_LIMITS } from "../../../operator/request-schema.ts";
+import { DESTINATION_NAME } from "../operator/events-request-schema.ts";
 import { restText } from "../rest-text.ts";
 import { askYes, openDialogue } from "../../../cli/ask.ts";
 import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";

@@ -11,7 +11,7 @@ import { parseJson } from "../../../operator/change-request.ts";
 import type { Parsed } from "../../../operator/list-request.ts";
 import type { EventFilter, EventsChange, EventsOperator } from "./outbox.ts";
 import type { OutboxChangedView, OutboxPageView } from "./schema.ts";
-import { DESTINATION_NAME, outboxChangeSchema } from "../../../operator/request-schema.ts";
+import { DESTINATION_NAME, outboxChangeSchema } from "./events-request-schema.ts";
 import { type PageQuery, parsePageQuery, refuse } from "../../../operator/shard-pages.ts";
 
 export function addOutbox(app: Hono<Variables>, auth: OperatorAuth, outbox: EventsOperator): void {

@@ -8,7 +8,7 @@ import {
   queryParameter,
 } from "../../../operator/openapi-components.ts";
 import { answer, operation, type Operation } from "../../../operator/openapi-operation.ts";
-import { DESTINATION_NAME } from "../../../operator/request-schema.ts";
+import { DESTINATION_NAME } from "./events-request-schema.ts";
 import {
   outboxChangedSchema,
   outboxChangeRequestSchema,

@@ -4,7 +4,8 @@
 import * as v from "valibot";
 
 import { ALL_LANES, EVENT_STATES } from "../../../kernel/record/outbox.ts";
-import { outboxChangeEntries, reasonSchema } from "../../../operator/request-schema.ts";
+import { reasonSchema } from "../../../operator/request-schema.ts";
+import { outboxChangeEntries } from "./events-request-schema.ts";
 import {
   A_TIME,
   about,

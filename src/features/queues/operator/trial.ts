@@ -11,7 +11,7 @@ import { decodeBase64, parseJson } from "../../../operator/change-request.ts";
 import type { Parsed } from "../../../operator/list-request.ts";
 import type { Operator } from "../../../operator/operator.ts";
 import type { TrialView } from "./schema.ts";
-import { queueTrialSchema } from "../../../operator/request-schema.ts";
+import { queueTrialSchema } from "./trial-request-schema.ts";
 import { viewDetail } from "../../../operator/views.ts";
 
 /** Tries a queue for an operator: see features/queues/trial.ts. */

@@ -1,0 +1,36 @@
+// The request to change events, as the Worker parses it. The command line uses the name's form too. Imports nothing that needs the Worker.
+
+import * as v from "valibot";
+
+import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
+import { reasonSchema } from "../../../operator/request-schema.ts";
+
+/** As in the configuration. */
+export const DESTINATION_NAME = /^(?:dead-letters:)?[A-Za-z0-9_-]{1,64}$/;
+
+const ONE_EVENT = "event must name an event as the list does: its shard, place and id.";
+const eventMember = v.string(ONE_EVENT);
+
+export const outboxChangeEntries = {
+  destination: v.string('destination must be text: write {"destination":"billing","reason":"…","preview":true}.'),
+  event: v.strictObject({ shard: eventMember, place: eventMember, id: eventMember }, ONE_EVENT),
+  state: v.picklist(EVENT_STATES, `state must be one of ${EVENT_STATES.join(", ")}.`),
+  preview: v.boolean("preview must be true or false."),
+  confirm: v.boolean("confirm must be true or false."),
+};
+
+/** One event, or all of a destination. */
+export const outboxChangeSchema = v.strictObject(
+  {
+    destination: v.pipe(
+      outboxChangeEntries.destination,
+      v.regex(DESTINATION_NAME, "destination must be the name of a destination, as the list gives it."),
+    ),
+    reason: reasonSchema,
+    event: v.exactOptional(outboxChangeEntries.event),
+    state: v.exactOptional(outboxChangeEntries.state),
+    preview: v.exactOptional(outboxChangeEntries.preview),
+    confirm: v.exactOptional(outboxChangeEntries.confirm),
+  },
+  'The body must be JSON: write {"destination":"billing","reason":"…","preview":true}.',
+);
