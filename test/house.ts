@@ -37,6 +37,9 @@ const WORKER_LIST = "features/worker.ts";
 const OPENAPI_LIST = "features/openapi.ts";
 const WORKER_SEAM = "kernel/worker-feature.ts";
 
+/** The list of features in an object. */
+const OBJECT_LIST = "features/object.ts";
+
 /** Which features need another: its files are then theirs to import. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = { queues: ["outbox"] };
 
@@ -48,6 +51,8 @@ export function faultOf({ from, to }: Import): string | null {
   if ((IN_NODE.has(toArea) || to.split("/")[2] === "cli" || to === NODE_SEAM) && !isNode) return toArea;
   if (to === NODE_LIST) return area === "cli" ? null : toFolder;
   if (from === NODE_LIST && toArea === "features") return to.split("/")[2] === "cli" ? null : toFolder;
+  if (to === OBJECT_LIST) return from === "kernel/object/key-shard.ts" ? null : toFolder;
+  if (from === OBJECT_LIST && toArea === "features") return to.endsWith("/object/feature.ts") ? null : toFolder;
   if (to === WORKER_LIST) return from === "worker/onceway.ts" ? null : toFolder;
   if (to === OPENAPI_LIST) return from === "cli/write-openapi.ts" ? null : toFolder;
   if (from === OPENAPI_LIST) return toArea === "operator" || to.endsWith("/operator/openapi.ts") ? null : toFolder;

@@ -1,6 +1,7 @@
 // One instance of a shard over the simulated disk: the gateway's own exchanges, ledger and alarm, wired as the object
 // class wires them. When the instance is dead, its storage refuses everything.
 
+import { type Call, CallTable } from "../../src/kernel/call.ts";
 import { epochMs } from "../../src/kernel/record/units.ts";
 import { Alarm } from "../../src/kernel/object/alarm.ts";
 import { Claims } from "../../src/features/claims/object/claims.ts";
@@ -8,7 +9,7 @@ import { doDueWork } from "../../src/kernel/object/due-work.ts";
 import type { Caller, ExchangePorts } from "../../src/kernel/object/exchange-ports.ts";
 import { Exchanges } from "../../src/kernel/object/exchanges.ts";
 import type { RequestBody } from "../../src/kernel/body/request-body.ts";
-import { OutboxCalls } from "../../src/features/outbox/object/calls.ts";
+import { outboxObject, type Targets } from "../../src/features/outbox/object/feature.ts";
 import { Heartbeat } from "../../src/kernel/object/heartbeat.ts";
 import { type Counts, OperatorCalls } from "../../src/kernel/object/operator-calls.ts";
 import type { ExchangeHead, MonitorQuestion } from "../../src/kernel/request/message.ts";
@@ -33,7 +34,7 @@ export interface ShardWorld {
   readonly sync: () => Promise<void>;
   readonly askElder: ExchangePorts["askElder"];
   readonly limiter: ExchangePorts["limiter"];
-  readonly destination: ExchangePorts["destination"];
+  readonly destination: Targets["destination"];
 }
 
 /** How long the alarm waits after its work failed. */
@@ -47,7 +48,6 @@ const MOST_LISTED = 1;
 
 export class Shard {
   readonly exchanges: Exchanges;
-  readonly outbox: OutboxCalls;
   readonly claims: Claims;
   readonly #disk: Disk;
   readonly #ledger: Ledger;
@@ -68,25 +68,27 @@ export class Shard {
     this.#ledger = new Ledger(storage, bucketOf(bucket), wake, { homes: CROWDED_HOMES, mostListed: MOST_LISTED });
     this.#alarm = new Alarm(storage, () => this.exchanges.nextDeadline());
     const timers = new Timers();
-    this.exchanges = new Exchanges({
-      ledger: this.#ledger,
-      alarm: this.#alarm,
-      reachability: REACHABILITY,
-      target,
-      sync,
-      waitUntil: () => undefined,
-      heartbeat: new Heartbeat(timers, () => Promise.resolve()),
-      timers,
-      reporter: new ExchangeReporter("shard", new Traffic(), null),
-      askElder,
-      limiter,
-      destination,
-      receivers: () => [],
-      shard: "shard",
-    });
+    this.exchanges = new Exchanges(
+      {
+        ledger: this.#ledger,
+        alarm: this.#alarm,
+        reachability: REACHABILITY,
+        target,
+        sync,
+        waitUntil: () => undefined,
+        heartbeat: new Heartbeat(timers, () => Promise.resolve()),
+        timers,
+        reporter: new ExchangeReporter("shard", new Traffic(), null),
+        askElder,
+        limiter,
+        shard: "shard",
+        env: {},
+        storage: storage,
+      },
+      (kernel) => [outboxObject(kernel, { destination, receivers: () => [] })],
+    );
     const { steps, elders } = this.exchanges;
     this.claims = new Claims({ ledger: this.#ledger, steps, elders, timers });
-    this.outbox = new OutboxCalls(this.#ledger, this.exchanges.outbox, this.exchanges.alerts);
     this.#operator = new OperatorCalls({
       kept: NO_KEPT,
       ledger: this.#ledger,
@@ -100,6 +102,13 @@ export class Shard {
       left: () => ({ since: NOTHING_COUNTED, routes: [], dayRequests: 0 }),
       timers,
     });
+  }
+
+  /** What operators ask of the object's features. */
+  ask<In, Out>({ name }: Call<In, Out>, question: In): Out {
+    const calls = new CallTable(this.exchanges.features.flatMap((feature) => feature.calls ?? []));
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- both sides take the types from the call
+    return calls.ask(name, question) as Out;
   }
 
   /** What an operator is told of the object. */

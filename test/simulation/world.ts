@@ -1,6 +1,7 @@
 // The world of one interleaving: the object and its disk, the origin, the clients, the clock, and what can happen to each.
 // Every method is one step. steps.ts and calm.ts decide their order.
 
+import { OUTBOX_CALLS } from "../../src/features/outbox/object/calls.ts";
 import { RequestBody } from "../../src/kernel/body/request-body.ts";
 import { NOWHERE } from "../../src/features/outbox/object/target.ts";
 import { recordId } from "../../src/kernel/record/units.ts";
@@ -400,13 +401,13 @@ export class World {
 
   /** An operator sends one event again or drops it, or all of its destination. */
   changeEvents(action: "resend" | "drop", { id, destination }: EventRow, isOne: boolean): void {
-    const { outbox } = this.#host.shard;
+    const { shard } = this.#host;
     const before = eventRows(this.disk);
-    const list = outbox.list({ destination, state: null, after: null, limit: 100 }).events;
+    const list = shard.ask(OUTBOX_CALLS.list, { destination, state: null, after: null, limit: 100 }).events;
     const at = list.find((event) => event.id === id)?.at;
     const event = isOne && at !== undefined ? { id, at } : null;
     try {
-      outbox.change({ action, destination, state: null, event });
+      shard.ask(OUTBOX_CALLS.change, { action, destination, state: null, event });
     } catch (error) {
       this.#trace(`        refused: ${String(error)}`);
     }

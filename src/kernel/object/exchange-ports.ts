@@ -5,7 +5,6 @@ import type { ExchangeHead } from "../request/message.ts";
 import type { Fetcher } from "../request/pass-through.ts";
 import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import type { Alarm } from "./alarm.ts";
-import type { AlertPorts, Alerts } from "../../features/outbox/object/alerts.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { EventOffsets } from "../resume/event-offsets.ts";
 import type { RequestBody } from "../body/request-body.ts";
@@ -15,11 +14,10 @@ import type { Elders } from "../previous-shards/elders.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Monitors } from "../../features/accepted/object/monitor.ts";
 import type { Limiter, NewKeys } from "../new-keys/new-keys.ts";
-import type { Outbox, OutboxPorts } from "../../features/outbox/object/relay.ts";
 import type { Questions } from "../verify/questions.ts";
 import type { Reachability } from "./reachability.ts";
 import type { RecordSteps } from "./record-steps.ts";
-import type { Ledger } from "../store/ledger.ts";
+import type { Ledger, LedgerStorage } from "../store/ledger.ts";
 import type { Timers } from "./timers.ts";
 import type { WaitingRoom } from "./waiters.ts";
 
@@ -39,20 +37,16 @@ export interface ExchangePorts {
   readonly askElder: AskElder;
   /** The rate limit binding of this name; `null` when it does not exist. */
   readonly limiter: (binding: string) => Limiter | null;
-  /** Where events go. */
-  readonly destination: OutboxPorts["destination"];
-  /** Which destinations want to be told of something. */
-  readonly receivers: AlertPorts["receivers"];
   /** The object's name. */
   readonly shard: string;
+  readonly env: Readonly<Record<string, unknown>>;
+  readonly storage: LedgerStorage;
 }
 
 /** What all exchanges of a shard share. */
 export interface Shared extends ExchangePorts {
   readonly steps: RecordSteps;
   readonly attempts: AttemptsInFlight;
-  readonly outbox: Outbox;
-  readonly alerts: Alerts;
   readonly elders: Elders;
   readonly questions: Questions;
   readonly drives: Drives;

@@ -7,12 +7,11 @@ import type { DeliveryReport } from "../../features/queues/delivery-report.ts";
 import type { ExchangeHead, MonitorQuestion } from "../request/message.ts";
 import { type Hop, hopResponse } from "../previous-shards/hops.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
+import type { ObjectFeature, ObjectFeatures } from "../object-feature.ts";
 import type { StepHook } from "../step-hook.ts";
 import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "../resume/event-offsets.ts";
 import type { RequestBody } from "../body/request-body.ts";
-import { DeadLetters } from "../../features/outbox/object/dead-letters.ts";
-import { outboxHooks } from "../../features/outbox/object/hooks.ts";
 import { Drives } from "../../features/accepted/object/drives.ts";
 import { Elders } from "../previous-shards/elders.ts";
 import { countedSteps } from "./counted-steps.ts";
@@ -24,8 +23,6 @@ import { NewKeys } from "../new-keys/new-keys.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { storeDues } from "./store-dues.ts";
 import { PAUSE_MS } from "./next-turn.ts";
-import { Outbox } from "../../features/outbox/object/relay.ts";
-import { Alerts } from "../../features/outbox/object/alerts.ts";
 import { Questions } from "../verify/questions.ts";
 import { RecordSteps } from "./record-steps.ts";
 import { ERASE_ROWS } from "../store/bodies.ts";
@@ -42,25 +39,19 @@ export class Exchanges {
   readonly attempts = new AttemptsInFlight();
   readonly steps: RecordSteps;
   readonly elders: Elders;
-  readonly outbox: Outbox;
-  readonly alerts: Alerts;
+  /** In the order of their work. */
+  readonly features: readonly ObjectFeature[];
   /** What takes part in each step of a record, in this order. */
   readonly hooks: readonly StepHook[];
   /** All that the alarm does, in this order. */
   readonly dues: readonly Due[];
   readonly #shared: Shared;
 
-  constructor(ports: ExchangePorts) {
+  constructor(ports: ExchangePorts, features: ObjectFeatures) {
     const { attempts } = this;
-    const { traffic } = ports.reporter;
-    const alerts = new Alerts({ ...ports, published: (...written) => this.outbox.published(...written) });
-    this.alerts = alerts;
-    const outbox = new Outbox({ ...ports, alerts, count: (...counted) => traffic.relayed(...counted) });
-    this.outbox = outbox;
-    const deadLetters = new DeadLetters({ ...ports, alerts, traffic });
     const isAsked = (id: RecordId): boolean => questions.isAsked(id);
-    this.hooks = [...outboxHooks({ ...ports, outbox, deadLetters, alerts }), countedSteps(traffic)];
-    this.steps = new RecordSteps({ ...ports, attempts, hooks: this.hooks, isAsked });
+    // Features take steps too: the list is whole before the first step is taken.
+    this.steps = new RecordSteps({ ...ports, attempts, hooks: () => this.hooks, isAsked });
     const verification = {
       ...ports,
       step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
@@ -74,8 +65,6 @@ export class Exchanges {
     const common = {
       ...ports,
       attempts,
-      outbox,
-      alerts,
       steps,
       elders,
       questions,
@@ -86,6 +75,8 @@ export class Exchanges {
     const monitors = new Monitors(common);
     const drives = new Drives({ ...common, begun: (id) => monitors.lookAgain(id) });
     this.#shared = { ...common, drives, monitors };
+    this.features = features({ ...ports, steps, elders, deliver: (...message) => this.deliver(...message) });
+    this.hooks = [...this.features.flatMap(({ hooks = [] }) => hooks), countedSteps(ports.reporter.traffic)];
     this.dues = [
       // First of all: what it brings back is due in the same turn.
       { name: "clock", nextAt: () => null, run: (now) => void this.#bringBack(now) },
@@ -96,8 +87,7 @@ export class Exchanges {
       }),
       { name: "accepted requests", nextAt: (now) => drives.nextAt(now), run: (now) => drives.startDue(now) },
       { name: "questions", nextAt: (now) => questions.nextAt(now), run: (now) => questions.askDue(now) },
-      { name: "events", nextAt: (now) => outbox.nextAt(now), run: (now) => outbox.relayDue(now) },
-      { name: "alerts", nextAt: () => alerts.nextAt(), run: (now) => alerts.tellDue(now) },
+      ...this.features.flatMap((feature) => feature.dues ?? []),
     ];
   }
 
@@ -203,7 +193,7 @@ export class Exchanges {
         console.error({ message: "a record could not be brought back", recordId: id, reason: String(error) });
       }
     }
-    broughtBack += ledger.events.bringBack(now, LAST_LOOKED_AT) + ledger.alerts.bringBack(now);
+    for (const { bringBack } of this.features) broughtBack += bringBack?.(now) ?? 0;
     if (broughtBack > 0) {
       console.warn({ message: "a clock was ahead: what it had put off is due now", broughtBack });
       alarm.moveTo(now);

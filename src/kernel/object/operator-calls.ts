@@ -15,7 +15,7 @@ import { storedBytes } from "./answers.ts";
 import type { ResponseHead } from "./exchange-answer.ts";
 import { START } from "../resume/event-offsets.ts";
 import type { Elders } from "../previous-shards/elders.ts";
-import { CHANGE_LISTED_CALL, changeListed, changeRecord } from "../../features/bulk/object/listed-changes.ts";
+import { changeRecord } from "../../features/bulk/object/listed-changes.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Excerpt } from "../notes/excerpts.ts";
 import type { Ledger } from "../store/ledger.ts";
@@ -252,7 +252,6 @@ export class OperatorCalls {
       answered(OPERATOR_CALLS.endSessions, () => this.endSessions()),
       responded(CHANGE_CALL, (request) => this.#changeOne(request)),
       responded(BODY_CALL, (request) => this.#body(request)),
-      responded(CHANGE_LISTED_CALL, (request) => changeListed(request, this.#ports)),
     ];
   }
 
@@ -299,7 +298,7 @@ function headOf({ status, statusText, headers }: ResponseHead): ResponseHead {
 }
 
 /** All numbers of one shard: what it has ever counted, and what it holds now. */
-export interface ShardNumbers extends Counts, Omit<CountedByShard, "shard"> {
+export interface ShardNumbers extends Counts, FeatureNumbers, Omit<CountedByShard, "shard"> {
   /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
   readonly oldestMs: number;
   /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
@@ -309,6 +308,10 @@ export interface ShardNumbers extends Counts, Omit<CountedByShard, "shard"> {
   readonly isUnwritten: boolean;
   /** How long the alarm's most overdue work has been due. */
   readonly overdueMs: number;
+}
+
+/** What features hold. */
+export interface FeatureNumbers {
   /** Of each destination that has events here. */
   readonly events: readonly DestinationCounts[];
   /** Of each group of consumers that has anything here. */

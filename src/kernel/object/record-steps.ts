@@ -31,7 +31,7 @@ export interface StepPorts {
   readonly alarm: Alarm;
   readonly attempts: AttemptsInFlight;
   /** What takes part in each step, in this order. */
-  readonly hooks: readonly StepHook[];
+  readonly hooks: () => readonly StepHook[];
   /** Whether the origin is being asked what became of a record's last attempt. */
   readonly isAsked: (id: RecordId) => boolean;
 }
@@ -163,7 +163,7 @@ export class RecordSteps {
     const { ledger, hooks } = this.#ports;
     const joined: Joined[] = [];
     ledger.expired.erase(now, limit, (change) => {
-      for (const hook of hooks) {
+      for (const hook of hooks()) {
         const one = hook.expire?.(change) ?? null;
         if (one === null) continue;
         one.write?.();
@@ -203,7 +203,7 @@ export class RecordSteps {
 
   #join(change: StepChange): readonly Joined[] {
     const joined: Joined[] = [];
-    for (const { join } of this.#ports.hooks) {
+    for (const { join } of this.#ports.hooks()) {
       const one = join?.(change) ?? null;
       if (one !== null) joined.push(one);
     }

@@ -14,7 +14,6 @@ import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
 import { again, headOf } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
-import { NOWHERE } from "../../../src/features/outbox/object/target.ts";
 import { nextDeadline } from "../support/records.ts";
 
 const ORIGIN = { kind: "url", url: "http://127.0.0.1:9" } as const;
@@ -88,22 +87,25 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
         return Promise.resolve(answer());
       },
     };
-    const exchanges = new Exchanges({
-      ledger: parts.ledger,
-      alarm: new Alarm(parts.alarmStorage, () => nextDeadline(parts.ledger)),
-      reachability: new Reachability(origins, parts.known, timers),
-      target: () => target,
-      sync: () => storage.sync(),
-      waitUntil: () => undefined,
-      heartbeat: parts.heartbeat,
-      timers,
-      reporter: new ExchangeReporter("shard", parts.traffic, null),
-      askElder: () => Promise.reject(new Error("there is no elder")),
-      limiter: () => null,
-      destination: () => NOWHERE,
-      receivers: () => [],
-      shard: "shard",
-    });
+    const exchanges = new Exchanges(
+      {
+        ledger: parts.ledger,
+        alarm: new Alarm(parts.alarmStorage, () => nextDeadline(parts.ledger)),
+        reachability: new Reachability(origins, parts.known, timers),
+        target: () => target,
+        sync: () => storage.sync(),
+        waitUntil: () => undefined,
+        heartbeat: parts.heartbeat,
+        timers,
+        reporter: new ExchangeReporter("shard", parts.traffic, null),
+        askElder: () => Promise.reject(new Error("there is no elder")),
+        limiter: () => null,
+        shard: "shard",
+        env: {},
+        storage: storage,
+      },
+      () => [],
+    );
     const head = headOf({ call: CALL }, "hold");
     const answers: string[] = [];
     for (const each of [head, again(head)]) {

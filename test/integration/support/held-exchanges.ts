@@ -1,6 +1,7 @@
 // The exchanges of one shard on the storage of a real object, with everything else under the test's control: when the origin
 // answers, whether it is reachable, when a client leaves.
 
+import { objectFeatures } from "../../../src/features/object.ts";
 import type { Due } from "../../../src/kernel/due.ts";
 import type { StepHook } from "../../../src/kernel/step-hook.ts";
 import { env, runInDurableObject } from "cloudflare:test";
@@ -18,7 +19,6 @@ import { Timers } from "../../../src/kernel/object/timers.ts";
 import { bytesBody } from "../../../src/kernel/body/request-body.ts";
 import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
-import { NOWHERE } from "../../../src/features/outbox/object/target.ts";
 
 /** Network calls go nowhere. The test answers whether the origin is reachable. */
 class HeldReachability extends Reachability {
@@ -89,24 +89,27 @@ export async function withExchanges(
     );
     const timers = new Timers();
     const traffic = new Traffic();
-    const exchanges = new Exchanges({
-      ledger,
-      alarm,
-      reachability: new HeldReachability(() => world.isReachable(), timers),
-      target: () => ({ fetch: (url: string) => world.origin(url) }),
-      sync: storeSync(() => storage.sync()),
-      waitUntil: (promise) => {
-        state.waitUntil(promise);
+    const exchanges = new Exchanges(
+      {
+        ledger,
+        alarm,
+        reachability: new HeldReachability(() => world.isReachable(), timers),
+        target: () => ({ fetch: (url: string) => world.origin(url) }),
+        sync: storeSync(() => storage.sync()),
+        waitUntil: (promise) => {
+          state.waitUntil(promise);
+        },
+        heartbeat: new Heartbeat(timers, () => Promise.resolve()),
+        timers,
+        reporter: new ExchangeReporter("shard", traffic, null),
+        askElder: () => Promise.reject(new Error("there is no elder")),
+        limiter: () => ({ limit: ({ key }) => world.limit(key) }),
+        shard: "shard",
+        env: {},
+        storage: { sql: { exec }, transactionSync },
       },
-      heartbeat: new Heartbeat(timers, () => Promise.resolve()),
-      timers,
-      reporter: new ExchangeReporter("shard", traffic, null),
-      askElder: () => Promise.reject(new Error("there is no elder")),
-      limiter: () => ({ limit: ({ key }) => world.limit(key) }),
-      destination: () => NOWHERE,
-      receivers: () => [],
-      shard: "shard",
-    });
+      objectFeatures,
+    );
     await test({
       world,
       steps: exchanges.steps,

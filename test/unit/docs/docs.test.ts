@@ -111,9 +111,9 @@ it.each(audiencePages.map((page) => [page.path, page] as const))("%s says first 
 });
 
 describe("README.md", () => {
-  it("fits in 120 lines, and the map of the code in 80", () => {
+  it("fits in 120 lines, and the map of the code in 90", () => {
     expect(lineCount(README)).toBeLessThanOrEqual(120);
-    expect(lineCount(readPage("src/README.md"))).toBeLessThanOrEqual(80);
+    expect(lineCount(readPage("src/README.md"))).toBeLessThanOrEqual(90);
   });
 
   it("leads to every other page", () => {

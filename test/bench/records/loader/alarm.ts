@@ -27,7 +27,6 @@ import { grouped } from "../../../support/progress.ts";
 import { median } from "../../quantiles.ts";
 import { FileStorage } from "./file-storage.ts";
 import { withFolder } from "../folder.ts";
-import { NOWHERE } from "../../../../src/features/outbox/object/target.ts";
 
 const IN_FLIGHT = [1, 100, 10_000];
 const ALARMS = 2000;
@@ -56,22 +55,25 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
     exchanges.nextDeadline(),
   );
   const waitUntil = (): void => undefined;
-  const exchanges = new Exchanges({
-    ledger,
-    alarm,
-    reachability: REACHABILITY,
-    target: () => null,
-    askElder: () => Promise.reject(new Error("there is no elder")),
-    limiter: () => null,
-    destination: () => NOWHERE,
-    receivers: () => [],
-    shard: "shard",
-    sync: () => Promise.resolve(),
-    waitUntil,
-    heartbeat: new Heartbeat(timers, () => Promise.resolve()),
-    timers,
-    reporter: new ExchangeReporter("shard", new Traffic(), null),
-  });
+  const exchanges = new Exchanges(
+    {
+      ledger,
+      alarm,
+      reachability: REACHABILITY,
+      target: () => null,
+      askElder: () => Promise.reject(new Error("there is no elder")),
+      limiter: () => null,
+      shard: "shard",
+      sync: () => Promise.resolve(),
+      waitUntil,
+      heartbeat: new Heartbeat(timers, () => Promise.resolve()),
+      timers,
+      reporter: new ExchangeReporter("shard", new Traffic(), null),
+      env: {},
+      storage: storage.ledgerStorage,
+    },
+    () => [],
+  );
   const begun = Date.now();
   storage.transaction(() => {
     for (let number = 0; number < inFlight; number += 1) {

@@ -82,7 +82,7 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
     ledger,
     alarm,
     attempts: new AttemptsInFlight(),
-    hooks: [
+    hooks: () => [
       ...outboxHooks({ ledger, outbox, alerts, deadLetters: new DeadLetters({ ledger, traffic, alerts }) }),
       countedSteps(traffic),
     ],

@@ -1,0 +1,39 @@
+// The outbox within an object: events, alerts and dead letters.
+
+import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
+import { LAST_LOOKED_AT } from "../../../kernel/store/due-records.ts";
+import { type AlertPorts, Alerts } from "./alerts.ts";
+import { OutboxCalls } from "./calls.ts";
+import { DeadLetters } from "./dead-letters.ts";
+import { outboxHooks } from "./hooks.ts";
+import { Outbox, type OutboxPorts } from "./relay.ts";
+import { alertReceivers, eventTarget } from "./target.ts";
+
+/** Where events go, and which destinations want to be told of something. */
+export type Targets = Pick<OutboxPorts, "destination"> & Pick<AlertPorts, "receivers">;
+
+export function outboxObject(
+  kernel: ObjectKernel,
+  { destination, receivers }: Targets = {
+    destination: (name) => eventTarget(name, kernel.env),
+    receivers: (alert) => alertReceivers(alert, kernel.env),
+  },
+): ObjectFeature {
+  const { ledger, reporter } = kernel;
+  const { traffic } = reporter;
+  const alerts = new Alerts({ ...kernel, receivers, published: (...written) => outbox.published(...written) });
+  const outbox = new Outbox({ ...kernel, destination, alerts, count: (...counted) => traffic.relayed(...counted) });
+  const deadLetters = new DeadLetters({ ledger, alerts, traffic });
+  const calls = new OutboxCalls(ledger, outbox, alerts);
+  return {
+    name: "outbox",
+    hooks: outboxHooks({ ledger, outbox, deadLetters, alerts }),
+    dues: [
+      { name: "events", nextAt: (now) => outbox.nextAt(now), run: (now) => outbox.relayDue(now) },
+      { name: "alerts", nextAt: () => alerts.nextAt(), run: (now) => alerts.tellDue(now) },
+    ],
+    bringBack: (now) => ledger.events.bringBack(now, LAST_LOOKED_AT) + ledger.alerts.bringBack(now),
+    calls: calls.calls,
+    numbers: () => ({ events: calls.counts() }),
+  };
+}
