@@ -27,6 +27,9 @@ type Manifest = v.InferOutput<typeof manifestSchema>;
 const INLINED: ReadonlySet<string> = new Set(["itty-durable", "itty-router"]);
 const INLINED_IN = "kernel/object/itty.js";
 
+/** One file: nothing else of the package imports a part of it, and pages load it whole. */
+const CLIENT = "client";
+
 /** What `onceway init` writes into a project's package.json. */
 const TOOLS = ["node", "wrangler"];
 
@@ -70,7 +73,7 @@ function copied(path: string, text: string): string {
   return path.endsWith(".json") ? JSON.stringify(JSON.parse(text)) : text;
 }
 
-function inline(file: string): void {
+function inline(file: string, banner = ""): void {
   buildSync({
     entryPoints: [file],
     outfile: file,
@@ -82,7 +85,7 @@ function inline(file: string): void {
     target: "es2023",
     nodePaths: [join(PROJECT, "node_modules")],
     external: ["cloudflare:*"],
-    banner: { js: "/*! With itty-durable and itty-router, (c) Kevin R. Whitley, MIT License. */" },
+    banner: { js: banner },
   });
 }
 
@@ -98,7 +101,13 @@ const at = { repository: root.repository.url.replaceAll(/^git\+|\.git$/g, ""), v
 const stage = mkdtempSync(join(tmpdir(), "onceway-package-"));
 try {
   cpSync(join(PROJECT, "dist"), join(stage, "dist"), { recursive: true });
-  inline(join(stage, "dist", INLINED_IN));
+  inline(
+    join(stage, "dist", INLINED_IN),
+    "/*! With itty-durable and itty-router, (c) Kevin R. Whitley, MIT License. */",
+  );
+  const client = join(stage, "dist", CLIENT);
+  inline(join(client, "index.js"));
+  for (const name of readdirSync(client)) if (name.endsWith(".js") && name !== "index.js") rmSync(join(client, name));
   for (const name of readdirSync(join(stage, "dist"), { recursive: true, encoding: "utf8" })) {
     if (name.endsWith(".js")) strip(join(stage, "dist"), name);
     if (name.endsWith(".json"))

@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { join, posix } from "node:path";
 
 /** Their readers have a checkout. */
-const FOR_DEVELOPERS = /^src\/(?:README\.md$|kernel\/(?:object|body|store)\/|demo\/)/;
+const FOR_DEVELOPERS = /^src\/(?:README\.md$|kernel\/(?:object|body|store|record)\/|demo\/)/;
 
 const PAGE = /(?:^|\/)README\.md$|^docs\/[\w-]+\.md$/;
 
