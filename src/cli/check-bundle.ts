@@ -3,7 +3,7 @@
 // every request depends on that code; the console's budget is for the difference.
 
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, glob, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -23,6 +23,8 @@ const GATEWAY_KIB = 224;
 const CONSOLE_KIB = 40;
 
 const CONSOLE = "src/operator/console/console.tsx";
+/** Pages that features add to it. */
+const PAGES = "src/features/*/operator/*.tsx";
 const NO_CONSOLE = "export const createConsole = () => ({ fetch: () => new Response(null, { status: 404 }) });\n";
 
 const projectDir = fileURLToPath(new URL("../../", import.meta.url));
@@ -35,6 +37,13 @@ async function bundleKib(folder: string): Promise<number> {
   if (scripts.length === 0) throw new Error("wrangler wrote no bundle");
   const sizes = await Promise.all(scripts.map(async (name) => gzipSync(await readFile(join(outdir, name))).byteLength));
   return sizes.reduce((sum, size) => sum + size, 0) / 1024;
+}
+
+/** A module with the same exports, which do nothing. */
+function stubOf(text: string): string {
+  return [...text.matchAll(/^export (?:async )?(?:function|const) (\w+)/gm)]
+    .map(([, name]) => `export const ${name} = () => undefined;\n`)
+    .join("");
 }
 
 function report(name: string, kib: number, budgetKib: number): void {
@@ -51,6 +60,8 @@ try {
   }
   const wholeKib = await bundleKib(folder);
   await writeFile(join(folder, CONSOLE), NO_CONSOLE);
+  for await (const page of glob(PAGES, { cwd: folder }))
+    await writeFile(join(folder, page), stubOf(await readFile(join(folder, page), "utf8")));
   const gatewayKib = await bundleKib(folder);
   report("gateway", gatewayKib, GATEWAY_KIB);
   report("console", wholeKib - gatewayKib, CONSOLE_KIB);

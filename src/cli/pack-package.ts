@@ -50,10 +50,10 @@ function manifestOf(root: Manifest): object {
   };
 }
 
-/** All folders but those that decide and act on requests, where the names in a stack trace matter. */
-const APART = /^(?!client\/|kernel\/(?:record|request)\/).*\//;
+/** All folders but those of the client and of the decisions, where the names in a stack trace matter. */
+const APART = /^(?!client\/|kernel\/record\/).*\//;
 
-/** Without comments and spaces. Names stay in what decides and acts on requests, so that a stack trace can be read. */
+/** Without comments and spaces. Names stay in the client and in what decides, so that a stack trace can be read. */
 function strip(folder: string, name: string): void {
   const file = join(folder, name);
   const identifiers = APART.test(name.replaceAll("\\", "/"));
