@@ -74,8 +74,11 @@ export async function startPage({ port, examples, snapshot, start, gateway, sign
     last = text;
     for (const listener of listeners) listener.write(`data: ${text}\n\n`);
   };
-  const openConsole = async ({ url = "", headers }: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const { searchParams: query } = new URL(url, "http://demo");
+  const openConsole = async (
+    { headers }: IncomingMessage,
+    query: URLSearchParams,
+    response: ServerResponse,
+  ): Promise<void> => {
     if (headers["sec-fetch-site"] !== "same-origin" || query.get("ticket") !== ticket) {
       return send(
         response,
@@ -84,10 +87,10 @@ export async function startPage({ port, examples, snapshot, start, gateway, sign
         "Open the console from the demo's page: each of its links works once.\n",
       );
     }
-    ticket = newTicket();
-    changed();
     const key = query.get("key");
     try {
+      ticket = newTicket();
+      changed();
       const { path, cookie } = await signIn(key);
       // Under the name that the browser knows this machine by, because the cookie is of that name.
       const { hostname } = new URL(`http://${headers.host}`);
@@ -98,16 +101,19 @@ export async function startPage({ port, examples, snapshot, start, gateway, sign
     }
   };
   const server = createServer((request, response) => {
-    const { pathname: path } = new URL(request.url ?? "/", "http://demo");
-    if (!isOwn(request, port))
+    if (!isOwn(request, port)) {
       return send(response, 403, "text/plain", "Open this page on the machine that runs it.\n");
+    }
+    const target = URL.parse(request.url ?? "/", "http://demo");
+    if (target === null) return send(response, 400, "text/plain", "that is no path\n");
+    const { pathname: path, searchParams: query } = target;
     if (request.method === "POST" && path.startsWith("/runs/")) {
       const isStarted = start(path.slice("/runs/".length));
       return send(response, isStarted ? 202 : 409, "text/plain", isStarted ? "started\n" : "not now\n");
     }
     if (request.method !== "GET") return send(response, 405, "text/plain", "GET, or POST to /runs/\n");
     if (path === "/console") {
-      void openConsole(request, response);
+      void openConsole(request, query, response);
       return;
     }
     if (path === "/commands") return send(response, 200, "text/plain", examples);

@@ -109,7 +109,9 @@ function gatewayOf(
   const isForThisProcess = processGate(textIn(bindings[PROCESS_BINDING]));
   const handle = createApp(config, ports, operators, claims, isForThisProcess);
   const scheduled = async (): Promise<void> => {
-    for (const feature of features) await feature.watch?.();
+    const watched = await Promise.allSettled(features.map(async ({ watch }) => watch?.()));
+    for (const one of watched)
+      if (one.status === "rejected") console.error({ message: "a watch failed", reason: String(one.reason) });
   };
   return { fetch: handle, operate: createOperatorApp(config, operators), queue: consume, scheduled };
 }

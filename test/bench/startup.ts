@@ -19,7 +19,7 @@ const { values: options } = parseArgs({ options: { rounds: { type: "string", def
 const rounds = Number(options.rounds);
 
 /** Folders of the Worker that the larger bundle has twice: minified, about 15 KiB gzipped. */
-const TWICE = ["http"];
+const TWICE = ["kernel/request"];
 const POLL_MS = 1;
 
 interface Variant {

@@ -27,5 +27,7 @@ export async function askElder(
 
 /** A request of the object to itself. Does nothing when its namespace is bound under another name. */
 export async function callItself({ id }: DurableObjectState, env: Readonly<Record<string, unknown>>): Promise<void> {
-  await bindingIn(env, "KEY_SHARD")?.get(id).fetch(ALIVE_CALL.url);
+  const own = bindingIn(env, "KEY_SHARD");
+  // Its answer is read: a body that nobody reads would keep the object in memory for ever.
+  if (own !== null) await askObject(own.get(id), ALIVE_CALL, undefined);
 }

@@ -9,7 +9,7 @@ import type { Attempt, IdempotencyRecord, Policy, Started } from "../record/reco
 import { updateHistory } from "../record/timeline.ts";
 import { durationMs, epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
-import type { Joined, StepChange, StepHook } from "../step-hook.ts";
+import type { Change, Joined, StepChange, StepHook } from "../step-hook.ts";
 import type { Alarm } from "./alarm.ts";
 import type { Attachments } from "../store/attachments.ts";
 import type { Entry, Ledger } from "../store/ledger.ts";
@@ -162,15 +162,17 @@ export class RecordSteps {
   eraseExpired(now: EpochMs, limit: number): void {
     const { ledger, hooks } = this.#ports;
     const joined: Joined[] = [];
-    ledger.expired.erase(now, limit, (change) => {
+    const onExpired = (change: Change): void => {
       for (const hook of hooks()) {
         const one = hook.expire?.(change) ?? null;
         if (one === null) continue;
         one.write?.();
         joined.push(one);
       }
+    };
+    ledger.expired.erase(now, limit, onExpired, () => {
+      for (const { written } of joined) written();
     });
-    for (const { written } of joined) written();
   }
 
   /** One step of one record, without an `await`: all reads, decisions and writes here are one commit. */

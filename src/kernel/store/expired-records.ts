@@ -82,10 +82,15 @@ export class ExpiredRecords {
 
   /**
    * Erases at most `limit` records of expired buckets with their bodies, fewer when these are large. A body that is being read, or
-   * is too large for one slice, is only discarded. What `onExpired` writes is in the same commit. Returns how many records it erased
-   * or moved.
+   * is too large for one slice, is only discarded. What `onExpired` writes is in the same commit; `committed` is called right after it.
+   * Returns how many records it erased or moved.
    */
-  erase(now: EpochMs, limit: number, onExpired: OnExpired = () => undefined): number {
+  erase(
+    now: EpochMs,
+    limit: number,
+    onExpired: OnExpired = () => undefined,
+    committed = (): void => undefined,
+  ): number {
     const most = Math.min(limit, this.#atOnce);
     const found = this.#sql
       .exec<ErasableRow>(
@@ -99,7 +104,10 @@ export class ExpiredRecords {
     const erased = readable.slice(0, count);
     const last = erased.at(-1);
     // Until the rows are gone, they name the bodies.
-    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last.row, erased, now, onExpired));
+    if (last !== undefined) {
+      this.#transaction(() => this.#eraseThrough(last.row, erased, now, onExpired));
+      committed();
+    }
     this.#stores.aliases.recount();
     const isCut = count < readable.length;
     this.#atOnce = isCut ? count : GROWTH * most;

@@ -177,6 +177,9 @@ describe("other sites", () => {
     expect(await ask("GET", "/", { Host: host })).toBe(200);
     expect(await ask("POST", "/runs/nonsense", { Origin: scene.url })).toBe(409);
     expect(await ask("GET", "/../origin.ts", {})).toBe(404);
+    // What is no path, from anybody.
+    expect(await ask("GET", "//", { Host: "evil.example" })).toBe(403);
+    expect(await ask("GET", "//", {})).toBe(400);
     // A link of another site, or a window that it opens, begins no session.
     const link = await consoleLink();
     for (const site of ["cross-site", "same-site", "none"]) {

@@ -1,7 +1,8 @@
 // The dead letters of parked messages, in a real shard.
 
-import { env } from "cloudflare:test";
+import { env, runInDurableObject } from "cloudflare:test";
 import { afterEach, expect, it, vi } from "vitest";
+import { OutboxRows } from "../../../src/features/outbox/object/rows.ts";
 import { durationMs, epochMs } from "../../../src/kernel/record/units.ts";
 import { encodeMessage, type ExchangeHead, EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
 import { CHANGE_CALL } from "../../../src/kernel/object/operator-calls.ts";
@@ -66,6 +67,15 @@ function letters(bench: ShardBench): Promise<readonly unknown[]> {
   );
 }
 
+function keysOfLetters(bench: ShardBench): Promise<readonly string[]> {
+  return runInDurableObject(bench.stub, (_object, { storage: { sql } }) =>
+    sql
+      .exec<{ key: string }>("SELECT key FROM outbox WHERE destination = ?", DESTINATION)
+      .toArray()
+      .map(({ key }) => key),
+  );
+}
+
 const UNKNOWN = { type: "dev.onceway.message.dead", data: { reason: "outcome-unknown", status: null } };
 
 function pass(ms: number): void {
@@ -84,6 +94,8 @@ it.each([
   const id = `orders/${head.message?.messageId}`;
   const data = { deliveries: 3, firstSentAt: "1970-01-01T00:00:00.000Z", recordId: head.record.id, body: { n } };
   expect(await letters(bench)).toMatchObject([{ ...UNKNOWN, id, data: { ...UNKNOWN.data, ...data } }]);
+  // Whoever erases the caller's data finds it by its key.
+  expect(await keysOfLetters(bench)).toEqual([head.record.key]);
   expect(await bench.stored(head.record.id)).toBeNull();
   await bench.deliverAlarm();
   expect(await letters(bench)).toHaveLength(1);
@@ -239,4 +251,19 @@ it("reaches its queue as the text that was stored, through the binding that the 
   expect(contentType).toBe("text");
   expect(JSON.parse(body)).toMatchObject(UNKNOWN);
   expect(body).toContain('"body":{"n":12345678901234567890,"sum":1e20}');
+});
+
+it("is in one commit with the end of its record: if it cannot be written, the record stays", async () => {
+  const [bench, head] = await parkedMessage();
+  pass(2 * UNKNOWN_RETENTION_MS);
+  const insert = vi.spyOn(OutboxRows.prototype, "insert").mockImplementation(() => {
+    throw new Error("full");
+  });
+  await bench.deliverAlarm();
+  expect(insert).toHaveBeenCalled();
+  expect(await bench.stored(head.record.id)).not.toBeNull();
+  insert.mockRestore();
+  await bench.deliverAlarm();
+  expect(await bench.stored(head.record.id)).toBeNull();
+  expect(await letters(bench)).toHaveLength(1);
 });

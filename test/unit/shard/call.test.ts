@@ -39,7 +39,7 @@ it("has one call of each name", () => {
 it("is all ways into an object", () => {
   const src = fileURLToPath(new URL("../../../src/", import.meta.url));
   const names = globSync("**/*.ts", { cwd: src }).flatMap((file) =>
-    [...readFileSync(src + file, "utf8").matchAll(/\b(?:call<[^;]*?>|rawCall)\("([^"]+)"\)/g)].map(
+    [...readFileSync(src + file, "utf8").matchAll(/\b(?:call<[^"]*?>|rawCall)\("([^"]+)"\)/g)].map(
       ([, name = ""]) => name,
     ),
   );
@@ -49,6 +49,7 @@ it("is all ways into an object", () => {
       "alive",
       "ask",
       "audit-begin",
+      "audit-end",
       "audit-page",
       "body",
       "change",
@@ -74,6 +75,7 @@ it("is all ways into an object", () => {
       "numbers",
       "offer",
       "position",
+      "recent",
       "replays-of",
       "rotating",
       "sessions",

@@ -4,7 +4,7 @@
 import type { AlertReport } from "../../../kernel/record/alerts.ts";
 import { ALERTS_CALL } from "../object/calls.ts";
 import { OPERATOR_CALLS } from "../../../kernel/object/operator-calls.ts";
-import { OPTIONS, shardStub } from "../../../kernel/object/call-shard.ts";
+import { askObject, shardStub } from "../../../kernel/object/call-shard.ts";
 import { type ShardPlace, shardTitle } from "../../../kernel/object/shard-place.ts";
 import { askShards, unlessSilent } from "../../../operator/ask-shards.ts";
 import type { ShardPlaces } from "../../../operator/shards.ts";
@@ -36,9 +36,7 @@ export async function reportAlert(
   keeper: ShardPlace,
   report: AlertReport,
 ): Promise<void> {
-  const call = shardStub(namespace, keeper)
-    .fetch(ALERTS_CALL.url, { ...OPTIONS, body: JSON.stringify(report) })
-    .then(({ ok }) => ok);
+  const call = askObject(shardStub(namespace, keeper), ALERTS_CALL, report).then(() => true);
   if ((await unlessSilent(keeper, call)) === true) return;
   console.error({ message: "operators could not be told", alert: report.alert, keeper: shardTitle(keeper) });
 }
