@@ -79,22 +79,25 @@ async function recordNow(): Promise<string> {
   return (await scene.ask("GET", `/records/${id}`)).text;
 }
 
+const byName = (one: string, other: string): number => one.localeCompare(other);
+
 it("the OpenAPI file marks the changes and bodies that a read-only token may not have", () => {
-  expect(operations.filter(({ mayRead }) => !mayRead).map((one) => one.id)).toEqual([
+  const idsOf = (some: typeof operations): readonly string[] => some.map((one) => one.id).toSorted(byName);
+  expect(idsOf(operations.filter(({ mayRead }) => !mayRead))).toEqual([
+    "changeAll",
     "closeLayout",
-    "endSessions",
-    "forgetScope",
-    "resendEvents",
     "dropEvents",
+    "endSessions",
+    "forget",
+    "forgetScope",
+    "release",
+    "resendEvents",
+    "resolve",
+    "responseBody",
     "setPosition",
     "tryQueue",
-    "changeAll",
-    "responseBody",
-    "release",
-    "resolve",
-    "forget",
   ]);
-  expect(operations.filter(({ hasBody }) => hasBody).map((one) => one.id)).toEqual(Object.keys(BODIES));
+  expect(idsOf(operations.filter(({ hasBody }) => hasBody))).toEqual(Object.keys(BODIES).toSorted(byName));
 });
 
 describe("without a valid token", () => {

@@ -156,6 +156,8 @@ describe("the events of a gateway", { shuffle: false }, () => {
     expect(await refused({ ...body, confirm: false })).toContain("preview: true");
     expect(await refused({ ...body, reason: " " })).toContain("reason");
     expect(await refused({ ...body, destination: "no such" })).toContain("destination");
+    const event = { shard: "shard-0-of-1", place: "1", id: "x".repeat(2001) };
+    expect(await refused({ destination: "billing", reason: "test", event })).toContain("event must name an event");
     expect((await scene.ask("GET", "/outbox?state=lost")).status).toBe(400);
     expect((await scene.ask("GET", "/outbox?cursor=shard-9-of-9~")).status).toBe(400);
   });

@@ -60,7 +60,8 @@ export interface Answer {
 
 /** What is wrong with an answer to a request for this path; `null` if the file allows it. */
 export function violationOf(method: string, path: string, { status, headers, json }: Answer): string | null {
-  const template = Object.keys(document.paths).find((one) => patternOf(one).test(path));
+  // A path without parameters comes before one with them, whatever their order (OpenAPI 3.1, "Paths Object").
+  const template = path in document.paths ? path : Object.keys(document.paths).find((one) => patternOf(one).test(path));
   const found = document.paths[template ?? ""]?.[method.toLowerCase()];
   if (found === undefined) return `no operation ${method} ${path}`;
   const written = found.responses[String(status)];

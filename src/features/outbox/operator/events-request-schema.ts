@@ -9,7 +9,8 @@ import { reasonSchema } from "../../../operator/request-schema.ts";
 export const DESTINATION_NAME = /^(?:dead-letters:)?[A-Za-z0-9_-]{1,64}$/;
 
 const ONE_EVENT = "event must name an event as the list does: its shard, place and id.";
-const eventMember = v.string(ONE_EVENT);
+/** More than any id of an event has; it travels to the shard in a header. */
+const eventMember = v.pipe(v.string(ONE_EVENT), v.maxLength(2000, ONE_EVENT));
 
 export const outboxChangeEntries = {
   destination: v.string('destination must be text: write {"destination":"billing","reason":"…","preview":true}.'),
