@@ -96,7 +96,8 @@ describe("the console's session", { shuffle: false }, () => {
     expect(verification).not.toContain(session.slice("onceway=".length));
     await rows.until(rows.ofKey(key).id, ({ verifications }) => (verifications ?? 0) > 0, "the origin is asked");
     expect(await cookiesAt(path)).toEqual([KEPT]);
-    expect(new Set(await cookiesAt(`/by-key/${key}`))).toEqual(new Set([KEPT]));
+    // The first question may break off before the origin has it, on the connection that was dropped.
+    await expect.poll(async () => new Set(await cookiesAt(`/by-key/${key}`))).toEqual(new Set([KEPT]));
   });
 
   it.each([
