@@ -6,7 +6,6 @@ export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "cli/try.ts": ["queues"],
   "features/accepted/monitor.ts": ["identities"],
   "features/callers/object/eraser.ts": ["outbox"],
-  "features/callers/object/feature.ts": ["outbox"],
   "features/claims/settings/entries.ts": ["queues"],
   "features/graphql/graphql.ts": ["forms", "key-sources"],
   "features/key-sources/search-key.ts": ["graphql"],

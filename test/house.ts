@@ -52,7 +52,7 @@ export function faultOf({ from, to }: Import): string | null {
   if (to === NODE_LIST) return area === "cli" ? null : toFolder;
   if (from === NODE_LIST && toArea === "features") return to.split("/")[2] === "cli" ? null : toFolder;
   if (to === OBJECT_LIST) return from === "kernel/object/key-shard.ts" ? null : toFolder;
-  if (from === OBJECT_LIST && toArea === "features") return to.endsWith("/object/feature.ts") ? null : toFolder;
+  if (from === OBJECT_LIST && toArea === "features") return to.split("/")[2] === "object" ? null : toFolder;
   if (to === WORKER_LIST) return from === "worker/onceway.ts" ? null : toFolder;
   if (to === OPENAPI_LIST) return from === "cli/write-openapi.ts" ? null : toFolder;
   if (from === OPENAPI_LIST) return toArea === "operator" || to.endsWith("/operator/openapi.ts") ? null : toFolder;

@@ -1,6 +1,6 @@
 // Why `once` gives no result. Each says what is known of the effect, which is what the caller has to decide about.
 
-import { OncewayError } from "./onceway-error.ts";
+import { OncewayError } from "./idempotency-error.ts";
 
 /** Another attempt has the lock, or may still be at work. Try again after `retryAfterMs`; the broker's own redelivery will do. */
 export class InFlightError extends OncewayError {

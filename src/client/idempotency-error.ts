@@ -1,9 +1,14 @@
 // The one error of a request whose operation's answer could not be had: it says what is known, and what helps next.
 
 import type { Outcome } from "./judge.ts";
-import { OncewayError } from "./onceway-error.ts";
 import type { Problem } from "./problem.ts";
 import type { Try } from "./send.ts";
+
+/**
+ * The base of all errors of `onceway/client`: `IdempotencyError` of a request, and those of `once`. Invalid options and arguments are a
+ * RangeError or TypeError instead.
+ */
+export abstract class OncewayError extends Error {}
 
 /** Why it gave up. `final`: a retry cannot help. `tries`, `time`: a retry might help, but the limit is reached. */
 export type GiveUpReason = "final" | "tries" | "time";

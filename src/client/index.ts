@@ -4,7 +4,7 @@ export { createFetch } from "./fetch.ts";
 export { createFollow, monitorOf } from "./follow.ts";
 export type { Follow } from "./follow.ts";
 export type { ClientOptions, Fetch, Clock } from "./settings.ts";
-export { OncewayError } from "./onceway-error.ts";
+export { OncewayError } from "./idempotency-error.ts";
 export { IdempotencyError } from "./idempotency-error.ts";
 export type { GiveUpReason } from "./idempotency-error.ts";
 export type { Outcome } from "./judge.ts";

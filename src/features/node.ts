@@ -3,7 +3,7 @@
 
 import type { NodeFeature } from "../kernel/node-feature.ts";
 import { acceptedNode } from "./accepted/cli/node.ts"; // feature: accepted
-import { auditNode } from "./audit/cli/node.ts"; // feature: audit
+import { auditNode } from "./audit/cli/audit.ts"; // feature: audit
 import { claimsNode } from "./claims/cli/node.ts"; // feature: claims
 import { identitiesNode } from "./identities/cli/node.ts"; // feature: identities
 import { keySourcesNode } from "./key-sources/cli/node.ts"; // feature: key-sources

@@ -1,12 +1,12 @@
-// The features of an object: one explicit list, in the order of their work. What each adds is in its own object/feature.ts.
+// The features of an object: one explicit list, in the order of their work. What each adds is in its own folder object.
 
 import type { ObjectFeatures } from "../kernel/object-feature.ts";
-import { auditObject } from "./audit/object/feature.ts"; // feature: audit
-import { bulkObject } from "./bulk/object/feature.ts"; // feature: bulk
-import { callersObject } from "./callers/object/feature.ts"; // feature: callers
-import { claimsObject } from "./claims/object/feature.ts"; // feature: claims
+import { auditObject } from "./audit/object/audit.ts"; // feature: audit
+import { bulkObject } from "./bulk/object/listed-changes.ts"; // feature: bulk
+import { callersObject } from "./callers/object/eraser.ts"; // feature: callers
+import { claimsObject } from "./claims/object/calls.ts"; // feature: claims
 import { outboxObject } from "./outbox/object/feature.ts"; // feature: outbox
-import { queuesObject } from "./queues/object/feature.ts"; // feature: queues
+import { queuesObject } from "./queues/object/deliveries.ts"; // feature: queues
 
 export const objectFeatures: ObjectFeatures = (kernel) => [
   outboxObject(kernel), // feature: outbox

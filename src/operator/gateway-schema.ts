@@ -4,7 +4,7 @@
 import * as v from "valibot";
 import { OUTCOMES } from "../kernel/record/outcome.ts";
 import { COUNTED_STATES } from "../kernel/record/record.ts";
-import { HELD } from "../kernel/record/held.ts";
+import { HELD } from "../kernel/record/held-keys.ts";
 import {
   A_TIME,
   about,

@@ -9,7 +9,7 @@ import { scopeNames } from "../kernel/config/scope-part.ts";
 import { type EpochMs, epochMs } from "../kernel/record/units.ts";
 import type { Counts } from "../kernel/object/operator-calls.ts";
 import type { CountedByShard } from "../kernel/object/totals.ts";
-import { HELD, type HeldKind, MAX_HELD } from "../kernel/record/held.ts";
+import { HELD, type HeldKind, MAX_HELD } from "../kernel/record/held-keys.ts";
 import type { ShardAnswer } from "./ask-shards.ts";
 import type { LayoutsView, LayoutView } from "./gateway-schema.ts";
 import { openCounts, type WithEpochTimes } from "./operator.ts";

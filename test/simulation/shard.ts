@@ -5,7 +5,7 @@ import { type Call, CallTable } from "../../src/kernel/call.ts";
 import { epochMs } from "../../src/kernel/record/units.ts";
 import { Alarm } from "../../src/kernel/object/alarm.ts";
 import { Claims } from "../../src/features/claims/object/claims.ts";
-import { doDueWork } from "../../src/kernel/object/due-work.ts";
+import { doDueWork } from "../../src/kernel/due.ts";
 import type { Caller, ExchangePorts } from "../../src/kernel/object/exchange-ports.ts";
 import { Exchanges } from "../../src/kernel/object/exchanges.ts";
 import type { RequestBody } from "../../src/kernel/body/request-body.ts";

@@ -1,7 +1,6 @@
 // The last day in the Worker: an operation of the operator API, and a page of the console.
 
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
-import { addHours } from "./operator/api.ts";
 import { dayRoutes } from "./operator/day.tsx";
 
 export function hoursWorker({ reader }: WorkerKernel): WorkerFeature {
@@ -9,7 +8,8 @@ export function hoursWorker({ reader }: WorkerKernel): WorkerFeature {
   return {
     name: "hours",
     operator: {
-      addApi: (app) => addHours(app, hours),
+      // Any operator may read it.
+      addApi: (app) => app.get("/hours", async (context) => context.json(await hours())),
       console: { link: null, addPages: (app, paths) => dayRoutes(app, paths, hours) },
     },
   };

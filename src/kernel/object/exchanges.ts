@@ -14,7 +14,7 @@ import { EventOffsets } from "../resume/event-offsets.ts";
 import type { RequestBody } from "../body/request-body.ts";
 import { Drives } from "../../features/accepted/object/drives.ts";
 import { Elders } from "../previous-shards/elders.ts";
-import { countedSteps } from "./counted-steps.ts";
+import { countedSteps } from "./shard-traffic.ts";
 import { Exchange } from "./exchange.ts";
 import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
 import type { Caller, ExchangePorts, Incoming, Shared } from "./exchange-ports.ts";

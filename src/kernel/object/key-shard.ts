@@ -13,7 +13,7 @@ import { TotalRows } from "../store/totals.ts";
 import { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { Alarm } from "./alarm.ts";
 import { bindingIn, limiterIn } from "./bindings.ts";
-import { doDueWork } from "./due-work.ts";
+import { doDueWork } from "../due.ts";
 import { exchangeCalls } from "./exchange-calls.ts";
 import { Exchanges } from "./exchanges.ts";
 import { Heartbeat } from "./heartbeat.ts";

@@ -4,7 +4,7 @@
 import { answered, type AnsweredCall, call, rawCall, responded } from "../call.ts";
 import type { Layout } from "../config/layout.ts";
 import type { OperatorEvent, Unchangeable } from "../record/events.ts";
-import type { HeldRows } from "../record/held.ts";
+import type { HeldRows } from "../record/held-keys.ts";
 import type { CountedState } from "../record/record.ts";
 import { type TimelineEvent, timelineOf } from "../record/timeline.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../record/units.ts";

@@ -1,5 +1,9 @@
 // What an object counts of its own exchanges, and of those that isolates hand over; in the object that adds up, the numbers of all.
 
+import { promiseIn } from "../record/record.ts";
+import { verdictOf } from "../record/timeline.ts";
+import type { StepHook } from "../step-hook.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
 import { answered, type AnsweredCall, call, responded } from "../call.ts";
 import type { RecordId } from "../record/units.ts";
 import { countOf, type RouteNumbers, sumOf } from "../traffic/route-counters.ts";
@@ -112,4 +116,26 @@ export class ShardTraffic {
       ...new Set(routes.filter((numbers) => countOf(numbers, "rotating", "noticed") > 0).map(({ route }) => route)),
     ];
   }
+}
+
+/** Counts the verdicts of attempts, and accepted requests that are given up. Needs no row: what was counted is written by its own rules. */
+export function countedSteps(traffic: Pick<Traffic, "verdict" | "givenUp">): StepHook {
+  return {
+    name: "counts",
+    join: ({ before, after, event, label, now }) => {
+      if (before === null) return null;
+      const verdict = verdictOf(before, event, now);
+      const isGivenUp = event.type !== "cancel" && promiseIn(before) !== null && after?.state === "failed";
+      if (verdict === null && !isGivenUp) return null;
+      let route = "";
+      bookkeep("finding a route", () => ({ route } = label()));
+      return {
+        write: null,
+        written: () => {
+          if (verdict !== null) bookkeep("counting a verdict", () => traffic.verdict(route, verdict));
+          if (isGivenUp) bookkeep("counting what is given up", () => traffic.givenUp(route));
+        },
+      };
+    },
+  };
 }

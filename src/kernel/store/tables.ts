@@ -1,7 +1,7 @@
 // Every table of an object, and what its rows mean for a layout that is left: what an object still holds would be lost to operators and
 // clients without the layout. A test fails for a table that is not listed here.
 
-import { HELD, type HeldKind, type HeldRows, MAX_HELD } from "../record/held.ts";
+import { HELD, type HeldKind, type HeldRows, MAX_HELD } from "../record/held-keys.ts";
 import type { Sql } from "./schema.ts";
 
 /** `where`: only these rows. `why`: a layout may go in spite of them. */

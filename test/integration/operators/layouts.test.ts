@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { type Layout, layoutTitle } from "../../../src/kernel/config/layout.ts";
-import { MAX_HELD } from "../../../src/kernel/record/held.ts";
+import { MAX_HELD } from "../../../src/kernel/record/held-keys.ts";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import type { ShardAnswer } from "../../../src/operator/ask-shards.ts";
 import { type LayoutSummary, leftCounts, summarizeLayouts } from "../../../src/operator/layouts.ts";

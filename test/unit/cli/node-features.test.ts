@@ -1,13 +1,15 @@
 // The list of features in Node: whole, and nothing in it is lost on the way to the command line.
 
-import { globSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { onceway } from "../../../src/cli/program.ts";
 import { VARIABLES } from "../../../src/cli/variables.ts";
 import { NODE_FEATURES } from "../../../src/features/node.ts";
 
 it("names each feature that has a part in Node once, as its folder is named", () => {
-  const folders = globSync("src/features/*/cli/node.ts").map((file) => file.split("/")[2] ?? "");
+  const folders = globSync("src/features/*/cli/*.ts")
+    .filter((file) => /^export const \w+: NodeFeature =/m.test(readFileSync(file, "utf8")))
+    .map((file) => file.split("/")[2] ?? "");
   expect(folders.length).toBeGreaterThan(0);
   expect(new Set(NODE_FEATURES.map(({ name }) => name))).toEqual(new Set(folders));
   expect(NODE_FEATURES).toHaveLength(folders.length);

@@ -1,5 +1,6 @@
 // `onceway audit`: shows what operators did, newest first, or writes all of it to a file.
 
+import type { NodeFeature } from "../../../kernel/node-feature.ts";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { InferOutput } from "valibot";
 
@@ -24,7 +25,7 @@ interface AuditOptions extends OperatorOptions {
   readonly export?: string;
 }
 
-export function defineAudit(command: Command): Command {
+function defineAudit(command: Command): Command {
   command
     .summary("show what operators did")
     .description("Shows the audit log, newest first: who did what, when, from where, why, and what came of it.")
@@ -97,3 +98,8 @@ export function auditTable(entries: readonly AuditEntry[], look: Look): string {
     "\n",
   );
 }
+
+export const auditNode: NodeFeature = {
+  name: "audit",
+  commands: [{ name: "audit", after: "layouts", define: defineAudit }],
+};

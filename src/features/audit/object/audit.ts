@@ -2,6 +2,7 @@
 // its outcome once, after it. Triggers keep even code of this gateway from changing or erasing what was written; whoever may deploy other
 // code can drop them, so the log line of each entry is the copy to keep elsewhere.
 
+import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { answered, type AnsweredCall, call } from "../../../kernel/call.ts";
 import type { Audited, OperatorProof, Role } from "../../../kernel/record/audit.ts";
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
@@ -205,4 +206,9 @@ export class AuditLog {
     });
     this.#exists = true;
   }
+}
+
+export function auditObject({ storage }: ObjectKernel): ObjectFeature {
+  const log = new AuditLog(storage.sql, (run) => storage.transactionSync(run));
+  return { name: "audit", calls: auditCalls(log) };
 }

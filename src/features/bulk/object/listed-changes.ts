@@ -1,7 +1,8 @@
 // Changes records that an operator has found in a list: several in one short turn, each as it is changed alone (record-steps.ts). The
 // list may be older than the records, so one that is not any more what the list said is left.
 
-import { rawCall } from "../../../kernel/call.ts";
+import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
+import { rawCall, responded } from "../../../kernel/call.ts";
 import type { OperatorEvent, Unchangeable } from "../../../kernel/record/events.ts";
 import type { IdempotencyRecord } from "../../../kernel/record/record.ts";
 import { type TimelineEvent, timelineOf } from "../../../kernel/record/timeline.ts";
@@ -99,4 +100,8 @@ export function changeRecord(
     console.warn({ message: "record forgotten", recordId: id, by: event.by, reason: event.reason });
   }
   return why;
+}
+
+export function bulkObject(kernel: ObjectKernel): ObjectFeature {
+  return { name: "bulk", calls: [responded(CHANGE_LISTED_CALL, (request) => changeListed(request, kernel))] };
 }

@@ -3,7 +3,8 @@
 // outbox has not delivered yet, and its dead letters, are erased with the records: each says the key of its record.
 // One call looks at a bounded number of rows in one short turn. The values are never stored, logged or answered.
 
-import { call } from "../../../kernel/call.ts";
+import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
+import { answered, call } from "../../../kernel/call.ts";
 import type { OperatorEvent } from "../../../kernel/record/events.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
 import { isNameIn } from "../../../kernel/request/record-name.ts";
@@ -11,9 +12,9 @@ import type { ScopeValues } from "../../../kernel/request/scope.ts";
 import type { RecordSteps } from "../../../kernel/object/record-steps.ts";
 import { readLabel } from "../../../kernel/store/label.ts";
 import type { Ledger } from "../../../kernel/store/ledger.ts";
-import type { OwnedEvent, OwnedEvents } from "../../outbox/object/owned-events.ts";
+import { type OwnedEvent, OwnedEvents } from "../../outbox/object/owned-events.ts";
 import type { Place } from "../../../kernel/store/record-numbers.ts";
-import { FIRST_PLACE, FIRST_WAITING, type RecordScan, type ScannedRecord } from "./record-scan.ts";
+import { FIRST_PLACE, FIRST_WAITING, RecordScan, type ScannedRecord } from "./record-scan.ts";
 
 /** By a request alone: the values may be long, and they are secrets. */
 export const ERASE_SCOPE_CALL = call<ScopeErasure, ErasedSlice>("erase-scope");
@@ -155,4 +156,14 @@ async function isOfScope(
   if (sealedScope !== undefined) return sealedScopes.includes(sealedScope);
   const found = await Promise.all(scopes.map((values) => isNameIn(id, key, values, layout)));
   return found.includes(true);
+}
+
+export function callersObject({ ledger, storage: { sql }, steps }: ObjectKernel): ObjectFeature {
+  const eraser = new ScopeEraser({
+    ledger,
+    scan: new RecordScan(sql),
+    events: new OwnedEvents(sql, ledger.outbox),
+    steps,
+  });
+  return { name: "callers", calls: [answered(ERASE_SCOPE_CALL, (erasure) => eraser.erase(erasure))] };
 }

@@ -1,10 +1,11 @@
 // The calls about claims and positions: consumers' messages, and operators' questions.
 
+import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { answered, type AnsweredCall, call } from "../../../kernel/call.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
 import { CLAIMS_CALL, POSITION_CALL } from "../message.ts";
-import type { ClaimList, GroupCounts, PositionQuery, SeenPosition } from "./claim-list.ts";
-import type { Claims, PositionChange } from "./claims.ts";
+import { ClaimList, type GroupCounts, type PositionQuery, type SeenPosition } from "./claim-list.ts";
+import { Claims, type PositionChange } from "./claims.ts";
 
 /** Questions, through itty-durable. */
 export const CLAIM_CALLS = {
@@ -16,7 +17,7 @@ export const CLAIM_CALLS = {
   setPosition: call<PositionChange, boolean>("set-position"),
 };
 
-export function claimCalls(claims: Claims, list: ClaimList): readonly AnsweredCall[] {
+function claimCalls(claims: Claims, list: ClaimList): readonly AnsweredCall[] {
   return [
     answered(CLAIMS_CALL, (message) => claims.answer(message)),
     answered(POSITION_CALL, (partition) => claims.position(partition)),
@@ -24,4 +25,14 @@ export function claimCalls(claims: Claims, list: ClaimList): readonly AnsweredCa
     answered(CLAIM_CALLS.positions, (query) => list.page(query, epochMs(Date.now()))),
     answered(CLAIM_CALLS.setPosition, (change) => claims.setPosition(change)),
   ];
+}
+
+export function claimsObject({ ledger, storage, steps, elders, timers }: ObjectKernel): ObjectFeature {
+  const claims = new Claims({ ledger, steps, elders, timers });
+  const list = new ClaimList(storage.sql, ledger.positions);
+  return {
+    name: "claims",
+    calls: claimCalls(claims, list),
+    numbers: () => ({ claims: list.counts(epochMs(Date.now())) }),
+  };
 }

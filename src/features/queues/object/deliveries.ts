@@ -2,6 +2,7 @@
 // message is still an exchange of its own, and has its own answer. What cannot go that way goes alone, as a request does: a
 // message while the layout changes, one with a larger body, and all of a call that fails.
 
+import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { bytesBody } from "../../../kernel/body/request-body.ts";
 import { type AnsweredCall, rawCall, responded } from "../../../kernel/call.ts";
 import type { Exchanges } from "../../../kernel/object/exchanges.ts";
@@ -122,7 +123,7 @@ function decodeAll(bytes: Uint8Array): readonly ExchangeMessage[] {
   return messages;
 }
 
-export function deliveryCalls(exchanges: Pick<Exchanges, "deliver">): readonly AnsweredCall[] {
+function deliveryCalls(exchanges: Pick<Exchanges, "deliver">): readonly AnsweredCall[] {
   return [
     responded(DELIVERIES_CALL, (request) =>
       answerDeliveries(request, ({ head, body }) => exchanges.deliver(head, bytesBody(body), request)),
@@ -148,4 +149,8 @@ async function answerDeliveries(
     }
   });
   return Response.json(await Promise.all(reports));
+}
+
+export function queuesObject(kernel: ObjectKernel): ObjectFeature {
+  return { name: "queues", calls: deliveryCalls(kernel) };
 }

@@ -11,8 +11,15 @@ import { decodeBase64, parseJson } from "../../../operator/change-request.ts";
 import type { Parsed } from "../../../operator/list-request.ts";
 import type { Operator } from "../../../operator/operator.ts";
 import type { TrialView } from "./schema.ts";
-import { queueTrialSchema } from "./trial-request-schema.ts";
 import { viewDetail } from "../../../operator/views.ts";
+
+const TRIAL = 'The body must be JSON: write {"body":…} with any JSON value, or {"bodyBase64":"…"} for bytes.';
+
+/** Any JSON value is a message; a member that is missing is no value. */
+const queueTrialSchema = v.union(
+  [v.strictObject({ body: v.unknown() }), v.strictObject({ bodyBase64: v.string(TRIAL) })],
+  TRIAL,
+);
 
 /** Tries a queue for an operator: see features/queues/trial.ts. */
 export type OperatorTryQueue = (queue: string, body: unknown, by: Actor) => Promise<Trial>;

@@ -15,7 +15,7 @@ import {
   recordId,
 } from "../../../../src/kernel/record/units.ts";
 import { Alarm } from "../../../../src/kernel/object/alarm.ts";
-import { doDueWork } from "../../../../src/kernel/object/due-work.ts";
+import { doDueWork } from "../../../../src/kernel/due.ts";
 import { Exchanges } from "../../../../src/kernel/object/exchanges.ts";
 import { Heartbeat } from "../../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";

@@ -3,7 +3,7 @@
 // is what passes.
 // `npm run bench -- forget [--records N] [--tmpfs]`
 
-import { countedSteps } from "../../../../src/kernel/object/counted-steps.ts";
+import { countedSteps } from "../../../../src/kernel/object/shard-traffic.ts";
 import { outboxHooks } from "../../../../src/features/outbox/object/hooks.ts";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
