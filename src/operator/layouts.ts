@@ -1,8 +1,8 @@
 // What operators see of the layouts: how far the change from one to the next has come, and when an older one may leave the
 // configuration. Pure: counts what the shards have said.
 
-import { identityRoots } from "../features/identities/settings/identity.ts";
-import { sourceName } from "../features/key-sources/settings/key-source.ts";
+import { identityRoots } from "../kernel/config/identity.ts";
+import { sourceName } from "../kernel/config/key-source.ts";
 import { layoutTitle, shardCount } from "../kernel/config/layout.ts";
 import type { Route } from "../kernel/config/resolved.ts";
 import { scopeNames } from "../kernel/config/scope-part.ts";

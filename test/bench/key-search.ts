@@ -4,11 +4,7 @@
 //   npm run bench -- keys [--rounds 9] [--only graphql]
 //   npm run bench -- keys --rounds 1 --only "graphql: braces"
 
-import {
-  parseKeySource,
-  type KeySource,
-  type WrittenSource,
-} from "../../src/features/key-sources/settings/key-source.ts";
+import { parseKeySource, type KeySource, type WrittenSource } from "../../src/kernel/config/key-source.ts";
 import { findKey } from "../../src/kernel/request/find-key.ts";
 import { readGraphql } from "../../src/features/graphql/graphql.ts";
 import { readBodyValues } from "../../src/kernel/request/key-places.ts";

@@ -2,14 +2,14 @@
 // `application/graphql`, a form, a multipart upload, parameters of the URL. A request is a mutation unless all that a server may
 // read in it is a query or a subscription.
 
-import { DIRECTIVE } from "../key-sources/settings/key-source.ts";
+import { DIRECTIVE } from "../../kernel/config/key-source.ts";
 import { hex, sha256 } from "../../kernel/request/digest.ts";
 import { type FieldValue, findInForm, findInQuery } from "../forms/form-fields.ts";
 import { type DirectiveKey, MAX_DOCUMENT_LENGTH, readDocument } from "./graphql-document.ts";
 import { operationsOfUpload } from "./graphql-upload.ts";
 import type { HeadersView } from "../../kernel/request/headers.ts";
 import { findInJson } from "../../kernel/request/json-pointer.ts";
-import { EACH, type FoundValue, type JsonPointer, type JsonValue } from "../key-sources/json-trails.ts";
+import { EACH, type FoundValue, type JsonPointer, type JsonValue } from "../../kernel/request/json-trails.ts";
 import {
   ABSENT,
   FORM,

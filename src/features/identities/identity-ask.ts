@@ -2,7 +2,7 @@
 // answer depends on nothing but what its name in memory is made of, and a header that was forgotten in the configuration shows at once
 // instead of mixing up callers later. Only answers of 200 are remembered.
 
-import type { IdentityQuestion } from "./settings/identity.ts";
+import type { IdentityQuestion } from "../../kernel/config/identity.ts";
 import type { Origin, Route } from "../../kernel/config/resolved.ts";
 import { callerIdAt, readJson } from "../../kernel/request/read-json.ts";
 import { digest } from "../../kernel/request/digest.ts";

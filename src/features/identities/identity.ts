@@ -2,7 +2,7 @@
 // credential is and where it comes from; identity-jwt.ts verifies tokens, identity-ask.ts asks the origin. A request whose caller is not
 // proved is refused; nothing of it is forwarded, and it learns nothing of any record.
 
-import type { CredentialPart, Identity } from "./settings/identity.ts";
+import type { CredentialPart, Identity } from "../../kernel/config/identity.ts";
 import type { Origin } from "../../kernel/config/resolved.ts";
 import type { CredentialFault } from "../../kernel/record/problem.ts";
 import type { HeaderPairs } from "../../kernel/request/headers.ts";

@@ -2,7 +2,7 @@
 // that passes because its route asks for no key. The body is read only if the key may be there. A request whose key cannot be
 // looked for is refused, because it may have one: it never passes unseen.
 
-import { describeSources, DIRECTIVE } from "./settings/key-source.ts";
+import { describeSources, DIRECTIVE } from "../../kernel/config/key-source.ts";
 import type { ClientProblem } from "../../kernel/record/problem.ts";
 import type { BodyReader } from "../../kernel/request/body-reader.ts";
 import type { HeldBody } from "../../kernel/request/body.ts";

@@ -3,7 +3,7 @@
 // and on replays. It is no access control: a request is processed as any other, whoever may read its answer (Fetch standard).
 
 import type { Cors, Route } from "../../kernel/config/resolved.ts";
-import { isListed } from "./settings/page-origin.ts";
+import { isListed } from "../../kernel/config/page-origin.ts";
 import {
   ECHO_HEADER,
   EXPIRES_HEADER,

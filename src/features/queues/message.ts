@@ -1,14 +1,14 @@
 // From a queue's message to the exchange that the shard runs: the same message to a shard that an HTTP request becomes. A
 // message has no headers and no caller; its scope is its queue.
 
-import { sourceText } from "../key-sources/settings/key-source.ts";
+import { sourceText } from "../../kernel/config/key-source.ts";
 import { type Layout, layoutName } from "../../kernel/config/layout.ts";
 import type { Queue } from "../../kernel/config/resolved.ts";
 import type { DeadReason } from "../../kernel/record/delivery.ts";
 import { laneOf } from "../../kernel/record/lanes.ts";
 import type { BodyKind, MessageFacts } from "../../kernel/record/parked-message.ts";
 import { attemptId, epochMs, MAX_KEY_LENGTH } from "../../kernel/record/units.ts";
-import { comparisonOf } from "../forms/comparison.ts";
+import { comparisonOf } from "../../kernel/request/comparison.ts";
 import { named, namedElders } from "../../kernel/request/exchange-request.ts";
 import { findKey } from "../../kernel/request/find-key.ts";
 import { fingerprintRequest } from "../../kernel/request/fingerprint.ts";

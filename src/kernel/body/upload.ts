@@ -6,7 +6,7 @@ import type { ClientProblem } from "../record/problem.ts";
 import { BROKEN_BODY, LATE_BODY } from "../request/body.ts";
 import type { Fingerprint } from "../record/units.ts";
 import { freeBytes } from "../request/byte-budget.ts";
-import type { Comparison } from "../../features/forms/comparison.ts";
+import type { Comparison } from "../request/comparison.ts";
 import {
   fingerprintDigested,
   fingerprintMultipart,

@@ -2,7 +2,7 @@
 // and pages of other origins. As in cross-checks.ts, a relation with an invalid setting is skipped.
 
 import { describeOrigin } from "./describe.ts";
-import type { Identity } from "../../features/identities/settings/identity.ts";
+import type { Identity } from "./identity.ts";
 import type { HasBinding, InForce } from "./in-force.ts";
 import { previousScopeProblem } from "../previous-shards/layout-checks.ts";
 import { nearestName } from "./nearest-name.ts";

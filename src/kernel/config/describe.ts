@@ -2,12 +2,12 @@
 // route's settings for scripts. Decides which settings the table shows, and names them as the file does.
 
 import type { UnknownRule } from "../record/record.ts";
-import { sourceText, writtenSource } from "../../features/key-sources/settings/key-source.ts";
+import { sourceText, writtenSource } from "./key-source.ts";
 import { publishedBy } from "../../features/outbox/settings/checks.ts";
 import { type Config, type ForwardKey, type Origin, type Consumer, type Queue, type Route } from "./resolved.ts";
 import type { routeSchema } from "./settings.ts";
 import { formatDuration } from "./units.ts";
-import { describeIdentity } from "../../features/identities/settings/identity.ts";
+import { describeIdentity } from "./identity.ts";
 import { identityNames, scopePartName } from "./scope-part.ts";
 
 const HEADINGS = [

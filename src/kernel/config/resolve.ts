@@ -16,8 +16,8 @@ import type {
   RouteRules,
   Selection,
 } from "./resolved.ts";
-import type { Identity } from "../../features/identities/settings/identity.ts";
-import { DIRECTIVE, keyHeaders } from "../../features/key-sources/settings/key-source.ts";
+import type { Identity } from "./identity.ts";
+import { DIRECTIVE, keyHeaders } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { NamedOperator } from "./operators.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";

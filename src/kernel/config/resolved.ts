@@ -19,11 +19,11 @@ import type {
   SealedRule,
   StoreFailureRule,
 } from "./words.ts";
-import type { Identity } from "../../features/identities/settings/identity.ts";
-import type { KeyPart, KeySource } from "../../features/key-sources/settings/key-source.ts";
+import type { Identity } from "./identity.ts";
+import type { KeyPart, KeySource } from "./key-source.ts";
 import type { Layout, Layouts } from "./layout.ts";
 import type { NamedOperator } from "./operators.ts";
-import type { PageOrigin } from "../../features/pages/settings/page-origin.ts";
+import type { PageOrigin } from "./page-origin.ts";
 import type { MessageHeader } from "../../features/queues/settings/values.ts";
 import type { ScopePart } from "./scope-part.ts";
 import type { VerifyRule } from "../verify/verify-rule.ts";

@@ -13,7 +13,7 @@ import {
   MAX_SOURCES,
   parseKeySource,
   parseKeySources,
-} from "../../features/key-sources/settings/key-source.ts";
+} from "./key-source.ts";
 import { choice, defaultsOf, duration, parsed, setting, whole, yesOrNo } from "./setting-kinds.ts";
 import { CHANGES_FINGERPRINTS, fingerprintSchema } from "./settings-fingerprint.ts";
 import { MINUTE_MS, type Parsed } from "./units.ts";

@@ -1,7 +1,7 @@
 // What a record notes of its request for operators (kernel/record/request-note.ts), as the route says. A value that cannot be read is left out:
 // no request fails because of its note.
 
-import type { KeyPart } from "../../features/key-sources/settings/key-source.ts";
+import type { KeyPart } from "../config/key-source.ts";
 import type { NoteRule } from "../config/resolved.ts";
 import { CALLER_DIGITS, MAX_NOTE_LENGTH, writeNote } from "../record/request-note.ts";
 import { digest } from "../request/digest.ts";

@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import type { NoteRule } from "../config/resolved.ts";
-import { type KeyPart, KEY_PART_PATTERN, parseKeyPart } from "../../features/key-sources/settings/key-source.ts";
+import { type KeyPart, KEY_PART_PATTERN, parseKeyPart } from "../config/key-source.ts";
 import { choice, defaultsOf, duration, parsed, setting, size } from "../config/setting-kinds.ts";
 import { DAY_MS } from "../config/units.ts";
 import { NOTE_RULES } from "../config/words.ts";

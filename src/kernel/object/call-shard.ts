@@ -4,10 +4,9 @@
 // leads nowhere, every object was reached, so that is told apart from a failure.
 
 import type { Call, RawCall } from "../call.ts";
-import { type Layout, layoutName } from "../config/layout.ts";
+import type { Layout } from "../config/layout.ts";
 import { SMALL_BYTES } from "../request/body.ts";
 import { endAfter } from "../request/drain.ts";
-import { STATUS_HEADER } from "../request/headers.ts";
 import { firstOf } from "../request/first-of.ts";
 import { Contradiction, type Hop, hopIn, type Located } from "../previous-shards/hops.ts";
 import { offerMessage, streamMessage } from "../request/message-stream.ts";
@@ -18,13 +17,10 @@ import {
   EXCHANGE_CALL,
   headText,
   LOCATE_CALL,
-  MONITOR_CALL,
-  NO_MONITOR_STATUS,
   OFFER_CALL,
   UPLOAD_CALL,
 } from "../request/message.ts";
 import type { Jurisdiction } from "../config/words.ts";
-import type { AskMonitor } from "../../features/accepted/monitor.ts";
 import type { CallShard } from "../request/protect.ts";
 import { follow, MAX_HOPS } from "../previous-shards/follow-hop.ts";
 import { placeOf, type ShardPlace } from "./shard-place.ts";
@@ -60,39 +56,6 @@ export function shardCaller(namespace: DurableObjectNamespace): CallShard {
       return error instanceof Contradiction ? "homeless" : null;
     }
   };
-}
-
-/** For the monitors of accepted requests. Their answers come from whichever object keeps the record, and no body is at stake. */
-export function monitorAsker(namespace: DurableObjectNamespace): AskMonitor {
-  return async ({ own, elders }, questionIn) => {
-    const layouts = [own, ...elders.toReversed()];
-    const most = layouts.length + MAX_HOPS;
-    const asked = new Set<string>();
-    try {
-      for (const layout of layouts) {
-        if (asked.has(layoutName(layout)) || asked.size === most) continue;
-        asked.add(layoutName(layout));
-        const question = await questionIn(layout);
-        const place = placeOf(question.record.id, layout);
-        const body = JSON.stringify(question);
-        const response = await withRetries(() =>
-          shardStub(namespace, place).fetch(MONITOR_CALL.url, { ...OPTIONS, body }),
-        );
-        if (!isNotHere(response)) return response;
-        const { next }: { readonly next: Layout | null } = await response.json();
-        if (next !== null) layouts.push(next);
-      }
-      return "not-found";
-    } catch (error) {
-      console.error({ message: "shard unavailable", reason: String(error) });
-      return null;
-    }
-  };
-}
-
-/** Answers to clients never say this: an origin's cannot have the header. */
-function isNotHere({ status, headers }: Response): boolean {
-  return status === NO_MONITOR_STATUS && headers.get(STATUS_HEADER) === "monitor-not-found";
 }
 
 /** A request, and the layout of the object that it goes to. */

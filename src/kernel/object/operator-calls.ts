@@ -15,7 +15,6 @@ import { storedBytes } from "./answers.ts";
 import type { ResponseHead } from "./exchange-answer.ts";
 import { START } from "../resume/event-offsets.ts";
 import type { Elders } from "../previous-shards/elders.ts";
-import { changeRecord } from "../../features/bulk/object/listed-changes.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Excerpt } from "../notes/excerpts.ts";
 import type { Ledger } from "../store/ledger.ts";
@@ -23,7 +22,7 @@ import type { ListQuery } from "../store/list-query.ts";
 import { type ListPage, MAX_COUNTED, type OpenCounts, type RecordList, type SeenRecord } from "../store/record-list.ts";
 import type { DestinationCounts } from "../../features/outbox/object/list.ts";
 import type { GroupCounts } from "../../features/claims/object/claim-list.ts";
-import { isEncrypted, sizeOf } from "../store/response-rows.ts";
+import { isEncrypted, sizeOf, type StoredResponse } from "../store/response-rows.ts";
 import type { Timers } from "./timers.ts";
 
 /** Questions, through itty-durable. */
@@ -286,6 +285,21 @@ export class OperatorCalls {
     if (request.signal.aborted) void answer.body?.cancel().catch(() => undefined);
     return answer;
   }
+}
+
+/** An operator's change to one record. Returns why it was refused; `null` when it was made. */
+export function changeRecord(
+  steps: Pick<RecordSteps, "change">,
+  id: RecordId,
+  event: OperatorEvent,
+  response: StoredResponse | null,
+): Unchangeable | null {
+  const why = steps.change(id, event, response);
+  if (why === null && event.type === "forget") {
+    // Logged, because the record's timeline is erased with it.
+    console.warn({ message: "record forgotten", recordId: id, by: event.by, reason: event.reason });
+  }
+  return why;
 }
 
 function readLayout(text: string): Layout {

@@ -9,7 +9,7 @@ import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { Encryptions } from "../encryption/encryption.ts";
 import type { BodyReader } from "./body-reader.ts";
 import { lastEventId } from "../resume/event-stream.ts";
-import { type Comparison, comparedHeaders, comparisonOf } from "../../features/forms/comparison.ts";
+import { type Comparison, comparedHeaders, comparisonOf } from "./comparison.ts";
 import { comparedQuery } from "./compared-query.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { forwardedHost, requestedHost } from "./host.ts";

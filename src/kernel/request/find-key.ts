@@ -1,9 +1,9 @@
-// Finds a request's key in the places that its route names (features/key-sources/settings/key-source.ts). They are tried in order, and the first that gives
+// Finds a request's key in the places that its route names (kernel/config/key-source.ts). They are tried in order, and the first that gives
 // a key decides. Single values beside it that can be read without reading more of the request must be the same key; several values
 // together and templates are never compared, because they are other keys by design.
 // The body is read only if a source in it comes first: the caller does that, and asks again.
 
-import type { KeyPart, KeySource } from "../../features/key-sources/settings/key-source.ts";
+import type { KeyPart, KeySource } from "../config/key-source.ts";
 import type { Route } from "../config/resolved.ts";
 import { ECHO_HEADER, type HeadersView } from "./headers.ts";
 import { formatProblem, invalid, type ParsedKey, parseKeyHeader } from "./key.ts";

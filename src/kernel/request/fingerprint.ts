@@ -4,7 +4,7 @@
 import type { Selection } from "../config/resolved.ts";
 import { fingerprint, type Fingerprint } from "../record/units.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import type { Comparison } from "../../features/forms/comparison.ts";
+import type { Comparison } from "./comparison.ts";
 import { digest, sha256 } from "./digest.ts";
 import { canonicalForm } from "../../features/forms/form-pairs.ts";
 import { selectJson } from "./json-selection.ts";

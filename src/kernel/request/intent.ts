@@ -2,7 +2,7 @@
 // sent. The operators' path is checked first, so that no route can cover it.
 // A request that a route protects always becomes an exchange, a refusal or a counted pass; it never passes unseen.
 
-import { describeSources, singleHeaders } from "../../features/key-sources/settings/key-source.ts";
+import { describeSources, singleHeaders } from "../config/key-source.ts";
 import type { Config, Cors, Route } from "../config/resolved.ts";
 import type { ClientProblem, Problem } from "../record/problem.ts";
 import { type Preflight, preflightIn } from "../../features/pages/cors.ts";

@@ -4,12 +4,7 @@
 
 import { isUtf8 } from "./canonical-json.ts";
 import { JsonNumber, MAX_NUMBER, numberEnd } from "./json-number.ts";
-import {
-  type FoundValue,
-  type JsonPointer,
-  JsonTrails,
-  type JsonValue,
-} from "../../features/key-sources/json-trails.ts";
+import { type FoundValue, type JsonPointer, JsonTrails, type JsonValue } from "./json-trails.ts";
 
 /** About how many bytes are read between two pauses, and in the first slice (as in canonical-json.ts). */
 const SLICE_BYTES = 16 * 1024;

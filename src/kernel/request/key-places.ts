@@ -1,12 +1,12 @@
 // The values of a request at single places: which places in a body its type may have, and what is there. Where readers could take
 // different values, there is none, but a reason.
 
-import { describePart, type KeyPart, type KeySource, partsOf } from "../../features/key-sources/settings/key-source.ts";
+import { describePart, type KeyPart, type KeySource, partsOf } from "../config/key-source.ts";
 import type { Route } from "../config/resolved.ts";
 import { type FieldValue, findInForm, findInQuery } from "../../features/forms/form-fields.ts";
 import type { HeadersView } from "./headers.ts";
 import { findInJson, MAX_DEPTH, type UnreadJson } from "./json-pointer.ts";
-import type { JsonValue } from "../../features/key-sources/json-trails.ts";
+import type { JsonValue } from "./json-trails.ts";
 import { type InvalidKey, invalid, MAX_VALUE_LENGTH } from "./key.ts";
 import { type Caller, TimeSlicer } from "./time-slicer.ts";
 

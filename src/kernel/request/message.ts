@@ -9,7 +9,7 @@ import type { MessageFacts } from "../record/parked-message.ts";
 import type { AttemptId, DurationMs, Fingerprint, RecordId } from "../record/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { BodyReader } from "./body-reader.ts";
-import type { Comparison } from "../../features/forms/comparison.ts";
+import type { Comparison } from "./comparison.ts";
 import type { Encryption } from "../encryption/encryption.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";

@@ -1,7 +1,7 @@
 // What an exchange sends to the origin, derived from the client's request: the headers of the call, and the question whether
 // an earlier attempt took effect. The key is forwarded as the route says.
 
-import { keyHeaders, singleHeaders } from "../../features/key-sources/settings/key-source.ts";
+import { keyHeaders, singleHeaders } from "../config/key-source.ts";
 import type { Route } from "../config/resolved.ts";
 import { type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
 import { forwardedFor } from "./host.ts";

@@ -1,7 +1,7 @@
 // The published policy, made from the configuration: the expiration policy and the rest of the idempotency specification
 // (draft, sections 2.4 and 2.5.2). It tells clients what they can rely on, and reveals nothing about the origin.
 
-import { writtenSource } from "../../features/key-sources/settings/key-source.ts";
+import { writtenSource } from "../config/key-source.ts";
 import { type Config, type FingerprintRule, type Route } from "../config/resolved.ts";
 import type { MonitorProblem } from "../record/monitor-problem.ts";
 import { type ClientProblem, describeProblem } from "../record/problem.ts";

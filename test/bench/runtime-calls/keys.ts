@@ -1,11 +1,7 @@
 // What it adds to a request that its key is looked for where `key_from` says, or that it is GraphQL. The bodies are those of small requests,
 // but for the upload of many parts, which bounds what the runtime's own parser takes.
 
-import {
-  parseKeySource,
-  type KeySource,
-  type WrittenSource,
-} from "../../../src/features/key-sources/settings/key-source.ts";
+import { parseKeySource, type KeySource, type WrittenSource } from "../../../src/kernel/config/key-source.ts";
 import { findKey } from "../../../src/kernel/request/find-key.ts";
 import { readGraphql } from "../../../src/features/graphql/graphql.ts";
 import { readBodyValues } from "../../../src/kernel/request/key-places.ts";

@@ -2,7 +2,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import type { Comparison } from "../../../src/features/forms/comparison.ts";
+import type { Comparison } from "../../../src/kernel/request/comparison.ts";
 import { fingerprintRequest } from "../../../src/kernel/request/fingerprint.ts";
 import { type ExchangeHead, UPLOAD_CALL, WHOLE_BODY_BYTES } from "../../../src/kernel/request/message.ts";
 import { lentPiece, type NextPiece, WHOLE } from "../../../src/kernel/request/body-reader.ts";

@@ -14,7 +14,7 @@ import {
 } from "../../../src/kernel/request/message.ts";
 import type { AskMonitor } from "../../../src/features/accepted/monitor.ts";
 import type { Ports } from "../../../src/kernel/request/protect.ts";
-import { monitorAsker } from "../../../src/kernel/object/call-shard.ts";
+import { monitorAsker } from "../../../src/features/accepted/ask-monitor.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { withoutInstance } from "../../support/instance.ts";

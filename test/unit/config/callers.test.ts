@@ -4,7 +4,7 @@ import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig, configWarnings } from "../../../src/cli/check/file.ts";
-import { isListed, parsePageOrigin } from "../../../src/features/pages/settings/page-origin.ts";
+import { isListed, parsePageOrigin } from "../../../src/kernel/config/page-origin.ts";
 import { configOf, PAYMENTS, routeOf } from "./support.ts";
 
 const SHOP = "https://shop.example.com";

@@ -11,7 +11,7 @@ import { consumersVariable } from "../../../src/features/claims/cli/node.ts";
 import { identitiesVariable } from "../../../src/features/identities/cli/node.ts";
 import { destinationsVariable } from "../../../src/features/outbox/cli/node.ts";
 import { queuesVariable } from "../../../src/features/queues/cli/node.ts";
-import { identityRoots } from "../../../src/features/identities/settings/identity.ts";
+import { identityRoots } from "../../../src/kernel/config/identity.ts";
 import { layoutName } from "../../../src/kernel/config/layout.ts";
 import { readConfig } from "../../../src/kernel/config/read.ts";
 import { configuredHeaders, readMessage } from "../../../src/features/queues/message.ts";

@@ -5,7 +5,7 @@ import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig, configWarnings } from "../../../src/cli/check/file.ts";
-import { type Identity } from "../../../src/features/identities/settings/identity.ts";
+import { type Identity } from "../../../src/kernel/config/identity.ts";
 import { JWT_ALGORITHMS } from "../../../src/kernel/config/trusted-issuer.ts";
 import { readScope } from "../../../src/kernel/request/scope.ts";
 import { configOf, PAYMENTS, problemsOf } from "./support.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FingerprintRule } from "../../../src/kernel/config/resolved.ts";
-import { comparedHeaders, comparisonOf } from "../../../src/features/forms/comparison.ts";
+import { comparedHeaders, comparisonOf } from "../../../src/kernel/request/comparison.ts";
 import { comparedQuery } from "../../../src/kernel/request/compared-query.ts";
 import { fingerprintRequest } from "../../../src/kernel/request/fingerprint.ts";
 

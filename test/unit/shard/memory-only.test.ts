@@ -45,7 +45,7 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/request/json-pointer.ts": OF_ONE_REQUEST,
   "kernel/request/json-selection.ts": OF_ONE_REQUEST,
   "kernel/request/json-string.ts": OF_ONE_REQUEST,
-  "features/key-sources/json-trails.ts": OF_ONE_REQUEST,
+  "kernel/request/json-trails.ts": OF_ONE_REQUEST,
   "kernel/request/key-set.ts": CACHE,
   "kernel/request/message-stream.ts": OF_ONE_REQUEST,
   "features/forms/multipart.ts": OF_ONE_REQUEST,

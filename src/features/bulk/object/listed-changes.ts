@@ -1,6 +1,7 @@
 // Changes records that an operator has found in a list: several in one short turn, each as it is changed alone (record-steps.ts). The
 // list may be older than the records, so one that is not any more what the list said is left.
 
+import { changeRecord } from "../../../kernel/object/operator-calls.ts";
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { rawCall, responded } from "../../../kernel/call.ts";
 import type { OperatorEvent, Unchangeable } from "../../../kernel/record/events.ts";
@@ -85,21 +86,6 @@ function hasEndedSince({ history, record: stored }: Entry, record: IdempotencyRe
 
 function isDecision(event: TimelineEvent): event is Extract<TimelineEvent, { readonly type: "change" }> {
   return event.type === "change" && event.action !== "cancel" && event.action !== "unreadable";
-}
-
-/** An operator's change to one record. Returns why it was refused; `null` when it was made. */
-export function changeRecord(
-  steps: Pick<RecordSteps, "change">,
-  id: RecordId,
-  event: OperatorEvent,
-  response: StoredResponse | null,
-): Unchangeable | null {
-  const why = steps.change(id, event, response);
-  if (why === null && event.type === "forget") {
-    // Logged, because the record's timeline is erased with it.
-    console.warn({ message: "record forgotten", recordId: id, by: event.by, reason: event.reason });
-  }
-  return why;
 }
 
 export function bulkObject(kernel: ObjectKernel): ObjectFeature {

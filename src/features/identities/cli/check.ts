@@ -3,7 +3,7 @@
 
 import type { Config, ConfigProblem, Route } from "../../../kernel/config/resolved.ts";
 import type { Forgetting, RunningRoute } from "../../../kernel/node-feature.ts";
-import { type IdentityRoots, identityRoots } from "../settings/identity.ts";
+import { type IdentityRoots, identityRoots } from "../../../kernel/config/identity.ts";
 
 export function unusedIdentities({ identities, routes }: Config): readonly ConfigProblem[] {
   return identities

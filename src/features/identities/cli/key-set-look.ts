@@ -3,7 +3,7 @@
 import { isExample } from "../../../cli/check/reach.ts";
 import { isTable } from "../../../kernel/config/read-settings.ts";
 import type { Config, ConfigProblem } from "../../../kernel/config/resolved.ts";
-import type { Identity } from "../settings/identity.ts";
+import type { Identity } from "../../../kernel/config/identity.ts";
 import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";
 
 const FETCH_MS = 2_000;

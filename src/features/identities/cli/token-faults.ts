@@ -3,7 +3,7 @@
 
 import { decodeJwt, type JWTPayload } from "jose";
 
-import type { Identity } from "../settings/identity.ts";
+import type { Identity } from "../../../kernel/config/identity.ts";
 import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";
 
 type HeaderLine = readonly [name: string, value: string];

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 
-import { ANONYMOUS_RULES, type CredentialPart } from "./identity.ts";
+import { ANONYMOUS_RULES, type CredentialPart } from "../../../kernel/config/identity.ts";
 import { JWT_ALGORITHMS, type JwtAlgorithm } from "../../../kernel/config/trusted-issuer.ts";
 import { parseScopeEntry } from "../../../kernel/config/scope-part.ts";
 import { choice, defaultsOf, duration, parsed, repeated, setting } from "../../../kernel/config/setting-kinds.ts";

@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import type { Identity, IdentityProof } from "./identity.ts";
+import type { Identity, IdentityProof } from "../../../kernel/config/identity.ts";
 import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";
 import { dotted, isTable, type Table, unknownMembers } from "../../../kernel/config/read-settings.ts";
 import type { ConfigProblem } from "../../../kernel/config/resolved.ts";

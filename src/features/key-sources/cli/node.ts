@@ -2,7 +2,7 @@
 
 import type { Route } from "../../../kernel/config/resolved.ts";
 import type { Forgetting, NodeFeature, RunningRoute } from "../../../kernel/node-feature.ts";
-import { sourceName } from "../settings/key-source.ts";
+import { sourceName } from "../../../kernel/config/key-source.ts";
 
 export const keySourcesNode: NodeFeature = { name: "key-sources", check: { forgetting: otherKeys } };
 

@@ -32,7 +32,7 @@ import type { Alarm } from "../../../kernel/object/alarm.ts";
 import type { Alerts } from "./alerts.ts";
 import { DestinationMemory } from "./destination-memory.ts";
 import { PAUSE_MS, takeNextTurn } from "../../../kernel/object/next-turn.ts";
-import { type EventBodies, factsOf, type Told } from "../../../kernel/object/result-facts.ts";
+import { type EventBodies, factsOf, type Told } from "./result-facts.ts";
 import { bookkeep } from "../../../kernel/traffic/bookkeep.ts";
 import { eventsOf } from "../cloud-event.ts";
 import type { LaneEvents, OutboxRows, StoredEvent } from "./rows.ts";

@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import { type PageOrigin, parsePageOrigin, parsePageOrigins } from "./page-origin.ts";
+import { type PageOrigin, parsePageOrigin, parsePageOrigins } from "../../../kernel/config/page-origin.ts";
 import {
   choice,
   defaultsOf,

@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import { type KeyPart, MAX_SOURCES } from "../../key-sources/settings/key-source.ts";
+import { type KeyPart, MAX_SOURCES } from "../../../kernel/config/key-source.ts";
 import { choice, defaultsOf, duration, parsed, setting, statuses } from "../../../kernel/config/setting-kinds.ts";
 import { settingsSchema } from "../../../kernel/config/settings.ts";
 import { DAY_MS } from "../../../kernel/config/units.ts";

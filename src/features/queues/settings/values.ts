@@ -8,7 +8,7 @@ import {
   parseKeySources,
   partsOf,
   type WrittenSource,
-} from "../../key-sources/settings/key-source.ts";
+} from "../../../kernel/config/key-source.ts";
 import { type Parsed, refuse } from "../../../kernel/config/units.ts";
 import { firstRepeated, TOKEN } from "../../../kernel/config/values.ts";
 

@@ -4,8 +4,8 @@
 // A form that is not certain is not used: the body is then compared as bytes, together with the headers that say how to read it.
 // Two bodies that some parser reads differently must never count as the same.
 
-import type { FingerprintRule, Selection } from "../../kernel/config/resolved.ts";
-import type { HeadersView } from "../../kernel/request/headers.ts";
+import type { FingerprintRule, Selection } from "../config/resolved.ts";
+import type { HeadersView } from "./headers.ts";
 
 /** What the request says of its body, as it came. */
 interface BodyHeaders {

@@ -1,8 +1,8 @@
 // Where an idempotency key may come from: the kinds of source, how the configuration writes them, and how clients are told.
 // kernel/request/find-key.ts reads them from a request. A new kind is added here and there.
 
-import { type Parsed, refuse } from "../../../kernel/config/units.ts";
-import { firstRepeated, isPointer, pointerTokens, TOKEN } from "../../../kernel/config/values.ts";
+import { type Parsed, refuse } from "./units.ts";
+import { firstRepeated, isPointer, pointerTokens, TOKEN } from "./values.ts";
 
 /** A place in a request that holds one value. A header's name is as written; the tokens are those of a JSON pointer (RFC 6901). */
 export type KeyPart =

@@ -1,8 +1,8 @@
 // Origins of web pages, as `cors.origins` lists them and as browsers send them in `Origin`: which are valid, and which page a
 // listed one means. A page counts only if its origin is in the list letter by letter, or is one name below a listed domain.
 
-import { type Parsed, refuse } from "../../../kernel/config/units.ts";
-import { firstRepeated } from "../../../kernel/config/values.ts";
+import { type Parsed, refuse } from "./units.ts";
+import { firstRepeated } from "./values.ts";
 
 /** A listed origin: of one page, or of the pages one name below a domain (`https://*.example.com`). */
 export type PageOrigin =

@@ -1,7 +1,7 @@
 // Identities: how the gateway learns who a caller is, so that a record belongs to a person or an account and not to the credential
 // of the day. `[vars.IDENTITIES.NAME]` describes one, and `scope = ["identity:NAME"]` uses it (features/identities/identity.ts).
 
-import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";
+import type { TrustedIssuer } from "./trusted-issuer.ts";
 
 /** Where a credential is. A header's name is in lower case. */
 export interface CredentialPart {

@@ -1,12 +1,12 @@
 // What the events of a result can tell about it: read from what is written with the result, in the same turn.
 
-import type { Completed } from "../record/record.ts";
-import type { BodyNumber, RecordId } from "../record/units.ts";
-import { joinBytes } from "../request/body.ts";
-import type { Omission, ResultFacts } from "../../features/outbox/cloud-event.ts";
-import type { Bodies } from "../store/bodies.ts";
-import type { Label } from "../store/label.ts";
-import { isEncrypted, type KeptResponse } from "../store/response-rows.ts";
+import type { Completed } from "../../../kernel/record/record.ts";
+import type { BodyNumber, RecordId } from "../../../kernel/record/units.ts";
+import { joinBytes } from "../../../kernel/request/body.ts";
+import type { Omission, ResultFacts } from "../cloud-event.ts";
+import type { Bodies } from "../../../kernel/store/bodies.ts";
+import type { Label } from "../../../kernel/store/label.ts";
+import { isEncrypted, type KeptResponse } from "../../../kernel/store/response-rows.ts";
 
 /** Larger bodies are not part of an event. */
 const MAX_BODY_BYTES = 96 * 1024;
