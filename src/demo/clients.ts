@@ -185,7 +185,10 @@ export class DemoClients {
     const reply = await this.#fetch(path, key, body);
     const label = labelOf(reply);
     const { answers, pending } = this.#stepOf(step);
-    this.#change(step, { answers: { ...answers, [label]: (answers[label] ?? 0) + 1 }, pending: pending - 1 });
+    const counted = { ...answers, [label]: (answers[label] ?? 0) + 1 };
+    // In one order, whichever came first.
+    const sorted = Object.entries(counted).toSorted(([one], [other]) => one.localeCompare(other));
+    this.#change(step, { answers: Object.fromEntries(sorted), pending: pending - 1 });
     return reply;
   }
 
