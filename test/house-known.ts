@@ -24,7 +24,6 @@ export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "kernel/object/exchange-ports.ts": ["accepted"],
   "kernel/object/exchange.ts": ["accepted"],
   "kernel/object/exchanges.ts": ["accepted", "queues"],
-  "kernel/object/operator-calls.ts": ["claims", "outbox"],
   "kernel/request/compared-query.ts": ["forms"],
   "kernel/request/exchange-request.ts": ["identities", "key-sources"],
   "kernel/request/fingerprint.ts": ["forms"],

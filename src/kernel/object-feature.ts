@@ -5,7 +5,6 @@ import type { AnsweredCall } from "./call.ts";
 import type { Due } from "./due.ts";
 import type { ExchangePorts } from "./object/exchange-ports.ts";
 import type { Exchanges } from "./object/exchanges.ts";
-import type { FeatureNumbers } from "./object/operator-calls.ts";
 import type { RecordSteps } from "./object/record-steps.ts";
 import type { Elders } from "./previous-shards/elders.ts";
 import type { EpochMs } from "./record/units.ts";
@@ -34,8 +33,8 @@ export interface ObjectFeature {
   /** What has been put off by a clock that was ahead is due at once; returns how much that was. */
   readonly bringBack?: (now: EpochMs) => number;
   readonly calls?: readonly AnsweredCall[];
-  /** What it holds now, for the metrics. */
-  readonly numbers?: () => Partial<FeatureNumbers>;
+  /** What it holds now, for its metrics in the Worker (`MetricsFeature.held`); plain data. */
+  readonly numbers?: () => unknown;
 }
 
 export type ObjectFeatures = (kernel: ObjectKernel) => readonly ObjectFeature[];

@@ -14,7 +14,6 @@ import type { TrafficReader } from "../operator/traffic-reader.ts";
 import type { Call } from "./call.ts";
 import type { Config, Route } from "./config/resolved.ts";
 import type { Encryptions } from "./encryption/encryption.ts";
-import type { ShardNumbers } from "./object/operator-calls.ts";
 import type { CallShard } from "./request/protect.ts";
 import type { ExchangeReporter } from "./traffic/exchange-reporter.ts";
 import type { RouteNumbers } from "./traffic/route-counters.ts";
@@ -74,10 +73,12 @@ export interface ConsoleLink {
 }
 
 export interface MetricsFeature {
+  /** The feature's. */
+  readonly name: string;
   /** Whether a name among the counters' routes stands for something of its own, which is no route. */
   readonly isOwn?: (name: string) => boolean;
   /** Of what all shards have counted. */
   readonly counted: (totals: readonly RouteNumbers[]) => readonly Family[];
-  /** Of what the shards that answered hold. `routes`: the names that the configuration has. */
-  readonly held?: (shards: readonly ShardNumbers[], routes: readonly string[], now: number) => readonly Family[];
+  /** Of what it holds in the shards that answered (`ObjectFeature.numbers`). `routes`: the names that the configuration has. */
+  readonly held?: (held: readonly unknown[], routes: readonly string[], now: number) => readonly Family[];
 }

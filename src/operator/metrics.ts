@@ -44,7 +44,6 @@ export function metricFamilies({
   const traffic = totals === null ? [] : trafficFamilies(all.filter(isRoute));
   // Backwards: in the text, events come last.
   const counted = totals === null ? [] : features.toReversed().flatMap((feature) => feature.counted(all));
-  const numbers = answered.map((shard) => shard.numbers);
   const now = Date.now();
   // A sum over no answer would look like 0.
   const held =
@@ -52,7 +51,15 @@ export function metricFamilies({
       ? [
           ...shardFamilies(answered, isByShard),
           layoutFamily(answered),
-          ...features.flatMap((feature) => feature.held?.(numbers, routes, now) ?? []),
+          ...features.flatMap(({ name, held: families }) =>
+            families === undefined
+              ? []
+              : families(
+                  answered.map((shard) => shard.numbers.features[name]),
+                  routes,
+                  now,
+                ),
+          ),
         ]
       : [];
   return [...traffic, ...counted, ...held, up];

@@ -3,7 +3,6 @@
 
 import { objectFeatures } from "../../features/object.ts";
 import { answered, CallTable } from "../call.ts";
-import type { ObjectFeature } from "../object-feature.ts";
 import { epochMs } from "../record/units.ts";
 import { Ledger } from "../store/ledger.ts";
 import { RecordList } from "../store/record-list.ts";
@@ -19,7 +18,7 @@ import { Exchanges } from "./exchanges.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { ITTY_URL, ittyDurable } from "./itty.ts";
 import { ALIVE_CALL, askElder, callItself } from "./object-calls.ts";
-import { type FeatureNumbers, OPERATOR_CALLS, OperatorCalls, type ShardNumbers } from "./operator-calls.ts";
+import { OPERATOR_CALLS, OperatorCalls, type ShardNumbers } from "./operator-calls.ts";
 import { originTarget } from "./origin-call.ts";
 import { type Origins, Reachability } from "./reachability.ts";
 import { ShardTraffic } from "./shard-traffic.ts";
@@ -88,7 +87,7 @@ export class KeyShard extends ittyDurable() {
       overdueMs: this.#exchanges.overdueMs(),
       oldestMs: operator.oldestMs(),
       oldestUnknownMs: operator.oldestUnknownMs(),
-      ...numbersOf(features),
+      features: Object.fromEntries(features.map((feature) => [feature.name, feature.numbers?.() ?? null])),
     });
     this.#calls = new CallTable([
       ...exchangeCalls(this.#exchanges, ledger.bodies, timers),
@@ -114,10 +113,4 @@ export class KeyShard extends ittyDurable() {
     const firedFor = info === undefined ? now : epochMs(info.scheduledTime);
     doDueWork(this.#exchanges.dues, this.#alarm, now, firedFor);
   }
-}
-
-function numbersOf(features: readonly ObjectFeature[]): FeatureNumbers {
-  const all: FeatureNumbers = { events: [], claims: [] };
-  for (const { numbers } of features) Object.assign(all, numbers?.());
-  return all;
 }

@@ -20,8 +20,6 @@ import type { Excerpt } from "../notes/excerpts.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { ListQuery } from "../store/list-query.ts";
 import { type ListPage, MAX_COUNTED, type OpenCounts, type RecordList, type SeenRecord } from "../store/record-list.ts";
-import type { DestinationCounts } from "../../features/outbox/object/list.ts";
-import type { GroupCounts } from "../../features/claims/object/claim-list.ts";
 import { isEncrypted, sizeOf, type StoredResponse } from "../store/response-rows.ts";
 import type { Timers } from "./timers.ts";
 
@@ -312,7 +310,7 @@ function headOf({ status, statusText, headers }: ResponseHead): ResponseHead {
 }
 
 /** All numbers of one shard: what it has ever counted, and what it holds now. */
-export interface ShardNumbers extends Counts, FeatureNumbers, Omit<CountedByShard, "shard"> {
+export interface ShardNumbers extends Counts, Omit<CountedByShard, "shard"> {
   /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
   readonly oldestMs: number;
   /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
@@ -322,12 +320,6 @@ export interface ShardNumbers extends Counts, FeatureNumbers, Omit<CountedByShar
   readonly isUnwritten: boolean;
   /** How long the alarm's most overdue work has been due. */
   readonly overdueMs: number;
-}
-
-/** What features hold. */
-export interface FeatureNumbers {
-  /** Of each destination that has events here. */
-  readonly events: readonly DestinationCounts[];
-  /** Of each group of consumers that has anything here. */
-  readonly claims: readonly GroupCounts[];
+  /** What each feature holds, by its name. */
+  readonly features: Readonly<Record<string, unknown>>;
 }

@@ -24,8 +24,7 @@ const HELD: ShardNumbers = {
   isUnwritten: false,
   since: 0,
   routes: [],
-  events: [],
-  claims: [],
+  features: { outbox: [], claims: [] },
   change: { seal: null, lastExpiresAt: null, elders: [] },
 };
 

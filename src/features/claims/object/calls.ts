@@ -33,6 +33,6 @@ export function claimsObject({ ledger, storage, steps, elders, timers }: ObjectK
   return {
     name: "claims",
     calls: claimCalls(claims, list),
-    numbers: () => ({ claims: list.counts(epochMs(Date.now())) }),
+    numbers: () => list.counts(epochMs(Date.now())),
   };
 }

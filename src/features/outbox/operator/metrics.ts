@@ -10,11 +10,13 @@ import { type Family, sample } from "../../../operator/exposition.ts";
 const PREFIX = outboxRoute("");
 
 export const outboxMetrics: MetricsFeature = {
+  name: "outbox",
   isOwn: isOutbox,
   counted: (totals) => relayedEvents(totals.filter(({ route }) => isOutbox(route))),
-  held: (shards, routes, now) =>
+  held: (held, routes, now) =>
     heldEvents(
-      shards.map(({ events }) => events),
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the numbers of its own part in objects (object/feature.ts)
+      held as readonly (readonly DestinationCounts[])[],
       routes.filter(isOutbox).map(destinationOf),
       now,
     ),

@@ -4,7 +4,7 @@ import { type Counted, countsOf, type RouteNumbers } from "../../../kernel/traff
 import type { MetricsFeature } from "../../../kernel/worker-feature.ts";
 import { type Family, sample } from "../../../operator/exposition.ts";
 
-export const queueMetrics: MetricsFeature = { counted: queueFamilies };
+export const queueMetrics: MetricsFeature = { name: "queues", counted: queueFamilies };
 
 /** A queue is called `queue:NAME` among the routes. */
 const QUEUE = /^queue:/;
