@@ -6,7 +6,7 @@
 
 import { canonicalJson } from "../../src/kernel/request/canonical-json.ts";
 import { sha256 } from "../../src/kernel/request/digest.ts";
-import { canonicalForm } from "../../src/features/forms/form-pairs.ts";
+import { canonicalForm } from "../../src/kernel/request/form-pairs.ts";
 import { selectJson } from "../../src/kernel/request/json-selection.ts";
 import { canonicalMultipart } from "../../src/features/forms/multipart.ts";
 import { WORST_JSON } from "../support/worst-json.ts";

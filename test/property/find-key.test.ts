@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { findInJson, MAX_DEPTH } from "../../src/kernel/request/json-pointer.ts";
 import { EACH, type JsonPointer } from "../../src/kernel/request/json-trails.ts";
-import { findInForm } from "../../src/features/forms/form-fields.ts";
+import { findInForm } from "../../src/kernel/request/form-fields.ts";
 import { MAX_KEY_LENGTH } from "../../src/kernel/record/units.ts";
 import { parseKeyHeader } from "../../src/kernel/request/key.ts";
 import { textOfValue, textOfValues, writeKey } from "../../src/kernel/request/key-text.ts";

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FingerprintRule, Selection } from "../../src/kernel/config/resolved.ts";
 import { comparedQuery } from "../../src/kernel/request/compared-query.ts";
-import { canonicalForm, fieldOf } from "../../src/features/forms/form-pairs.ts";
+import { canonicalForm, fieldOf } from "../../src/kernel/request/form-pairs.ts";
 import { counted, finish } from "../support/slices.ts";
 
 const name = fc.constantFrom("a", "b", "c", "a[]", "A", "a.b", "a_b", "a b", "é", "", "[x]", "a[x][y]");

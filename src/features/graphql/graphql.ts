@@ -4,7 +4,7 @@
 
 import { DIRECTIVE } from "../../kernel/config/key-source.ts";
 import { hex, sha256 } from "../../kernel/request/digest.ts";
-import { type FieldValue, findInForm, findInQuery } from "../forms/form-fields.ts";
+import { type FieldValue, findInForm, findInQuery } from "../../kernel/request/form-fields.ts";
 import { type DirectiveKey, MAX_DOCUMENT_LENGTH, readDocument } from "./graphql-document.ts";
 import { operationsOfUpload } from "./graphql-upload.ts";
 import type { HeadersView } from "../../kernel/request/headers.ts";

@@ -2,6 +2,7 @@
 // that passes because its route asks for no key. The body is read only if the key may be there. A request whose key cannot be
 // looked for is refused, because it may have one: it never passes unseen.
 
+import type { PassOn } from "../../kernel/request/pass-through.ts";
 import { describeSources, DIRECTIVE } from "../../kernel/config/key-source.ts";
 import type { ClientProblem } from "../../kernel/record/problem.ts";
 import type { BodyReader } from "../../kernel/request/body-reader.ts";
@@ -12,15 +13,7 @@ import type { ExchangeIntent, SearchIntent } from "../../kernel/request/intent.t
 import { type KeyPlaces, nameOf, readBodyValues } from "../../kernel/request/key-places.ts";
 import type { IdempotencyKey } from "../../kernel/request/key.ts";
 import { WHOLE_BODY_BYTES } from "../../kernel/request/message.ts";
-import type { PassThroughRequest } from "../../kernel/request/pass-through.ts";
 import { type HeldOrFlowing, readBody, unreadOf } from "../../kernel/request/request-body.ts";
-
-/** A request that its route lets pass, and its body if that has been read. */
-export interface PassOn {
-  readonly kind: "pass";
-  readonly passing: PassThroughRequest;
-  readonly body: HeldBody | null;
-}
 
 export type SearchedKey =
   /** `body` is `null` as long as nobody has read it. */

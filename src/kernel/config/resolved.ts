@@ -24,7 +24,6 @@ import type { KeyPart, KeySource } from "./key-source.ts";
 import type { Layout, Layouts } from "./layout.ts";
 import type { NamedOperator } from "./operators.ts";
 import type { PageOrigin } from "./page-origin.ts";
-import type { MessageHeader } from "../../features/queues/settings/values.ts";
 import type { ScopePart } from "./scope-part.ts";
 import type { VerifyRule } from "../verify/verify-rule.ts";
 
@@ -236,3 +235,14 @@ export interface Config {
 }
 
 export type { ConfigProblem } from "./problem.ts";
+
+/** A header that the origin gets with each message; its name is in lower case. */
+export interface MessageHeader {
+  readonly name: string;
+  readonly value: HeaderValue;
+}
+
+/** The value of a header: written here, or a secret's. */
+export type HeaderValue =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "secret"; readonly secret: string };

@@ -4,10 +4,9 @@
 import * as v from "valibot";
 
 import { ROLES } from "../record/audit.ts";
-import { QUEUE_NAME_PATTERN } from "../../features/queues/settings/values.ts";
 import { choice, parsed, setting } from "./setting-kinds.ts";
 import { type Parsed, refuse } from "./units.ts";
-import { BINDING_PATTERN, isLoopback } from "./values.ts";
+import { BINDING_PATTERN, isLoopback, NAME_PATTERN } from "./values.ts";
 
 /** What records and logs call those who have no name of their own. */
 const RESERVED: ReadonlySet<string> = new Set(["admin", "reader", "client", "gateway"]);
@@ -29,14 +28,14 @@ export const operatorSchema = v.strictObject({
   name: v.pipe(
     v.string(NAME_MESSAGE),
     v.metadata({
-      pattern: QUEUE_NAME_PATTERN,
+      pattern: NAME_PATTERN,
       examples: ["ann"],
       description: "Who it is: the timelines of records, the audit log and the log say it.",
       takes: "small letters, digits and `-`",
       otherwise: "none: every operator needs one",
       onChange: "ends the operator's sessions; what was written keeps the name before",
     }),
-    v.check((name) => new RegExp(QUEUE_NAME_PATTERN).test(name), NAME_MESSAGE),
+    v.check((name) => new RegExp(NAME_PATTERN).test(name), NAME_MESSAGE),
     v.check(
       (name) => !RESERVED.has(name),
       `is reserved (${[...RESERVED].join(", ")}): write the operator's own name, such as "ann"`,

@@ -161,3 +161,6 @@ export function firstRepeated<T>(values: readonly T[]): T | null {
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
+
+/** Names of queues, of groups of consumers and of operators: what a queue may be called (platform limit). */
+export const NAME_PATTERN = "^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$";

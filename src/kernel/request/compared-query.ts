@@ -2,7 +2,7 @@
 // as `a=`, differs between parsers.
 
 import type { FingerprintRule } from "../config/resolved.ts";
-import { fieldOf } from "../../features/forms/form-pairs.ts";
+import { fieldOf } from "./form-pairs.ts";
 
 /** A longer query is compared as it is. */
 const MAX_PAIRS = 1_000;

@@ -25,7 +25,8 @@ import { type NotableRequest, noteOf } from "../notes/request-note.ts";
 import { nameRecord } from "./record-name.ts";
 import { type HeldOrFlowing, readBody, unreadOf } from "./request-body.ts";
 import { callerLane, countFor, NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
-import { type PassOn, searchKey } from "../../features/key-sources/search-key.ts";
+import { searchKey } from "../../features/key-sources/search-key.ts";
+import type { PassOn } from "./pass-through.ts";
 
 /** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */
 export type ReadExchange =

@@ -6,7 +6,7 @@ import { fingerprint, type Fingerprint } from "../record/units.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import type { Comparison } from "./comparison.ts";
 import { digest, sha256 } from "./digest.ts";
-import { canonicalForm } from "../../features/forms/form-pairs.ts";
+import { canonicalForm } from "./form-pairs.ts";
 import { selectJson } from "./json-selection.ts";
 import { canonicalMultipart } from "../../features/forms/multipart.ts";
 import { type Caller, TimeSlicer } from "./time-slicer.ts";

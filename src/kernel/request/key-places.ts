@@ -3,7 +3,7 @@
 
 import { describePart, type KeyPart, type KeySource, partsOf } from "../config/key-source.ts";
 import type { Route } from "../config/resolved.ts";
-import { type FieldValue, findInForm, findInQuery } from "../../features/forms/form-fields.ts";
+import { type FieldValue, findInForm, findInQuery } from "./form-fields.ts";
 import type { HeadersView } from "./headers.ts";
 import { findInJson, MAX_DEPTH, type UnreadJson } from "./json-pointer.ts";
 import type { JsonValue } from "./json-trails.ts";

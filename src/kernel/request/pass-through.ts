@@ -1,6 +1,7 @@
 // What goes to the origin without a record. A request that no route protects is streamed to the origin and back unchanged,
 // whatever its method, size or protocol, WebSocket upgrades included: it stores nothing and calls no Durable Object.
 
+import type { HeldBody } from "./body.ts";
 import type { Origin } from "../config/resolved.ts";
 import type { Problem } from "../record/problem.ts";
 import { finalStatus } from "../record/verdict.ts";
@@ -167,4 +168,11 @@ export async function forwardUnprotected({ head, body }: ExchangeMessage, target
     console.error({ message: "unprotected call failed", reason: String(error) });
     return problemResponse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }, head.request.echo);
   }
+}
+
+/** A request that its route lets pass, and its body if that has been read. */
+export interface PassOn {
+  readonly kind: "pass";
+  readonly passing: PassThroughRequest;
+  readonly body: HeldBody | null;
 }

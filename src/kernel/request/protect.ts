@@ -12,12 +12,11 @@ import { STATUS_HEADER } from "./headers.ts";
 import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts";
 import type { ExchangeRequest } from "./message.ts";
 import type { MonitorPorts } from "../../features/accepted/monitor.ts";
-import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
+import { type Fetcher, forwardUnprotected, type PassOn } from "./pass-through.ts";
 import { answerUnread } from "./own-body.ts";
 import { newInstance, problemResponse } from "./problem-response.ts";
 import type { ReplayCache } from "./replay-cache.ts";
 import { unreadOf } from "./request-body.ts";
-import type { PassOn } from "../../features/key-sources/search-key.ts";
 
 /**
  * Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write; `homeless` when

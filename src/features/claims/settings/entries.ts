@@ -3,11 +3,10 @@
 
 import * as v from "valibot";
 
-import { QUEUE_NAME_PATTERN } from "../../queues/settings/values.ts";
 import { MAX_LOCK_MS, MAX_RETENTION_MS } from "../../../kernel/config/settings-attempt.ts";
 import { choice, defaultsOf, duration, setting } from "../../../kernel/config/setting-kinds.ts";
 import { settingsSchema } from "../../../kernel/config/settings.ts";
-import { BINDING_PATTERN } from "../../../kernel/config/values.ts";
+import { BINDING_PATTERN, NAME_PATTERN } from "../../../kernel/config/values.ts";
 
 /** Of those for routes: nobody can ask a consumer what became of an attempt. */
 export const CONSUMER_UNKNOWN_RULES = ["hold", "retry"] as const;
@@ -68,14 +67,14 @@ export const consumerSchema = v.strictObject({
   name: v.pipe(
     v.string(NAME_MESSAGE),
     v.metadata({
-      pattern: QUEUE_NAME_PATTERN,
+      pattern: NAME_PATTERN,
       examples: ["billing"],
       description: "The group. It is always part of a key's scope, and a part of its path.",
       takes: "small letters, digits and `-`",
       otherwise: "none: every group needs one",
       onChange: "**names other records**",
     }),
-    v.check((name) => new RegExp(QUEUE_NAME_PATTERN).test(name), NAME_MESSAGE),
+    v.check((name) => new RegExp(NAME_PATTERN).test(name), NAME_MESSAGE),
   ),
   token: v.pipe(
     secretName,

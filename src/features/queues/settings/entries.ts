@@ -15,9 +15,8 @@ import {
   parseMessageKey,
   parseMessageScope,
   parseTo,
-  QUEUE_NAME_PATTERN,
 } from "./values.ts";
-import { BINDING_PATTERN } from "../../../kernel/config/values.ts";
+import { BINDING_PATTERN, NAME_PATTERN } from "../../../kernel/config/values.ts";
 
 /** A queue keeps a message for at most 14 days. */
 const MAX_GIVE_UP_MS = 14 * DAY_MS;
@@ -201,14 +200,14 @@ export const { entries: inheritedEntries } = v.pick(settingsSchema, [
 const queueName = v.pipe(
   v.string(QUEUE_MESSAGE),
   v.metadata({
-    pattern: QUEUE_NAME_PATTERN,
+    pattern: NAME_PATTERN,
     examples: ["orders"],
     description: "The queue whose messages are processed. It is always part of a key's scope.",
     takes: "the name of a queue",
     otherwise: "none: every entry needs one",
     onChange: "**names other records**",
   }),
-  v.check((name) => new RegExp(QUEUE_NAME_PATTERN).test(name), QUEUE_MESSAGE),
+  v.check((name) => new RegExp(NAME_PATTERN).test(name), QUEUE_MESSAGE),
 );
 
 /** One `[[vars.QUEUES]]`. */

@@ -1,6 +1,7 @@
 // Parses the texts of a queue's settings that have their own syntax: where a message goes, its headers, the statuses that
 // settle it, where its key comes from. Checks one value alone; `queue-checks.ts` checks the relations between settings.
 
+import type { MessageHeader } from "../../../kernel/config/resolved.ts";
 import {
   type KeyPart,
   type KeySource,
@@ -12,22 +13,8 @@ import {
 import { type Parsed, refuse } from "../../../kernel/config/units.ts";
 import { firstRepeated, TOKEN } from "../../../kernel/config/values.ts";
 
-/** Names of queues, as the platform accepts them. */
-export const QUEUE_NAME_PATTERN = "^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$";
-
 export const HEADER_VALUE_PATTERN = "^[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$";
 const HEADER_VALUE = new RegExp(HEADER_VALUE_PATTERN);
-
-/** The value of a header: written here, or a secret's. */
-export type HeaderValue =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "secret"; readonly secret: string };
-
-/** A header that the origin gets with each message; its name is in lower case. */
-export interface MessageHeader {
-  readonly name: string;
-  readonly value: HeaderValue;
-}
 
 /** Names of headers that the gateway or the runtime sets, or that mean a connection (RFC 9110, section 7.6.1). */
 const RESERVED =

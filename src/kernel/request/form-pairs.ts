@@ -4,8 +4,8 @@
 // It reads what all parsers read in the same way, and nothing else: no semicolons, no bytes that ought to be escaped, no broken
 // escapes, no second equals sign. A form with such things has no canonical form, and is compared as bytes.
 
-import type { Selection } from "../../kernel/config/resolved.ts";
-import { pointerTokens } from "../../kernel/config/values.ts";
+import type { Selection } from "../config/resolved.ts";
+import { pointerTokens } from "../config/values.ts";
 
 /** The largest form that is read, as for JSON. */
 export const MAX_FORM_BYTES = 1 << 20;
