@@ -17,7 +17,7 @@ export interface ProtectedOperation {
   readonly pathItem: Members;
 }
 
-export interface Found {
+export interface FoundOperation {
   readonly operations: readonly ProtectedOperation[];
   /** The routes that protect no operation of the description. */
   readonly idle: readonly Route[];
@@ -32,7 +32,7 @@ interface Place {
 
 const METHODS: ReadonlySet<string> = new Set(["post", "put", "patch", "delete", "get", "head", "options", "trace"]);
 
-export function findOperations(description: Members, routes: readonly Route[]): Found {
+export function findOperations(description: Members, routes: readonly Route[]): FoundOperation {
   const operations: ProtectedOperation[] = [];
   const notes: string[] = [];
   const taken = new Set<string>();

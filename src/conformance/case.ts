@@ -61,9 +61,9 @@ export interface CallBehaviour {
 
 export type Step =
   /** Sends a request and waits for the end of its answer, which gets the name `as`. */
-  | { readonly do: "send"; readonly as: string; readonly with?: Wish }
+  | { readonly do: "send"; readonly as: string; readonly with?: OriginBehaviour }
   /** Sends a request and does not wait. */
-  | { readonly do: "open"; readonly as: string; readonly with?: Wish }
+  | { readonly do: "open"; readonly as: string; readonly with?: OriginBehaviour }
   /** Sends the same request so many times at once; the answers are `NAME.0`, `NAME.1` … */
   | { readonly do: "burst"; readonly as: string; readonly times: number }
   /** Waits until the origin has been called. */
@@ -86,7 +86,7 @@ export type Step =
   | { readonly do: "origin"; readonly is: "down" | "up" };
 
 /** What a request has instead of the target's defaults. */
-export interface Wish {
+export interface OriginBehaviour {
   readonly method?: string;
   /**
    * The lines of the key's header as on the wire, `{key}` being the case's own key; `null` for none. `another` is a second key in

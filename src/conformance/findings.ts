@@ -85,7 +85,7 @@ function timesText(count: number): string {
 }
 
 /** Two requests were two operations: two calls or, without an origin, two different answers. */
-export const apart = (seen: Observation, one: string, other: string) => (): Finding => {
+export const notAlike = (seen: Observation, one: string, other: string) => (): Finding => {
   if (seen.calls !== null) return called(seen, 2)();
   if (hasAnswerOf(seen, other, one)) return "both requests got one answer";
   return null;

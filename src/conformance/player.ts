@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Case, Observation, Policy, Reply, Step, Wish } from "./case.ts";
+import type { Case, Observation, Policy, Reply, Step, OriginBehaviour } from "./case.ts";
 import { asksForLater } from "./findings.ts";
 import { type OpenRequest, openRequest, type RawRequest } from "./http.ts";
 import type { HeaderPair } from "./http-response.ts";
@@ -118,7 +118,7 @@ class Play {
     if (this.#isDown) await this.#stage.origin?.up();
   }
 
-  #begin(as: string, wish: Wish = {}): void {
+  #begin(as: string, wish: OriginBehaviour = {}): void {
     const request = openRequest(this.#request(wish));
     this.#open.set(as, { request, reply: replyTo(request) });
   }
@@ -167,7 +167,7 @@ class Play {
     }
   }
 
-  #request({ method, key, query, path, caller, body, headers = [] }: Wish): RawRequest {
+  #request({ method, key, query, path, caller, body, headers = [] }: OriginBehaviour): RawRequest {
     const { target } = this.#stage;
     const callers = caller === "none" ? [] : caller === "other" ? (target.otherCaller ?? []) : target.caller;
     const type = typeof body === "object" ? "application/octet-stream" : target.contentType;
@@ -188,14 +188,14 @@ class Play {
     };
   }
 
-  #keyLines(key: Wish["key"]): readonly HeaderPair[] {
+  #keyLines(key: OriginBehaviour["key"]): readonly HeaderPair[] {
     if (key === null) return [];
     const usual = this.#stage.target.keyForm === "quoted" ? '"{key}"' : "{key}";
     const [lines, value] = key === "another" ? [[usual], this.#anotherKey] : [key ?? [usual], this.#key];
     return lines.map((line) => ["Idempotency-Key", line.replaceAll("{key}", value)]);
   }
 
-  #body(body: Wish["body"]): Buffer {
+  #body(body: OriginBehaviour["body"]): Buffer {
     if (typeof body === "object") return Buffer.from(body.bytes, "latin1");
     const { target } = this.#stage;
     const text = body === "other" ? (target.otherBody ?? target.body) : target.body;

@@ -33,13 +33,13 @@ export interface StepHook {
    * Looks at a step before it is saved, and reads what the save will erase. `null`: it takes no part. If it throws, nothing of the step is
    * written. It is called for every step, so what it does first has to be cheap.
    */
-  readonly join?: (change: StepChange) => Joined | null;
+  readonly join?: (change: StepChange) => Participation | null;
   /** The same for a record that has expired and is erased with others. It is asked only about parked messages. */
-  readonly expire?: (change: Change) => Joined | null;
+  readonly expire?: (change: Change) => Participation | null;
 }
 
 /** A participant in one step. */
-export interface Joined {
+export interface Participation {
   /** Writes its rows in the transaction of the step, before the record's own row; `null`: it has none, and needs no transaction. */
   readonly write: (() => void) | null;
   /** After the transaction, in the same turn: what it remembers, counts, alarms. It must not throw: the step is saved. */

@@ -33,10 +33,10 @@ export interface Listed {
 }
 
 /** What differs from call to call; the filter does not. */
-export type Asked = Pick<ListQuery, "parts" | "part" | "direction" | "position" | "limit">;
+export type ListPart = Pick<ListQuery, "parts" | "part" | "direction" | "position" | "limit">;
 
 /** `null` when the shard is unreachable. */
-export type Ask = (place: LaidPlace, asked: Asked) => Promise<ListPage | null>;
+export type Ask = (place: LaidPlace, asked: ListPart) => Promise<ListPage | null>;
 
 /** `null` when no list has written the cursor, or a shard has grown too much since. The shards in `known` are known to be unreachable. */
 export async function listRecords(
@@ -229,7 +229,7 @@ class Asking {
     stream.more = page?.more ?? false;
   }
 
-  async #call(place: LaidPlace, asked: Asked): Promise<ListPage | null> {
+  async #call(place: LaidPlace, asked: ListPart): Promise<ListPage | null> {
     const shard = shardTitle(place);
     if (this.unreachable.has(shard)) return null;
     this.calls += 1;
@@ -250,7 +250,7 @@ function streamOf(place: LaidPlace, of: PartOf, page: ListPage): Stream {
 }
 
 /** The first in this direction of so many parts of one. */
-function firstWithin(part: number, count: number, direction: Asked["direction"]): number {
+function firstWithin(part: number, count: number, direction: ListPart["direction"]): number {
   return direction === "after" ? part * count : (part + 1) * count - 1;
 }
 

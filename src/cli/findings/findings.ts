@@ -4,7 +4,7 @@
 import type { CheckedEnvironment } from "../check/file.ts";
 import type { ConfigProblem, ProblemCode, Replacement } from "../../kernel/config/problem.ts";
 import { inJson } from "./json-words.ts";
-import { type Found, type Places, type Range, stepsOf } from "./places.ts";
+import { type FoundPlace, type Places, type Range, stepsOf } from "./places.ts";
 
 /** An error fails the check. A note is right as it is. */
 export type Severity = "error" | "warning" | "note";
@@ -93,7 +93,7 @@ function written(language: Language, { replace, text }: Replacement): string {
 }
 
 /** Problems name variables without `vars`, as the gateway sees them, and everything else from the top of the environment. */
-function placeOf(path: string, environment: string | null, places: Places): Found | null {
+function placeOf(path: string, environment: string | null, places: Places): FoundPlace | null {
   const prefix = environment === null ? "" : `env.${environment}.`;
   const steps = stepsOf(path.startsWith(prefix) ? path.slice(prefix.length) : path);
   const base = environment === null ? [] : ["env", environment];

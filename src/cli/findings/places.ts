@@ -18,7 +18,7 @@ export interface Place {
 }
 
 /** What a path leads to. `isWhole`: to itself; otherwise to the nearest table around it that the file has. */
-export interface Found extends Place {
+export interface FoundPlace extends Place {
   readonly isWhole: boolean;
 }
 
@@ -28,7 +28,7 @@ export class Places {
   readonly #places = new Map<string, Place>();
 
   /** Null for what stands nowhere, and for everything at the top that is missing. */
-  find(path: readonly Step[]): Found | null {
+  find(path: readonly Step[]): FoundPlace | null {
     for (let length = path.length; length > 0; length -= 1) {
       const place = this.#places.get(nameOf(path.slice(0, length)));
       if (place !== undefined) return { ...place, isWhole: length === path.length };

@@ -1,6 +1,6 @@
 // Cases in few words: the defaults that most of them share.
 
-import type { Case, Level, Need, Step, Wish } from "../case.ts";
+import type { Case, Level, Need, Step, OriginBehaviour } from "../case.ts";
 
 export type CaseText = Omit<Case, "draft" | "needs" | "level"> & Partial<Pick<Case, "needs">>;
 
@@ -30,12 +30,12 @@ function traceOf(text: `${string} ${Level}`): Case["draft"] {
   return { section, level: known };
 }
 
-export const send = (as: string, wish?: Wish): Step => ({
+export const send = (as: string, wish?: OriginBehaviour): Step => ({
   do: "send",
   as,
   ...(wish === undefined ? {} : { with: wish }),
 });
-export const open = (as: string, wish?: Wish): Step => ({
+export const open = (as: string, wish?: OriginBehaviour): Step => ({
   do: "open",
   as,
   ...(wish === undefined ? {} : { with: wish }),

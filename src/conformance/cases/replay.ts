@@ -1,7 +1,7 @@
 // The first request, and what a retry of it gets.
 
 import type { Case } from "../case.ts";
-import { answerOf, apart, called, isSame, judged, markOf, succeeds } from "../findings.ts";
+import { answerOf, notAlike, called, isSame, judged, markOf, succeeds } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
 import { must, send, should, twice } from "./define.ts";
 
@@ -150,7 +150,7 @@ export const REPLAY: readonly Case[] = [
         judged(
           succeeds(seen, "first", "the first key"),
           succeeds(seen, "again", "the second key"),
-          apart(seen, "first", "again"),
+          notAlike(seen, "first", "again"),
         ),
     },
     "2.6 SHOULD",

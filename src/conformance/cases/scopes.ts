@@ -1,7 +1,7 @@
 // Whose key it is.
 
 import type { Case } from "../case.ts";
-import { apart, hasAnswerOf, isRefused, isSame, judged, statusOf, succeeds, summary } from "../findings.ts";
+import { notAlike, hasAnswerOf, isRefused, isSame, judged, statusOf, succeeds, summary } from "../findings.ts";
 import { must, send, should } from "./define.ts";
 
 const UNAUTHORIZED: ReadonlySet<number | null> = new Set([401, 403, 404]);
@@ -45,7 +45,7 @@ export const SCOPES: readonly Case[] = [
       judged(
         succeeds(seen, "first", "the first caller"),
         succeeds(seen, "theirs", "the other caller"),
-        apart(seen, "first", "theirs"),
+        notAlike(seen, "first", "theirs"),
         isSame(seen, "again", "first", "the first caller's retry"),
       ),
   }),

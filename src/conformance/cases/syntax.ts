@@ -2,7 +2,7 @@
 
 import type { Case, Observation } from "../case.ts";
 import {
-  apart,
+  notAlike,
   called,
   hasAnswerOf,
   isExplained,
@@ -117,7 +117,7 @@ export const SYNTAX: readonly Case[] = [
       judged(() =>
         isRefused(seen, "first") && isRefused(seen, "again")
           ? called(seen, 0, "the request")()
-          : apart(seen, "first", "again")(),
+          : notAlike(seen, "first", "again")(),
       ),
   }),
   should(

@@ -20,7 +20,11 @@ export const MAX_CLAIMS_BYTES = 1 << 20;
 const MIN_LOCK_MS = 1000;
 
 /** What is asked about one key, as it was written. */
-export type Wish = { readonly key: string; readonly attemptId: string; readonly position: Position | null } & (
+export type RequestedClaim = {
+  readonly key: string;
+  readonly attemptId: string;
+  readonly position: Position | null;
+} & (
   | {
       readonly verb: "claim";
       readonly payloadHash: string;
@@ -33,7 +37,7 @@ export type Wish = { readonly key: string; readonly attemptId: string; readonly 
 );
 
 export type ReadWishes =
-  | { readonly ok: true; readonly wishes: readonly Wish[] }
+  | { readonly ok: true; readonly wishes: readonly RequestedClaim[] }
   | { readonly ok: false; readonly reason: string };
 
 /** Text that a log, a list and a header can show. */
@@ -127,13 +131,13 @@ export function readPartition(query: unknown): ReadPartition {
 function readAll<Schema extends v.GenericSchema>(
   body: unknown,
   schema: Schema,
-  wishOf: (one: v.InferOutput<Schema>) => Wish,
+  wishOf: (one: v.InferOutput<Schema>) => RequestedClaim,
 ): ReadWishes {
   const list = typeof body === "object" && body !== null && "claims" in body ? body.claims : null;
   if (!Array.isArray(list) || list.length === 0 || list.length > MAX_CLAIMS) {
     return { ok: false, reason: `The body must be JSON: { "claims": [ … ] } with 1 to ${MAX_CLAIMS} entries.` };
   }
-  const wishes: Wish[] = [];
+  const wishes: RequestedClaim[] = [];
   for (const [at, value] of list.entries()) {
     const read = v.safeParse(schema, value, { abortEarly: true });
     if (!read.success) return { ok: false, reason: reasonOf(`claims[${at}]`, read.issues[0]) };

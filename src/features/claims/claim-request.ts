@@ -12,9 +12,9 @@ import { named, namedElders } from "../../kernel/request/exchange-request.ts";
 import type { NamesIn } from "../../kernel/request/message.ts";
 import { nameRecord } from "../../kernel/request/record-name.ts";
 import type { ScopeValues } from "../../kernel/request/scope.ts";
-import type { Wish } from "./claim-body.ts";
+import type { RequestedClaim } from "./claim-body.ts";
 
-export async function claimRequest({ group, route }: Consumer, wish: Wish): Promise<ClaimRequest> {
+export async function claimRequest({ group, route }: Consumer, wish: RequestedClaim): Promise<ClaimRequest> {
   const { own, elders } = route.layouts;
   const { key, position } = wish;
   const scope = scopeOf(group, position);
@@ -65,7 +65,7 @@ export function attemptIn(group: string, id: string): ReturnType<typeof attemptI
   return attemptId(`${group}:${id}`);
 }
 
-async function actOf(wish: Wish, lockMs: number): Promise<ClaimAct> {
+async function actOf(wish: RequestedClaim, lockMs: number): Promise<ClaimAct> {
   switch (wish.verb) {
     case "claim":
       return {

@@ -9,7 +9,7 @@ import type { Attempt, IdempotencyRecord, Policy, Started } from "../record/reco
 import { updateHistory } from "../record/timeline.ts";
 import { durationMs, epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
-import type { Change, Joined, StepChange, StepHook } from "../step-hook.ts";
+import type { Change, Participation, StepChange, StepHook } from "../step-hook.ts";
 import type { Alarm } from "./alarm.ts";
 import type { Attachments } from "../store/attachments.ts";
 import type { Entry, Ledger } from "../store/ledger.ts";
@@ -24,7 +24,7 @@ import { UnreadableError } from "../store/unreadable.ts";
 export const TURN_CHECK_MS = durationMs(60_000);
 
 /** A step, and the entry as it was before. */
-export type Stepped = Step & { readonly entry: Entry | null };
+export type TakenStep = Step & { readonly entry: Entry | null };
 
 export interface StepPorts {
   readonly ledger: Ledger;
@@ -161,7 +161,7 @@ export class RecordSteps {
   /** Erases some expired records, with the dead letters of those that were parked messages. */
   eraseExpired(now: EpochMs, limit: number): void {
     const { ledger, hooks } = this.#ports;
-    const joined: Joined[] = [];
+    const joined: Participation[] = [];
     const onExpired = (change: Change): void => {
       for (const hook of hooks()) {
         const one = hook.expire?.(change) ?? null;
@@ -176,7 +176,7 @@ export class RecordSteps {
   }
 
   /** One step of one record, without an `await`: all reads, decisions and writes here are one commit. */
-  take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
+  take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): TakenStep {
     const { attempts, ledger, alarm } = this.#ports;
     attempts.cutOff(id, now);
     const entry = this.#entry(id, now);
@@ -203,8 +203,8 @@ export class RecordSteps {
     return { ...result, entry };
   }
 
-  #join(change: StepChange): readonly Joined[] {
-    const joined: Joined[] = [];
+  #join(change: StepChange): readonly Participation[] {
+    const joined: Participation[] = [];
     for (const { join } of this.#ports.hooks()) {
       const one = join?.(change) ?? null;
       if (one !== null) joined.push(one);

@@ -41,7 +41,7 @@ export interface AlertState {
 }
 
 /** It has happened, perhaps several times. Told at once, with the number of others that have not been told yet; or `null`: counted, and told later. */
-export function tell(
+export function raiseAlert(
   last: AlertState | null,
   name: string,
   now: EpochMs,

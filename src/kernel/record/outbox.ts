@@ -97,7 +97,7 @@ export function isOver(createdAt: EpochMs, giveUpAfterMs: DurationMs, now: Epoch
 }
 
 /** A lane, or a destination, whose last try has failed. */
-export interface Rest {
+export interface LaneRest {
   readonly until: EpochMs;
   /** When this was set. */
   readonly setAt: EpochMs;
@@ -110,7 +110,7 @@ export interface Rest {
 export const EVERY_LANE = OWN_LANE + 1;
 
 /** The rests of a destination's lanes, and of EVERY_LANE. One that has had its last event taken is not among them. */
-export type Rests = ReadonlyMap<number, Rest>;
+export type Rests = ReadonlyMap<number, LaneRest>;
 
 /** After calls for so many lanes had no answer, and no other call had one in between, the destination rests as a whole. */
 const LANES_IN_DOUBT = 3;
@@ -161,17 +161,17 @@ export function isAway(unanswered: ReadonlySet<number>, rests: Rests): boolean {
 
 /** The rest that follows a failure; `before`: that of the failure before. */
 export function restAfter(
-  before: Rest | null,
+  before: LaneRest | null,
   failure: Failure & { readonly reason: string },
   jitter: number,
   now: EpochMs,
-): Rest {
+): LaneRest {
   const failures = (before?.failures ?? 0) + 1;
   return { until: later(now, restMs(failures, failure, jitter)), setAt: now, failures, reason: failure.reason };
 }
 
 /** A rest that was set in the future was set by a clock that was ahead, and is over now, however short it looks. */
-export function restBroughtBack(rest: Rest, now: EpochMs): Rest {
+export function restBroughtBack(rest: LaneRest, now: EpochMs): LaneRest {
   return rest.setAt > now ? { ...rest, until: now, setAt: now } : rest;
 }
 

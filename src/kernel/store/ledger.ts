@@ -7,7 +7,7 @@ import type { BodyNumber, RecordId } from "../record/units.ts";
 import { Addresses } from "./addresses.ts";
 import { AlertRows } from "../../features/outbox/object/alert-rows.ts";
 import { Aliases } from "../previous-scope/aliases.ts";
-import type { Joined } from "../step-hook.ts";
+import type { Participation } from "../step-hook.ts";
 import type { Attachments } from "./attachments.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import { type Label, UNLABELLED } from "./label.ts";
@@ -151,7 +151,7 @@ export class Ledger {
     entry: Entry | null,
     record: IdempotencyRecord | null,
     attachments: Attachments = {},
-    joined: readonly Pick<Joined, "write">[] = [],
+    joined: readonly Pick<Participation, "write">[] = [],
   ): void {
     const left = entry === null || needsBody(entry.record, record) ? null : entry;
     const large = largeBody(attachments.response ?? null);

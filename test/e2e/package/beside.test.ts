@@ -77,7 +77,15 @@ describe("a Hono application of last year, and its tests", { timeout: 300_000 },
   });
 
   it("is tested in workerd, where a retry gets the first answer", async () => {
-    const printed = await project.run("npx", "vitest", "run", "--config", "vitest.workers.config.ts");
+    const printed = await project.run(
+      "npx",
+      "vitest",
+      "run",
+      "--config",
+      "vitest.workers.config.ts",
+      "--testTimeout",
+      "60000",
+    );
     expect(printed).toMatch(/Tests.* 1 passed/);
   });
 

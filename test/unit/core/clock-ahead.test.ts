@@ -3,7 +3,13 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { alertsBroughtBack, OLD_DOUBT_MS, REMIND_MS, tell, WINDOW_MS } from "../../../src/kernel/record/alerts.ts";
+import {
+  alertsBroughtBack,
+  OLD_DOUBT_MS,
+  REMIND_MS,
+  raiseAlert,
+  WINDOW_MS,
+} from "../../../src/kernel/record/alerts.ts";
 import type { LifeCycleEvent, Step } from "../../../src/kernel/record/events.ts";
 import { OWN } from "../../../src/kernel/record/home.ts";
 import { MAX_PAUSE_MS, step } from "../../../src/kernel/record/life-cycle.ts";
@@ -113,8 +119,8 @@ describe("after a clock that was ahead", () => {
 
   it("an alert is told at once, and what waits to be told is due", () => {
     const at = epochMs(NOW + HOUR_MS);
-    expect(tell({ name: "in-doubt", at, count: 2, due: null }, "in-doubt", NOW).more).toBe(2);
-    expect(tell({ name: "in-doubt", at: NOW, count: 2, due: null }, "in-doubt", NOW).more).toBeNull();
+    expect(raiseAlert({ name: "in-doubt", at, count: 2, due: null }, "in-doubt", NOW).more).toBe(2);
+    expect(raiseAlert({ name: "in-doubt", at: NOW, count: 2, due: null }, "in-doubt", NOW).more).toBeNull();
     const state = (name: string, inMs: number) => ({ name, at, count: 1, due: epochMs(NOW + inMs) });
     const far = [state("in-doubt", WINDOW_MS + 1), state("old-doubt", REMIND_MS + 1)];
     const near = [state("in-doubt", WINDOW_MS), state("old-doubt", OLD_DOUBT_MS), { ...state("x", 0), due: null }];

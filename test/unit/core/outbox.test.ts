@@ -13,7 +13,7 @@ import {
   LONGEST_PAUSE_MS,
   matches,
   nextTurn,
-  type Rest,
+  type LaneRest,
   restAfter,
   restBroughtBack,
   restingAt,
@@ -98,7 +98,7 @@ describe("restMs", () => {
 const FAILED = { ...PLAIN, reason: "status 500" };
 
 /** A rest that begins now, after so many failures in a row. */
-function restOf(times: number, failure = FAILED): Rest {
+function restOf(times: number, failure = FAILED): LaneRest {
   return restAfter(times === 1 ? null : { ...restOf(1), failures: times - 1 }, failure, 0, NOW);
 }
 

@@ -20,7 +20,7 @@ import { storedBytes } from "../../../kernel/object/answers.ts";
 import { START } from "../../../kernel/resume/event-offsets.ts";
 import { type Elders, wordsIn } from "../../../kernel/previous-shards/elders.ts";
 import { PartitionPositions } from "./partition-positions.ts";
-import type { RecordSteps, Stepped } from "../../../kernel/object/record-steps.ts";
+import type { RecordSteps, TakenStep } from "../../../kernel/object/record-steps.ts";
 import type { Entry, Ledger } from "../../../kernel/store/ledger.ts";
 import { claimedPosition, type Partition } from "./positions.ts";
 import { isEncrypted, type KeptResponse, sizeOf, type StoredResponse } from "../../../kernel/store/response-rows.ts";
@@ -156,7 +156,7 @@ export class Claims {
     policy: Policy,
     now: EpochMs,
     response: StoredResponse | null = null,
-  ): Stepped {
+  ): TakenStep {
     // The label saves a look for the route that counts the verdict.
     return this.#ports.steps.take(record.id, event, policy, now, { response, label: record });
   }

@@ -15,7 +15,7 @@ type Row = Record<"name" | "at" | "count" | "due", SqlStorageValue> & {
 };
 
 /** What operators are told, and what the object remembers of it. */
-export interface Told {
+export interface AlertEvents {
   readonly events: readonly NewEvent[];
   readonly states: readonly AlertState[];
   readonly at: EpochMs;
@@ -69,13 +69,13 @@ export class AlertRows {
   }
 
   /** Stores what operators are told of anything but a step; `subject`: of which record, if any. */
-  tell(subject: RecordId | null, told: Told): void {
+  tell(subject: RecordId | null, told: AlertEvents): void {
     this.#transaction(() => this.insert(subject ?? NO_RECORD, told));
     this.added(told);
   }
 
   /** To be called in the transaction that writes what is told; after it, `added`. */
-  insert(subject: RecordId, { events, states, at }: Told): void {
+  insert(subject: RecordId, { events, states, at }: AlertEvents): void {
     this.#outbox.insert(subject, events, at);
     this.#put(states);
   }
@@ -88,7 +88,7 @@ export class AlertRows {
   }
 
   /** The transaction of `insert` has succeeded. */
-  added({ events, states }: Told): void {
+  added({ events, states }: AlertEvents): void {
     if (events.length > 0) this.#outbox.added();
     if (states.length > 0) this.#exists = true;
   }

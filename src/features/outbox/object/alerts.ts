@@ -12,14 +12,14 @@ import {
   restTold,
   SILENT_PASSES,
   type SilenceReport,
-  tell,
+  raiseAlert,
 } from "../../../kernel/record/alerts.ts";
 import type { NewEvent } from "../../../kernel/record/outbox.ts";
 import type { IdempotencyRecord } from "../../../kernel/record/record.ts";
 import { epochMs, type EpochMs, keyHashOf, type RecordId, recordId } from "../../../kernel/record/units.ts";
 import { type AlertFacts, alertEvents, type AlertReceiver } from "../alert-event.ts";
 import type { Alarm } from "../../../kernel/object/alarm.ts";
-import type { AlertRows, Told } from "./alert-rows.ts";
+import type { AlertRows, AlertEvents } from "./alert-rows.ts";
 import type { StoredEvent } from "./rows.ts";
 
 export interface AlertPorts {
@@ -52,7 +52,7 @@ export class Alerts {
     after: IdempotencyRecord | null,
     route: () => string,
     now: EpochMs,
-  ): Told | null {
+  ): AlertEvents | null {
     if (!beginsDoubt(before, after)) return null;
     const { attempt, expiresAt, verifyAt } = after;
     const old = this.#oldDoubt(attempt.startedAt);
@@ -87,9 +87,9 @@ export class Alerts {
     return state === null ? [] : [state];
   }
 
-  #first(alert: Alert, name: string, now: EpochMs, times = 1): ReturnType<typeof tell> | null {
+  #first(alert: Alert, name: string, now: EpochMs, times = 1): ReturnType<typeof raiseAlert> | null {
     if (this.#ports.receivers(alert).length === 0) return null;
-    return tell(this.#ports.ledger.alerts.get(name), name, now, times);
+    return raiseAlert(this.#ports.ledger.alerts.get(name), name, now, times);
   }
 
   #events(alert: Alert, now: EpochMs, facts: Facts, except: string | null = null): readonly NewEvent[] {
@@ -98,13 +98,13 @@ export class Alerts {
   }
 
   /** These have been written, in this turn. */
-  added({ events, states }: Told, now: EpochMs): void {
+  added({ events, states }: AlertEvents, now: EpochMs): void {
     for (const { due } of states) if (due !== null) this.#ports.alarm.moveTo(due);
     if (events.length > 0) this.#ports.published(events, now);
   }
 
   /** Stores it, in this turn. */
-  #tell(subject: RecordId | null, told: Told, now: EpochMs): void {
+  #tell(subject: RecordId | null, told: AlertEvents, now: EpochMs): void {
     this.#ports.ledger.alerts.tell(subject, told);
     this.added(told, now);
   }

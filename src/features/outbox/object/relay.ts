@@ -32,7 +32,7 @@ import type { Alarm } from "../../../kernel/object/alarm.ts";
 import type { Alerts } from "./alerts.ts";
 import { DestinationMemory } from "./destination-memory.ts";
 import { PAUSE_MS, takeNextTurn } from "../../../kernel/object/next-turn.ts";
-import { type EventBodies, factsOf, type Told } from "./result-facts.ts";
+import { type EventBodies, factsOf, type ResultSource } from "./result-facts.ts";
 import { bookkeep } from "../../../kernel/traffic/bookkeep.ts";
 import { eventsOf } from "../cloud-event.ts";
 import type { LaneEvents, OutboxRows, StoredEvent } from "./rows.ts";
@@ -91,7 +91,7 @@ export class Outbox {
     id: RecordId,
     before: IdempotencyRecord | null,
     after: IdempotencyRecord | null,
-    told: Told,
+    told: ResultSource,
   ): readonly NewEvent[] {
     const publications = before?.policy.publish;
     if (publications === undefined || after?.state !== "completed" || before?.state === "completed") return [];

@@ -1,6 +1,6 @@
 // The lanes of destinations whose last event was not taken, also those whose rest is over. A lane whose events are taken has no row.
 
-import type { Rest, Rests } from "../../../kernel/record/outbox.ts";
+import type { LaneRest, Rests } from "../../../kernel/record/outbox.ts";
 import type { Sql } from "../../../kernel/store/schema.ts";
 import { readOrReport, readTime, readWhole } from "../../../kernel/store/unreadable.ts";
 
@@ -10,7 +10,7 @@ export class RestRows {
   readonly #sql: Sql;
   readonly #exists: () => boolean;
   /** `null` until the first read. */
-  #known: Map<string, Map<number, Rest>> | null = null;
+  #known: Map<string, Map<number, LaneRest>> | null = null;
 
   /** `exists`: whether the object has the table. */
   constructor(sql: Sql, exists: () => boolean) {
@@ -27,7 +27,7 @@ export class RestRows {
     return [...this.#read().keys()];
   }
 
-  put(destination: string, lane: number, rest: Rest): void {
+  put(destination: string, lane: number, rest: LaneRest): void {
     const { until, setAt, failures, reason } = rest;
     this.#sql.exec(
       "INSERT OR REPLACE INTO resting (destination, lane, until, set_at, failures, reason) VALUES (?, ?, ?, ?, ?, ?)",
@@ -56,9 +56,9 @@ export class RestRows {
     this.#read().delete(destination);
   }
 
-  #read(): Map<string, Map<number, Rest>> {
+  #read(): Map<string, Map<number, LaneRest>> {
     if (this.#known !== null) return this.#known;
-    const known = new Map<string, Map<number, Rest>>();
+    const known = new Map<string, Map<number, LaneRest>>();
     const rows = this.#exists() ? this.#rows() : [];
     for (const { destination, lane, until, set_at, failures, reason } of rows) {
       // A rest that cannot be read is over: one call finds out whether events are taken.
@@ -91,7 +91,7 @@ interface Row extends Record<string, SqlStorageValue> {
   readonly reason: string;
 }
 
-function add(known: Map<string, Map<number, Rest>>, destination: string, lane: number, rest: Rest): void {
-  const lanes = known.get(destination) ?? new Map<number, Rest>();
+function add(known: Map<string, Map<number, LaneRest>>, destination: string, lane: number, rest: LaneRest): void {
+  const lanes = known.get(destination) ?? new Map<number, LaneRest>();
   known.set(destination, lanes.set(lane, rest));
 }

@@ -12,7 +12,7 @@ import { isEncrypted, type KeptResponse } from "../../../kernel/store/response-r
 const MAX_BODY_BYTES = 96 * 1024;
 
 /** What an event can tell besides its record. */
-export interface Told {
+export interface ResultSource {
   readonly label: () => Label;
   readonly response: KeptResponse | null;
   /** What the origin's response says in `Onceway-Event`. */
@@ -27,7 +27,7 @@ export function factsOf(
   id: RecordId,
   { attempt, completedAt }: Completed,
   status: number,
-  { label, response, originEvents }: Told,
+  { label, response, originEvents }: ResultSource,
   { bodies }: EventBodies,
 ): ResultFacts {
   const open = response === null || isEncrypted(response) ? null : response;
