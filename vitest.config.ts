@@ -5,60 +5,60 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { PROGRAM_TAGS, SkippedPrograms } from "./test/support/programs.ts";
 import { RuntimeErrors } from "./test/support/runtime-errors.ts";
 
-/** Of names in the folder of the end-to-end tests. */
-const filesOf = (names: readonly string[]): string[] => names.map((name) => `test/e2e/${name}.test.ts`);
+/** Of names below `test`. */
+const filesOf = (names: readonly string[]): string[] => names.map((name) => `test/${name}.test.ts`);
 
 /** In short among the others, whole in the project `long`. */
 const SHORTENED = [
-  "bodies/bytes",
-  "contract/differential",
-  "contract/fuzz",
-  "failures/crash",
-  "layouts/clock",
-  "layouts/ends",
-  "outbox/crash",
+  "kernel/e2e/bodies/bytes",
+  "kernel/e2e/contract/differential",
+  "kernel/e2e/contract/fuzz",
+  "kernel/e2e/failures/crash",
+  "kernel/e2e/layouts/clock",
+  "kernel/e2e/layouts/ends",
+  "features/outbox/e2e/crash",
 ];
 
 /** Only in the project `long`, because they take long: continuous integration runs them, `npm test` does not. */
 const ONLY_LONG = [
-  "bodies/bucket",
-  "bodies/early-answers",
-  "bodies/memory",
-  "bodies/uploads",
-  "callers/sealed-large",
-  "claims/brokers",
-  "claims/publish",
-  "contract/budget",
-  "contract/conformance-suite",
-  "contract/defects-of-time",
-  "contract/verify-alarm",
-  "failures/chaos",
-  "failures/leavers",
-  "failures/long-call",
-  "failures/stream-crash",
-  "layouts/mixed",
-  "operators/console-pages",
-  "operators/console-walk",
-  "operators/pauses",
-  "operators/prometheus",
-  "operators/told",
-  "outbox/saga",
-  "outbox/told",
-  "package/beside",
-  "package/newcomer",
-  "package/template",
-  "queues/parked-letters",
-  "queues/told",
-  "serve/demo-start",
+  "kernel/e2e/bodies/bucket",
+  "kernel/e2e/bodies/early-answers",
+  "kernel/e2e/bodies/memory",
+  "kernel/e2e/bodies/uploads",
+  "kernel/e2e/callers/sealed-large",
+  "features/claims/e2e/brokers",
+  "features/claims/e2e/publish",
+  "kernel/e2e/contract/budget",
+  "kernel/e2e/contract/conformance-suite",
+  "kernel/e2e/contract/defects-of-time",
+  "kernel/e2e/contract/verify-alarm",
+  "kernel/e2e/failures/chaos",
+  "kernel/e2e/failures/leavers",
+  "kernel/e2e/failures/long-call",
+  "kernel/e2e/failures/stream-crash",
+  "kernel/e2e/layouts/mixed",
+  "operator/e2e/console-pages",
+  "operator/e2e/console-walk",
+  "operator/e2e/pauses",
+  "operator/e2e/prometheus",
+  "operator/e2e/told",
+  "features/outbox/e2e/saga",
+  "features/outbox/e2e/told",
+  "package/e2e/beside",
+  "package/e2e/newcomer",
+  "package/e2e/template",
+  "features/queues/e2e/parked-letters",
+  "features/queues/e2e/told",
+  "serve/e2e/demo-start",
 ];
 
 /** They begin first, so that nothing waits for them in the end. */
 const LONGEST = filesOf([
-  "failures/long-call",
-  "layouts/mixed",
-  "contract/fuzz",
-  "package/newcomer",
-  "contract/guarantees",
+  "kernel/e2e/failures/long-call",
+  "kernel/e2e/layouts/mixed",
+  "kernel/e2e/contract/fuzz",
+  "package/e2e/newcomer",
+  "kernel/e2e/contract/guarantees",
 ]);
 
 function rank({ moduleId }: TestSpecification): number {
@@ -75,10 +75,10 @@ class LongestFirst extends BaseSequencer {
 }
 
 /** They fill the memory that all objects of an isolate share, or measure it: each has a workerd of its own. */
-const MEMORY = ["bodies/overflow-memory", "bodies/stored-readers"].map((name) => `test/integration/${name}.test.ts`);
+const MEMORY = ["overflow-memory", "stored-readers"].map((name) => `test/kernel/integration/bodies/${name}.test.ts`);
 
 /** Do the rules of the simulation see anything? They replace modules, and take long. */
-const PLANTED = "test/simulation/**/planted.test.ts";
+const PLANTED = "test/**/simulation/**/planted.test.ts";
 
 /** For a machine that stands still for a second now and then. */
 const expectation = { poll: { timeout: 20_000 } };
@@ -97,7 +97,7 @@ const integration = {
 };
 
 function workerd(): ReturnType<typeof cloudflareTest> {
-  return cloudflareTest({ wrangler: { configPath: "./test/integration/wrangler.toml" } });
+  return cloudflareTest({ wrangler: { configPath: "./test/support/integration/wrangler.toml" } });
 }
 
 // Node keeps here what it has compiled, for the many short processes that the tests start: the command line, origins, clients.
@@ -126,7 +126,7 @@ export default defineConfig({
         // keeps what it has compiled.
         test: {
           name: "unit",
-          include: ["test/unit/**/*.test.ts", "test/property/**/*.test.ts"],
+          include: ["test/**/{unit,property,docs,words}/**/*.test.ts", "test/house.test.ts"],
           testTimeout: 30_000,
           expect: expectation,
         },
@@ -134,7 +134,7 @@ export default defineConfig({
       {
         test: {
           name: "simulation",
-          include: ["test/simulation/**/*.test.ts"],
+          include: ["test/**/simulation/**/*.test.ts"],
           exclude: [PLANTED],
           testTimeout: 30_000,
           expect: expectation,
@@ -146,9 +146,9 @@ export default defineConfig({
         test: {
           ...integration,
           name: "integration",
-          include: ["test/integration/**/*.test.ts"],
+          include: ["test/**/integration/**/*.test.ts"],
           exclude: MEMORY,
-          setupFiles: ["test/support/afterwards.ts", "test/integration/support/afterwards.ts"],
+          setupFiles: ["test/support/afterwards.ts", "test/support/integration/afterwards.ts"],
           isolate: false,
         },
       },
@@ -161,7 +161,7 @@ export default defineConfig({
         test: {
           ...e2e,
           name: "e2e",
-          include: ["test/e2e/**/*.test.ts"],
+          include: ["test/**/e2e/**/*.test.ts"],
           exclude: filesOf(ONLY_LONG),
           setupFiles: ["test/support/afterwards.ts"],
           isolate: false,

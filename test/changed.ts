@@ -35,7 +35,7 @@ function git(...args: readonly string[]): readonly string[] {
 
 function main(since: string): void {
   const changed = [...git("diff", "--name-only", since, "--"), ...git("ls-files", "--others", "--exclude-standard")];
-  const readers = globSync("test/unit/**/*.test.ts", { cwd: PROJECT }).filter((file) =>
+  const readers = globSync("test/**/{unit,docs,words}/**/*.test.ts", { cwd: PROJECT }).filter((file) =>
     /\b(?:readFile|readdir|globSync)/u.test(readFileSync(`${PROJECT}${file}`, "utf8")),
   );
   const runs = runsFor(changed, readers, since);

@@ -185,7 +185,7 @@ const COLUMN_BYTES = 344;
 /** How full SQLite leaves the pages of rows that come in any order; those in order fill theirs. */
 const FULLNESS = 0.75;
 
-/** What a record takes of its object's storage (measured: test/integration/store/plan-size.test.ts). */
+/** What a record takes of its object's storage (measured: test/kernel/integration/store/plan-size.test.ts). */
 export function bytesPerRecord(responseBytes: number): number {
   if (chunksOf(responseBytes) === 0) return bytesOfRow(COLUMN_BYTES + HEAD_BYTES + responseBytes, FULLNESS);
   const whole = Math.floor(responseBytes / CHUNK_BYTES);

@@ -12,7 +12,7 @@ import { startOnceway } from "../support/command-line.ts";
 import { listen } from "../support/origin-server.ts";
 import { freePort, untilAnswers } from "../support/ports.ts";
 import { type ProcessGroup, spawnGroup } from "../support/process-group.ts";
-import { removeGateway, startGateway } from "../e2e/support/scene.ts";
+import { removeGateway, startGateway } from "../support/e2e/scene.ts";
 import { comparison, reportSchema, type Row } from "./table.ts";
 
 const PEERS = fileURLToPath(new URL("peers/", import.meta.url));

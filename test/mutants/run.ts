@@ -46,8 +46,8 @@ interface Stage {
 }
 
 const STAGES: readonly Stage[] = [
-  { name: "unit", near: "test/{unit,property}", args: ["--project", "unit"], limitSeconds: 180 },
-  { name: "integration", near: "test/integration", args: ["--project", "integration"], limitSeconds: 180 },
+  { name: "unit", near: "test/**/{unit,property}", args: ["--project", "unit"], limitSeconds: 180 },
+  { name: "integration", near: "test/**/integration", args: ["--project", "integration"], limitSeconds: 180 },
   { name: "unit", args: ["--project", "unit"], limitSeconds: 180 },
   {
     name: "integration",
@@ -56,7 +56,7 @@ const STAGES: readonly Stage[] = [
     limitSeconds: 900,
   },
   { name: "simulation", args: ["--project", "simulation"], limitSeconds: 600 },
-  { name: "e2e", near: "test/e2e", args: ["--project", "e2e"], limitSeconds: 600 },
+  { name: "e2e", near: "test/**/e2e", args: ["--project", "e2e"], limitSeconds: 600 },
 ];
 
 interface Failure {
@@ -244,7 +244,7 @@ function nearTests(file: string, under: string): readonly string[] {
     basename(path, ".test.ts")
       .split("-")
       .some((word) => word.length > 4 && words.includes(word));
-  if (under === "test/e2e") return tests.filter(isNamedLikeIt);
+  if (under === "test/**/e2e") return tests.filter(isNamedLikeIt);
   return tests.filter((path) => readFileSync(`${copy}${path}`, "utf8").includes(`/${file}"`));
 }
 

@@ -1,7 +1,7 @@
 // Rules about the answers that clients get (G2, G4, G7), checked when an answer or its bytes leave the object.
 
-import type { Look } from "./accepted/acceptance.ts";
-import type { Promises } from "./accepted/promises.ts";
+import type { Look } from "../features/accepted/simulation/acceptance.ts";
+import type { Promises } from "../features/accepted/simulation/promises.ts";
 import type { Clock } from "./clock.ts";
 import type { DurableRow } from "./durable.ts";
 import type { AttemptFacts, Facts, HeardResult } from "./facts.ts";

@@ -1,9 +1,9 @@
 // After the faults: everything pending is carried out in order, all time passes, and then nothing may be left (G8).
 
 import { MAX_PAUSE_MS } from "../../src/kernel/record/life-cycle.ts";
-import { claimOf } from "./claims/consumers.ts";
+import { claimOf } from "../features/claims/simulation/consumers.ts";
 import { leftovers, recordsIn } from "./durable.ts";
-import { ACCEPTED, BROKEN } from "./events/destinations.ts";
+import { ACCEPTED, BROKEN } from "../features/outbox/simulation/destinations.ts";
 import { complete } from "./origin.ts";
 import type { World } from "./world.ts";
 

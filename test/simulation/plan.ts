@@ -3,10 +3,10 @@
 
 import type { Publication } from "../../src/kernel/record/outbox.ts";
 import type { Policy } from "../../src/kernel/record/record.ts";
-import { KINDS as CLAIM_KINDS } from "./claims/kinds.ts";
-import { FAULTS as DELIVERY_FAULTS, KINDS as DELIVERY_KINDS } from "./deliveries/steps.ts";
-import { PUBLICATIONS } from "./events/destinations.ts";
-import { FAULTS as EVENT_FAULTS, KINDS as EVENT_KINDS } from "./events/steps.ts";
+import { KINDS as CLAIM_KINDS } from "../features/claims/simulation/kinds.ts";
+import { FAULTS as DELIVERY_FAULTS, KINDS as DELIVERY_KINDS } from "../features/queues/simulation/steps.ts";
+import { PUBLICATIONS } from "../features/outbox/simulation/destinations.ts";
+import { FAULTS as EVENT_FAULTS, KINDS as EVENT_KINDS } from "../features/outbox/simulation/steps.ts";
 import type { Random } from "./random.ts";
 
 /** Where virtual time begins: a multiple of every expiry bucket's width. */

@@ -3,7 +3,7 @@
 // present clock behind.
 
 import { MAX_PAUSE_MS } from "../../src/kernel/record/life-cycle.ts";
-import { DRIVE } from "./accepted/acceptance.ts";
+import { DRIVE } from "../features/accepted/simulation/acceptance.ts";
 import type { Clock } from "./clock.ts";
 import type { DurableRow } from "./durable.ts";
 import { LOCK_MS } from "./plan.ts";

@@ -7,12 +7,12 @@ import type { BucketCall } from "./bucket.ts";
 import { act, type OriginCall, POISON_STATUS } from "./origin.ts";
 import type { ClientRequest } from "./clients.ts";
 import type { Question } from "./question.ts";
-import { ACCEPTANCES } from "./accepted/acceptance.ts";
-import { isClaim } from "./claims/kinds.ts";
-import { ClaimSteps } from "./claims/steps.ts";
+import { ACCEPTANCES } from "../features/accepted/simulation/acceptance.ts";
+import { isClaim } from "../features/claims/simulation/kinds.ts";
+import { ClaimSteps } from "../features/claims/simulation/steps.ts";
 import { corruptions } from "./durable.ts";
-import { DeliverySteps, isDelivery } from "./deliveries/steps.ts";
-import { EventSteps, isEvent } from "./events/steps.ts";
+import { DeliverySteps, isDelivery } from "../features/queues/simulation/steps.ts";
+import { EventSteps, isEvent } from "../features/outbox/simulation/steps.ts";
 import type { World } from "./world.ts";
 
 const IS_FAULT: ReadonlySet<Kind> = new Set(FAULTS);

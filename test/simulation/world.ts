@@ -6,21 +6,27 @@ import { RequestBody } from "../../src/kernel/body/request-body.ts";
 import { NOWHERE } from "../../src/features/outbox/object/target.ts";
 import { recordId } from "../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../src/kernel/request/message.ts";
-import { type Acceptance, accepting, contentOf, type Look, questionFor } from "./accepted/acceptance.ts";
-import { Promises } from "./accepted/promises.ts";
-import { Consumers } from "./claims/consumers.ts";
-import { ClaimRules } from "./claims/rules.ts";
+import {
+  type Acceptance,
+  accepting,
+  contentOf,
+  type Look,
+  questionFor,
+} from "../features/accepted/simulation/acceptance.ts";
+import { Promises } from "../features/accepted/simulation/promises.ts";
+import { Consumers } from "../features/claims/simulation/consumers.ts";
+import { ClaimRules } from "../features/claims/simulation/rules.ts";
 import { AnswerRules } from "./answers.ts";
 import { Bucket } from "./bucket.ts";
 import type { Origin as OriginOf } from "../../src/kernel/config/resolved.ts";
 import { type ClientRequest, Clients, type Duplicate, headFor } from "./clients.ts";
 import { Clock } from "./clock.ts";
-import { Broker } from "./deliveries/broker.ts";
-import { LetterRules, LETTERS } from "./deliveries/letters.ts";
-import { DeliveryRules } from "./deliveries/rules.ts";
-import { Destinations } from "./events/destinations.ts";
-import { type EventRow, eventRows } from "./events/outbox-rows.ts";
-import { EventRules } from "./events/rules.ts";
+import { Broker } from "../features/queues/simulation/broker.ts";
+import { LetterRules, LETTERS } from "../features/queues/simulation/letters.ts";
+import { DeliveryRules } from "../features/queues/simulation/rules.ts";
+import { Destinations } from "../features/outbox/simulation/destinations.ts";
+import { type EventRow, eventRows } from "../features/outbox/simulation/outbox-rows.ts";
+import { EventRules } from "../features/outbox/simulation/rules.ts";
 import type { Disk } from "./disk.ts";
 import type { Change } from "../../src/kernel/record/timeline.ts";
 import { decide } from "./operators.ts";

@@ -4,7 +4,7 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Browser, BrowserContextOptions } from "playwright-core";
-import { startDemoScene } from "../e2e/support/demo.ts";
+import { startDemoScene } from "./e2e/demo.ts";
 import { launchChromium } from "./chromium.ts";
 import { projectDir } from "./wrangler.ts";
 

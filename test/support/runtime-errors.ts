@@ -2,9 +2,9 @@
 // failure of the run if none has.
 
 import type { Reporter, TestModule } from "vitest/node";
-import type { ExpectedErrors } from "../integration/support/expected-errors.ts";
+import type { ExpectedErrors } from "./integration/expected-errors.ts";
 
-/** Where a test declares them: test/integration/support/expected-errors.ts. */
+/** Where a test declares them: test/support/integration/expected-errors.ts. */
 const META: ExpectedErrors = "expectedErrors";
 
 const UNCAUGHT = /^uncaught exception; /u;

@@ -14,7 +14,7 @@ type Step = readonly string[];
 const FIRST: Step = [
   // `number` begins with the record's expiry bucket (record-numbers.ts), so that records in flight and expired records lie together
   // and need no index. The bucket is 0 while an attempt is in flight, otherwise the time (s) from which every record of the bucket
-  // has expired. Moving a record to another bucket writes one row, like any update (test/integration/store/ledger.test.ts).
+  // has expired. Moving a record to another bucket writes one row, like any update (test/kernel/integration/store/ledger.test.ts).
   // What can be large comes last: SQLite reads a row from its beginning, and only as far as it must.
   // `body_number` names the chunks that may belong to the record: from the claim on, and no longer than they do.
   // `key`, `route` and `history` are only for operators. `verify_at` says when the origin is asked next whether a lost attempt

@@ -1,4 +1,4 @@
-// The gateway in a real workerd, which also says what its requests have cost: test/e2e/contract/budget.test.ts compares that
+// The gateway in a real workerd, which also says what its requests have cost: test/kernel/e2e/contract/budget.test.ts compares that
 // with the table in test/bench/README.md.
 
 import { count, countCalls, pendingTimers, takeCounts } from "./count-globals.ts";

@@ -1,0 +1,39 @@
+// What the checker of turns takes for granted: the callers of the flooded route are in lanes of their own.
+
+import { expect, it } from "vitest";
+import { readConfig } from "../../../src/kernel/config/read.ts";
+import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { readExchange } from "../../../src/kernel/request/exchange-request.ts";
+import { Identities } from "../../../src/features/identities/identity.ts";
+import { intentReader } from "../../../src/kernel/request/intent.ts";
+import { dimensionsWithout } from "../dimensions.ts";
+import { addressHeaders, FLOODER, LANE_CALLERS } from "../callers.ts";
+import { gatewayVars, TURNS_PATH } from "../routes.ts";
+
+const nowhere = { fetch: () => Promise.reject(new Error("nobody is asked")) };
+
+it("callers who take turns in chaos are in different lanes", async () => {
+  const reading = readConfig(
+    gatewayVars("https://api.example.com", 4, dimensionsWithout(["tokens", "claims", "deliveries"])),
+  );
+  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+  const readIntent = intentReader(reading.config, () => false);
+  const ports = {
+    identities: new Identities({ network: nowhere, target: () => nowhere, waitUntil: () => undefined }),
+    encryptions: new Encryptions([]),
+  };
+  const laneOf = async (caller: string): Promise<number | undefined> => {
+    const url = new URL(TURNS_PATH, "https://gateway.example");
+    const addressed = Object.fromEntries(addressHeaders(TURNS_PATH, caller));
+    const headers = { "Idempotency-Key": "k", Authorization: caller, ...addressed };
+    const intent = readIntent(new Request(url, { method: "POST", headers, body: "{}" }), url);
+    if (intent.kind !== "exchange") throw new Error(`it is ${intent.kind}`);
+    const read = await readExchange(intent, { log: "none", serverTiming: false, trace: null }, ports);
+    return read.kind === "exchange" ? read.exchange.head.record.lane : undefined;
+  };
+  const lanes = await Promise.all([FLOODER, ...LANE_CALLERS].map(laneOf));
+  // Made-up credentials give it no other lane.
+  expect(await laneOf(`${FLOODER} 2`)).toBe(lanes[0]);
+  expect(lanes).not.toContain(undefined);
+  expect(new Set(lanes).size).toBe(1 + LANE_CALLERS.length);
+});

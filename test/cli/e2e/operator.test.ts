@@ -1,0 +1,261 @@
+// The operator's commands against a real gateway: an outcome that is unknown is found, understood and settled from the
+// command line, and what the client then gets shows that it was.
+
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as v from "valibot";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { operatorClient } from "../../../src/cli/operator-client.ts";
+import { summarySchema } from "../../../src/operator/record-schema.ts";
+import { readPages } from "../../../src/cli/read-pages.ts";
+import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
+import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.ts";
+import { freshKey, headerValue } from "../../support/http.ts";
+import { startOrigin, type TestOrigin } from "../../support/origin.ts";
+import { type Client, clientOf, until } from "../../support/e2e/scene.ts";
+
+const ADMIN_TOKEN = randomBytes(24).toString("hex");
+const READ_TOKEN = randomBytes(24).toString("hex");
+
+let origin: TestOrigin;
+/** An origin that a test kills. */
+let doomed: TestOrigin;
+let gateway: Gateway;
+let client: Client;
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "onceway-cli-"));
+  [origin, doomed] = await Promise.all([startOrigin(), startOrigin()]);
+  const vars = {
+    IDEMPOTENCY: { origin: origin.url, shards: 4 },
+    ROUTES: [
+      { path: "/hold/*", unknown: "hold", timeout: "2s", lock: "3s" },
+      { path: "/pay/*" },
+      { path: "/many/*" },
+      { path: "/doomed/*", unknown: "hold", origin: doomed.url },
+    ],
+  };
+  gateway = await startWorkerd({ stateDir: await makeStateDir(), vars, bindings: { ADMIN_TOKEN, READ_TOKEN } });
+  client = clientOf(gateway.url);
+});
+afterAll(async () => {
+  await gateway.stop();
+  await Promise.all([origin.close(), doomed.close()]);
+  await rm(gateway.stateDir, { recursive: true, force: true });
+  await rm(folder, { recursive: true });
+});
+
+function onceway(...args: readonly string[]): Promise<CommandOutcome> {
+  return runOnceway(args, { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
+}
+
+async function list(...args: readonly string[]): Promise<readonly v.InferOutput<typeof summarySchema>[]> {
+  const { code, stdout, stderr } = await onceway("ls", "--json", ...args);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => v.parse(summarySchema, JSON.parse(line)));
+}
+
+async function idOf(key: string): Promise<string> {
+  const [record] = await list("--key", key);
+  if (record === undefined) throw new Error(`no record of ${key}`);
+  return record.id;
+}
+
+/** A key whose operation took effect at the origin, and whose answer was lost. */
+async function keyInDoubt(): Promise<string> {
+  const key = freshKey();
+  await origin.behave({ key }, { sequence: [{ drop: "after-effect" }, { status: 201, body: "second" }] });
+  expect((await client.send({ path: `/hold/${key}`, key })).status).toBe(502);
+  return key;
+}
+
+it("a key whose origin was killed in the call is found, shown and resolved, and its retry is answered", async () => {
+  const key = freshKey();
+  const message = { path: "/doomed/payment", key };
+  const lost = client.send({ ...message, behave: { hold: true } });
+  await doomed.arrived(key);
+  await doomed.close();
+  expect((await lost).status).toBe(502);
+
+  const [record] = await list("--state", "unknown", "--route", "/doomed/*");
+  expect(record).toMatchObject({ key, state: "unknown" });
+  expect((await onceway("show", "--key", key)).stdout).toContain("origin-dropped");
+  const response = ["--status", "201", "--body", "paid", "--yes", "--reason", "the bank's statement shows it"];
+  expect((await onceway("resolve", record?.id ?? "", ...response)).code).toBe(0);
+
+  const retry = await client.send(message);
+  expect([retry.status, retry.body.toString()]).toEqual([201, "paid"]);
+  expect(headerValue(retry, "idempotent-replayed")).toBe("true");
+  expect((await onceway("show", "--key", key)).stdout).toContain("resolve by admin: the bank's statement shows it");
+});
+
+describe("ls", () => {
+  it("lists records with an unknown outcome, as a table and as JSON", async () => {
+    const key = await keyInDoubt();
+    expect(await list("--key", key, "--state", "unknown,failed", "--route", "/hold/*")).toMatchObject([
+      { key, state: "unknown", route: "/hold/*", attempt: 1 },
+    ]);
+    expect(await list("--key", key, "--state", "completed")).toEqual([]);
+    expect(await list("--key", key, "--until", "1h")).toEqual([]);
+    const { stdout } = await onceway("ls", "--key", key);
+    expect(stdout).toMatch(new RegExp(`^STATE .* ID\nunknown .* POST /hold/[^ ]+ +${key} +${await idOf(key)}\n$`));
+  });
+
+  it("says that there are no records", async () => {
+    expect(await onceway("ls", "--key", freshKey())).toEqual({ code: 0, stdout: "no records\n", stderr: "" });
+  });
+
+  it("follows the cursors, and says when it stopped early", async () => {
+    const keys = Array.from({ length: 12 }, () => freshKey());
+    await Promise.all(keys.map((key) => client.send({ path: `/many/${key}`, key })));
+    const all = await list("--route", "/many/*", "--all");
+    expect(all.map(({ key }) => key).toSorted()).toEqual(keys.toSorted());
+    const paged: string[] = [];
+    const api = operatorClient(new URL(gateway.url), ADMIN_TOKEN);
+    for await (const page of readPages(api, { states: [], route: "/many/*" }, Number.POSITIVE_INFINITY, 5)) {
+      expect(page.length).toBeLessThanOrEqual(5);
+      paged.push(...page.map(({ key }) => key));
+    }
+    expect(paged.toSorted()).toEqual(keys.toSorted());
+    const some = await onceway("ls", "--json", "--route", "/many/*", "--limit", "5");
+    expect(some.stdout.trimEnd().split("\n")).toHaveLength(5);
+    expect(some.stderr).toContain("There may be more");
+  });
+});
+
+describe("show", () => {
+  it("shows a record's timeline by its key, and the possible actions", async () => {
+    const key = await keyInDoubt();
+    const { code, stdout } = await onceway("show", "--key", key);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`key           ${key}`);
+    expect(stdout).toMatch(/attempt 1 ambiguous after \d+ms.*: origin-dropped/);
+    expect(stdout).toContain(`npx onceway release ${await idOf(key)}`);
+  });
+
+  it("prints the stored bytes and nothing else with --body", async () => {
+    const key = freshKey();
+    await origin.behave({ key }, { status: 201, body: "\u0001stored, no newline" });
+    await client.send({ path: `/pay/${key}`, key });
+    expect(await onceway("show", "--key", key, "--body")).toEqual({
+      code: 0,
+      stdout: "\u0001stored, no newline",
+      stderr: "",
+    });
+  });
+
+  it("asks which record is meant when a key has records in two scopes", async () => {
+    const key = freshKey();
+    for (const credential of ["one", "two"]) {
+      await client.send({ path: `/pay/${key}`, key, headers: [["Authorization", credential]] });
+    }
+    const { code, stdout, stderr } = await onceway("show", "--key", key);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr.match(/^ {2}[0-9a-f]{64} {2}completed {2}\/pay\/\*$/gm)).toHaveLength(2);
+  });
+
+  it("exits with 1 for a record that does not exist", async () => {
+    const byKey = await onceway("show", "--key", freshKey());
+    const byId = await onceway("show", "0".repeat(64));
+    expect([byKey.code, byId.code]).toEqual([1, 1]);
+    expect(byId.stderr).toContain("record-not-found");
+  });
+});
+
+describe("release, resolve, forget", () => {
+  it("release lets the next request start an attempt", async () => {
+    const key = await keyInDoubt();
+    const { code, stdout } = await onceway("release", "--key", key, "--reason", "not in the books");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^released: a request with this key starts attempt 2/);
+    expect(stdout).toMatch(/release by admin: not in the books/);
+    const answer = await until(async () => {
+      const tried = await client.send({ path: `/hold/${key}`, key });
+      return tried.status === 409 ? null : tried;
+    }, "the lock's end");
+    expect([answer.status, answer.body.toString()]).toEqual([201, "second"]);
+  });
+
+  it("resolve gives retries the response that the operator found", async () => {
+    const key = await keyInDoubt();
+    const file = join(folder, "body");
+    await writeFile(file, Buffer.from([0, 255, 10]));
+    const response = ["--status", "202", "-H", "Content-Type: application/x-bytes", "--body-file", file];
+    const { code, stdout } = await onceway(
+      "resolve",
+      await idOf(key),
+      ...response,
+      "--yes",
+      "--reason",
+      "found",
+      "--json",
+    );
+    expect({ code, state: v.parse(summarySchema, JSON.parse(stdout)).state }).toEqual({ code: 0, state: "completed" });
+    const answer = await client.send({ path: `/hold/${key}`, key });
+    expect(answer.status).toBe(202);
+    expect(headerValue(answer, "content-type")).toBe("application/x-bytes");
+    expect(headerValue(answer, "idempotent-replayed")).toBe("true");
+    expect([...answer.body]).toEqual([0, 255, 10]);
+    expect(await origin.requests(key)).toHaveLength(1);
+  });
+
+  it("forget makes the next request a first one", async () => {
+    const key = freshKey();
+    await client.send({ path: `/pay/${key}`, key });
+    const id = await idOf(key);
+    const forgotten = await onceway("forget", id, "--reason", "asked to");
+    expect(forgotten).toEqual({ code: 0, stdout: `forgotten: ${id}\n`, stderr: "" });
+    expect(await list("--key", key)).toEqual([]);
+  });
+
+  it("shows the gateway's refusal and exits with 1", async () => {
+    const key = freshKey();
+    await origin.behave({ key }, { hold: true });
+    const first = client.send({ path: `/pay/${key}`, key });
+    await origin.arrived(key);
+    const { code, stdout, stderr } = await onceway("release", "--key", key, "--reason", "impatient");
+    await origin.release(key);
+    await first;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(/^change-refused: .* Try again in \d+ s\.$/m);
+  });
+});
+
+describe("tokens", () => {
+  it("may come from a file, and a read-only token changes nothing", async () => {
+    const key = await keyInDoubt();
+    const file = join(folder, "token");
+    await writeFile(file, `${READ_TOKEN}\n`);
+    const common = ["--url", gateway.url, "--token-file", file];
+    expect((await runOnceway(["show", "--key", key, ...common])).code).toBe(0);
+    const refused = await runOnceway(["release", "--key", key, "--reason", "x", ...common]);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("operator-forbidden");
+    expect(refused.stderr).toContain("ADMIN_TOKEN");
+    expect(await list("--key", key)).toMatchObject([{ state: "unknown" }]);
+  });
+
+  it("are refused with a hint about where they came from", async () => {
+    const env = { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: "t".repeat(48) };
+    const { code, stderr } = await runOnceway(["ls"], env);
+    expect(code).toBe(2);
+    expect(stderr).toContain("ONCEWAY_TOKEN or --token-file");
+  });
+
+  it("find no API where the gateway serves no operators, and are told where to look", async () => {
+    const elsewhere = `${gateway.url}/elsewhere`;
+    const { code, stderr } = await runOnceway(["layouts"], { ONCEWAY_URL: elsewhere, ONCEWAY_TOKEN: ADMIN_TOKEN });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("operator_listener")]);
+  });
+
+  it("find no API at a server that is not a gateway", async () => {
+    const { code, stderr } = await runOnceway(["ls"], { ONCEWAY_URL: origin.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
+    expect(code).toBe(2);
+    expect(stderr).toContain("Check --url");
+  });
+});

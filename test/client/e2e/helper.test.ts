@@ -1,0 +1,196 @@
+// `onceway/client` against the gateway: each end that it can come to, with the effects counted at the origin.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createFetch, createFollow, IdempotencyError, monitorOf } from "../../../src/client/index.ts";
+import { freshKey } from "../../support/http.ts";
+import { type LossyProxy, startLossyProxy } from "../../support/e2e/lossy-proxy.ts";
+import { removeGateway, type Scene, startGateway, startScene, until } from "../../support/e2e/scene.ts";
+
+const ROUTES = [
+  { path: "/hold", unknown: "hold" },
+  { path: "/retry", unknown: "retry", timeout: "2s", lock: "2500ms" },
+  { path: "/verify", unknown: "verify", verify: "/status/{key}", timeout: "2s", lock: "2500ms" },
+  { path: "/later", async: "prefer", unknown: "retry", give_up: { attempts: 1 } },
+  { path: "/small", max_response_body: 10, max_request_body: 100 },
+];
+
+let scene: Scene;
+let proxy: LossyProxy;
+beforeAll(async () => {
+  scene = await startScene({}, ROUTES);
+  proxy = await startLossyProxy(scene.gateway.port);
+});
+afterAll(async () => {
+  await proxy.close();
+  await scene.close();
+});
+
+const send = createFetch({ firstPauseMs: 50 });
+const post = (path: string, key: string, body = "{}"): Promise<Response> =>
+  send(proxy.url + path, { method: "POST", headers: { "Idempotency-Key": key }, body });
+
+async function failure(promise: Promise<Response>): Promise<IdempotencyError> {
+  const end = await promise.catch((error: unknown) => error);
+  if (end instanceof IdempotencyError) return end;
+  throw new Error(`no IdempotencyError: ${String(end)}`);
+}
+
+const sentWith = (key: string): (number | null)[] =>
+  proxy
+    .passages()
+    .filter((passage) => passage.key === key)
+    .map(({ status }) => status);
+
+describe("onceway/client", () => {
+  it.each(["whole", "half"] as const)("gets an answer that was lost (%s), with one effect", async (how) => {
+    const key = freshKey();
+    proxy.loseAnswer(how);
+    const response = await post("/hold", key);
+    expect(response.headers.get("Idempotent-Replayed")).toBe("true");
+    expect(await response.json()).toMatchObject({ key, effect: 1 });
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it("waits for the first request, which still runs", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { status: 201, body: "first", hold: true });
+    const first = post("/hold", key);
+    await scene.origin.arrived(key);
+    const second = post("/hold", key);
+    await until(async () => (sentWith(key).includes(409) ? true : null), "the duplicate is refused");
+    await scene.origin.release(key);
+    expect(await Promise.all([first, second].map(async (each) => (await each).text()))).toEqual(["first", "first"]);
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it("retries after a refusal by the origin", async () => {
+    const key = freshKey();
+    const refused = { status: 503, effect: false };
+    await scene.origin.behave({ key }, { sequence: [refused, refused, { status: 201, body: "done" }] });
+    expect(await (await post("/hold", key)).text()).toBe("done");
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it("reports that nothing happened when the origin keeps refusing", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { status: 429, effect: false });
+    const error = await failure(post("/hold", key));
+    expect(error).toMatchObject({ outcome: "no-effect", reason: "tries", key, tries: 6 });
+    expect(error.response?.status).toBe(429);
+  });
+
+  it("returns an origin's rejection that is a result", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { status: 409, body: "sold out" });
+    const response = await post("/hold", key);
+    expect([response.status, await response.text()]).toEqual([409, "sold out"]);
+    expect(sentWith(key)).toEqual([409]);
+  });
+
+  it("reports at once that a key belongs to a different request", async () => {
+    const key = freshKey();
+    await post("/hold", key);
+    const error = await failure(post("/hold", key, '{"other":true}'));
+    expect(error).toMatchObject({
+      outcome: "unknown",
+      reason: "final",
+      key,
+      tries: 1,
+      problem: { code: "key-reused" },
+    });
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it("reports a held unknown outcome at once", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { drop: "after-effect" });
+    const lost = await failure(post("/hold", key));
+    expect(lost).toMatchObject({ outcome: "unknown", reason: "final", tries: 1, problem: { code: "origin-dropped" } });
+    const held = await failure(post("/hold", key));
+    expect(held).toMatchObject({ outcome: "unknown", reason: "final", tries: 1, problem: { code: "outcome-unknown" } });
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it("waits for the next attempt after one with an unknown outcome", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { sequence: [{ drop: "after-read" }, { status: 201, body: "second" }] });
+    expect(await (await post("/retry", key)).text()).toBe("second");
+    expect((await scene.origin.requests(key)).map(({ attempt }) => attempt)).toEqual(["1", "2"]);
+  });
+
+  it("waits until the origin can report the outcome", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key, path: "/verify" }, { drop: "after-effect" });
+    const busy = { status: 503, effect: false };
+    await scene.origin.behave(
+      { path: `/status/${key}` },
+      { sequence: [busy, busy, { status: 200, body: "it happened", effect: false }] },
+    );
+    expect(await (await post("/verify", key)).text()).toBe("it happened");
+    expect(sentWith(key)).toContain(409);
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it("reports that the operation happened when only its answer was not kept", async () => {
+    const key = freshKey();
+    proxy.loseAnswer("whole");
+    const error = await failure(post("/small", key));
+    expect(error).toMatchObject({ outcome: "happened", tries: 2, problem: { originalStatus: 201 } });
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it("reports that nothing happened when the request itself is refused", async () => {
+    const key = freshKey();
+    const error = await failure(post("/small", key, "x".repeat(101)));
+    expect(error).toMatchObject({ outcome: "no-effect", reason: "final", problem: { code: "body-too-large" } });
+    expect(await scene.origin.requests(key)).toEqual([]);
+  });
+
+  const post202 = async (key: string): Promise<URL> => {
+    const headers = { "Idempotency-Key": key, Prefer: "respond-async", Authorization: "Bearer a" };
+    const accepted = await send(`${proxy.url}/later`, { method: "POST", headers, body: "{}" });
+    const monitor = monitorOf(accepted);
+    if (monitor === null) throw new Error(`no monitor: ${accepted.status}`);
+    return monitor;
+  };
+  const follow = createFollow({ firstPauseMs: 50, tries: 3 });
+  const asCaller = { headers: { Authorization: "Bearer a", Prefer: "wait=10" } };
+
+  it("follows an accepted request to its result, also when an answer of its monitor is lost", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { status: 201, body: "made later", hold: true });
+    const monitor = await post202(key);
+    await scene.origin.arrived(key);
+    proxy.loseAnswer("whole");
+    const followed = follow(monitor, { headers: { Authorization: "Bearer a" } });
+    await scene.origin.release(key);
+    expect(await (await followed).text()).toBe("made later");
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it("reports that an accepted request is not tried again, and one that it does not know", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { status: 503, effect: false });
+    const monitor = await post202(key);
+    const end = await failure(follow(monitor, asCaller));
+    expect(end).toMatchObject({ outcome: "unknown", reason: "final", key, problem: { code: "attempts-exhausted" } });
+    const strange = await failure(follow(monitor, { headers: { Authorization: "Bearer b" } }));
+    expect(strange).toMatchObject({ outcome: "unknown", reason: "final", problem: { code: "monitor-not-found" } });
+  });
+
+  it("survives a gateway that is killed and restarted", async () => {
+    const gateway = await startGateway(scene.origin.url, {}, ROUTES);
+    const inFront = await startLossyProxy(gateway.port);
+    await gateway.kill9();
+    const key = freshKey();
+    const patient = createFetch({ tries: 100, maxPauseMs: 200 });
+    const headers = { "Idempotency-Key": key };
+    const promise = patient(`${inFront.url}/hold`, { method: "POST", headers, body: "{}" });
+    await until(async () => (inFront.passages().length > 1 ? true : null), "a try and a retry have failed");
+    const again = await gateway.restart();
+    expect(await (await promise).json()).toMatchObject({ key, effect: 1 });
+    expect(new Set(inFront.passages().map((passage) => passage.key))).toEqual(new Set([key]));
+    await inFront.close();
+    await removeGateway(again);
+  });
+});

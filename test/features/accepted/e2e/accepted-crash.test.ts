@@ -1,0 +1,40 @@
+// Accepted requests while the gateway is killed with SIGKILL at named points. Judged is the history that the clients, the origin and the
+// database write. `npx node test/features/accepted/rounds/run.ts` is the long form.
+
+import { describe, expect, it } from "vitest";
+import { pointsOf, runRound, type UnknownRule } from "../rounds/round.ts";
+import { checkHistory } from "../../../guarantees/check-history.ts";
+import { countRun } from "../../../guarantees/summary.ts";
+
+/** How many keys have two effects, after a round without violations; and how many requests ended in doubt, and with a result. */
+async function runAndCount(unknown: UnknownRule) {
+  const points = pointsOf(unknown);
+  const { history, killed } = await runRound({ unknown, points, kills: 1 });
+  expect(killed).toEqual(Object.fromEntries(points.map((point) => [point, 1])));
+  expect(checkHistory(history)).toEqual([]);
+  const ends = history.flatMap((event) => (event.type === "exchange" && event.calm ? [event.ending] : []));
+  const codes = ends.map((ending) => (ending.kind === "answer" ? ending.code : "none"));
+  const inDoubt = codes.filter((code) => code === "outcome-unknown").length;
+  const results = codes.filter((code) => code === null).length;
+  expect(results).toBeGreaterThan(0);
+  expect(results + inDoubt).toBe(codes.length);
+  return { doubled: countRun(history).doubled, inDoubt };
+}
+
+describe("kill -9 of a gateway that has accepted requests", () => {
+  it('ends each of them in one result with unknown = "verify", and doubles no effect', async () => {
+    expect(await runAndCount("verify")).toEqual({ doubled: 0, inDoubt: 0 });
+  });
+
+  it('leaves those in doubt that were lost at the origin with unknown = "hold", and doubles no effect', async () => {
+    const { doubled, inDoubt } = await runAndCount("hold");
+    expect(doubled).toBe(0);
+    expect(inDoubt).toBeGreaterThan(0);
+  });
+
+  it('doubles only what was lost after the origin acted with unknown = "retry", each with a higher attempt', async () => {
+    const { doubled, inDoubt } = await runAndCount("retry");
+    expect(doubled).toBeGreaterThan(0);
+    expect(inDoubt).toBe(0);
+  });
+});

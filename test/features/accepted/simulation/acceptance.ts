@@ -1,0 +1,79 @@
+// Requests that may be accepted: what a Worker sends to the shard for them, and for their monitors.
+
+import type { Drive } from "../../../../src/kernel/record/record.ts";
+import { durationMs, recordId } from "../../../../src/kernel/record/units.ts";
+import { type ExchangeHead, type MonitorQuestion, PRINT_DIGITS } from "../../../../src/kernel/request/message.ts";
+
+export const DRIVE: Drive = {
+  attempts: 3,
+  firstPauseMs: durationMs(10),
+  longestPauseMs: durationMs(40),
+  giveUpAfterMs: durationMs(150),
+};
+
+/** How the client of a request wants its answer. */
+export interface Acceptance {
+  /** Whether it may be accepted. Otherwise its client waits for the result. */
+  readonly accepts: boolean;
+  /** How long its client waits before it takes a 202. */
+  readonly waitMs: number;
+}
+
+export const ACCEPTANCES: readonly Acceptance[] = [
+  { accepts: true, waitMs: 0 },
+  { accepts: true, waitMs: 0 },
+  { accepts: true, waitMs: 15 },
+  { accepts: false, waitMs: 0 },
+];
+
+/** The same request on a route that accepts requests. */
+export function accepting(head: ExchangeHead, { accepts, waitMs }: Acceptance): ExchangeHead {
+  return {
+    ...head,
+    rules: withDrive(head.rules),
+    call: { ...head.call, hasBody: true },
+    async: {
+      accepts,
+      monitor: `/monitor?key=${head.record.key}`,
+      waitMs: durationMs(waitMs),
+      isPreferred: accepts,
+    },
+  };
+}
+
+export function withDrive(rules: ExchangeHead["rules"]): ExchangeHead["rules"] {
+  return { ...rules, policy: { ...rules.policy, drive: DRIVE } };
+}
+
+/** What the monitor of the request asks. */
+export function questionFor(head: ExchangeHead, { cancel, waitMs }: Pick<Look, "cancel" | "waitMs">): MonitorQuestion {
+  const { key, route } = head.record;
+  const { echo, fingerprint } = head.request;
+  const print = fingerprint.slice(0, PRINT_DIGITS);
+  return {
+    record: { id: recordId(key), key, route },
+    rules: withDrive(head.rules),
+    echo,
+    print,
+    monitor: `/monitor?key=${key}&print=${print}`,
+    waitMs: durationMs(waitMs),
+    cancel,
+  };
+}
+
+/** A request to a monitor instead of to the route. */
+export interface Look {
+  readonly cancel: boolean;
+  readonly waitMs: number;
+  /** Until when the record of an accepted request was certainly kept, as far as could be known when it was sent; `null`: none. */
+  readonly promisedUntilMs: number | null;
+}
+
+/** Some requests have a body that is too large for their record's row. */
+const LARGE_BYTES = 5000;
+
+/** The body of a request. Its record and its content can be told from it. */
+export function contentOf(record: string, print: string): string {
+  const text = `${record} ${print}`;
+  return print === "other" ? text.padEnd(LARGE_BYTES, ".") : text;
+}

@@ -1,0 +1,276 @@
+// What follows from a 202 (docs/guarantees.md, G10): the request is durable, and it is tried until it has a result, a doubt or used
+// up its limit; its monitor says which, to those alone whose request it is. And what must hold of each request that a record keeps.
+
+import { PARKED, STATUS_HEADER } from "../../../../src/kernel/request/headers.ts";
+import { PLACES } from "../../../../src/features/accepted/object/drives.ts";
+import type { Asked } from "../../../simulation/answers.ts";
+import type { Clock } from "../../../simulation/clock.ts";
+import type { CurrentRow, DurableRow } from "../../../simulation/durable.ts";
+import type { AttemptFacts, Facts } from "../../../simulation/facts.ts";
+import { LEAST_RETENTION_MS, LOCK_MS, type Plan } from "../../../simulation/plan.ts";
+import type { PlainResponse } from "../../../simulation/platform.ts";
+import type { Rules } from "../../../simulation/rules.ts";
+import { DRIVE } from "./acceptance.ts";
+
+/** How far the clock may have gone back. */
+const CLOCK_BACK_MS = 20;
+
+/** What a client has been told with a 202. */
+interface Told {
+  readonly fingerprint: string;
+  /** The record is kept at least so long. */
+  keptUntilMs: number;
+  /** The last promise that was durable, and the number of its last attempt; `null` when the record has had its end. */
+  promise: DurableRow["driven"];
+}
+
+export class Promises {
+  readonly #clock: Clock;
+  readonly #facts: Facts;
+  readonly #rules: Rules;
+  readonly #plan: Pick<Plan, "unknown">;
+  readonly #told = new Map<string, Told>();
+  /** How often each record has been erased by people, and which requests had been delivered when it last was. */
+  readonly #erasures = new Map<string, number>();
+  readonly #erasedAfter = new Map<string, { readonly delivered: number; readonly atMs: number }>();
+
+  constructor(clock: Clock, facts: Facts, rules: Rules, plan: Pick<Plan, "unknown">) {
+    this.#clock = clock;
+    this.#facts = facts;
+    this.#rules = rules;
+    this.#plan = plan;
+  }
+
+  /** Until when the record of this request is certainly kept; `null` if no client has been told that it is accepted. */
+  until(record: string, fingerprint: string): number | null {
+    const told = this.#told.get(record);
+    return told?.fingerprint === fingerprint ? told.keptUntilMs : null;
+  }
+
+  /** The records whose requests were accepted. */
+  get records(): readonly (readonly [string, string])[] {
+    return [...this.#told].map(([record, { fingerprint }]) => [record, fingerprint]);
+  }
+
+  erasuresOf(record: string): number {
+    return this.#erasures.get(record) ?? 0;
+  }
+
+  /** An answer that only accepted requests, their monitors and messages get. Returns a short description; `null`: it is another. */
+  hears(asked: Asked, { status, headers }: PlainResponse): string | null {
+    const word = headers.get(STATUS_HEADER) ?? "";
+    switch (word) {
+      case "accepted":
+        // A monitor also tells of an attempt for which a client waits.
+        if (asked.look === null) this.#accepted(asked);
+        break;
+      case "monitor-not-found":
+        this.#unseen(asked);
+        break;
+      case "cancelled":
+      case "cancel-refused":
+      case PARKED:
+        break;
+      default:
+        return null;
+    }
+    return `${status} ${word}`;
+  }
+
+  #accepted({ name, record, fingerprint, sentMs, sentRightMs, erasures }: Asked): void {
+    // What has been erased since, by people or by time, is nothing that this client can know.
+    const { latestMs, latestRightMs } = this.#clock;
+    const isOld = latestMs >= sentMs + LEAST_RETENTION_MS || latestRightMs >= sentRightMs + LEAST_RETENTION_MS;
+    if (erasures !== this.erasuresOf(record) || isOld) return;
+    const row = this.#facts.rows.get(record);
+    // A later attempt may be one that somebody waits for.
+    const isUnkept = row?.state === "started" && row.number === 1 && row.driven === null;
+    if (row?.fingerprint !== fingerprint || isUnkept) {
+      this.#rules.broken("G10", `${name} hears 202, but no such request is durable`);
+      return;
+    }
+    this.#told.set(record, { fingerprint, keptUntilMs: keptUntilMs(row), promise: row.driven });
+  }
+
+  #unseen({ name, record, fingerprint, erasures, look, sentAfter }: Asked): void {
+    // What it waited for may have come, and have expired since, by the clock as it is: a promise of one that was ahead ends with it.
+    const last = this.#facts.of(record).findLast(({ startedAfter }) => startedAfter < sentAfter);
+    if (last !== undefined && last.resultAtMs !== null && this.#rules.hasExpired(last)) return;
+    const leftMs = this.until(record, fingerprint) ?? 0;
+    const untilMs = look === null || look.promisedUntilMs === null ? null : Math.min(look.promisedUntilMs, leftMs);
+    if (untilMs !== null && erasures === this.erasuresOf(record) && this.#clock.latestMs < untilMs) {
+      this.#rules.broken("G10", `${name} hears that there is no such request, but it was accepted`);
+    }
+  }
+
+  /** An attempt of an accepted request starts. `delivered`: the last delivery of its request; `now`: of any. */
+  starts(attempt: AttemptFacts, row: CurrentRow, isDue: boolean, delivered: number): void {
+    const { driven } = row;
+    if (driven === null) return;
+    // An operator's release begins another promise, perhaps in the same millisecond.
+    const promise = `${driven.acceptedAt}, until ${driven.giveUpAt} or attempt ${driven.lastAttempt}`;
+    attempt.promise = promise;
+    // So does a request that is delivered again after its record was forgotten.
+    const others = this.#facts.of(attempt.record).filter((one) => one.promise === promise && !one.isForgotten);
+    if (others.length >= DRIVE.attempts) {
+      this.#rules.broken(
+        "G10",
+        `${attempt.id} is attempt ${others.length + 1} of ${DRIVE.attempts} that were promised`,
+      );
+    }
+    if (driven.isParked !== true && others.length > 0 && attempt.startedAtMs > driven.giveUpAt) {
+      this.#rules.broken(
+        "G10",
+        `${attempt.id} starts at ${attempt.startedAtMs}, after the limit at ${driven.giveUpAt}`,
+      );
+    }
+    // One whose result is too large to be kept gives up its place while the rest arrives.
+    const running = this.#facts
+      .living()
+      .filter(({ id, promise: other, resultAtMs }) => other !== null && resultAtMs === null && id !== attempt.id);
+    if (running.length >= PLACES) {
+      this.#rules.broken("G8", `${attempt.id} starts beside ${running.length} others, and there are ${PLACES} places`);
+    }
+    const erased = this.#erasedAfter.get(attempt.record);
+    // One that waited meanwhile may have been accepted afterwards.
+    const isErased = erased !== undefined && delivered <= erased.delivered && driven.acceptedAt < erased.atMs;
+    if (isDue && isErased) {
+      this.#rules.broken("G10", `${attempt.id} starts, although its request was cancelled or forgotten`);
+    }
+  }
+
+  /** The call of an accepted request has these bytes. */
+  carries({ id, content }: AttemptFacts, text: string): void {
+    if (text !== content) {
+      this.#rules.broken(
+        "G10",
+        `${id} sends "${text.slice(0, 30)}" (${text.length}), expected "${content.slice(0, 30)}"`,
+      );
+    }
+  }
+
+  /** A monitor's client has cancelled: the record was `before`. */
+  cancels(object: string, record: string, before: CurrentRow, isGone: boolean, gate: number, delivered: number): void {
+    if (before.state !== "waiting" && before.state !== "started") {
+      this.#rules.broken("G10", `${record} is cancelled, but it has had its end: it was ${before.state}`);
+    }
+    const attempts = this.#facts.of(record);
+    for (const attempt of attempts) {
+      const isOver = attempt.isRefused || this.#clock.latestMs >= attempt.lockedUntilMs;
+      // One that was forgotten had the same id, if the same request was delivered again.
+      const isItsOwn = attempt.id === before.attemptId && before.number > 0 && !attempt.isForgotten;
+      if (isItsOwn && (attempt.isLiving || !isOver)) {
+        this.#rules.broken("G10", `${record} is cancelled, but ${attempt.id} may be at work`);
+      }
+    }
+    const forgotten = isGone ? attempts.filter(({ isForgotten }) => !isForgotten) : [];
+    for (const attempt of forgotten) attempt.isForgotten = true;
+    const undo = this.erased(record, delivered);
+    const undoAll = (): void => {
+      for (const attempt of forgotten) attempt.isForgotten = false;
+      undo();
+    };
+    this.#facts.change({ object, gate, done: () => undefined, undo: undoAll });
+  }
+
+  /** People have erased the record, or ended its tries. Returns how to undo that. */
+  erased(record: string, delivered: number): () => void {
+    const told = this.#told.get(record);
+    const before = this.#erasedAfter.get(record);
+    this.#told.delete(record);
+    this.#erasedAfter.set(record, { delivered, atMs: this.#clock.latestMs });
+    this.#erasures.set(record, this.erasuresOf(record) + 1);
+    return () => {
+      if (told !== undefined) this.#told.set(record, told);
+      if (before === undefined) this.#erasedAfter.delete(record);
+      else this.#erasedAfter.set(record, before);
+    };
+  }
+
+  /** These rows are durable now. */
+  commits(rows: ReadonlyMap<string, DurableRow>): void {
+    for (const row of rows.values()) this.#judgeRow(row);
+    for (const [record, told] of this.#told) this.#judgeTold(record, told, rows.get(record));
+  }
+
+  /** What a record keeps of its request: all of it as long as it may be sent, and nothing afterwards. */
+  #judgeRow({ id, state, driven, request, startAtMs, isAmongWaiting, number }: DurableRow): void {
+    const isWaiting = state === "waiting";
+    if ((driven === null) !== (request === null)) {
+      const what = driven === null ? "still has its request" : "has lost its request";
+      this.#rules.broken("G10", `${id} (${state}) ${what}`);
+    }
+    if (isWaiting !== isAmongWaiting || isWaiting !== (startAtMs !== null) || (isWaiting && driven === null)) {
+      this.#rules.broken(
+        "G10",
+        `${id} (${state}) waits until ${startAtMs}, and lies among the waiting: ${isAmongWaiting}`,
+      );
+    }
+    if (driven === null) return;
+    if (state === "completed" || state === "failed") {
+      this.#rules.broken("G10", `${id} has had its end (${state}), and attempts are still promised`);
+    }
+    if (state === "unknown" && this.#plan.unknown === "retry") {
+      this.#rules.broken("G10", `${id} is in doubt, with unknown = "retry"`);
+    }
+    const { isParked = false, lastAttempt } = driven;
+    if (number > lastAttempt + (isWaiting ? 0 : Number(isParked))) {
+      this.#rules.broken("G10", `${id} has attempt ${number}, and the last that was promised is ${lastAttempt}`);
+    }
+  }
+
+  #judgeTold(record: string, told: Told, row: DurableRow | undefined): void {
+    const { latestMs } = this.#clock;
+    if (row?.fingerprint !== told.fingerprint) {
+      // It may have had its end, and that have expired, between two commits.
+      const last = this.#facts.of(record).at(-1);
+      const endedAtMs = last?.resultAtMs ?? last?.absentAtMs ?? (last?.isRefused === true ? last.startedAtMs : null);
+      // What a clock that was ahead has promised ends with the lock that was renewed by the clock as it is.
+      const hasExpired = last !== undefined && (this.#rules.hasExpired(last) || this.#rules.isRenewed(last));
+      const isOver = hasExpired || (endedAtMs !== null && latestMs >= endedAtMs + LEAST_RETENTION_MS);
+      if (latestMs < told.keptUntilMs && !isOver)
+        this.#rules.broken("G10", `the accepted request of ${record} is gone before ${told.keptUntilMs}`);
+      this.#told.delete(record);
+      return;
+    }
+    const { promise } = told;
+    if (row.state === "failed" && promise !== null && row.number < promise.lastAttempt) {
+      const soonestMs = latestMs + DRIVE.longestPauseMs + LOCK_MS + CLOCK_BACK_MS;
+      if (soonestMs < promise.giveUpAt)
+        this.#rules.broken("G10", `${record} is given up after attempt ${row.number} of ${promise.lastAttempt}`);
+    }
+    const isSame = promise !== null && row.driven?.giveUpAt === promise.giveUpAt;
+    if (isSame && row.driven.lastAttempt !== promise.lastAttempt && !this.#isReleased(record)) {
+      const { lastAttempt } = row.driven;
+      this.#rules.broken(
+        "G10",
+        `${record} promises attempts up to ${lastAttempt}, and up to ${promise.lastAttempt} before`,
+      );
+    }
+    told.promise = row.driven;
+    told.keptUntilMs = keptUntilMs(row);
+  }
+
+  /** Then another promise may have been made in the same millisecond. */
+  #isReleased(record: string): boolean {
+    return this.#facts.of(record).some(({ isReleased }) => isReleased);
+  }
+
+  /** Everything that was promised has been tried. */
+  ends(): void {
+    for (const [record] of this.#told) {
+      const row = this.#facts.rows.get(record);
+      // An attempt without a promise is one that somebody waits for, after the end of what was accepted.
+      if (row?.driven !== null && (row?.state === "waiting" || row?.state === "started"))
+        this.#rules.broken("G10", `the accepted request of ${record} has no end: it is ${row.state}`);
+    }
+  }
+}
+
+function keptUntilMs({ state, number, driven, expiresAtMs, lockedUntilMs }: DurableRow): number {
+  if (expiresAtMs !== null) return expiresAtMs;
+  if (state === "started") return lockedUntilMs + LEAST_RETENTION_MS;
+  // The first attempt is made however late.
+  if (driven === null || number <= driven.lastAttempt - DRIVE.attempts) return Number.POSITIVE_INFINITY;
+  return driven.giveUpAt + LEAST_RETENTION_MS;
+}

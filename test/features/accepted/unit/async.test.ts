@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+
+import { configOf, PAYMENTS, problemsOf, routeOf } from "../../../kernel/unit/config/support.ts";
+
+const paths = (env: Readonly<Record<string, unknown>>) => problemsOf(env).map(({ path }) => path);
+
+describe("async", () => {
+  it("gives a route rules for its accepted requests, and no other", () => {
+    expect(routeOf({}).rules.policy).not.toHaveProperty("drive");
+    for (const async of ["prefer", "always"]) {
+      const route = routeOf({ async });
+      expect(route.async).toBe(async);
+      expect(route.rules.policy.drive).toEqual({
+        attempts: 20,
+        firstPauseMs: 1000,
+        longestPauseMs: 900_000,
+        giveUpAfterMs: 86_400_000,
+      });
+    }
+  });
+
+  it.each([
+    [{}, { attempts: 20, longestPauseMs: 900_000, giveUpAfterMs: 86_400_000 }],
+    [{ attempts: 1 }, { attempts: 1, longestPauseMs: 900_000, giveUpAfterMs: 86_400_000 }],
+    [{ after: "30d" }, { attempts: 20, longestPauseMs: 900_000, giveUpAfterMs: 2_592_000_000 }],
+    // Below eight hours, the longest pause is 1/32.
+    [{ after: "4h" }, { attempts: 20, longestPauseMs: 450_000, giveUpAfterMs: 14_400_000 }],
+    [{ after: "60s" }, { attempts: 20, longestPauseMs: 1875, giveUpAfterMs: 60_000 }],
+  ])("with give_up = %j pauses and ends so", (give_up, drive) => {
+    expect(routeOf({ async: "prefer", give_up }).rules.policy.drive).toEqual({ firstPauseMs: 1000, ...drive });
+  });
+
+  it("is inherited, and a route's give_up replaces the default as a whole", () => {
+    const { routes } = configOf({
+      IDEMPOTENCY: { async: "prefer", give_up: { attempts: 3, after: "1h" } },
+      ROUTES: [PAYMENTS, { path: "/v1/jobs", give_up: { attempts: 7 } }, { path: "/v1/now", async: "never" }],
+    });
+    expect(routes.map(({ rules }) => rules.policy.drive?.attempts)).toEqual([3, 7, undefined]);
+    expect(routes.map(({ rules }) => rules.policy.drive?.giveUpAfterMs)).toEqual([3_600_000, 86_400_000, undefined]);
+  });
+
+  it("cannot be with sealed responses, because the stored request is not sealed", () => {
+    const SEAL_SECRET = "a".repeat(32);
+    const sealed = { IDEMPOTENCY: { async: "prefer" }, ROUTES: [{ ...PAYMENTS, sealed: true }], SEAL_SECRET };
+    expect(problemsOf(sealed)).toMatchObject([
+      {
+        path: "ROUTES[0].async",
+      },
+    ]);
+    configOf({ ROUTES: [{ ...PAYMENTS, async: "prefer", sealed: "past" }], SEAL_SECRET });
+  });
+
+  it("may be of other routes than the defaults that it does not fit", () => {
+    configOf({ IDEMPOTENCY: { give_up: { attempts: 3 } }, ROUTES: [PAYMENTS, { path: "/jobs", async: "prefer" }] });
+    expect(
+      paths({
+        IDEMPOTENCY: { on_store_failure: "open", unknown: "retry" },
+        ROUTES: [{ ...PAYMENTS, async: "prefer" }],
+      }),
+    ).toEqual(["ROUTES[0].on_store_failure"]);
+  });
+
+  it("lets pages send and read what belongs to it, and nothing of it elsewhere", () => {
+    const cors = { origins: ["https://shop.example"], expose: ["Location"] };
+    const accepting = routeOf({ async: "prefer", cors }).cors;
+    expect(accepting?.allowHeaders).toContain("Prefer");
+    expect(accepting?.exposeHeaders).toEqual(["Location", "Preference-Applied"]);
+    const other = routeOf({ cors }).cors;
+    expect(other?.allowHeaders).not.toContain("Prefer");
+    expect(other?.exposeHeaders).toEqual(["Location"]);
+  });
+
+  it("is nothing for queues, whose give_up says how messages are tried that an operator has released", () => {
+    const queue = { queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } };
+    const env = { IDEMPOTENCY: { origin: "https://api.example", async: "always" }, DEAD: {} };
+    const [one] = configOf({ ...env, QUEUES: [{ ...queue, give_up: { after: "1h" } }] }).queues;
+    expect(one?.route).toMatchObject({ async: "never", rules: { policy: { drive: { giveUpAfterMs: 3_600_000 } } } });
+    expect(paths({ ...env, QUEUES: [{ ...queue, async: "always" }] })).toEqual(["QUEUES[0].async"]);
+  });
+});

@@ -1,0 +1,148 @@
+// Operators and the outbox of a shard: what is listed and counted, and what becomes of events that are sent again or dropped.
+
+import { describe, expect, it, vi } from "vitest";
+import { epochMs } from "../../../../src/kernel/record/units.ts";
+import { DEAD } from "../../../../src/kernel/store/schema.ts";
+import { completed, freshId, NOW, started, saveWithEvents } from "../../../support/integration/records.ts";
+import { OperatedBench } from "../../../support/integration/operated-bench.ts";
+import { heldAnswer, messageOf } from "../../../support/integration/shard-bench.ts";
+import { Hooks, publishing, untilLeft } from "../../../support/integration/hooks.ts";
+import { silence } from "../../../support/integration/silence.ts";
+
+silence();
+
+const HOUR_MS = 3_600_000;
+const FAR = epochMs(2 ** 50);
+const ALL = { destination: null, state: null, after: null, limit: 500 };
+const EVERY = { destination: "one", state: null, event: null };
+const DOWN = (): Response => new Response(null, { status: 500 });
+
+function scene(): { readonly bench: OperatedBench; readonly hooks: Hooks } {
+  const bench = new OperatedBench();
+  return { bench, hooks: new Hooks(bench) };
+}
+
+/** An event that has died. */
+async function deadEvent(): Promise<ReturnType<typeof scene>> {
+  const { bench, hooks } = scene();
+  hooks.answer = DOWN;
+  await bench.send(messageOf(publishing(["one"])));
+  await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+  vi.setSystemTime(Date.now() + 72 * HOUR_MS);
+  await bench.deliverAlarm();
+  await vi.waitFor(async () => expect(await bench.operator.countEvents()).toMatchObject([{ dead: 1 }]), {
+    timeout: 10_000,
+  });
+  return { bench, hooks };
+}
+
+/** Events of an object that nobody relays, because no alarm comes. */
+async function stored(bench: OperatedBench, destination: string, ids: readonly string[]): Promise<void> {
+  await bench.within((ledger) => {
+    const record = freshId();
+    const claim = started();
+    ledger.save(record, null, claim);
+    const events = ids.map((id) => ({ id, destination, lane: 0, event: "{}" }));
+    saveWithEvents(ledger, record, completed(claim), events);
+  });
+  // The object itself finds the tables when it is loaded.
+  await bench.evict();
+}
+
+describe("a dead event", () => {
+  it("is counted, and listed without its data", async () => {
+    const { bench } = await deadEvent();
+    expect(await bench.operator.countEvents()).toMatchObject([
+      { destination: "one", pending: 0, dead: 1, atLeast: [], oldestPending: null, resting: null },
+    ]);
+    const { events, next } = await bench.operator.listEvents({ ...ALL, state: "dead" });
+    expect(next).toBeNull();
+    expect(events).toMatchObject([{ destination: "one", state: "dead", tries: 2, last: "status 500" }]);
+    expect(events[0]).not.toHaveProperty("event");
+    expect(await bench.operator.listEvents({ ...ALL, state: "pending" })).toMatchObject({ events: [] });
+  });
+
+  it("that is sent again has its id, begins anew and need not wait for its destination's rest", async () => {
+    const { bench, hooks } = await deadEvent();
+    const { id } = hooks.received[0] ?? {};
+    expect(await bench.operator.changeEvents({ ...EVERY, action: "resend" })).toEqual({ events: 1, more: false });
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(3), { timeout: 10_000 });
+    await vi.waitFor(
+      async () =>
+        expect((await bench.operator.listEvents(ALL)).events).toMatchObject([{ id, state: "pending", tries: 1 }]),
+      { timeout: 10_000 },
+    );
+    hooks.answer = () => new Response(null, { status: 204 });
+    await bench.operator.changeEvents({ ...EVERY, action: "resend" });
+    await untilLeft(bench, 0);
+    expect(new Set(hooks.received.map((one) => one.id)).size).toBe(1);
+    const { routes } = await bench.operator.numbers();
+    const counts = routes.find(({ route }) => route === "outbox:one")?.counts.events;
+    expect(counts).toEqual({ relayed: 1, failed: 3, dead: 1 });
+  });
+
+  it("can be named by its place and id, and is not found under another id", async () => {
+    const { bench } = await deadEvent();
+    const [event] = (await bench.operator.listEvents(ALL)).events;
+    if (event === undefined) throw new Error("no event");
+    const drop = { ...EVERY, action: "drop" } as const;
+    const other = { ...drop, event: { id: "other", at: event.at } };
+    expect(await bench.operator.changeEvents(other)).toEqual({ events: 0, more: false });
+    expect(await bench.operator.changeEvents({ ...drop, event })).toEqual({ events: 1, more: false });
+    await untilLeft(bench, 0);
+    expect(await bench.operator.countEvents()).toEqual([]);
+  });
+});
+
+it("an event that is dropped while it is being sent does not return when that fails", async () => {
+  const { bench, hooks } = scene();
+  const { origin, release } = heldAnswer(DOWN);
+  hooks.answer = () => origin(new Request("https://hooks.example"), 0);
+  await bench.send(messageOf(publishing(["one"])));
+  await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+  expect(await bench.operator.changeEvents({ ...EVERY, action: "drop" })).toEqual({ events: 1, more: false });
+  await bench.operator.numbers();
+  release();
+  await vi.waitFor(
+    async () => {
+      const { routes } = await bench.operator.numbers();
+      expect(routes.find(({ route }) => route === "outbox:one")?.counts).toEqual({ events: { failed: 1 } });
+    },
+    { timeout: 10_000 },
+  );
+  await untilLeft(bench, 0);
+});
+
+it("pages hold each event once, by destination and state", async () => {
+  const bench = new OperatedBench();
+  await stored(bench, "b", ["1", "2", "3"]);
+  await stored(bench, "a", ["4", "5"]);
+  const dead = await bench.within((ledger) => {
+    const [event] = ledger.outbox.due("b", 0, FAR, { events: 1, bytes: 0 });
+    if (event === undefined) throw new Error("no event");
+    ledger.outbox.move(event, DEAD + NOW, { at: NOW });
+    return event.id;
+  });
+  const listed: string[] = [];
+  let after: string | null = null;
+  do {
+    const page = await bench.operator.listEvents({ ...ALL, after, limit: 2 });
+    listed.push(...page.events.map(({ id }) => id));
+    after = page.next;
+  } while (after !== null);
+  expect(listed).toEqual(["4", "5", ...["1", "2", "3"].filter((id) => id !== dead), dead]);
+  const only = await bench.operator.listEvents({ ...ALL, destination: "b", state: "dead", limit: 1 });
+  expect(only.events).toMatchObject([{ id: dead }]);
+});
+
+it("a call changes a hundred events at most and says that there may be more", async () => {
+  const bench = new OperatedBench();
+  await stored(
+    bench,
+    "one",
+    Array.from({ length: 150 }, (_, number) => String(number)),
+  );
+  const drop = { ...EVERY, action: "drop" } as const;
+  expect(await bench.operator.changeEvents(drop)).toEqual({ events: 100, more: true });
+  expect(await bench.operator.changeEvents(drop)).toEqual({ events: 50, more: false });
+});

@@ -1,0 +1,189 @@
+// `onceway try --queue` and its operation of the operator API, against `wrangler dev` with real queue bindings. Effects are counted at
+// the origin.
+
+import { randomBytes } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import * as v from "valibot";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
+import { type Gateway, makeStateDir, startWranglerDev } from "../../../support/gateway.ts";
+import { freshKey } from "../../../support/http.ts";
+import { startOrigin, type TestOrigin } from "../../../support/origin.ts";
+import { violationOf } from "../../../support/e2e/openapi.ts";
+
+const ADMIN_TOKEN = randomBytes(24).toString("hex");
+const READ_TOKEN = randomBytes(24).toString("hex");
+
+const QUEUES = `
+[[queues.consumers]]
+queue = "orders"
+max_retries = 100
+[[queues.producers]]
+queue = "orders-dead"
+binding = "ORDERS_DEAD"
+[[queues.producers]]
+queue = "orders"
+binding = "ORDERS"
+[[queues.consumers]]
+queue = "orders-dead"
+max_batch_timeout = 0
+`;
+
+let origin: TestOrigin;
+let gateway: Gateway;
+beforeAll(async () => {
+  origin = await startOrigin();
+  gateway = await startWranglerDev({
+    stateDir: await makeStateDir(),
+    main: fileURLToPath(new URL("../../../support/producer.js", import.meta.url)),
+    vars: {
+      IDEMPOTENCY: { origin: origin.url, shards: 4 },
+      ROUTES: [],
+      QUEUES: [
+        { queue: "orders", to: "/orders", key: ["json:/id"], dead_letter: { binding: "ORDERS_DEAD" }, log: "all" },
+      ],
+    },
+    bindings: { ADMIN_TOKEN, READ_TOKEN },
+    extraToml: QUEUES,
+  });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await origin.close();
+  await rm(gateway.stateDir, { recursive: true, force: true });
+});
+
+function tryQueue(queue: string, ...args: readonly string[]): Promise<CommandOutcome> {
+  const command = ["try", "--queue", queue, ...args];
+  return runOnceway(command, { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
+}
+
+interface Asked {
+  readonly status: number;
+  readonly json: Record<string, unknown>;
+}
+
+async function ask(queue: string, body: unknown, token = ADMIN_TOKEN): Promise<Asked> {
+  const path = `/queues/${queue}/try`;
+  const response = await fetch(`${gateway.url}/_onceway${path}`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${token}` },
+    body: JSON.stringify(body),
+  });
+  const { status, headers } = response;
+  const json = v.parse(v.record(v.string(), v.unknown()), await response.json());
+  expect(violationOf("POST", path, { status, headers, json })).toBeNull();
+  return { status, json };
+}
+
+describe("onceway try --queue", () => {
+  it("delivers a message twice and reports one effect", async () => {
+    const id = freshKey();
+    const { code, stdout, stderr } = await tryQueue("orders", "--data", JSON.stringify({ id, amount: 5 }), "--yes");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/first delivery +ack +first 201/);
+    expect(stdout).toMatch(/second delivery +ack +replayed 201/);
+    expect(stdout).toContain("attempts at the origin: 1\n");
+    expect(stdout).toContain("✓ The second delivery was settled by the record of the first");
+    expect(await origin.effects(id)).toBe(1);
+    const [request] = await origin.requests(id);
+    expect(
+      Object.fromEntries((request?.headers ?? []).map(([name, value]) => [name.toLowerCase(), value])),
+    ).toMatchObject({ "content-type": "application/json", "onceway-queue": "orders", "onceway-delivery": "1" });
+  });
+
+  it("reports that nothing is proved when the key has been used, as JSON too", async () => {
+    const id = freshKey();
+    const data = JSON.stringify({ id });
+    await tryQueue("orders", "--data", data, "--yes");
+    const { code, stdout } = await tryQueue("orders", "--data", data, "--yes", "--json");
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      works: false,
+      happened: "The key has a record from before, so nothing was sent to the origin.",
+      attempts: 1,
+      deliveries: [
+        { decision: "ack", answer: "replayed", status: 201 },
+        { decision: "ack", answer: "replayed", status: 201 },
+      ],
+    });
+    expect(await origin.effects(id)).toBe(1);
+  });
+
+  it("sends nothing without --yes, without --data, or with what a message does not have", async () => {
+    const id = freshKey();
+    const data = ["--data", JSON.stringify({ id })];
+    expect((await tryQueue("orders", ...data)).stderr).toContain("Nothing was sent: add --yes");
+    expect((await tryQueue("orders", "--yes")).stderr).toContain("Missing --data");
+    expect((await tryQueue("orders", ...data, "--yes", "--key", id)).stderr).toContain("cannot be used with");
+    const named = await tryQueue("orders", ...data, "--yes", "https://api.example.com");
+    expect(named.stderr).toContain("write --url https://api.example.com");
+    expect([named.code, await origin.effects(id)]).toEqual([2, 0]);
+  });
+
+  it("says which queues there are, and that a message has no key", async () => {
+    const unknown = await tryQueue("order", "--data", "{}", "--yes");
+    expect([unknown.code, unknown.stderr]).toEqual([
+      1,
+      'operator-request-invalid: QUEUES has no queue "order", only orders. Nothing was changed.\n',
+    ]);
+    const keyless = await tryQueue("orders", "--data", '{"amount":1}', "--yes");
+    expect([keyless.code, keyless.stderr]).toEqual([1, expect.stringContaining("The message has no key")]);
+  });
+});
+
+describe("the operation", () => {
+  it("is for administrators only", async () => {
+    const id = freshKey();
+    expect(await ask("orders", { body: { id } }, READ_TOKEN)).toMatchObject({ status: 403 });
+    expect(await origin.effects(id)).toBe(0);
+  });
+
+  it.each([[{}], [{ body: 1, bodyBase64: "AA==" }], [{ bodyBase64: "!" }], [{ body: { id: 1 }, key: "x" }], [null]])(
+    "refuses %j",
+    async (request) => {
+      expect(await ask("orders", request)).toMatchObject({ status: 400 });
+    },
+  );
+
+  it("says what became of a message that the origin rejects, and its dead letter is real", async () => {
+    const id = freshKey();
+    await origin.behave({ key: id }, { status: 422 });
+    const { status, json } = await ask("orders", { body: { id } });
+    expect(status).toBe(200);
+    expect(json).toMatchObject({
+      queue: "orders",
+      attempts: 1,
+      deliveries: [
+        { decision: "dead", reason: "rejected", answer: "first", status: 422, afterMs: null },
+        { decision: "dead", reason: "rejected", answer: "replayed", status: 422, afterMs: null },
+      ],
+      record: { key: id, route: "queue:orders", state: "completed" },
+    });
+    await expect
+      .poll(async () => (await fetch(`${gateway.url}/letters`)).text(), { timeout: 10_000 })
+      .toContain(String(json["messageId"]));
+  });
+
+  it("says when the queue would deliver the message again", async () => {
+    const id = freshKey();
+    await origin.behave({ key: id }, { status: 503 });
+    const { json } = await ask("orders", { body: { id } });
+    expect(json).toMatchObject({
+      attempts: 2,
+      deliveries: [
+        { decision: "retry", afterMs: expect.any(Number) },
+        { decision: "retry", afterMs: expect.any(Number) },
+      ],
+    });
+  });
+
+  it("is in the log with the record, and without the message", async () => {
+    const id = freshKey();
+    const { json } = await ask("orders", { body: { id, card: "4242-4242" } });
+    expect(gateway.output()).toContain("queue tried");
+    expect(gateway.output()).toContain(String(json["recordId"]));
+    expect(gateway.output()).not.toContain("4242-4242");
+  });
+});

@@ -1,0 +1,55 @@
+import { expect, it } from "vitest";
+import { allImports, faultOf, judge } from "./house.ts";
+import { KNOWN } from "./house-known.ts";
+
+it("every import goes the way that src/README.md draws", () => {
+  const imports = allImports();
+  expect(imports.length).toBeGreaterThan(2000);
+  expect(judge(imports, KNOWN).faults).toEqual([]);
+});
+
+it.each([
+  ["kernel/record/step.ts", "kernel/store/ledger.ts", "store"],
+  ["kernel/record/step.ts", "kernel/verify/question-about.ts", "verify"],
+  ["kernel/store/ledger.ts", "kernel/request/message.ts", "request"],
+  ["kernel/object/exchange.ts", "features/claims/object/claims.ts", "claims"],
+  ["kernel/object/exchange.ts", "operator/api.ts", "operator"],
+  ["kernel/request/key.ts", "cli/look.ts", "cli"],
+  ["features/claims/api.ts", "features/outbox/object/rows.ts", "outbox"],
+  ["features/claims/api.ts", "operator/api.ts", "operator"],
+  ["features/claims/object/claims.ts", "features/claims/cli/positions.ts", "features"],
+  ["operator/api.ts", "features/claims/operator/api.ts", "claims"],
+  ["client/index.ts", "kernel/record/units.ts", "kernel"],
+  ["kernel/object/exchange.ts", "kernel/store/ledger.ts", null],
+  ["features/queues/consume.ts", "features/outbox/send-events.ts", null],
+  ["features/claims/operator/page.tsx", "operator/console/page.tsx", null],
+  ["features/claims/cli/positions.ts", "cli/look.ts", null],
+  ["cli/program.ts", "features/node.ts", null],
+  ["serve/serve.ts", "features/node.ts", "node.ts"],
+  ["features/claims/cli/positions.ts", "features/node.ts", "node.ts"],
+  ["features/node.ts", "features/claims/cli/node.ts", null],
+  ["features/node.ts", "features/claims/api.ts", "claims"],
+  ["features/claims/cli/node.ts", "kernel/node-feature.ts", null],
+  ["features/claims/api.ts", "kernel/node-feature.ts", "kernel"],
+  ["kernel/object/exchange.ts", "kernel/node-feature.ts", "kernel"],
+  ["worker/onceway.ts", "features/worker.ts", null],
+  ["operator/api.ts", "features/worker.ts", "worker.ts"],
+  ["features/worker.ts", "features/claims/worker.ts", null],
+  ["features/worker.ts", "features/claims/operator/api.ts", "claims"],
+  ["kernel/worker-feature.ts", "operator/operator.ts", null],
+  ["cli/write-openapi.ts", "features/openapi.ts", null],
+  ["operator/openapi.ts", "features/openapi.ts", "openapi.ts"],
+  ["features/openapi.ts", "features/claims/operator/openapi.ts", null],
+  ["features/openapi.ts", "features/claims/operator/schema.ts", "claims"],
+])("%s and %s: %s", (from, to, fault) => {
+  expect(faultOf({ from, to })).toBe(fault);
+});
+
+it("says what breaks the order, and which entry of the list is needed no more", () => {
+  const imports = [{ from: "kernel/object/exchange.ts", to: "features/claims/object/claims.ts" }];
+  expect(judge(imports, { "worker/app.ts": ["claims"] }).faults).toEqual([
+    "src/kernel/object/exchange.ts imports src/features/claims/object/claims.ts: it may know nothing of claims",
+    "src/worker/app.ts knows nothing of claims any more: take it out of test/house-known.ts",
+  ]);
+  expect(judge(imports, { "kernel/object/exchange.ts": ["claims"] }).faults).toEqual([]);
+});

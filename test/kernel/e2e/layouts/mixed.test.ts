@@ -1,0 +1,32 @@
+// A short run of `npx node test/layouts/run.ts`: deployments of four layouts side by side, killed at every named point, and no key is
+// forgotten. Each fault of test/layouts/planted.ts is found by the same checker.
+
+import { expect, it } from "vitest";
+import { judgedRound, killsAtEach, roundDimensions } from "../../../layouts/judged-round.ts";
+import { FAULTS } from "../../../layouts/planted.ts";
+import { POINTS } from "../../../layouts/points.ts";
+import { rigEntry } from "../../../layouts/sources.ts";
+
+const COMMON = { clients: 32, dimensions: roundDimensions() };
+
+it("forgets no key while layouts follow each other, are closed and rolled back", { timeout: 600_000 }, async () => {
+  const { violations, summary, killed, closed } = await judgedRound({
+    seed: "four-layouts",
+    requests: 2_000,
+    kills: killsAtEach(4),
+    plan: "listed",
+    main: await rigEntry(),
+    ...COMMON,
+  });
+  if (violations.length > 0) console.error(summary);
+  expect(violations).toEqual([]);
+  for (const point of POINTS) expect(killed[point]).toBeGreaterThan(0);
+  expect(closed).toBeGreaterThan(0);
+});
+
+it.each(FAULTS)("finds: $name", { timeout: 240_000 }, async ({ patches, plan, needsKills }) => {
+  const kills = killsAtEach(needsKills ? 2 : 0);
+  const options = { seed: "planted", requests: 1_200, kills, plan, ...COMMON };
+  const { violations } = await judgedRound({ ...options, main: await rigEntry(patches) });
+  expect(violations.map(({ rule }) => rule.slice(0, 2))).toContain("G6");
+});

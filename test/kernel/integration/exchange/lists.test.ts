@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { withExchanges } from "../../../support/integration/held-exchanges.ts";
+
+it("an object does at its alarm all of this, in this order", () =>
+  withExchanges(async ({ dues }) => {
+    expect(dues.map(({ name }) => name)).toEqual([
+      "clock",
+      "discarded bodies",
+      "excerpts",
+      "bodies in the bucket",
+      "expired records",
+      "locks",
+      "accepted requests",
+      "questions",
+      "events",
+      "alerts",
+    ]);
+  }));
+
+it("in a step of a record these take part, in this order", () =>
+  withExchanges(async ({ hooks }) => {
+    expect(hooks.map(({ name }) => name)).toEqual(["events", "dead letters", "alerts", "counts"]);
+  }));

@@ -1,0 +1,567 @@
+// What a change of each setting does to a request that is sent again after it, compared with the last column of the tables of settings.
+// Each case is one request, read under the setting's old value and under its new one, and the other way round: whether both name the same
+// record, have one fingerprint, and reach the origin with one key and otherwise the same. A setting without a case fails.
+
+import { describe, expect, it } from "vitest";
+
+import { claimRequest } from "../../../../src/features/claims/claim-request.ts";
+import { entryTexts, type SettingText, settingTexts } from "../../../../src/cli/settings-table.ts";
+import { accessVariable, operatorsVariable } from "../../../../src/cli/variables.ts";
+import { consumersVariable } from "../../../../src/features/claims/cli/node.ts";
+import { identitiesVariable } from "../../../../src/features/identities/cli/node.ts";
+import { destinationsVariable } from "../../../../src/features/outbox/cli/node.ts";
+import { queuesVariable } from "../../../../src/features/queues/cli/node.ts";
+import { identityRoots } from "../../../../src/kernel/config/identity.ts";
+import { layoutName } from "../../../../src/kernel/config/layout.ts";
+import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { configuredHeaders, readMessage } from "../../../../src/features/queues/message.ts";
+import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
+import { readExchange } from "../../../../src/kernel/request/exchange-request.ts";
+import { Identities } from "../../../../src/features/identities/identity.ts";
+import { intentReader } from "../../../../src/kernel/request/intent.ts";
+import type { OriginCall } from "../../../../src/kernel/request/message.ts";
+import { callInForm } from "../../../../src/kernel/request/origin-key.ts";
+import { configOf } from "./support.ts";
+
+type Table = Readonly<Record<string, unknown>>;
+
+/** What a second try finds: the record, or another, or none at all, and what it would send. */
+interface Seen {
+  readonly kind: "exchange" | "refused" | "unprotected";
+  readonly ids: readonly string[];
+  readonly layouts: readonly string[];
+  readonly fingerprint: string;
+  readonly call: OriginCall | null;
+}
+
+type Effect =
+  | "names other objects"
+  | "names other records"
+  | "looks like reuse"
+  | "not protected"
+  | "another key"
+  | "goes elsewhere"
+  | "other headers";
+
+/** What the last column says with these words, and only with them. */
+const SAYS: readonly (readonly [Effect, RegExp])[] = [
+  ["names other objects", /names other objects|layout that is taken out .* is forgotten/],
+  ["names other records", /names other records|records of a scope that is taken out are not found/],
+  ["looks like reuse", /look like reuse|do not open/],
+  ["not protected", /not protected/],
+  ["another key", /another key at the origin/],
+  ["goes elsewhere", /next attempt .* goes to the new one/],
+  ["other headers", /next attempt .* has the new headers/],
+];
+
+function said({ onChange }: SettingText): readonly Effect[] {
+  return SAYS.filter(([, words]) => words.test(onChange)).map(([effect]) => effect);
+}
+
+function seenEffects(before: Seen, after: Seen): readonly Effect[] {
+  if (after.kind === "unprotected") return ["not protected"];
+  // What is refused takes no effect, and finds the record again when the setting is put back.
+  if (before.kind !== "exchange" || after.kind === "refused") return [];
+  // A record may lie wherever the old configuration looks.
+  if (before.layouts.some((layout) => !after.layouts.includes(layout))) return ["names other objects"];
+  const isFound = before.ids.every((id) => after.ids.includes(id));
+  const effects: Effect[] = isFound ? [] : ["names other records"];
+  if (before.fingerprint !== after.fingerprint) effects.push("looks like reuse");
+  // What looks like reuse is refused.
+  else if (isFound) effects.push(...otherCall(before.call, after.call));
+  return effects;
+}
+
+/** How the second attempt's call differs from the first one's. */
+function otherCall(first: OriginCall | null, given: OriginCall | null): readonly Effect[] {
+  if (first === null || given === null) return [];
+  const second = callInForm(given, first.key?.form ?? null);
+  const isKey = ([name]: readonly [string, string]): boolean => /^(?:idempotency-key|x-key)$/i.test(name);
+  const headersOf = ({ headers }: OriginCall, isOne: typeof isKey): string =>
+    headers
+      .filter(isOne)
+      .map(([name, value]) => `${name.toLowerCase()}: ${value}`)
+      .toSorted()
+      .join("\n");
+  const isOther = (part: typeof isKey): boolean => headersOf(first, part) !== headersOf(second, part);
+  const place = ({ origin, method, url }: OriginCall): string => JSON.stringify([origin, method, url]);
+  return [
+    ...(isOther(isKey) ? (["another key"] as const) : []),
+    ...(place(first) === place(second) ? [] : (["goes elsewhere"] as const)),
+    ...(isOther((pair) => !isKey(pair)) ? (["other headers"] as const) : []),
+  ];
+}
+
+const NONE = { ids: [], layouts: [], fingerprint: "", call: null };
+const SECRETS = { SEAL_SECRET: "0123456789abcdef".repeat(4) };
+const unused = (): never => {
+  throw new Error("nobody is asked");
+};
+const identities = new Identities({ network: { fetch: unused }, target: unused, waitUntil: unused });
+
+const BODY = JSON.stringify({ id: "k1", at: 1, tenant: "t1", query: "mutation { pay }" });
+
+function request(forwardedHost: string): Request {
+  return new Request("https://api.example.com/v1/pay?b=2&a=1", {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "idempotency-key": "key-1",
+      "x-key": "key-2",
+      "x-forwarded-host": forwardedHost,
+      "x-forwarded-proto": "https",
+      authorization: "Bearer a",
+      cookie: "session=s1",
+      "x-version": "1",
+    },
+    body: BODY,
+  });
+}
+
+/** Configured as a route, or for the whole gateway. */
+async function tryRequest(settings: Table, gateway: Table, forwardedHost = "shop.example.com"): Promise<Seen> {
+  const read = readConfig({
+    IDEMPOTENCY: { origin: "https://origin.example", ...gateway },
+    ROUTES: [{ path: "/v1/*", ...settings }],
+    DESTINATIONS: [{ name: "line", queue: "LINE" }],
+    LINE: {},
+    API: {},
+    NEW_KEYS: {},
+    ...SECRETS,
+  });
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  const given = request(forwardedHost);
+  const intent = intentReader(read.config, () => false)(given, new URL(given.url));
+  if (intent.kind === "pass") return { kind: "unprotected", ...NONE };
+  if (intent.kind !== "exchange" && intent.kind !== "search") return { kind: "refused", ...NONE };
+  const telemetry = { log: "none", serverTiming: false, trace: null } as const;
+  const found = await readExchange(intent, telemetry, { identities, encryptions: new Encryptions(read.sealSecrets) });
+  if (found.kind !== "exchange") return { kind: found.kind === "pass" ? "unprotected" : "refused", ...NONE };
+  const { record, request: asked, call, layout, elders = [] } = found.exchange.head;
+  return {
+    kind: "exchange",
+    ids: [record.id, ...(record.olderIds ?? []), ...elders.flatMap(({ recordIds }) => recordIds)],
+    layouts: [...(layout === undefined ? [] : [layout]), ...elders.map((one) => one.layout)].map(layoutName),
+    fingerprint: String(asked.fingerprint),
+    call,
+  };
+}
+
+async function tryMessage(settings: Table, secret = "secret"): Promise<Seen> {
+  const { queues } = configOf({
+    IDEMPOTENCY: { origin: "https://origin.example" },
+    QUEUES: [{ queue: "orders", to: "/in", dead_letter: { binding: "DEAD" }, ...settings }],
+    DESTINATIONS: [{ name: "line", queue: "LINE" }],
+    LINE: {},
+    DEAD: {},
+    OTHER_DEAD: {},
+    API: {},
+    ORDERS_AUTH: secret,
+  });
+  const [queue] = queues;
+  if (queue === undefined) throw new Error("no queue");
+  const message = { id: "message-1", timestamp: new Date(0), attempts: 1, body: JSON.parse(BODY) };
+  const found = await readMessage(
+    queue,
+    message,
+    configuredHeaders(queue, () => secret),
+    0,
+  );
+  if (found.kind === "dead") return { kind: "refused", ...NONE };
+  const { record, request: asked, call, layout, elders = [] } = found.exchange.head;
+  return {
+    kind: "exchange",
+    ids: [record.id, ...elders.flatMap(({ recordIds }) => recordIds)],
+    layouts: [...(layout === undefined ? [] : [layout]), ...elders.map((one) => one.layout)].map(layoutName),
+    fingerprint: String(asked.fingerprint),
+    call,
+  };
+}
+
+async function tryClaim(settings: Table): Promise<Seen> {
+  const { consumers } = configOf({
+    CONSUMERS: [{ name: "billing", token: "BILLING", ...settings }],
+    BILLING: "b".repeat(32),
+    OTHER: "o".repeat(32),
+    DESTINATIONS: [{ name: "line", queue: "LINE" }],
+    LINE: {},
+  });
+  const [consumer] = consumers;
+  if (consumer === undefined) throw new Error("no group");
+  const attempt = "00000000-0000-4000-8000-000000000000";
+  const wish = { key: "k1", attemptId: attempt, position: null, verb: "extend" } as const;
+  const { entry } = await claimRequest(consumer, wish);
+  const { record, layout, elders = [] } = entry;
+  return {
+    kind: "exchange",
+    ids: [record.id, ...elders.flatMap(({ recordIds }) => recordIds)],
+    layouts: [...(layout === undefined ? [] : [layout]), ...elders.map((one) => one.layout)].map(layoutName),
+    fingerprint: "",
+    call: null,
+  };
+}
+
+/** Two values of a setting; `and`: what both need besides. `null`: left out. */
+type Case = readonly [before: unknown, after: unknown, and?: Table];
+type Cases = Readonly<Record<string, readonly Case[]>>;
+
+const RETRY = { unknown: "retry" };
+const ASYNC = { async: "prefer" };
+const JSON_BODY = { fingerprint: { body: "json" } };
+const OF_CORS = { cors: { origins: ["https://shop.example.com"] } };
+
+/** Of layouts, attempts and events: the same for routes, queues and groups. */
+const SHARED: Cases = {
+  shards: [
+    [64, 128],
+    [64, "64b"],
+    [64, "per-key"],
+  ],
+  previous_shards: [
+    [null, [32]],
+    [[32], [32, 16]],
+  ],
+  location_hint: [["weur", "apac"]],
+  jurisdiction: [
+    ["eu", "us"],
+    [null, "eu"],
+  ],
+  unknown_retention: [["365d", "400d"]],
+  publish: [[null, [{ to: "line", type: "paid" }]]],
+  "publish.when": [[["2xx"], ["4xx"]]],
+  "publish.data": [
+    ["response", "none"],
+    ["response", "origin"],
+  ],
+  "publish.step": [[null, "charge"]],
+};
+
+const ATTEMPTS: Cases = {
+  timeout: [["30s", "10s"]],
+  idle_timeout: [["30s", "10s"]],
+  lock: [["40s", "50s"]],
+  retention: [["24h", "8d"]],
+  remember: [["none", "30d"]],
+  unknown: [["hold", "retry"]],
+  verify: [["/by-key/{key}", "/of/{key}", { unknown: "verify" }]],
+  refused: [[[503], [429]]],
+  ambiguous: [[[502], [504]]],
+  wait: [["10s", "5s"]],
+  max_response_body: [["10MB", "1MB"]],
+  log: [
+    ["all", "none"],
+    ["all", "errors"],
+  ],
+  note: [
+    ["target", "path"],
+    ["target", "none"],
+  ],
+  label: [[null, "json:/id"]],
+  excerpt: [[null, { bytes: 10 }]],
+  "excerpt.bytes": [[10, 20]],
+  "excerpt.keep": [["1h", "2h"]],
+};
+
+const ROUTES: Cases = {
+  ...SHARED,
+  ...ATTEMPTS,
+  path: [
+    ["/v1/*", "/v2/*"],
+    ["/v1/*", "/v1/pay"],
+  ],
+  origin: [
+    ["https://origin.example", "https://other.example/base"],
+    ["https://origin.example", { binding: "API" }],
+    ["https://origin.example", { entrypoint: "Api" }],
+    [{ binding: "API" }, { entrypoint: "Api" }],
+  ],
+  methods: [
+    [["POST"], ["PATCH"]],
+    [["POST"], ["POST", "PUT"]],
+  ],
+  key: [["required", "optional"]],
+  key_from: [
+    [["header:Idempotency-Key"], ["header:X-Key"]],
+    [["header:Idempotency-Key"], ["json:/id"]],
+    [["header:Idempotency-Key"], [["text:a", "json:/id"]]],
+  ],
+  graphql: [[false, true]],
+  key_format: [[null, { max: 100 }]],
+  "key_format.pattern": [["^key", "^other"]],
+  "key_format.min": [[1, 16]],
+  "key_format.max": [[100, 3]],
+  scope: [
+    [["header:authorization"], ["cookie:session"]],
+    [["header:authorization"], ["none"]],
+    [["header:authorization"], ["host"]],
+    [["header:authorization"], ["ip"]],
+  ],
+  previous_scope: [[[["cookie:session"]], [], { scope: ["header:authorization"] }]],
+  new_keys: [[null, { binding: "NEW_KEYS" }]],
+  "new_keys.binding": [["NEW_KEYS", "API"]],
+  "new_keys.retry_after": [["10s", "20s", { new_keys: { binding: "NEW_KEYS" } }]],
+  fingerprint: [[null, { body: "json" }]],
+  "fingerprint.body": [
+    ["bytes", "json"],
+    ["bytes", "form"],
+    ["bytes", "multipart"],
+    ["bytes", "none"],
+  ],
+  "fingerprint.except": [[[], ["/at"], JSON_BODY]],
+  "fingerprint.only": [[["/id"], ["/at"], JSON_BODY]],
+  "fingerprint.query": [
+    ["exact", "sorted"],
+    ["exact", "none"],
+  ],
+  "fingerprint.query_except": [[[], ["a"]]],
+  "fingerprint.headers": [[[], ["x-version"]]],
+  mismatch_status: [[422, 409]],
+  forward_key: [
+    ["client", "charge", RETRY],
+    ["client", "none", RETRY],
+    // The client sends an `Idempotency-Key` too, which is none of the route's.
+    ["client", "charge", { ...RETRY, key_from: ["json:/id"] }],
+    ["none", "charge", { ...RETRY, key_from: ["json:/id"] }],
+    ["charge", "refund", RETRY],
+  ],
+  on_store_failure: [["closed", "open", RETRY]],
+  duplicate: [
+    ["reject", "wait"],
+    ["reject", "attach"],
+  ],
+  max_request_body: [["10MB", 10]],
+  sealed: [
+    [true, "past"],
+    [false, "past"],
+    [true, false],
+  ],
+  omit_headers: [[["set-cookie"], []]],
+  server_timing: [[false, true]],
+  async: [
+    ["never", "prefer"],
+    ["never", "always"],
+  ],
+  give_up: [[null, { attempts: 3 }, ASYNC]],
+  "give_up.attempts": [[3, 5, ASYNC]],
+  "give_up.after": [["1h", "2h", ASYNC]],
+  cors: [[null, { origins: ["*"] }]],
+  "cors.origins": [[["https://a.example"], ["*"]]],
+  "cors.credentials": [[false, true, OF_CORS]],
+  "cors.headers": [[[], ["x-a"], OF_CORS]],
+  "cors.expose": [[[], ["x-a"], OF_CORS]],
+  "cors.preflight": [["answer", "pass", OF_CORS]],
+  "cors.max_age": [["10m", "5m", OF_CORS]],
+};
+
+const GATEWAY: Cases = {
+  trust_forwarded: [[false, true, { scope: ["header:authorization", "host"] }]],
+  operator_path: [["/_onceway", "/ops"]],
+  consumer_path: [["/_claims", "/claims"]],
+  operator_hostname: [[null, "ops.example.com"]],
+  environment: [[null, "staging"]],
+  operator_listener: [["shared", "own"]],
+};
+
+const QUEUES: Cases = {
+  ...SHARED,
+  ...ATTEMPTS,
+  queue: [["orders", "refunds"]],
+  to: [
+    ["/in", "/other"],
+    ["/in", "/in?a=1"],
+  ],
+  dead_letter: [[{ binding: "DEAD" }, { binding: "OTHER_DEAD" }]],
+  key: [
+    [["id"], ["json:/id"]],
+    [["json:/id"], [["text:a", "json:/id"]]],
+  ],
+  scope: [[[], ["json:/tenant"]]],
+  headers: [
+    [{}, { authorization: "secret:ORDERS_AUTH" }],
+    [{ "x-tenant": "a" }, { "x-tenant": "b" }],
+    // What a message is compared by is its own type.
+    [{}, { "content-type": "application/vnd.orders" }],
+  ],
+  done: [[["2xx"], ["2xx", 409]]],
+  give_up: [[null, { after: "2h" }]],
+  "give_up.after": [["1h", "2h"]],
+  fingerprint: [
+    [{ body: "json" }, { body: "bytes" }],
+    [{ body: "json" }, { body: "none" }],
+  ],
+  retention: [["7d", "8d"]],
+  origin: [
+    ["https://origin.example", "https://origin.example/v2"],
+    ["https://origin.example", { binding: "API" }],
+  ],
+  forward_key: [["client", "charge", RETRY]],
+};
+
+const CLAIMS: Cases = {
+  ...SHARED,
+  name: [["billing", "orders"]],
+  token: [["BILLING", "OTHER"]],
+  token_previous: [[null, "OTHER"]],
+  // A claim has no response in which an origin could say anything.
+  "publish.data": [["response", "none"]],
+  unknown: [["hold", "retry"]],
+  lock: [["60s", "30s"]],
+  max_lock: [["15m", "10m"]],
+  retention: [["7d", "8d"]],
+};
+
+/** What a table needs beside one of its members. */
+const MEMBERS: Table = { publish: [{ to: "line", type: "paid" }], give_up: {}, new_keys: { binding: "NEW_KEYS" } };
+
+function settingsWith(name: string, value: unknown, and: Table = {}): Table {
+  const [table = "", member] = name.split(".");
+  if (member === undefined) return value === null ? and : { ...and, [table]: value };
+  const base = and[table] ?? MEMBERS[table] ?? {};
+  const one: unknown = value === null ? {} : { [member]: value };
+  const merged = Array.isArray(base)
+    ? base.map((entry: object) => Object.assign({}, entry, one))
+    : Object.assign({}, base, one);
+  const needed = table === "cors" ? OF_CORS.cors : {};
+  return { ...and, [table]: Array.isArray(merged) ? merged : { ...needed, ...merged } };
+}
+
+const KINDS: readonly (readonly [string, readonly SettingText[], Cases, (settings: Table) => Promise<Seen>])[] = [
+  [
+    "a route",
+    settingTexts().filter(({ place }) => place !== "not in routes"),
+    ROUTES,
+    (settings) => tryRequest(settings, {}),
+  ],
+  [
+    "the gateway",
+    settingTexts().filter(({ place }) => place === "not in routes"),
+    GATEWAY,
+    (settings) => tryRequest({}, settings),
+  ],
+  ["a queue", entryTexts(queuesVariable), QUEUES, tryMessage],
+  ["a group", entryTexts(consumersVariable), CLAIMS, tryClaim],
+];
+
+describe.each(KINDS)("a change of a setting of %s", (kind, texts, cases, attempt) => {
+  it("has a case for each setting", () => {
+    expect(Object.keys(cases).toSorted()).toEqual(texts.map(({ name }) => name).toSorted());
+  });
+
+  it.each(texts.map((text) => [text.name, text] as const))("%s does what its last column says", async (name, text) => {
+    const isOfRoutes = settingTexts().some(({ name: other, onChange }) => other === name && onChange === text.onChange);
+    const effects = new Set<Effect>();
+    for (const [before, after, and] of cases[name] ?? []) {
+      const [one, other] = [
+        await attempt(settingsWith(name, before, and)),
+        await attempt(settingsWith(name, after, and)),
+      ];
+      for (const effect of [...seenEffects(one, other), ...seenEffects(other, one)]) effects.add(effect);
+    }
+    // What a queue or a group inherits is described for routes, and may do less there.
+    const isInherited = isOfRoutes && kind !== "a route";
+    const declared = said(text).filter((effect) => !isInherited || effects.has(effect));
+    expect([...effects].toSorted()).toEqual(declared.toSorted());
+  });
+});
+
+describe("what a change of the host needs, so that older keys are found", () => {
+  const [url, binding] = ["https://origin.example", { binding: "API" }];
+  const auth = ["header:authorization"];
+  it.each<[string, Table, Table, Table]>([
+    ["from a URL to a binding", { origin: url }, { origin: binding, previous_scope: [[...auth, "any-host"]] }, {}],
+    ["from a binding to a URL", { origin: binding }, { origin: url, previous_scope: [[...auth, "host"]] }, {}],
+    [
+      "from nobody's keys",
+      { origin: url, scope: ["none"] },
+      { origin: binding, scope: ["none"], previous_scope: [["any-host"]] },
+      {},
+    ],
+    [
+      "with another scope",
+      { origin: binding },
+      { origin: binding, scope: ["cookie:session"], previous_scope: [auth] },
+      {},
+    ],
+    [
+      "to a trusted proxy",
+      { origin: binding },
+      { origin: binding, previous_scope: [[...auth, "host"]] },
+      { trust_forwarded: true },
+    ],
+  ])("%s", async (_what, before, after, trust) => {
+    const [one, other] = [await tryRequest(before, {}), await tryRequest(after, trust)];
+    expect(seenEffects(one, other)).not.toContain("names other records");
+    expect(other.ids.length).toBeGreaterThan(1);
+  });
+});
+
+it("a message that comes again after its secret has changed is the same one, and its next attempt has the new value", async () => {
+  const headers = { authorization: "secret:ORDERS_AUTH" };
+  const [one, other] = [await tryMessage({ headers }, "old"), await tryMessage({ headers }, "new")];
+  expect(seenEffects(one, other)).toEqual(["other headers"]);
+  const authorization = ["authorization", "new"];
+  expect(other.call?.headers).toContainEqual(authorization);
+  expect(one.call?.headers).not.toContainEqual(authorization);
+});
+
+it("spellings of a proxy's host are one host", async () => {
+  const auth = { scope: ["header:authorization", "host"] };
+  const tries = [];
+  for (const spelling of [
+    "shop.example.com",
+    "SHOP.example.com",
+    "shop.example.com:443",
+    "shop.example.com.",
+    "shop.example.com.:443",
+  ]) {
+    tries.push(await tryRequest(auth, { trust_forwarded: true }, spelling));
+  }
+  expect(new Set(tries.map(({ ids }) => ids.join())).size).toBe(1);
+  const others = [
+    await tryRequest(auth, { trust_forwarded: true }, "other.example.com"),
+    await tryRequest(auth, { trust_forwarded: true }, "shop.example.com:8443"),
+  ];
+  expect(new Set([...tries, ...others].map(({ ids }) => ids.join())).size).toBe(3);
+});
+
+describe("an identity", () => {
+  const jwt = { issuer: "https://login.example", audience: "a", jwks: "https://login.example/keys" };
+  const ask = { path: "/v1/me", pointer: "/id" };
+  const CHANGES: Readonly<Record<string, readonly [Table, Table]>> = {
+    jwt: [{ jwt }, { jwt }],
+    "jwt.issuer": [{ jwt }, { jwt: { ...jwt, issuer: "https://other.example" } }],
+    "jwt.audience": [{ jwt }, { jwt: { ...jwt, audience: "b" } }],
+    "jwt.claim": [{ jwt }, { jwt: { ...jwt, claim: "email" } }],
+    "jwt.jwks": [{ jwt }, { jwt: { ...jwt, jwks: "https://login.example/others" } }],
+    "jwt.algorithms": [{ jwt }, { jwt: { ...jwt, algorithms: ["ES256"] } }],
+    "jwt.clock_tolerance": [{ jwt }, { jwt: { ...jwt, clock_tolerance: "1m" } }],
+    ask: [{ ask }, { ask }],
+    "ask.path": [{ ask }, { ask: { ...ask, path: "/v2/me" } }],
+    "ask.pointer": [{ ask }, { ask: { ...ask, pointer: "/account" } }],
+    "ask.cache": [{ ask }, { ask: { ...ask, cache: "2m" } }],
+    "ask.timeout": [{ ask }, { ask: { ...ask, timeout: "2s" } }],
+    credential: [{ jwt }, { jwt, credential: ["cookie:session"] }],
+    anonymous: [{ jwt }, { jwt, anonymous: "allow" }],
+  };
+  const rootsOf = (user: Table): object => {
+    const env = { IDENTITIES: { user }, IDEMPOTENCY: { origin: "https://origin.example", scope: ["identity:user"] } };
+    const [identity] = configOf({ ...env, ROUTES: [{ path: "/v1/*" }] }).identities;
+    return identity === undefined ? {} : identityRoots(identity);
+  };
+
+  it.each(entryTexts(identitiesVariable).map((text) => [text.name, text] as const))(
+    "%s names callers as its last column says",
+    (name, text) => {
+      const change = CHANGES[name];
+      if (change === undefined) throw new Error(`${name} has no case`);
+      const [before, after] = change.map(rootsOf);
+      const isRenaming = JSON.stringify(before) !== JSON.stringify(after);
+      expect(said(text)).toEqual(isRenaming ? ["names other records"] : []);
+    },
+  );
+});
+
+it("settings of destinations, operators and access name no record, and say nothing of one", () => {
+  const texts = [destinationsVariable, operatorsVariable, accessVariable].flatMap(entryTexts);
+  expect(texts.filter((text) => said(text).length > 0).map(({ name }) => name)).toEqual([]);
+});

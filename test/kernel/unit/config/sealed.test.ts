@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+
+import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
+import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { PAYMENTS, problemsOf } from "./support.ts";
+
+const [FIRST, SECOND, THIRD, FOURTH] = ["a", "b", "c", "d"].map((letter) => letter.repeat(32));
+
+const sealed = (settings: object = {}, others: object = {}) => ({
+  ROUTES: [{ ...PAYMENTS, sealed: true, ...settings }],
+  ...others,
+});
+
+const lines = (env: Readonly<Record<string, unknown>>) =>
+  problemsOf(env).map(({ path, message }) => `${path}: ${message}`);
+
+describe("the secrets of sealed routes", () => {
+  it("are those whose names start with SEAL_SECRET, the newest first", () => {
+    const secrets = { SEAL_SECRET_10: THIRD, SEAL_SECRET: FIRST, SEAL_SECRET_9: SECOND };
+    expect(readConfig(sealed({}, secrets))).toMatchObject({ ok: true, sealSecrets: [THIRD, SECOND, FIRST] });
+  });
+
+  it.each([[true], ["past"]])("are needed where sealed = %j, and nowhere else", (value) => {
+    expect(lines(sealed({ sealed: value }))).toEqual([
+      "ROUTES[0].sealed: needs the secret SEAL_SECRET, and there is none: write the output of `openssl rand -hex 32` to npx wrangler secret put SEAL_SECRET, or into the environment of npm run serve -- --secret SEAL_SECRET",
+    ]);
+    expect(readConfig(sealed({ sealed: false }))).toMatchObject({ ok: true, sealSecrets: [] });
+  });
+
+  it.each([
+    ["too short", "a".repeat(31)],
+    ["with a space", `${FIRST} `],
+    ["beyond ASCII", `${FIRST}é`],
+    ["no text", 7],
+  ])("are refused if one is %s, and never shown", (_, value) => {
+    const [line = "", ...others] = lines(sealed({}, { SEAL_SECRET: value }));
+    expect(others).toEqual([expect.stringContaining("needs the secret")].slice(0, others.length));
+    expect(line).toContain("SEAL_SECRET: must be at least 32 visible ASCII characters without spaces");
+    expect(line).not.toContain(String(value).slice(0, 20));
+  });
+
+  it("are refused if two are the same, or if there are more than three", () => {
+    expect(lines(sealed({}, { SEAL_SECRET: FIRST, SEAL_SECRET_2: FIRST }))).toEqual([
+      expect.stringMatching(/^SEAL_SECRET_2: must differ/),
+    ]);
+    const many = { SEAL_SECRET_1: FIRST, SEAL_SECRET_2: SECOND, SEAL_SECRET_3: THIRD, SEAL_SECRET_4: FOURTH };
+    expect(lines(sealed({}, many))).toEqual([
+      expect.stringMatching(/^SEAL_SECRET_1: is one of 4 .* leave out the first ones/),
+    ]);
+  });
+
+  it("do not belong in a file, and the check of a file does not miss them", () => {
+    const vars = { IDEMPOTENCY: { origin: "https://api.example.com" }, ...sealed() };
+    const problems = (own: object) =>
+      checkWranglerConfig({ vars: own })[0]?.problems.filter(
+        ({ path }) => path.startsWith("SEAL") || path.startsWith("ROUTES"),
+      );
+    expect(problems(vars)).toEqual([]);
+    expect(problems({ ...vars, SEAL_SECRET_2: FIRST })).toMatchObject([
+      { path: "SEAL_SECRET_2", message: expect.stringContaining("npx wrangler secret put SEAL_SECRET_2") },
+    ]);
+  });
+});
+
+describe("sealed", () => {
+  const secret = { SEAL_SECRET: FIRST };
+
+  it("cannot be combined with questions that need the caller's headers in the open", () => {
+    const settings = { unknown: "verify", verify: "/v1/payments/by-key/{key}" };
+    expect(lines(sealed(settings, secret))).toEqual([
+      expect.stringMatching(/^ROUTES\[0\]\.unknown: must not be "verify"/),
+    ]);
+    expect(readConfig(sealed({ ...settings, sealed: "past" }, secret)).ok).toBe(true);
+  });
+
+  it.each([[true], ["past"]])("cannot be combined with older scopes (%j)", (value) => {
+    const settings = { sealed: value, scope: ["header:x-tenant"], previous_scope: [["header:authorization"]] };
+    expect(lines(sealed(settings, secret))).toEqual([
+      expect.stringMatching(/^ROUTES\[0\]\.previous_scope: must be empty with sealed/),
+    ]);
+  });
+
+  it("cannot be combined with parts of the request that operators may read", () => {
+    const settings = { label: "json:/id", excerpt: {} };
+    expect(lines(sealed(settings, secret))).toEqual([
+      expect.stringMatching(/^ROUTES\[0\]\.label: would keep/),
+      expect.stringMatching(/^ROUTES\[0\]\.excerpt: would keep/),
+    ]);
+    expect(readConfig(sealed({ ...settings, sealed: "past" }, secret)).ok).toBe(true);
+  });
+});

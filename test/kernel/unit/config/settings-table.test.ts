@@ -1,0 +1,173 @@
+// The table of settings in src/kernel/config/README.md: complete, generated, and true.
+
+import { readFileSync } from "node:fs";
+
+import { parse } from "smol-toml";
+import * as v from "valibot";
+import { describe, expect, it } from "vitest";
+
+import { markdownTable, ownTexts, settingTexts } from "../../../../src/cli/settings-table.ts";
+import { driveEntries } from "../../../../src/features/accepted/settings/entries.ts";
+import { publicationEntries } from "../../../../src/features/outbox/settings/entries.ts";
+import { corsEntries } from "../../../../src/features/pages/settings/entries.ts";
+import { fingerprintEntries } from "../../../../src/kernel/config/settings-fingerprint.ts";
+import { identitiesVariable } from "../../../../src/features/identities/cli/node.ts";
+import { askEntries, identityEntries, jwtEntries } from "../../../../src/features/identities/settings/entries.ts";
+import { excerptEntries } from "../../../../src/kernel/notes/settings-note.ts";
+import { keyFormatEntries, newKeysEntries } from "../../../../src/kernel/config/settings-key.ts";
+import { gatewayEntries } from "../../../../src/kernel/config/settings-gateway.ts";
+import { settingsEntries } from "../../../../src/kernel/config/settings.ts";
+import { configOf, PAYMENTS } from "./support.ts";
+
+const read = (name: string): string =>
+  readFileSync(new URL(`../../../../src/kernel/config/${name}`, import.meta.url), "utf8");
+
+const described = v.object({ description: v.string() });
+const table = v.object({ properties: v.record(v.string(), v.unknown()) });
+const list = v.object({ items: table });
+const { definitions } = v.parse(
+  v.object({ definitions: v.object({ settings: table, route: table }) }),
+  JSON.parse(read("wrangler.schema.json")),
+);
+
+/** Members of an entry that the text of their list describes have none of their own. */
+function describedOnly(properties: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(properties).filter(([, member]) => v.is(described, member)));
+}
+
+/** The first paragraph of each description in the JSON Schema, by the setting's name. */
+function sentences(
+  properties: Readonly<Record<string, unknown>>,
+  prefix: string,
+): readonly (readonly [string, string])[] {
+  return Object.entries(properties).flatMap(([name, member]) => {
+    const [first = ""] = v.parse(described, member).description.split("\n");
+    const members = v.is(list, member) ? member.items : member;
+    const inner = v.is(table, members) ? sentences(describedOnly(members.properties), `${name}.`) : [];
+    return [[prefix + name, first] as const].concat(inner);
+  });
+}
+
+interface Row {
+  readonly name: string;
+  readonly default: string;
+  readonly meaning: string;
+}
+
+/** The rows of a table as it stands on disk. */
+function rowsOf(name: string): readonly Row[] {
+  const [, after = ""] = read("README.md").split(`<!-- ${name} -->`);
+  const [lines = ""] = after.split(`<!-- /${name} -->`);
+  return lines
+    .split("\n")
+    .filter((line) => /^\| `[a-z_.]+`/.test(line))
+    .map((line) => {
+      const [first = "", applies = "", , meaning = ""] = line.slice(2, -2).split(" | ");
+      return { name: /^`([^`]+)`/.exec(first)?.[1] ?? "", default: applies, meaning };
+    });
+}
+
+const ROWS = rowsOf("settings");
+
+describe("the table of settings", () => {
+  it("has a row for each setting of the schema, and none besides", () => {
+    const members = (of: string, entries: object) => Object.keys(entries).map((name) => `${of}.${name}`);
+    const names = [
+      "path",
+      ...Object.keys(settingsEntries),
+      ...Object.keys(gatewayEntries),
+      ...members("key_format", keyFormatEntries),
+      ...members("new_keys", newKeysEntries),
+      ...members("fingerprint", fingerprintEntries),
+      ...members("cors", corsEntries),
+      ...members("give_up", driveEntries),
+      ...members("publish", publicationEntries),
+      ...members("excerpt", excerptEntries),
+    ];
+    expect(ROWS.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+  });
+
+  it("is generated", () => {
+    expect(read("README.md")).toContain(`<!-- settings -->\n\n${markdownTable(settingTexts())}\n\n<!-- /settings -->`);
+    expect(read("README.md")).toContain(
+      `<!-- identities -->\n\n${markdownTable(ownTexts(identitiesVariable))}\n\n<!-- /identities -->`,
+    );
+  });
+
+  it("says the same sentences as the JSON Schema", () => {
+    const { route, settings } = definitions;
+    const editors = new Map([...sentences(settings.properties, ""), ...sentences(route.properties, "")]);
+    expect(editors).toEqual(new Map(ROWS.map(({ name, meaning }) => [name, meaning])));
+  });
+
+  const DESTINATIONS = [{ name: "audit", queue: "AUDIT" }];
+  const isGateway = (name: string) => Object.hasOwn(gatewayEntries, name);
+
+  /** What a table needs before its other members mean anything. */
+  const needed = (name: string) => {
+    if (name.startsWith("give_up.")) return 'async = "prefer"';
+    if (name.startsWith("publish.")) return 'publish = [{ to = "audit", type = "done" }]';
+    if (name === "excerpt.bytes") return 'excerpt.keep = "2h"';
+    if (name === "excerpt.keep") return "excerpt.bytes = 100";
+    if (name.startsWith("cors.")) return 'cors.origins = ["https://shop.example.com"]';
+    return name.startsWith("new_keys.") ? 'new_keys.binding = "NEW_KEYS"' : "";
+  };
+
+  it.each(ROWS.filter(({ default: text }) => text.startsWith("`")))("says of $name what applies by default", (row) => {
+    const others = needed(row.name);
+    const value = row.default.slice(1, -1);
+    const [, member] = /^publish\.(.*)$/.exec(row.name) ?? [];
+    const written = parse(
+      member === undefined
+        ? `${others}\n${row.name} = ${value}`
+        : `publish = [{ to = "audit", type = "done", ${member} = ${value} }]`,
+    );
+    const configWith = (settings: object) =>
+      isGateway(row.name)
+        ? configOf({ IDEMPOTENCY: settings, ROUTES: [PAYMENTS] })
+        : configOf({ ROUTES: [{ ...PAYMENTS, ...settings }], NEW_KEYS: {}, AUDIT: {}, DESTINATIONS });
+    expect(configWith(written)).toEqual(configWith(parse(others)));
+  });
+
+  it("leaves a default in words to settings whose absence has a meaning of its own", () => {
+    const inWords = ROWS.filter(({ default: text }) => !text.startsWith("`")).map(({ name }) => name);
+    expect(inWords).toEqual([
+      "path",
+      "origin",
+      "location_hint",
+      "jurisdiction",
+      "key_format.pattern",
+      "key_format.max",
+      "new_keys.binding",
+      "fingerprint.only",
+      "verify",
+      "publish.step",
+      "label",
+      "excerpt",
+      "cors.origins",
+      "operator_hostname",
+      "environment",
+    ]);
+  });
+});
+
+describe("the table of an identity's members", () => {
+  const rows = rowsOf("identities");
+
+  it("has a row for each, and none besides", () => {
+    const members = (of: string, entries: object) => Object.keys(entries).map((name) => `${of}.${name}`);
+    const names = [...Object.keys(identityEntries), ...members("jwt", jwtEntries), ...members("ask", askEntries)];
+    expect(rows.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+  });
+
+  it.each(rows.filter(({ default: text }) => text.startsWith("`")))("says of $name what applies by default", (row) => {
+    const [of = "", member = ""] = row.name.includes(".") ? row.name.split(".") : ["", row.name];
+    const written = parse(`${member} = ${row.default.slice(1, -1)}`);
+    const jwt = { issuer: "i", audience: "a", jwks: "https://login.example.com/jwks" };
+    const ask = { path: "/me", pointer: "/id" };
+    const plain = of === "ask" ? { ask } : { jwt };
+    const full = of === "" ? { ...plain, ...written } : { [of]: { ...(of === "ask" ? ask : jwt), ...written } };
+    const configWith = (user: object) => configOf({ ROUTES: [PAYMENTS], IDENTITIES: { user } });
+    expect(configWith(full)).toEqual(configWith(plain));
+  });
+});

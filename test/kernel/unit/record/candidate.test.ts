@@ -1,0 +1,40 @@
+import { expect, it } from "vitest";
+import { type Candidate, chooseCandidate } from "../../../../src/kernel/record/candidate.ts";
+import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../../src/kernel/record/units.ts";
+
+const NOW = epochMs(1000);
+const MINE = fingerprint("mine");
+
+function base(id: string, print: string): Pick<Candidate["record"], "fingerprint" | "attempt" | "policy"> {
+  return {
+    fingerprint: fingerprint(print),
+    attempt: { id: attemptId(id), number: 1, startedAt: NOW, lockedUntil: NOW, mayHaveActed: false },
+    policy: { unknown: "retry", lockMs: durationMs(1), retentionMs: durationMs(1), unknownRetentionMs: durationMs(1) },
+  };
+}
+
+const failed = (id: string, retryFrom = 1000, print = "mine"): Candidate => ({
+  id: recordId(id),
+  record: { state: "failed", ...base(id, print), retryFrom: epochMs(retryFrom), expiresAt: epochMs(9999) },
+});
+const unknown = (id: string, print = "mine"): Candidate => ({
+  id: recordId(id),
+  record: { state: "unknown", ...base(id, print), verifyAt: null, verifications: 0, expiresAt: epochMs(9999) },
+});
+const started = (id: string, print = "mine"): Candidate => ({
+  id: recordId(id),
+  record: { state: "started", ...base(id, print) },
+});
+
+it.each<[string, readonly Candidate[], string | null]>([
+  ["none", [], null],
+  ["the only one", [failed("a")], "a"],
+  ["one at work before one that may be tried again", [failed("a"), started("b")], "b"],
+  ["one in doubt before one that may be tried again", [failed("a"), unknown("b")], "b"],
+  ["one whose attempt may still run before one that may be tried again", [failed("a"), failed("b", 1001)], "b"],
+  ["its own name first among equals", [failed("a"), failed("b")], "a"],
+  ["one of the same request before one of another", [started("a", "other"), failed("b")], "b"],
+  ["one of another request if there is no other", [started("a", "other")], "a"],
+])("chooses %s", (_name, candidates, id) => {
+  expect(chooseCandidate(candidates, MINE, NOW)?.id ?? null).toBe(id);
+});

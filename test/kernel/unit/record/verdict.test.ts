@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { finalStatus, judge } from "../../../../src/kernel/record/verdict.ts";
+
+const lists = { refused: [425, 429, 503], ambiguous: [408, 502, 504] };
+
+describe("judge", () => {
+  it.each([200, 201, 204, 301, 304, 400, 404, 409, 422, 500, 501, 505])("treats %d as a result", (status) => {
+    expect(judge({ kind: "answered", status }, lists)).toBe("result");
+  });
+
+  it.each([425, 429, 503])("treats %d as a refusal", (status) => {
+    expect(judge({ kind: "answered", status }, lists)).toBe("refused");
+  });
+
+  it.each([408, 502, 504])("treats %d as ambiguous", (status) => {
+    expect(judge({ kind: "answered", status }, lists)).toBe("ambiguous");
+  });
+
+  it("never guesses: a status in both lists is ambiguous", () => {
+    expect(judge({ kind: "answered", status: 503 }, { refused: [503], ambiguous: [503] })).toBe("ambiguous");
+  });
+
+  it("treats only a failed connection as unsent", () => {
+    expect(judge({ kind: "unreachable" }, lists)).toBe("refused");
+    expect(judge({ kind: "dropped" }, lists)).toBe("ambiguous");
+    expect(judge({ kind: "timed-out" }, lists)).toBe("ambiguous");
+  });
+});
+
+it.each([
+  [200, 200],
+  [599, 599],
+  [600, 500],
+  [999, 500],
+  [199, 500],
+  [101, 500],
+  [0, 500],
+])("a final response of status %i is processed as %i (RFC 9110, section 15)", (status, expected) => {
+  expect(finalStatus(status)).toBe(expected);
+});

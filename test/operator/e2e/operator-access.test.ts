@@ -1,0 +1,287 @@
+// A caller who is not an operator changes nothing and learns nothing: every operation of the OpenAPI file, and unknown
+// operations, without a token, with a wrong one, with a read-only one, and without operator tokens in the configuration.
+
+import { withoutInstance } from "../../support/instance.ts";
+import { randomBytes, randomUUID } from "node:crypto";
+import * as v from "valibot";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runOnceway } from "../../support/command-line.ts";
+import { freshKey } from "../../support/http.ts";
+import { operations } from "../../support/e2e/openapi.ts";
+import {
+  ADMIN_TOKEN,
+  type Ask,
+  askGateway,
+  BASE,
+  type OperatorScene,
+  READ_TOKEN,
+} from "../../support/e2e/operator-scene.ts";
+import { startOperatorScene, type OperatorAnswer } from "../../support/e2e/operator-scene.ts";
+
+const SETTINGS = { shards: 2, scope: ["none"] };
+const ROUTES = [{ path: "/hold/*", unknown: "hold" }, { path: "/*" }];
+
+const BODIES: Readonly<Record<string, unknown>> = {
+  forgetScope: { scope: { "header:authorization": "Bearer x" }, reason: "x", confirm: true, includeUnknown: true },
+  resendEvents: { destination: "billing", reason: "test", preview: true },
+  dropEvents: { destination: "billing", reason: "test", preview: true },
+  setPosition: { group: "billing", stream: "orders", partition: 3, next: 42, reason: "x" },
+  tryQueue: { body: { id: "forged" } },
+  changeAll: {
+    change: "forget",
+    filter: { state: "unknown" },
+    reason: "x",
+    confirm: true,
+    until: new Date().toISOString(),
+  },
+  release: { reason: "x" },
+  resolve: { reason: "x", response: { status: 200, body: "forged" }, confirm: true },
+  forget: { reason: "x" },
+};
+
+let scene: OperatorScene;
+/** A record with an unknown outcome, for which all three changes would succeed. */
+let id = "";
+const key = freshKey();
+beforeAll(async () => {
+  scene = await startOperatorScene(SETTINGS, ROUTES);
+  await scene.send({ path: "/hold/x", key, behave: { drop: "after-effect" } });
+  const { json } = await scene.ask("GET", `/records?key=${key}`);
+  id = v.parse(v.object({ records: v.tuple([v.looseObject({ id: v.string() })]) }), json).records[0].id;
+});
+afterAll(() => scene.close());
+
+/** But for the console's own paths: see console-access.test.ts. */
+const STRANGE: readonly (readonly [method: string, path: string])[] = [
+  ["GET", "/nothing"],
+  ["GET", `/records/${"0".repeat(64)}`],
+  ["OPTIONS", "/records"],
+  ["PUT", "/records"],
+  ["DELETE", "/health"],
+];
+
+/** The path of an operation. It names a layout that cannot be closed, and a queue that there is not. */
+function filled(path: string, recordId: string): string {
+  return path.replace("{id}", recordId).replace("{layout}", "2").replace("{queue}", "orders");
+}
+
+/** All operations with the record's id, and unknown ones. */
+function requests(): readonly (readonly [method: string, path: string, body: unknown])[] {
+  return [
+    ...operations.map((one) => [one.method, filled(one.path, id), BODIES[one.id]] as const),
+    ...STRANGE.map(([method, path]) => [method, path, undefined] as const),
+  ];
+}
+
+/** Everything that an answer reveals, except the date. */
+function visibleParts({ status, headers, text }: OperatorAnswer): string {
+  return JSON.stringify([status, [...headers].filter(([name]) => name !== "date"), withoutInstance(text)]);
+}
+
+function askPlainly(method: string, path: string, how: Ask): Promise<OperatorAnswer> {
+  return askGateway(scene.gateway.url + BASE + path, method, how);
+}
+
+async function recordNow(): Promise<string> {
+  return (await scene.ask("GET", `/records/${id}`)).text;
+}
+
+const byName = (one: string, other: string): number => one.localeCompare(other);
+
+it("the OpenAPI file marks the changes and bodies that a read-only token may not have", () => {
+  const idsOf = (some: typeof operations): readonly string[] => some.map((one) => one.id).toSorted(byName);
+  expect(idsOf(operations.filter(({ mayRead }) => !mayRead))).toEqual([
+    "changeAll",
+    "closeLayout",
+    "dropEvents",
+    "endSessions",
+    "forget",
+    "forgetScope",
+    "release",
+    "resendEvents",
+    "resolve",
+    "responseBody",
+    "setPosition",
+    "tryQueue",
+  ]);
+  expect(idsOf(operations.filter(({ hasBody }) => hasBody))).toEqual(Object.keys(BODIES).toSorted(byName));
+});
+
+describe("without a valid token", () => {
+  it.each([
+    ["none", null],
+    ["a wrong one", randomBytes(32).toString("hex")],
+    ["one that is too long by a character", `${ADMIN_TOKEN}x`],
+    ["one that is too short by a character", ADMIN_TOKEN.slice(1)],
+    ["both at once", `${ADMIN_TOKEN},${READ_TOKEN}`],
+  ])("%s: the same answer to everything, and nothing changes", async (_name, token) => {
+    const before = await recordNow();
+    const answers = new Set<string>();
+    for (const [method, path, body] of requests()) {
+      const told = await askPlainly(method, path, { token, body });
+      expect(told.status).toBe(401);
+      expect(told.headers.get("www-authenticate")).toBe("Bearer");
+      answers.add(visibleParts(told));
+    }
+    expect([...answers]).toHaveLength(1);
+    expect(await recordNow()).toBe(before);
+  });
+
+  it("a token counts only in the Authorization header", async () => {
+    for (const headers of [
+      { Authorization: `Basic ${btoa(`admin:${ADMIN_TOKEN}`)}` },
+      { Authorization: ADMIN_TOKEN },
+      { Cookie: `token=${ADMIN_TOKEN}` },
+      { "X-Admin-Token": ADMIN_TOKEN },
+    ]) {
+      const url = `${scene.gateway.url}${BASE}/health?token=${ADMIN_TOKEN}&access_token=${ADMIN_TOKEN}`;
+      const response = await fetch(url, { headers: { ...headers, "cf-connecting-ip": randomUUID() } });
+      expect(response.status).toBe(401);
+    }
+  });
+});
+
+describe("with a token that may only read", () => {
+  it.each(operations.map((one) => [one.id, one] as const))("%s", async (_name, one) => {
+    const before = await recordNow();
+    const path = filled(one.path, id);
+    const told = await scene.ask(one.method, path, { token: READ_TOKEN, body: BODIES[one.id] });
+    expect(told.status).toBe(one.mayRead ? 200 : 403);
+    if (!one.mayRead) {
+      // The answer does not reveal whether the record exists.
+      const nowhere = filled(one.path, "0".repeat(64));
+      expect(visibleParts(await scene.ask(one.method, nowhere, { token: READ_TOKEN, body: BODIES[one.id] }))).toBe(
+        visibleParts(told),
+      );
+    }
+    expect(await recordNow()).toBe(before);
+  });
+});
+
+it("a caller with a token learns why a request was refused, however much of its body was still to come", async () => {
+  const body = { reason: "x".repeat(30 << 20) };
+  for (const action of ["release", "resolve", "forget"]) {
+    const path = `/records/${id}/${action}`;
+    expect((await scene.ask("POST", path, { token: READ_TOKEN, body })).status).toBe(403);
+    expect((await scene.ask("POST", path, { body })).status).toBe(413);
+  }
+});
+
+it("no answer may be cached, sniffed, or read by another site", async () => {
+  for (const token of [ADMIN_TOKEN, READ_TOKEN, null]) {
+    for (const [method, path] of requests().filter(([name]) => name !== "POST")) {
+      const { headers } = await askPlainly(method, path, { token });
+      expect(headers.get("cache-control")).toBe("no-store");
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      expect([...headers.keys()].filter((name) => name.startsWith("access-control-"))).toEqual([]);
+    }
+  }
+});
+
+describe("wrong tokens", () => {
+  it("are throttled after ten from an address, and lock out no right one there", async () => {
+    const address = randomUUID();
+    for (let sent = 0; sent < 30; sent += 1) await scene.ask("GET", "/health", { token: null, address });
+    for (let sent = 0; sent < 10; sent += 1) {
+      const { status } = await scene.ask("GET", "/health", { token: `${ADMIN_TOKEN}${sent}`, address });
+      expect(status).toBe(401);
+    }
+    const slowed = await scene.ask("GET", "/health", { token: `${ADMIN_TOKEN}x`, address });
+    expect(slowed).toMatchObject({ status: 429, json: { code: "operator-throttled", retryable: true } });
+    expect(Number(slowed.headers.get("retry-after"))).toBeGreaterThan(50);
+    expect((await scene.ask("GET", "/health", { address })).status).toBe(200);
+  });
+});
+
+describe("the operator path", () => {
+  it.each(["/", "/health/", "//health", "/%68ealth", "/./health;x", "/records%2f", "/records/x%2f"])(
+    "in any form but its plain one is not found, and never reaches the origin: %s",
+    async (path) => {
+      const before = (await scene.origin.requests()).length;
+      for (const method of ["GET", "POST"]) {
+        const told = await askPlainly(method, path, {});
+        expect(told).toMatchObject({ status: 404, json: { code: "operator-not-found" } });
+      }
+      const encoded = await fetch(`${scene.gateway.url}/%5Fonceway/health`, {
+        headers: { Authorization: `Bearer ${ADMIN_TOKEN}` },
+      });
+      expect(encoded.status).toBe(404);
+      expect((await scene.origin.requests()).length).toBe(before);
+    },
+  );
+
+  it("is covered by no route, and does not cover paths that only look like it", async () => {
+    const covered = await scene.send({ path: `${BASE}/records/${id}/forget`, key: freshKey() });
+    expect(covered.status).toBe(401);
+    const beside = freshKey();
+    expect((await scene.send({ path: `${BASE}s/health`, key: beside })).status).toBe(201);
+    expect(await scene.origin.effects(beside)).toBe(1);
+  });
+});
+
+it("tokens appear neither in the output nor in answers", async () => {
+  const published = await (await fetch(`${scene.gateway.url}/.well-known/idempotency`)).text();
+  const texts = [scene.gateway.output(), published, (await scene.ask("GET", "/health")).text];
+  for (const text of texts) for (const token of [ADMIN_TOKEN, READ_TOKEN]) expect(text).not.toContain(token);
+  expect(published).not.toContain("operator");
+});
+
+describe("without usable operator tokens", () => {
+  it("every operator path is not found, with any token", async () => {
+    const off = await startOperatorScene(SETTINGS, ROUTES, {});
+    try {
+      const answers = new Set<string>();
+      const texts = new Set<string>();
+      for (const token of [ADMIN_TOKEN, null]) {
+        for (const [method, path, body] of requests()) {
+          const told = await off.ask(method, path, { token, body });
+          answers.add(visibleParts(told));
+          texts.add(withoutInstance(told.text));
+        }
+      }
+      expect([...answers]).toHaveLength(1);
+      expect([...answers][0]).toContain("operator-not-found");
+      expect([...answers][0]).toContain("It is on where the secret ADMIN_TOKEN is set");
+      // A gateway whose API is on says the same to a stranger who misspells its path: its texts tell nobody which of both it is.
+      const misspelt = await askPlainly("GET", "//health", { token: null });
+      expect([...texts]).toEqual([withoutInstance(misspelt.text)]);
+      const env = { ONCEWAY_URL: off.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN };
+      const listed = await runOnceway(["ls"], env);
+      expect([listed.code, listed.stderr]).toEqual([
+        2,
+        expect.stringMatching(/run "npx wrangler secret put ADMIN_TOKEN".* check --url/),
+      ]);
+      expect(await off.origin.requests()).toEqual([]);
+    } finally {
+      await off.close();
+    }
+  });
+
+  it.each([
+    ["a short token", { ADMIN_TOKEN: "opensesame" }],
+    ["a token to read and none to change", { READ_TOKEN }],
+    ["one token for both", { ADMIN_TOKEN, READ_TOKEN: ADMIN_TOKEN }],
+  ])("because of %s, the gateway reports a problem without showing it, and forwards nothing", async (_name, tokens) => {
+    const off = await startOperatorScene(SETTINGS, ROUTES, tokens);
+    try {
+      const told = await askGateway(`${off.gateway.url}/anything`, "GET", { token: null });
+      expect(told).toMatchObject({ status: 500, json: { code: "configuration-invalid" } });
+      expect(off.gateway.output()).toContain("TOKEN");
+      for (const token of Object.values(tokens)) expect(told.text + off.gateway.output()).not.toContain(token);
+    } finally {
+      await off.close();
+    }
+  });
+});
+
+it("answers under the path that is configured", async () => {
+  const elsewhere = await startOperatorScene({ ...SETTINGS, operator_path: "/internal/ops" }, ROUTES);
+  try {
+    const { url } = elsewhere.gateway;
+    expect(await askGateway(`${url}/internal/ops/health`, "GET", {})).toMatchObject({ status: 200 });
+    await askGateway(`${url}${BASE}/health`, "GET", { token: null });
+    expect(await elsewhere.origin.requests()).toHaveLength(1);
+  } finally {
+    await elsewhere.close();
+  }
+});

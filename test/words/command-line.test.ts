@@ -1,0 +1,150 @@
+// The command line before it contacts a gateway: help, and what wrong usage is answered with.
+
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { expect, it, onTestFinished } from "vitest";
+import { onceway } from "../../src/cli/program.ts";
+import { callOnceway } from "../support/command-line-here.ts";
+import { expectApproved, type Said } from "../support/words.ts";
+
+const ID = "0".repeat(64);
+const GATEWAY = ["--url", "https://gateway.invalid"];
+const TOKEN = { ONCEWAY_TOKEN: "t".repeat(32) };
+const ORDER = "https://api.example.com/orders";
+const PLAN = ["plan", "--rps", "2000", "--origin-ms", "300", "--response", "4kB", "--retention", "24h"];
+const RESOLVE = ["resolve", ID, ...GATEWAY, "--reason", "x"];
+
+/** The arguments of each command, of its subcommands and of the whole. */
+function commands({ commands: own }: Command, before: readonly string[] = []): readonly (readonly string[])[] {
+  return [before, ...own.flatMap((command) => commands(command, [...before, command.name()]))];
+}
+
+it("help is as approved, and each command names its exit codes", async () => {
+  const said: Said[] = [];
+  for (const names of commands(onceway())) {
+    const { code, stdout, stderr } = await callOnceway([...names, "--help"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^(?:Exit codes: 0 |Commands:$|Operate:$)/m);
+    said.push({ asked: ["onceway", ...names, "--help"].join(" "), words: stdout });
+  }
+  await expectApproved("help", said);
+});
+
+const WRONG: readonly (readonly string[])[] = [
+  ["lst"],
+  ["ls"],
+  ["ls", "--url", "gateway"],
+  ["ls", "--url", "https://gateway.invalid?x"],
+  ["ls", ...GATEWAY],
+  ["check", "--against", "https://gateway.invalid"],
+  ["check", "--against", "gateway"],
+  ["check", "no-such-file.toml"],
+  ["check", "src"],
+  ["check", "a.toml", "b.toml"],
+  ["check", "--env", "nowhere"],
+  ["ls", ...GATEWAY, "--token-file", "FOLDER/empty"],
+  ["ls", ...GATEWAY, "--token-file", "FOLDER/two-lines"],
+  ["ls", ...GATEWAY, "--token-file", "FOLDER/none"],
+  ["ls", ...GATEWAY, "--token", "secret"],
+  ["ls", ...GATEWAY, "--state", "lost"],
+  ["ls", ...GATEWAY, "--until", "5"],
+  ["ls", ...GATEWAY, "--limit", "0"],
+  ["ls", ...GATEWAY, "--id", "xyz"],
+  RESOLVE,
+  [...RESOLVE, "--status", "99"],
+  [...RESOLVE, "--status", "200", "--body", "x", "--body-file", "x"],
+  [...RESOLVE, "--status", "200", "-H", "x"],
+  ["plan", "--origin-ms", "300"],
+  ["plan", "--rps", "10"],
+  [...PLAN, "--rps", "2k"],
+  [...PLAN, "--rps", "0"],
+  [...PLAN, "--origin-ms", "300ms"],
+  [...PLAN, "--origin-ms", "900001"],
+  [...PLAN, "--response", "4k"],
+  [...PLAN, "--response", "2GB"],
+  [...PLAN, "--retention", "24"],
+  [...PLAN, "--retention", "366d"],
+  [...PLAN, "--replays", "10%"],
+  [...PLAN, "--replays", "1"],
+  [...PLAN, "--spike", "0.5"],
+  [...PLAN, "--headers", "200kB"],
+  [...PLAN, "--shards", "per-key"],
+  [...PLAN, "--shards", "65537"],
+  ["try"],
+  ["try", "ftp://api.example.com/pay"],
+  ["try", "https://me:secret@api.example.com/pay"],
+  ["try", ORDER, "-X", "GET"],
+  ["try", ORDER, "-H", "nonsense"],
+  ["try", ORDER, "-H", "Idempotency-Key: k"],
+  ["try", ORDER, "-H", "@no-such-file"],
+  ["try", ORDER, "--timeout", "5"],
+  ["try", ORDER, "--queue", "orders"],
+  ["init", "FOLDER/x.toml", "--origin", "https://x.example"],
+  ["init", "FOLDER/x.toml", "--route", "/x"],
+  ["init", "FOLDER/x.toml", "--origin", "x.example", "--route", "/x"],
+  ["init", "FOLDER/x.toml", "--origin", "https://user:pw@x.example", "--route", "/x"],
+  ["init", "FOLDER/x.toml", "--origin", "https://x.example", "--route", "x"],
+  ["init", "FOLDER/x.toml", "--origin", "https://x.example", "--route", "/x", "--name", "Ä"],
+  ["init", "FOLDER/x.toml", "--origin", "https://x.example", "--route", "/x", "--unknown", "guess"],
+  // Each is sound, and the second could never match.
+  ["init", "FOLDER/x.toml", "--origin", "https://x.example", "--route", "/*", "--route", "/x"],
+];
+
+/** With a token. */
+const WRONG_RECORDS: readonly (readonly string[])[] = [
+  ["show"],
+  ["show", ID, "--key", "k"],
+  ["show", "0123"],
+  ["release", ID],
+  ["forget", ID, "--reason", " "],
+  ["release", "--all", "--reason", "x"],
+  ["release", ID, "--all", "--reason", "x"],
+  ["release", ID, "--state", "failed", "--reason", "x"],
+  ["release", "--all", "--state", "failed", "--reason", "x"],
+  ["release", "--all", "--state", "failed", "--reason", "x", "--as-of", "yesterday"],
+  ["release", "--all", "--state", "failed", "--reason", "x", "--as-of", "2026-11-23T03:12:40.118Z"],
+];
+
+it("wrong usage exits with 2, and is told as approved what to write", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "onceway-token-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "empty"), "\n");
+  writeFileSync(join(folder, "two-lines"), "one\ntwo\n");
+
+  const said: Said[] = [];
+  for (const [args, env] of [
+    ...WRONG.map((one) => [one, {}] as const),
+    ...WRONG_RECORDS.map((one) => [[...one, ...GATEWAY], TOKEN] as const),
+    [["show", ID, "--url", "http://127.0.0.1:9"], TOKEN] as const,
+  ]) {
+    const { code, stdout, stderr } = await callOnceway(
+      args.map((arg) => arg.replace("FOLDER", folder)),
+      env,
+    );
+    const asked = ["onceway", ...args].join(" ").replace(ID, "ID");
+    expect({ asked, code, stdout }).toEqual({ asked, code: 2, stdout: "" });
+    said.push({ asked, words: stderr.replaceAll(folder, "FOLDER") });
+  }
+  expect(readdirSync(folder).toSorted()).toEqual(["empty", "two-lines"]);
+  await expectApproved("wrong-usage", said);
+});
+
+it("plan says what a load needs as approved", async () => {
+  const said: Said[] = [];
+  for (const more of [
+    ["--shards", "256"],
+    ["--rps", "100000"],
+    ["--response", "0B"],
+    ["--response", "50MB"],
+    ["--rps", "1000000"],
+    ["--rps", "2000000", "--origin-ms", "1", "--retention", "1m", "--spike", "10"],
+    ["--rps", "5000", "--retention", "365d"],
+  ]) {
+    const { code, stdout, stderr } = await callOnceway([...PLAN, ...more]);
+    expect([more, code]).toEqual([more, stderr === "" ? 0 : 1]);
+    said.push({ asked: ["onceway", ...PLAN, ...more].join(" "), words: stdout + stderr });
+  }
+  await expectApproved("plan", said);
+});
