@@ -9,7 +9,7 @@ import { checkWranglerConfig, type CheckedEnvironment } from "./check/file.ts";
 import { below, type ConfigProblem } from "../kernel/config/problem.ts";
 import { describeConfig, flatConsumer, flatQueue, flatRoute } from "../kernel/config/describe.ts";
 import { nearestName } from "../kernel/config/nearest-name.ts";
-import { isTable, type Table } from "../kernel/config/read-settings.ts";
+import { isTable, type Table } from "../kernel/config/table.ts";
 import { compareLayouts } from "./check-against.ts";
 import { withOrigins } from "./reach-origin.ts";
 import { chooseFile, environmentIn, withOthers } from "./checked-file.ts";

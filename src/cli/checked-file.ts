@@ -5,7 +5,7 @@ import { basename, dirname, resolve } from "node:path";
 
 import type { CheckedEnvironment } from "./check/file.ts";
 import type { ConfigProblem, ProblemCode } from "../kernel/config/problem.ts";
-import { isTable, type Table } from "../kernel/config/read-settings.ts";
+import { isTable, type Table } from "../kernel/config/table.ts";
 import { type DeployRedirect, redirectBeside, redirectIn } from "./deploy-redirect.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
 import { readInstead, unreadBeside, usualFile } from "./wrangler-file.ts";

@@ -3,7 +3,7 @@
 import { type Command, Option } from "commander";
 
 import { parsePathPattern } from "../kernel/config/path-pattern.ts";
-import type { Table } from "../kernel/config/read-settings.ts";
+import type { Table } from "../kernel/config/table.ts";
 import { parseScopeEntry } from "../kernel/config/scope-part.ts";
 import { parseOrigin } from "../kernel/config/values.ts";
 import type { UnknownRule } from "../kernel/record/record.ts";

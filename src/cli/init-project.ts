@@ -1,6 +1,6 @@
 // What is in a project that `onceway init` makes: everything that a gateway needs to be checked, run and deployed by itself. Pure.
 
-import { isTable } from "../kernel/config/read-settings.ts";
+import { isTable } from "../kernel/config/table.ts";
 
 /** The versions that a project asks npm for. */
 export interface Versions {

@@ -11,7 +11,7 @@ import { stringify } from "smol-toml";
 
 import { checkWranglerConfig } from "./check/file.ts";
 import type { ConfigProblem } from "../kernel/config/problem.ts";
-import { isTable } from "../kernel/config/read-settings.ts";
+import { isTable } from "../kernel/config/table.ts";
 import { askYes, type Dialogue, openDialogue } from "./ask.ts";
 import { problemLines } from "./check.ts";
 import { wranglerToml } from "./init-file.ts";

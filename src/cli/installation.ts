@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 import * as v from "valibot";
 
-import { isTable } from "../kernel/config/read-settings.ts";
+import { isTable } from "../kernel/config/table.ts";
 import { parseJson, readBytes } from "./arguments.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
 import type { Versions } from "./init-project.ts";

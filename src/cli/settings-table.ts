@@ -4,7 +4,8 @@
 import * as v from "valibot";
 
 import { NODE_FEATURES } from "../features/node.ts";
-import { pathSchema, settingsEntries } from "../kernel/config/settings.ts";
+import { pathSchema, ROUTE_SETTINGS, settingsEntries } from "../kernel/config/settings.ts";
+import { inheritedEntries } from "../kernel/config/read-tables.ts";
 import type { SettingEntries } from "../kernel/config/setting-kinds.ts";
 import { gatewayEntries } from "../kernel/config/settings-gateway.ts";
 import { fingerprintEntries } from "../kernel/config/settings-fingerprint.ts";
@@ -40,6 +41,7 @@ type Tables = Readonly<Record<string, SettingEntries>>;
 
 const TABLES: Tables = Object.assign(
   { key_format: keyFormatEntries, new_keys: newKeysEntries, fingerprint: fingerprintEntries, excerpt: excerptEntries },
+  ...ROUTE_SETTINGS.map(({ tables }) => tables),
   ...NODE_FEATURES.map(({ tables }) => tables),
 );
 
@@ -60,9 +62,14 @@ export function ownTexts({ needed, optional, tables }: NodeVariable): readonly S
   ];
 }
 
+/** The settings of routes that its entries have too. */
+export function inheritedBy({ inherits = [] }: NodeVariable): SettingEntries {
+  return inheritedEntries(inherits, settingsEntries);
+}
+
 /** All of them, for editors. */
 export function entryTexts(variable: NodeVariable): readonly SettingText[] {
-  return [...ownTexts(variable), ...textsOf(variable.inherited ?? {}, "", null)];
+  return [...ownTexts(variable), ...textsOf(inheritedBy(variable), "", null)];
 }
 
 function textsOf(

@@ -6,7 +6,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 
 import { parse, TomlError } from "smol-toml";
 
-import type { Table } from "../kernel/config/read-settings.ts";
+import type { Table } from "../kernel/config/table.ts";
 import type { Finding, Language } from "./findings/findings.ts";
 import { readJson } from "./findings/json-syntax.ts";
 import type { Places } from "./findings/places.ts";

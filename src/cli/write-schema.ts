@@ -8,11 +8,19 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
-import type { GenericSchema } from "valibot";
+import { type GenericSchema, strictObject } from "valibot";
 
 import { defaultsSchema, routeSchema } from "../kernel/config/settings.ts";
 import type { NodeVariable } from "../kernel/node-feature.ts";
-import { editorText, entryTexts, markdownTable, ownTexts, type SettingText, settingTexts } from "./settings-table.ts";
+import {
+  editorText,
+  entryTexts,
+  inheritedBy,
+  markdownTable,
+  ownTexts,
+  type SettingText,
+  settingTexts,
+} from "./settings-table.ts";
 import { VARIABLES } from "./variables.ts";
 
 const SCHEMA = new URL("../kernel/config/wrangler.schema.json", import.meta.url);
@@ -67,7 +75,10 @@ function wranglerSchema(): object {
       ...Object.fromEntries(
         VARIABLES.map((one) => [
           one.definition,
-          { description: one.description, ...converted(one.schema, descriptionsOf(entryTexts(one))) },
+          {
+            description: one.description,
+            ...converted(strictObject({ ...one.schema.entries, ...inheritedBy(one) }), descriptionsOf(entryTexts(one))),
+          },
         ]),
       ),
     },

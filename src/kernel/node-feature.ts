@@ -2,9 +2,9 @@
 // a wrangler.toml are made. Plain data as far as it can be. Must never be imported by the Worker.
 
 import type { Command } from "commander";
-import type { GenericSchema } from "valibot";
+import type { GenericSchema, ObjectEntries, StrictObjectSchema } from "valibot";
 
-import type { Table } from "./config/read-settings.ts";
+import type { Table } from "./config/table.ts";
 import type { Config, ConfigProblem, Route } from "./config/resolved.ts";
 import type { SettingEntries } from "./config/setting-kinds.ts";
 
@@ -46,12 +46,13 @@ export interface NodeVariable {
   /** What the JSON Schema calls one entry, and says of it. */
   readonly definition: string;
   readonly description: string;
-  readonly schema: GenericSchema;
+  /** Its own settings. */
+  readonly schema: StrictObjectSchema<ObjectEntries, undefined>;
   /** Its settings in the order of the table: those that every entry needs, then the others. */
   readonly needed: Readonly<Record<string, GenericSchema>>;
   readonly optional: SettingEntries;
   /** Settings that mean the same in routes: described for editors, and not in the table. */
-  readonly inherited?: SettingEntries;
+  readonly inherits?: readonly string[];
   /** Its settings that are tables, with the members that follow them. */
   readonly tables?: Readonly<Record<string, SettingEntries>>;
   /** Where its table is: between two lines with this name. */

@@ -5,7 +5,7 @@ import { dirname, resolve } from "node:path";
 
 import type { CheckedEnvironment } from "../cli/check/file.ts";
 import type { Layout } from "../kernel/config/layout.ts";
-import { isTable, type Table } from "../kernel/config/read-settings.ts";
+import { isTable, type Table } from "../kernel/config/table.ts";
 import type { Config, ConfigProblem, Origin } from "../kernel/config/resolved.ts";
 import type { ScopePart } from "../kernel/config/scope-part.ts";
 import type { Compatibility, Json, ObjectBinding } from "./workerd-config.ts";

@@ -1,7 +1,7 @@
 // Checks what the gateway needs in wrangler.toml besides its own configuration: the object's binding, its storage, and the
 // compatibility date and flags; and that its rate limit bindings are whole. Knows what each environment inherits, and nothing about routes.
 
-import { isTable, listOf, type Table, tablesOf } from "../../kernel/config/read-settings.ts";
+import { isTable, listOf, type Table, tablesOf } from "../../kernel/config/table.ts";
 import { type ConfigProblem, valueFix } from "../../kernel/config/problem.ts";
 
 /** From this date on, pending work keeps an object alive without a client, and errors keep their flags over RPC. */

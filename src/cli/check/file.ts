@@ -14,7 +14,7 @@ import type { BindingKind } from "../../kernel/config/in-force.ts";
 import { outsideJurisdiction } from "../../kernel/previous-shards/layout-checks.ts";
 import { readConfig } from "../../kernel/config/read.ts";
 import { nearestName } from "../../kernel/config/nearest-name.ts";
-import { isTable, listOf, type Table } from "../../kernel/config/read-settings.ts";
+import { isTable, listOf, type Table } from "../../kernel/config/table.ts";
 import type { Config, Route } from "../../kernel/config/resolved.ts";
 import { isCredential, scopePartName } from "../../kernel/config/scope-part.ts";
 

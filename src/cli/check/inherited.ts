@@ -5,7 +5,7 @@ import type { ConfigProblem } from "../../kernel/config/problem.ts";
 import { VARIABLES } from "../variables.ts";
 import { variablesOf } from "../../kernel/config/read-tables.ts";
 import { routeVariables } from "../../kernel/config/read.ts";
-import { isTable, listOf, readJson, type Table } from "../../kernel/config/read-settings.ts";
+import { isTable, listOf, readJson, type Table } from "../../kernel/config/table.ts";
 import type { Config, Route } from "../../kernel/config/resolved.ts";
 
 /** Variables that the top level has, and that the environment needs but does not inherit: all of them, so that nobody finds them one by one. */

@@ -5,7 +5,7 @@ import { VARIABLES } from "../variables.ts";
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
 import { nearestName } from "../../kernel/config/nearest-name.ts";
 import { isConfiguration } from "../../kernel/config/read.ts";
-import { isTable, type Table } from "../../kernel/config/read-settings.ts";
+import { isTable, type Table } from "../../kernel/config/table.ts";
 
 const NAMES = ["IDEMPOTENCY", "ROUTES", ...VARIABLES.map(({ name }) => name)];
 

@@ -2,7 +2,7 @@
 // Cloudflare can reach. Knows addresses only as the file writes them.
 
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
-import { isTable, type Table } from "../../kernel/config/read-settings.ts";
+import { isTable, type Table } from "../../kernel/config/table.ts";
 import type { Config, Origin } from "../../kernel/config/resolved.ts";
 import { isLoopback } from "../../kernel/config/values.ts";
 

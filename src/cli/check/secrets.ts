@@ -3,7 +3,7 @@
 
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
 import { isConfiguration } from "../../kernel/config/read.ts";
-import { dotted, isTable, type Table } from "../../kernel/config/read-settings.ts";
+import { dotted, isTable, type Table } from "../../kernel/config/table.ts";
 import { sealSecretNames } from "../../kernel/encryption/seal-secrets.ts";
 
 /** Forms that nothing but a secret has, as their issuers document them for scanners. */

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
 
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
-import { isTable, type Table } from "../../kernel/config/read-settings.ts";
+import { isTable, type Table } from "../../kernel/config/table.ts";
 
 interface MainFindings {
   readonly problems: readonly ConfigProblem[];

@@ -4,7 +4,7 @@
 
 import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
 
-import { isTable, type Table } from "../../kernel/config/read-settings.ts";
+import { isTable, type Table } from "../../kernel/config/table.ts";
 import type { Finding } from "./findings.ts";
 import { JsonPlaces } from "./json-places.ts";
 import { type Range, spanOf } from "./places.ts";

@@ -1,6 +1,7 @@
-// Checks the relations between the settings that say whose request it is: scopes, identities, sealed responses, limits of new keys
-// and pages of other origins. As in cross-checks.ts, a relation with an invalid setting is skipped.
+// Checks the relations between the settings that say whose request it is: scopes, identities, sealed responses and limits of
+// new keys. As in cross-checks.ts, a relation with an invalid setting is skipped.
 
+import type { PlacedRules } from "../feature-settings.ts";
 import { describeOrigin } from "./describe.ts";
 import type { Identity } from "./identity.ts";
 import type { HasBinding, InForce } from "./in-force.ts";
@@ -20,7 +21,6 @@ export function callerProblems(
     ...identityProblems(inForce, identities),
     ...sealedProblems(inForce),
     ...newKeysProblems(inForce, hasBinding),
-    ...corsProblems(inForce),
   ];
 }
 
@@ -48,15 +48,9 @@ function identityProblems({ all, isKnown, place }: InForce, known: readonly stri
   );
 }
 
-/** One route's scopes, and its origin. */
-export interface PlacedScopes {
-  readonly place: string;
-  readonly inForce: InForce;
-}
-
 /** The identities that ask the origin, in routes with different origins: what is an id at one of them is another caller's at the other. */
 export function sharedIdentityProblems(
-  routes: readonly PlacedScopes[],
+  routes: readonly PlacedRules[],
   identities: readonly Identity[],
 ): readonly ConfigProblem[] {
   const asking = identities.filter(({ proof }) => proof.kind === "ask");
@@ -74,7 +68,7 @@ export function sharedIdentityProblems(
 
 /** Which origin a route asks by this identity. */
 function askedBy(
-  { place, inForce: { all, isKnown } }: PlacedScopes,
+  { place, inForce: { all, isKnown } }: PlacedRules,
   name: string,
 ): readonly { readonly place: string; readonly path: string; readonly origin: string }[] {
   if (!isKnown("scope", "previous_scope", "origin")) return [];
@@ -120,19 +114,4 @@ function newKeysProblems({ all, isKnown, place }: InForce, hasBinding: HasBindin
   const write = `write [[ratelimits]] with name = "${binding}", namespace_id = "1001" and simple = { limit = 100, period = 60 }`;
   const message = `there is no rate limit binding "${binding}": ${write}, or the name of one that exists`;
   return [{ path, code: "binding-missing", message }];
-}
-
-/** Browsers refuse an answer for every page to a request with credentials (Fetch standard, "CORS check"). */
-function corsProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
-  if (!isKnown("cors") || Object.keys(all.cors).length === 0) return [];
-  const path = `${place("cors")}.cors`;
-  const { origins, credentials } = all.cors;
-  if (origins === undefined) {
-    const missing = 'is missing: write origins = ["https://shop.example.com"]';
-    return [{ path: `${path}.origins`, code: "setting-missing", message: missing }];
-  }
-  if (origins !== null || credentials !== true) return [];
-  const message = 'must list the origins with credentials = true, because "*" would let every page act as its visitor';
-  const advice = 'write ["https://shop.example.com"], or credentials = false';
-  return [{ path: `${path}.origins`, code: "settings-contradict", message: `${message}: ${advice}` }];
 }

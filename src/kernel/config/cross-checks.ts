@@ -4,8 +4,8 @@
 
 import { MAX_KEY_LENGTH } from "../record/units.ts";
 import type { NoResult } from "../record/verdict.ts";
-import { asyncProblems } from "../../features/accepted/settings/checks.ts";
-import { callerProblems, type PlacedScopes, sharedIdentityProblems } from "./caller-checks.ts";
+import type { FeatureDraft, PlacedRules } from "../feature-settings.ts";
+import { callerProblems, sharedIdentityProblems } from "./caller-checks.ts";
 import { type HasBinding, type InForce, type Layer, type SettingName, settingsInForce } from "./in-force.ts";
 import type { PathPattern } from "./path-pattern.ts";
 import { type PlacedLayouts, previousShardsProblem, sharedLayoutProblems } from "../previous-shards/layout-checks.ts";
@@ -18,14 +18,26 @@ import { MAX_LOCK_MS, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attem
 import { KEY_FORMAT_DEFAULTS, longestKey, longestStep } from "./settings-key.ts";
 import { publishProblems } from "../../features/outbox/settings/checks.ts";
 import { strangeHost } from "../verify/verify-rule.ts";
+import { pick } from "./table.ts";
 import { unreachableRoutes } from "./unreachable-routes.ts";
 import { DAY_MS, formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 
 /** A route: as much of it as could be read. */
 export interface RouteDraft extends Layer {
   readonly name: string;
+  /** Which settings of `IDEMPOTENCY` apply to it; all, if it does not say. */
+  readonly inherits?: readonly string[];
   /** Null: the path has a problem. */
   readonly route: { readonly path: string; readonly patterns: readonly PathPattern[] } | null;
+}
+
+function inheritedLayer(defaults: Layer, { inherits }: RouteDraft): Layer {
+  if (inherits === undefined) return defaults;
+  const isInherited = (name: string): boolean => inherits.includes(name);
+  return {
+    settings: pick(defaults.settings, isInherited),
+    faulty: new Set([...defaults.faulty].filter(isInherited)),
+  };
 }
 
 type TimeSetting = "lock" | "retention" | "remember" | "unknown_retention" | "wait";
@@ -36,13 +48,14 @@ export function crossCheck(
   routes: readonly RouteDraft[],
   { identities, names }: Pick<IdentitiesReading, "identities" | "names">,
   destinations: readonly string[],
+  features: readonly FeatureDraft[],
   hasBinding: HasBinding,
 ): readonly ConfigProblem[] {
   const problems = [...bindingProblems(defaults.settings, "IDEMPOTENCY", hasBinding)];
   const placed: PlacedLayouts[] = [];
-  const scoped: PlacedScopes[] = [];
+  const rules: PlacedRules[] = [];
   for (const route of routes) {
-    const inForce = settingsInForce(defaults, route);
+    const inForce = settingsInForce(inheritedLayer(defaults, route), route);
     problems.push(
       ...bindingProblems(route.settings, route.name, hasBinding),
       ...timeProblems(inForce),
@@ -50,11 +63,10 @@ export function crossCheck(
       ...keyFormatProblems(inForce),
       ...verifyProblems(inForce, route.route !== null),
       ...openProblems(inForce),
-      ...asyncProblems(inForce),
       ...publishProblems(inForce, destinations),
       ...callerProblems(inForce, names, hasBinding),
     );
-    scoped.push({ place: route.name, inForce });
+    rules.push({ place: route.name, inForce });
     const layouts = layoutProblems(inForce);
     problems.push(...layouts);
     const { all, isKnown } = inForce;
@@ -63,8 +75,9 @@ export function crossCheck(
   }
   return [
     ...problems,
+    ...features.flatMap((feature) => feature.check?.(rules) ?? []),
     ...sharedLayoutProblems(placed),
-    ...sharedIdentityProblems(scoped, identities),
+    ...sharedIdentityProblems(rules, identities),
     ...unreachableRoutes(defaults, routes),
   ];
 }

@@ -5,7 +5,7 @@ import type { UnknownRule } from "../record/record.ts";
 import { sourceText, writtenSource } from "./key-source.ts";
 import { publishedBy } from "../../features/outbox/settings/checks.ts";
 import { type Config, type ForwardKey, type Origin, type Consumer, type Queue, type Route } from "./resolved.ts";
-import type { routeSchema } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 import { formatDuration } from "./units.ts";
 import { describeIdentity } from "./identity.ts";
 import { identityNames, scopePartName } from "./scope-part.ts";
@@ -19,7 +19,7 @@ const HEADINGS = [
   "unknown",
   "duplicate",
   "retention",
-] as const satisfies readonly (keyof typeof routeSchema.entries)[];
+] as const satisfies readonly (keyof Settings | "path")[];
 
 /** One line per route, indented, in columns. */
 export function describeConfig(config: Config): string {

@@ -2,29 +2,29 @@
 // change is often not the one that was written last.
 
 import type { SettingsReading } from "./read-settings.ts";
-import { mergeSettings } from "./resolve.ts";
-import type { FullSettings, Settings } from "./settings.ts";
+import { type FullSettings, mergeSettings, type Settings } from "./settings.ts";
 
 /** The settings that one table writes, and those that it writes wrongly. */
 export type Layer = Pick<SettingsReading, "settings" | "faulty">;
 
-export type SettingName = keyof Settings;
+/** `Own`: the settings of a feature. */
+export type SettingName<Own = unknown> = keyof Settings | keyof Own;
 
 /** The settings in force for one route, and where each was written. */
-export interface InForce {
-  readonly all: FullSettings;
+export interface InForce<Own = unknown> {
+  readonly all: FullSettings & Own;
   /** `ROUTES[2]`, `IDEMPOTENCY`, or null for a built-in default. */
-  readonly source: (name: SettingName) => string | null;
+  readonly source: (name: SettingName<Own>) => string | null;
   /** Whether the values of all these are known. */
-  readonly isKnown: (...names: readonly SettingName[]) => boolean;
+  readonly isKnown: (...names: readonly SettingName<Own>[]) => boolean;
   /** Where a broken relation between these is reported: in the route if it sets one of them, otherwise in `IDEMPOTENCY`. */
-  readonly place: (...names: readonly SettingName[]) => string;
+  readonly place: (...names: readonly SettingName<Own>[]) => string;
 }
 
 export function settingsInForce(defaults: Layer, route: Layer & { readonly name: string }): InForce {
-  const writes = (layer: Layer, name: SettingName) => Object.hasOwn(layer.settings, name);
-  const known = (name: SettingName) => !route.faulty.has(name) && (writes(route, name) || !defaults.faulty.has(name));
-  const source = (name: SettingName) => {
+  const writes = (layer: Layer, name: string) => Object.hasOwn(layer.settings, name);
+  const known = (name: string) => !route.faulty.has(name) && (writes(route, name) || !defaults.faulty.has(name));
+  const source = (name: string) => {
     if (writes(route, name)) return route.name;
     return writes(defaults, name) ? "IDEMPOTENCY" : null;
   };

@@ -5,9 +5,10 @@ import * as v from "valibot";
 
 import type { HasBinding } from "./in-force.ts";
 import type { AccessRules, NamedOperator, OperatorTokens } from "./operators.ts";
-import { dotted, isTable, readJson, unknownMembers } from "./read-settings.ts";
+import { dotted, isTable, readJson, unknownMembers } from "./table.ts";
 import { readTables, variablesOf } from "./read-tables.ts";
 import type { ConfigProblem } from "./resolved.ts";
+import type { SettingEntries } from "./setting-kinds.ts";
 import { accessSchema, operatorSchema } from "./settings-operator.ts";
 
 const ADVICE = 'write [[vars.OPERATORS]] with name = "ann", role = "admin" and token = "ANN_TOKEN"';
@@ -17,7 +18,7 @@ const OPERATORS = {
   plural: "operators",
   advice: ADVICE,
   schema: operatorSchema,
-  members: Object.keys(operatorSchema.entries),
+  inherits: [],
   missing: {
     name: 'is missing: write name = "ann"',
     role: 'is missing: write role = "admin", or "reader" for one who may only look',
@@ -41,8 +42,12 @@ export function operatorVariables(env: Readonly<Record<string, unknown>>): reado
   return variablesOf(env, OPERATORS.variable);
 }
 
-export function readOperators(env: Readonly<Record<string, unknown>>, hasBinding: HasBinding): NamedReading {
-  const { tables, problems } = readTables(env, OPERATORS);
+export function readOperators(
+  env: Readonly<Record<string, unknown>>,
+  hasBinding: HasBinding,
+  routeSettings: SettingEntries,
+): NamedReading {
+  const { tables, problems } = readTables(env, OPERATORS, routeSettings);
   const users = new Map<string, string>();
   const named = tables.map(({ name: place, written: { name, role, token, token_previous: previous } }) => ({
     place,

@@ -4,11 +4,15 @@
 import * as v from "valibot";
 
 import type { ConfigProblem } from "./problem.ts";
-import { dotted, isTable, problemOfIssue, readJson, type Table, unknownName } from "./read-settings.ts";
-import { settingsEntries } from "./settings.ts";
+import { dotted, isTable, pick, problemOfIssue, readJson, type Table, unknownName } from "./table.ts";
+import type { SettingEntries } from "./setting-kinds.ts";
+import type { Settings } from "./settings.ts";
+
+/** A table's own settings. */
+type TableSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
 
 /** What tables of one kind are. */
-export interface TableKind<Schema extends v.GenericSchema> {
+export interface TableKind<Schema extends TableSchema> {
   /** Every variable whose name starts with this is read. */
   readonly variable: string;
   /** What a list of them is called: `queues`. */
@@ -16,7 +20,8 @@ export interface TableKind<Schema extends v.GenericSchema> {
   /** What to write: `write [[vars.QUEUES]] with queue = "orders"`. */
   readonly advice: string;
   readonly schema: Schema;
-  readonly members: readonly string[];
+  /** The settings of routes that mean the same in these tables. A name that no setting has is left out. */
+  readonly inherits: readonly string[];
   /** The messages for members that every table needs. */
   readonly missing: Readonly<Record<string, string>>;
   /** Whom the settings of routes mean nothing for, which these tables do not have: `for messages`. */
@@ -33,7 +38,10 @@ export interface TableKind<Schema extends v.GenericSchema> {
 export interface ReadTable<Written> {
   /** Its place in the configuration: `QUEUES[0]`. */
   readonly name: string;
+  /** Its own settings. */
   readonly written: Written;
+  /** The settings of routes that it has. */
+  readonly settings: Settings;
 }
 
 export interface TablesReading<Written> {
@@ -50,9 +58,11 @@ export function variablesOf(env: Readonly<Record<string, unknown>>, begin: strin
     .toSorted();
 }
 
-export function readTables<Schema extends v.GenericSchema>(
+/** `routeSettings`: all that routes may have. */
+export function readTables<Schema extends TableSchema>(
   env: Readonly<Record<string, unknown>>,
   kind: TableKind<Schema>,
+  routeSettings: SettingEntries,
 ): TablesReading<v.InferOutput<Schema>> {
   const tables: ReadTable<v.InferOutput<Schema>>[] = [];
   const names: string[] = [];
@@ -70,7 +80,7 @@ export function readTables<Schema extends v.GenericSchema>(
     for (const [index, value] of list.value.entries()) {
       const called: unknown = isTable(value) ? value[named.member] : null;
       if (typeof called === "string") names.push(called);
-      const read = readTable(value, `${variable}[${index}]`, kind);
+      const read = readTable(value, `${variable}[${index}]`, kind, routeSettings);
       if ("problems" in read) problems.push(...read.problems);
       else if (tables.some(({ written }) => named.of(written) === named.of(read.written))) {
         const message = `names the ${named.what} "${named.of(read.written)}" again: write each ${named.what} once`;
@@ -81,18 +91,28 @@ export function readTables<Schema extends v.GenericSchema>(
   return { tables, names, problems };
 }
 
-function readTable<Schema extends v.GenericSchema>(
+function readTable<Schema extends TableSchema>(
   value: unknown,
   name: string,
   kind: TableKind<Schema>,
+  routeSettings: SettingEntries,
 ): ReadTable<v.InferOutput<Schema>> | { readonly problems: readonly ConfigProblem[] } {
   if (!isTable(value)) return { problems: [{ path: name, message: `must be a table: ${kind.advice}` }] };
-  const unknown = unknownMembers(value, name, kind);
+  const inherited = inheritedEntries(kind.inherits, routeSettings);
+  const unknown = unknownMembers(value, name, kind.nothingFor, [kind.schema.entries, inherited], routeSettings);
   const missing = Object.keys(kind.missing).filter((member) => !Object.hasOwn(value, member));
-  const known = Object.fromEntries(Object.entries(value).filter(([member]) => kind.members.includes(member)));
-  const parsed = v.safeParse(kind.schema, known);
-  if (parsed.success && unknown.length === 0) return { name, written: parsed.output };
-  const issues = parsed.success ? [] : parsed.issues;
+  const own = v.safeParse(
+    kind.schema,
+    pick(value, (member) => Object.hasOwn(kind.schema.entries, member)),
+  );
+  const inheritedSchema: v.GenericSchema<unknown, Settings> = v.strictObject(inherited);
+  const ofRoutes = v.safeParse(
+    inheritedSchema,
+    pick(value, (member) => Object.hasOwn(inherited, member)),
+  );
+  if (own.success && ofRoutes.success && unknown.length === 0)
+    return { name, written: own.output, settings: ofRoutes.output };
+  const issues = [...(own.issues ?? []), ...(ofRoutes.issues ?? [])];
   const wrong = issues.flatMap((issue) => {
     const keys = issue.path?.map((item) => item.key) ?? [];
     const isMissing = keys.length === 1 && missing.includes(String(keys[0]));
@@ -112,16 +132,29 @@ function memberProblem(path: string, issue: v.BaseIssue<unknown>): ConfigProblem
   return { path, code: "setting-unknown", message: "unknown setting: leave it out" };
 }
 
+/** The settings of routes that tables of a kind have. */
+export function inheritedEntries(names: readonly string[], routeSettings: SettingEntries): SettingEntries {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const entry = routeSettings[name];
+      return entry === undefined ? [] : [[name, entry]];
+    }),
+  );
+}
+
 function unknownMembers(
   table: Table,
   path: string,
-  { members, nothingFor }: Pick<TableKind<v.GenericSchema>, "members" | "nothingFor">,
+  nothingFor: string,
+  known: readonly object[],
+  routeSettings: SettingEntries,
 ): readonly ConfigProblem[] {
+  const members = known.flatMap((entries) => Object.keys(entries));
   return Object.keys(table)
     .filter((name) => !members.includes(name))
     .map((name) => {
       const at = path + dotted([name]);
-      if (!Object.hasOwn(settingsEntries, name)) return unknownName(at, name, members);
+      if (!Object.hasOwn(routeSettings, name)) return unknownName(at, name, members);
       return {
         path: at,
         code: "setting-unused",

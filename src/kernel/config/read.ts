@@ -4,6 +4,7 @@
 import * as v from "valibot";
 
 import { consumerProblems, type ConsumerToken, readConsumerTokens } from "../../features/claims/settings/checks.ts";
+import { FEATURE_SETTINGS } from "../../features/settings.ts";
 import { crossCheck, type RouteDraft } from "./cross-checks.ts";
 import type { HasBinding } from "./in-force.ts";
 import type { OperatorAccess } from "./operators.ts";
@@ -13,7 +14,8 @@ import { readConsumers, resolveConsumer } from "../../features/claims/settings/r
 import { readIdentities } from "../../features/identities/settings/read.ts";
 import { readAccess, readOperators, readOperatorTokens } from "./read-operators.ts";
 import { readQueues, resolveQueue } from "../../features/queues/settings/read.ts";
-import { isTable, problemOfIssue, readJson, readSettings, type SettingsReading } from "./read-settings.ts";
+import { readSettings, type SettingsReading } from "./read-settings.ts";
+import { isTable, problemOfIssue, readJson } from "./table.ts";
 import { missingSecret, readSealSecrets } from "../encryption/seal-secrets.ts";
 import { resolveConfig, type WrittenRoute } from "./resolve.ts";
 import type { ConfigProblem } from "./problem.ts";
@@ -60,7 +62,7 @@ export function readConfig(
   const problems: ConfigProblem[] = [];
   const defaults = readDefaults(env["IDEMPOTENCY"]);
   problems.push(...defaults.problems);
-  const { named, problems: operatorProblems } = readOperators(env, hasBinding);
+  const { named, problems: operatorProblems } = readOperators(env, hasBinding, settingsEntries);
   const { access, problems: accessProblems } = readAccess(env);
   const { tokens, problems: tokenProblems } = readOperatorTokens(env, named, access !== null);
   const identities = readIdentities(readJson(env["IDENTITIES"] ?? {}));
@@ -83,9 +85,10 @@ export function readConfig(
       routes.push(route);
     }
   }
-  const destinations = readDestinations(env, hasBinding);
-  const queues = readQueues(env);
-  const consumers = readConsumers(env, defaults.settings);
+  const features = FEATURE_SETTINGS.map(({ read }) => read());
+  const destinations = readDestinations(env, hasBinding, settingsEntries);
+  const queues = readQueues(env, settingsEntries);
+  const consumers = readConsumers(env, defaults.settings, settingsEntries);
   problems.push(...destinations.problems, ...queues.problems, ...consumers.problems);
   const isEmpty = [queues, consumers].every((one) => one.drafts.length === 0 && one.problems.length === 0);
   if (isComplete && routes.length === 0 && isEmpty) {
@@ -97,7 +100,7 @@ export function readConfig(
   }
   const drafts = [...routes, ...queues.drafts, ...consumers.drafts];
   problems.push(...ownPathProblems(routes, consumers.drafts.length > 0, { ...GATEWAY_DEFAULTS, ...defaults.gateway }));
-  problems.push(...crossCheck(defaults, drafts, identities, destinations.names, hasBinding));
+  problems.push(...crossCheck(defaults, drafts, identities, destinations.names, features, hasBinding));
   problems.push(...consumerProblems(consumers.drafts, hasBinding, named));
   if (defaults.faulty.size === 0) {
     problems.push(...queues.drafts.flatMap((draft) => queueProblems(draft, defaults.settings, hasBinding)));
@@ -120,6 +123,7 @@ export function readConfig(
     destinations: destinations.destinations,
     consumers: consumers.drafts.map(resolveConsumer),
     operators: named,
+    features,
   });
   const unsealable = config.routes.find(({ sealed }) => sealed !== false);
   if (unsealable !== undefined && hasSecrets && seal.values.length === 0) {

@@ -6,7 +6,6 @@ import { durationMs } from "../record/units.ts";
 import type {
   Config,
   Consumer,
-  Cors,
   Destination,
   FingerprintRule,
   NewKeys,
@@ -16,14 +15,13 @@ import type {
   RouteRules,
   Selection,
 } from "./resolved.ts";
+import type { FeatureDraft } from "../feature-settings.ts";
 import type { Identity } from "./identity.ts";
-import { DIRECTIVE, keyHeaders } from "./key-source.ts";
+import { DIRECTIVE } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { NamedOperator } from "./operators.ts";
-import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
-import { driveOf } from "../../features/accepted/settings/entries.ts";
+import { type FullSettings, mergeSettings, type Settings } from "./settings.ts";
 import { PUBLICATION_DEFAULTS } from "../../features/outbox/settings/entries.ts";
-import { CORS_DEFAULTS } from "../../features/pages/settings/entries.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
@@ -37,11 +35,6 @@ export interface WrittenRoute {
   readonly settings: Settings;
 }
 
-/** Every setting that applies to a route. */
-export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
-  return { ...BUILT_IN, ...defaults, ...own };
-}
-
 /** A whole configuration as it was written, and the parts of it that are resolved already. */
 export interface WrittenConfig {
   readonly written: GatewaySettings;
@@ -52,6 +45,7 @@ export interface WrittenConfig {
   readonly destinations: readonly Destination[];
   readonly consumers: readonly Consumer[];
   readonly operators: readonly NamedOperator[];
+  readonly features: readonly FeatureDraft[];
 }
 
 /** The configuration as the rest of the code uses it. */
@@ -64,6 +58,7 @@ export function resolveConfig({
   consumers,
   destinations,
   operators,
+  features,
 }: WrittenConfig): Config {
   const gateway = { ...GATEWAY_DEFAULTS, ...written };
   const trustForwarded = gateway.trust_forwarded;
@@ -76,7 +71,7 @@ export function resolveConfig({
     origin: originOf(defaults),
     gateway: { jurisdiction: defaults.jurisdiction ?? null, locationHint: defaults.location_hint ?? null },
     routes: routes.map(({ name, path, settings }) => ({
-      ...resolveRoute(name, path, mergeSettings(defaults, settings), { identities, trustForwarded }),
+      ...resolveRoute(name, path, mergeSettings(defaults, settings), { identities, trustForwarded, features }),
     })),
     identities,
     queues,
@@ -88,23 +83,25 @@ export function resolveConfig({
 }
 
 /** What a route's rules take from the whole gateway. `identities` are those that its scopes may name. */
-type OfGateway = Pick<Config, "identities" | "trustForwarded">;
+interface OfGateway extends Pick<Config, "identities" | "trustForwarded"> {
+  readonly features: readonly FeatureDraft[];
+}
 
 /** For rules that no request has: of messages and claims. */
-export const NO_GATEWAY: OfGateway = { identities: [], trustForwarded: false };
+export const NO_GATEWAY: OfGateway = { identities: [], trustForwarded: false, features: [] };
 
 /** A route's rules. */
 export function resolveRoute(
   name: string,
   path: string,
   settings: FullSettings,
-  { identities, trustForwarded }: OfGateway,
+  { identities, trustForwarded, features }: OfGateway,
 ): Route {
   const keyFormat = { ...KEY_FORMAT_DEFAULTS, ...settings.key_format };
   const origin = originOf(settings);
   const used = identityNames([settings.scope, ...settings.previous_scope]);
   const own = identities.filter((one) => used.includes(one.name));
-  return {
+  const route: Route = {
     name,
     path,
     methods: settings.methods,
@@ -125,7 +122,7 @@ export function resolveRoute(
     newKeys: newKeysOf(settings.new_keys),
     fingerprint: fingerprintOf(settings),
     rules: rulesOf(settings),
-    async: settings.async,
+    async: "never",
     verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
     onStoreFailure: settings.on_store_failure,
     maxRequestBodyBytes: settings.max_request_body,
@@ -134,8 +131,9 @@ export function resolveRoute(
     note: noteRuleOf(settings, settings.sealed === true),
     log: settings.log,
     serverTiming: settings.server_timing,
-    cors: corsOf(settings, own),
+    cors: null,
   };
+  return features.reduce((sofar, feature) => feature.resolveRoute?.(sofar, settings) ?? sofar, route);
 }
 
 function fingerprintOf(settings: FullSettings): FingerprintRule {
@@ -151,43 +149,6 @@ function selectionOf(except: readonly string[], only: readonly string[] | undefi
 function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
   const { binding, retry_after: retryAfterMs } = { ...NEW_KEYS_DEFAULTS, ...written };
   return binding === undefined ? null : { binding, retryAfterMs };
-}
-
-/** Headers that pages need for most requests, whatever the route. */
-const USUAL_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"];
-
-/** What a page reads of the answer that its request is accepted. */
-const ACCEPTED_HEADERS = ["Location", "Preference-Applied"];
-
-function corsOf(settings: FullSettings, identities: readonly Identity[]): Cors | null {
-  const { origins, ...cors } = { ...CORS_DEFAULTS, ...settings.cors };
-  if (origins === undefined) return null;
-  const callers = [...settings.scope, ...identities.flatMap(({ credential }) => credential)];
-  const scope = callers.flatMap((part) => (part.kind === "header" ? [part.name] : []));
-  const read = [
-    ...keyHeaders(settings.key_from),
-    ...scope,
-    ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers),
-  ];
-  const isAsync = settings.async !== "never";
-  return {
-    origins,
-    credentials: cors.credentials,
-    allowHeaders: differentNames([...USUAL_HEADERS, ...(isAsync ? ["Prefer"] : []), ...read, ...cors.headers]),
-    exposeHeaders: isAsync ? differentNames([...cors.expose, ...ACCEPTED_HEADERS]) : cors.expose,
-    preflight: cors.preflight,
-    maxAgeMs: cors.max_age,
-  };
-}
-
-/** Each name once; names compare without case. */
-function differentNames(names: readonly string[]): readonly string[] {
-  const seen = new Set<string>();
-  return names.filter((name) => {
-    const isNew = !seen.has(name.toLowerCase());
-    seen.add(name.toLowerCase());
-    return isNew;
-  });
 }
 
 /** The layout in force, and those before it. An entry without a jurisdiction has that of the layout in force. */
@@ -213,7 +174,6 @@ function rulesOf(settings: FullSettings): RouteRules {
       unknownRetentionMs: durationMs(settings.unknown_retention),
       // A route without it sends its rules without it, too.
       ...(settings.remember === null ? {} : { rememberMs: durationMs(settings.remember) }),
-      ...(settings.async === "never" ? {} : { drive: driveOf(settings.give_up) }),
       ...(settings.publish.length === 0 ? {} : { publish: publicationsOf(settings.publish) }),
     },
     lists: { refused: settings.refused, ambiguous: settings.ambiguous },

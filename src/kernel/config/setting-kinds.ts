@@ -27,7 +27,7 @@ export function setting<const S extends v.GenericSchema>(schema: S, about: About
 }
 
 /** Settings by their names. */
-export type SettingEntries = Readonly<Record<string, { readonly wrapped: v.GenericSchema }>>;
+export type SettingEntries = Readonly<Record<string, v.ExactOptionalSchema<v.GenericSchema, undefined>>>;
 
 /** The defaults of settings, as they would be written: they are parsed like written ones. */
 export function defaultsOf(entries: SettingEntries): Readonly<Record<string, unknown>> {

@@ -6,11 +6,11 @@
 import * as v from "valibot";
 
 import { parsePathPattern } from "./path-pattern.ts";
-import { defaultsOf, parsed, repeated, setting } from "./setting-kinds.ts";
+import { defaultsOf, parsed, repeated, setting, type SettingEntries } from "./setting-kinds.ts";
 import { answerSettings } from "./settings-answer.ts";
-import { asyncSettings } from "../../features/accepted/settings/entries.ts";
 import { attemptSettings } from "./settings-attempt.ts";
-import { corsSettings } from "../../features/pages/settings/entries.ts";
+import { FEATURE_SETTINGS } from "../../features/settings.ts";
+import type { RouteSettings } from "../feature-settings.ts";
 import { publishSettings } from "../../features/outbox/settings/entries.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
 import { keySettings } from "./settings-key.ts";
@@ -18,8 +18,11 @@ import { noteSettings } from "../notes/settings-note.ts";
 import { originSettings } from "./settings-origin.ts";
 import { firstRepeated, parseMethod } from "./values.ts";
 
-/** Every setting that is allowed both in `[vars.IDEMPOTENCY]` and in a route. */
-export const settingsEntries = {
+/** What the features add to the settings of routes. */
+export const ROUTE_SETTINGS: readonly RouteSettings[] = FEATURE_SETTINGS.flatMap(({ routes }) => routes ?? []);
+
+/** The kernel's own, before those of notes. */
+const firstEntries = {
   ...originSettings,
   methods: setting(
     v.pipe(
@@ -44,25 +47,46 @@ export const settingsEntries = {
   ...keySettings,
   ...attemptSettings,
   ...answerSettings,
-  ...asyncSettings,
-  ...publishSettings,
-  ...noteSettings,
-  ...corsSettings,
 };
 
-export const settingsSchema = v.strictObject(settingsEntries);
+const ownEntries = { ...firstEntries, ...publishSettings, ...noteSettings };
 
-/** The settings that were written, parsed. */
-export type Settings = v.InferOutput<typeof settingsSchema>;
+/** Every setting that is allowed both in `[vars.IDEMPOTENCY]` and in a route, in the order in which they are listed. */
+export const settingsEntries: SettingEntries = {
+  ...firstEntries,
+  ...addedAfter("answers"),
+  ...publishSettings,
+  ...noteSettings,
+  ...addedAfter("notes"),
+};
+
+function addedAfter(group: RouteSettings["after"]): SettingEntries {
+  return Object.assign({}, ...ROUTE_SETTINGS.filter(({ after }) => after === group).map(({ entries }) => entries));
+}
+
+const ownSchema = v.strictObject(ownEntries);
+
+/** The settings that were written, parsed. What a feature adds is there too: its own type says what. */
+export type Settings = v.InferOutput<typeof ownSchema>;
+
+export const settingsSchema: v.GenericSchema<unknown, Settings> = v.strictObject(settingsEntries);
 
 /** Settings without a default: leaving one out has its own meaning. */
 const UNDEFAULTED = ["origin", "location_hint", "jurisdiction", "verify", "label", "excerpt"] as const;
 
 /** What applies where neither the route nor `IDEMPOTENCY` says anything. */
-export const BUILT_IN = v.parse(v.required(v.omit(settingsSchema, UNDEFAULTED)), defaultsOf(settingsEntries));
+export const BUILT_IN = {
+  ...v.parse(settingsSchema, defaultsOf(settingsEntries)),
+  ...v.parse(v.required(v.omit(ownSchema, UNDEFAULTED)), defaultsOf(ownEntries)),
+};
 
 /** Settings with all defaults filled in. */
 export type FullSettings = typeof BUILT_IN & Pick<Settings, (typeof UNDEFAULTED)[number]>;
+
+/** Every setting that applies to a route: its own come first, then those of `IDEMPOTENCY`, then the built-in defaults. */
+export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
+  return { ...BUILT_IN, ...defaults, ...own };
+}
 
 /** The path of a route; checked against the patterns that both of Hono's routers agree on. */
 export const pathSchema = v.pipe(

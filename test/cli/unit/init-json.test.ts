@@ -4,7 +4,7 @@ import { parse } from "jsonc-parser";
 import { describe, expect, it } from "vitest";
 import { emptyJson, misshapen, withGateway } from "../../../src/cli/init-json.ts";
 import { USUAL } from "../../../src/cli/init-plan.ts";
-import { isTable } from "../../../src/kernel/config/read-settings.ts";
+import { isTable } from "../../../src/kernel/config/table.ts";
 import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
 import { blockWith } from "../../support/docs.ts";
 

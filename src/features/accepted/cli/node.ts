@@ -1,12 +1,10 @@
-// Accepted requests in Node: the members of `give_up`, and monitors that nobody could read any more.
+// Accepted requests in Node: monitors that nobody could read any more.
 
 import type { Route } from "../../../kernel/config/resolved.ts";
 import type { Forgetting, NodeFeature, RunningRoute } from "../../../kernel/node-feature.ts";
-import { driveEntries } from "../settings/entries.ts";
 
 export const acceptedNode: NodeFeature = {
   name: "accepted",
-  tables: { give_up: driveEntries },
   check: { forgetting: unmonitored },
 };
 

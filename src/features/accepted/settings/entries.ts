@@ -1,5 +1,5 @@
 // Settings for requests that are accepted before their result is there, and whose attempts the gateway makes by itself. Checks
-// single members; `async-checks.ts` checks the relations to other settings.
+// single members; `feature.ts` checks the relations to other settings.
 
 import * as v from "valibot";
 
@@ -60,6 +60,9 @@ export const asyncSettings = {
     onChange: "applies to new attempts",
   }),
 };
+
+/** What applies to a route, parsed. */
+export type AsyncSettings = Required<v.InferOutput<v.StrictObjectSchema<typeof asyncSettings, undefined>>>;
 
 const FIRST_PAUSE_MS = SECOND_MS;
 const LONGEST_PAUSE_MS = 15 * MINUTE_MS;

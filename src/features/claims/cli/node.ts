@@ -1,7 +1,7 @@
 // Claims in Node: the command `positions`, and the variable `CONSUMERS`.
 
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
-import { consumerEntries, consumerInheritedEntries, consumerSchema } from "../settings/entries.ts";
+import { consumerEntries, CONSUMER_INHERITS, consumerSchema } from "../settings/entries.ts";
 import { definePositions } from "./positions.ts";
 
 const { name, token } = consumerSchema.entries;
@@ -16,7 +16,7 @@ export const consumersVariable: NodeVariable = {
   schema: consumerSchema,
   needed: { name, token },
   optional: consumerEntries,
-  inherited: consumerInheritedEntries,
+  inherits: CONSUMER_INHERITS,
   readme: new URL("../README.md", import.meta.url),
   table: "settings",
 };

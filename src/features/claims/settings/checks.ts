@@ -21,7 +21,7 @@ export function consumerProblems(
 ): readonly ConfigProblem[] {
   const ofOperators = new Set(["ADMIN_TOKEN", "READ_TOKEN", ...operators.flatMap(({ secrets }) => secrets)]);
   const users = new Map<string, string>();
-  return drafts.flatMap(({ name, written }) => {
+  return drafts.flatMap(({ name, written, settings }) => {
     const problems: ConfigProblem[] = [];
     const { lock, max_lock: maxLock, retention } = { ...CONSUMER_DEFAULTS, ...written };
     if (lock > maxLock) {
@@ -32,7 +32,7 @@ export function consumerProblems(
       const message = `must exceed max_lock (${formatDuration(maxLock)}): write retention = "7d"`;
       problems.push({ path: `${name}.retention`, message });
     }
-    for (const [index, { data }] of (written.publish ?? []).entries()) {
+    for (const [index, { data }] of (settings.publish ?? []).entries()) {
       if (data !== "origin") continue;
       const message =
         'must not be "origin", because a claim has no response in which an origin could say anything: write data = "response"';

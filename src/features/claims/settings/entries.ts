@@ -5,7 +5,6 @@ import * as v from "valibot";
 
 import { MAX_LOCK_MS, MAX_RETENTION_MS } from "../../../kernel/config/settings-attempt.ts";
 import { choice, defaultsOf, duration, setting } from "../../../kernel/config/setting-kinds.ts";
-import { settingsSchema } from "../../../kernel/config/settings.ts";
 import { BINDING_PATTERN, NAME_PATTERN } from "../../../kernel/config/values.ts";
 
 /** Of those for routes: nobody can ask a consumer what became of an attempt. */
@@ -53,16 +52,16 @@ export const consumerEntries = {
 };
 
 /** Settings of routes that mean the same for groups, and are inherited from `IDEMPOTENCY`. */
-export const { entries: consumerInheritedEntries } = v.pick(settingsSchema, [
+export const CONSUMER_INHERITS: readonly string[] = [
   "shards",
   "previous_shards",
   "location_hint",
   "jurisdiction",
   "unknown_retention",
   "publish",
-]);
+];
 
-/** One `[[vars.CONSUMERS]]`. */
+/** One `[[vars.CONSUMERS]]`, without what it inherits. */
 export const consumerSchema = v.strictObject({
   name: v.pipe(
     v.string(NAME_MESSAGE),
@@ -86,7 +85,6 @@ export const consumerSchema = v.strictObject({
     }),
   ),
   ...consumerEntries,
-  ...consumerInheritedEntries,
 });
 
 /** What was written about a group, parsed. */

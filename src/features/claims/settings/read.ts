@@ -3,11 +3,13 @@
 
 import { CONSUMER_LABEL } from "../../../kernel/record/claim.ts";
 import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
+import type { SettingEntries } from "../../../kernel/config/setting-kinds.ts";
+import { pick } from "../../../kernel/config/table.ts";
 import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
-import { mergeSettings, NO_GATEWAY, resolveRoute } from "../../../kernel/config/resolve.ts";
+import { NO_GATEWAY, resolveRoute } from "../../../kernel/config/resolve.ts";
 import type { ConfigProblem, Consumer } from "../../../kernel/config/resolved.ts";
-import { CONSUMER_DEFAULTS, consumerInheritedEntries, consumerSchema, type ConsumerSettings } from "./entries.ts";
-import type { Settings } from "../../../kernel/config/settings.ts";
+import { CONSUMER_DEFAULTS, CONSUMER_INHERITS, consumerSchema, type ConsumerSettings } from "./entries.ts";
+import { mergeSettings, type Settings } from "../../../kernel/config/settings.ts";
 
 /** A group as it was written. */
 export interface ConsumerDraft extends RouteDraft {
@@ -25,7 +27,7 @@ const CONSUMERS = {
   plural: "groups of consumers",
   advice: 'write [[vars.CONSUMERS]] with name = "billing" and token = "BILLING_TOKEN"',
   schema: consumerSchema,
-  members: Object.keys(consumerSchema.entries),
+  inherits: CONSUMER_INHERITS,
   missing: {
     name: 'is missing: write name = "billing"',
     token: 'is missing: write token = "BILLING_TOKEN", the name of a secret',
@@ -39,12 +41,19 @@ export function consumerVariables(env: Readonly<Record<string, unknown>>): reado
   return variablesOf(env, CONSUMERS.variable);
 }
 
-export function readConsumers(env: Readonly<Record<string, unknown>>, defaults: Settings): ConsumersReading {
-  const { tables, problems } = readTables(env, CONSUMERS);
-  const drafts = tables.map(({ name, written }) => ({
+/** `routeSettings`: all that routes may have. */
+export function readConsumers(
+  env: Readonly<Record<string, unknown>>,
+  defaults: Settings,
+  routeSettings: SettingEntries,
+): ConsumersReading {
+  const { tables, problems } = readTables(env, CONSUMERS, routeSettings);
+  const drafts = tables.map(({ name, written, settings }) => ({
     name,
+    // What it inherits is among its own.
+    inherits: [],
     route: null,
-    settings: routeSettings(written, defaults),
+    settings: rulesOf(written, { ...pick(defaults, (member) => CONSUMER_INHERITS.includes(member)), ...settings }),
     faulty: new Set<string>(),
     written,
   }));
@@ -60,7 +69,6 @@ const NO_CALL: Settings = {
   scope: [],
   previous_scope: [],
   on_store_failure: "closed",
-  async: "never",
   remember: null,
   sealed: false,
   key_format: {},
@@ -68,12 +76,9 @@ const NO_CALL: Settings = {
 };
 
 /** What of a group's settings a route has too, what it inherits, and what is fixed for groups. */
-function routeSettings(written: ConsumerSettings, defaults: Settings): Settings {
+function rulesOf(written: ConsumerSettings, inherited: Settings): Settings {
   const { unknown, lock, retention } = { ...CONSUMER_DEFAULTS, ...written };
-  const inherited = Object.entries({ ...defaults, ...written }).filter(([name]) =>
-    Object.hasOwn(consumerInheritedEntries, name),
-  );
-  return { ...Object.fromEntries(inherited), ...NO_CALL, unknown, lock, retention };
+  return { ...inherited, ...NO_CALL, unknown, lock, retention };
 }
 
 /** Every setting that applies to a group. `written` has no problem. */

@@ -1,7 +1,7 @@
 // Fetches an issuer's keys from this machine, as the gateway will: where they are not at the address of the file, every token is refused.
 
 import { isExample } from "../../../cli/check/reach.ts";
-import { isTable } from "../../../kernel/config/read-settings.ts";
+import { isTable } from "../../../kernel/config/table.ts";
 import type { Config, ConfigProblem } from "../../../kernel/config/resolved.ts";
 import type { Identity } from "../../../kernel/config/identity.ts";
 import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";

@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import type { Identity, IdentityProof } from "../../../kernel/config/identity.ts";
 import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";
-import { dotted, isTable, type Table, unknownMembers } from "../../../kernel/config/read-settings.ts";
+import { dotted, isTable, type Table, unknownMembers } from "../../../kernel/config/table.ts";
 import type { ConfigProblem } from "../../../kernel/config/resolved.ts";
 import { ASK_DEFAULTS, askEntries, IDENTITY_DEFAULTS, identityEntries, JWT_DEFAULTS, jwtEntries } from "./entries.ts";
 import type { Parsed } from "../../../kernel/config/units.ts";

@@ -1,7 +1,7 @@
 // Checks the destinations of a wrangler.toml against the rest of the file: queues that do not exist, and events that come back as
 // messages of the queue that they are about. Of one environment.
 
-import { isTable, type Table } from "../../../kernel/config/read-settings.ts";
+import { isTable, type Table } from "../../../kernel/config/table.ts";
 import type { Config, ConfigProblem, Queue } from "../../../kernel/config/resolved.ts";
 
 export function destinationProblems(prefix: string, own: Table, config: Config): readonly ConfigProblem[] {

@@ -3,6 +3,7 @@
 import { durationMs } from "../../../kernel/record/units.ts";
 import type { ConfigProblem, Destination } from "../../../kernel/config/resolved.ts";
 import type { HasBinding } from "../../../kernel/config/in-force.ts";
+import type { SettingEntries } from "../../../kernel/config/setting-kinds.ts";
 import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
 import {
   DESTINATION_DEFAULTS,
@@ -16,7 +17,7 @@ const DESTINATIONS = {
   plural: "destinations",
   advice: 'write [[vars.DESTINATIONS]] with name = "billing", and queue = "BILLING" or url = "https://…"',
   schema: destinationSchema,
-  members: Object.keys(destinationSchema.entries),
+  inherits: [],
   missing: { name: 'is missing: write name = "billing"' },
   nothingFor: "for destinations",
   named: { member: "name", what: "destination", of: ({ name }: DestinationSettings) => name },
@@ -36,8 +37,9 @@ export function destinationVariables(env: Env): readonly string[] {
   return variablesOf(env, DESTINATIONS.variable);
 }
 
-export function readDestinations(env: Env, hasBinding: HasBinding): DestinationsReading {
-  const { tables, names, problems } = readTables(env, DESTINATIONS);
+/** `routeSettings`: all that routes may have. */
+export function readDestinations(env: Env, hasBinding: HasBinding, routeSettings: SettingEntries): DestinationsReading {
+  const { tables, names, problems } = readTables(env, DESTINATIONS, routeSettings);
   const found = tables.map(({ name, written }) => ({
     destination: resolveDestination(written),
     problems: targetProblems(written, name, env, hasBinding),
@@ -120,7 +122,7 @@ const read = new WeakMap<Env, ReadonlyMap<string, Destination>>();
 export function destinationsIn(env: Env): ReadonlyMap<string, Destination> {
   let known = read.get(env);
   if (known === undefined) {
-    const { destinations } = readDestinations(env, () => true);
+    const { destinations } = readDestinations(env, () => true, {});
     known = new Map(destinations.map((one) => [one.name, one]));
     read.set(env, known);
   }

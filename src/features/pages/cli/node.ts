@@ -1,12 +1,10 @@
-// Pages of other origins in Node: the members of `cors`, and what is probably a mistake in them.
+// Pages of other origins in Node: what is probably a mistake in `cors`.
 
 import type { ConfigProblem, Route } from "../../../kernel/config/resolved.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
-import { corsEntries } from "../settings/entries.ts";
 
 export const pagesNode: NodeFeature = {
   name: "pages",
-  tables: { cors: corsEntries },
   check: { routeWarnings: withoutCookies },
 };
 

@@ -1,4 +1,4 @@
-// Settings for pages of other origins: which may read a route's answers. Checks single members; `cross-checks.ts` checks that
+// Settings for pages of other origins: which may read a route's answers. Checks single members; `feature.ts` checks that
 // `"*"` comes without credentials.
 
 import * as v from "valibot";
@@ -90,3 +90,6 @@ export const corsSettings = {
     onChange: "applies at once, to replays too",
   }),
 };
+
+/** What applies to a route, parsed. */
+export type CorsSettings = Required<v.InferOutput<v.StrictObjectSchema<typeof corsSettings, undefined>>>;

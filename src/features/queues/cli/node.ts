@@ -5,7 +5,7 @@ import { consumerProblems } from "../settings/check-file.ts";
 import { queueWarnings } from "../settings/checks.ts";
 import {
   giveUpEntries,
-  inheritedEntries,
+  QUEUE_INHERITS,
   queueDefaultEntries,
   queueOnlyEntries,
   queueSchema,
@@ -24,7 +24,7 @@ export const queuesVariable: NodeVariable = {
   schema: queueSchema,
   needed: { queue, to, dead_letter },
   optional: { ...optional, ...queueDefaultEntries },
-  inherited: inheritedEntries,
+  inherits: QUEUE_INHERITS,
   // The one member of `fingerprint` is described with it.
   tables: { give_up: giveUpEntries, fingerprint: {} },
   readme: new URL("../README.md", import.meta.url),

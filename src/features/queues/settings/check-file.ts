@@ -2,7 +2,7 @@
 // before the gateway gives up, and messages that the platform deletes. Of one environment, which inherits none of them.
 
 import { MIN_MAX_RETRIES } from "../../../kernel/record/delivery.ts";
-import { isTable, type Table, tablesOf } from "../../../kernel/config/read-settings.ts";
+import { isTable, type Table, tablesOf } from "../../../kernel/config/table.ts";
 import type { ConfigProblem, Queue } from "../../../kernel/config/resolved.ts";
 
 export function consumerProblems(prefix: string, own: Table, queues: readonly Queue[]): readonly ConfigProblem[] {

@@ -5,7 +5,6 @@ import * as v from "valibot";
 
 import { type KeyPart, MAX_SOURCES } from "../../../kernel/config/key-source.ts";
 import { choice, defaultsOf, duration, parsed, setting, statuses } from "../../../kernel/config/setting-kinds.ts";
-import { settingsSchema } from "../../../kernel/config/settings.ts";
 import { DAY_MS } from "../../../kernel/config/units.ts";
 import {
   HEADER_VALUE_PATTERN,
@@ -172,7 +171,7 @@ export const queueDefaultEntries = {
 };
 
 /** Settings of routes that mean the same for queues, and are inherited from `IDEMPOTENCY`. */
-export const { entries: inheritedEntries } = v.pick(settingsSchema, [
+export const QUEUE_INHERITS: readonly string[] = [
   "origin",
   "shards",
   "previous_shards",
@@ -194,7 +193,7 @@ export const { entries: inheritedEntries } = v.pick(settingsSchema, [
   "label",
   "excerpt",
   "log",
-]);
+];
 
 /** The name of a queue, as wrangler accepts it. */
 const queueName = v.pipe(
@@ -210,12 +209,11 @@ const queueName = v.pipe(
   v.check((name) => new RegExp(NAME_PATTERN).test(name), QUEUE_MESSAGE),
 );
 
-/** One `[[vars.QUEUES]]`. */
+/** One `[[vars.QUEUES]]`, without what it inherits. */
 export const queueSchema = v.strictObject({
   queue: queueName,
   ...queueOnlyEntries,
   ...queueDefaultEntries,
-  ...inheritedEntries,
 });
 
 /** What was written about a queue, parsed. */

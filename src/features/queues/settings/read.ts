@@ -3,12 +3,14 @@
 
 import type { StatusRule } from "../../../kernel/record/outbox.ts";
 import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
+import type { SettingEntries } from "../../../kernel/config/setting-kinds.ts";
+import { pick } from "../../../kernel/config/table.ts";
 import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
-import { mergeSettings, NO_GATEWAY, resolveRoute } from "../../../kernel/config/resolve.ts";
+import { NO_GATEWAY, resolveRoute } from "../../../kernel/config/resolve.ts";
 import { driveOf } from "../../accepted/settings/entries.ts";
 import type { ConfigProblem, Origin, Queue } from "../../../kernel/config/resolved.ts";
-import { type FullSettings, type Settings } from "../../../kernel/config/settings.ts";
-import { GIVE_UP_DEFAULTS, inheritedEntries, QUEUE_DEFAULTS, queueSchema, type QueueSettings } from "./entries.ts";
+import { type FullSettings, mergeSettings, type Settings } from "../../../kernel/config/settings.ts";
+import { GIVE_UP_DEFAULTS, QUEUE_INHERITS, QUEUE_DEFAULTS, queueSchema, type QueueSettings } from "./entries.ts";
 
 /** A queue as it was written. */
 export interface QueueDraft extends RouteDraft {
@@ -31,7 +33,7 @@ const QUEUES = {
   plural: "queues",
   advice: 'write [[vars.QUEUES]] with queue = "orders"',
   schema: queueSchema,
-  members: Object.keys(queueSchema.entries),
+  inherits: QUEUE_INHERITS,
   missing: {
     queue: 'is missing: write queue = "orders"',
     to: 'is missing: write to = "/internal/orders"',
@@ -41,12 +43,14 @@ const QUEUES = {
   named: { member: "queue", what: "queue", of: ({ queue }: QueueSettings) => queue },
 };
 
-export function readQueues(env: Readonly<Record<string, unknown>>): QueuesReading {
-  const { tables, problems } = readTables(env, QUEUES);
-  const drafts = tables.map(({ name, written }) => ({
+/** `routeSettings`: all that routes may have. */
+export function readQueues(env: Readonly<Record<string, unknown>>, routeSettings: SettingEntries): QueuesReading {
+  const { tables, problems } = readTables(env, QUEUES, routeSettings);
+  const drafts = tables.map(({ name, written, settings }) => ({
     name,
+    inherits: QUEUE_INHERITS,
     route: null,
-    settings: routeSettings(written),
+    settings: rulesOf(written, settings),
     faulty: new Set<string>(),
     written,
   }));
@@ -54,11 +58,10 @@ export function readQueues(env: Readonly<Record<string, unknown>>): QueuesReadin
 }
 
 /** What of a queue's settings a route has too, and what is fixed for queues. */
-function routeSettings(written: QueueSettings): Settings {
+function rulesOf(written: QueueSettings, inherited: Settings): Settings {
   const { fingerprint, retention, ambiguous } = { ...QUEUE_DEFAULTS, ...written };
-  const same = Object.entries(written).filter(([name]) => Object.hasOwn(inheritedEntries, name));
   return {
-    ...Object.fromEntries(same),
+    ...inherited,
     fingerprint,
     retention,
     ambiguous,
@@ -72,8 +75,10 @@ function routeSettings(written: QueueSettings): Settings {
 
 /** Of the settings in `IDEMPOTENCY`, those that are for clients do not apply. */
 export function mergeForQueue(defaults: Settings, settings: Settings): FullSettings {
-  const inherited = Object.entries(defaults).filter(([name]) => Object.hasOwn(inheritedEntries, name));
-  return mergeSettings(Object.fromEntries(inherited), settings);
+  return mergeSettings(
+    pick(defaults, (name) => QUEUE_INHERITS.includes(name)),
+    settings,
+  );
 }
 
 /** The queue's name among routes; no path begins like this. */

@@ -1,12 +1,27 @@
-// Checks the relations between the settings of accepted requests and others. As in cross-checks.ts, a relation with an invalid
-// setting is skipped.
+// The settings of accepted requests: what they add to a route, and their relations to other settings. As in cross-checks.ts, a relation with
+// an invalid setting is skipped.
 
 import type { InForce } from "../../../kernel/config/in-force.ts";
-import type { ConfigProblem } from "../../../kernel/config/resolved.ts";
-import { driveOf } from "./entries.ts";
+import type { ConfigProblem } from "../../../kernel/config/problem.ts";
+import type { Route } from "../../../kernel/config/resolved.ts";
+import type { FullSettings } from "../../../kernel/config/settings.ts";
 import { formatDuration, HOUR_MS } from "../../../kernel/config/units.ts";
+import type { FeatureSettings } from "../../../kernel/feature-settings.ts";
+import { type AsyncSettings, asyncSettings, driveEntries, driveOf } from "./entries.ts";
 
-export function asyncProblems(inForce: InForce): readonly ConfigProblem[] {
+export const acceptedSettings: FeatureSettings<AsyncSettings> = {
+  name: "accepted",
+  routes: { after: "answers", entries: asyncSettings, tables: { give_up: driveEntries } },
+  read: () => ({ check: (rules) => rules.flatMap(({ inForce }) => asyncProblems(inForce)), resolveRoute }),
+};
+
+function resolveRoute(route: Route, { async, give_up: giveUp }: FullSettings & AsyncSettings): Route {
+  if (async === "never") return route;
+  const policy = { ...route.rules.policy, drive: driveOf(giveUp) };
+  return { ...route, async, rules: { ...route.rules, policy } };
+}
+
+function asyncProblems(inForce: InForce<AsyncSettings>): readonly ConfigProblem[] {
   const { all, isKnown } = inForce;
   if (!isKnown("async")) return [];
   if (all.async === "never") return unusedGiveUp(inForce);
@@ -14,7 +29,7 @@ export function asyncProblems(inForce: InForce): readonly ConfigProblem[] {
 }
 
 /** In `IDEMPOTENCY` it may be for other routes. */
-function unusedGiveUp({ all, source, isKnown }: InForce): readonly ConfigProblem[] {
+function unusedGiveUp({ all, source, isKnown }: InForce<AsyncSettings>): readonly ConfigProblem[] {
   const place = source("give_up");
   if (!isKnown("give_up") || place === null || place === "IDEMPOTENCY" || Object.keys(all.give_up).length === 0)
     return [];
@@ -23,7 +38,7 @@ function unusedGiveUp({ all, source, isKnown }: InForce): readonly ConfigProblem
 }
 
 /** What an accepted request needs: a place where it may lie, and a record. */
-function acceptanceProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
+function acceptanceProblems({ all, isKnown, place }: InForce<AsyncSettings>): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   if (isKnown("sealed") && all.sealed === true) {
     const message = `must not be "${all.async}" with sealed = true, because an accepted request is stored in the open until its result: write async = "never"`;
@@ -40,7 +55,7 @@ function acceptanceProblems({ all, isKnown, place }: InForce): readonly ConfigPr
   return problems;
 }
 
-function driveProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
+function driveProblems({ all, isKnown, place }: InForce<AsyncSettings>): readonly ConfigProblem[] {
   if (!isKnown("give_up")) return [];
   const problems: ConfigProblem[] = [];
   const { giveUpAfterMs, longestPauseMs } = driveOf(all.give_up);
