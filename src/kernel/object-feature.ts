@@ -20,7 +20,7 @@ export interface ObjectKernel extends Pick<
   readonly storage: LedgerStorage;
   readonly steps: RecordSteps;
   readonly elders: Elders;
-  /** Runs the exchange of a message. */
+  /** Runs an exchange whose answer goes to no client. */
   readonly deliver: Exchanges["deliver"];
 }
 

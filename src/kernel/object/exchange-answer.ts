@@ -1,8 +1,7 @@
-// The answer of an exchange, the origin's or a problem: as a response for a client, or as a report for the consumer of a queue.
+// The answer of an exchange, the origin's or a problem. Its response is made when it is asked for: a feature may need the status and headers alone.
 
 import { type Outcome, outcomeOf } from "../record/outcome.ts";
 import type { ClientProblem, Problem } from "../record/problem.ts";
-import { type DeliveryReport, reportOf, reportOfWhole } from "../../features/queues/delivery-report.ts";
 import { type HeaderPairs, headersOf } from "../request/headers.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import { newInstance, problemResponse } from "../request/problem-response.ts";
@@ -25,8 +24,9 @@ export interface ExchangeAnswer {
   readonly instance?: string;
   /** Whether its body is a stream, which has to be cancelled if the client has disconnected. */
   readonly isStreamed: boolean;
-  /** What the consumer of a queue is told of it. Reads a stream to its end. */
-  report(): DeliveryReport | Promise<DeliveryReport>;
+  /** Whether it is the origin's, and here to its end. */
+  readonly isWhole: boolean;
+  header(name: string): string | null;
 }
 
 /** An answer that exists as a response. */
@@ -36,7 +36,8 @@ export function answerOf(
   more: Partial<Pick<ExchangeAnswer, "instance" | "isStreamed">> = {},
 ): ExchangeAnswer {
   const { status } = response;
-  return { status, response, outcome, isStreamed: false, ...more, report: () => reportOf(response) };
+  const header = (name: string): string | null => response.headers.get(name);
+  return { status, response, outcome, isStreamed: false, isWhole: false, ...more, header };
 }
 
 export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
@@ -66,10 +67,11 @@ export function originAnswer(
   return answerOf(responseOf(head, body), outcome, { isStreamed: true });
 }
 
-/** Makes its response only when it is asked for: the consumer of a queue asks for none. */
+/** Makes its response only when it is asked for: who reads the status and headers alone asks for none. */
 class WholeAnswer implements ExchangeAnswer {
   readonly outcome: Outcome;
   readonly isStreamed = false;
+  readonly isWhole = true;
   readonly #head: ResponseHead;
   readonly #body: Uint8Array;
   #response: Response | null = null;
@@ -89,9 +91,8 @@ class WholeAnswer implements ExchangeAnswer {
     return this.#response;
   }
 
-  report(): DeliveryReport {
-    const { status, headers } = this.#head;
-    return reportOfWhole(status, (name) => valueIn(headers, name));
+  header(name: string): string | null {
+    return valueIn(this.#head.headers, name);
   }
 }
 

@@ -3,7 +3,6 @@
 import { type Due, nextDue } from "../due.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import { epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
-import type { DeliveryReport } from "../../features/queues/delivery-report.ts";
 import type { ExchangeHead, MonitorQuestion } from "../request/message.ts";
 import { type Hop, hopResponse } from "../previous-shards/hops.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
@@ -104,15 +103,15 @@ export class Exchanges {
     return response;
   }
 
-  /** Runs the exchange of a message. Says what its answer is, at its end; `null`: another object has to be asked. */
-  async deliver(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<DeliveryReport | null> {
+  /** Runs an exchange whose answer goes to no client; `null`: another object has to be asked. */
+  async deliver(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<ExchangeAnswer | null> {
     const span = this.#begin(head);
     const answer = await this.#answer({ head, body, caller, span });
     if ("kind" in answer) return null;
     this.#shared.reporter.end(span, answer.status, answer.outcome, answer.instance);
     leaveIfGone(answer, caller);
     this.#restoreAlarm();
-    return answer.report();
+    return answer;
   }
 
   /** A record that cannot be read refuses its requests at once: its Worker would only ask again. Any other failure rejects. */

@@ -5,9 +5,10 @@
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { bytesBody } from "../../../kernel/body/request-body.ts";
 import { type AnsweredCall, rawCall, responded } from "../../../kernel/call.ts";
+import type { ExchangeAnswer } from "../../../kernel/object/exchange-answer.ts";
 import type { Exchanges } from "../../../kernel/object/exchanges.ts";
 import { SMALL_BYTES } from "../../../kernel/request/body.ts";
-import { type DeliveryReport, reportOf } from "../delivery-report.ts";
+import { type DeliveryReport, reportOf, reportOfWhole } from "../delivery-report.ts";
 import {
   decodeExchange,
   encodeExchange,
@@ -126,9 +127,17 @@ function decodeAll(bytes: Uint8Array): readonly ExchangeMessage[] {
 function deliveryCalls(exchanges: Pick<Exchanges, "deliver">): readonly AnsweredCall[] {
   return [
     responded(DELIVERIES_CALL, (request) =>
-      answerDeliveries(request, ({ head, body }) => exchanges.deliver(head, bytesBody(body), request)),
+      answerDeliveries(request, async ({ head, body }) => {
+        const answer = await exchanges.deliver(head, bytesBody(body), request);
+        return answer === null ? null : reportOfAnswer(answer);
+      }),
     ),
   ];
+}
+
+/** Reads a stream to its end. */
+async function reportOfAnswer(answer: ExchangeAnswer): Promise<DeliveryReport> {
+  return answer.isWhole ? reportOfWhole(answer.status, (name) => answer.header(name)) : reportOf(answer.response);
 }
 
 /**
