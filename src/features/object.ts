@@ -1,6 +1,7 @@
 // The features of an object: one explicit list, in the order of their work. What each adds is in its own folder object.
 
 import type { ObjectFeatures } from "../kernel/object-feature.ts";
+import { acceptedObject } from "./accepted/object/feature.ts"; // feature: accepted
 import { auditObject } from "./audit/object/audit.ts"; // feature: audit
 import { bulkObject } from "./bulk/object/listed-changes.ts"; // feature: bulk
 import { callersObject } from "./callers/object/eraser.ts"; // feature: callers
@@ -9,6 +10,7 @@ import { outboxObject } from "./outbox/object/feature.ts"; // feature: outbox
 import { queuesObject } from "./queues/object/deliveries.ts"; // feature: queues
 
 export const objectFeatures: ObjectFeatures = (kernel) => [
+  acceptedObject(kernel), // feature: accepted
   outboxObject(kernel), // feature: outbox
   claimsObject(kernel), // feature: claims
   queuesObject(kernel), // feature: queues

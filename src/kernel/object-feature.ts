@@ -3,31 +3,28 @@
 
 import type { AnsweredCall } from "./call.ts";
 import type { Due } from "./due.ts";
-import type { ExchangePorts } from "./object/exchange-ports.ts";
+import type { ExchangeAnswer } from "./object/exchange-answer.ts";
+import type { Incoming, KernelParts } from "./object/exchange-ports.ts";
 import type { Exchanges } from "./object/exchanges.ts";
-import type { RecordSteps } from "./object/record-steps.ts";
-import type { Elders } from "./previous-shards/elders.ts";
-import type { EpochMs } from "./record/units.ts";
+import type { ClientProblem } from "./record/problem.ts";
+import type { Started } from "./record/record.ts";
+import type { EpochMs, RecordId } from "./record/units.ts";
 import type { StepHook } from "./step-hook.ts";
-import type { LedgerStorage } from "./store/ledger.ts";
+import type { StoredRequest } from "./store/stored-request.ts";
 
 /** What an object gives to its features. */
-export interface ObjectKernel extends Pick<
-  ExchangePorts,
-  "ledger" | "alarm" | "timers" | "waitUntil" | "reporter" | "shard"
-> {
-  readonly env: Readonly<Record<string, unknown>>;
-  readonly storage: LedgerStorage;
-  readonly steps: RecordSteps;
-  readonly elders: Elders;
+export interface ObjectKernel extends KernelParts {
   /** Runs an exchange whose answer goes to no client. */
   readonly deliver: Exchanges["deliver"];
+  /** To be called after each answer to a client: an object whose alarm was dropped sets it again. */
+  readonly restoreAlarm: () => void;
 }
 
 export interface ObjectFeature {
   readonly name: string;
   /** Its parts in steps of records, in this order. */
   readonly hooks?: readonly StepHook[];
+  readonly actions?: FeatureActions;
   /** What it does at the alarm, in this order. */
   readonly dues?: readonly Due[];
   /** What has been put off by a clock that was ahead is due at once; returns how much that was. */
@@ -38,3 +35,26 @@ export interface ObjectFeature {
 }
 
 export type ObjectFeatures = (kernel: ObjectKernel) => readonly ObjectFeature[];
+
+/**
+ * Actions of an exchange that the life cycle and decide.ts have decided, and that a feature performs instead of exchange.ts: those of requests that
+ * are answered without their result. Only requests of the feature's own settings lead to them. Each is begun in the turn of its decision.
+ */
+export interface FeatureActions {
+  /** Whether a request that is accepted begins at once, or waits for its turn. */
+  readonly accept?: () => "begin" | "wait";
+  /** Starts the attempt of a request that is accepted: the record has been claimed for it. */
+  readonly startAccepted?: (exchange: PerformedExchange, record: Started) => Promise<ExchangeAnswer>;
+  /** Says what became of a request that was accepted. */
+  readonly follow?: (exchange: PerformedExchange) => Promise<ExchangeAnswer>;
+  /** Stores a message with its record, whose outcome is unknown. `refusal` is the answer if it cannot. */
+  readonly park?: (exchange: PerformedExchange, refusal: ClientProblem) => ExchangeAnswer;
+}
+
+/** An exchange, for whoever performs one of its actions. */
+export interface PerformedExchange extends Incoming {
+  /** The name of its record. */
+  readonly id: RecordId;
+  /** The request as a record keeps it. */
+  readonly stored: () => StoredRequest;
+}

@@ -4,15 +4,18 @@
 import { type Call, CallTable } from "../../src/kernel/call.ts";
 import { epochMs } from "../../src/kernel/record/units.ts";
 import { Alarm } from "../../src/kernel/object/alarm.ts";
+import type { MonitorQuestion } from "../../src/features/accepted/monitor-question.ts";
+import { type AcceptedFeature, acceptedObject } from "../../src/features/accepted/object/feature.ts";
 import { Claims } from "../../src/features/claims/object/claims.ts";
 import { doDueWork } from "../../src/kernel/due.ts";
 import type { Caller, ExchangePorts } from "../../src/kernel/object/exchange-ports.ts";
 import { Exchanges } from "../../src/kernel/object/exchanges.ts";
 import type { RequestBody } from "../../src/kernel/body/request-body.ts";
+import { queuesObject } from "../../src/features/queues/object/deliveries.ts";
 import { outboxObject, type Targets } from "../../src/features/outbox/object/feature.ts";
 import { Heartbeat } from "../../src/kernel/object/heartbeat.ts";
 import { type Counts, OperatorCalls } from "../../src/kernel/object/operator-calls.ts";
-import type { ExchangeHead, MonitorQuestion } from "../../src/kernel/request/message.ts";
+import type { ExchangeHead } from "../../src/kernel/request/message.ts";
 import { Ledger } from "../../src/kernel/store/ledger.ts";
 import { RecordList } from "../../src/kernel/store/record-list.ts";
 import { homeOf, type Homes, WHOLE_BUCKET } from "../../src/kernel/store/record-numbers.ts";
@@ -49,6 +52,7 @@ const MOST_LISTED = 1;
 export class Shard {
   readonly exchanges: Exchanges;
   readonly claims: Claims;
+  #accepted: AcceptedFeature | null = null;
   readonly #disk: Disk;
   readonly #ledger: Ledger;
   readonly #alarm: Alarm;
@@ -85,7 +89,10 @@ export class Shard {
         env: {},
         storage: storage,
       },
-      (kernel) => [outboxObject(kernel, { destination, receivers: () => [] })],
+      (kernel) => {
+        this.#accepted = acceptedObject(kernel);
+        return [this.#accepted, outboxObject(kernel, { destination, receivers: () => [] }), queuesObject(kernel)];
+      },
     );
     const { steps, elders } = this.exchanges;
     this.claims = new Claims({ ledger: this.#ledger, steps, elders, timers });
@@ -96,7 +103,7 @@ export class Shard {
       steps,
       elders,
       databaseBytes: () => 0,
-      placesTaken: () => this.exchanges.driven,
+      placesTaken: () => this.exchanges.attempts.driven,
       questionAbout: (id) => this.exchanges.questionAbout(id),
       held: () => heldRows(storage.sql),
       left: () => ({ since: NOTHING_COUNTED, routes: [], dayRequests: 0 }),
@@ -121,7 +128,8 @@ export class Shard {
   }
 
   monitor(question: MonitorQuestion, caller: Caller): Promise<Response> {
-    return this.exchanges.monitor(question, caller);
+    if (this.#accepted === null) throw new TypeError("no request is accepted");
+    return this.#accepted.answerMonitor(question, caller);
   }
 
   /** What the object class does when its alarm comes. Tells until when the next may stay away; `null` if it may not. */

@@ -5,8 +5,8 @@ import { OPTIONS, shardStub, withRetries } from "../../kernel/object/call-shard.
 import { placeOf } from "../../kernel/object/shard-place.ts";
 import { MAX_HOPS } from "../../kernel/previous-shards/follow-hop.ts";
 import { STATUS_HEADER } from "../../kernel/request/headers.ts";
-import { MONITOR_CALL, NO_MONITOR_STATUS } from "../../kernel/request/message.ts";
 import type { AskMonitor } from "./monitor.ts";
+import { MONITOR_CALL, NO_MONITOR_STATUS } from "./monitor-question.ts";
 
 /** For the monitors of accepted requests. Their answers come from whichever object keeps the record, and no body is at stake. */
 export function monitorAsker(namespace: DurableObjectNamespace): AskMonitor {

@@ -10,7 +10,7 @@ import { isLoadedIntoPage } from "./inert-answer.ts";
 import type { MonitorIntent } from "../../kernel/request/intent.ts";
 import { formatProblem } from "../../kernel/request/key.ts";
 import { writeKey } from "../../kernel/request/key-text.ts";
-import { type MonitorQuestion, PRINT_DIGITS } from "../../kernel/request/message.ts";
+import { type MonitorQuestion, PRINT_DIGITS } from "./monitor-question.ts";
 import { fullMonitorOf } from "../../kernel/request/monitor-url.ts";
 import { preferencesIn } from "../../kernel/request/prefer.ts";
 import { problemResponse } from "../../kernel/request/problem-response.ts";

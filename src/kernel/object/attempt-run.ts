@@ -13,12 +13,12 @@ import type { AttemptInFlight } from "./attempts-in-flight.ts";
 import { START } from "../resume/event-offsets.ts";
 import type { SpoolManner } from "../body/response-spool.ts";
 import type { Body } from "./exchange-answer.ts";
-import type { Incoming, Shared } from "./exchange-ports.ts";
+import type { Incoming, KernelParts } from "./exchange-ports.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 
 /** What runs and what it works with. */
 export type RunShared = Pick<
-  Shared,
+  KernelParts,
   | "ledger"
   | "sync"
   | "timers"

@@ -83,6 +83,11 @@ export class Attempt {
     return this.#record.attempt.id;
   }
 
+  /** Whether the gateway made it by itself, for a request that it had accepted. */
+  get isDriven(): boolean {
+    return this.#record.driven !== undefined;
+  }
+
   get #manner(): SpoolManner {
     return { patience: this.#patience, cipher: this.#form.cipher };
   }

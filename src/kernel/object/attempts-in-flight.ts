@@ -25,6 +25,11 @@ export class AttemptsInFlight {
     return this.#all.size;
   }
 
+  /** How many attempts of accepted requests run. */
+  get driven(): number {
+    return [...this.#all.values()].filter(({ attempt }) => attempt.isDriven).length;
+  }
+
   /** Whether all connections are in use, so that the call of an attempt that begins now may wait. */
   get isCrowded(): boolean {
     return this.#all.size >= CALLS_AT_ONCE;

@@ -9,8 +9,6 @@ import {
   decodeExchange,
   EXCHANGE_CALL,
   LOCATE_CALL,
-  MONITOR_CALL,
-  type MonitorQuestion,
   OFFER_CALL,
   readHead,
   UPLOAD_CALL,
@@ -38,7 +36,6 @@ export function exchangeCalls(exchanges: Exchanges, bodies: Bodies, timers: Time
       return exchanges.run(reception.head, reception.body, request);
     }),
     responded(LOCATE_CALL, async (request) => exchanges.locate(readHead(await request.text()))),
-    responded(MONITOR_CALL, async (request) => exchanges.monitor(await request.json<MonitorQuestion>(), request)),
     answered(ASK_CALL, (question) => exchanges.elders.reply(question)),
   ];
 }

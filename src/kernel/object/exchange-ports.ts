@@ -1,6 +1,7 @@
 // What an exchange works with: one request, and what it shares with the other exchanges of its shard.
 
 import type { Origin } from "../config/resolved.ts";
+import type { FeatureActions } from "../object-feature.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import type { Fetcher } from "../request/pass-through.ts";
 import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
@@ -9,10 +10,8 @@ import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { EventOffsets } from "../resume/event-offsets.ts";
 import type { RequestBody } from "../body/request-body.ts";
 import type { AskElder } from "../previous-shards/elder-questions.ts";
-import type { Drives } from "../../features/accepted/object/drives.ts";
 import type { Elders } from "../previous-shards/elders.ts";
 import type { Heartbeat } from "./heartbeat.ts";
-import type { Monitors } from "../../features/accepted/object/monitor.ts";
 import type { Limiter, NewKeys } from "../new-keys/new-keys.ts";
 import type { Questions } from "../verify/questions.ts";
 import type { Reachability } from "./reachability.ts";
@@ -43,17 +42,20 @@ export interface ExchangePorts {
   readonly storage: LedgerStorage;
 }
 
-/** What all exchanges of a shard share. */
-export interface Shared extends ExchangePorts {
+/** What is one for all exchanges of a shard, and for its features. */
+export interface KernelParts extends ExchangePorts {
   readonly steps: RecordSteps;
   readonly attempts: AttemptsInFlight;
   readonly elders: Elders;
   readonly questions: Questions;
-  readonly drives: Drives;
-  readonly monitors: Monitors;
   readonly newKeys: NewKeys;
   readonly offsets: EventOffsets;
   readonly room: WaitingRoom;
+}
+
+/** What all exchanges of a shard share. */
+export interface Shared extends KernelParts {
+  readonly actions: FeatureActions;
 }
 
 /**

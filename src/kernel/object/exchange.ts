@@ -2,11 +2,11 @@
 // action, and this file performs it. A claim is decided and written in one turn. The runtime delays the call to the origin, like every
 // answer, until all earlier writes are durable (output gate; guarantees G3 and G4).
 
-import type { ClientProblem } from "../record/problem.ts";
 import type { Started } from "../record/record.ts";
 import { type AttemptId, attemptId, epochMs, type RecordId } from "../record/units.ts";
+import type { FeatureActions, PerformedExchange } from "../object-feature.ts";
 import type { Hop } from "../previous-shards/hops.ts";
-import { PRINT_DIGITS } from "../request/message.ts";
+import { storedHead } from "../request/message.ts";
 import { questionInForm, questionText } from "../request/origin-key.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { waited } from "../traffic/exchange-reporter.ts";
@@ -24,9 +24,7 @@ import {
   refuse,
   waitFor,
 } from "./decide.ts";
-import { leaveUnread, storedHead } from "../../features/accepted/object/drives.ts";
 import { AT_HOME, type Homing, type Words, wordsIn } from "../previous-shards/elders.ts";
-import { parkedAnswer } from "../../features/accepted/object/monitor.ts";
 import type { Incoming, Shared } from "./exchange-ports.ts";
 import type { StoredRequest } from "../store/stored-request.ts";
 import type { Wait, Woken } from "./waiters.ts";
@@ -96,9 +94,9 @@ export class Exchange {
           case "start":
             return await this.#start(action.record);
           case "follow":
-            return await this.#follow();
+            return await this.#performer("follow")(this.#performed);
           case "park":
-            return this.#park(action.refusal);
+            return this.#performer("park")(this.#performed, action.refusal);
           case "replay": {
             const given: ExchangeAnswer | null = await replay(action, head, this.#signal, this.#shared);
             if (given !== null) return given;
@@ -207,7 +205,7 @@ export class Exchange {
   /** How a new request of this kind begins; `undefined`: its client waits. */
   #acceptance(): "begin" | "wait" | undefined {
     if (this.#incoming.head.async?.accepts !== true) return undefined;
-    return this.#shared.drives.mayBegin() ? "begin" : "wait";
+    return this.#performer("accept")();
   }
 
   get #signal(): AbortSignal | null {
@@ -231,26 +229,12 @@ export class Exchange {
   /** Never rejects: the origin may have been called, and a rejection would look as if the shard had done nothing. */
   async #start(record: Started): Promise<ExchangeAnswer> {
     try {
-      if (record.driven !== undefined) return await this.#startAccepted(record);
+      if (record.driven !== undefined) return await this.#performer("startAccepted")(this.#performed, record);
       return await runAttempt(this.#id, record, this.#incoming, this.#shared).attempt.answer;
     } catch (error) {
       console.error({ message: "exchange failed", reason: String(error) });
       return problemAnswer(this.#incoming.head, { code: "store-unavailable" });
     }
-  }
-
-  /** The result if it comes while the client waits; otherwise what there is to tell. */
-  async #startAccepted(record: Started): Promise<ExchangeAnswer> {
-    const { drives, timers } = this.#shared;
-    const { attempt } = runAttempt(this.#id, record, this.#incoming, this.#shared, () =>
-      drives.enter(this.#incoming.head.record.lane),
-    );
-    const waitMs = this.#incoming.head.async?.waitMs ?? 0;
-    const begunAt = performance.now();
-    const given = waitMs > 0 ? await timers.firstOf(attempt.answer, waitMs) : null;
-    if (given !== null && (given.outcome === "first" || given.outcome === "not-kept")) return given;
-    leaveUnread(attempt.answer);
-    return this.#follow(Math.max(0, waitMs - (performance.now() - begunAt)));
   }
 
   /** What the record of an accepted request, or of a message, keeps. */
@@ -259,38 +243,14 @@ export class Exchange {
     return { head: storedHead(head), body: body.stored() };
   }
 
-  /** Stores the message with its record. It is answered only when that is durable, as every write. */
-  #park(refusal: ClientProblem): ExchangeAnswer {
-    const { head } = this.#incoming;
-    const { request, rules, message } = head;
-    const parked =
-      message === undefined || rules.deadLetters === undefined ? null : { ...rules.deadLetters, ...message };
-    const event = {
-      type: "park",
-      fingerprint: request.fingerprint,
-      ...(parked === null ? null : { message: parked }),
-    } as const;
-    const attachments = { request: () => this.#stored() };
-    const { reply } = this.#shared.steps.take(this.#id, event, rules.policy, epochMs(Date.now()), attachments);
-    return reply.type === "parked" ? parkedAnswer(head) : problemAnswer(head, refusal);
+  /** For the feature that performs an action. */
+  get #performed(): PerformedExchange {
+    return { ...this.#incoming, id: this.#id, stored: () => this.#stored() };
   }
 
-  /** What became of an accepted request. */
-  async #follow(waitMs?: number): Promise<ExchangeAnswer> {
-    const { head, caller, span } = this.#incoming;
-    const { async, request, rules } = head;
-    if (async === undefined) throw new TypeError("a request without a monitor was accepted");
-    const print = request.fingerprint.slice(0, PRINT_DIGITS);
-    const follower = {
-      id: this.#id,
-      print,
-      policy: rules.policy,
-      monitor: `${async.monitor}&print=${print}`,
-      waitMs: waitMs ?? async.waitMs,
-      isPreferred: async.isPreferred,
-      head,
-    };
-    const answer = await waited(span, this.#shared.monitors.follow(follower, caller));
-    return answer ?? problemAnswer(head, { code: "store-unavailable" });
+  #performer<Name extends keyof FeatureActions>(name: Name): NonNullable<FeatureActions[Name]> {
+    const performer = this.#shared.actions[name];
+    if (performer === undefined) throw new TypeError(`no feature performs the action ${name}`);
+    return performer;
   }
 }

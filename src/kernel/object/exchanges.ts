@@ -3,21 +3,19 @@
 import { type Due, nextDue } from "../due.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import { epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
-import type { ExchangeHead, MonitorQuestion } from "../request/message.ts";
+import type { ExchangeHead } from "../request/message.ts";
 import { type Hop, hopResponse } from "../previous-shards/hops.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
-import type { ObjectFeature, ObjectFeatures } from "../object-feature.ts";
+import type { FeatureActions, ObjectFeature, ObjectFeatures } from "../object-feature.ts";
 import type { StepHook } from "../step-hook.ts";
 import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "../resume/event-offsets.ts";
 import type { RequestBody } from "../body/request-body.ts";
-import { Drives } from "../../features/accepted/object/drives.ts";
 import { Elders } from "../previous-shards/elders.ts";
 import { countedSteps } from "./shard-traffic.ts";
 import { Exchange } from "./exchange.ts";
 import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
 import type { Caller, ExchangePorts, Incoming, Shared } from "./exchange-ports.ts";
-import { Monitors } from "../../features/accepted/object/monitor.ts";
 import { NewKeys } from "../new-keys/new-keys.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { storeDues } from "./store-dues.ts";
@@ -61,7 +59,7 @@ export class Exchanges {
     this.elders = new Elders({ ...ports, attempts, steps: this.steps });
     const { steps, elders } = this;
     const newKeys = new NewKeys(ports.limiter, ports.timers);
-    const common = {
+    const kernel = {
       ...ports,
       attempts,
       steps,
@@ -71,10 +69,13 @@ export class Exchanges {
       room,
       offsets: new EventOffsets(),
     };
-    const monitors = new Monitors(common);
-    const drives = new Drives({ ...common, begun: (id) => monitors.lookAgain(id) });
-    this.#shared = { ...common, drives, monitors };
-    this.features = features({ ...ports, steps, elders, deliver: (...message) => this.deliver(...message) });
+    this.features = features({
+      ...kernel,
+      deliver: (...message) => this.deliver(...message),
+      restoreAlarm: () => this.#restoreAlarm(),
+    });
+    const actions: FeatureActions = Object.assign({}, ...this.features.map((one) => one.actions));
+    this.#shared = { ...kernel, actions };
     this.hooks = [...this.features.flatMap(({ hooks = [] }) => hooks), countedSteps(ports.reporter.traffic)];
     this.dues = [
       // First of all: what it brings back is due in the same turn.
@@ -84,7 +85,6 @@ export class Exchanges {
         endLocks: (now) => this.#endLocks(now),
         waitUntil: ports.waitUntil,
       }),
-      { name: "accepted requests", nextAt: (now) => drives.nextAt(now), run: (now) => drives.startDue(now) },
       { name: "questions", nextAt: (now) => questions.nextAt(now), run: (now) => questions.askDue(now) },
       ...this.features.flatMap((feature) => feature.dues ?? []),
     ];
@@ -135,18 +135,6 @@ export class Exchanges {
     return "kind" in located ? hopResponse(located) : Response.json(located);
   }
 
-  /** Tells a client what became of a request that was accepted. */
-  async monitor(question: MonitorQuestion, caller: Caller): Promise<Response> {
-    const response = await this.#shared.monitors.answer(question, caller);
-    this.#restoreAlarm();
-    return response;
-  }
-
-  /** How many attempts of accepted requests run now. */
-  get driven(): number {
-    return this.#shared.drives.running;
-  }
-
   /** Waits for the end of the question about a record that the origin is being asked. Whether there was one. */
   questionAbout(id: RecordId): Promise<boolean> {
     return this.#shared.questions.about(id);
@@ -177,10 +165,9 @@ export class Exchanges {
    * gone back. Whether it has looked.
    */
   #bringBack(now: EpochMs): boolean {
-    const { alarm, drives, ledger } = this.#shared;
+    const { alarm, ledger } = this.#shared;
     if (!alarm.isClockInDoubt(now)) return false;
     ledger.lockEnds.readAgain();
-    drives.endPauses();
     this.#shared.questions.endPauses();
     const questions = ledger.questions.routes().flatMap((route) => ledger.questions.tooFar(route, now));
     let broughtBack = 0;

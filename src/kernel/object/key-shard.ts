@@ -74,7 +74,7 @@ export class KeyShard extends ittyDurable() {
       steps,
       elders,
       databaseBytes: () => storage.sql.databaseSize,
-      placesTaken: () => this.#exchanges.driven,
+      placesTaken: () => this.#exchanges.attempts.driven,
       questionAbout: (id) => this.#exchanges.questionAbout(id),
       held: () => heldRows(storage.sql),
       left: () => traffic.left(Date.now()),

@@ -25,9 +25,6 @@ export const UPLOAD_CALL = rawCall("upload");
 /** Where the home of a key is, with a head alone: before a body is sent that can be sent only once. */
 export const LOCATE_CALL = rawCall("locate");
 
-/** What became of an accepted request. */
-export const MONITOR_CALL = rawCall("monitor");
-
 /** An object asks its elder. */
 export const ASK_CALL = call<ElderQuestion, ElderReply>("ask");
 
@@ -168,32 +165,6 @@ export type ReplayHead = Pick<ExchangeHead, "record" | "rules" | "encryption"> &
   readonly request: Pick<RequestFacts, "echo" | "upload" | "lastEventId" | "isCached">;
 };
 
-/**
- * What a client asks a monitor. The names and the scope are derived as for a retry, so whoever reads the outcome could have had the
- * replay.
- */
-export interface MonitorQuestion {
-  /** `id` and `olderIds` of the retry. */
-  readonly record: RecordName;
-  readonly rules: RouteRules;
-  /** The key as the client wrote it. */
-  readonly echo: string;
-  /** The beginning of the fingerprint, in hexadecimal: PRINT_DIGITS digits. */
-  readonly print: string;
-  /** The monitor itself: its path and query. */
-  readonly monitor: string;
-  /** How long an outcome may be waited for. */
-  readonly waitMs: DurationMs;
-  /** Whether the request is to be cancelled. */
-  readonly cancel: boolean;
-}
-
-/** How much of a fingerprint a monitor names: 128 bits. */
-export const PRINT_DIGITS = 32;
-
-/** The status of the shard's answer to a question about a record that is not here, or not for this caller. It never leaves the Worker. */
-export const NO_MONITOR_STATUS = 404;
-
 export type ExchangeMessage = Message<ExchangeHead>;
 
 /** The names that the request's record has, or would have, in a layout: its own, then those of older scopes. */
@@ -274,6 +245,12 @@ export function headText(head: ExchangeHead): string {
     written.set(head.rules, rules);
   }
   return `${BEGIN}${rules},${JSON.stringify({ ...head, rules: undefined }).slice(1)}`;
+}
+
+/** What a call needs of the message that brought its request, for a record that keeps the request. */
+export function storedHead({ record, request, rules, call: origin, telemetry }: ExchangeHead): string {
+  const kept = { record, request, rules, call: origin, telemetry, verification: null } satisfies ExchangeHead;
+  return JSON.stringify(kept);
 }
 
 interface KnownRules {

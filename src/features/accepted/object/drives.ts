@@ -47,11 +47,6 @@ export class Drives {
     this.#shared = shared;
   }
 
-  /** How many attempts run. */
-  get running(): number {
-    return [...this.#running.values()].reduce((sum, count) => sum + count, 0);
-  }
-
   get hasPlace(): boolean {
     return this.#placed < PLACES;
   }
@@ -196,12 +191,6 @@ export function leaveUnread(answer: Promise<ExchangeAnswer>): void {
       () => undefined,
     )
     .catch(() => undefined);
-}
-
-/** What a call needs of the message that brought its request. */
-export function storedHead({ record, request, rules, call, telemetry }: ExchangeHead): string {
-  const kept = { record, request, rules, call, telemetry, verification: null } satisfies ExchangeHead;
-  return JSON.stringify(kept);
 }
 
 /** `null` if it cannot be read: an error would quote it, with the client's credential. */

@@ -8,19 +8,15 @@ import { outcomeOf } from "../../../kernel/record/outcome.ts";
 import type { ClientProblem } from "../../../kernel/record/problem.ts";
 import type { Policy, Started, Unknown, Waiting } from "../../../kernel/record/record.ts";
 import { epochMs, type EpochMs, type RecordId } from "../../../kernel/record/units.ts";
-import { ECHO_HEADER, PARKED, STATUS_HEADER } from "../../../kernel/request/headers.ts";
-import {
-  type ExchangeHead,
-  type MonitorQuestion,
-  NO_MONITOR_STATUS,
-  type ReplayHead,
-} from "../../../kernel/request/message.ts";
+import { ECHO_HEADER, STATUS_HEADER } from "../../../kernel/request/headers.ts";
+import type { ReplayHead } from "../../../kernel/request/message.ts";
 import { replay } from "../../../kernel/object/answers.ts";
 import { answerOf, type ExchangeAnswer, problemAnswerAs } from "../../../kernel/object/exchange-answer.ts";
 import { ASK_AGAIN_MS, notKept, outcomeAction } from "../../../kernel/object/decide.ts";
-import type { Caller, Shared } from "../../../kernel/object/exchange-ports.ts";
+import type { Caller, KernelParts } from "../../../kernel/object/exchange-ports.ts";
 import type { Entry } from "../../../kernel/store/ledger.ts";
 import { type Wait, Waiters, type Woken } from "../../../kernel/object/waiters.ts";
+import { type MonitorQuestion, NO_MONITOR_STATUS } from "../monitor-question.ts";
 
 /** Who asks about which record. */
 export interface Follower {
@@ -36,7 +32,10 @@ export interface Follower {
   readonly head: ReplayHead;
 }
 
-export type MonitorShared = Pick<Shared, "steps" | "attempts" | "ledger" | "timers" | "room" | "offsets" | "questions">;
+export type MonitorShared = Pick<
+  KernelParts,
+  "steps" | "attempts" | "ledger" | "timers" | "room" | "offsets" | "questions"
+>;
 
 /** A record whose attempt does not run here is looked at again after this time: it is lost, and its lock ends. */
 const LOOK_AGAIN_MS = 1000;
@@ -196,12 +195,6 @@ export class Monitors {
 
 function waitFor(recordId: RecordId, { record: { lane = 0 } }: ReplayHead, ms: number, caller: Caller | null): Wait {
   return { recordId, lane, head: null, untilBegun: false, ms, caller: caller?.signal ?? null, isCounted: true };
-}
-
-/** To the queue consumer alone: the message is stored with its record, whose outcome is unknown. */
-export function parkedAnswer({ request }: ExchangeHead): ExchangeAnswer {
-  const headers = { [ECHO_HEADER]: request.echo, [STATUS_HEADER]: PARKED };
-  return answerOf(new Response(null, { status: 204, headers }), "outcome-unknown");
 }
 
 function problem(of: ClientProblem, echo: string): ExchangeAnswer {

@@ -2,12 +2,15 @@
 // message is still an exchange of its own, and has its own answer. What cannot go that way goes alone, as a request does: a
 // message while the layout changes, one with a larger body, and all of a call that fails.
 
-import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
+import type { ObjectFeature, ObjectKernel, PerformedExchange } from "../../../kernel/object-feature.ts";
 import { bytesBody } from "../../../kernel/body/request-body.ts";
 import { type AnsweredCall, rawCall, responded } from "../../../kernel/call.ts";
-import type { ExchangeAnswer } from "../../../kernel/object/exchange-answer.ts";
+import { answerOf, type ExchangeAnswer, problemAnswer } from "../../../kernel/object/exchange-answer.ts";
 import type { Exchanges } from "../../../kernel/object/exchanges.ts";
+import type { ClientProblem } from "../../../kernel/record/problem.ts";
+import { epochMs } from "../../../kernel/record/units.ts";
 import { SMALL_BYTES } from "../../../kernel/request/body.ts";
+import { ECHO_HEADER, PARKED, STATUS_HEADER } from "../../../kernel/request/headers.ts";
 import { type DeliveryReport, reportOf, reportOfWhole } from "../delivery-report.ts";
 import {
   decodeExchange,
@@ -160,6 +163,27 @@ async function answerDeliveries(
   return Response.json(await Promise.all(reports));
 }
 
+/** Stores a message with its record, whose outcome is unknown. It is answered only when that is durable, as every write. */
+function park(
+  { id, head, stored }: PerformedExchange,
+  refusal: ClientProblem,
+  steps: ObjectKernel["steps"],
+): ExchangeAnswer {
+  const { request, rules, message } = head;
+  const { fingerprint, echo } = request;
+  const parked = message === undefined || rules.deadLetters === undefined ? null : { ...rules.deadLetters, ...message };
+  const event = { type: "park", fingerprint, ...(parked === null ? null : { message: parked }) } as const;
+  const { reply } = steps.take(id, event, rules.policy, epochMs(Date.now()), { request: stored });
+  if (reply.type !== "parked") return problemAnswer(head, refusal);
+  const headers = { [ECHO_HEADER]: echo, [STATUS_HEADER]: PARKED };
+  return answerOf(new Response(null, { status: 204, headers }), "outcome-unknown");
+}
+
 export function queuesObject(kernel: ObjectKernel): ObjectFeature {
-  return { name: "queues", calls: deliveryCalls(kernel) };
+  const { steps } = kernel;
+  return {
+    name: "queues",
+    actions: { park: (exchange, refusal) => park(exchange, refusal, steps) },
+    calls: deliveryCalls(kernel),
+  };
 }

@@ -2,13 +2,8 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { durationMs } from "../../../../src/kernel/record/units.ts";
-import {
-  encodeMessage,
-  EXCHANGE_CALL,
-  type ExchangeHead,
-  MONITOR_CALL,
-  type MonitorQuestion,
-} from "../../../../src/kernel/request/message.ts";
+import { MONITOR_CALL, type MonitorQuestion } from "../../../../src/features/accepted/monitor-question.ts";
+import { encodeMessage, EXCHANGE_CALL, type ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import { CHANGE_CALL } from "../../../../src/kernel/object/operator-calls.ts";
 import { PLACES } from "../../../../src/features/accepted/object/drives.ts";
 import { ASYNC, asyncHead, DRIVE, PRINT, untilState } from "../../../support/integration/accepted.ts";

@@ -7,11 +7,11 @@ import { readConfig } from "../../../../src/kernel/config/read.ts";
 import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
 import { Identities } from "../../../../src/features/identities/identity.ts";
 import {
-  type ExchangeHead,
   type MonitorQuestion,
   MONITOR_CALL,
   NO_MONITOR_STATUS,
-} from "../../../../src/kernel/request/message.ts";
+} from "../../../../src/features/accepted/monitor-question.ts";
+import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import type { AskMonitor } from "../../../../src/features/accepted/monitor.ts";
 import type { Ports } from "../../../../src/kernel/request/protect.ts";
 import { monitorAsker } from "../../../../src/features/accepted/ask-monitor.ts";

@@ -2,7 +2,8 @@
 
 import type { Drive } from "../../../../src/kernel/record/record.ts";
 import { durationMs, recordId } from "../../../../src/kernel/record/units.ts";
-import { type ExchangeHead, type MonitorQuestion, PRINT_DIGITS } from "../../../../src/kernel/request/message.ts";
+import { type MonitorQuestion, PRINT_DIGITS } from "../../../../src/features/accepted/monitor-question.ts";
+import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 
 export const DRIVE: Drive = {
   attempts: 3,

@@ -10,8 +10,8 @@ it("an object does at its alarm all of this, in this order", () =>
       "bodies in the bucket",
       "expired records",
       "locks",
-      "accepted requests",
       "questions",
+      "accepted requests",
       "events",
       "alerts",
     ]);
