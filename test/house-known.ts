@@ -19,7 +19,6 @@ export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "kernel/request/fingerprint.ts": ["forms"],
   "kernel/request/intent.ts": ["pages"],
   "kernel/request/protect.ts": ["accepted"],
-  "kernel/store/ledger.ts": ["claims", "outbox"],
   "worker/app.ts": ["accepted", "claims", "pages"],
   "worker/onceway.ts": ["accepted", "audit", "claims", "identities", "queues"],
 };

@@ -45,7 +45,7 @@ const SETTINGS_READERS: ReadonlySet<string> = new Set(["kernel/config/settings.t
 const OBJECT_LIST = "features/object.ts";
 
 /** Which features need another: its files are then theirs to import. */
-const NEEDS: Readonly<Record<string, readonly string[]>> = { queues: ["outbox"] };
+export const NEEDS: Readonly<Record<string, readonly string[]>> = { queues: ["outbox"] };
 
 /** `null`: the import goes the right way. Otherwise what is wrong, as `KNOWN` lists it after the file. */
 export function faultOf({ from, to }: Import): string | null {

@@ -28,6 +28,7 @@ import { ExchangeReporter } from "../../src/kernel/traffic/exchange-reporter.ts"
 import type { Bucket } from "./bucket.ts";
 import { Disk } from "./disk.ts";
 import { bucketOf, NO_KEPT, REACHABILITY, storageOn } from "./stand-ins.ts";
+import { Positions } from "../../src/features/claims/object/positions.ts";
 
 /** What the rest of the world is to a shard. */
 export interface ShardWorld {
@@ -95,7 +96,13 @@ export class Shard {
       },
     );
     const { steps, elders } = this.exchanges;
-    this.claims = new Claims({ ledger: this.#ledger, steps, elders, timers });
+    this.claims = new Claims({
+      ledger: this.#ledger,
+      positions: new Positions(this.#ledger.tables),
+      steps,
+      elders,
+      timers,
+    });
     this.#operator = new OperatorCalls({
       kept: NO_KEPT,
       ledger: this.#ledger,

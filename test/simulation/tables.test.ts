@@ -7,11 +7,23 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { heldRows, TABLES } from "../../src/kernel/store/tables.ts";
 import * as schema from "../../src/kernel/store/schema.ts";
-import { AuditLog } from "../../src/features/audit/object/audit.ts";
+import { EXCERPTS_TABLE } from "../../src/kernel/notes/excerpts.ts";
+import { COUNTS_TABLE } from "../../src/kernel/store/counts.ts";
+import { AuditLog } from "../../src/features/audit/object/audit.ts"; // feature: audit
+import { POSITIONS_TABLE } from "../../src/features/claims/object/positions.ts"; // feature: claims
+import { ALERTS_TABLE, OUTBOX_TABLES } from "../../src/features/outbox/object/outbox-tables.ts"; // feature: outbox
 import { Disk } from "./disk.ts";
 import { storageOn } from "./stand-ins.ts";
 
 const SRC = fileURLToPath(new URL("../../src/", import.meta.url).href);
+
+const LATER_TABLES: readonly string[] = [
+  EXCERPTS_TABLE,
+  COUNTS_TABLE,
+  ...OUTBOX_TABLES, // feature: outbox
+  ALERTS_TABLE, // feature: outbox
+  POSITIONS_TABLE, // feature: claims
+];
 
 function tablesOfTheCode(): readonly string[] {
   const texts = ["kernel", "features"]
@@ -38,8 +50,8 @@ function wholeObject(): { readonly sql: SqlStorage; readonly disk: Disk } {
   for (const [name, make] of Object.entries(schema)) {
     if (/^make\w+Tables?$/.test(name) && typeof make === "function") Reflect.apply(make, null, [sql]);
   }
-  const audit = new AuditLog(sql, (run) => storage.transactionSync(run));
-  audit.end(1, "changes nothing");
+  new AuditLog(sql, (run) => storage.transactionSync(run)).end(1, "changes nothing"); // feature: audit
+  for (const table of LATER_TABLES) sql.exec(table);
   return { sql, disk };
 }
 

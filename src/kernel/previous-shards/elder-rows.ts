@@ -4,6 +4,7 @@
 
 import { type HeldKeys, ListedKeys, MAX_REMEMBERED, type Room } from "../record/held-keys.ts";
 import { type EpochMs, epochMs } from "../record/units.ts";
+import type { LaterTables } from "../store/later-tables.ts";
 import { makeListedTable, makeTransitionTables, type Sql } from "../store/schema.ts";
 
 /**
@@ -45,13 +46,14 @@ export class KnownElders {
   readonly #layouts: Set<string>;
   readonly #room: Room = { keys: MAX_REMEMBERED };
 
-  /** `exists`: whether the tables exist. `now`: the present time by default. */
-  constructor(sql: Sql, exists: { readonly transition: boolean; readonly listed: boolean }, now?: EpochMs) {
+  /** `now`: the present time by default. */
+  constructor(tables: LaterTables, now?: EpochMs) {
+    const { sql } = tables;
     this.#sql = sql;
-    const rows = exists.transition ? sql.exec<ElderRow>("SELECT name, layout, next FROM elders").toArray() : [];
+    const rows = tables.has("elders") ? sql.exec<ElderRow>("SELECT name, layout, next FROM elders").toArray() : [];
     this.#elders = new Map(rows.map(({ name, ...row }) => [name, { ...row, held: new ListedKeys(this.#room) }]));
     this.#layouts = new Set(rows.map(({ layout }) => layout));
-    if (exists.listed) this.#restoreLists(now ?? epochMs(Date.now()));
+    if (tables.has("listed")) this.#restoreLists(now ?? epochMs(Date.now()));
   }
 
   get isEmpty(): boolean {

@@ -1,7 +1,7 @@
 // What an object has counted: a row for each of the last hours with counts, and one for all earlier ones. The counts are JSON, which is not read here.
 // The table is made with the first of them.
 
-import { makeCountsTable, type Sql } from "./schema.ts";
+import type { LaterTables } from "./later-tables.ts";
 
 /** What was counted in one hour, as JSON. */
 export interface StoredHour {
@@ -35,28 +35,32 @@ type ColumnRow = Record<"hour", number> & Record<"text", string>;
 
 type Row = Record<"hour" | "since", number> & Record<"routes" | "taken" | "replays", string>;
 
+/** What was counted. `since` is when the object began to count, the same in all rows. */
+export const COUNTS_TABLE =
+  "CREATE TABLE IF NOT EXISTS counts (hour INTEGER PRIMARY KEY, since INTEGER NOT NULL, routes TEXT NOT NULL, taken TEXT NOT NULL, replays TEXT NOT NULL)";
+
 export class CountRows {
-  readonly #sql: Sql;
-  readonly #transaction: (run: () => void) => void;
-  #exists: boolean;
+  readonly #tables: LaterTables;
   #since: number | null = null;
 
-  constructor(sql: Sql, transaction: (run: () => void) => void, exists: boolean) {
-    this.#sql = sql;
-    this.#transaction = transaction;
-    this.#exists = exists;
+  constructor(tables: LaterTables) {
+    this.#tables = tables;
+  }
+
+  get #exists(): boolean {
+    return this.#tables.has("counts");
   }
 
   get(hour: number): StoredHour | null {
     if (!this.#exists) return null;
-    const [row] = this.#sql.exec<Row>("SELECT * FROM counts WHERE hour = ?", hour).toArray();
+    const [row] = this.#tables.sql.exec<Row>("SELECT * FROM counts WHERE hour = ?", hour).toArray();
     return row ?? null;
   }
 
   /** Replaces the counts of an hour. */
   put({ hour, since, routes, taken, replays }: StoredHour & { readonly since: number }): void {
-    if (!this.#exists) makeCountsTable(this.#sql);
-    this.#sql.exec(
+    if (!this.#exists) this.#tables.sql.exec(COUNTS_TABLE);
+    this.#tables.sql.exec(
       "INSERT OR REPLACE INTO counts (hour, since, routes, taken, replays) VALUES (?, ?, ?, ?, ?)",
       hour,
       since,
@@ -64,7 +68,7 @@ export class CountRows {
       taken,
       replays,
     );
-    this.#exists = true;
+    this.#tables.made("counts");
     this.#since = since;
   }
 
@@ -74,7 +78,7 @@ export class CountRows {
    */
   mergeOldest(hour: number, addUp: (routes: readonly string[]) => string): void {
     const { since } = this;
-    const [newest] = this.#sql
+    const [newest] = this.#tables.sql
       .exec<{ hour: number }>(
         "SELECT hour FROM counts WHERE hour > ? AND hour <> ? ORDER BY hour DESC LIMIT 1 OFFSET ?",
         BEFORE,
@@ -86,8 +90,8 @@ export class CountRows {
     const old = [BEFORE - 1, newest.hour, hour];
     const routes = addUp(this.#routesOf("hour > ? AND hour <= ? AND hour <> ?", ...old));
     // A part of it would count twice, or not at all.
-    this.#transaction(() => {
-      this.#sql.exec("DELETE FROM counts WHERE hour > ? AND hour <= ? AND hour <> ?", ...old);
+    this.#tables.transaction(() => {
+      this.#tables.sql.exec("DELETE FROM counts WHERE hour > ? AND hour <= ? AND hour <> ?", ...old);
       this.put({ hour: BEFORE, since, routes, taken: "[]", replays: "[]" });
     });
   }
@@ -96,13 +100,13 @@ export class CountRows {
   routesFrom(hour: number): readonly StoredColumn[] {
     if (!this.#exists) return [];
     const query = "SELECT hour, routes AS text FROM counts WHERE hour >= ? ORDER BY hour";
-    return this.#sql.exec<ColumnRow>(query, hour).toArray();
+    return this.#tables.sql.exec<ColumnRow>(query, hour).toArray();
   }
 
   replaysFrom(hour: number): readonly StoredColumn[] {
     if (!this.#exists) return [];
     const query = "SELECT hour, replays AS text FROM counts WHERE hour >= ? ORDER BY hour";
-    return this.#sql.exec<ColumnRow>(query, hour).toArray();
+    return this.#tables.sql.exec<ColumnRow>(query, hour).toArray();
   }
 
   /** The batches that came last until an hour, and those that a clock has put after it. The latest come last. */
@@ -110,7 +114,7 @@ export class CountRows {
     if (!this.#exists) return [];
     const query =
       "SELECT taken FROM counts WHERE hour >= ifnull((SELECT max(hour) FROM counts WHERE hour <= ?), ?) ORDER BY hour DESC";
-    return this.#sql
+    return this.#tables.sql
       .exec<{ taken: string }>(query, hour, hour)
       .toArray()
       .map(({ taken }) => taken);
@@ -124,7 +128,7 @@ export class CountRows {
   /** When the first count was stored; `null`: none is. An object whose database was lost begins anew. */
   get since(): number | null {
     if (this.#since === null && this.#exists) {
-      const [row] = this.#sql.exec<{ since: number }>("SELECT since FROM counts LIMIT 1").toArray();
+      const [row] = this.#tables.sql.exec<{ since: number }>("SELECT since FROM counts LIMIT 1").toArray();
       this.#since = row?.since ?? null;
     }
     return this.#since;
@@ -132,7 +136,7 @@ export class CountRows {
 
   #routesOf(where: string, ...values: readonly number[]): readonly string[] {
     if (!this.#exists) return [];
-    return this.#sql
+    return this.#tables.sql
       .exec<{ routes: string }>(`SELECT routes FROM counts WHERE ${where}`, ...values)
       .toArray()
       .map(({ routes }) => routes);

@@ -5,7 +5,6 @@
 import type { IdempotencyRecord } from "../record/record.ts";
 import type { BodyNumber, RecordId } from "../record/units.ts";
 import { Addresses } from "./addresses.ts";
-import { AlertRows } from "../../features/outbox/object/alert-rows.ts";
 import { Aliases } from "../previous-scope/aliases.ts";
 import type { Participation } from "../step-hook.ts";
 import type { Attachments } from "./attachments.ts";
@@ -23,12 +22,10 @@ import { RecordRows } from "./record-rows.ts";
 import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
 import { Excerpts } from "../notes/excerpts.ts";
 import { CountRows } from "./counts.ts";
-import { OutboxRows } from "../../features/outbox/object/rows.ts";
-import { Positions } from "../../features/claims/object/positions.ts";
-import { OutboxList } from "../../features/outbox/object/list.ts";
+import { LaterTables } from "./later-tables.ts";
 import { RemoteBodies } from "../overflow/remote-bodies.ts";
 import { FIRST_CHUNKS } from "./response-rows.ts";
-import { laterTables, type Sql, migrate } from "./schema.ts";
+import { type Sql, migrate } from "./schema.ts";
 import { Seal } from "../previous-shards/seal.ts";
 import { type Driving, drivingOf, type StoredRequest } from "./stored-request.ts";
 import { storeSql } from "./store-error.ts";
@@ -43,8 +40,9 @@ export interface LedgerStorage {
 
 export class Ledger {
   readonly #sql: Sql;
-  /** A failing statement undoes only itself; a transaction also undoes the statements before it. */
   readonly #transaction: (run: () => void) => void;
+  /** For what is kept in tables of its own. */
+  readonly tables: LaterTables;
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
   readonly addresses: Addresses;
@@ -59,12 +57,8 @@ export class Ledger {
   readonly heldKeys: KeyLister;
   readonly elders: KnownElders;
   readonly aliases: Aliases;
-  readonly outbox: OutboxRows;
-  readonly alerts: AlertRows;
-  readonly positions: Positions;
   readonly excerpts: Excerpts;
   readonly counts: CountRows;
-  readonly events: OutboxList;
   readonly expired: ExpiredRecords;
   /** The texts of the look-up statements; valid while the buckets are the same. */
   #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
@@ -83,20 +77,17 @@ export class Ledger {
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
     this.due = new DueRequests(sql, this.expiryBuckets);
-    const exists = laterTables(sql);
-    this.numbers = new RecordNumbers(sql, exists.reach, crowd.homes);
+    this.tables = new LaterTables(sql, this.#transaction);
+    const { tables } = this;
+    this.numbers = new RecordNumbers(sql, tables.has("reach"), crowd.homes);
     this.#rows = new RecordRows(sql, this.numbers);
     this.#recordBodies = new RecordBodies(this.bodies, this.remote, this.#rows);
-    this.seal = new Seal(sql, this.#transaction, exists.transition);
+    this.seal = new Seal(sql, this.#transaction, tables.has("aliases"));
     this.heldKeys = new KeyLister(sql, this.numbers, this.expiryBuckets, crowd.mostListed);
-    this.elders = new KnownElders(sql, exists);
-    this.aliases = new Aliases(sql, exists.transition);
-    this.outbox = new OutboxRows(sql, this.#transaction, exists.outbox);
-    this.alerts = new AlertRows(sql, this.#transaction, this.outbox, exists.alerts);
-    this.positions = new Positions(sql, exists.positions);
-    this.excerpts = new Excerpts(sql, exists.excerpts);
-    this.counts = new CountRows(sql, this.#transaction, exists.counts);
-    this.events = new OutboxList(sql, this.#transaction, this.outbox);
+    this.elders = new KnownElders(tables);
+    this.aliases = new Aliases(sql, tables.has("aliases"));
+    this.excerpts = new Excerpts(tables);
+    this.counts = new CountRows(tables);
     const { bodies, remote, expiryBuckets, aliases } = this;
     this.expired = new ExpiredRecords(sql, this.#transaction, {
       bodies,

@@ -2,9 +2,6 @@
 // the last step taken. Steps only add (nullable columns, tables, indexes), so that after a roll-back older code still runs on a
 // database that later code has migrated.
 
-import { OWN_LANE } from "../record/lanes.ts";
-import { EVERY_LANE } from "../record/outbox.ts";
-
 /** The part of an object's database that the ledger uses. */
 export type Sql = Pick<SqlStorage, "exec">;
 
@@ -139,115 +136,11 @@ export function makeReachTable(sql: Sql): void {
   sql.exec(REACH_TABLE);
 }
 
-/** Dead events are due at this plus the time of their death, so that they lie behind the others, oldest first. No clock comes so far. */
-export const DEAD = 2 ** 52;
-
-/** Made with the first event of an object (outbox.ts). Their times decide what is sent, so no writer can leave another value there. */
-const OUTBOX_TABLES: Step = [
-  // The events that are still to be relayed, by destination and lane (kernel/record/lanes.ts), the one that is due first in front; `seq` tells
-  // apart what is due at the same time. `set_at` is when `due` was set, and `since` when it was published, or sent again by an operator. Dead ones lie behind all others of
-  // their lane: see DEAD. `key` is that of its record, as the record's own column has it (label.ts), so that a caller's events can be erased
-  // when their records are gone.
-  `CREATE TABLE IF NOT EXISTS outbox (
-    destination TEXT NOT NULL,
-    lane INTEGER NOT NULL CHECK (lane BETWEEN 0 AND ${OWN_LANE}),
-    due INTEGER NOT NULL CHECK (due >= 0 AND due < 2 * ${DEAD}),
-    seq INTEGER NOT NULL CHECK (seq > 0),
-    id TEXT NOT NULL,
-    record TEXT NOT NULL,
-    key TEXT NOT NULL,
-    set_at INTEGER NOT NULL CHECK (set_at >= 0),
-    tries INTEGER NOT NULL CHECK (tries >= 0),
-    since INTEGER NOT NULL CHECK (since >= 0),
-    last TEXT,
-    event TEXT NOT NULL,
-    PRIMARY KEY (destination, lane, due, seq)
-  ) STRICT, WITHOUT ROWID`,
-  // The lanes of destinations whose last event was not taken: until when each rests, when that was set, and how often it has failed in a row. The lane
-  // EVERY_LANE is the destination itself, which did not answer. A lane whose events are taken has no row.
-  `CREATE TABLE IF NOT EXISTS resting (
-    destination TEXT NOT NULL,
-    lane INTEGER NOT NULL CHECK (lane BETWEEN 0 AND ${EVERY_LANE}),
-    until INTEGER NOT NULL CHECK (until >= 0),
-    set_at INTEGER NOT NULL CHECK (set_at >= 0),
-    failures INTEGER NOT NULL CHECK (failures > 0),
-    reason TEXT NOT NULL,
-    PRIMARY KEY (destination, lane)
-  ) STRICT, WITHOUT ROWID`,
-];
-
-export function makeOutboxTables(sql: Sql): void {
-  for (const statement of OUTBOX_TABLES) sql.exec(statement);
-}
-
-/** How far groups of consumers have read (positions.ts). */
-const POSITIONS_TABLE =
-  "CREATE TABLE IF NOT EXISTS positions (route TEXT NOT NULL, stream TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL, done INTEGER NOT NULL, claimed TEXT, PRIMARY KEY (route, stream, partition)) WITHOUT ROWID";
-
-export function makePositionsTable(sql: Sql): void {
-  sql.exec(POSITIONS_TABLE);
-}
-
-/** What operators may read of bodies (excerpts.ts). */
-const EXCERPTS_TABLE =
-  "CREATE TABLE IF NOT EXISTS excerpts (until INTEGER NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (until, id)) WITHOUT ROWID";
-
-export function makeExcerptsTable(sql: Sql): void {
-  sql.exec(EXCERPTS_TABLE);
-}
-
-/** What was counted (counts.ts). `since` is when the object began to count, the same in all rows. */
-const COUNTS_TABLE =
-  "CREATE TABLE IF NOT EXISTS counts (hour INTEGER PRIMARY KEY, since INTEGER NOT NULL, routes TEXT NOT NULL, taken TEXT NOT NULL, replays TEXT NOT NULL)";
-
-export function makeCountsTable(sql: Sql): void {
-  sql.exec(COUNTS_TABLE);
-}
-
 /** What the object that adds up knows of all others (totals.ts). */
 const TOTALS_TABLE = "CREATE TABLE IF NOT EXISTS totals (part INTEGER PRIMARY KEY, text TEXT NOT NULL)";
 
 export function makeTotalsTable(sql: Sql): void {
   sql.exec(TOTALS_TABLE);
-}
-
-/** What operators have been told (alerts.ts). */
-const ALERTS_TABLE =
-  "CREATE TABLE IF NOT EXISTS alerts (name TEXT PRIMARY KEY, at INTEGER NOT NULL, count INTEGER NOT NULL, due INTEGER) WITHOUT ROWID";
-
-export function makeAlertsTable(sql: Sql): void {
-  sql.exec(ALERTS_TABLE);
-}
-
-/** Which of the tables exist that are made when they are needed. */
-export interface LaterTables {
-  readonly transition: boolean;
-  readonly listed: boolean;
-  readonly positions: boolean;
-  readonly reach: boolean;
-  readonly outbox: boolean;
-  readonly excerpts: boolean;
-  readonly counts: boolean;
-  readonly alerts: boolean;
-}
-
-export function laterTables(sql: Sql): LaterTables {
-  const found = sql
-    .exec(
-      "SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'listed', 'reach', 'outbox', 'positions', 'excerpts', 'counts', 'alerts')",
-    )
-    .toArray();
-  const has = (name: string): boolean => found.some((row) => row["name"] === name);
-  return {
-    transition: has("aliases"),
-    listed: has("listed"),
-    reach: has("reach"),
-    outbox: has("outbox"),
-    positions: has("positions"),
-    excerpts: has("excerpts"),
-    counts: has("counts"),
-    alerts: has("alerts"),
-  };
 }
 
 /**

@@ -18,11 +18,11 @@ export const TABLES: Readonly<Record<string, TableUse>> = {
   remote: { holds: "bodies" },
   excerpts: { holds: "bodies" },
   // Pending ones and dead ones, dead letters among them.
-  outbox: { holds: "events" },
-  resting: { why: "is of use to events, which are counted" },
-  positions: { holds: "positions" },
-  alerts: { holds: "alerts", where: "due IS NOT NULL AND count > 0" },
-  audit: { holds: "audit entries" },
+  outbox: { holds: "events" }, // feature: outbox
+  resting: { why: "is of use to events, which are counted" }, // feature: outbox
+  positions: { holds: "positions" }, // feature: claims
+  alerts: { holds: "alerts", where: "due IS NOT NULL AND count > 0" }, // feature: outbox
+  audit: { holds: "audit entries" }, // feature: audit
   counts: {
     why: "the totals get them before the layout may go; the last day loses them, and the reason why it may go says so",
   },

@@ -4,6 +4,7 @@ import { vi } from "vitest";
 import type { Publication } from "../../../src/kernel/record/outbox.ts";
 import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
 import { headOf, type ShardBench } from "./shard-bench.ts";
+import { OutboxStore } from "../../../src/features/outbox/object/outbox-store.ts";
 
 /** As in the test's wrangler.toml. */
 export const HOOKS = ["one", "two", "three", "ops"] as const;
@@ -58,7 +59,9 @@ export function publishing(to: readonly Hook[], changes: Partial<Publication> = 
 /** How many events the object still has, dead ones included. */
 export function eventsLeft(bench: ShardBench): Promise<number> {
   return bench.within((ledger, { storage }) =>
-    ledger.outbox.exists ? Number(storage.sql.exec("SELECT count(*) AS n FROM outbox").one()["n"]) : 0,
+    new OutboxStore(ledger.tables).events.exists
+      ? Number(storage.sql.exec("SELECT count(*) AS n FROM outbox").one()["n"])
+      : 0,
   );
 }
 

@@ -19,6 +19,7 @@ import {
 import type { Ledger } from "../../../src/kernel/store/ledger.ts";
 import type { ListQuery } from "../../../src/kernel/store/list-query.ts";
 import type { StoredResponse } from "../../../src/kernel/store/response-rows.ts";
+import { OutboxStore } from "../../../src/features/outbox/object/outbox-store.ts";
 
 export const HOUR_MS = 3_600_000;
 export const NOW = epochMs(1_800_000_000_000);
@@ -69,8 +70,9 @@ export function saveWithEvents(
 ): void {
   const entry = ledger.find(id);
   const key = keyText(attachments.label ?? ledger.label(id, entry));
-  ledger.save(id, entry, record, attachments, [{ write: () => ledger.outbox.insert(id, events, due, key) }]);
-  ledger.outbox.added();
+  const { events: outbox } = new OutboxStore(ledger.tables);
+  ledger.save(id, entry, record, attachments, [{ write: () => outbox.insert(id, events, due, key) }]);
+  outbox.added();
 }
 
 export function freshId(): RecordId {

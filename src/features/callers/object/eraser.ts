@@ -12,6 +12,7 @@ import type { ScopeValues } from "../../../kernel/request/scope.ts";
 import type { RecordSteps } from "../../../kernel/object/record-steps.ts";
 import { readLabel } from "../../../kernel/store/label.ts";
 import type { Ledger } from "../../../kernel/store/ledger.ts";
+import { OutboxStore } from "../../outbox/object/outbox-store.ts";
 import { type OwnedEvent, OwnedEvents } from "../../outbox/object/owned-events.ts";
 import type { Place } from "../../../kernel/store/record-numbers.ts";
 import { FIRST_PLACE, FIRST_WAITING, RecordScan, type ScannedRecord } from "./record-scan.ts";
@@ -162,7 +163,7 @@ export function callersObject({ ledger, storage: { sql }, steps }: ObjectKernel)
   const eraser = new ScopeEraser({
     ledger,
     scan: new RecordScan(sql),
-    events: new OwnedEvents(sql, ledger.outbox),
+    events: new OwnedEvents(sql, new OutboxStore(ledger.tables).events),
     steps,
   });
   return { name: "callers", calls: [answered(ERASE_SCOPE_CALL, (erasure) => eraser.erase(erasure))] };

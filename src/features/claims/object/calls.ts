@@ -6,6 +6,7 @@ import { epochMs } from "../../../kernel/record/units.ts";
 import { CLAIMS_CALL, POSITION_CALL } from "../message.ts";
 import { ClaimList, type GroupCounts, type PositionQuery, type SeenPosition } from "./claim-list.ts";
 import { Claims, type PositionChange } from "./claims.ts";
+import { Positions } from "./positions.ts";
 
 /** Questions, through itty-durable. */
 export const CLAIM_CALLS = {
@@ -28,8 +29,9 @@ function claimCalls(claims: Claims, list: ClaimList): readonly AnsweredCall[] {
 }
 
 export function claimsObject({ ledger, storage, steps, elders, timers }: ObjectKernel): ObjectFeature {
-  const claims = new Claims({ ledger, steps, elders, timers });
-  const list = new ClaimList(storage.sql, ledger.positions);
+  const positions = new Positions(ledger.tables);
+  const claims = new Claims({ ledger, positions, steps, elders, timers });
+  const list = new ClaimList(storage.sql, positions);
   return {
     name: "claims",
     calls: claimCalls(claims, list),

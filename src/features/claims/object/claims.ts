@@ -22,7 +22,7 @@ import { type Elders, wordsIn } from "../../../kernel/previous-shards/elders.ts"
 import { PartitionPositions } from "./partition-positions.ts";
 import type { RecordSteps, TakenStep } from "../../../kernel/object/record-steps.ts";
 import type { Entry, Ledger } from "../../../kernel/store/ledger.ts";
-import { claimedPosition, type Partition } from "./positions.ts";
+import { claimedPosition, type Partition, type Positions } from "./positions.ts";
 import { isEncrypted, type KeptResponse, sizeOf, type StoredResponse } from "../../../kernel/store/response-rows.ts";
 import type { Timers } from "../../../kernel/object/timers.ts";
 
@@ -34,6 +34,7 @@ export interface PositionChange extends Partition {
 
 export interface ClaimPorts {
   readonly ledger: Ledger;
+  readonly positions: Positions;
   readonly steps: RecordSteps;
   readonly elders: Elders;
   readonly timers: Timers;
@@ -54,7 +55,7 @@ export class Claims {
 
   constructor(ports: ClaimPorts) {
     this.#ports = ports;
-    this.#positions = new PartitionPositions(ports.ledger, (id) => this.#isOpen(id));
+    this.#positions = new PartitionPositions(ports, (id) => this.#isOpen(id));
   }
 
   /** Whether a record is claimed and not completed. */

@@ -12,7 +12,7 @@ import type { RecordId } from "../../../kernel/record/units.ts";
 import { bookkeep } from "../../../kernel/traffic/bookkeep.ts";
 import { OpenOffsets } from "./open-offsets.ts";
 import type { Ledger } from "../../../kernel/store/ledger.ts";
-import { type ClaimedOffset, isSamePosition, type Partition } from "./positions.ts";
+import { type ClaimedOffset, isSamePosition, type Partition, type Positions } from "./positions.ts";
 
 /** What is written at the end of a turn. */
 interface Moved {
@@ -21,7 +21,8 @@ interface Moved {
 }
 
 export class PartitionPositions {
-  readonly #ledger: Pick<Ledger, "positions" | "together">;
+  readonly #positions: Positions;
+  readonly #together: Ledger["together"];
   readonly #open: OpenOffsets;
   /** By partition; `null` outside `inOneTurn`. */
   #moved: Map<string, Moved> | null = null;
@@ -29,10 +30,14 @@ export class PartitionPositions {
   #answered: readonly ClaimedOffset[] = [];
 
   /** `isOpen`: whether the record is claimed and not completed. */
-  constructor(ledger: Pick<Ledger, "positions" | "together">, isOpen: (id: RecordId) => boolean) {
-    this.#ledger = ledger;
+  constructor(
+    { positions, ledger }: { readonly positions: Positions; readonly ledger: Pick<Ledger, "together"> },
+    isOpen: (id: RecordId) => boolean,
+  ) {
+    this.#positions = positions;
+    this.#together = (run) => ledger.together(run);
     this.#open = new OpenOffsets(
-      () => ledger.positions.claimed(),
+      () => positions.claimed(),
       isOpen,
       (partition) => this.#stored(partition)?.claimed ?? [],
     );
@@ -67,7 +72,7 @@ export class PartitionPositions {
       const position = afterCompletion(before, this.#open.claimed(claimed), claimed.offset, open);
       if (isSamePosition(before, position)) continue;
       this.#put({ partition: claimed, position });
-      if (this.#moved === null) this.#ledger.positions.made();
+      if (this.#moved === null) this.#positions.made();
     }
   }
 
@@ -75,8 +80,8 @@ export class PartitionPositions {
   set(partition: Partition, next: number, ifKnown: boolean): boolean {
     const before = this.#stored(partition);
     if (before === null && ifKnown) return false;
-    this.#ledger.positions.put(partition, setTo(next, before, this.#open.claimed(partition)));
-    this.#ledger.positions.made();
+    this.#positions.put(partition, setTo(next, before, this.#open.claimed(partition)));
+    this.#positions.made();
     this.#open.reset(partition);
     return true;
   }
@@ -95,11 +100,11 @@ export class PartitionPositions {
     const open = this.#open.lowest(claimed, claimed.id);
     const before = this.#stored(claimed);
     const position = afterCompletion(before, this.#open.note(claimed, claimed), claimed.offset, open);
-    this.#ledger.together(() => {
+    this.#together(() => {
       settle();
       if (!isSamePosition(before, position)) this.#put({ partition: claimed, position });
     });
-    if (this.#moved === null) this.#ledger.positions.made();
+    if (this.#moved === null) this.#positions.made();
     this.#open.remove(claimed, claimed.id);
   }
 
@@ -119,18 +124,18 @@ export class PartitionPositions {
       bookkeep("moving positions", () => {
         for (const one of moved.values()) {
           this.#put(one);
-          this.#ledger.positions.made();
+          this.#positions.made();
         }
       });
     }
   }
 
   #stored(partition: Partition): StoredPosition | null {
-    return this.#moved?.get(nameOf(partition))?.position ?? this.#ledger.positions.get(partition);
+    return this.#moved?.get(nameOf(partition))?.position ?? this.#positions.get(partition);
   }
 
   #put(moved: Moved): void {
-    if (this.#moved === null) this.#ledger.positions.put(moved.partition, moved.position);
+    if (this.#moved === null) this.#positions.put(moved.partition, moved.position);
     else this.#moved.set(nameOf(moved.partition), moved);
   }
 }

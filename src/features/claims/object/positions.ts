@@ -8,7 +8,7 @@ import type { TimelineEvent } from "../../../kernel/record/timeline.ts";
 import { type RecordId, recordId } from "../../../kernel/record/units.ts";
 import { IS_IN_FLIGHT } from "../../../kernel/store/record-numbers.ts";
 import { readHistory } from "../../../kernel/store/record-row.ts";
-import { makePositionsTable, type Sql } from "../../../kernel/store/schema.ts";
+import type { LaterTables } from "../../../kernel/store/later-tables.ts";
 import { readJson, readWhole } from "../../../kernel/store/unreadable.ts";
 
 /** A partition of a stream, as a group reads it; `route` is the group's name among routes. */
@@ -30,19 +30,25 @@ interface PositionRow extends Record<string, SqlStorageValue> {
   readonly claimed: string | null;
 }
 
-export class Positions {
-  readonly #sql: Sql;
-  #exists: boolean;
+/** How far groups of consumers have read. */
+export const POSITIONS_TABLE =
+  "CREATE TABLE IF NOT EXISTS positions (route TEXT NOT NULL, stream TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL, done INTEGER NOT NULL, claimed TEXT, PRIMARY KEY (route, stream, partition)) WITHOUT ROWID";
 
-  /** `exists`: whether the table does. An object whose claims have no positions never makes it. */
-  constructor(sql: Sql, exists: boolean) {
-    this.#sql = sql;
-    this.#exists = exists;
+export class Positions {
+  readonly #tables: LaterTables;
+
+  /** An object whose claims have no positions never makes the table. */
+  constructor(tables: LaterTables) {
+    this.#tables = tables;
+  }
+
+  get #exists(): boolean {
+    return this.#tables.has("positions");
   }
 
   get({ route, stream, partition }: Partition): StoredPosition | null {
     if (!this.#exists) return null;
-    const [row] = this.#sql
+    const [row] = this.#tables.sql
       .exec<PositionRow>(
         "SELECT next, done, claimed FROM positions WHERE route = ? AND stream = ? AND partition = ?",
         route,
@@ -55,8 +61,8 @@ export class Positions {
 
   put({ route, stream, partition }: Partition, { next, done, claimed }: StoredPosition): void {
     // Each time, until it has been read: a transaction may have undone what is remembered here.
-    if (!this.#exists) makePositionsTable(this.#sql);
-    this.#sql.exec(
+    if (!this.#exists) this.#tables.sql.exec(POSITIONS_TABLE);
+    this.#tables.sql.exec(
       "INSERT INTO positions (route, stream, partition, next, done, claimed) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (route, stream, partition) DO UPDATE SET next = excluded.next, done = excluded.done, claimed = excluded.claimed",
       route,
       stream,
@@ -71,7 +77,7 @@ export class Positions {
   page(route: string | null, after: Partition | null, limit: number): readonly (Partition & StoredPosition)[] {
     if (!this.#exists) return [];
     const { route: from, stream, partition } = after ?? { route: route ?? "", stream: "", partition: -1 };
-    return this.#sql
+    return this.#tables.sql
       .exec<PositionRow & { route: string; stream: string; partition: number }>(
         `SELECT route, stream, partition, next, done, claimed FROM positions WHERE (route, stream, partition) > (?1, ?2, ?3)${route === null ? "" : " AND route = ?5"} ORDER BY route, stream, partition LIMIT ?4`,
         from,
@@ -89,7 +95,7 @@ export class Positions {
 
   /** The transaction that has made the table is over. */
   made(): void {
-    this.#exists = true;
+    this.#tables.made("positions");
   }
 
   /** The claims that may be open: read once by each instance that needs them. */
@@ -99,7 +105,7 @@ export class Positions {
       "SELECT id, route, history FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown')",
     ];
     return queries.flatMap((query) =>
-      this.#sql
+      this.#tables.sql
         .exec<{ id: string; route: string; history: string | null }>(query)
         .toArray()
         .flatMap(({ id, route, history }) => {

@@ -3,8 +3,9 @@
 import { alertsBroughtBack, type AlertState, type Doubts, OLD_DOUBT_MS } from "../../../kernel/record/alerts.ts";
 import { type NewEvent, NO_RECORD } from "../../../kernel/record/outbox.ts";
 import { epochMs, type EpochMs, type RecordId } from "../../../kernel/record/units.ts";
+import { ALERTS_TABLE } from "./outbox-tables.ts";
 import type { OutboxRows } from "./rows.ts";
-import { makeAlertsTable, type Sql } from "../../../kernel/store/schema.ts";
+import type { LaterTables } from "../../../kernel/store/later-tables.ts";
 import { readOrReport, readTime, readWhole } from "../../../kernel/store/unreadable.ts";
 
 type Row = Record<"name" | "at" | "count" | "due", SqlStorageValue> & {
@@ -25,39 +26,41 @@ export interface AlertEvents {
 const MAX_COUNTED = 10_000;
 
 export class AlertRows {
-  readonly #sql: Sql;
-  readonly #transaction: (run: () => void) => void;
+  readonly #tables: LaterTables;
   readonly #outbox: OutboxRows;
-  #exists: boolean;
 
-  constructor(sql: Sql, transaction: (run: () => void) => void, outbox: OutboxRows, exists: boolean) {
-    this.#sql = sql;
-    this.#transaction = transaction;
+  constructor(tables: LaterTables, outbox: OutboxRows) {
+    this.#tables = tables;
     this.#outbox = outbox;
-    this.#exists = exists;
+  }
+
+  get #exists(): boolean {
+    return this.#tables.has("alerts");
   }
 
   get(name: string): AlertState | null {
     if (!this.#exists) return null;
-    const [row] = this.#sql.exec<Row>("SELECT name, at, count, due FROM alerts WHERE name = ?", name).toArray();
+    const [row] = this.#tables.sql.exec<Row>("SELECT name, at, count, due FROM alerts WHERE name = ?", name).toArray();
     return row === undefined ? null : stateOf(row);
   }
 
   /** Those whose names begin so. */
   below(prefix: string): readonly AlertState[] {
     if (!this.#exists) return [];
-    const rows = this.#sql.exec<Row>("SELECT name, at, count, due FROM alerts").toArray();
+    const rows = this.#tables.sql.exec<Row>("SELECT name, at, count, due FROM alerts").toArray();
     return statesOf(rows.filter(({ name }) => name.startsWith(prefix)));
   }
 
   due(now: EpochMs): readonly AlertState[] {
     if (!this.#exists) return [];
-    return statesOf(this.#sql.exec<Row>("SELECT name, at, count, due FROM alerts WHERE due <= ?", now).toArray());
+    return statesOf(
+      this.#tables.sql.exec<Row>("SELECT name, at, count, due FROM alerts WHERE due <= ?", now).toArray(),
+    );
   }
 
   next(): EpochMs | null {
     if (!this.#exists) return null;
-    const { due } = this.#sql.exec<{ due: number | null }>("SELECT min(due) AS due FROM alerts").one();
+    const { due } = this.#tables.sql.exec<{ due: number | null }>("SELECT min(due) AS due FROM alerts").one();
     return due === null ? null : epochMs(due);
   }
 
@@ -70,7 +73,7 @@ export class AlertRows {
 
   /** Stores what operators are told of anything but a step; `subject`: of which record, if any. */
   tell(subject: RecordId | null, told: AlertEvents): void {
-    this.#transaction(() => this.insert(subject ?? NO_RECORD, told));
+    this.#tables.transaction(() => this.insert(subject ?? NO_RECORD, told));
     this.added(told);
   }
 
@@ -81,26 +84,26 @@ export class AlertRows {
   }
 
   #put(states: readonly AlertState[]): void {
-    if (!this.#exists && states.length > 0) makeAlertsTable(this.#sql);
+    if (!this.#exists && states.length > 0) this.#tables.sql.exec(ALERTS_TABLE);
     for (const { name, at, count, due } of states) {
-      this.#sql.exec("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?, ?)", name, at, count, due);
+      this.#tables.sql.exec("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?, ?)", name, at, count, due);
     }
   }
 
   /** The transaction of `insert` has succeeded. */
   added({ events, states }: AlertEvents): void {
     if (events.length > 0) this.#outbox.added();
-    if (states.length > 0) this.#exists = true;
+    if (states.length > 0) this.#tables.made("alerts");
   }
 
   erase(name: string): void {
-    if (this.#exists) this.#sql.exec("DELETE FROM alerts WHERE name = ?", name);
+    if (this.#exists) this.#tables.sql.exec("DELETE FROM alerts WHERE name = ?", name);
   }
 
   /** Reads at most MAX_COUNTED rows, found by the index of open records. */
   doubts(now: EpochMs): Doubts {
     const isOldFrom = now - OLD_DOUBT_MS;
-    const { old, oldest, next } = this.#sql
+    const { old, oldest, next } = this.#tables.sql
       .exec<{ old: number; oldest: number | null; next: number | null }>(
         "SELECT total(started_at <= ?1) AS old, min(started_at) AS oldest, min(CASE WHEN started_at > ?1 THEN started_at END) AS next FROM (SELECT started_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = 'unknown' AND expires_at > ?2 LIMIT ?3)",
         isOldFrom,

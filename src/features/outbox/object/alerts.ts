@@ -23,7 +23,7 @@ import type { AlertRows, AlertEvents } from "./alert-rows.ts";
 import type { StoredEvent } from "./rows.ts";
 
 export interface AlertPorts {
-  readonly ledger: { readonly alerts: AlertRows };
+  readonly store: { readonly alerts: AlertRows };
   readonly alarm: Pick<Alarm, "moveTo">;
   /** Those that want to be told of it. */
   readonly receivers: (alert: Alert) => readonly AlertReceiver[];
@@ -83,13 +83,13 @@ export class Alerts {
   /** Old doubts are looked for no later than this one becomes old. */
   #oldDoubt(since: EpochMs): readonly AlertState[] {
     if (this.#ports.receivers("old-doubt").length === 0) return [];
-    const state = expectOldDoubt(this.#ports.ledger.alerts.get("old-doubt"), "old-doubt", since);
+    const state = expectOldDoubt(this.#ports.store.alerts.get("old-doubt"), "old-doubt", since);
     return state === null ? [] : [state];
   }
 
   #first(alert: Alert, name: string, now: EpochMs, times = 1): ReturnType<typeof raiseAlert> | null {
     if (this.#ports.receivers(alert).length === 0) return null;
-    return raiseAlert(this.#ports.ledger.alerts.get(name), name, now, times);
+    return raiseAlert(this.#ports.store.alerts.get(name), name, now, times);
   }
 
   #events(alert: Alert, now: EpochMs, facts: Facts, except: string | null = null): readonly NewEvent[] {
@@ -105,7 +105,7 @@ export class Alerts {
 
   /** Stores it, in this turn. */
   #tell(subject: RecordId | null, told: AlertEvents, now: EpochMs): void {
-    this.#ports.ledger.alerts.tell(subject, told);
+    this.#ports.store.alerts.tell(subject, told);
     this.added(told, now);
   }
 
@@ -148,18 +148,18 @@ export class Alerts {
 
   /** By the alarm: the rest of what was told, and old doubts. */
   tellDue(now: EpochMs): void {
-    for (const state of this.#ports.ledger.alerts.due(now)) {
+    for (const state of this.#ports.store.alerts.due(now)) {
       if (state.name === "old-doubt") this.#tellOldDoubts(state, now);
       else this.#tellRest(state, now);
     }
   }
 
   nextAt(): EpochMs | null {
-    return this.#ports.ledger.alerts.next();
+    return this.#ports.store.alerts.next();
   }
 
   #tellOldDoubts(state: AlertState, now: EpochMs): void {
-    const { alerts } = this.#ports.ledger;
+    const { alerts } = this.#ports.store;
     const doubts = alerts.doubts(now);
     const due = lookAgainAt(doubts, now);
     if (due === null) {
@@ -237,7 +237,7 @@ export class Alerts {
 
   /** Tells of a silence once when it begins, after two passes, and once when it ends. */
   #silence({ silent, watched }: SilenceReport, now: EpochMs): void {
-    const { alerts } = this.#ports.ledger;
+    const { alerts } = this.#ports.store;
     const known = new Map(alerts.below(SILENT_PREFIX).map((one) => [one.name.slice(SILENT_PREFIX.length), one]));
     const states = silent.map((shard) => {
       const one = known.get(shard);

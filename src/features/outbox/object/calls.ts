@@ -6,7 +6,6 @@ import type { Alerts } from "./alerts.ts";
 import { answered, type AnsweredCall, call } from "../../../kernel/call.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
 import type { Outbox } from "./relay.ts";
-import type { Ledger } from "../../../kernel/store/ledger.ts";
 import {
   type DestinationCounts,
   type EventChange,
@@ -15,6 +14,7 @@ import {
   type OutboxList,
   type SeenEvent,
 } from "./list.ts";
+import type { OutboxStore } from "./outbox-store.ts";
 import type { RestRows } from "./rests.ts";
 
 export interface OutboxPage {
@@ -48,13 +48,13 @@ export class OutboxCalls {
   readonly #alerts: Pick<Alerts, "report">;
 
   constructor(
-    { events, outbox }: Pick<Ledger, "events" | "outbox">,
+    { list, events }: Pick<OutboxStore, "list" | "events">,
     relay: Pick<Outbox, "continue">,
     alerts: Pick<Alerts, "report">,
   ) {
     this.#alerts = alerts;
-    this.#list = events;
-    this.#rests = outbox.rests;
+    this.#list = list;
+    this.#rests = events.rests;
     this.#relay = relay;
   }
 

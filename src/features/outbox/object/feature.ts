@@ -6,6 +6,7 @@ import { type AlertPorts, Alerts } from "./alerts.ts";
 import { OutboxCalls } from "./calls.ts";
 import { DeadLetters } from "./dead-letters.ts";
 import { outboxHooks } from "./hooks.ts";
+import { OutboxStore } from "./outbox-store.ts";
 import { Outbox, type OutboxPorts } from "./relay.ts";
 import { alertReceivers, eventTarget } from "./target.ts";
 
@@ -21,18 +22,25 @@ export function outboxObject(
 ): ObjectFeature {
   const { ledger, reporter } = kernel;
   const { traffic } = reporter;
-  const alerts = new Alerts({ ...kernel, receivers, published: (...written) => outbox.published(...written) });
-  const outbox = new Outbox({ ...kernel, destination, alerts, count: (...counted) => traffic.relayed(...counted) });
+  const store = new OutboxStore(ledger.tables);
+  const alerts = new Alerts({ ...kernel, store, receivers, published: (...written) => outbox.published(...written) });
+  const outbox = new Outbox({
+    ...kernel,
+    store,
+    destination,
+    alerts,
+    count: (...counted) => traffic.relayed(...counted),
+  });
   const deadLetters = new DeadLetters({ ledger, alerts, traffic });
-  const calls = new OutboxCalls(ledger, outbox, alerts);
+  const calls = new OutboxCalls(store, outbox, alerts);
   return {
     name: "outbox",
-    hooks: outboxHooks({ ledger, outbox, deadLetters, alerts }),
+    hooks: outboxHooks({ store, outbox, deadLetters, alerts }),
     dues: [
       { name: "events", nextAt: (now) => outbox.nextAt(now), run: (now) => outbox.relayDue(now) },
       { name: "alerts", nextAt: () => alerts.nextAt(), run: (now) => alerts.tellDue(now) },
     ],
-    bringBack: (now) => ledger.events.bringBack(now, LAST_LOOKED_AT) + ledger.alerts.bringBack(now),
+    bringBack: (now) => store.list.bringBack(now, LAST_LOOKED_AT) + store.alerts.bringBack(now),
     calls: calls.calls,
     numbers: () => calls.counts(),
   };

@@ -4,21 +4,21 @@
 import { deadParkedMessage } from "../../../kernel/record/parked-message.ts";
 import type { Change, Participation, StepHook } from "../../../kernel/step-hook.ts";
 import { keyText } from "../../../kernel/store/label.ts";
-import type { Ledger } from "../../../kernel/store/ledger.ts";
 import type { Alerts } from "./alerts.ts";
 import type { DeadLetters } from "./dead-letters.ts";
+import type { OutboxStore } from "./outbox-store.ts";
 import type { Outbox } from "./relay.ts";
 
 export interface OutboxHooksPorts {
-  readonly ledger: Pick<Ledger, "outbox" | "alerts">;
+  readonly store: Pick<OutboxStore, "events" | "alerts">;
   readonly outbox: Pick<Outbox, "eventsOf" | "published">;
   readonly deadLetters: DeadLetters;
   readonly alerts: Pick<Alerts, "ofStep" | "added">;
 }
 
 /** In the order in which their events are written. */
-export function outboxHooks({ ledger, outbox, deadLetters, alerts }: OutboxHooksPorts): readonly StepHook[] {
-  const { outbox: rows } = ledger;
+export function outboxHooks({ store, outbox, deadLetters, alerts }: OutboxHooksPorts): readonly StepHook[] {
+  const { events: rows } = store;
   const letter = (change: Change, isForgotten: boolean): Participation | null => {
     const { id, before, after, now, label, request } = change;
     const dead = deadParkedMessage(before, after, isForgotten);
@@ -61,9 +61,9 @@ export function outboxHooks({ ledger, outbox, deadLetters, alerts }: OutboxHooks
         const told = alerts.ofStep(id, before, after, () => label().route, now);
         if (told === null) return null;
         return {
-          write: () => ledger.alerts.insert(id, told),
+          write: () => store.alerts.insert(id, told),
           written: () => {
-            ledger.alerts.added(told);
+            store.alerts.added(told);
             alerts.added(told, now);
           },
         };

@@ -10,7 +10,8 @@ import {
 } from "../../../kernel/record/outbox.ts";
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import { type EventPlace, MOST_COMPARED, type OutboxRows } from "./rows.ts";
-import { DEAD, type Sql } from "../../../kernel/store/schema.ts";
+import { DEAD } from "./outbox-tables.ts";
+import type { LaterTables } from "../../../kernel/store/later-tables.ts";
 
 /** Only ids, enums and numbers, because it travels as JSON in a header (see itty.ts). */
 export interface EventQuery {
@@ -70,13 +71,11 @@ export const EVENTS_AT_ONCE = 100;
 const AT = /^([A-Za-z0-9_:-]{1,80})\.(\d{1,2})\.(\d{1,16})\.(\d{1,16})$/;
 
 export class OutboxList {
-  readonly #sql: Sql;
-  readonly #transaction: (run: () => void) => void;
+  readonly #tables: LaterTables;
   readonly #outbox: OutboxRows;
 
-  constructor(sql: Sql, transaction: (run: () => void) => void, outbox: OutboxRows) {
-    this.#sql = sql;
-    this.#transaction = transaction;
+  constructor(tables: LaterTables, outbox: OutboxRows) {
+    this.#tables = tables;
     this.#outbox = outbox;
   }
 
@@ -96,7 +95,7 @@ export class OutboxList {
     }
     for (const destination of this.#outbox.destinations()) {
       for (const { lane } of this.#outbox.lanes(destination)) {
-        const rows = this.#sql
+        const rows = this.#tables.sql
           .exec<EventPlace & Record<string, SqlStorageValue>>(
             `SELECT destination, lane, due, seq, id FROM (SELECT destination, lane, due, seq, id, set_at FROM outbox WHERE destination = ?1 AND lane = ?2 AND due > ?3 AND due < ?4 ORDER BY due DESC, seq DESC LIMIT ${MOST_COMPARED}) WHERE set_at > ?3 ORDER BY due, seq LIMIT ?5`,
             destination,
@@ -140,7 +139,7 @@ export class OutboxList {
     to: number,
     limit: number,
   ): readonly SeenEvent[] {
-    return this.#sql
+    return this.#tables.sql
       .exec<Row>(
         "SELECT id, record, due, seq, tries, since, last FROM outbox WHERE destination = ?1 AND lane = ?2 AND (due, seq) > (?3, ?4) AND due < ?5 ORDER BY due, seq LIMIT ?6",
         name,
@@ -190,7 +189,7 @@ export class OutboxList {
     let n = 0;
     let oldest: number | null = null;
     for (const { lane } of this.#outbox.lanes(destination)) {
-      const one = this.#sql
+      const one = this.#tables.sql
         .exec<{ n: number; oldest: number | null }>(
           "SELECT count(*) AS n, min(since) AS oldest FROM (SELECT since FROM outbox WHERE destination = ? AND lane = ? AND due >= ? AND due < ? LIMIT ?)",
           destination,
@@ -225,7 +224,7 @@ export class OutboxList {
     const { from, to } = rangeOf(state, action === "resend" ? now + 1 : 0);
     const places: EventPlace[] = [];
     for (const { lane } of this.#outbox.lanes(destination)) {
-      const rows = this.#sql.exec<{ destination: string; lane: number; due: number; seq: number; id: string }>(
+      const rows = this.#tables.sql.exec<{ destination: string; lane: number; due: number; seq: number; id: string }>(
         "SELECT destination, lane, due, seq, id FROM outbox WHERE destination = ? AND lane = ? AND due >= ? AND due < ? ORDER BY due, seq LIMIT ?",
         destination,
         lane,
@@ -241,7 +240,7 @@ export class OutboxList {
   #one({ id, at }: NonNullable<EventChange["event"]>): readonly EventPlace[] {
     const place = placeOf(at);
     if (place === null) return [];
-    const found = this.#sql
+    const found = this.#tables.sql
       .exec(
         "SELECT 1 FROM outbox WHERE destination = ? AND lane = ? AND due = ? AND seq = ? AND id = ?",
         place.destination,
@@ -256,7 +255,7 @@ export class OutboxList {
 
   /** The events are due now, as if they had just been published. */
   #resend(places: readonly EventPlace[], now: EpochMs): void {
-    this.#transaction(() => {
+    this.#tables.transaction(() => {
       for (const place of places) this.#outbox.move(place, now, { at: now, since: now, tries: 0 });
     });
   }

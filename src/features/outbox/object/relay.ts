@@ -36,7 +36,7 @@ import { type EventBodies, factsOf, type ResultSource } from "./result-facts.ts"
 import { bookkeep } from "../../../kernel/traffic/bookkeep.ts";
 import { eventsOf } from "../cloud-event.ts";
 import type { LaneEvents, OutboxRows, StoredEvent } from "./rows.ts";
-import { DEAD } from "../../../kernel/store/schema.ts";
+import { DEAD } from "./outbox-tables.ts";
 
 /** How many destinations are called at a time: fewer than the six connections that a shard has. */
 const MAX_AT_ONCE = 2;
@@ -63,7 +63,8 @@ export interface Target {
 }
 
 export interface OutboxPorts {
-  readonly ledger: { readonly outbox: OutboxRows; readonly bodies: EventBodies["bodies"] };
+  readonly store: { readonly events: OutboxRows };
+  readonly ledger: { readonly bodies: EventBodies["bodies"] };
   readonly alarm: Pick<Alarm, "moveTo">;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   /** What the configuration says about a destination. */
@@ -127,7 +128,7 @@ export class Outbox {
   }
 
   #nextOf(destination: string, now: EpochMs): EpochMs | null {
-    const { outbox } = this.#ports.ledger;
+    const { events: outbox } = this.#ports.store;
     const lanes = outbox.lanes(destination);
     const deaths = lanes.flatMap(({ death }) => death ?? []);
     const { keepDeadMs } = this.#ports.destination(destination);
@@ -151,12 +152,12 @@ export class Outbox {
 
   /** The destinations after the last one, and then the others. */
   #inTurn(): readonly string[] {
-    const all = this.#ports.ledger.outbox.destinations();
+    const all = this.#ports.store.events.destinations();
     return [...all.filter((name) => name > this.#last), ...all.filter((name) => name <= this.#last)];
   }
 
   #beginIfDue(destination: string, now: EpochMs): void {
-    const { outbox } = this.#ports.ledger;
+    const { events: outbox } = this.#ports.store;
     if (this.#running.size >= MAX_AT_ONCE || this.#running.has(destination)) return;
     if (lasts(this.#pausedUntil, PAUSE_MS, now)) return;
     const memory = this.#memoryOf(destination);
@@ -195,7 +196,7 @@ export class Outbox {
 
   #accepted(destination: string, target: Target, events: readonly [StoredEvent, ...StoredEvent[]]): void {
     const [{ lane }] = events;
-    this.#ports.ledger.outbox.delete(events);
+    this.#ports.store.events.delete(events);
     this.#works(destination, lane);
     this.#memoryOf(destination).grow(lane, target.batch.events);
     this.#count(destination, "relayed", events.length);
@@ -203,28 +204,28 @@ export class Outbox {
 
   /** It has taken an event of this lane, or refused this one alone. */
   #works(destination: string, lane: number): void {
-    this.#ports.ledger.outbox.rests.end(destination, lane);
+    this.#ports.store.events.rests.end(destination, lane);
     this.#memoryOf(destination).works(lane);
     this.#answers(destination);
   }
 
   /** Whatever it has answered, it is not away. */
   #answers(destination: string): void {
-    this.#ports.ledger.outbox.rests.end(destination, EVERY_LANE);
+    this.#ports.store.events.rests.end(destination, EVERY_LANE);
     this.#memoryOf(destination).answers();
   }
 
   /** One of them may be what the destination does not take: they are tried again alone, then more and more together. */
   #failedTogether(destination: string, events: readonly [StoredEvent, ...StoredEvent[]], reason: string): void {
     const [{ lane }] = events;
-    this.#ports.ledger.outbox.noteTries(events, reason);
+    this.#ports.store.events.noteTries(events, reason);
     this.#memoryOf(destination).failsTogether(lane);
     this.#count(destination, "failed", 1);
     console.warn({ message: "events were not taken together", destination, events: events.length, reason });
   }
 
   #failed(destination: string, target: Target, event: StoredEvent, sent: Extract<Sent, { kind: "failed" }>): void {
-    const { outbox } = this.#ports.ledger;
+    const { events: outbox } = this.#ports.store;
     const { lane } = event;
     const now = epochMs(Date.now());
     const tries = event.tries + 1;
@@ -269,7 +270,7 @@ export class Outbox {
 
   #eraseDead(destination: string, now: EpochMs): void {
     const { keepDeadMs } = this.#ports.destination(destination);
-    const erased = this.#ports.ledger.outbox.eraseDead(destination, epochMs(now - keepDeadMs), AT_ONCE);
+    const erased = this.#ports.store.events.eraseDead(destination, epochMs(now - keepDeadMs), AT_ONCE);
     if (erased === 0) return;
     console.error({ message: "events that were dead for too long have been erased", destination, events: erased });
     this.#count(destination, "erased", erased);

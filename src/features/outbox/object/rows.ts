@@ -3,8 +3,10 @@
 
 import type { NewEvent } from "../../../kernel/record/outbox.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../../kernel/record/units.ts";
+import { DEAD, OUTBOX_TABLES } from "./outbox-tables.ts";
 import { RestRows } from "./rests.ts";
-import { DEAD, makeOutboxTables, type Sql } from "../../../kernel/store/schema.ts";
+import type { LaterTables } from "../../../kernel/store/later-tables.ts";
+import type { Sql } from "../../../kernel/store/schema.ts";
 import { readOrReport, readWhole, UnreadableError } from "../../../kernel/store/unreadable.ts";
 
 /** Where an event lies. Another may lie there later, so the event is named too. */
@@ -70,25 +72,23 @@ type Row = Record<keyof StoredEvent, SqlStorageValue> & {
 
 export class OutboxRows {
   readonly #sql: Sql;
-  readonly #transaction: (run: () => void) => void;
-  #exists: boolean;
+  readonly #tables: LaterTables;
   readonly rests: RestRows;
 
-  constructor(sql: Sql, transaction: (run: () => void) => void, exists: boolean) {
-    this.#sql = sql;
-    this.#transaction = transaction;
-    this.#exists = exists;
-    this.rests = new RestRows(sql, () => this.#exists);
+  constructor(tables: LaterTables) {
+    this.#sql = tables.sql;
+    this.#tables = tables;
+    this.rests = new RestRows(tables.sql, () => this.exists);
   }
 
   /** Whether the object may have events. */
   get exists(): boolean {
-    return this.#exists;
+    return this.#tables.has("outbox");
   }
 
   /** To be called in the transaction that writes the result of `record`; after it, `added`. `key`: as the record's own column has it. */
   insert(record: RecordId, events: readonly NewEvent[], now: EpochMs, key = NO_KEY): void {
-    if (!this.#exists && events.length > 0) makeOutboxTables(this.#sql);
+    if (!this.exists && events.length > 0) for (const table of OUTBOX_TABLES) this.#sql.exec(table);
     for (const { id, destination, lane, event } of events) {
       this.#sql.exec(
         `INSERT INTO outbox (${COLUMNS}, key, set_at) SELECT ?1, ?2, ?3, ifnull(max(seq), 0) + 1, ?4, ?5, 0, ?3, NULL, ?6, ?7, ?3 FROM outbox WHERE destination = ?1 AND lane = ?2 AND due = ?3`,
@@ -105,13 +105,13 @@ export class OutboxRows {
 
   /** The transaction of `insert` has succeeded. */
   added(): void {
-    this.#exists = true;
+    this.#tables.made("outbox");
   }
 
   /** The destinations of all events, dead ones included. Each is found by a search of its own, whatever the number of events. */
   destinations(): readonly string[] {
     const found: string[] = [];
-    for (let last = ""; this.#exists;) {
+    for (let last = ""; this.exists;) {
       const [row] = this.#sql
         .exec<{ destination: string }>(
           "SELECT destination FROM outbox WHERE destination > ? ORDER BY destination LIMIT 1",
@@ -127,7 +127,7 @@ export class OutboxRows {
 
   /** The lanes of a destination's events, dead ones included. Costs one seek for each lane, of which there are few. */
   lanes(destination: string): readonly LaneEvents[] {
-    if (!this.#exists) return [];
+    if (!this.exists) return [];
     return this.#sql
       .exec<LaneEvents & Record<string, SqlStorageValue>>(
         `WITH RECURSIVE found(lane) AS (
@@ -151,7 +151,7 @@ export class OutboxRows {
     most: { readonly events: number; readonly bytes: number },
   ): StoredEvent[] {
     const taken: StoredEvent[] = [];
-    if (!this.#exists) return taken;
+    if (!this.exists) return taken;
     let bytes = 0;
     const unreadable: Row[] = [];
     // Read one by one: the size of the next one is not known before.
@@ -218,7 +218,7 @@ export class OutboxRows {
 
   /** These have been taken by their destination, or dropped. */
   delete(places: readonly EventPlace[]): void {
-    this.#transaction(() => {
+    this.#tables.transaction(() => {
       for (const { destination, lane, due, seq, id } of places) {
         this.#sql.exec(`DELETE FROM outbox WHERE ${AT_PLACE}`, destination, lane, due, seq, id);
       }
@@ -262,7 +262,7 @@ export class OutboxRows {
 
   /** Each of these was sent once more, in vain, and stays where it is. */
   noteTries(places: readonly EventPlace[], reason: string): void {
-    this.#transaction(() => {
+    this.#tables.transaction(() => {
       for (const { destination, lane, due, seq, id } of places) {
         this.#sql.exec(
           `UPDATE outbox SET tries = tries + 1, last = ?6 WHERE ${AT_PLACE}`,

@@ -24,6 +24,7 @@ import { tailCell } from "../../quantiles.ts";
 import { withFolder } from "../folder.ts";
 import { completedRecord } from "./completed-record.ts";
 import { FileStorage } from "./file-storage.ts";
+import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
 const { values: options } = parseArgs({
   options: { records: { type: "string", default: "10000" }, tmpfs: { type: "boolean", default: false } },
@@ -78,17 +79,18 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
   const outbox = { eventsOf: () => [], published: () => undefined };
   const alerts = { ofStep: () => null, added: () => undefined, report: () => undefined };
   const traffic = new Traffic();
+  const store = new OutboxStore(ledger.tables);
   const steps = new RecordSteps({
     ledger,
     alarm,
     attempts: new AttemptsInFlight(),
     hooks: () => [
-      ...outboxHooks({ ledger, outbox, alerts, deadLetters: new DeadLetters({ ledger, traffic, alerts }) }),
+      ...outboxHooks({ store, outbox, alerts, deadLetters: new DeadLetters({ ledger, traffic, alerts }) }),
       countedSteps(traffic),
     ],
     isAsked: () => false,
   });
-  const events = new OwnedEvents(sql, ledger.outbox);
+  const events = new OwnedEvents(sql, store.events);
   const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), events, steps });
   const scopes = [scope, FORMER];
   const asked = { scopes, sealedScopes: [], layout: LAYOUT, isPreview, includesUnknown: false, by: "", reason: "" };

@@ -16,10 +16,11 @@ import {
   type ScopeErasure,
 } from "../../../../src/features/callers/object/eraser.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { DEAD } from "../../../../src/kernel/store/schema.ts";
 import { OwnedEvents } from "../../../../src/features/outbox/object/owned-events.ts";
 import { FIRST_PLACE } from "../../../../src/features/callers/object/record-scan.ts";
 import { completed, HOUR_MS, policy, response, started, saveWithEvents } from "../../../support/integration/records.ts";
+import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
+import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
 const LAYOUT = "1";
 const ANNA = ["header:authorization", "Bearer anna"];
@@ -66,7 +67,7 @@ interface Event {
 }
 
 const eventsIn = (storage: DurableObjectStorage): OwnedEvents =>
-  new OwnedEvents(storage.sql, new Ledger(storage).outbox);
+  new OwnedEvents(storage.sql, new OutboxStore(new Ledger(storage).tables).events);
 
 /** Events as a result writes them, and what becomes of them. Returns their ids. */
 async function publish(stub: Stub, all: readonly Event[]): Promise<readonly string[]> {
@@ -88,7 +89,7 @@ async function publish(stub: Stub, all: readonly Event[]): Promise<readonly stri
       const place = eventsIn(storage)
         .slice(null, 10_000)
         .find((one) => one.id === event.id);
-      if (isDead && place !== undefined) ledger.outbox.move(place, DEAD + now, { at: now });
+      if (isDead && place !== undefined) new OutboxStore(ledger.tables).events.move(place, DEAD + now, { at: now });
       return event.id;
     });
   });
@@ -317,7 +318,7 @@ describe("what the outbox has of a caller", () => {
     const stub = freshShard();
     await publish(stub, [{ scope: ANNA, hasRecord: false }]);
     const left = await runInDurableObject(stub, (_instance, { storage }) => {
-      const { outbox } = new Ledger(storage);
+      const { events: outbox } = new OutboxStore(new Ledger(storage).tables);
       const events = new OwnedEvents(storage.sql, outbox);
       const found = events.slice(null, 10);
       for (const event of found) outbox.move(event, DEAD + 1, { at: epochMs(1) });

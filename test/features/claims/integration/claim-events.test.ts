@@ -8,6 +8,7 @@ import { CHANGE_CALL, type ChangeAnswer } from "../../../../src/kernel/object/op
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "../../../support/integration/claim-bench.ts";
 import { Hooks, untilLeft } from "../../../support/integration/hooks.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
+import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
 standStill(["error"]);
 
@@ -86,7 +87,7 @@ describe("a claim that is not completed", () => {
     expect(await bench.claim(tryOf(late.id))).toMatchObject({ state: "granted", attempt: 2 });
     expect(await bench.complete(late, "too late")).toEqual({ state: "superseded" });
     expect(hooks.received).toEqual([]);
-    expect(await bench.within((ledger) => ledger.outbox.exists)).toBe(false);
+    expect(await bench.within((ledger) => new OutboxStore(ledger.tables).events.exists)).toBe(false);
   });
 
   it("has the event of what an operator says instead", async () => {

@@ -11,6 +11,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import type { StoredEvent } from "../../../../src/features/outbox/object/rows.ts";
 import { freshId, started } from "../../../support/integration/records.ts";
+import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
 const START = epochMs(1_795_000_000_000);
 const HOUR_MS = 3_600_000;
@@ -33,8 +34,9 @@ const RECEIVERS = [{ name: "ops", console: "https://ops.example/_onceway" }];
 
 function sceneIn(ledger: Ledger, wanted: readonly Alert[] = ALERTS, receivers = RECEIVERS): Scene {
   const told: NewEvent[] = [];
+  const store = new OutboxStore(ledger.tables);
   const alerts = new Alerts({
-    ledger,
+    store,
     alarm: { moveTo: () => undefined },
     receivers: (alert) => (wanted.includes(alert) ? receivers : []),
     published: (events) => void told.push(...events),
@@ -59,11 +61,11 @@ function sceneIn(ledger: Ledger, wanted: readonly Alert[] = ALERTS, receivers = 
     };
     const toldNow = alerts.ofStep(id, entry?.record ?? null, unknown, () => "/pay", now);
     const write = (): void => {
-      if (toldNow !== null) ledger.alerts.insert(id, toldNow);
+      if (toldNow !== null) store.alerts.insert(id, toldNow);
     };
     ledger.save(id, entry, unknown, {}, [{ write }]);
     if (toldNow !== null) {
-      ledger.alerts.added(toldNow);
+      store.alerts.added(toldNow);
       alerts.added(toldNow, now);
     }
     return unknown;
@@ -83,12 +85,12 @@ describe("an object", () => {
         "CREATE TRIGGER full BEFORE UPDATE ON records WHEN NEW.state = 'unknown' BEGIN SELECT RAISE(ABORT, 'full'); END",
       );
       expect(() => scene.doubt(START)).toThrow("full");
-      expect(new Ledger(storage).outbox.destinations()).toEqual([]);
-      expect(new Ledger(storage).alerts.next()).toBeNull();
+      expect(new OutboxStore(new Ledger(storage).tables).events.destinations()).toEqual([]);
+      expect(new OutboxStore(new Ledger(storage).tables).alerts.next()).toBeNull();
       storage.sql.exec("DROP TRIGGER full");
       scene.doubt(START);
-      expect(new Ledger(storage).outbox.destinations()).toEqual(["ops"]);
-      expect(new Ledger(storage).alerts.next()).toBe(START + OLD_DOUBT_MS);
+      expect(new OutboxStore(new Ledger(storage).tables).events.destinations()).toEqual(["ops"]);
+      expect(new OutboxStore(new Ledger(storage).tables).alerts.next()).toBe(START + OLD_DOUBT_MS);
     }));
 
   it("writes nothing more where nobody wants to be told", () =>

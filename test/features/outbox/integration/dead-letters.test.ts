@@ -8,6 +8,7 @@ import { encodeMessage, type ExchangeHead, EXCHANGE_CALL } from "../../../../src
 import { CHANGE_CALL } from "../../../../src/kernel/object/operator-calls.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
 import { again, headOf, ShardBench, UNKNOWN_RETENTION_MS } from "../../../support/integration/shard-bench.ts";
+import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
 standStill(["error", "warn"]);
 afterEach(() => void vi.restoreAllMocks());
@@ -55,16 +56,15 @@ async function change(bench: ShardBench, head: ExchangeHead, event: object): Pro
 
 /** The letters that wait for their queue, which does not exist here. */
 function letters(bench: ShardBench): Promise<readonly unknown[]> {
-  return bench.within(({ outbox }) =>
-    outbox.exists
-      ? outbox
-          .lanes(DESTINATION)
-          .flatMap(({ lane }) =>
-            outbox.due(DESTINATION, lane, epochMs(Number.MAX_SAFE_INTEGER), { events: 10, bytes: 1e7 }),
-          )
-          .map(({ event }): unknown => JSON.parse(event))
-      : [],
-  );
+  return bench.within(({ tables }) => {
+    const { events } = new OutboxStore(tables);
+    if (!events.exists) return [];
+    const all = { events: 10, bytes: 1e7 };
+    return events
+      .lanes(DESTINATION)
+      .flatMap(({ lane }) => events.due(DESTINATION, lane, epochMs(Number.MAX_SAFE_INTEGER), all))
+      .map(({ event }): unknown => JSON.parse(event));
+  });
 }
 
 function keysOfLetters(bench: ShardBench): Promise<readonly string[]> {

@@ -2,12 +2,13 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { epochMs } from "../../../../src/kernel/record/units.ts";
-import { DEAD } from "../../../../src/kernel/store/schema.ts";
 import { completed, freshId, NOW, started, saveWithEvents } from "../../../support/integration/records.ts";
 import { OperatedBench } from "../../../support/integration/operated-bench.ts";
 import { heldAnswer, messageOf } from "../../../support/integration/shard-bench.ts";
 import { Hooks, publishing, untilLeft } from "../../../support/integration/hooks.ts";
 import { silence } from "../../../support/integration/silence.ts";
+import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
+import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
 silence();
 
@@ -118,9 +119,9 @@ it("pages hold each event once, by destination and state", async () => {
   await stored(bench, "b", ["1", "2", "3"]);
   await stored(bench, "a", ["4", "5"]);
   const dead = await bench.within((ledger) => {
-    const [event] = ledger.outbox.due("b", 0, FAR, { events: 1, bytes: 0 });
+    const [event] = new OutboxStore(ledger.tables).events.due("b", 0, FAR, { events: 1, bytes: 0 });
     if (event === undefined) throw new Error("no event");
-    ledger.outbox.move(event, DEAD + NOW, { at: NOW });
+    new OutboxStore(ledger.tables).events.move(event, DEAD + NOW, { at: NOW });
     return event.id;
   });
   const listed: string[] = [];

@@ -7,13 +7,15 @@ import { EVERY_LANE } from "../../../../src/kernel/record/outbox.ts";
 import { epochMs, type RecordId } from "../../../../src/kernel/record/units.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import type { OutboxRows } from "../../../../src/features/outbox/object/rows.ts";
-import { DEAD } from "../../../../src/kernel/store/schema.ts";
 import { completed, freshId, HOUR_MS, NOW, started, saveWithEvents } from "../../../support/integration/records.ts";
+import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
+import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
-function inLedger(run: (ledger: Ledger, storage: DurableObjectStorage) => void): Promise<void> {
+function inLedger(run: (ledger: Ledger, store: OutboxStore, storage: DurableObjectStorage) => void): Promise<void> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, (_instance, { storage }) => {
-    run(new Ledger(storage), storage);
+    const ledger = new Ledger(storage);
+    run(ledger, new OutboxStore(ledger.tables), storage);
   });
 }
 
@@ -38,10 +40,10 @@ describe("after a clock that was ahead", () => {
   const DAY_MS = 24 * HOUR_MS;
 
   it("what was set in the future is due now, however near it is: events of each lane, and rests; the others stay", () =>
-    inLedger((ledger, storage) => {
+    inLedger((ledger, store, storage) => {
       publish(ledger, ["a", "b"]);
       publish(ledger, ["c"], "hook", 1);
-      const { outbox } = ledger;
+      const { events: outbox } = store;
       const [a, c] = [outbox.due("hook", 0, FAR, ALL)[0], outbox.due("hook", 1, FAR, ALL)[0]];
       if (a === undefined || c === undefined) throw new Error("an event is missing");
       outbox.move(a, NOW + 2, { at: epochMs(NOW + 1) });
@@ -49,39 +51,39 @@ describe("after a clock that was ahead", () => {
       const rest = { failures: 1, reason: "down" };
       outbox.rests.put("hook", 3, { ...rest, until: epochMs(NOW + 2), setAt: epochMs(NOW + 1) });
       outbox.rests.put("hook", 4, { ...rest, until: epochMs(NOW + DAY_MS), setAt: NOW });
-      expect(ledger.events.bringBack(NOW, 9)).toBe(2);
-      for (const rows of [outbox, new Ledger(storage).outbox]) {
+      expect(store.list.bringBack(NOW, 9)).toBe(2);
+      for (const rows of [outbox, new OutboxStore(new Ledger(storage).tables).events]) {
         expect(due(rows, "hook", NOW)).toContain("a");
         expect(rows.due("hook", 1, NOW, ALL)).toEqual([]);
         expect(rows.rests.of("hook").get(3)).toMatchObject({ until: NOW, setAt: NOW });
         expect(rows.rests.of("hook").get(4)).toMatchObject({ until: NOW + DAY_MS, setAt: NOW });
       }
-      expect(ledger.events.bringBack(NOW, 9)).toBe(0);
+      expect(store.list.bringBack(NOW, 9)).toBe(0);
     }));
 
   it("dead events stay dead", () =>
-    inLedger((ledger) => {
+    inLedger((ledger, store) => {
       publish(ledger, ["a"]);
-      const [event] = ledger.outbox.due("hook", 0, FAR, ALL);
+      const [event] = store.events.due("hook", 0, FAR, ALL);
       if (event === undefined) throw new Error("the event is missing");
-      ledger.outbox.move(event, DEAD + NOW, { at: epochMs(NOW + 1) });
-      expect(ledger.events.bringBack(NOW, 9)).toBe(0);
+      store.events.move(event, DEAD + NOW, { at: epochMs(NOW + 1) });
+      expect(store.list.bringBack(NOW, 9)).toBe(0);
     }));
 });
 
 describe("the outbox", () => {
   it("has no tables in an object without events", () =>
-    inLedger((ledger, storage) => {
+    inLedger((ledger, store, storage) => {
       const claim = started();
       const id = freshId();
       ledger.save(id, null, claim);
       ledger.save(id, ledger.find(id), completed(claim));
       expect(storage.sql.exec("SELECT 1 FROM sqlite_schema WHERE name IN ('outbox', 'resting')").toArray()).toEqual([]);
-      expect(ledger.outbox.destinations()).toEqual([]);
+      expect(store.events.destinations()).toEqual([]);
     }));
 
   it("has the events of a result, or neither, if the transaction fails", () =>
-    inLedger((ledger, storage) => {
+    inLedger((ledger, _store, storage) => {
       const record = freshId();
       const claim = started();
       ledger.save(record, null, claim);
@@ -90,28 +92,28 @@ describe("the outbox", () => {
       const complete = (): void =>
         saveWithEvents(ledger, record, completed(claim), events, { due: completed(claim).completedAt });
       expect(complete).toThrow("full");
-      expect(new Ledger(storage).outbox.destinations()).toEqual([]);
+      expect(new OutboxStore(new Ledger(storage).tables).events.destinations()).toEqual([]);
       storage.sql.exec("DROP TRIGGER full");
       complete();
-      expect(new Ledger(storage).outbox.due("hook", 0, FAR, ALL)).toMatchObject([
+      expect(new OutboxStore(new Ledger(storage).tables).events.due("hook", 0, FAR, ALL)).toMatchObject([
         { id: "1", record, tries: 0, since: completed(claim).completedAt, last: null, event: "{}" },
       ]);
     }));
 
   it("gives no more than a call takes, but at least one", () =>
-    inLedger((ledger) => {
+    inLedger((ledger, store) => {
       publish(ledger, ["1", "2", "3"]);
       const take = (events: number, bytes: number): readonly string[] =>
-        ledger.outbox.due("hook", 0, FAR, { events, bytes }).map(({ id }) => id);
+        store.events.due("hook", 0, FAR, { events, bytes }).map(({ id }) => id);
       expect(take(2, 1000)).toEqual(["1", "2"]);
       expect(take(100, 1)).toEqual(["1"]);
-      const [first] = ledger.outbox.due("hook", 0, FAR, ALL);
+      const [first] = store.events.due("hook", 0, FAR, ALL);
       expect(take(100, 3 * 2 * (first?.event.length ?? 0))).toEqual(["1", "2"]);
     }));
 
   it("gives an event that has failed alone, and finds the one of a lane that has failed least", () =>
-    inLedger((ledger) => {
-      const { outbox } = ledger;
+    inLedger((ledger, store) => {
+      const { events: outbox } = store;
       publish(ledger, ["1", "2", "3", "4"]);
       const [one, , three] = outbox.due("hook", 0, FAR, ALL);
       if (one === undefined || three === undefined) throw new Error("no events");
@@ -126,8 +128,8 @@ describe("the outbox", () => {
     }));
 
   it("keeps callers apart, so that what one has waiting hides nothing of another", () =>
-    inLedger((ledger) => {
-      const { outbox } = ledger;
+    inLedger((ledger, store) => {
+      const { events: outbox } = store;
       publish(ledger, ["1", "2"], "hook", 3);
       publish(ledger, ["3"], "hook", 7);
       expect(outbox.lanes("hook")).toMatchObject([
@@ -138,8 +140,8 @@ describe("the outbox", () => {
     }));
 
   it("leaves an event that lies where another lay that is gone", () =>
-    inLedger((ledger) => {
-      const { outbox } = ledger;
+    inLedger((ledger, store) => {
+      const { events: outbox } = store;
       publish(ledger, ["1"]);
       const taken = outbox.due("hook", 0, FAR, ALL);
       // An operator drops it while it is being sent, and the next result comes in the same millisecond.
@@ -153,24 +155,26 @@ describe("the outbox", () => {
     }));
 
   it("remembers which lanes rest when the object is lost, and keeps no row of one that does not", () =>
-    inLedger((ledger, storage) => {
+    inLedger((ledger, store, storage) => {
       publish(ledger, ["1"]);
       const rest = { until: FAR, setAt: NOW, failures: 3, reason: "status 500" };
       const rows = (): unknown => storage.sql.exec("SELECT count(*) AS n FROM resting").one()["n"];
       for (let failures = 1; failures < 9; failures += 1) {
-        for (let lane = 0; lane <= EVERY_LANE; lane += 1) ledger.outbox.rests.put("hook", lane, { ...rest, failures });
+        for (let lane = 0; lane <= EVERY_LANE; lane += 1) store.events.rests.put("hook", lane, { ...rest, failures });
       }
       expect(rows()).toBe(EVERY_LANE + 1);
-      for (let lane = 0; lane < EVERY_LANE; lane += 1) ledger.outbox.rests.end("hook", lane);
-      expect(new Ledger(storage).outbox.rests.of("hook")).toEqual(new Map([[EVERY_LANE, { ...rest, failures: 8 }]]));
-      ledger.outbox.rests.endAll("hook");
-      expect(new Ledger(storage).outbox.rests.of("hook")).toEqual(new Map());
+      for (let lane = 0; lane < EVERY_LANE; lane += 1) store.events.rests.end("hook", lane);
+      expect(new OutboxStore(new Ledger(storage).tables).events.rests.of("hook")).toEqual(
+        new Map([[EVERY_LANE, { ...rest, failures: 8 }]]),
+      );
+      store.events.rests.endAll("hook");
+      expect(new OutboxStore(new Ledger(storage).tables).events.rests.of("hook")).toEqual(new Map());
       expect(rows()).toBe(0);
     }));
 
   it("notes the tries of events that were sent together, and gives them together again", () =>
-    inLedger((ledger) => {
-      const { outbox } = ledger;
+    inLedger((ledger, store) => {
+      const { events: outbox } = store;
       publish(ledger, ["1", "2", "3"]);
       outbox.noteTries(outbox.due("hook", 0, FAR, ALL), "too long");
       expect(outbox.due("hook", 0, FAR, ALL)).toMatchObject(
@@ -191,9 +195,14 @@ describe("the outbox", () => {
     ["resting", "set_at", "nothing", null],
     ["resting", "failures", "no failure", 0],
   ])("takes into %s as %s not %s", (table, column, _what, value) =>
-    inLedger((ledger, storage) => {
+    inLedger((ledger, store, storage) => {
       publish(ledger, ["1"]);
-      ledger.outbox.rests.put("hook", 0, { until: FAR, setAt: NOW, failures: 3, reason: "status 500" });
+      store.events.rests.put("hook", 0, {
+        until: FAR,
+        setAt: NOW,
+        failures: 3,
+        reason: "status 500",
+      });
       expect(() => storage.sql.exec(`UPDATE ${table} SET ${column} = ?`, value)).toThrow(/constraint|cannot store/i);
     }),
   );
@@ -224,8 +233,8 @@ describe("the outbox", () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(command, { maxLength: 30 }), (commands) =>
-        inLedger((ledger) => {
-          const { outbox } = ledger;
+        inLedger((ledger, store) => {
+          const { events: outbox } = store;
           let model: { destination: string; id: string; due: number; order: number }[] = [];
           let order = 0;
           const of = (destination: string, from: number, to: number): typeof model =>
@@ -279,7 +288,12 @@ describe("the outbox", () => {
             }
             expect(outbox.destinations()).toEqual([...new Set(model.map((one) => one.destination))].toSorted());
             const living = of(destination, 0, FAR);
-            const listed = ledger.events.page({ destination, state: "pending", after: null, limit: 1000 });
+            const listed = store.list.page({
+              destination,
+              state: "pending",
+              after: null,
+              limit: 1000,
+            });
             expect(listed.map(({ id }) => id)).toEqual(living.map(({ id }) => id));
             const dead = of(destination, DEAD, 2 * DEAD);
             const heads = { due: living[0]?.due ?? null, death: dead[0] === undefined ? null : dead[0].due - DEAD };

@@ -12,6 +12,7 @@ import { Outbox, type Target } from "../../../../src/features/outbox/object/rela
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { type Hook, Hooks, publishing, untilLeft } from "../../../support/integration/hooks.ts";
 import { silence } from "../../../support/integration/silence.ts";
+import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
 silence();
 
@@ -403,8 +404,10 @@ async function relayedBatches(ids: readonly string[], poison: string): Promise<r
         return Promise.resolve(batch.includes(poison) ? refusal : { kind: "accepted" });
       },
     };
+    const store = new OutboxStore(ledger.tables);
     const outbox = new Outbox({
       ledger,
+      store,
       alarm: { moveTo: () => undefined },
       waitUntil: () => undefined,
       destination: () => target,
@@ -412,14 +415,16 @@ async function relayedBatches(ids: readonly string[], poison: string): Promise<r
       alerts: { diedEvents: () => undefined },
     });
     const events = ids.map((id) => ({ id, destination: "queue", lane: 0, event: "{}" }));
-    ledger.together(() => ledger.outbox.insert(NO_RECORD, events, epochMs(Date.now())));
-    ledger.outbox.added();
+    ledger.together(() => store.events.insert(NO_RECORD, events, epochMs(Date.now())));
+    store.events.added();
     outbox.continue();
-    const restedUntil = (): number => ledger.outbox.rests.of("queue").get(0)?.until ?? 0;
+    const restedUntil = (): number => store.events.rests.of("queue").get(0)?.until ?? 0;
     await vi.waitFor(() => expect(restedUntil()).toBeGreaterThan(0), { timeout: 10_000 });
     vi.setSystemTime(restedUntil());
     outbox.continue();
-    await vi.waitFor(() => expect(ledger.outbox.lanes("queue")[0]?.due).toBeGreaterThan(0), { timeout: 10_000 });
+    await vi.waitFor(() => expect(store.events.lanes("queue")[0]?.due).toBeGreaterThan(0), {
+      timeout: 10_000,
+    });
     const left = (): unknown => storage.sql.exec("SELECT id, tries FROM outbox").toArray();
     const poisoned = (): unknown => [{ id: poison, tries: sent.filter((batch) => batch.includes(poison)).length }];
     await vi.waitFor(() => expect(left()).toEqual(poisoned()), { timeout: 10_000 });

@@ -8,8 +8,9 @@ import { KEEP_DEAD_MS } from "./destinations.ts";
 import { Outbox } from "../../../../src/features/outbox/object/relay.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { OutboxRows } from "../../../../src/features/outbox/object/rows.ts";
+import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
 import { RestRows } from "../../../../src/features/outbox/object/rests.ts";
-import { DEAD } from "../../../../src/kernel/store/schema.ts";
+import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
 type After = typeof OutboxRules.afterFailure;
 type Rest = typeof OutboxRules.restAfter;
@@ -68,8 +69,9 @@ describe("an event", () => {
       save.call(this, id, entry, record, ...more);
       if (record === null || record.state !== "failed") return;
       const event = { id: `${record.attempt.id}-0`, destination: "hook", lane: 0, event: '{"id":"","subject":""}' };
-      this.outbox.insert(id, [event], record.attempt.startedAt);
-      this.outbox.added();
+      const { events } = new OutboxStore(this.tables);
+      events.insert(id, [event], record.attempt.startedAt);
+      events.added();
     });
     await expectFound(/G11: event \w+-\d is stored, and r\d has no result that publishes it/, "events");
   }, 120_000);

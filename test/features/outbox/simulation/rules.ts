@@ -11,13 +11,13 @@ import {
   type Sent,
 } from "../../../../src/kernel/record/outbox.ts";
 import { PAUSE_MS } from "../../../../src/kernel/object/next-turn.ts";
-import { DEAD } from "../../../../src/kernel/store/schema.ts";
 import type { Clock } from "../../../simulation/clock.ts";
 import type { Disk } from "../../../simulation/disk.ts";
 import type { Facts } from "../../../simulation/facts.ts";
 import type { Rules } from "../../../simulation/rules.ts";
 import { type EventCall, GIVE_UP_MS, KEEP_DEAD_MS } from "./destinations.ts";
 import { completedNow, eventRows, type EventRow, restsOn } from "./outbox-rows.ts";
+import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
 
 /** How far the clock may have gone back. */
 const CLOCK_BACK_MS = 20;

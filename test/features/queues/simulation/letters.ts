@@ -1,7 +1,6 @@
 // What becomes of parked messages (docs/guarantees.md, G9): each whose record ends without having settled it has exactly one dead
 // letter, in the commit of that end, and no other has one.
 
-import { DEAD } from "../../../../src/kernel/store/schema.ts";
 import type { Sent } from "../../../../src/kernel/record/outbox.ts";
 import type { Target } from "../../../../src/features/outbox/object/relay.ts";
 import { NOWHERE } from "../../../../src/features/outbox/object/target.ts";
@@ -11,6 +10,7 @@ import type { DurableRow } from "../../../simulation/durable.ts";
 import { eventRows } from "../../outbox/simulation/outbox-rows.ts";
 import type { Facts } from "../../../simulation/facts.ts";
 import type { Rules } from "../../../simulation/rules.ts";
+import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
 
 /** How the destinations of letters begin. */
 export const LETTERS = "dead-letters:";

@@ -10,7 +10,6 @@ import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
 import { AuditLog } from "../../../../src/features/audit/object/audit.ts";
 import { CountRows } from "../../../../src/kernel/store/counts.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { DEAD } from "../../../../src/kernel/store/schema.ts";
 import { OwnedEvents } from "../../../../src/features/outbox/object/owned-events.ts";
 import { TotalRows } from "../../../../src/kernel/store/totals.ts";
 import { heldRows } from "../../../../src/kernel/store/tables.ts";
@@ -28,6 +27,9 @@ import {
   started,
   saveWithEvents,
 } from "../../../support/integration/records.ts";
+import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
+import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
+import { Positions } from "../../../../src/features/claims/object/positions.ts";
 
 interface Ran {
   readonly query: string;
@@ -126,7 +128,7 @@ const LATER = epochMs(NOW + 25 * HOUR_MS);
 const SCHEMA = /^(?:CREATE|ALTER) /;
 
 function useOutbox(ledger: Ledger, owned: OwnedEvents): void {
-  const { outbox } = ledger;
+  const { events: outbox, list } = new OutboxStore(ledger.tables);
   const id = freshId();
   const claim = started();
   ledger.save(id, null, claim);
@@ -139,15 +141,15 @@ function useOutbox(ledger: Ledger, owned: OwnedEvents): void {
     outbox.rests.end(destination, 3);
     outbox.rests.endAll(destination);
     outbox.noteTries(outbox.due(destination, 3, NOW, { events: 2, bytes: 1 }), "");
-    ledger.events.bringBack(NOW, 1);
+    list.bringBack(NOW, 1);
     outbox.triedSince(destination, 3, NOW, NOW, 1);
     outbox.leastTried(destination, 3, NOW);
     const all = { destination, state: null, event: null };
-    for (const { id: event, at } of ledger.events.page({ ...all, after: null, limit: 1 })) {
-      ledger.events.change({ ...all, action: "resend", event: { id: event, at } }, NOW);
+    for (const { id: event, at } of list.page({ ...all, after: null, limit: 1 })) {
+      list.change({ ...all, action: "resend", event: { id: event, at } }, NOW);
     }
-    ledger.events.change({ ...all, action: "resend" }, NOW);
-    ledger.events.counts(NOW);
+    list.change({ ...all, action: "resend" }, NOW);
+    list.counts(NOW);
     for (const event of outbox.due(destination, 3, NOW, { events: 2, bytes: 1 }))
       outbox.move(event, DEAD + NOW, { at: NOW });
     outbox.delete(outbox.due(destination, 3, NOW, { events: 2, bytes: 1 }));
@@ -204,7 +206,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const answer = completed(claim);
   const body = { kind: "chunks", body: own, count: 2, size: 2 } as const;
   ledger.save(id, ledger.find(id), answer, { response: { ...response, body } });
-  useOutbox(ledger, new OwnedEvents(sql, ledger.outbox));
+  useOutbox(ledger, new OwnedEvents(sql, new OutboxStore(ledger.tables).events));
   useExcerpts(ledger);
   const audit = new AuditLog(sql, (run) => storage.transactionSync(run));
   const entry = { by: "ann", role: "admin", via: "token", action: "forget", target: null, reason: null } as const;
@@ -222,20 +224,21 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.counts.routesBut(30);
   ledger.counts.taken(30);
   // Read anew by another instance.
-  expect(new CountRows(sql, (run) => storage.transactionSync(run), true).since).not.toBeNull();
+  expect(new CountRows(ledger.tables).since).not.toBeNull();
   heldRows(sql);
   const totals = new TotalRows(sql);
   totals.put("[]");
   totals.get();
   const told = { events: [], states: [{ name: "in-doubt", at: NOW, count: 1, due: NOW }], at: NOW };
-  ledger.alerts.tell(null, told);
-  ledger.alerts.get("in-doubt");
-  ledger.alerts.below("silent-shard:");
-  ledger.alerts.due(NOW);
-  ledger.alerts.next();
-  ledger.alerts.bringBack(NOW);
-  ledger.alerts.doubts(NOW);
-  ledger.alerts.erase("in-doubt");
+  const { alerts } = new OutboxStore(ledger.tables);
+  alerts.tell(null, told);
+  alerts.get("in-doubt");
+  alerts.below("silent-shard:");
+  alerts.due(NOW);
+  alerts.next();
+  alerts.bringBack(NOW);
+  alerts.doubts(NOW);
+  alerts.erase("in-doubt");
   const single = freshId();
   ledger.save(single, null, claim);
   const large = { kind: "inline", bytes: new Uint8Array(20_000) } as const;
@@ -319,11 +322,12 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   });
   for (let more = 0; more < 9; more += 1) crowded.save(freshId(), null, claim);
   const partition = { route: "claims:billing", stream: "orders", partition: 0 };
-  ledger.positions.put(partition, { next: 1, done: 1, claimed: [] });
-  ledger.positions.made();
-  ledger.positions.get(partition);
-  ledger.positions.claimed();
-  const claims = new ClaimList(sql, ledger.positions);
+  const positions = new Positions(ledger.tables);
+  positions.put(partition, { next: 1, done: 1, claimed: [] });
+  positions.made();
+  positions.get(partition);
+  positions.claimed();
+  const claims = new ClaimList(sql, positions);
   claims.counts(NOW);
   for (const route of [null, "claims:billing"]) {
     for (const after of [null, { route: "claims:billing", stream: "orders", partition: 0 }]) {

@@ -9,11 +9,14 @@ import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { StoreError } from "../../../../src/kernel/store/store-error.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../../../support/integration/records.ts";
+import { LaterTables } from "../../../../src/kernel/store/later-tables.ts";
 
 function inShard<T>(run: (ledger: Ledger, storage: DurableObjectStorage) => T): Promise<T> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, (_instance, { storage }) => run(new Ledger(storage), storage));
 }
+
+const tablesOf = (sql: SqlStorage): LaterTables => new LaterTables(sql, (run) => run());
 
 it("a sealed object takes no new record, whatever code tries, and keeps the life of those that it has", () =>
   inShard((ledger, storage) => {
@@ -90,7 +93,7 @@ it("what is known of an elder is stored when it is new, and kept when less is he
     const mayHold = (known: KnownElders): readonly (boolean | undefined)[] =>
       [a, b, c].map((id) => known.get("shard-0-of-2")?.held.mayHold(id));
     expect(mayHold(elders)).toEqual([true, true, false]);
-    const reopened = new KnownElders(sql, { transition: true, listed: true });
+    const reopened = new KnownElders(tablesOf(sql));
     expect(mayHold(reopened)).toEqual([true, true, false]);
     expect(reopened.get("shard-0-of-2")).toMatchObject({ layout: "2", next: "4" });
     expect([...reopened.layouts]).toEqual(["2"]);
@@ -114,7 +117,7 @@ it("a list for which there is no room replaces nothing, and what is stored fits 
     expect(elders.get("A")?.held.covers("a00".padEnd(32, "0"))).toBe(true);
     note(elders, "B", listOf("b", 991));
     note(elders, "B", listOf("c", 990));
-    const reopened = new KnownElders(sql, { transition: true, listed: true }, NOW);
+    const reopened = new KnownElders(tablesOf(sql), NOW);
     const covers = (name: string, begin: string) => reopened.get(name)?.held.covers(begin.padEnd(32, "0"));
     expect([covers("A", "a00"), covers("A", "0"), covers("B", "b"), covers("B", "c")]).toEqual([
       true,
@@ -131,7 +134,7 @@ it("an object that can write nothing starts, and a list that it has forgotten is
     note(ledger.elders, NOW);
     storage.sql.exec("CREATE TRIGGER full BEFORE DELETE ON listed BEGIN SELECT RAISE(ABORT, 'disk full'); END");
     const late = NOW + 25 * HOUR_MS;
-    const known = new KnownElders(storage.sql, { transition: true, listed: true }, epochMs(late));
+    const known = new KnownElders(tablesOf(storage.sql), epochMs(late));
     expect(known.get("A")?.held.covers("a".padEnd(32, "0"))).toBe(false);
     storage.sql.exec("DROP TRIGGER full");
     note(known, late);
@@ -149,7 +152,7 @@ it("a list of a part of an elder's keys is stored for a day, until one of more k
         .toArray()
         .map(({ begin, bytes }) => [begin, bytes]);
     const covered = (now: number, ...begins: readonly string[]): readonly unknown[] => {
-      const { held } = new KnownElders(sql, { transition: true, listed: true }, epochMs(now)).get(name) ?? {};
+      const { held } = new KnownElders(tablesOf(sql), epochMs(now)).get(name) ?? {};
       return begins.map((begin) => held?.covers(begin.padEnd(32, "0")));
     };
     note("0a1", "0123456789abcdef");
