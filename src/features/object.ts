@@ -1,11 +1,13 @@
-// The features of an object: one explicit list, in the order of their work. What each adds is in its own folder object.
+// The features of an object: one explicit list, in the order of their work, and what one feature alone does. What each adds is in its own folder
+// object.
 
-import type { ObjectFeatures } from "../kernel/object-feature.ts";
+import type { ObjectFeatures, ObjectFunctions } from "../kernel/object-feature.ts";
 import { acceptedObject } from "./accepted/object/feature.ts"; // feature: accepted
 import { auditObject } from "./audit/object/audit.ts"; // feature: audit
 import { bulkObject } from "./bulk/object/listed-changes.ts"; // feature: bulk
 import { callersObject } from "./callers/object/eraser.ts"; // feature: callers
 import { claimsObject } from "./claims/object/calls.ts"; // feature: claims
+import { digestMultipart } from "./forms/object/digested-multipart.ts"; // feature: forms
 import { outboxObject } from "./outbox/object/feature.ts"; // feature: outbox
 import { queuesObject } from "./queues/object/deliveries.ts"; // feature: queues
 
@@ -18,3 +20,7 @@ export const objectFeatures: ObjectFeatures = (kernel) => [
   callersObject(kernel), // feature: callers
   auditObject(kernel), // feature: audit
 ];
+
+export const objectFunctions: ObjectFunctions = {
+  digestMultipart, // feature: forms
+};

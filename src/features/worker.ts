@@ -1,12 +1,18 @@
-// The features of the Worker: one explicit list. What each adds is in its own worker.ts.
+// The features of the Worker: one explicit list, and what one feature alone does. What each adds is in its own worker.ts.
 
-import type { WorkerFeatures } from "../kernel/worker-feature.ts";
-import { auditWorker } from "./audit/worker.ts"; // feature: audit
+import type { WorkerFeatures, WorkerFunctions } from "../kernel/worker-feature.ts";
+import { acceptedWorker, inertAtMonitors } from "./accepted/worker.ts"; // feature: accepted
+import { auditLog, auditWorker } from "./audit/worker.ts"; // feature: audit
 import { bulkWorker } from "./bulk/worker.ts"; // feature: bulk
 import { callersWorker } from "./callers/worker.ts"; // feature: callers
 import { claimsWorker } from "./claims/worker.ts"; // feature: claims
+import { canonicalMultipart } from "./forms/worker.ts"; // feature: forms
+import { graphqlReader } from "./graphql/worker.ts"; // feature: graphql
 import { hoursWorker } from "./hours/worker.ts"; // feature: hours
+import { callerProver } from "./identities/worker.ts"; // feature: identities
+import { keySearch } from "./key-sources/worker.ts"; // feature: key-sources
 import { outboxWorker } from "./outbox/worker.ts"; // feature: outbox
+import { pagesWorker } from "./pages/worker.ts"; // feature: pages
 import { queuesWorker } from "./queues/worker.ts"; // feature: queues
 
 export const workerFeatures: WorkerFeatures = (kernel) => [
@@ -17,4 +23,16 @@ export const workerFeatures: WorkerFeatures = (kernel) => [
   callersWorker(kernel), // feature: callers
   hoursWorker(kernel), // feature: hours
   auditWorker(kernel), // feature: audit
+  // An answer at a monitor's address is made inert after everything else.
+  pagesWorker(kernel), // feature: pages
+  acceptedWorker(kernel), // feature: accepted
 ];
+
+export const workerFunctions: WorkerFunctions = {
+  callerProver, // feature: identities
+  keySearch, // feature: key-sources
+  graphqlReader, // feature: graphql
+  canonicalMultipart, // feature: forms
+  auditLog, // feature: audit
+  finishRefusal: inertAtMonitors, // feature: accepted
+};

@@ -2,6 +2,7 @@
 // their work; nothing registers itself.
 
 import type { AnsweredCall } from "./call.ts";
+import type { DigestMultipart } from "./body/upload.ts";
 import type { Due } from "./due.ts";
 import type { ExchangeAnswer } from "./object/exchange-answer.ts";
 import type { Incoming, KernelParts } from "./object/exchange-ports.ts";
@@ -35,6 +36,12 @@ export interface ObjectFeature {
 }
 
 export type ObjectFeatures = (kernel: ObjectKernel) => readonly ObjectFeature[];
+
+/** What one feature alone does in an object, by name. */
+export interface ObjectFunctions {
+  /** Digests the canonical form of a multipart body on its way. Without it such a body is compared byte by byte. */
+  readonly digestMultipart?: DigestMultipart;
+}
 
 /**
  * Actions of an exchange that the life cycle and decide.ts have decided, and that a feature performs instead of exchange.ts: those of requests that

@@ -12,8 +12,18 @@ import type { Operator } from "../operator/operator.ts";
 import type { ShardPlaces } from "../operator/shards.ts";
 import type { TrafficReader } from "../operator/traffic-reader.ts";
 import type { Call } from "./call.ts";
+import type { ConfigReading } from "./config/read.ts";
 import type { Config, Route } from "./config/resolved.ts";
 import type { Encryptions } from "./encryption/encryption.ts";
+import type {
+  CanonicalMultipart,
+  FinishAnswer,
+  GraphqlReader,
+  ProveCaller,
+  ProverPorts,
+  RequestFeature,
+  SearchKey,
+} from "./request-feature.ts";
 import type { CallShard } from "./request/protect.ts";
 import type { ExchangeReporter } from "./traffic/exchange-reporter.ts";
 import type { RouteNumbers } from "./traffic/route-counters.ts";
@@ -27,24 +37,48 @@ export interface WorkerKernel {
   readonly namespace: DurableObjectNamespace;
   readonly places: ShardPlaces;
   readonly callShard: CallShard;
+  readonly proveCaller: ProveCaller;
+  /** Of groups of consumers. */
+  readonly consumerTokens: Extract<ConfigReading, { readonly ok: true }>["consumerTokens"];
   readonly encryptions: Pick<Encryptions, "scopeDigests">;
   readonly reporter: ExchangeReporter;
   /** Hands over what this isolate has counted, and waits for nothing. */
   readonly flush: () => void;
   /** What is only read; a change would have to be audited. */
   readonly operator: Pick<Operator, "isPerKey" | "list" | "inspect" | "omittedHeaders">;
-  /** Asks the operators' own object. Rejects without an answer. */
-  readonly askOperators: <In, Out>(call: Call<In, Out>, question: In) => Promise<Out>;
+  readonly askOperators: AskOperators;
   /** Whatever a feature lets operators change goes through it. */
   readonly audit: AuditLog;
   readonly reader: Pick<TrafficReader, "hours">;
 }
 
-export interface WorkerFeature {
+/** Asks the operators' own object. Rejects without an answer. */
+export type AskOperators = <In, Out>(call: Call<In, Out>, question: In) => Promise<Out>;
+
+export type { AuditLog };
+
+export interface WorkerFeature extends RequestFeature {
   readonly name: string;
   readonly operator?: OperatorFeature;
+  /** For a batch of a queue. Whether the queue is one of the feature's; otherwise it does nothing. */
+  readonly consume?: (batch: MessageBatch) => Promise<boolean>;
   /** For a cron trigger. */
   readonly watch?: () => Promise<void>;
+}
+
+/** What one feature alone does in the Worker, by name. */
+export interface WorkerFunctions {
+  /** Proves who callers are. Without it nobody is proved, and a route whose scope has an identity refuses everybody. */
+  readonly callerProver?: (ports: ProverPorts) => ProveCaller;
+  /** Without it no route's keys are elsewhere than in headers. */
+  readonly keySearch?: (graphql: GraphqlReader | null) => SearchKey;
+  readonly graphqlReader?: GraphqlReader;
+  /** Without it multipart bodies are compared byte by byte. */
+  readonly canonicalMultipart?: CanonicalMultipart;
+  /** Writes down what operators change. */
+  readonly auditLog?: (ask: AskOperators) => AuditLog;
+  /** The last step of an answer while the configuration has problems, and no feature is made. */
+  readonly finishRefusal?: FinishAnswer;
 }
 
 /** All of them, in the order of the console's links. */

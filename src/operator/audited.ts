@@ -33,6 +33,9 @@ export interface AuditLog {
   ): Promise<T>;
 }
 
+/** Writes nothing down. */
+export const NO_AUDIT_LOG: AuditLog = { record: (_actor, _action, _target, change) => change() };
+
 /** An operator whose changes are audited. Whoever changes something goes through it, so that no caller can forget the log. */
 export function audited(operator: Operator, audit: AuditLog): Operator {
   return {

@@ -1,24 +1,13 @@
 // The Worker's request handler: a request becomes an intent (kernel/request/intent.ts), and this file acts on it. Routes come from the
 // configuration, in its order. Hono's router is used without its application, which would slow down every request (kernel/request/README.md).
 
-import type { Consumers } from "../features/claims/api.ts";
-import type { Config, ConfigProblem } from "../kernel/config/resolved.ts";
+import type { Config, ConfigProblem, Route } from "../kernel/config/resolved.ts";
 import type { Problem } from "../kernel/record/problem.ts";
-import { preflightResponse, readable } from "../features/pages/cors.ts";
+import type { FinishAnswer, RequestFeature } from "../kernel/request-feature.ts";
 import { PROCESS_HEADER } from "../kernel/request/headers.ts";
 import { isHost } from "../kernel/request/host.ts";
-import { inertAnswer } from "../features/accepted/inert-answer.ts";
-import {
-  acceptsRequests,
-  type ExchangeIntent,
-  hostOf,
-  type Intent,
-  intentReader,
-  type SearchIntent,
-} from "../kernel/request/intent.ts";
+import { type ExchangeIntent, hostOf, type Intent, intentReader, type SearchIntent } from "../kernel/request/intent.ts";
 import { operatorPathMatcher } from "../kernel/request/operator-path.ts";
-import { answerMonitor } from "../features/accepted/monitor.ts";
-import { isMonitorPath, MONITOR_PREFIX } from "../kernel/request/monitor-url.ts";
 import { passThrough } from "../kernel/request/pass-through.ts";
 import { newInstance, problemResponse } from "../kernel/request/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "../kernel/request/protect.ts";
@@ -44,83 +33,70 @@ export interface Operators {
   readonly isTheirs: (headers: Headers) => boolean;
 }
 
-const OPERATOR_NOT_FOUND: Problem = { code: "operator-not-found" };
+/** What stands beside the kernel's own way of a request. */
+export interface AppParts {
+  readonly operators?: Operators;
+  readonly features?: readonly RequestFeature[];
+  /** Whether a request about a key is for this process (`processGate`). */
+  readonly isForThisProcess?: (headers: Headers) => boolean;
+}
 
-const NO_CONSUMERS: Consumers = {
-  answer: async () => refuse({ code: "consumer-unauthorized" }),
-  isTheirs: () => false,
-};
+const OPERATOR_NOT_FOUND: Problem = { code: "operator-not-found" };
 
 const NO_OPERATORS: Operators = { operate: () => refuse(OPERATOR_NOT_FOUND), isTheirs: () => false };
 
 export function createApp(
   config: Config,
   ports: Ports,
-  { operate, isTheirs }: Operators = NO_OPERATORS,
-  consumers: Consumers = NO_CONSUMERS,
-  isForThisProcess: (headers: Headers) => boolean = () => true,
+  { operators: { operate, isTheirs } = NO_OPERATORS, features = [], isForThisProcess = () => true }: AppParts = {},
 ): PassingHandle {
+  const endpoints = features.flatMap(({ endpoint }) => (endpoint === undefined ? [] : [endpoint]));
+  const steps = features.flatMap(({ finish }) => (finish === undefined ? [] : [finish]));
   const portsTo = (unprotected: Unprotected | undefined): PassingPorts =>
     unprotected === undefined ? ports : { ...ports, unprotected };
-  const readIntent = intentReader(config, isTheirs, consumers.isTheirs);
+  const readIntent = intentReader(config, isTheirs, endpoints);
   const replays = new ReplayCache();
   const rotating = new RotatingTokens((route) => ports.reporter.rotating(route));
-  const handle = guarded((request, url, unprotected) => {
+  return guarded(steps, (request, url, answered, unprotected) => {
     const intent = readIntent(request, url);
     switch (intent.kind) {
       case "operate":
         return operate(request);
-      case "claim":
-        return isForThisProcess(request.headers)
-          ? consumers.answer(request, url.pathname)
-          : refuse({ code: "store-unavailable" });
+      case "own": {
+        answered.route = intent.route;
+        const isHere = !intent.isAboutRecord || isForThisProcess(request.headers);
+        return isHere ? intent.answer() : refuse({ code: "store-unavailable" });
+      }
       case "publish":
         return wellKnownResponse(config);
       case "refuse":
         return refuse(intent.problem);
       case "loop":
         return refuseLoop();
-      case "preflight":
-        return preflightResponse(intent.route, intent.cors, intent.preflight);
       case "pass":
         if (intent.route !== null) ports.reporter.passed(intent.route.path);
-        return pass(intent, portsTo(unprotected));
+        return pass(intent, portsTo(unprotected), answered);
       case "refuse-exchange":
-        return refuseExchange(intent, ports).then((answer) => forPage(intent, answer));
-      case "monitor": {
-        const answer = isForThisProcess(request.headers)
-          ? answerMonitor(intent, ports)
-          : Promise.resolve(refuse({ code: "store-unavailable" }));
-        return answer.catch(refuseAfterBug).then((told) => forPage(intent, told));
-      }
+        answered.route = intent.route;
+        return refuseExchange(intent, ports);
       case "exchange":
       case "search":
+        answered.route = intent.route;
         if (!isForThisProcess(request.headers)) {
           const { route, headers } = intent;
-          const refused = {
-            kind: "refuse-exchange",
-            request,
-            problem: { code: "store-unavailable" },
-            headers,
-            route,
-          } as const;
-          return refuseExchange(refused, ports).then((answer) => forPage(intent, answer));
+          const problem = { code: "store-unavailable" } as const;
+          return refuseExchange({ kind: "refuse-exchange", request, problem, headers, route }, ports);
         }
         rotating.look(intent.route, intent.headers);
-        return run(intent, portsTo(unprotected), replays);
+        return run(intent, portsTo(unprotected), replays, answered);
     }
   });
-  return acceptsRequests(config) ? inertAtMonitors(handle) : handle;
 }
 
-/** Makes every answer at the address of a monitor inert, whichever way it was made: results, refusals and answers after a bug. */
-function inertAtMonitors(handle: PassingHandle): PassingHandle {
-  return async (request, unprotected) => {
-    const answer = await handle(request, unprotected);
-    // Most requests are none, and are not parsed for it.
-    const isAtMonitor = request.url.includes(MONITOR_PREFIX) && isMonitorPath(URL.parse(request.url)?.pathname ?? "");
-    return isAtMonitor ? inertAnswer(answer, request.headers) : answer;
-  };
+/** For whom the gateway answers, as far as it is known while the answer is made. */
+interface Answered {
+  /** `null`: for no route. */
+  route: Route | null;
 }
 
 /**
@@ -146,7 +122,7 @@ export function processGate(own: string | null): (headers: Headers) => boolean {
 export function createOperatorApp(config: Config, { operate }: Operators): PassingHandle {
   const matchOperators = operatorPathMatcher(config.operatorPath);
   const { operatorHostname } = config;
-  return guarded((request, url) => {
+  return guarded([], (request, url) => {
     const isTheirHost = operatorHostname === null || hostOf(request, url) === operatorHostname;
     const isPlain = matchOperators(request.url, url.pathname) === "plain";
     return isTheirHost && isPlain ? operate(request) : refuse(OPERATOR_NOT_FOUND);
@@ -154,22 +130,29 @@ export function createOperatorApp(config: Config, { operate }: Operators): Passi
 }
 
 /** Refuses every request while the configuration has problems, which the log names. Nothing is forwarded, protected or not. */
-export function createRefusingApp(problems: readonly ConfigProblem[]): PassingHandle {
-  return inertAtMonitors(async () => refuse({ code: "configuration-invalid", problemCount: problems.length }));
+export function createRefusingApp(problems: readonly ConfigProblem[], finish?: FinishAnswer): PassingHandle {
+  return async (request) => {
+    const refusal = refuse({ code: "configuration-invalid", problemCount: problems.length });
+    return finish === undefined ? refusal : finish(refusal, request, null);
+  };
 }
 
 /** Answers every request, even when `answer` fails. A request without a valid host is refused before anything else. */
 function guarded(
-  answer: (request: Request, url: URL, unprotected?: Unprotected) => Response | Promise<Response>,
+  steps: readonly FinishAnswer[],
+  answer: (request: Request, url: URL, answered: Answered, unprotected?: Unprotected) => Response | Promise<Response>,
 ): PassingHandle {
   return async (request, unprotected) => {
+    const answered: Answered = { route: null };
     const url = isHost(request.headers.get("host")) ? URL.parse(request.url) : null;
-    if (url === null) return refuse(NO_URL);
+    let given: Response;
     try {
-      return await answer(request, url, unprotected);
+      given = url === null ? refuse(NO_URL) : await answer(request, url, answered, unprotected);
     } catch (error) {
-      return refuseAfterBug(error);
+      given = refuseAfterBug(error);
     }
+    for (const finish of steps) given = finish(given, request, answered.route);
+    return given;
   };
 }
 
@@ -206,35 +189,29 @@ async function run(
   intent: ExchangeIntent | SearchIntent,
   ports: PassingPorts,
   replays: ReplayCache,
+  answered: Answered,
 ): Promise<Response> {
-  // Here, because a page has to be able to read this answer too.
-  const done = await exchange(intent, ports, replays).catch(refuseAfterBug);
-  if (done instanceof Response) return forPage(intent, done);
+  const done = await exchange(intent, ports, replays);
+  if (done instanceof Response) return done;
   const { passing, body } = done;
   try {
-    return await pass(
-      { passing: body === null ? passing : { ...passing, bytes: body.bytes }, route: intent.route },
-      ports,
-    );
+    const whole = body === null ? passing : { ...passing, bytes: body.bytes };
+    return await pass({ passing: whole, route: intent.route }, ports, answered);
   } finally {
     body?.free();
   }
 }
 
-/** The answer with the headers that let the pages read it which the route lists. */
-function forPage({ route: { cors }, headers }: Pick<ExchangeIntent, "route" | "headers">, answer: Response): Response {
-  return cors === null ? answer : readable(answer, cors, headers.get("origin"));
-}
-
-/** What the origin answers about other origins is its own affair. Only where the gateway has to answer does the route's list count. */
+/** The origin answers, so that its answer is changed for no route. Only where the gateway has to refuse does it answer for the route. */
 function pass(
   { passing, route }: Pick<PassIntent, "passing" | "route">,
   { target, unprotected }: PassingPorts,
+  answered: Answered,
 ): Response | Promise<Response> {
-  const { headers } = passing.request;
-  const refuseToPage = (problem: Problem): Response => {
-    const response = refuse(problem);
-    return route === null ? response : forPage({ route, headers }, response);
+  answered.route = null;
+  const refusePassing = (problem: Problem): Response => {
+    answered.route = route;
+    return refuse(problem);
   };
   if (unprotected !== undefined) {
     const own = {
@@ -244,9 +221,9 @@ function pass(
         throw new TypeError("what answers unprotected requests has returned no Response");
       },
     };
-    return passThrough({ ...passing, origin: OWN }, own, refuseToPage);
+    return passThrough({ ...passing, origin: OWN }, own, refusePassing);
   }
   const fetcher = target(passing.origin);
-  if (fetcher === null) return refuseToPage({ code: "origin-unreachable" });
-  return passThrough(passing, fetcher, refuseToPage);
+  if (fetcher === null) return refusePassing({ code: "origin-unreachable" });
+  return passThrough(passing, fetcher, refusePassing);
 }

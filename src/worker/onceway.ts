@@ -1,31 +1,28 @@
 // Assembles the gateway that the Worker's variables describe, for the entries of the package.
 
 import { env as workerEnv, exports, waitUntil } from "cloudflare:workers";
-import { createClaims } from "../features/claims/api.ts";
 import { createApp, createOperatorApp, createRefusingApp, type PassingHandle, processGate } from "./app.ts";
 import { type ConfigReading, PROCESS_BINDING, readConfig } from "../kernel/config/read.ts";
 import type { Origin } from "../kernel/config/resolved.ts";
-import { queueConsumer, retryLater } from "../features/queues/consume.ts";
-import { consumerPorts } from "../features/queues/worker.ts";
-import { workerFeatures } from "../features/worker.ts";
+import { workerFeatures, workerFunctions } from "../features/worker.ts";
 import { Encryptions } from "../kernel/encryption/encryption.ts";
-import { type AskAudit, Audit } from "../features/audit/operator/audit.ts";
+import { NO_AUDIT_LOG } from "../operator/audited.ts";
 import { createOperate, operatorTokens } from "../operator/operate.ts";
+import { CONFIGURATION_RETRY_MS } from "../kernel/record/delivery.ts";
+import { NO_PROOFS } from "../kernel/request/scope.ts";
 import { tokenSpotter } from "../kernel/request/token-auth.ts";
 import { ShardOperator } from "../operator/shard-operator.ts";
 import { ShardPlaces } from "../operator/shards.ts";
 import { TrafficReader } from "../operator/traffic-reader.ts";
-import { claimsCaller, positionAsker } from "../features/claims/call-claims.ts";
-import { monitorAsker } from "../features/accepted/ask-monitor.ts";
 import { shardCaller, shardStub } from "../kernel/object/call-shard.ts";
 import { bindingIn } from "../kernel/object/bindings.ts";
 import { TrafficFlusher } from "../kernel/traffic/traffic-flusher.ts";
-import { Identities } from "../features/identities/identity.ts";
 import { isScopedByToken } from "../kernel/request/rotating-tokens.ts";
 import { NETWORK, originTarget } from "../kernel/object/origin-call.ts";
 import { outboxRoute } from "../kernel/traffic/route-counters.ts";
 import { Traffic } from "../kernel/traffic/traffic.ts";
-import type { WorkerKernel } from "../kernel/worker-feature.ts";
+import type { ProveCaller } from "../kernel/request-feature.ts";
+import type { AskOperators, WorkerKernel } from "../kernel/worker-feature.ts";
 import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
 
 /** A gateway whose caller says for each request what answers it if no route protects it. create-onceway.ts says what the others do. */
@@ -42,8 +39,17 @@ export function createGateway(): Gateway {
   const read = readConfig(env);
   if (read.ok) return gatewayOf(read, env);
   for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
-  const refuse = createRefusingApp(read.problems);
+  const refuse = createRefusingApp(read.problems, workerFunctions.finishRefusal);
   return { fetch: refuse, operate: refuse, queue: retryLater, scheduled: () => Promise.resolve() };
+}
+
+/** Without the feature, a route whose scope has an identity refuses everybody. */
+const proveNobody: ProveCaller = () => Promise.resolve(NO_PROOFS);
+
+/** Retries whole batches, while the configuration cannot be used or does not know the queue. */
+async function retryLater(batch: MessageBatch): Promise<void> {
+  console.error({ message: "no configuration for this queue, its messages are retried", queue: batch.queue });
+  batch.retryAll({ delaySeconds: CONFIGURATION_RETRY_MS / 1000 });
 }
 
 function textIn(value: unknown): string | null {
@@ -69,17 +75,19 @@ function gatewayOf(
   const reader = new TrafficReader({ namespace, shards, totals, routes, mayRotate, flush });
   const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings, exports);
   const callShard = shardCaller(namespace);
+  const { callerProver, keySearch, graphqlReader, canonicalMultipart } = workerFunctions;
   const ports = {
     callShard,
-    askMonitor: monitorAsker(namespace),
     target,
-    identities: new Identities({ network: NETWORK, target, waitUntil }),
+    proveCaller: callerProver?.({ network: NETWORK, target, waitUntil }) ?? proveNobody,
+    ...(keySearch === undefined ? null : { searchKey: keySearch(graphqlReader ?? null) }),
+    ...(canonicalMultipart === undefined ? null : { canonicalMultipart }),
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
     encryptions,
   };
   const operator = new ShardOperator(namespace, allRoutes, places);
-  const askOperators: AskAudit = (call, question) => operator.askOperators(call, question);
-  const audit = new Audit(askOperators);
+  const askOperators: AskOperators = (call, question) => operator.askOperators(call, question);
+  const audit = workerFunctions.auditLog?.(askOperators) ?? NO_AUDIT_LOG;
   const kernel: WorkerKernel = {
     env: bindings,
     config,
@@ -87,6 +95,8 @@ function gatewayOf(
     namespace,
     places,
     callShard,
+    proveCaller: ports.proveCaller,
+    consumerTokens,
     encryptions,
     reporter: ports.reporter,
     flush: () => waitUntil(flush()),
@@ -96,23 +106,20 @@ function gatewayOf(
     reader,
   };
   const features = workerFeatures(kernel);
-  const consume = queueConsumer(config.queues, consumerPorts(kernel));
   const operators = {
     operate: createOperate(config, access, { operator, audit, reader, features, network: NETWORK, waitUntil }),
     isTheirs: tokenSpotter(operatorTokens(access)),
   };
-  const { consumers, consumerPath } = config;
-  const claims = createClaims(consumerPath ?? "", consumers, consumerTokens, {
-    callClaims: claimsCaller(namespace),
-    askPosition: positionAsker(namespace),
-    reporter: ports.reporter,
-  });
   const isForThisProcess = processGate(textIn(bindings[PROCESS_BINDING]));
-  const handle = createApp(config, ports, operators, claims, isForThisProcess);
+  const handle = createApp(config, ports, { operators, features, isForThisProcess });
+  const queue = async (batch: MessageBatch): Promise<void> => {
+    for (const { consume } of features) if ((await consume?.(batch)) === true) return;
+    await retryLater(batch);
+  };
   const scheduled = async (): Promise<void> => {
     const watched = await Promise.allSettled(features.map(async ({ watch }) => watch?.()));
     for (const one of watched)
       if (one.status === "rejected") console.error({ message: "a watch failed", reason: String(one.reason) });
   };
-  return { fetch: handle, operate: createOperatorApp(config, operators), queue: consume, scheduled };
+  return { fetch: handle, operate: createOperatorApp(config, operators), queue, scheduled };
 }

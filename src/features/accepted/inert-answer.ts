@@ -2,7 +2,9 @@
 // host, where operators may be signed in to the console, and a cache would keep it although the origin never allowed that for a POST. So
 // the answer can be read as data, and nothing that it says about the page, the host or a cache is sent.
 
+import type { FinishAnswer } from "../../kernel/request-feature.ts";
 import type { HeadersView } from "../../kernel/request/headers.ts";
+import { isMonitorPath, MONITOR_PREFIX } from "../../kernel/request/monitor-url.ts";
 
 /** Tell a cache to keep the answer, or under which name. */
 const OF_CACHES = new Set([
@@ -59,6 +61,13 @@ const INERT = {
   "Cache-Control": "no-store",
   "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
   "X-Content-Type-Options": "nosniff",
+};
+
+/** Makes every answer at the address of a monitor inert, whichever way it was made: results, refusals and answers after a bug. */
+export const inertAtMonitors: FinishAnswer = (answer, request) => {
+  // Most requests are none, and are not parsed for it.
+  const isAtMonitor = request.url.includes(MONITOR_PREFIX) && isMonitorPath(URL.parse(request.url)?.pathname ?? "");
+  return isAtMonitor ? inertAnswer(answer, request.headers) : answer;
 };
 
 /** The answer, with the status, the body and all headers that describe the result. */

@@ -2,16 +2,23 @@
 // asks, so nobody reads here what a retry would not get. Nothing here begins an attempt; the object may ask the origin about a lost one.
 
 import type { Layout, Layouts } from "../../kernel/config/layout.ts";
+import type { Route } from "../../kernel/config/resolved.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
 import { durationMs } from "../../kernel/record/units.ts";
 import { named, namerOf, readScopes } from "../../kernel/request/exchange-request.ts";
-import type { Identities } from "../identities/identity.ts";
+import type { CallerRequest, Endpoint, ProveCaller } from "../../kernel/request-feature.ts";
+import { HeaderSnapshot } from "../../kernel/request/headers.ts";
 import { isLoadedIntoPage } from "./inert-answer.ts";
-import type { MonitorIntent } from "../../kernel/request/intent.ts";
 import { formatProblem } from "../../kernel/request/key.ts";
 import { writeKey } from "../../kernel/request/key-text.ts";
 import { type MonitorQuestion, PRINT_DIGITS } from "./monitor-question.ts";
-import { fullMonitorOf } from "../../kernel/request/monitor-url.ts";
+import {
+  type AskedMonitor,
+  fullMonitorOf,
+  MONITOR_METHODS,
+  monitoredRoute,
+  monitorIn,
+} from "../../kernel/request/monitor-url.ts";
 import { preferencesIn } from "../../kernel/request/prefer.ts";
 import { problemResponse } from "../../kernel/request/problem-response.ts";
 
@@ -25,8 +32,7 @@ export type AskMonitor = (
 ) => Promise<Response | "not-found" | null>;
 
 export interface MonitorPorts {
-  /** Proves who callers are, where a route's scope says that. */
-  readonly identities: Identities;
+  readonly proveCaller: ProveCaller;
   readonly askMonitor: AskMonitor;
 }
 
@@ -42,18 +48,43 @@ const NO_DATA: Problem = {
   reason: "A page reads this address with fetch(): it is no script, image, style sheet or frame.",
 };
 
-/** Its answer is made inert, as every answer at this address (app.ts). */
-export async function answerMonitor(
-  intent: MonitorIntent,
-  { identities, askMonitor }: MonitorPorts,
-): Promise<Response> {
-  const { request, headers, route, asked } = intent;
+const NO_MONITOR_METHOD: Problem = {
+  code: "request-invalid",
+  reason: "This address tells what became of a request (GET, HEAD), or cancels it (DELETE).",
+  allow: MONITOR_METHODS,
+};
+
+/** Somebody asks what became of an accepted request, whose route it is. */
+interface MonitorRequest extends CallerRequest {
+  readonly request: Request;
+  readonly route: Route;
+  readonly asked: AskedMonitor;
+}
+
+/** The paths of monitors are the gateway's alone, whatever is asked there. */
+export function monitorEndpoint(ports: MonitorPorts): Endpoint {
+  return {
+    find: (request, url, findRoute) => {
+      const asked = monitorIn(url);
+      if (asked === null) return null;
+      if (!MONITOR_METHODS.includes(request.method)) return { kind: "refuse", problem: NO_MONITOR_METHOD };
+      const route = monitoredRoute(asked, findRoute);
+      if (route === null) return { kind: "refuse", problem: NOT_FOUND };
+      const question = { request, headers: new HeaderSnapshot(request.headers), url, route, asked };
+      return { kind: "own", isAboutRecord: true, route, answer: () => answerMonitor(question, ports) };
+    },
+  };
+}
+
+/** Its answer is made inert, as every answer at this address (inert-answer.ts). */
+async function answerMonitor(question: MonitorRequest, { proveCaller, askMonitor }: MonitorPorts): Promise<Response> {
+  const { request, headers, route, asked } = question;
   if (isLoadedIntoPage(headers)) return problemResponse(NO_DATA, null);
   const { key, print } = asked;
   const reason = formatProblem(key, 'The parameter "key"', route.keyFormat);
   if (reason !== null) return problemResponse({ code: "key-invalid", reason }, null);
   const echo = writeKey(key);
-  const scopes = readScopes(intent, await identities.prove(intent));
+  const scopes = readScopes(question, await proveCaller(question));
   if ("problem" in scopes) return problemResponse(scopes.problem, echo);
   if (!PRINT.test(print)) return problemResponse(NOT_FOUND, echo);
   const namesIn = namerOf(key, scopes);

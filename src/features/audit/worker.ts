@@ -1,9 +1,14 @@
 // The audit log in the Worker, as operators read it: operations of the operator API, and a page of the console.
 
-import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
+import type { AskOperators, AuditLog, WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
 import { addAudit } from "./operator/api.ts";
 import { Audit } from "./operator/audit.ts";
 import { auditRoutes } from "./operator/page.tsx";
+
+/** The log to which whatever operators change is written. */
+export function auditLog(ask: AskOperators): AuditLog {
+  return new Audit(ask);
+}
 
 export function auditWorker({ askOperators }: WorkerKernel): WorkerFeature {
   const audit = new Audit(askOperators);

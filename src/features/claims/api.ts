@@ -5,10 +5,12 @@ import type { ConsumerToken } from "./settings/checks.ts";
 import type { Consumer } from "../../kernel/config/resolved.ts";
 import { CLAIM_VERBS, type ClaimVerb } from "../../kernel/record/claim.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
+import type { Endpoint, Refusal } from "../../kernel/request-feature.ts";
 import { ByteBudget } from "../../kernel/request/byte-budget.ts";
 import { type AskPosition, type CallClaims, type ClaimAnswer, MAX_RESULTS_BYTES } from "./message.ts";
 import { CLIENT_ADDRESS } from "../../kernel/request/client-address.ts";
 import { answerUnread, type OwnBodyRules, readOwnBody } from "../../kernel/request/own-body.ts";
+import { operatorPathMatcher } from "../../kernel/request/operator-path.ts";
 import { problemResponse } from "../../kernel/request/problem-response.ts";
 import { unreadOf } from "../../kernel/request/request-body.ts";
 import { bearerToken, TokenAuth, tokenSpotter } from "../../kernel/request/token-auth.ts";
@@ -22,7 +24,32 @@ export interface ClaimsPorts {
   readonly reporter: Pick<ExchangeReporter, "claimed">;
 }
 
-/** What the handler needs to know about consumers. */
+/** The endpoint of consumers, below the configuration's path for them. */
+export function claimsEndpoint(path: string, consumers: Consumers): Endpoint {
+  const match = operatorPathMatcher(path);
+  return {
+    tokens: { isTheirs: consumers.isTheirs, refusal: REFUSAL },
+    find: (request, url) => {
+      switch (match(request.url, url.pathname)) {
+        case "plain":
+          return {
+            kind: "own",
+            isAboutRecord: true,
+            route: null,
+            answer: () => consumers.answer(request, url.pathname),
+          };
+        case "form":
+          return REFUSAL;
+        case "none":
+          return null;
+      }
+    },
+  };
+}
+
+const REFUSAL: Refusal = { kind: "refuse", problem: { code: "consumer-unauthorized" } };
+
+/** How consumers are answered. */
 export interface Consumers {
   /** Answers their requests, whose paths begin with `config.consumerPath`. */
   readonly answer: (request: Request, path: string) => Promise<Response>;

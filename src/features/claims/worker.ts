@@ -1,15 +1,23 @@
-// Claims in the Worker: operations of the operator API, a page of the console, and metrics.
+// Claims in the Worker: the endpoint of consumers, operations of the operator API, a page of the console, and metrics.
 
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
+import { claimsEndpoint, createClaims } from "./api.ts";
+import { claimsCaller, positionAsker } from "./call-claims.ts";
 import { addPositions } from "./operator/api.ts";
 import { claimsMetrics } from "./operator/metrics.ts";
 import { claimRoutes } from "./operator/page.tsx";
 import { auditedPositions, PositionsOperator } from "./operator/positions.ts";
 
-export function claimsWorker({ namespace, places, routes, audit }: WorkerKernel): WorkerFeature {
+export function claimsWorker(kernel: WorkerKernel): WorkerFeature {
+  const { config, consumerTokens, namespace, places, routes, reporter, audit } = kernel;
+  const { consumers, consumerPath } = config;
+  const ports = { callClaims: claimsCaller(namespace), askPosition: positionAsker(namespace), reporter };
   const positions = auditedPositions(new PositionsOperator(namespace, places, routes), audit);
   return {
     name: "claims",
+    ...(consumerPath === null
+      ? null
+      : { endpoint: claimsEndpoint(consumerPath, createClaims(consumerPath, consumers, consumerTokens, ports)) }),
     operator: {
       addApi: (app, auth) => addPositions(app, auth, positions),
       console: {

@@ -3,11 +3,12 @@
 // read in it is a query or a subscription.
 
 import { DIRECTIVE } from "../../kernel/config/key-source.ts";
+import type { GraphqlReading } from "../../kernel/request-feature.ts";
 import { hex, sha256 } from "../../kernel/request/digest.ts";
 import { type FieldValue, findInForm, findInQuery } from "../../kernel/request/form-fields.ts";
 import { type DirectiveKey, MAX_DOCUMENT_LENGTH, readDocument } from "./graphql-document.ts";
 import { operationsOfUpload } from "./graphql-upload.ts";
-import type { HeadersView } from "../../kernel/request/headers.ts";
+import { type HeadersView, STATUS_HEADER } from "../../kernel/request/headers.ts";
 import { findInJson } from "../../kernel/request/json-pointer.ts";
 import { EACH, type FoundValue, type JsonPointer, type JsonValue } from "../../kernel/request/json-trails.ts";
 import {
@@ -24,13 +25,6 @@ import {
 } from "../../kernel/request/key-places.ts";
 import { MAX_VALUE_LENGTH } from "../../kernel/request/key.ts";
 import type { Caller } from "../../kernel/request/time-slicer.ts";
-
-export type GraphqlReading =
-  /** Queries and subscriptions alone. */
-  | { readonly kind: "other" }
-  | { readonly kind: "mutation"; readonly key: PartValue }
-  /** Only the hash of a document: nobody but the server knows what it does. */
-  | { readonly kind: "hash" };
 
 /** One request of perhaps several in a batch. A member that servers may read in two ways is `unclear`. */
 interface Operation {
@@ -78,7 +72,7 @@ export async function readGraphql(
   for (const operation of operations) {
     const names = [...operation.names, ...textsOf(inUrl, "operationName")];
     const documents = [...(operation.query === null ? [] : [operation.query]), ...textsOf(inUrl, "query")];
-    if (documents.length === 0 && operation.hash !== null && !operation.isUnclear) return { kind: "hash" };
+    if (documents.length === 0 && operation.hash !== null && !operation.isUnclear) return documentNeeded();
     if (operation.isUnclear || documents.length === 0 || (await isAnothersHash(operation))) isMutation = true;
     for (const document of documents) {
       // The largest that is parsed may cost some milliseconds.
@@ -92,6 +86,16 @@ export async function readGraphql(
     }
   }
   return isMutation ? { kind: "mutation", key: oneKey(keys) } : { kind: "other" };
+}
+
+/**
+ * Only the server knows what a hash stands for. Asks for the document as a server does that does not know it: clients of automatically
+ * persisted queries send the document then. Nothing was sent to the origin, so nothing needs a record.
+ */
+function documentNeeded(): GraphqlReading {
+  const error = { message: "PersistedQueryNotFound", extensions: { code: "PERSISTED_QUERY_NOT_FOUND" } };
+  const headers = { [STATUS_HEADER]: "ignored", "Cache-Control": "no-store" };
+  return { kind: "answered", response: Response.json({ errors: [error] }, { headers }) };
 }
 
 function* pause(): Generator<undefined, void> {

@@ -3,32 +3,21 @@
 // proved is refused; nothing of it is forwarded, and it learns nothing of any record.
 
 import type { CredentialPart, Identity } from "../../kernel/config/identity.ts";
-import type { Origin } from "../../kernel/config/resolved.ts";
 import type { CredentialFault } from "../../kernel/record/problem.ts";
 import type { HeaderPairs } from "../../kernel/request/headers.ts";
 import { OriginAsker } from "./identity-ask.ts";
 import { JwtProver } from "../../kernel/request/jwt-prover.ts";
-import type { ExchangeIntent } from "../../kernel/request/intent.ts";
-import type { Fetcher } from "../../kernel/request/pass-through.ts";
+import type { CallerRequest, ProverPorts } from "../../kernel/request-feature.ts";
 import { NO_PROOFS, type Proof, type Proofs, readScope } from "../../kernel/request/scope.ts";
-import type { WaitUntil } from "../../kernel/request/shared-work.ts";
-
-export interface IdentityPorts {
-  readonly network: Fetcher;
-  readonly target: (origin: Origin) => Fetcher | null;
-  readonly waitUntil: WaitUntil;
-}
-
-type CallerRequest = Pick<ExchangeIntent, "headers" | "url" | "route">;
 
 /** A credential's parts that the request has, as headers of it. */
 type Prove = (request: CallerRequest, credential: HeaderPairs) => Promise<Proof>;
 
 export class Identities {
-  readonly #ports: IdentityPorts;
+  readonly #ports: ProverPorts;
   readonly #provers = new Map<Identity, Prove>();
 
-  constructor(ports: IdentityPorts) {
+  constructor(ports: ProverPorts) {
     this.#ports = ports;
   }
 

@@ -2,8 +2,9 @@
 // of it, so a replay that one page caused is right for another. With `cors`, the gateway alone sets these headers, on first answers
 // and on replays. It is no access control: a request is processed as any other, whoever may read its answer (Fetch standard).
 
-import type { Cors, Route } from "../../kernel/config/resolved.ts";
+import type { Config, Cors, Route } from "../../kernel/config/resolved.ts";
 import { isListed } from "../../kernel/config/page-origin.ts";
+import type { Endpoint, FinishAnswer } from "../../kernel/request-feature.ts";
 import {
   ECHO_HEADER,
   EXPIRES_HEADER,
@@ -12,6 +13,7 @@ import {
   STATUS_HEADER,
   UNPROTECTED_HEADER,
 } from "../../kernel/request/headers.ts";
+import { acceptsRequests, MONITOR_METHODS, monitoredRoute, monitorIn } from "../../kernel/request/monitor-url.ts";
 
 const ALLOW_ORIGIN = "Access-Control-Allow-Origin";
 
@@ -31,6 +33,10 @@ const OWN_HEADERS = [
   "X-Should-Retry",
 ].join(", ");
 
+/** Lets the pages that the route lists read the answer. What the origin answers about other origins, without the gateway, is its own affair. */
+export const readableAnswer: FinishAnswer = (answer, request, route) =>
+  route === null || route.cors === null ? answer : readable(answer, route.cors, request.headers.get("origin"));
+
 /** The answer for the page that sent this `Origin`; `null`: none did. */
 export function readable(response: Response, cors: Cors, origin: string | null): Response {
   const headers = new Headers(response.headers);
@@ -42,6 +48,35 @@ export function readable(response: Response, cors: Cors, origin: string | null):
   const { status, statusText, body } = response;
   const init = { status, statusText, headers, encodeBody: "manual" } as const;
   return new Response(body, init);
+}
+
+/** Browsers ask whether a page of another origin may send a request that a route protects, or one to a monitor. */
+export function preflightEndpoint(config: Pick<Config, "routes">): Endpoint {
+  const answersPreflights = config.routes.some(({ cors }) => cors?.preflight === "answer");
+  const hasMonitors = acceptsRequests(config);
+  return {
+    find: (request, url, findRoute) => {
+      if (!answersPreflights && !hasMonitors) return null;
+      const preflight = preflightIn(request.method, request.headers);
+      if (preflight === null) return null;
+      const own = (methods: readonly string[], cors: Cors) =>
+        ({
+          kind: "own",
+          isAboutRecord: false,
+          route: null,
+          answer: () => preflightResponse({ methods }, cors, preflight),
+        }) as const;
+      const monitored = hasMonitors ? monitorIn(url) : null;
+      if (monitored !== null) {
+        const cors = monitoredRoute(monitored, findRoute)?.cors ?? null;
+        return cors === null ? null : own(MONITOR_METHODS, cors);
+      }
+      const asked = answersPreflights ? findRoute(preflight.method, url.pathname) : null;
+      // Every other preflight is the origin's: it asks for something that no route protects.
+      if (asked === null || asked === "too-long" || asked.cors?.preflight !== "answer") return null;
+      return own(asked.methods, asked.cors);
+    },
+  };
 }
 
 /** A preflight: which page asks to send what. */

@@ -5,7 +5,6 @@
 import type { Queue, Route } from "../../kernel/config/resolved.ts";
 import type { DeadLetterReport } from "../../kernel/record/alerts.ts";
 import {
-  CONFIGURATION_RETRY_MS,
   type DeadReason,
   decideDelivery,
   type Decision,
@@ -35,13 +34,13 @@ export interface DeliveredMessage extends QueueMessage {
 export interface DeliveredBatch {
   readonly queue: string;
   readonly messages: readonly DeliveredMessage[];
-  retryAll(options: { readonly delaySeconds: number }): void;
 }
 
 /** Runs exchanges in the shards that keep their records. One report for each, in their order; `null` when nobody could be asked. */
 type Deliver = (route: Route, exchanges: readonly ExchangeRequest[]) => readonly Promise<DeliveryReport | null>[];
 
-export type Consume = (batch: DeliveredBatch) => Promise<void>;
+/** Whether the queue is one that the configuration lists. Otherwise nothing is done. */
+export type Consume = (batch: DeliveredBatch) => Promise<boolean>;
 
 export interface ConsumerPorts {
   readonly deliver: Deliver;
@@ -59,19 +58,14 @@ export interface ConsumerPorts {
   readonly flush: () => void;
 }
 
-/** Retries whole batches, while the configuration cannot be used or does not know the queue. */
-export const retryLater: Consume = async (batch) => {
-  console.error({ message: "no configuration for this queue, its messages are retried", queue: batch.queue });
-  batch.retryAll({ delaySeconds: CONFIGURATION_RETRY_MS / 1000 });
-};
-
 export function queueConsumer(queues: readonly Queue[], ports: ConsumerPorts): Consume {
   const consumers = new Map(queues.map((queue) => [queue.queue, new QueueConsumer(queue, ports)]));
   return async (batch) => {
     const consumer = consumers.get(batch.queue);
-    if (consumer === undefined) await retryLater(batch);
-    else await consumer.handleAll(batch.messages);
+    if (consumer === undefined) return false;
+    await consumer.handleAll(batch.messages);
     ports.flush();
+    return true;
   };
 }
 

@@ -1,8 +1,8 @@
-// Queues in the Worker: what their consumer needs of it, the trial of a queue in the operator API, and metrics.
+// Queues in the Worker: their consumer, the trial of a queue in the operator API, and metrics.
 
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
 import { reportAlert } from "../outbox/operator/watch-shards.ts";
-import type { ConsumerPorts } from "./consume.ts";
+import { type ConsumerPorts, queueConsumer } from "./consume.ts";
 import { deadLetterQueueIn } from "./dead-letter.ts";
 import { deliverer } from "./object/deliveries.ts";
 import { queueMetrics } from "./operator/metrics.ts";
@@ -11,9 +11,11 @@ import { queueTrials } from "./trial.ts";
 
 export function queuesWorker(kernel: WorkerKernel): WorkerFeature {
   const { config, operator, audit } = kernel;
-  const tryQueue = auditedTrial(queueTrials(config.queues, consumerPorts(kernel)), audit);
+  const ports = consumerPorts(kernel);
+  const tryQueue = auditedTrial(queueTrials(config.queues, ports), audit);
   return {
     name: "queues",
+    consume: queueConsumer(config.queues, ports),
     operator: {
       addApi: (app, auth) => addQueueTrial(app, auth, operator, tryQueue),
       metrics: queueMetrics,
@@ -21,7 +23,7 @@ export function queuesWorker(kernel: WorkerKernel): WorkerFeature {
   };
 }
 
-export function consumerPorts({
+function consumerPorts({
   env,
   config: { destinations },
   namespace,

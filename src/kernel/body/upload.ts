@@ -5,6 +5,7 @@
 import type { ClientProblem } from "../record/problem.ts";
 import { BROKEN_BODY, LATE_BODY } from "../request/body.ts";
 import type { Fingerprint } from "../record/units.ts";
+import type { BodyReader } from "../request/body-reader.ts";
 import { freeBytes } from "../request/byte-budget.ts";
 import type { Comparison } from "../request/comparison.ts";
 import {
@@ -20,7 +21,6 @@ import { Pace } from "../request/pace.ts";
 import type { Bodies } from "../store/bodies.ts";
 import type { Timers } from "../object/timers.ts";
 import { placeInChunk } from "../encryption/body-cipher.ts";
-import { DigestedMultipart } from "../../features/forms/object/digested-multipart.ts";
 import { pacedBody } from "./paced-body.ts";
 import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
@@ -32,10 +32,19 @@ export interface Received {
 
 export type Reception = Received | { readonly head: ExchangeHead; readonly problem: ClientProblem };
 
+/** A body that passes unchanged, and whose canonical form is digested meanwhile. */
+export interface DigestedBody extends BodyReader {
+  /** To be called when the whole body has been read. Returns `null` if it has no canonical form. */
+  digest(): Promise<Uint8Array | null>;
+}
+
+export type DigestMultipart = (body: BodyReader, boundary: string) => DigestedBody;
+
 export async function receive(
   stream: ReadableStream<Uint8Array>,
   bodies: Bodies,
   timers: Pick<Timers, "firstOf">,
+  digestMultipart?: DigestMultipart,
 ): Promise<Reception> {
   const reader = new MessageReader(stream);
   const head = await reader.head();
@@ -49,7 +58,7 @@ export async function receive(
   }
   const message = pacedBody(reader, timers, new Pace(idleMs));
   const comparison: Comparison = upload.comparison ?? { as: upload.compare };
-  const multipart = comparison.as === "multipart" ? new DigestedMultipart(message, comparison.boundary) : null;
+  const multipart = comparison.as === "multipart" ? (digestMultipart?.(message, comparison.boundary) ?? null) : null;
   const isEncrypted = head.encryption?.isOn === true;
   const stored = await storeBody(bodies, multipart ?? message, { maxBytes: upload.maxBytes, isEncrypted });
   if (stored.kind !== "stored") return { head, problem: stored.kind === "late" ? LATE_BODY : BROKEN_BODY };

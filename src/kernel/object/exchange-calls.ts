@@ -3,6 +3,7 @@
 import { bytesBody, offeredBody } from "../body/request-body.ts";
 import { receive } from "../body/upload.ts";
 import { answered, type AnsweredCall, responded } from "../call.ts";
+import type { ObjectFunctions } from "../object-feature.ts";
 import { MessageReader } from "../request/message-stream.ts";
 import {
   ASK_CALL,
@@ -17,7 +18,12 @@ import type { Bodies } from "../store/bodies.ts";
 import type { Exchanges } from "./exchanges.ts";
 import type { Timers } from "./timers.ts";
 
-export function exchangeCalls(exchanges: Exchanges, bodies: Bodies, timers: Timers): readonly AnsweredCall[] {
+export function exchangeCalls(
+  exchanges: Exchanges,
+  bodies: Bodies,
+  timers: Timers,
+  { digestMultipart }: ObjectFunctions,
+): readonly AnsweredCall[] {
   return [
     responded(EXCHANGE_CALL, async (request) => {
       const { head, body } = decodeExchange(new Uint8Array(await request.arrayBuffer()));
@@ -31,7 +37,7 @@ export function exchangeCalls(exchanges: Exchanges, bodies: Bodies, timers: Time
     }),
     responded(UPLOAD_CALL, async (request) => {
       if (request.body === null) throw new TypeError("an upload without a body");
-      const reception = await receive(request.body, bodies, timers);
+      const reception = await receive(request.body, bodies, timers, digestMultipart);
       if ("problem" in reception) return exchanges.refuse(reception.head, reception.problem);
       return exchanges.run(reception.head, reception.body, request);
     }),

@@ -1,7 +1,7 @@
 // The Durable Object: one shard, many records. It only connects: the ledger and the alarm with the exchanges, and all of them with the
 // object's callers, through one table of calls.
 
-import { objectFeatures } from "../../features/object.ts";
+import { objectFeatures, objectFunctions } from "../../features/object.ts";
 import { answered, CallTable } from "../call.ts";
 import { epochMs } from "../record/units.ts";
 import { Ledger } from "../store/ledger.ts";
@@ -90,7 +90,7 @@ export class KeyShard extends ittyDurable() {
       features: Object.fromEntries(features.map((feature) => [feature.name, feature.numbers?.() ?? null])),
     });
     this.#calls = new CallTable([
-      ...exchangeCalls(this.#exchanges, ledger.bodies, timers),
+      ...exchangeCalls(this.#exchanges, ledger.bodies, timers, objectFunctions),
       ...traffic.calls,
       ...operator.calls,
       ...features.flatMap(({ calls = [] }) => calls),

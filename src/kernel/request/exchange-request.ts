@@ -15,7 +15,7 @@ import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { forwardedHost, requestedHost } from "./host.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
 import type { NamedElder } from "../previous-shards/hops.ts";
-import type { Identities } from "../../features/identities/identity.ts";
+import type { AnsweredAtOnce, CanonicalMultipart, ProveCaller, SearchedKey, SearchKey } from "../request-feature.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
 import type { AsyncRequest, ExchangeRequest, NamesIn, RecordName, Upload, Verification } from "./message.ts";
 import { monitorOf } from "./monitor-url.ts";
@@ -25,7 +25,6 @@ import { type NotableRequest, noteOf } from "../notes/request-note.ts";
 import { nameRecord } from "./record-name.ts";
 import { type HeldOrFlowing, readBody, unreadOf } from "./request-body.ts";
 import { callerLane, countFor, NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
-import { searchKey } from "../../features/key-sources/search-key.ts";
 import type { PassOn } from "./pass-through.ts";
 
 /** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */
@@ -39,20 +38,24 @@ export type ReadExchange =
       readonly unread: BodyReader | null;
     }
   | PassOn
-  | { readonly kind: "hash" };
+  | AnsweredAtOnce;
 
 /** What requests are read with. */
 export interface ReadPorts {
-  readonly identities: Identities;
+  readonly proveCaller: ProveCaller;
   readonly encryptions: Encryptions;
+  /** Only where the feature is. */
+  readonly searchKey?: SearchKey;
+  readonly canonicalMultipart?: CanonicalMultipart;
 }
 
 export async function readExchange(
   intent: ExchangeIntent | SearchIntent,
   telemetry: Telemetry,
-  { identities, encryptions }: ReadPorts,
+  ports: ReadPorts,
 ): Promise<ReadExchange> {
   const { route } = intent;
+  const { proveCaller } = ports;
   const hasIdentities = route.identities.length > 0;
   let known: ReadScopes | null = null;
   // The caller is proved before the body is read for the key, where that key is required. Of a GraphQL request only the body tells
@@ -60,22 +63,28 @@ export async function readExchange(
   if (hasIdentities && intent.kind === "search" && route.key === "required" && !route.graphql) {
     const { headers, passing } = intent;
     const caller = { route, headers, url: passing.url };
-    const read = readScopes(caller, await identities.prove(caller));
+    const read = readScopes(caller, await proveCaller(caller));
     if ("problem" in read) return { kind: "refuse", ...read, echo: null, unread: unreadOf(passing.request, headers) };
     known = read;
   }
-  const keyed = intent.kind === "exchange" ? ({ kind: "keyed", intent, body: null } as const) : await searchKey(intent);
+  const keyed =
+    intent.kind === "exchange" ? ({ kind: "keyed", intent, body: null } as const) : await searched(intent, ports);
   switch (keyed.kind) {
     case "keyed": {
-      const proofs = hasIdentities && known === null ? await identities.prove(keyed.intent) : NO_PROOFS;
-      return readKeyed(keyed.intent, keyed.body, known ?? readScopes(keyed.intent, proofs), telemetry, encryptions);
+      const proofs = hasIdentities && known === null ? await proveCaller(keyed.intent) : NO_PROOFS;
+      return readKeyed(keyed.intent, keyed.body, known ?? readScopes(keyed.intent, proofs), telemetry, ports);
     }
     case "refuse":
       return { ...keyed, echo: null };
     case "pass":
-    case "hash":
+    case "answered":
       return keyed;
   }
+}
+
+function searched(intent: SearchIntent, { searchKey }: ReadPorts): Promise<SearchedKey> {
+  if (searchKey === undefined) throw new TypeError("no feature searches for keys");
+  return searchKey(intent);
 }
 
 /** `read` is the body if it has been read already. */
@@ -84,7 +93,7 @@ async function readKeyed(
   read: HeldOrFlowing | null,
   scopes: ReadScopes | { readonly problem: ClientProblem },
   telemetry: Telemetry,
-  encryptions: Encryptions,
+  { encryptions, canonicalMultipart }: ReadPorts,
 ): Promise<ReadExchange> {
   const { route, key } = intent;
   const refuseKeyed = (problem: ClientProblem, unread: BodyReader | null = null): ReadExchange => {
@@ -104,7 +113,7 @@ async function readKeyed(
       return refuseKeyed({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, body.rest);
     case "whole":
     case "over": {
-      const exchange = await exchangeOf(intent, scopes, body, telemetry);
+      const exchange = await exchangeOf(intent, scopes, body, telemetry, canonicalMultipart);
       if (route.sealed === false) return { kind: "exchange", exchange };
       const head = await encryptions.encrypted(exchange.head, scopes.scope, route.sealed);
       return { kind: "exchange", exchange: { ...exchange, head } };
@@ -117,6 +126,7 @@ async function exchangeOf(
   scopes: ReadScopes,
   body: HeldOrFlowing,
   { log, serverTiming, trace }: Telemetry,
+  canonicalMultipart: CanonicalMultipart | undefined,
 ): Promise<ExchangeRequest> {
   const { request, headers, url, route, key } = intent;
   const comparison = comparisonOf(route.fingerprint, headers);
@@ -143,7 +153,7 @@ async function exchangeOf(
   const [names, fingerprint] = await Promise.all([
     namesIn(own),
     // If the body is still coming, the shard digests its bytes, and the fingerprint computed here is not used.
-    fingerprintRequest(parts, bytes, comparison, request),
+    fingerprintRequest(parts, bytes, comparison, request, canonicalMultipart),
   ]);
   const verification = verificationOf(intent);
   const newKeys = route.newKeys === null ? null : await countFor(route.newKeys, scopes.scope, headers);

@@ -8,7 +8,7 @@ import type { Comparison } from "./comparison.ts";
 import { digest, sha256 } from "./digest.ts";
 import { canonicalForm } from "./form-pairs.ts";
 import { selectJson } from "./json-selection.ts";
-import { canonicalMultipart } from "../../features/forms/multipart.ts";
+import type { CanonicalMultipart } from "../request-feature.ts";
 import { type Caller, TimeSlicer } from "./time-slicer.ts";
 
 export interface FingerprintParts {
@@ -31,10 +31,11 @@ export async function fingerprintRequest(
   body: Uint8Array,
   comparison: Comparison,
   caller: Caller | null = null,
+  canonicalMultipart?: CanonicalMultipart,
 ): Promise<Fingerprint> {
   if (comparison.as === "none") return fingerprintOf(parts, ["none"]);
   const isBytes = comparison.as === "bytes" || comparison.as === "typed bytes";
-  const canonical = isBytes ? null : await slicer.run(canonicalBody(body, comparison), caller);
+  const canonical = isBytes ? null : await slicer.run(canonicalBody(body, comparison, canonicalMultipart), caller);
   if (canonical === null) return fingerprintDigested(parts, await sha256(body), comparison);
   return fingerprintOf(parts, [...canonical.tags, await sha256(canonical.bytes)]);
 }
@@ -76,6 +77,7 @@ interface CanonicalBody {
 function* canonicalBody(
   body: Uint8Array,
   comparison: Exclude<Comparison, { as: "none" } | { as: "bytes" } | { as: "typed bytes" }>,
+  canonicalMultipart: CanonicalMultipart | undefined,
 ): Generator<undefined, CanonicalBody | null> {
   switch (comparison.as) {
     case "json": {
@@ -98,7 +100,7 @@ function* canonicalBody(
       return { tags: ["form", media, selected], bytes: form.bytes };
     }
     case "multipart": {
-      const bytes = yield* canonicalMultipart(body, comparison.boundary);
+      const bytes = canonicalMultipart === undefined ? null : yield* canonicalMultipart(body, comparison.boundary);
       return bytes === null ? null : { tags: multipartTags(comparison.media), bytes };
     }
   }

@@ -3,14 +3,13 @@
 // A request that a route protects always becomes an exchange, a refusal or a counted pass; it never passes unseen.
 
 import { describeSources, singleHeaders } from "../config/key-source.ts";
-import type { Config, Cors, Route } from "../config/resolved.ts";
+import type { Config, Route } from "../config/resolved.ts";
 import type { ClientProblem, Problem } from "../record/problem.ts";
-import { type Preflight, preflightIn } from "../../features/pages/cors.ts";
-import { type FindRoute, routeFinder } from "./find-route.ts";
+import type { Endpoint, OwnRequest, Refusal, SpotToken } from "../request-feature.ts";
+import { routeFinder } from "./find-route.ts";
 import { ECHO_HEADER, HeaderSnapshot, type HeadersView } from "./headers.ts";
 import { hostname } from "./host.ts";
 import { type IdempotencyKey, parseKey } from "./key.ts";
-import { type AskedMonitor, monitorIn } from "./monitor-url.ts";
 import { hasLooped } from "./origin.ts";
 import { operatorPathMatcher } from "./operator-path.ts";
 import type { PassThroughRequest } from "./pass-through.ts";
@@ -21,27 +20,19 @@ import { withoutSession } from "./session-cookie.ts";
 export type Intent =
   /** An operator asks, and is answered here. */
   | { readonly kind: "operate" }
-  /** A consumer asks about its claims. */
-  | { readonly kind: "claim" }
+  /** A feature answers. */
+  | OwnRequest
   /** A request for the published policy. */
   | { readonly kind: "publish" }
-  /** A browser asks whether a page of another origin may send a request that a route protects. */
-  | {
-      readonly kind: "preflight";
-      readonly preflight: Preflight;
-      readonly route: Pick<Route, "methods">;
-      readonly cors: Cors;
-    }
   /** To the origin and back, streamed. `route` is the one that lets it pass without a key; `null`: none matches. */
   | { readonly kind: "pass"; readonly passing: PassThroughRequest; readonly route: Route | null }
-  | { readonly kind: "refuse"; readonly problem: Problem }
+  | Refusal
   /** It came back to the gateway: the configured origin is the gateway itself. */
   | { readonly kind: "loop" }
   /** Refused by the route that protects it, which counts that. */
   | RefusedExchange
   | ExchangeIntent
-  | SearchIntent
-  | MonitorIntent;
+  | SearchIntent;
 
 export interface RefusedExchange {
   readonly kind: "refuse-exchange";
@@ -71,33 +62,24 @@ export interface SearchIntent {
   readonly route: Route;
 }
 
-/** Somebody asks what became of an accepted request. */
-export interface MonitorIntent {
-  readonly kind: "monitor";
-  readonly request: Request;
-  readonly headers: HeadersView;
-  readonly url: URL;
-  /** That of the accepted request. */
-  readonly route: Route;
-  readonly asked: AskedMonitor;
-}
-
 export type ReadIntent = (request: Request, url: URL) => Intent;
 
-const REFUSE_OPERATOR: Intent = { kind: "refuse", problem: { code: "operator-not-found" } };
-const REFUSE_CONSUMER: Intent = { kind: "refuse", problem: { code: "consumer-unauthorized" } };
+const REFUSE_OPERATOR: Refusal = { kind: "refuse", problem: { code: "operator-not-found" } };
 
-/** Whether a request carries somebody's token, wherever it goes. */
-export type SpotToken = (headers: Headers) => boolean;
-
-/** `isOperators` and `isConsumers` spot tokens that no origin may get. */
-export function intentReader(config: Config, isOperators: SpotToken, isConsumers: SpotToken = () => false): ReadIntent {
+/** `isOperators` spots tokens that no origin may get. The first endpoint that finds a request has it. */
+export function intentReader(config: Config, isOperators: SpotToken, endpoints: readonly Endpoint[] = []): ReadIntent {
   const findRoute = routeFinder(config.routes);
   const matchOperators = operatorPathMatcher(config.operatorPath);
-  const { operatorHostname, operatorListener, trustForwarded, consumerPath } = config;
-  const matchConsumers = consumerPath === null ? null : operatorPathMatcher(consumerPath);
-  const answersPreflights = config.routes.some(({ cors }) => cors?.preflight === "answer");
-  const hasMonitors = acceptsRequests(config);
+  const { operatorHostname, operatorListener, trustForwarded } = config;
+  const withTokens = endpoints.filter(({ tokens }) => tokens !== undefined);
+  const others = endpoints.filter(({ tokens }) => tokens === undefined);
+  const findIn = (some: readonly Endpoint[], request: Request, url: URL): OwnRequest | Refusal | null => {
+    for (const { find } of some) {
+      const found = find(request, url, findRoute);
+      if (found !== null) return found;
+    }
+    return null;
+  };
   const keyHeaders = new Map(config.routes.map((route) => [route, singleHeaders(route.keyFrom)]));
   const keyNames = [...new Set([ECHO_HEADER, ...keyHeadersIn(config.routes)].map((name) => name.toLowerCase()))];
   return (given, url) => {
@@ -108,22 +90,15 @@ export function intentReader(config: Config, isOperators: SpotToken, isConsumers
       return match === "plain" && areHere ? { kind: "operate" } : REFUSE_OPERATOR;
     }
     // Nothing else is served on the operators' host, and their token is never sent to an origin.
-    const ofConsumers = matchConsumers === null || isTheirHost ? "none" : matchConsumers(given.url, url.pathname);
-    if (ofConsumers === "plain") return { kind: "claim" };
+    const own = isTheirHost ? null : findIn(withTokens, given, url);
+    if (own?.kind === "own") return own;
     if (isTheirHost || isOperators(given.headers)) return REFUSE_OPERATOR;
-    if (ofConsumers === "form" || isConsumers(given.headers)) return REFUSE_CONSUMER;
+    if (own !== null) return own;
+    for (const { tokens } of withTokens) if (tokens?.isTheirs(given.headers) === true) return tokens.refusal;
     const request = withoutSession(given);
     if (isRead(request.method) && plainestPath(url.pathname) === WELL_KNOWN_PATH) return { kind: "publish" };
-    const monitored = hasMonitors ? monitorIn(url) : null;
-    if (monitored !== null) return monitorIntent(request, url, monitored, findRoute);
-    if (answersPreflights) {
-      const preflight = preflightIn(request.method, request.headers);
-      const asked = preflight === null ? null : findRoute(preflight.method, url.pathname);
-      // Every other preflight is the origin's: it asks for something that no route protects.
-      if (preflight !== null && asked !== null && asked !== "too-long" && asked.cors?.preflight === "answer") {
-        return { kind: "preflight", preflight, route: asked, cors: asked.cors };
-      }
-    }
+    const found = findIn(others, request, url);
+    if (found !== null) return found;
     const route = findRoute(request.method, url.pathname);
     if (route === "too-long") return { kind: "refuse", problem: PATH_TOO_LONG };
     const origin = route === null ? config.origin : route.origin;
@@ -134,36 +109,10 @@ export function intentReader(config: Config, isOperators: SpotToken, isConsumers
   };
 }
 
-/** Whether some route accepts requests: then the paths of monitors are the gateway's own. */
-export function acceptsRequests({ routes }: Pick<Config, "routes">): boolean {
-  return routes.some(({ async }) => async !== "never");
-}
-
 /** The headers that are a key each on some route. */
 function keyHeadersIn(routes: readonly Route[]): readonly string[] {
   return routes.flatMap(({ keyFrom }) => keyFrom.flatMap((one) => (one.kind === "header" ? [one.name] : [])));
 }
-
-const MONITOR_METHODS = ["GET", "HEAD", "DELETE"];
-
-/** These paths are the gateway's alone, whatever is asked there. */
-function monitorIntent(request: Request, url: URL, asked: AskedMonitor, findRoute: FindRoute): Intent {
-  const found = findRoute(asked.method, asked.path);
-  const route = found === null || found === "too-long" || found.async === "never" ? null : found;
-  const preflight = preflightIn(request.method, request.headers);
-  if (preflight !== null && route !== null && route.cors !== null) {
-    return { kind: "preflight", preflight, route: { methods: MONITOR_METHODS }, cors: route.cors };
-  }
-  if (!MONITOR_METHODS.includes(request.method)) return { kind: "refuse", problem: NO_MONITOR_METHOD };
-  if (route === null) return { kind: "refuse", problem: { code: "monitor-not-found" } };
-  return { kind: "monitor", request, headers: new HeaderSnapshot(request.headers), url, route, asked };
-}
-
-const NO_MONITOR_METHOD: Problem = {
-  code: "request-invalid",
-  reason: "This address tells what became of a request (GET, HEAD), or cancels it (DELETE).",
-  allow: MONITOR_METHODS,
-};
 
 /** What a route makes of a request that it protects. `names`: those of the headers, if keys come from headers alone. */
 function protectedIntent(passing: PassThroughRequest, route: Route, names: readonly string[] | null): Intent {

@@ -1,6 +1,8 @@
 // The address of a monitor: below it is the request's own path, and in its query what a retry would have, except the caller, who
 // proves who it is with each question. The key is in it, so it is as secret as the key.
 
+import type { Config, Route } from "../config/resolved.ts";
+import type { FindRoute } from "./find-route.ts";
 import { WELL_KNOWN_PATH } from "./problem-response.ts";
 
 /** The request's own path, as it came, follows. */
@@ -18,6 +20,23 @@ export interface MonitoredRequest {
 export interface AskedMonitor extends MonitoredRequest {
   /** The beginning of the fingerprint; empty: it is missing. */
   readonly print: string;
+}
+
+/** Reads it, or cancels the request. */
+export const MONITOR_METHODS = ["GET", "HEAD", "DELETE"];
+
+/** Whether some route accepts requests: then the paths of monitors are the gateway's own. */
+export function acceptsRequests({ routes }: Pick<Config, "routes">): boolean {
+  return routes.some(({ async }) => async !== "never");
+}
+
+/** The route of the accepted request; `null`: there is none. */
+export function monitoredRoute(
+  { method, path }: Pick<MonitoredRequest, "method" | "path">,
+  findRoute: FindRoute,
+): Route | null {
+  const found = findRoute(method, path);
+  return found === null || found === "too-long" || found.async === "never" ? null : found;
 }
 
 const USUAL_METHOD = "POST";

@@ -6,12 +6,9 @@ import { outcomeOf } from "../record/outcome.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
-import type { Encryptions } from "../encryption/encryption.ts";
-import { readExchange } from "./exchange-request.ts";
-import { STATUS_HEADER } from "./headers.ts";
+import { readExchange, type ReadPorts } from "./exchange-request.ts";
 import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts";
 import type { ExchangeRequest } from "./message.ts";
-import type { MonitorPorts } from "../../features/accepted/monitor.ts";
 import { type Fetcher, forwardUnprotected, type PassOn } from "./pass-through.ts";
 import { answerUnread } from "./own-body.ts";
 import { newInstance, problemResponse } from "./problem-response.ts";
@@ -25,13 +22,12 @@ import { unreadOf } from "./request-body.ts";
 export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | "homeless" | null>;
 
 /** The ways out of the Worker. */
-export interface Ports extends MonitorPorts {
+export interface Ports extends ReadPorts {
   readonly callShard: CallShard;
   /** Where requests go; `null` when the origin names a binding that does not exist. */
   readonly target: (origin: Origin) => Fetcher | null;
   /** Reports the exchanges that this isolate answers alone; the shard reports all others. */
   readonly reporter: ExchangeReporter;
-  readonly encryptions: Encryptions;
 }
 
 /** Refuses a request whose key is missing or invalid, or another process's. */
@@ -56,8 +52,8 @@ export async function exchange(
     case "pass":
       reporter.passed(route.path);
       return read;
-    case "hash":
-      return documentNeeded();
+    case "answered":
+      return read.response;
     case "exchange":
       try {
         const response = await answer(read.exchange, route, ports, replays, span);
@@ -66,15 +62,6 @@ export async function exchange(
         read.exchange.free();
       }
   }
-}
-
-/**
- * Asks for the document of which a GraphQL client has sent only the hash, as a server does that does not know it: clients of
- * automatically persisted queries send the document then. Nothing was sent to the origin, so nothing needs a record.
- */
-function documentNeeded(): Response {
-  const error = { message: "PersistedQueryNotFound", extensions: { code: "PERSISTED_QUERY_NOT_FOUND" } };
-  return Response.json({ errors: [error] }, { headers: { [STATUS_HEADER]: "ignored", "Cache-Control": "no-store" } });
 }
 
 /** The answer of this isolate, of the shard, or of the origin without protection; `null` when there is none. */

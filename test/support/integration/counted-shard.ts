@@ -4,13 +4,14 @@
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
-import { createClaims } from "../../../src/features/claims/api.ts";
+import { claimsEndpoint, createClaims } from "../../../src/features/claims/api.ts";
 import { createApp } from "../../../src/worker/app.ts";
 import { readConfig } from "../../../src/kernel/config/read.ts";
 import { type Consume, queueConsumer } from "../../../src/features/queues/consume.ts";
 import { deliverer } from "../../../src/features/queues/object/deliveries.ts";
 import { claimsCaller, positionAsker } from "../../../src/features/claims/call-claims.ts";
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
+import { monitors } from "../../../src/features/accepted/worker.ts";
 import { monitorAsker } from "../../../src/features/accepted/ask-monitor.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
@@ -80,18 +81,20 @@ export class CountedShard {
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     const ports = {
       callShard: shardCaller(this.#namespace()),
-      askMonitor: monitorAsker(this.#namespace()),
       encryptions: new Encryptions(read.sealSecrets),
       target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
-      identities: noIdentities(),
+      proveCaller: noIdentities,
     };
     const claims = createClaims("/_claims", read.config.consumers, read.consumerTokens, {
       callClaims: claimsCaller(this.#namespace()),
       askPosition: positionAsker(this.#namespace()),
       reporter: ports.reporter,
     });
-    this.#handle = createApp(read.config, ports, undefined, claims);
+    const { proveCaller } = ports;
+    const accepted = monitors(read.config, { proveCaller, askMonitor: monitorAsker(this.#namespace()) });
+    const features = [{ endpoint: claimsEndpoint("/_claims", claims) }, accepted];
+    this.#handle = createApp(read.config, ports, { features });
     const deliver = deliverer(this.#namespace(), ports.callShard);
     const none = {
       told: () => Promise.resolve(),
@@ -148,7 +151,7 @@ export class CountedShard {
       ack,
       retry: () => undefined,
     }));
-    await this.#consume({ queue: "orders", messages, retryAll: () => undefined });
+    await this.#consume({ queue: "orders", messages });
     return acked;
   }
 

@@ -12,6 +12,7 @@ import { readConfig } from "../../../src/kernel/config/read.ts";
 import { keyHash } from "../../../src/kernel/request/record-name.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
+import { monitors } from "../../../src/features/accepted/worker.ts";
 import { monitorAsker } from "../../../src/features/accepted/ask-monitor.ts";
 import { placeOf } from "../../../src/kernel/object/shard-place.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
@@ -84,14 +85,15 @@ export class Deployments {
     const read = readConfig({ IDEMPOTENCY: { origin: ORIGIN, ...settings }, ROUTES: [{ path: "/*" }] });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     const calls: string[] = [];
-    const handle = createApp(read.config, {
+    const ports = {
       callShard: shardCaller(observed(env.KEY_SHARD, (path) => calls.push(path))),
-      askMonitor: monitorAsker(env.KEY_SHARD),
       encryptions: new Encryptions([]),
-      target: () => ({ fetch: (...call) => fetch(...call) }),
+      target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
-      identities: noIdentities(),
-    });
+      proveCaller: noIdentities,
+    };
+    const accepted = monitors(read.config, { proveCaller: noIdentities, askMonitor: monitorAsker(env.KEY_SHARD) });
+    const handle = createApp(read.config, ports, { features: [accepted] });
     const fetchHere = async (path: string, init: RequestInit): Promise<Response> =>
       handle(new Request(`https://gateway.example${path}`, init));
     return {

@@ -1,10 +1,7 @@
 // For apps without identities: whoever asks for one has made a mistake.
 
-import { Identities } from "../../../src/features/identities/identity.ts";
+import { NO_PROOFS } from "../../../src/kernel/request/scope.ts";
+import type { ProveCaller } from "../../../src/kernel/request-feature.ts";
 
-export function noIdentities(): Identities {
-  const unexpected = (): never => {
-    throw new Error("no identity is configured");
-  };
-  return new Identities({ network: { fetch: unexpected }, target: unexpected, waitUntil: unexpected });
-}
+export const noIdentities: ProveCaller = ({ route }) =>
+  route.identities.length === 0 ? Promise.resolve(NO_PROOFS) : Promise.reject(new Error("no identity is configured"));

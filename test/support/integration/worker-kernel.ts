@@ -34,6 +34,8 @@ export function workerKernel(routes: readonly Route[] = [], namespace = env.KEY_
     namespace,
     places,
     callShard: notCalled,
+    proveCaller: notCalled,
+    consumerTokens: read.consumerTokens,
     encryptions: new Encryptions([]),
     reporter: new ExchangeReporter("worker", new Traffic(), null, () => undefined),
     flush: () => undefined,

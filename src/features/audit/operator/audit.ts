@@ -2,7 +2,7 @@
 // nothing is changed of which there is no word: if it cannot be written, the call rejects with AuditUnavailable, and the API answers 503.
 
 import type { Audited } from "../../../kernel/record/audit.ts";
-import type { Call } from "../../../kernel/call.ts";
+import type { AskOperators } from "../../../kernel/worker-feature.ts";
 import { AUDIT_CALLS, type AuditEntry, type AuditPage, type AuditQuery } from "../object/audit.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import { type AuditLog, AuditUnavailable, type AuditTarget } from "../../../operator/audited.ts";
@@ -13,13 +13,10 @@ const MAX_TARGET_LENGTH = 200;
 /** Newest first. */
 export type AuditPages = Awaited<ReturnType<Audit["page"]>>;
 
-/** Asks the operators' object; rejects without an answer. */
-export type AskAudit = <In, Out>(call: Call<In, Out>, question: In) => Promise<Out>;
-
 export class Audit implements AuditLog {
-  readonly #ask: AskAudit;
+  readonly #ask: AskOperators;
 
-  constructor(ask: AskAudit) {
+  constructor(ask: AskOperators) {
     this.#ask = ask;
   }
 

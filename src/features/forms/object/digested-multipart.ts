@@ -1,11 +1,14 @@
 // A multipart body on its way through a shard: it passes unchanged, and its canonical form is digested meanwhile, so that an upload
 // of any size is compared by its parts and never held in memory.
 
+import type { DigestedBody, DigestMultipart } from "../../../kernel/body/upload.ts";
 import type { BodyReader, NextPiece } from "../../../kernel/request/body-reader.ts";
 import { freeBytes } from "../../../kernel/request/byte-budget.ts";
 import { MultipartSplitter } from "../multipart.ts";
 
-export class DigestedMultipart implements BodyReader {
+export const digestMultipart: DigestMultipart = (body, boundary) => new DigestedMultipart(body, boundary);
+
+class DigestedMultipart implements DigestedBody {
   readonly #body: BodyReader;
   readonly #splitter: MultipartSplitter;
   readonly #stream = new crypto.DigestStream("SHA-256");

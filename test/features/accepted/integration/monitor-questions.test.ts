@@ -5,7 +5,8 @@ import { describe, expect, it } from "vitest";
 import { createApp } from "../../../../src/worker/app.ts";
 import { readConfig } from "../../../../src/kernel/config/read.ts";
 import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
-import { Identities } from "../../../../src/features/identities/identity.ts";
+import { callerProver } from "../../../../src/features/identities/worker.ts";
+import { preflightEndpoint, readableAnswer } from "../../../../src/features/pages/cors.ts";
 import {
   type MonitorQuestion,
   MONITOR_CALL,
@@ -13,6 +14,7 @@ import {
 } from "../../../../src/features/accepted/monitor-question.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import type { AskMonitor } from "../../../../src/features/accepted/monitor.ts";
+import { monitors } from "../../../../src/features/accepted/worker.ts";
 import type { Ports } from "../../../../src/kernel/request/protect.ts";
 import { monitorAsker } from "../../../../src/features/accepted/ask-monitor.ts";
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
@@ -50,19 +52,23 @@ function workerWith(
       return Promise.resolve(isKnown ? Response.json({ id: "a" }) : new Response(null, { status: 401 }));
     },
   };
-  const identities = new Identities({ network: whoAmI, target: () => whoAmI, waitUntil: () => undefined });
+  const proveCaller = callerProver({ network: whoAmI, target: () => whoAmI, waitUntil: () => undefined });
   const ports: Ports = {
     callShard: (_, { head }) => {
       heads.push(head);
       return Promise.resolve(new Response("done"));
     },
-    askMonitor,
     target: () => null,
-    identities,
+    proveCaller,
     encryptions: new Encryptions([]),
     reporter: new ExchangeReporter("worker", new Traffic(), null),
   };
-  const handle = createApp(reading.config, ports, { operate: () => new Response("operators"), isTheirs });
+  const features = [
+    { endpoint: preflightEndpoint(reading.config), finish: readableAnswer },
+    monitors(reading.config, { proveCaller, askMonitor }),
+  ];
+  const operators = { operate: () => new Response("operators"), isTheirs };
+  const handle = createApp(reading.config, ports, { operators, features });
   const send = async (target: string, headers: Rules = {}): Promise<Response> => {
     const [method = "", path = ""] = target.split(" ");
     const all = { Host: "gateway.example", Authorization: "Bearer a", ...headers };

@@ -125,8 +125,8 @@ describe("a batch", () => {
 
 describe("a request whose document is elsewhere", () => {
   it("is asked for it if it has a hash alone", async () => {
-    expect(await read(persisted(hashOf(QUERY)))).toBe("hash");
-    expect(await read({ query: null, operationName: null, ...persisted(hashOf(QUERY)) })).toBe("hash");
+    expect(await read(persisted(hashOf(QUERY)))).toBe("answered");
+    expect(await read({ query: null, operationName: null, ...persisted(hashOf(QUERY)) })).toBe("answered");
     expect(await read({ query: QUERY, ...persisted(hashOf(QUERY)) })).toBe("other");
     expect(await read({ query: QUERY, ...persisted(hashOf(MUTATION)) })).toBe("mutation");
     expect(await read({ query: MUTATION, ...persisted(hashOf(MUTATION)) })).toBe("mutation k1");

@@ -7,6 +7,7 @@ import { readConfig } from "../../../../src/kernel/config/read.ts";
 import type { CallShard } from "../../../../src/kernel/request/protect.ts";
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { readableAnswer } from "../../../../src/features/pages/cors.ts";
 import { noIdentities } from "../../../support/integration/no-identities.ts";
 import { silence } from "../../../support/integration/silence.ts";
 
@@ -21,14 +22,14 @@ async function answerIf(callShard: CallShard, rules: object = {}, page = PAGE): 
   const reading = readConfig({ IDEMPOTENCY: { origin: "https://api.example" }, ROUTES: [route] });
   if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
   const opinion = { headers: { "Access-Control-Allow-Origin": EVIL } };
-  const app = createApp(reading.config, {
+  const ports = {
     callShard,
-    askMonitor: () => Promise.resolve(null),
     target: () => ({ fetch: () => Promise.resolve(new Response("paid", opinion)) }),
-    identities: noIdentities(),
+    proveCaller: noIdentities,
     encryptions: new Encryptions([]),
     reporter: new ExchangeReporter("worker", new Traffic(), null),
-  });
+  };
+  const app = createApp(reading.config, ports, { features: [{ finish: readableAnswer }] });
   const headers = { Host: "gateway.example", "Idempotency-Key": crypto.randomUUID(), Origin: page };
   return app(new Request("https://gateway.example/pay", { method: "POST", headers, body: "{}" }));
 }

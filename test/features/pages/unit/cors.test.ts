@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { preflightIn, preflightResponse, readable } from "../../../../src/features/pages/cors.ts";
+import { preflightEndpoint, preflightIn, preflightResponse, readable } from "../../../../src/features/pages/cors.ts";
 import { intentReader } from "../../../../src/kernel/request/intent.ts";
 import { configOf, routeOf } from "../../../kernel/unit/config/support.ts";
 
@@ -94,20 +94,20 @@ describe("a preflight", () => {
       { path: "/without" },
     ],
   });
-  const readIntent = intentReader(config, () => false);
+  const readIntent = intentReader(config, () => false, [preflightEndpoint(config)]);
   const kindOf = (path: string, headers: Record<string, string>, method = "OPTIONS"): string => {
     const url = new URL(path, "https://api.example");
     return readIntent(new Request(url, { method, headers }), url).kind;
   };
 
   it.each([
-    ["/answered", ASKED, "preflight"],
-    ["/answered", { ...ASKED, Origin: "https://evil.example" }, "preflight"],
+    ["/answered", ASKED, "own"],
+    ["/answered", { ...ASKED, Origin: "https://evil.example" }, "own"],
     ["/answered", { ...ASKED, "Access-Control-Request-Method": "GET" }, "pass"],
     ["/answered", { ...ASKED, "Access-Control-Request-Method": "post" }, "pass"],
     ["/answered", { Origin: SHOP }, "pass"],
     ["/answered", { "Access-Control-Request-Method": "POST" }, "pass"],
-    ["/ANSWERED/", ASKED, "preflight"],
+    ["/ANSWERED/", ASKED, "own"],
     ["/passed", ASKED, "pass"],
     ["/without", ASKED, "pass"],
     ["/unknown", ASKED, "pass"],

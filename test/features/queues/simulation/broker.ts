@@ -92,7 +92,7 @@ export class Broker {
   }
 
   async #process(batch: Batch, messages: readonly DeliveredMessage[]): Promise<void> {
-    await this.#consume({ queue: QUEUE, messages, retryAll: () => undefined });
+    await this.#consume({ queue: QUEUE, messages });
     batch.isDone = true;
   }
 

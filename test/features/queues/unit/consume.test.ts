@@ -7,7 +7,6 @@ import {
   type ConsumerPorts,
   type DeliveredMessage,
   queueConsumer,
-  retryLater,
 } from "../../../../src/features/queues/consume.ts";
 import { reportOf } from "../../../../src/features/queues/delivery-report.ts";
 import type { ExchangeRequest } from "../../../../src/kernel/request/message.ts";
@@ -88,7 +87,7 @@ function sceneOf(
         retry: ({ delaySeconds }: { readonly delaySeconds: number }) => (ends[index] ??= delaySeconds),
         ...message,
       }));
-      await consume({ queue, messages, retryAll: () => undefined });
+      await consume({ queue, messages });
       return ends;
     },
   };
@@ -389,16 +388,8 @@ describe("a batch", () => {
     expect(scene.flush).toHaveBeenCalledOnce();
   });
 
-  it.each([
-    ["of a queue that is not configured", sceneOf(DONE).consume],
-    ["with an invalid configuration", retryLater],
-  ])("%s is retried as a whole", async (_what, consume) => {
-    const silenced = vi.spyOn(console, "error").mockReturnValue();
-    const batch = { queue: "others", messages: [], retryAll: vi.fn<(options: object) => void>() };
-    await consume(batch);
-    expect(batch.retryAll).toHaveBeenCalledWith({ delaySeconds: 900 });
-    expect(silenced).toHaveBeenCalledOnce();
-    silenced.mockRestore();
+  it("of a queue that is not configured is not consumed", async () => {
+    expect(await sceneOf(DONE).consume({ queue: "others", messages: [] })).toBe(false);
   });
 });
 

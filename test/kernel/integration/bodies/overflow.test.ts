@@ -58,9 +58,8 @@ async function withBucket(
     const handle = createApp(config, {
       callShard: (_route, exchange) =>
         shard.fetch(new Request(EXCHANGE_CALL.url, { method: "POST", body: encodeMessage(exchange) })),
-      askMonitor: () => Promise.resolve(null),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
-      identities: noIdentities(),
+      proveCaller: noIdentities,
       target: (to) => originTarget(to, bindings, {}),
       encryptions: new Encryptions([]),
     });

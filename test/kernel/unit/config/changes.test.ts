@@ -17,7 +17,10 @@ import { readConfig } from "../../../../src/kernel/config/read.ts";
 import { configuredHeaders, readMessage } from "../../../../src/features/queues/message.ts";
 import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
 import { readExchange } from "../../../../src/kernel/request/exchange-request.ts";
-import { Identities } from "../../../../src/features/identities/identity.ts";
+import { canonicalMultipart } from "../../../../src/features/forms/worker.ts";
+import { graphqlReader } from "../../../../src/features/graphql/worker.ts";
+import { callerProver } from "../../../../src/features/identities/worker.ts";
+import { keySearch } from "../../../../src/features/key-sources/worker.ts";
 import { intentReader } from "../../../../src/kernel/request/intent.ts";
 import type { OriginCall } from "../../../../src/kernel/request/message.ts";
 import { callInForm } from "../../../../src/kernel/request/origin-key.ts";
@@ -97,7 +100,11 @@ const SECRETS = { SEAL_SECRET: "0123456789abcdef".repeat(4) };
 const unused = (): never => {
   throw new Error("nobody is asked");
 };
-const identities = new Identities({ network: { fetch: unused }, target: unused, waitUntil: unused });
+const ports = {
+  proveCaller: callerProver({ network: { fetch: unused }, target: unused, waitUntil: unused }),
+  searchKey: keySearch(graphqlReader),
+  canonicalMultipart,
+};
 
 const BODY = JSON.stringify({ id: "k1", at: 1, tenant: "t1", query: "mutation { pay }" });
 
@@ -135,7 +142,7 @@ async function tryRequest(settings: Table, gateway: Table, forwardedHost = "shop
   if (intent.kind === "pass") return { kind: "unprotected", ...NONE };
   if (intent.kind !== "exchange" && intent.kind !== "search") return { kind: "refused", ...NONE };
   const telemetry = { log: "none", serverTiming: false, trace: null } as const;
-  const found = await readExchange(intent, telemetry, { identities, encryptions: new Encryptions(read.sealSecrets) });
+  const found = await readExchange(intent, telemetry, { ...ports, encryptions: new Encryptions(read.sealSecrets) });
   if (found.kind !== "exchange") return { kind: found.kind === "pass" ? "unprotected" : "refused", ...NONE };
   const { record, request: asked, call, layout, elders = [] } = found.exchange.head;
   return {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Endpoint } from "../../../../src/kernel/request-feature.ts";
 import { type Intent, intentReader } from "../../../../src/kernel/request/intent.ts";
 import { SESSION_COOKIE } from "../../../../src/kernel/request/session-cookie.ts";
 import { configOf } from "../config/support.ts";
@@ -21,8 +22,6 @@ function intentOf(target: string, headers: Record<string, string> = {}): Intent 
 /** An intent in a few words. */
 function wordsOf(intent: Intent): string {
   switch (intent.kind) {
-    case "preflight":
-      return `preflight ${intent.route.methods.join()}`;
     case "refuse":
     case "refuse-exchange":
       return `${intent.kind} ${intent.problem.code}`;
@@ -32,59 +31,13 @@ function wordsOf(intent: Intent): string {
       return `exchange ${intent.route.path} ${intent.key.key}`;
     case "search":
       return `search ${intent.route.path}`;
-    case "monitor":
-      return `monitor ${intent.route.path} ${intent.asked.key} ${intent.asked.print}`;
     case "operate":
-    case "claim":
+    case "own":
     case "publish":
     case "loop":
       return intent.kind;
   }
 }
-
-const ACCEPTED = configOf({
-  ROUTES: [
-    { path: "/jobs/:id", methods: ["POST", "PUT"], async: "prefer", cors: { origins: ["https://shop.example"] } },
-    { path: "/reports", async: "always" },
-    { path: "/payments" },
-    { path: "/*", methods: ["DELETE"], key: "optional" },
-  ],
-});
-const ASKS = { Origin: "https://shop.example", "Access-Control-Request-Method": "DELETE" };
-
-describe("a question for a monitor", () => {
-  const readAccepted = intentReader(ACCEPTED, (headers) => headers.get("authorization") === "Bearer operator");
-  const inAccepted = (target: string, headers: Record<string, string> = {}): string => {
-    const [method = "", path = ""] = target.split(" ");
-    const url = new URL(`/.well-known/idempotency${path}`, "https://api.example");
-    return wordsOf(readAccepted(new Request(url, { method, headers }), url));
-  };
-
-  it.each([
-    ["GET /requests/jobs/7?key=k1&print=ab", {}, "monitor /jobs/:id k1 ab"],
-    ["HEAD /requests/jobs/7?key=a%2Bb&print=ab", {}, "monitor /jobs/:id a+b ab"],
-    ["DELETE /requests/jobs/7?key=k1&print=ab&method=PUT", {}, "monitor /jobs/:id k1 ab"],
-    ["GET /requests/reports?print=ab", {}, "monitor /reports  ab"],
-    ["GET /requests/jobs/7?key=k1&method=DELETE", {}, "refuse monitor-not-found"],
-    ["GET /requests/payments?key=k1", {}, "refuse monitor-not-found"],
-    ["GET /requests/nowhere?key=k1", {}, "refuse monitor-not-found"],
-    ["POST /requests/jobs/7?key=k1", {}, "refuse request-invalid"],
-    ["OPTIONS /requests/jobs/7?key=k1", {}, "refuse request-invalid"],
-    ["OPTIONS /requests/jobs/7?key=k1", ASKS, "preflight GET,HEAD,DELETE"],
-    ["OPTIONS /requests/reports?key=k1", ASKS, "refuse request-invalid"],
-    ["DELETE /requests", {}, "pass /*"],
-    ["DELETE /requestsjobs/7", {}, "pass /*"],
-    ["GET /other", {}, "pass null"],
-    ["GET ", {}, "publish"],
-    ["GET /requests/jobs/7?key=k1", { Authorization: "Bearer operator" }, "refuse operator-not-found"],
-  ])("for %s with %j is: %s", (target, headers, words) => {
-    expect(inAccepted(target, headers)).toBe(words);
-  });
-
-  it("is the origin's where no route accepts requests", () => {
-    expect(wordsOf(intentOf("GET /.well-known/idempotency/requests/required?key=k1"))).toBe("pass null");
-  });
-});
 
 describe("a request's intent", () => {
   it.each([
@@ -114,38 +67,32 @@ describe("a request's intent", () => {
   });
 });
 
-describe("a consumer's request", () => {
-  const GROUPED = configOf({
-    TOKEN: "t".repeat(32),
-    CONSUMERS: [{ name: "billing", token: "TOKEN" }],
-    ROUTES: [{ path: "/required" }],
-    IDEMPOTENCY: { origin: "https://api.example", operator_hostname: "ops.example" },
-  });
+describe("a feature's endpoint", () => {
+  const own = { kind: "own", isAboutRecord: false, route: null, answer: () => new Response() } as const;
   const isBearer = (token: string) => (headers: Headers) => headers.get("authorization") === `Bearer ${token}`;
-  const readGrouped = intentReader(GROUPED, isBearer("operator"), isBearer("consumer"));
-  const inGrouped = (target: string, token: string, host = "api.example"): string => {
-    const [method = "", path = ""] = target.split(" ");
-    const url = new URL(path, `https://${host}`);
-    return wordsOf(readGrouped(new Request(url, { method, headers: { authorization: `Bearer ${token}`, host } }), url));
+  const refusal = { kind: "refuse", problem: { code: "consumer-unauthorized" } } as const;
+  const withTokens: Endpoint = {
+    tokens: { isTheirs: isBearer("consumer"), refusal },
+    find: (_request, { pathname }) => (pathname === "/own" ? own : pathname === "/OWN" ? refusal : null),
   };
+  const other: Endpoint = { find: (_request, { pathname }) => (pathname === "/required" ? own : null) };
+  const read = intentReader(config, isBearer("operator"), [other, withTokens]);
 
   it.each([
-    ["POST /_claims/billing", "consumer", "claim"],
-    ["POST /_claims/billing/complete", "nobody", "claim"],
+    ["POST /own", "consumer", "own"],
     // It is refused there, and goes nowhere else.
-    ["POST /_claims/billing", "operator", "claim"],
-    ["POST /_CLAIMS/billing", "nobody", "refuse consumer-unauthorized"],
-    ["POST /x/../%5fclaims/billing", "nobody", "refuse consumer-unauthorized"],
+    ["POST /own", "operator", "own"],
+    ["POST /OWN", "nobody", "refuse consumer-unauthorized"],
+    ["POST /OWN", "operator", "refuse operator-not-found"],
     // The origin would get the token.
-    ["POST /_claim/billing", "consumer", "refuse consumer-unauthorized"],
+    ["POST /other", "consumer", "refuse consumer-unauthorized"],
     ["POST /required", "consumer", "refuse consumer-unauthorized"],
-    ["POST /_claim/billing", "nobody", "pass null"],
+    ["POST /required", "operator", "refuse operator-not-found"],
+    ["POST /required", "nobody", "own"],
+    ["POST /optional", "nobody", "pass /optional"],
   ])("%s with the token of %s: %s", (target, token, words) => {
-    expect(inGrouped(target, token)).toBe(words);
-  });
-
-  it("is not served on the operators' host, and passes where there is no group", () => {
-    expect(inGrouped("POST /_claims/billing", "consumer", "ops.example")).toBe("refuse operator-not-found");
-    expect(wordsOf(intentOf("POST /_claims/billing"))).toBe("pass null");
+    const [method = "", path = ""] = target.split(" ");
+    const url = new URL(path, "https://api.example");
+    expect(wordsOf(read(new Request(url, { method, headers: { authorization: `Bearer ${token}` } }), url))).toBe(words);
   });
 });

@@ -2,28 +2,24 @@
 // that passes because its route asks for no key. The body is read only if the key may be there. A request whose key cannot be
 // looked for is refused, because it may have one: it never passes unseen.
 
-import type { PassOn } from "../../kernel/request/pass-through.ts";
+import type { GraphqlReader, SearchedKey, SearchKey } from "../../kernel/request-feature.ts";
 import { describeSources, DIRECTIVE } from "../../kernel/config/key-source.ts";
 import type { ClientProblem } from "../../kernel/record/problem.ts";
 import type { BodyReader } from "../../kernel/request/body-reader.ts";
 import type { HeldBody } from "../../kernel/request/body.ts";
 import { findKey, type FoundKey } from "../../kernel/request/find-key.ts";
-import { readGraphql, unreadDirective } from "../graphql/graphql.ts";
 import type { ExchangeIntent, SearchIntent } from "../../kernel/request/intent.ts";
 import { type KeyPlaces, nameOf, readBodyValues } from "../../kernel/request/key-places.ts";
 import type { IdempotencyKey } from "../../kernel/request/key.ts";
 import { WHOLE_BODY_BYTES } from "../../kernel/request/message.ts";
-import { type HeldOrFlowing, readBody, unreadOf } from "../../kernel/request/request-body.ts";
+import { readBody, unreadOf } from "../../kernel/request/request-body.ts";
 
-export type SearchedKey =
-  /** `body` is `null` as long as nobody has read it. */
-  | { readonly kind: "keyed"; readonly intent: ExchangeIntent; readonly body: HeldOrFlowing | null }
-  | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null }
-  | PassOn
-  /** A GraphQL request that names its document by a hash alone. */
-  | { readonly kind: "hash" };
+/** `graphql` reads the requests of GraphQL endpoints. */
+export function keySearch(graphql: GraphqlReader | null): SearchKey {
+  return (intent) => searchKey(intent, graphql);
+}
 
-export async function searchKey(intent: SearchIntent): Promise<SearchedKey> {
+async function searchKey(intent: SearchIntent, graphql: GraphqlReader | null): Promise<SearchedKey> {
   const { route, headers, passing } = intent;
   const places = { headers, search: passing.url.search };
   const early = await findKey(route, places, null);
@@ -41,27 +37,33 @@ export async function searchKey(intent: SearchIntent): Promise<SearchedKey> {
       return refuse(tooLarge(WHOLE_BODY_BYTES), body.rest);
     }
     case "whole":
-      return searchBody(intent, places, body.body);
+      return searchBody(intent, places, body.body, graphql);
   }
 }
 
-async function searchBody(intent: SearchIntent, places: KeyPlaces, body: HeldBody): Promise<SearchedKey> {
+async function searchBody(
+  intent: SearchIntent,
+  places: KeyPlaces,
+  body: HeldBody,
+  graphql: GraphqlReader | null,
+): Promise<SearchedKey> {
   const { route, headers, passing } = intent;
   const values = await readBodyValues(route, headers, body.bytes, passing.request);
   if (!route.graphql) return withKey(intent, await findKey(route, places, values), body);
-  const reading = await readGraphql(body.bytes, headers, places.search, passing.request);
+  if (graphql === null) throw new TypeError("no feature reads GraphQL");
+  const reading = await graphql.read(body.bytes, headers, places.search, passing.request);
   switch (reading.kind) {
     case "other":
       return { kind: "pass", passing, body };
-    case "hash":
+    case "answered":
       body.free();
-      return { kind: "hash" };
+      return reading;
     case "mutation": {
       const name = nameOf(DIRECTIVE);
       const found = await findKey(route, places, new Map([...values, [name, reading.key]]));
       if (found.kind !== "absent") return withKey(intent, found, body);
       // Only a body that cannot be read has a value here: it may have the directive.
-      const unread = values.get(name) ?? unreadDirective(body.bytes, places.search);
+      const unread = values.get(name) ?? graphql.unreadDirective(body.bytes, places.search);
       return withKey(intent, unread.kind === "invalid" ? unread : found, body);
     }
   }

@@ -1,0 +1,3 @@
+// Forms in the Worker: the canonical form of a multipart body that is in memory.
+
+export { canonicalMultipart } from "./multipart.ts";

@@ -1,0 +1,107 @@
+// What a feature does with requests in the Worker, beside the exchanges of the kernel. Where two features do the same it is a seam: a request
+// that a feature answers itself, and the last step of an answer. What one feature alone does is a function with a name, which
+// features/worker.ts hands over.
+
+import type { Origin, Route } from "./config/resolved.ts";
+import type { ClientProblem, Problem } from "./record/problem.ts";
+import type { BodyReader } from "./request/body-reader.ts";
+import type { FindRoute } from "./request/find-route.ts";
+import type { HeadersView } from "./request/headers.ts";
+import type { ExchangeIntent, SearchIntent } from "./request/intent.ts";
+import type { PartValue } from "./request/key-places.ts";
+import type { Fetcher, PassOn } from "./request/pass-through.ts";
+import type { HeldOrFlowing } from "./request/request-body.ts";
+import type { Proofs } from "./request/scope.ts";
+import type { WaitUntil } from "./request/shared-work.ts";
+import type { Caller } from "./request/time-slicer.ts";
+
+export interface RequestFeature {
+  readonly endpoint?: Endpoint;
+  readonly finish?: FinishAnswer;
+}
+
+/** Requests that a feature answers itself. */
+export interface Endpoint {
+  /** What becomes of a request: the feature answers it, or refuses it; `null`: it is another's. */
+  readonly find: (request: Request, url: URL, findRoute: FindRoute) => OwnRequest | Refusal | null;
+  /** Only for tokens of its own. Such an endpoint finds its requests first, whoever's token they carry. */
+  readonly tokens?: OwnTokens;
+}
+
+/** A request that a feature answers. */
+export interface OwnRequest {
+  readonly kind: "own";
+  /** Whether the answer depends on a record, which another process may have. */
+  readonly isAboutRecord: boolean;
+  /** Whose answer it is, for the last steps; `null`: no route's. */
+  readonly route: Route | null;
+  readonly answer: () => Response | Promise<Response>;
+}
+
+export interface Refusal {
+  readonly kind: "refuse";
+  readonly problem: Problem;
+}
+
+export interface OwnTokens {
+  /** Whether a request carries one of them, wherever it goes: no origin may get it. */
+  readonly isTheirs: SpotToken;
+  /** The answer to such a request elsewhere. */
+  readonly refusal: Refusal;
+}
+
+/** Whether a request carries somebody's token, wherever it goes. */
+export type SpotToken = (headers: Headers) => boolean;
+
+/**
+ * Changes an answer before it leaves the Worker: neither records nor objects know of it. `route` is the one for which the gateway
+ * answers; `null`: for none, because the origin answers, or the gateway refuses before it has looked for a route.
+ */
+export type FinishAnswer = (answer: Response, request: Request, route: Route | null) => Response;
+
+/** A request, for whoever proves who its caller is. */
+export type CallerRequest = Pick<ExchangeIntent, "headers" | "url" | "route">;
+
+/** Who the caller is, by each identity that the route uses. */
+export type ProveCaller = (request: CallerRequest) => Promise<Proofs>;
+
+export interface ProverPorts {
+  readonly network: Fetcher;
+  readonly target: (origin: Origin) => Fetcher | null;
+  readonly waitUntil: WaitUntil;
+}
+
+/** Finds the key of a request that may have it elsewhere than in a header. */
+export type SearchKey = (intent: SearchIntent) => Promise<SearchedKey>;
+
+export type SearchedKey =
+  /** `body` is `null` as long as nobody has read it. */
+  | { readonly kind: "keyed"; readonly intent: ExchangeIntent; readonly body: HeldOrFlowing | null }
+  | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null }
+  | PassOn
+  | AnsweredAtOnce;
+
+/** A request that is answered in the Worker, without an exchange. */
+export interface AnsweredAtOnce {
+  readonly kind: "answered";
+  readonly response: Response;
+}
+
+/** Reads the requests of a GraphQL endpoint: only the body says what they do. */
+export interface GraphqlReader {
+  readonly read: (
+    body: Uint8Array,
+    headers: HeadersView,
+    search: string,
+    caller: Caller | null,
+  ) => Promise<GraphqlReading>;
+  /** What the directive gives in a mutation from which no key was read. */
+  readonly unreadDirective: (body: Uint8Array, search: string) => PartValue;
+}
+
+export type GraphqlReading =
+  /** Queries and subscriptions alone. */
+  { readonly kind: "other" } | { readonly kind: "mutation"; readonly key: PartValue } | AnsweredAtOnce;
+
+/** The canonical form of a multipart body; `null`: it has none. Pauses after each slice of its work. */
+export type CanonicalMultipart = (body: Uint8Array, boundary: string) => Generator<undefined, Uint8Array | null>;
