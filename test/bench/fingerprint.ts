@@ -8,7 +8,7 @@ import { canonicalJson } from "../../src/kernel/request/canonical-json.ts";
 import { sha256 } from "../../src/kernel/request/digest.ts";
 import { canonicalForm } from "../../src/kernel/request/form-pairs.ts";
 import { selectJson } from "../../src/kernel/request/json-selection.ts";
-import { canonicalMultipart } from "../../src/features/forms/multipart.ts";
+import { canonicalMultipart } from "../../src/features/forms/multipart.ts"; // feature: forms
 import { WORST_JSON } from "../support/worst-json.ts";
 import { encoded, filled, MEBIBYTE, printHead, row as measured } from "./longest-stretch.ts";
 
@@ -55,6 +55,7 @@ function* form(body: Uint8Array): Generator<undefined, Uint8Array | null> {
 const pairs = (name: (at: number) => string, value: string): string =>
   Array.from({ length: 2_000 }, (_, at) => `${name((at * 7919) % 2_000)}=${value}`).join("&");
 
+// feature: forms begins
 const BOUNDARY = "----formdata-undici-012345678901";
 const HEAD = `--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n`;
 const multipart = (content: string): string =>
@@ -65,6 +66,7 @@ const random = (): string => {
   for (let at = 0; at < MEBIBYTE; at += 65_536) crypto.getRandomValues(bytes.subarray(at, at + 65_536));
   return Buffer.from(bytes).toString("hex").slice(0, MEBIBYTE);
 };
+// feature: forms ends
 
 printHead("body of 1 MiB");
 const bytes = new Uint8Array(MEBIBYTE).fill(0x61);
@@ -84,6 +86,7 @@ await row("form: 2,000 pairs", encoded(pairs((at) => `name${at}`, "x".repeat(500
 await row("form: 2,000 long names that begin alike", encoded(pairs((at) => `${"n".repeat(500)}${at}`, "1")), form);
 await row("form: one value of escapes", encoded(`a=${filled("%41").slice(0, -3)}`), form);
 await row("form: two-byte pairs, refused", encoded(filled("a&")), form);
+// feature: forms begins
 await row("multipart: a file of random text", encoded(multipart(random())), byParts);
 await row("multipart: a file of dashes", encoded(multipart(filled("-"))), byParts);
 await row("multipart: a file of almost-boundaries", encoded(multipart(filled(`--${BOUNDARY.slice(0, -1)}`))), byParts);
@@ -92,3 +95,4 @@ await row(
   encoded(`${filled(`--${BOUNDARY}\r\n\r\n`).slice(0, -(BOUNDARY.length + 4))}--${BOUNDARY}--`),
   byParts,
 );
+// feature: forms ends

@@ -6,7 +6,7 @@
 
 import { parseKeySource, type KeySource, type WrittenSource } from "../../src/kernel/config/key-source.ts";
 import { findKey } from "../../src/kernel/request/find-key.ts";
-import { readGraphql } from "../../src/features/graphql/graphql.ts";
+import { readGraphql } from "../../src/features/graphql/graphql.ts"; // feature: graphql
 import { readBodyValues } from "../../src/kernel/request/key-places.ts";
 import { WORST_JSON } from "../support/worst-json.ts";
 import { encoded, filled, MEBIBYTE, printHead, row } from "./longest-stretch.ts";
@@ -51,10 +51,12 @@ async function key(name: string, body: string, written: readonly WrittenSource[]
   );
 }
 
+// feature: graphql begins
 async function graphql(name: string, body: string, headers = JSON_TYPE): Promise<void> {
   const bytes = encoded(body);
   await row(`graphql: ${name}`, () => stretches(() => readGraphql(bytes, headers, "")));
 }
+// feature: graphql ends
 
 const pointers = (many: number, name: (at: number) => string): readonly string[] =>
   Array.from({ length: many }, (_, at) => `json:/${name(at)}`);
@@ -99,6 +101,7 @@ await key("8 fields: two-byte pairs", filled("a&"), fields, FORM_TYPE);
 await key("8 fields: names of escapes", filled("%6e%6e%6e=&"), fields, FORM_TYPE);
 await key("8 fields: a name of escapes", filled("%6e"), fields, FORM_TYPE);
 
+// feature: graphql begins
 const DOCUMENT = 16 * 1024;
 const start = "mutation{";
 const fill = (part: string, end = "}", bytes = DOCUMENT): string =>
@@ -181,3 +184,4 @@ await graphql(
   `${part("operations", '{"query":"mutation{a}"}')}${part("x", filled("--b", MEBIBYTE - 300))}--b--`,
   MULTIPART,
 );
+// feature: graphql ends

@@ -119,11 +119,13 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--records N] [--tmpfs]",
     run: () => import(beside("records/loader/slices.ts")),
   },
+  // feature: callers begins
   forget: {
     measures: "how long one turn of `forget --scope` holds a shard",
     options: "[--records N] [--tmpfs]",
-    run: () => import(beside("records/loader/forget.ts")),
+    run: () => import(beside("../features/callers/bench/forget.ts")),
   },
+  // feature: callers ends
   alarm: {
     measures: "what an alarm costs with 10,000 attempts in flight",
     run: () => import(beside("records/loader/alarm.ts")),

@@ -3,7 +3,7 @@
 
 import { parseKeySource, type KeySource, type WrittenSource } from "../../../src/kernel/config/key-source.ts";
 import { findKey } from "../../../src/kernel/request/find-key.ts";
-import { readGraphql } from "../../../src/features/graphql/graphql.ts";
+import { readGraphql } from "../../../src/features/graphql/graphql.ts"; // feature: graphql
 import { readBodyValues } from "../../../src/kernel/request/key-places.ts";
 import { parseKey } from "../../../src/kernel/request/key.ts";
 
@@ -32,25 +32,29 @@ function finder(...written: readonly WrittenSource[]): () => Promise<void> {
   };
 }
 
+// feature: graphql begins
 function graphql(query: string): () => Promise<unknown> {
   const variables = { input: { amount: 4200, currency: "eur" } };
   const body = encoder.encode(JSON.stringify({ operationName: "Pay", query, variables }));
   return () => readGraphql(body, HEADERS, "");
 }
+// feature: graphql ends
 
+// feature: graphql begins
 const MUTATION = "mutation Pay($input: PayInput!) { pay(input: $input) { id status amount currency createdAt } }";
 
 const UPLOAD = new Headers({ "content-type": "multipart/form-data; boundary=b" });
 const part = (name: string, content: string): string =>
   `--b\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${content}\r\n`;
 const parts = encoder.encode(`${part("operations", '{"query":"mutation{a}"}')}${part("x", "").repeat(20_000)}--b--`);
+// feature: graphql ends
 
 export const KEY_CALLS: Readonly<Record<string, (request: Request) => unknown>> = {
   "key-default": () => parseKey(HEADERS, ["Idempotency-Key"], FORMAT),
   "key-header": finder("header:X-Request-Id"),
   "key-json": finder("json:/id"),
   "key-template": finder({ template: "pay-{json:/shop}-{json:/id}" }),
-  "graphql-query": graphql(MUTATION.replace("mutation", "query")),
-  "graphql-mutation": graphql(MUTATION),
-  "worst-upload": () => readGraphql(parts, UPLOAD, ""),
+  "graphql-query": graphql(MUTATION.replace("mutation", "query")), // feature: graphql
+  "graphql-mutation": graphql(MUTATION), // feature: graphql
+  "worst-upload": () => readGraphql(parts, UPLOAD, ""), // feature: graphql
 };

@@ -7,7 +7,7 @@ import { heldAnswer, LOCK_MS, messageOf } from "../../support/integration/shard-
 import { silence } from "../../support/integration/silence.ts";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import { encodeMessage, type ExchangeHead } from "../../../src/kernel/request/message.ts";
-import { CHANGE_LISTED_CALL } from "../../../src/features/bulk/object/listed-changes.ts";
+import { CHANGE_LISTED_CALL } from "../../../src/features/bulk/object/listed-changes.ts"; // feature: bulk
 
 silence();
 
@@ -77,6 +77,7 @@ it("a release after the origin has said that it knows nothing lets the next atte
   expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -", "POST /act 2"]);
 });
 
+// feature: bulk begins
 it("a change of many records leaves one that the origin is being asked about", async () => {
   const { bench, head, answer } = await asked();
   const { id } = head.record;
@@ -92,3 +93,4 @@ it("a change of many records leaves one that the origin is being asked about", a
   await untilState(bench, head, "completed");
   expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -"]);
 });
+// feature: bulk ends

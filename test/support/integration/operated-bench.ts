@@ -4,8 +4,6 @@ import { env } from "cloudflare:test";
 import type { OperatorEvent } from "../../../src/kernel/record/events.ts";
 import type { RecordId } from "../../../src/kernel/record/units.ts";
 import { encodeMessage } from "../../../src/kernel/request/message.ts";
-import { CLAIM_CALLS } from "../../../src/features/claims/object/calls.ts";
-import { OUTBOX_CALLS } from "../../../src/features/outbox/object/calls.ts";
 import { type Asking, asking } from "../../../src/kernel/object/itty.ts";
 import { CHANGE_CALL, type ChangeAnswer, OPERATOR_CALLS } from "../../../src/kernel/object/operator-calls.ts";
 import { TRAFFIC_CALLS } from "../../../src/kernel/object/shard-traffic.ts";
@@ -14,12 +12,6 @@ import { ShardBench } from "./shard-bench.ts";
 const CALLS = {
   ...OPERATOR_CALLS,
   ...TRAFFIC_CALLS,
-  listEvents: OUTBOX_CALLS.list,
-  countEvents: OUTBOX_CALLS.counts,
-  changeEvents: OUTBOX_CALLS.change,
-  countClaims: CLAIM_CALLS.counts,
-  listPositions: CLAIM_CALLS.positions,
-  setPosition: CLAIM_CALLS.setPosition,
 };
 
 /** All that operators ask an object. */

@@ -1,12 +1,9 @@
 // Records and a response, as the tests of the ledger and of the alarm store them.
 
 import { storeDues } from "../../../src/kernel/object/store-dues.ts";
-import { keyText } from "../../../src/kernel/store/label.ts";
-import type { Attachments } from "../../../src/kernel/store/attachments.ts";
-import type { NewEvent } from "../../../src/kernel/record/outbox.ts";
 import { nextDue } from "../../../src/kernel/due.ts";
 import { step } from "../../../src/kernel/record/life-cycle.ts";
-import type { Completed, IdempotencyRecord, Policy, Started } from "../../../src/kernel/record/record.ts";
+import type { Completed, Policy, Started } from "../../../src/kernel/record/record.ts";
 import {
   attemptId,
   durationMs,
@@ -19,7 +16,6 @@ import {
 import type { Ledger } from "../../../src/kernel/store/ledger.ts";
 import type { ListQuery } from "../../../src/kernel/store/list-query.ts";
 import type { StoredResponse } from "../../../src/kernel/store/response-rows.ts";
-import { OutboxStore } from "../../../src/features/outbox/object/outbox-store.ts";
 
 export const HOUR_MS = 3_600_000;
 export const NOW = epochMs(1_800_000_000_000);
@@ -58,21 +54,6 @@ export const EVERY_RECORD: ListQuery = {
 export function nextDeadline(ledger: Ledger): EpochMs | null {
   const never = (): void => undefined;
   return nextDue(storeDues(ledger, { erase: never, endLocks: never, waitUntil: never }), NOW);
-}
-
-/** Saves a record with events of the outbox, as a step does that publishes. */
-export function saveWithEvents(
-  ledger: Ledger,
-  id: RecordId,
-  record: IdempotencyRecord,
-  events: readonly NewEvent[],
-  { due = epochMs(0), ...attachments }: Attachments & { readonly due?: EpochMs } = {},
-): void {
-  const entry = ledger.find(id);
-  const key = keyText(attachments.label ?? ledger.label(id, entry));
-  const { events: outbox } = new OutboxStore(ledger.tables);
-  ledger.save(id, entry, record, attachments, [{ write: () => outbox.insert(id, events, due, key) }]);
-  outbox.added();
 }
 
 export function freshId(): RecordId {

@@ -4,8 +4,8 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { epochMs } from "../../../../src/kernel/record/units.ts";
 import { Audit } from "../../../../src/features/audit/operator/audit.ts";
-import { allChanger, auditedAllChanger } from "../../../../src/features/bulk/operator/all-change.ts";
-import { auditedForgetter, scopeForgetter } from "../../../../src/features/callers/operator/forgetting.ts";
+import { allChanger, auditedAllChanger } from "../../../../src/features/bulk/operator/all-change.ts"; // feature: bulk
+import { auditedForgetter, scopeForgetter } from "../../../../src/features/callers/operator/forgetting.ts"; // feature: callers
 import { audited } from "../../../../src/operator/audited.ts";
 import { workerKernel } from "../../../support/integration/worker-kernel.ts";
 import { ShardOperator } from "../../../../src/operator/shard-operator.ts";
@@ -151,6 +151,7 @@ describe("an audited operator", () => {
     expect((await audit.page(ALL)).entries).toMatchObject([{ outcome: "no answer" }]);
   });
 
+  // feature: callers begins
   it("writes no value of a scope, not even one that was typed in place of a part's name", async () => {
     const { audit } = startLog();
     const forget = auditedForgetter(scopeForgetter(workerKernel()), audit);
@@ -166,7 +167,9 @@ describe("an audited operator", () => {
     expect(JSON.stringify(entries)).not.toContain("confidential");
     expect(entries[0]?.target).toBe("header:authorization,(no part of a scope)");
   });
+  // feature: callers ends
 
+  // feature: bulk begins
   it("writes the filter of a change of all that match, with a digest of its key, and nothing of its preview", async () => {
     const { audit } = startLog();
     const changeAll = auditedAllChanger(allChanger(workerKernel()), audit);
@@ -193,4 +196,5 @@ describe("an audited operator", () => {
     expect(JSON.stringify(entries)).not.toContain("confidential");
     expect(entries[0]?.target).toMatch(/^preview=1970-01-01T00:00:00.000Z id=[0-9a-f]{32} state=failed$/);
   });
+  // feature: bulk ends
 });

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allChangedSchema } from "../../../../src/features/bulk/operator/schema.ts";
-import { auditPageSchema } from "../../../../src/features/audit/operator/schema.ts";
+import { auditPageSchema } from "../../../../src/features/audit/operator/schema.ts"; // feature: audit
 import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
 import { freshKey, headerValue } from "../../../support/http.ts";
 import {
@@ -101,6 +101,7 @@ describe("over HTTP", () => {
     expect(await statesOf([...late, ...elsewhere])).toEqual(["unknown"]);
     const again = await change({ change: "release", filter, confirm: true, until });
     expect(again).toMatchObject({ matched: 3, changed: 0 });
+    // feature: audit begins
     const { json } = await scene.ask("GET", "/audit?action=release-all");
     const [, entry] = v.parse(auditPageSchema, json).entries;
     expect(entry).toMatchObject({
@@ -109,6 +110,7 @@ describe("over HTTP", () => {
       target: `preview=${until} route=/release`,
       outcome: "done: 12 of 15 records, 3 refused, 0 skipped, 0 without an answer",
     });
+    // feature: audit ends
   });
 
   it("shows what resolve would give, and gives it to every retry", async () => {
@@ -165,6 +167,7 @@ describe("over HTTP", () => {
     }
   });
 
+  // feature: audit begins
   it("changes nothing while the audit log cannot be written", async () => {
     const keys = await inDoubt("audit", 2);
     const filter = { route: "/audit" };
@@ -188,6 +191,7 @@ describe("over HTTP", () => {
     expect(await change(confirm)).toMatchObject({ changed: 2 });
     expect(await statesOf(keys)).toEqual(["failed"]);
   });
+  // feature: audit ends
 
   it("goes on where a cursor says", async () => {
     await inDoubt("long", 12);

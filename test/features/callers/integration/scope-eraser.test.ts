@@ -18,9 +18,10 @@ import {
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { OwnedEvents } from "../../../../src/features/outbox/object/owned-events.ts";
 import { FIRST_PLACE } from "../../../../src/features/callers/object/record-scan.ts";
-import { completed, HOUR_MS, policy, response, started, saveWithEvents } from "../../../support/integration/records.ts";
+import { completed, HOUR_MS, policy, response, started } from "../../../support/integration/records.ts";
 import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
+import { saveWithEvents } from "../../outbox/integration/saved-events.ts";
 
 const LAYOUT = "1";
 const ANNA = ["header:authorization", "Bearer anna"];

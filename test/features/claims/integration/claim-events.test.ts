@@ -1,3 +1,4 @@
+// feature: outbox begins
 // The events of claims in a real shard (guarantee G11): what a consumer completes is published in the commit of its completion, and
 // nothing else is.
 
@@ -5,8 +6,8 @@ import { describe, expect, it, vi } from "vitest";
 import type { ClaimAct } from "../../../../src/features/claims/message.ts";
 import { encodeMessage } from "../../../../src/kernel/request/message.ts";
 import { CHANGE_CALL, type ChangeAnswer } from "../../../../src/kernel/object/operator-calls.ts";
-import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "../../../support/integration/claim-bench.ts";
-import { Hooks, untilLeft } from "../../../support/integration/hooks.ts";
+import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "./claim-bench.ts";
+import { Hooks, untilLeft } from "../../outbox/integration/hooks.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
@@ -104,3 +105,4 @@ describe("a claim that is not completed", () => {
     expect(hooks.received).toMatchObject([{ event: { data: { status: 200, body: { charged: 5 } } } }]);
   });
 });
+// feature: outbox ends

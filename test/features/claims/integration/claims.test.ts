@@ -6,7 +6,7 @@ import { CHANGE_CALL, type ChangeAnswer } from "../../../../src/kernel/object/op
 import { encodeMessage } from "../../../../src/kernel/request/message.ts";
 import { ASK_CALL } from "../../../../src/kernel/request/message.ts";
 import { durationMs, type RecordId } from "../../../../src/kernel/record/units.ts";
-import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "../../../support/integration/claim-bench.ts";
+import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "./claim-bench.ts";
 import { HOUR_MS } from "../../../support/integration/records.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
 

@@ -10,17 +10,11 @@ import {
   withClaim,
 } from "../../../../src/kernel/record/position.ts";
 import { recordId } from "../../../../src/kernel/record/units.ts";
-import { operatorCalls } from "../../../support/integration/operated-bench.ts";
 import { POSITION_CALL } from "../../../../src/features/claims/message.ts";
-import {
-  CLAIM_LOCK_MS,
-  ClaimBench,
-  claimAct,
-  entryOf,
-  type Try,
-  tryOf,
-} from "../../../support/integration/claim-bench.ts";
+import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, type Try, tryOf } from "./claim-bench.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
+import { asking } from "../../../../src/kernel/object/itty.ts";
+import { CLAIM_CALLS } from "../../../../src/features/claims/object/calls.ts";
 
 standStill(["error"]);
 
@@ -114,7 +108,7 @@ describe("a position", () => {
       await end(bench, one, index + 1, "complete");
     }
     const set = async (next: number): Promise<boolean> =>
-      operatorCalls(bench.stub).setPosition({ route: "claims:billing", ...ORDERS, next, ifKnown: false });
+      asking(CLAIM_CALLS, bench.stub).setPosition({ route: "claims:billing", ...ORDERS, next, ifKnown: false });
     expect(await set(2)).toBe(true);
     expect(await positionIn(bench)).toMatchObject({ next: 2 });
     const again = [tryOf(tries[1]?.id), tryOf(tries[2]?.id)] as const;

@@ -2,13 +2,16 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { epochMs } from "../../../../src/kernel/record/units.ts";
-import { completed, freshId, NOW, started, saveWithEvents } from "../../../support/integration/records.ts";
+import { completed, freshId, NOW, started } from "../../../support/integration/records.ts";
 import { OperatedBench } from "../../../support/integration/operated-bench.ts";
 import { heldAnswer, messageOf } from "../../../support/integration/shard-bench.ts";
-import { Hooks, publishing, untilLeft } from "../../../support/integration/hooks.ts";
+import { Hooks, publishing, untilLeft } from "./hooks.ts";
 import { silence } from "../../../support/integration/silence.ts";
 import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
+import { saveWithEvents } from "./saved-events.ts";
+import { asking } from "../../../../src/kernel/object/itty.ts";
+import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/calls.ts";
 
 silence();
 
@@ -31,7 +34,7 @@ async function deadEvent(): Promise<ReturnType<typeof scene>> {
   await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
   vi.setSystemTime(Date.now() + 72 * HOUR_MS);
   await bench.deliverAlarm();
-  await vi.waitFor(async () => expect(await bench.operator.countEvents()).toMatchObject([{ dead: 1 }]), {
+  await vi.waitFor(async () => expect(await asking(OUTBOX_CALLS, bench.stub).counts()).toMatchObject([{ dead: 1 }]), {
     timeout: 10_000,
   });
   return { bench, hooks };
@@ -53,28 +56,33 @@ async function stored(bench: OperatedBench, destination: string, ids: readonly s
 describe("a dead event", () => {
   it("is counted, and listed without its data", async () => {
     const { bench } = await deadEvent();
-    expect(await bench.operator.countEvents()).toMatchObject([
+    expect(await asking(OUTBOX_CALLS, bench.stub).counts()).toMatchObject([
       { destination: "one", pending: 0, dead: 1, atLeast: [], oldestPending: null, resting: null },
     ]);
-    const { events, next } = await bench.operator.listEvents({ ...ALL, state: "dead" });
+    const { events, next } = await asking(OUTBOX_CALLS, bench.stub).list({ ...ALL, state: "dead" });
     expect(next).toBeNull();
     expect(events).toMatchObject([{ destination: "one", state: "dead", tries: 2, last: "status 500" }]);
     expect(events[0]).not.toHaveProperty("event");
-    expect(await bench.operator.listEvents({ ...ALL, state: "pending" })).toMatchObject({ events: [] });
+    expect(await asking(OUTBOX_CALLS, bench.stub).list({ ...ALL, state: "pending" })).toMatchObject({ events: [] });
   });
 
   it("that is sent again has its id, begins anew and need not wait for its destination's rest", async () => {
     const { bench, hooks } = await deadEvent();
     const { id } = hooks.received[0] ?? {};
-    expect(await bench.operator.changeEvents({ ...EVERY, action: "resend" })).toEqual({ events: 1, more: false });
+    expect(await asking(OUTBOX_CALLS, bench.stub).change({ ...EVERY, action: "resend" })).toEqual({
+      events: 1,
+      more: false,
+    });
     await vi.waitFor(() => expect(hooks.received).toHaveLength(3), { timeout: 10_000 });
     await vi.waitFor(
       async () =>
-        expect((await bench.operator.listEvents(ALL)).events).toMatchObject([{ id, state: "pending", tries: 1 }]),
+        expect((await asking(OUTBOX_CALLS, bench.stub).list(ALL)).events).toMatchObject([
+          { id, state: "pending", tries: 1 },
+        ]),
       { timeout: 10_000 },
     );
     hooks.answer = () => new Response(null, { status: 204 });
-    await bench.operator.changeEvents({ ...EVERY, action: "resend" });
+    await asking(OUTBOX_CALLS, bench.stub).change({ ...EVERY, action: "resend" });
     await untilLeft(bench, 0);
     expect(new Set(hooks.received.map((one) => one.id)).size).toBe(1);
     const { routes } = await bench.operator.numbers();
@@ -84,14 +92,14 @@ describe("a dead event", () => {
 
   it("can be named by its place and id, and is not found under another id", async () => {
     const { bench } = await deadEvent();
-    const [event] = (await bench.operator.listEvents(ALL)).events;
+    const [event] = (await asking(OUTBOX_CALLS, bench.stub).list(ALL)).events;
     if (event === undefined) throw new Error("no event");
     const drop = { ...EVERY, action: "drop" } as const;
     const other = { ...drop, event: { id: "other", at: event.at } };
-    expect(await bench.operator.changeEvents(other)).toEqual({ events: 0, more: false });
-    expect(await bench.operator.changeEvents({ ...drop, event })).toEqual({ events: 1, more: false });
+    expect(await asking(OUTBOX_CALLS, bench.stub).change(other)).toEqual({ events: 0, more: false });
+    expect(await asking(OUTBOX_CALLS, bench.stub).change({ ...drop, event })).toEqual({ events: 1, more: false });
     await untilLeft(bench, 0);
-    expect(await bench.operator.countEvents()).toEqual([]);
+    expect(await asking(OUTBOX_CALLS, bench.stub).counts()).toEqual([]);
   });
 });
 
@@ -101,7 +109,10 @@ it("an event that is dropped while it is being sent does not return when that fa
   hooks.answer = () => origin(new Request("https://hooks.example"), 0);
   await bench.send(messageOf(publishing(["one"])));
   await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
-  expect(await bench.operator.changeEvents({ ...EVERY, action: "drop" })).toEqual({ events: 1, more: false });
+  expect(await asking(OUTBOX_CALLS, bench.stub).change({ ...EVERY, action: "drop" })).toEqual({
+    events: 1,
+    more: false,
+  });
   await bench.operator.numbers();
   release();
   await vi.waitFor(
@@ -127,12 +138,12 @@ it("pages hold each event once, by destination and state", async () => {
   const listed: string[] = [];
   let after: string | null = null;
   do {
-    const page = await bench.operator.listEvents({ ...ALL, after, limit: 2 });
+    const page = await asking(OUTBOX_CALLS, bench.stub).list({ ...ALL, after, limit: 2 });
     listed.push(...page.events.map(({ id }) => id));
     after = page.next;
   } while (after !== null);
   expect(listed).toEqual(["4", "5", ...["1", "2", "3"].filter((id) => id !== dead), dead]);
-  const only = await bench.operator.listEvents({ ...ALL, destination: "b", state: "dead", limit: 1 });
+  const only = await asking(OUTBOX_CALLS, bench.stub).list({ ...ALL, destination: "b", state: "dead", limit: 1 });
   expect(only.events).toMatchObject([{ id: dead }]);
 });
 
@@ -144,6 +155,6 @@ it("a call changes a hundred events at most and says that there may be more", as
     Array.from({ length: 150 }, (_, number) => String(number)),
   );
   const drop = { ...EVERY, action: "drop" } as const;
-  expect(await bench.operator.changeEvents(drop)).toEqual({ events: 100, more: true });
-  expect(await bench.operator.changeEvents(drop)).toEqual({ events: 50, more: false });
+  expect(await asking(OUTBOX_CALLS, bench.stub).change(drop)).toEqual({ events: 100, more: true });
+  expect(await asking(OUTBOX_CALLS, bench.stub).change(drop)).toEqual({ events: 50, more: false });
 });

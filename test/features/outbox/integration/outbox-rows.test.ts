@@ -7,9 +7,10 @@ import { EVERY_LANE } from "../../../../src/kernel/record/outbox.ts";
 import { epochMs, type RecordId } from "../../../../src/kernel/record/units.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import type { OutboxRows } from "../../../../src/features/outbox/object/rows.ts";
-import { completed, freshId, HOUR_MS, NOW, started, saveWithEvents } from "../../../support/integration/records.ts";
+import { completed, freshId, HOUR_MS, NOW, started } from "../../../support/integration/records.ts";
 import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
+import { saveWithEvents } from "./saved-events.ts";
 
 function inLedger(run: (ledger: Ledger, store: OutboxStore, storage: DurableObjectStorage) => void): Promise<void> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());

@@ -10,9 +10,11 @@ import { heldAnswer, headOf, messageOf } from "../../../support/integration/shar
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import { Outbox, type Target } from "../../../../src/features/outbox/object/relay.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { type Hook, Hooks, publishing, untilLeft } from "../../../support/integration/hooks.ts";
+import { type Hook, Hooks, publishing, untilLeft } from "./hooks.ts";
 import { silence } from "../../../support/integration/silence.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
+import { asking } from "../../../../src/kernel/object/itty.ts";
+import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/calls.ts";
 
 silence();
 
@@ -250,9 +252,12 @@ describe("an event that has failed while a clock was ahead by an hour", () => {
       const right = Date.now();
       vi.setSystemTime(right + HOUR_MS);
       await bench.send(messageOf(publishing(["one"])));
-      await vi.waitFor(async () => expect((await bench.operator.countEvents())[0]?.resting?.lanes).toBe(1), {
-        timeout: 10_000,
-      });
+      await vi.waitFor(
+        async () => expect((await asking(OUTBOX_CALLS, bench.stub).counts())[0]?.resting?.lanes).toBe(1),
+        {
+          timeout: 10_000,
+        },
+      );
       await between(bench);
       hooks.answer = () => new Response(null, { status: 204 });
       vi.setSystemTime(right);
@@ -270,7 +275,8 @@ describe("a destination that does not answer at all", () => {
     hooks.answer = () => {
       throw new Error("the connection broke");
     };
-    const resting = async (): Promise<unknown> => (await bench.operator.countEvents())[0]?.resting?.lanes ?? 0;
+    const resting = async (): Promise<unknown> =>
+      (await asking(OUTBOX_CALLS, bench.stub).counts())[0]?.resting?.lanes ?? 0;
     for (let lane = 0; lane < 6; lane += 1) await bench.send(messageOf(ofCaller(lane, ["one"])));
     await vi.waitFor(async () => expect(await resting()).toBe(ALL_LANES), { timeout: 10_000 });
     expect(hooks.received).toHaveLength(3);
@@ -378,7 +384,7 @@ describe("a destination that refuses one caller's events", () => {
     await bench.deliverAlarm();
     await vi.waitFor(
       async () => {
-        const [counts] = await bench.operator.countEvents();
+        const [counts] = await asking(OUTBOX_CALLS, bench.stub).counts();
         expect(counts).toMatchObject({ pending: 0, dead: 5 });
       },
       { timeout: 10_000 },

@@ -6,7 +6,7 @@ import type { AlertReport } from "../../../../src/kernel/record/alerts.ts";
 import { ALERTS_CALL } from "../../../../src/features/outbox/object/calls.ts";
 import { watchShards } from "../../../../src/features/outbox/operator/watch-shards.ts";
 import { ShardBench } from "../../../support/integration/shard-bench.ts";
-import { Hooks } from "../../../support/integration/hooks.ts";
+import { Hooks } from "./hooks.ts";
 import { silence } from "../../../support/integration/silence.ts";
 
 silence();

@@ -7,16 +7,12 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { writeNote } from "../../../../src/kernel/record/request-note.ts";
 import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
-import { AuditLog } from "../../../../src/features/audit/object/audit.ts";
 import { CountRows } from "../../../../src/kernel/store/counts.ts";
-import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { OwnedEvents } from "../../../../src/features/outbox/object/owned-events.ts";
+import { Ledger, type LedgerStorage } from "../../../../src/kernel/store/ledger.ts";
 import { TotalRows } from "../../../../src/kernel/store/totals.ts";
 import { heldRows } from "../../../../src/kernel/store/tables.ts";
-import { ClaimList } from "../../../../src/features/claims/object/claim-list.ts";
 import { WHOLE_BUCKET } from "../../../../src/kernel/store/record-numbers.ts";
 import { RecordList } from "../../../../src/kernel/store/record-list.ts";
-import { FIRST_PLACE, RecordScan } from "../../../../src/features/callers/object/record-scan.ts";
 import {
   completed,
   freshId,
@@ -25,11 +21,20 @@ import {
   NOW,
   response,
   started,
-  saveWithEvents,
 } from "../../../support/integration/records.ts";
-import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
-import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
-import { Positions } from "../../../../src/features/claims/object/positions.ts";
+
+import { useAudit } from "../../../features/audit/integration/statements.ts"; // feature: audit
+import { useRecordScan } from "../../../features/callers/integration/statements.ts"; // feature: callers
+import { useClaims } from "../../../features/claims/integration/statements.ts"; // feature: claims
+import { useOutbox } from "../../../features/outbox/integration/statements.ts"; // feature: outbox
+
+/** What each feature does with the database, its statements all. */
+const USED_BY_FEATURES: readonly ((ledger: Ledger, storage: LedgerStorage) => void)[] = [
+  useOutbox, // feature: outbox
+  useAudit, // feature: audit
+  useRecordScan, // feature: callers
+  useClaims, // feature: claims
+];
 
 interface Ran {
   readonly query: string;
@@ -127,38 +132,6 @@ const LATER = epochMs(NOW + 25 * HOUR_MS);
 
 const SCHEMA = /^(?:CREATE|ALTER) /;
 
-function useOutbox(ledger: Ledger, owned: OwnedEvents): void {
-  const { events: outbox, list } = new OutboxStore(ledger.tables);
-  const id = freshId();
-  const claim = started();
-  ledger.save(id, null, claim);
-  const events = ["a", "b"].map((name) => ({ id: name, destination: name, lane: 3, event: "{}" }));
-  saveWithEvents(ledger, id, completed(claim), events);
-  const found = owned.slice(null, 9);
-  for (const destination of outbox.destinations()) {
-    outbox.lanes(destination);
-    for (const lane of [3, 4]) outbox.rests.put(destination, lane, { until: NOW, setAt: NOW, failures: 1, reason: "" });
-    outbox.rests.end(destination, 3);
-    outbox.rests.endAll(destination);
-    outbox.noteTries(outbox.due(destination, 3, NOW, { events: 2, bytes: 1 }), "");
-    list.bringBack(NOW, 1);
-    outbox.triedSince(destination, 3, NOW, NOW, 1);
-    outbox.leastTried(destination, 3, NOW);
-    const all = { destination, state: null, event: null };
-    for (const { id: event, at } of list.page({ ...all, after: null, limit: 1 })) {
-      list.change({ ...all, action: "resend", event: { id: event, at } }, NOW);
-    }
-    list.change({ ...all, action: "resend" }, NOW);
-    list.counts(NOW);
-    for (const event of outbox.due(destination, 3, NOW, { events: 2, bytes: 1 }))
-      outbox.move(event, DEAD + NOW, { at: NOW });
-    outbox.delete(outbox.due(destination, 3, NOW, { events: 2, bytes: 1 }));
-    outbox.eraseDead(destination, NOW, 1);
-  }
-  // None of them is where it was found.
-  owned.erase(found);
-}
-
 function useExcerpts(ledger: Ledger): void {
   const id = freshId();
   const note = writeNote({
@@ -206,13 +179,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const answer = completed(claim);
   const body = { kind: "chunks", body: own, count: 2, size: 2 } as const;
   ledger.save(id, ledger.find(id), answer, { response: { ...response, body } });
-  useOutbox(ledger, new OwnedEvents(sql, new OutboxStore(ledger.tables).events));
   useExcerpts(ledger);
-  const audit = new AuditLog(sql, (run) => storage.transactionSync(run));
-  const entry = { by: "ann", role: "admin", via: "token", action: "forget", target: null, reason: null } as const;
-  audit.end(audit.begin({ ...entry, address: "local" }, NOW) ?? 0, "done");
-  audit.begin({ ...entry, action: "sign-in", address: "local" }, NOW);
-  audit.page({ by: null, action: null, since: null, before: 9, limit: 1 });
   for (const hour of [1, 2, 30]) ledger.counts.put({ hour, since: 1, routes: "[]", taken: "[]", replays: "[]" });
   ledger.counts.get(30);
   ledger.counts.mergeOldest(30, () => "[]");
@@ -229,16 +196,6 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const totals = new TotalRows(sql);
   totals.put("[]");
   totals.get();
-  const told = { events: [], states: [{ name: "in-doubt", at: NOW, count: 1, due: NOW }], at: NOW };
-  const { alerts } = new OutboxStore(ledger.tables);
-  alerts.tell(null, told);
-  alerts.get("in-doubt");
-  alerts.below("silent-shard:");
-  alerts.due(NOW);
-  alerts.next();
-  alerts.bringBack(NOW);
-  alerts.doubts(NOW);
-  alerts.erase("in-doubt");
   const single = freshId();
   ledger.save(single, null, claim);
   const large = { kind: "inline", bytes: new Uint8Array(20_000) } as const;
@@ -284,7 +241,6 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
       }
     }
   }
-  new RecordScan(sql).slice(FIRST_PLACE, 10);
   nextDeadline(ledger);
   for (const route of ledger.questions.routes()) {
     ledger.questions.first(route, 1);
@@ -321,19 +277,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
     homes: { of: () => 0, range: () => WHOLE_BUCKET },
   });
   for (let more = 0; more < 9; more += 1) crowded.save(freshId(), null, claim);
-  const partition = { route: "claims:billing", stream: "orders", partition: 0 };
-  const positions = new Positions(ledger.tables);
-  positions.put(partition, { next: 1, done: 1, claimed: [] });
-  positions.made();
-  positions.get(partition);
-  positions.claimed();
-  const claims = new ClaimList(sql, positions);
-  claims.counts(NOW);
-  for (const route of [null, "claims:billing"]) {
-    for (const after of [null, { route: "claims:billing", stream: "orders", partition: 0 }]) {
-      claims.page({ route, after, limit: 10 }, NOW);
-    }
-  }
+  for (const use of USED_BY_FEATURES) use(ledger, { sql, transactionSync: (run) => storage.transactionSync(run) });
   ledger.seal.close("{}", NOW);
   ledger.heldKeys.around(freshId());
   ledger.heldKeys.count();

@@ -2,8 +2,8 @@
 
 import { UnsecuredJWT } from "jose";
 import { expect, it } from "vitest";
-import { tokenFaults } from "../../../src/features/identities/cli/token-faults.ts";
-import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
+import { tokenFaults } from "../../../../src/features/identities/cli/token-faults.ts";
+import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
 import { parse } from "smol-toml";
 
 const NOW = Date.parse("2026-11-25T12:00:00Z");

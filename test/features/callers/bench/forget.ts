@@ -20,10 +20,10 @@ import { FIRST_PLACE, RecordScan } from "../../../../src/features/callers/object
 import type { Place } from "../../../../src/kernel/store/record-numbers.ts";
 import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
 import { grouped } from "../../../support/progress.ts";
-import { tailCell } from "../../quantiles.ts";
-import { withFolder } from "../folder.ts";
-import { completedRecord } from "./completed-record.ts";
-import { FileStorage } from "./file-storage.ts";
+import { tailCell } from "../../../bench/quantiles.ts";
+import { withFolder } from "../../../bench/records/folder.ts";
+import { completedRecord } from "../../../bench/records/loader/completed-record.ts";
+import { FileStorage } from "../../../bench/records/loader/file-storage.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
 const { values: options } = parseArgs({

@@ -1,6 +1,6 @@
 // A real shard in workerd, to which a test sends what the Worker sends for consumers.
 
-import type { Policy } from "../../../src/kernel/record/record.ts";
+import type { Policy } from "../../../../src/kernel/record/record.ts";
 import {
   type AttemptId,
   attemptId,
@@ -8,16 +8,16 @@ import {
   fingerprint,
   recordId,
   type RecordId,
-} from "../../../src/kernel/record/units.ts";
+} from "../../../../src/kernel/record/units.ts";
 import {
   type ClaimAct,
   type ClaimAnswer,
   type ClaimEntry,
   type ClaimReply,
   CLAIMS_CALL,
-} from "../../../src/features/claims/message.ts";
-import { HOUR_MS } from "./records.ts";
-import { OperatedBench } from "./operated-bench.ts";
+} from "../../../../src/features/claims/message.ts";
+import { HOUR_MS } from "../../../support/integration/records.ts";
+import { OperatedBench } from "../../../support/integration/operated-bench.ts";
 
 export const CLAIM_LOCK_MS = 60_000;
 

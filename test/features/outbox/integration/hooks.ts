@@ -1,10 +1,10 @@
 // The receivers of events in tests within workerd: they answer as the test says, and remember what came.
 
 import { vi } from "vitest";
-import type { Publication } from "../../../src/kernel/record/outbox.ts";
-import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
-import { headOf, type ShardBench } from "./shard-bench.ts";
-import { OutboxStore } from "../../../src/features/outbox/object/outbox-store.ts";
+import type { Publication } from "../../../../src/kernel/record/outbox.ts";
+import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
+import { headOf, type ShardBench } from "../../../support/integration/shard-bench.ts";
+import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
 /** As in the test's wrangler.toml. */
 export const HOOKS = ["one", "two", "three", "ops"] as const;

@@ -1,0 +1,128 @@
+// `npm run remove-feature -- NAME`: takes a feature out of this working copy: its folders, the lines that are marked with its name, and links to
+// what is gone. With `--prove`, and the names of some features or none for each, it does so in a copy of its own and runs there what has to
+// stay green: the types, the unit tests and the integration tests.
+//
+// A line of the feature outside its folders ends with `// feature: NAME`; several begin with `// feature: NAME begins` and end with
+// `// feature: NAME ends`. A line with two names goes with either, and a file of which nothing is left goes too.
+
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { NEEDS } from "./house.ts";
+
+const PROJECT = fileURLToPath(new URL("../", import.meta.url));
+
+const MARK = /(?:\/\/|#|\{\/\*) feature: ([\w-]+(?:, [\w-]+)*)( begins| ends)?(?: \*\/\})?$/;
+
+/** A text without the lines of `feature`. Throws if a block does not end. */
+export function withoutMarked(text: string, feature: string): string {
+  const kept: string[] = [];
+  let isInside = false;
+  for (const line of text.split("\n")) {
+    const [, names = "", edge] = MARK.exec(line) ?? [];
+    const isTheirs = names.split(", ").includes(feature);
+    if (isTheirs && edge !== undefined) isInside = edge === " begins";
+    else if (!isTheirs && !isInside) kept.push(line);
+  }
+  if (isInside) throw new Error(`a block of ${feature} does not end`);
+  return kept.join("\n");
+}
+
+/** A page without links to what is gone: a row of a table or an item of a list that begins with one goes too, and of any other its text stays. */
+export function withoutLinks(text: string, isGone: (target: string) => boolean): string {
+  const link = /\[([^\]]*)\]\(([^)#\s]+)(?:#[^)\s]*)?\)/g;
+  return text
+    .split("\n")
+    .filter((line) => {
+      const [, target] = /^(?:\||-|\d+\.) *\[[^\]]*\]\(([^)#\s]+)/.exec(line) ?? [];
+      return target === undefined || !isGone(target);
+    })
+    .join("\n")
+    .replaceAll(link, (whole, name: string, target: string) => (isGone(target) ? name : whole));
+}
+
+/** The features that have to go with `feature`, itself the last. */
+export function goingWith(feature: string): readonly string[] {
+  const users = Object.keys(NEEDS).filter((one) => NEEDS[one]?.includes(feature) === true);
+  return [...users.flatMap(goingWith), feature];
+}
+
+function removeFrom(project: string, feature: string): void {
+  const folders = ["src", "test"].map((top) => `${top}/features/${feature}`);
+  if (!existsSync(join(project, folders[0] ?? ""))) throw new Error(`there is no feature "${feature}" in src/features`);
+  for (const folder of folders) rmSync(join(project, folder), { recursive: true, force: true });
+  const files = execFileSync("git", ["ls-files"], { cwd: PROJECT, encoding: "utf8" }).split("\n");
+  for (const file of files.filter((name) => /\.(?:tsx?|md|toml|ya?ml|json)$/.test(name))) {
+    const path = join(project, file);
+    if (!existsSync(path)) continue;
+    const text = readFileSync(path, "utf8");
+    const isGone = (target: string): boolean =>
+      folders.some((folder) => `${normalize(join(dirname(file), target))}/`.startsWith(`${folder}/`));
+    const rest = file.endsWith(".md") ? withoutLinks(text, isGone) : withoutMarked(text, feature);
+    if (rest.trim() === "") rmSync(path);
+    else if (rest !== text) writeFileSync(path, rest);
+  }
+}
+
+/** What has to stay green. The documents speak of all features, so their test is not among it; words are approved anew. */
+const PROOF: readonly (readonly string[])[] = [
+  [process.execPath, "src/cli/generate.ts"],
+  ["tsc", "-b", "--noEmit"],
+  ["vitest", "run", "--reporter", "dot", "-u", "--project", "unit", "--exclude", "test/docs/**"],
+  ["vitest", "run", "--reporter", "dot", "--project", "integration"],
+];
+
+/** Takes `feature` out of a copy and runs the proof there; what failed first, or `null`. */
+function failureWithout(feature: string): string | null {
+  const copy = mkdtempSync(join(tmpdir(), `onceway-without-${feature}-`));
+  try {
+    const files = execFileSync("git", ["ls-files"], { cwd: PROJECT, encoding: "utf8" }).split("\n").filter(Boolean);
+    for (const file of files) if (existsSync(join(PROJECT, file))) cpSync(join(PROJECT, file), join(copy, file));
+    symlinkSync(join(PROJECT, "node_modules"), join(copy, "node_modules"));
+    for (const one of goingWith(feature)) removeFrom(copy, one);
+    for (const [program = "", ...args] of PROOF) {
+      const { status, stdout, stderr } = spawnSync(program, args, { cwd: copy, encoding: "utf8" });
+      const printed = `${stdout}\n${stderr}`.split("\n");
+      if (status !== 0) return [`${program} ${args.join(" ")}`, ...printed.slice(-100)].join("\n");
+    }
+    return null;
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+function main(): void {
+  const { values, positionals } = parseArgs({ options: { prove: { type: "boolean" } }, allowPositionals: true });
+  const all = readdirSync(join(PROJECT, "src/features"), { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  );
+  if (values.prove !== true) {
+    if (positionals.length === 0) throw new Error(`name a feature: ${all.map(({ name }) => name).join(", ")}`);
+    for (const feature of positionals) for (const one of goingWith(feature)) removeFrom(PROJECT, one);
+    return;
+  }
+  for (const feature of positionals.length > 0 ? positionals : all.map(({ name }) => name)) {
+    const begun = Date.now();
+    const failure = failureWithout(feature);
+    console.log(
+      `${failure === null ? "passed" : "FAILED"} without ${feature} (${Math.round((Date.now() - begun) / 1000)} s)`,
+    );
+    if (failure === null) continue;
+    console.log(failure);
+    process.exitCode = 1;
+  }
+}
+
+if (import.meta.main) main();

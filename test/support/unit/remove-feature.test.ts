@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { goingWith, withoutLinks, withoutMarked } from "../../remove-feature.ts";
+
+describe("a file without a feature", () => {
+  it.each([
+    ["a line", 'import { a } from "./a.ts"; // feature: pages\nkept();\n', "kept();\n"],
+    ["a line of another feature", "kept(); // feature: page\n", "kept(); // feature: page\n"],
+    ["a line of two features", "both(); // feature: queues, pages\nkept();\n", "kept();\n"],
+    ["a line of TOML", "x = 1 # feature: pages\ny = 2\n", "y = 2\n"],
+    ["a block", "a();\n  // feature: pages begins\n  b();\n  // feature: pages ends\nc();\n", "a();\nc();\n"],
+    [
+      "a block within that of another",
+      "// feature: bulk begins\nx(); // feature: pages\ny();\n// feature: bulk ends\n",
+      "// feature: bulk begins\ny();\n// feature: bulk ends\n",
+    ],
+    ["all of it", "// feature: pages begins\nx();\n// feature: pages ends", ""],
+  ])("has no longer %s", (_what, text, rest) => {
+    expect(withoutMarked(text, "pages")).toBe(rest);
+  });
+
+  it("is no file when a block does not end", () => {
+    expect(() => withoutMarked("// feature: pages begins\nx();\n", "pages")).toThrow("a block of pages does not end");
+  });
+});
+
+describe("a page without a feature", () => {
+  const isGone = (target: string): boolean => target.startsWith("pages/");
+
+  it.each([
+    [
+      "| [pages/](pages/README.md) | CORS |\n| [bulk/](bulk/README.md) | changes |",
+      "| [bulk/](bulk/README.md) | changes |",
+    ],
+    ["- [Pages](pages/README.md): CORS\n- other", "- other"],
+    [
+      "Read [its page](pages/README.md#cors) and [another](bulk/README.md).",
+      "Read its page and [another](bulk/README.md).",
+    ],
+  ])("%j", (text, rest) => {
+    expect(withoutLinks(text, isGone)).toBe(rest);
+  });
+});
+
+it("takes those that need it along, first", () => {
+  expect(goingWith("outbox")).toEqual(["queues", "outbox"]);
+  expect(goingWith("pages")).toEqual(["pages"]);
+});
