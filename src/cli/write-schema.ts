@@ -146,7 +146,7 @@ function pages(): ReadonlyMap<string, string> {
     written.set(readme.href, withTable(readme, text, table, texts));
   };
   write(README, "settings", settingTexts());
-  for (const one of VARIABLES) write(one.readme, one.table, ownTexts(one));
+  for (const one of VARIABLES) write(one.readme, one.table ?? "settings", ownTexts(one));
   return written;
 }
 

@@ -55,9 +55,9 @@ export interface NodeVariable {
   readonly inherits?: readonly string[];
   /** Its settings that are tables, with the members that follow them. */
   readonly tables?: Readonly<Record<string, SettingEntries>>;
-  /** Where its table is: between two lines with this name. */
+  /** The page with its table, and the name of the lines around it there: `settings` by default. */
   readonly readme: URL;
-  readonly table: string;
+  readonly table?: string;
 }
 
 /** What `check` finds besides what reading the configuration finds. Pure, but for `look`. */

@@ -439,7 +439,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
 const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
   "src/features/claims/README.md js": ["test/features/claims/e2e/once.test.ts", "blockWith"],
   "src/client/README.md js": ["test/client/e2e/clients.test.ts", "examples.client"],
-  "src/kernel/config/README.md graphql": ["test/features/graphql/e2e/graphql.test.ts", "blockWith"],
+  "src/features/graphql/README.md graphql": ["test/features/graphql/e2e/graphql.test.ts", "blockWith"],
   "src/package/README.md ts": [NEWCOMER, "blockWith(PAGE"],
   "src/package/README.md json": ["test/cli/unit/init-json.test.ts", "blockWith"],
   "src/features/outbox/README.md json": ["test/features/outbox/unit/cloud-event.test.ts", "toEqual"],

@@ -1,4 +1,4 @@
-// What a monitor refuses (src/kernel/request/README.md, "Asynchronous requests").
+// What a monitor refuses (src/features/accepted/README.md).
 
 /** The problems that only a monitor reports; what it knows about a record it tells as a retry would be told. */
 export type MonitorProblem =

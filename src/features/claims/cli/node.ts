@@ -18,7 +18,6 @@ export const consumersVariable: NodeVariable = {
   optional: consumerEntries,
   inherits: CONSUMER_INHERITS,
   readme: new URL("../README.md", import.meta.url),
-  table: "settings",
 };
 
 export const claimsNode: NodeFeature = {

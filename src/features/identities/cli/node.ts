@@ -17,8 +17,7 @@ export const identitiesVariable: NodeVariable = {
   needed: {},
   optional: identityEntries,
   tables: { jwt: jwtEntries, ask: askEntries },
-  readme: new URL("../../../kernel/config/README.md", import.meta.url),
-  table: "identities",
+  readme: new URL("../README.md", import.meta.url),
 };
 
 export const identitiesNode: NodeFeature = {

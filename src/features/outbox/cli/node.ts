@@ -23,7 +23,6 @@ export const destinationsVariable: NodeVariable = {
   optional: destinationEntries,
   tables: { give_up: destinationGiveUpEntries },
   readme: new URL("../README.md", import.meta.url),
-  table: "settings",
 };
 
 export const outboxNode: NodeFeature = {

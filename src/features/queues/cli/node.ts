@@ -28,7 +28,6 @@ export const queuesVariable: NodeVariable = {
   // The one member of `fingerprint` is described with it.
   tables: { give_up: giveUpEntries, fingerprint: {} },
   readme: new URL("../README.md", import.meta.url),
-  table: "settings",
 };
 
 export const queuesNode: NodeFeature = {

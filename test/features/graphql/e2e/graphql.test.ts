@@ -106,7 +106,7 @@ beforeEach(() => {
 
 const JSON_LINE: HeaderPair = ["Content-Type", "application/json"];
 /** As the documentation has it. */
-const PAY = blockWith("src/kernel/config/README.md", "mutation Pay");
+const PAY = blockWith("src/features/graphql/README.md", "mutation Pay");
 const QUERY = "query Ask { payments }";
 
 function ask(body: unknown, others: Partial<Message> = {}): Promise<RawResponse> {

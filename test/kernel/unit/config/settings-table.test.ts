@@ -6,17 +6,16 @@ import { parse } from "smol-toml";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
-import { markdownTable, ownTexts, settingTexts } from "../../../../src/cli/settings-table.ts";
+import { markdownTable, settingTexts } from "../../../../src/cli/settings-table.ts";
 import { driveEntries } from "../../../../src/features/accepted/settings/entries.ts";
 import { publicationEntries } from "../../../../src/features/outbox/settings/entries.ts";
 import { corsEntries } from "../../../../src/features/pages/settings/entries.ts";
 import { fingerprintEntries } from "../../../../src/kernel/config/settings-fingerprint.ts";
-import { identitiesVariable } from "../../../../src/features/identities/cli/node.ts";
-import { askEntries, identityEntries, jwtEntries } from "../../../../src/features/identities/settings/entries.ts";
 import { excerptEntries } from "../../../../src/kernel/notes/settings-note.ts";
 import { keyFormatEntries, newKeysEntries } from "../../../../src/kernel/config/settings-key.ts";
 import { gatewayEntries } from "../../../../src/kernel/config/settings-gateway.ts";
 import { settingsEntries } from "../../../../src/kernel/config/settings.ts";
+import { settingRows } from "../../../support/setting-rows.ts";
 import { configOf, PAYMENTS } from "./support.ts";
 
 const read = (name: string): string =>
@@ -48,26 +47,7 @@ function sentences(
   });
 }
 
-interface Row {
-  readonly name: string;
-  readonly default: string;
-  readonly meaning: string;
-}
-
-/** The rows of a table as it stands on disk. */
-function rowsOf(name: string): readonly Row[] {
-  const [, after = ""] = read("README.md").split(`<!-- ${name} -->`);
-  const [lines = ""] = after.split(`<!-- /${name} -->`);
-  return lines
-    .split("\n")
-    .filter((line) => /^\| `[a-z_.]+`/.test(line))
-    .map((line) => {
-      const [first = "", applies = "", , meaning = ""] = line.slice(2, -2).split(" | ");
-      return { name: /^`([^`]+)`/.exec(first)?.[1] ?? "", default: applies, meaning };
-    });
-}
-
-const ROWS = rowsOf("settings");
+const ROWS = settingRows(read("README.md"));
 
 describe("the table of settings", () => {
   it("has a row for each setting of the schema, and none besides", () => {
@@ -89,9 +69,6 @@ describe("the table of settings", () => {
 
   it("is generated", () => {
     expect(read("README.md")).toContain(`<!-- settings -->\n\n${markdownTable(settingTexts())}\n\n<!-- /settings -->`);
-    expect(read("README.md")).toContain(
-      `<!-- identities -->\n\n${markdownTable(ownTexts(identitiesVariable))}\n\n<!-- /identities -->`,
-    );
   });
 
   it("says the same sentences as the JSON Schema", () => {
@@ -148,26 +125,5 @@ describe("the table of settings", () => {
       "operator_hostname",
       "environment",
     ]);
-  });
-});
-
-describe("the table of an identity's members", () => {
-  const rows = rowsOf("identities");
-
-  it("has a row for each, and none besides", () => {
-    const members = (of: string, entries: object) => Object.keys(entries).map((name) => `${of}.${name}`);
-    const names = [...Object.keys(identityEntries), ...members("jwt", jwtEntries), ...members("ask", askEntries)];
-    expect(rows.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
-  });
-
-  it.each(rows.filter(({ default: text }) => text.startsWith("`")))("says of $name what applies by default", (row) => {
-    const [of = "", member = ""] = row.name.includes(".") ? row.name.split(".") : ["", row.name];
-    const written = parse(`${member} = ${row.default.slice(1, -1)}`);
-    const jwt = { issuer: "i", audience: "a", jwks: "https://login.example.com/jwks" };
-    const ask = { path: "/me", pointer: "/id" };
-    const plain = of === "ask" ? { ask } : { jwt };
-    const full = of === "" ? { ...plain, ...written } : { [of]: { ...(of === "ask" ? ask : jwt), ...written } };
-    const configWith = (user: object) => configOf({ ROUTES: [PAYMENTS], IDENTITIES: { user } });
-    expect(configWith(full)).toEqual(configWith(plain));
   });
 });

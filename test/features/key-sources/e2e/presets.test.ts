@@ -1,4 +1,4 @@
-// The routes of src/kernel/config/README.md ("Webhooks and well-known APIs"), as they stand there, each with requests of the shape that
+// The routes of src/features/key-sources/README.md ("Webhooks and well-known APIs"), as they stand there, each with requests of the shape that
 // its senders send: one, the same again as they repeat it (other signatures, times and counters), and another one. Effects are counted
 // at the origin.
 
@@ -13,7 +13,7 @@ import { type HeaderPair, headerValue } from "../../../support/http.ts";
 import { expectFirstAnswer, expectReplay } from "../../../support/e2e/problem.ts";
 import { type Message, type Scene, startScene, until } from "../../../support/e2e/scene.ts";
 
-const PAGE = "src/kernel/config/README.md";
+const PAGE = "src/features/key-sources/README.md";
 
 interface Vars {
   readonly IDEMPOTENCY?: GatewayVars["IDEMPOTENCY"];
