@@ -39,7 +39,7 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/resume/event-stream.ts": OF_ONE_REQUEST,
   "kernel/request/expiring-cache.ts": CACHE,
   "kernel/request/headers.ts": OF_ONE_REQUEST,
-  "features/identities/identity.ts": CACHE,
+  "features/identities/identity.ts": CACHE, // feature: identities
   "kernel/request/json-members.ts": OF_ONE_REQUEST,
   "kernel/request/json-number.ts": OF_ONE_REQUEST,
   "kernel/request/json-pointer.ts": OF_ONE_REQUEST,
@@ -48,14 +48,14 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/request/json-trails.ts": OF_ONE_REQUEST,
   "kernel/request/key-set.ts": CACHE,
   "kernel/request/message-stream.ts": OF_ONE_REQUEST,
-  "features/forms/multipart.ts": OF_ONE_REQUEST,
+  "features/forms/multipart.ts": OF_ONE_REQUEST, // feature: forms
   "kernel/request/pace.ts": OF_ONE_REQUEST,
   "kernel/request/replay-cache.ts": CACHE,
   "kernel/request/rotating-tokens.ts": "which tokens were looked at; what was noticed is counted, and handed over",
   "kernel/request/shared-work.ts": RUNNING,
   "kernel/request/time-slicer.ts": LIMIT,
   "kernel/request/token-auth.ts": LIMIT,
-  "features/bulk/operator/change-all.ts": OF_ONE_REQUEST,
+  "features/bulk/operator/change-all.ts": OF_ONE_REQUEST, // feature: bulk
   "operator/list.ts": OF_ONE_REQUEST,
   "kernel/object/alarm.ts": "when the alarm stands; a new instance asks the platform",
   "kernel/object/attempt.ts": RUNNING,
@@ -70,9 +70,8 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/body/spool-readers.ts": OF_ONE_REQUEST,
   "kernel/body/spool.ts": OF_ONE_REQUEST,
   "kernel/body/stored-stream.ts": OF_ONE_REQUEST,
-  "features/outbox/object/destination-memory.ts":
-    "which lanes fail in a row; a new instance tries each again, and rows say when",
-  "features/accepted/object/drives.ts": RUNNING,
+  "features/outbox/object/destination-memory.ts": "which lanes fail in a row; rows say when each is tried", // feature: outbox
+  "features/accepted/object/drives.ts": RUNNING, // feature: accepted
   "kernel/previous-shards/elder-questions.ts": ATTEMPTED,
   "kernel/previous-shards/elders.ts": OF_ROWS,
   "kernel/object/exchange-answer.ts": OF_ONE_REQUEST,
@@ -82,30 +81,26 @@ const WHY: Readonly<Record<string, string>> = {
     "written a quarter of a second to five seconds later, and before it is shown; src/kernel/traffic/README.md says what a crash can take",
   "kernel/object/kept-form.ts": OF_ONE_REQUEST,
   "kernel/object/key-shard.ts": ATTEMPTED,
-  "features/accepted/object/monitor.ts": LIMIT,
+  "features/accepted/object/monitor.ts": LIMIT, // feature: accepted
   "kernel/new-keys/new-keys.ts": RUNNING,
-  "features/claims/object/open-offsets.ts": OF_ROWS,
-  "features/outbox/object/relay.ts": RUNNING,
-  "features/claims/object/partition-positions.ts": "ends with its turn",
+  "features/claims/object/open-offsets.ts": OF_ROWS, // feature: claims
+  "features/outbox/object/relay.ts": RUNNING, // feature: outbox
+  "features/claims/object/partition-positions.ts": "ends with its turn", // feature: claims
   "kernel/verify/questions.ts": RUNNING,
   "kernel/object/reachability.ts": ATTEMPTED,
-  "features/outbox/object/alert-rows.ts": OF_ROWS,
   "kernel/previous-scope/aliases.ts": OF_ROWS,
-  "features/audit/object/audit.ts": OF_ROWS,
+  "features/audit/object/audit.ts": OF_ROWS, // feature: audit
   "kernel/store/bodies.ts": OF_ROWS,
   "kernel/store/counts.ts": OF_ROWS,
   "kernel/store/due-records.ts": OF_ROWS,
-  "kernel/notes/excerpts.ts": OF_ROWS,
   "kernel/store/expired-records.ts": CACHE,
   "kernel/store/expiry-buckets.ts": OF_ROWS,
   "kernel/previous-shards/key-lister.ts": OF_ROWS,
   "kernel/store/ledger.ts": OF_ROWS,
-  "features/outbox/object/rows.ts": OF_ROWS,
-  "features/claims/object/positions.ts": OF_ROWS,
   "kernel/store/record-list.ts": CACHE,
   "kernel/store/record-numbers.ts": OF_ROWS,
   "kernel/overflow/remote-bodies.ts": ATTEMPTED,
-  "features/outbox/object/rests.ts": OF_ROWS,
+  "features/outbox/object/rests.ts": OF_ROWS, // feature: outbox
   "kernel/previous-shards/seal.ts": OF_ROWS,
   "kernel/object/timers.ts": RUNNING,
   "kernel/object/totals.ts": OF_ROWS,
