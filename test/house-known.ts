@@ -6,10 +6,7 @@ export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "cli/try.ts": ["queues"],
   "features/callers/object/eraser.ts": ["outbox"],
   "features/outbox/object/dead-letters.ts": ["queues"],
-  "features/queues/settings/read.ts": ["accepted"],
-  "kernel/config/cross-checks.ts": ["identities", "outbox"],
+  "kernel/config/cross-checks.ts": ["identities"],
   "kernel/config/describe.ts": ["outbox"],
-  "kernel/config/read.ts": ["claims", "identities", "outbox", "queues"],
-  "kernel/config/resolve.ts": ["outbox"],
-  "kernel/config/settings.ts": ["outbox"],
+  "kernel/config/read.ts": ["identities"],
 };

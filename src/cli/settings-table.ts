@@ -3,7 +3,6 @@
 
 import * as v from "valibot";
 
-import { NODE_FEATURES } from "../features/node.ts";
 import { pathSchema, ROUTE_SETTINGS, settingsEntries } from "../kernel/config/settings.ts";
 import { inheritedEntries } from "../kernel/config/read-tables.ts";
 import type { SettingEntries } from "../kernel/config/setting-kinds.ts";
@@ -42,7 +41,6 @@ type Tables = Readonly<Record<string, SettingEntries>>;
 const TABLES: Tables = Object.assign(
   { key_format: keyFormatEntries, new_keys: newKeysEntries, fingerprint: fingerprintEntries, excerpt: excerptEntries },
   ...ROUTE_SETTINGS.map(({ tables }) => tables),
-  ...NODE_FEATURES.map(({ tables }) => tables),
 );
 
 /** Every setting, in the order of the table. */

@@ -15,8 +15,6 @@ export interface NodeFeature {
   readonly commands?: readonly NodeCommand[];
   /** The variable that it reads besides `IDEMPOTENCY` and `ROUTES`. */
   readonly variable?: NodeVariable;
-  /** Its settings of routes that are tables, by their names, with the members that follow them in the table of settings. */
-  readonly tables?: Readonly<Record<string, SettingEntries>>;
   readonly check?: FeatureCheck;
   /** Why the gateway refused the credential among these headers, in sentences: for the person who tries it. */
   readonly credentialFaults?: (

@@ -12,7 +12,6 @@ import type { Operator } from "../operator/operator.ts";
 import type { ShardPlaces } from "../operator/shards.ts";
 import type { TrafficReader } from "../operator/traffic-reader.ts";
 import type { Call } from "./call.ts";
-import type { ConfigReading } from "./config/read.ts";
 import type { Config, Route } from "./config/resolved.ts";
 import type { Encryptions } from "./encryption/encryption.ts";
 import type {
@@ -38,8 +37,6 @@ export interface WorkerKernel {
   readonly places: ShardPlaces;
   readonly callShard: CallShard;
   readonly proveCaller: ProveCaller;
-  /** Of groups of consumers. */
-  readonly consumerTokens: Extract<ConfigReading, { readonly ok: true }>["consumerTokens"];
   readonly encryptions: Pick<Encryptions, "scopeDigests">;
   readonly reporter: ExchangeReporter;
   /** Hands over what this isolate has counted, and waits for nothing. */

@@ -57,7 +57,7 @@ function textIn(value: unknown): string | null {
 }
 
 function gatewayOf(
-  { config, operators: access, sealSecrets, consumerTokens }: Extract<ConfigReading, { readonly ok: true }>,
+  { config, operators: access, sealSecrets }: Extract<ConfigReading, { readonly ok: true }>,
   bindings: Readonly<Record<string, unknown>>,
 ): Gateway {
   const namespace = bindingIn(bindings, "KEY_SHARD");
@@ -96,7 +96,6 @@ function gatewayOf(
     places,
     callShard,
     proveCaller: ports.proveCaller,
-    consumerTokens,
     encryptions,
     reporter: ports.reporter,
     flush: () => waitUntil(flush()),

@@ -1,7 +1,7 @@
 // The claims API (README.md): a token opens one group, and a request becomes one message for each object that keeps some of its
 // records. Nothing that a consumer sends becomes a part of a URL or a header.
 
-import type { ConsumerToken } from "./settings/checks.ts";
+import { readConsumerTokens } from "./settings/checks.ts";
 import type { Consumer } from "../../kernel/config/resolved.ts";
 import { CLAIM_VERBS, type ClaimVerb } from "../../kernel/record/claim.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
@@ -63,12 +63,14 @@ const BODY_RULES: OwnBodyRules = {
   tooLarge: invalid(`The body must have at most ${MAX_CLAIMS_BYTES} bytes: send fewer entries at once.`),
 };
 
+/** `env`: the secrets are there. */
 export function createClaims(
   basePath: string,
   consumers: readonly Consumer[],
-  tokens: readonly ConsumerToken[],
+  env: Readonly<Record<string, unknown>>,
   ports: ClaimsPorts,
 ): Consumers {
+  const { tokens } = readConsumerTokens(env, consumers);
   // One for all groups: with one each, their counts of wrong tokens would tell anybody which groups exist.
   const auth = new TokenAuth(
     consumers.flatMap((consumer) =>

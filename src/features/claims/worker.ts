@@ -9,7 +9,7 @@ import { claimRoutes } from "./operator/page.tsx";
 import { auditedPositions, PositionsOperator } from "./operator/positions.ts";
 
 export function claimsWorker(kernel: WorkerKernel): WorkerFeature {
-  const { config, consumerTokens, namespace, places, routes, reporter, audit } = kernel;
+  const { config, env, namespace, places, routes, reporter, audit } = kernel;
   const { consumers, consumerPath } = config;
   const ports = { callClaims: claimsCaller(namespace), askPosition: positionAsker(namespace), reporter };
   const positions = auditedPositions(new PositionsOperator(namespace, places, routes), audit);
@@ -17,7 +17,7 @@ export function claimsWorker(kernel: WorkerKernel): WorkerFeature {
     name: "claims",
     ...(consumerPath === null
       ? null
-      : { endpoint: claimsEndpoint(consumerPath, createClaims(consumerPath, consumers, consumerTokens, ports)) }),
+      : { endpoint: claimsEndpoint(consumerPath, createClaims(consumerPath, consumers, env, ports)) }),
     operator: {
       addApi: (app, auth) => addPositions(app, auth, positions),
       console: {

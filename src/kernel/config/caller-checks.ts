@@ -2,13 +2,12 @@
 // new keys. As in cross-checks.ts, a relation with an invalid setting is skipped.
 
 import type { PlacedRules } from "../feature-settings.ts";
-import { describeOrigin } from "./describe.ts";
 import type { Identity } from "./identity.ts";
 import type { HasBinding, InForce } from "./in-force.ts";
 import { previousScopeProblem } from "../previous-shards/layout-checks.ts";
 import { nearestName } from "./nearest-name.ts";
 import type { ConfigProblem } from "./resolved.ts";
-import { originOf } from "./resolve.ts";
+import { describeOrigin, originOf } from "./settings-origin.ts";
 import { identityNames } from "./scope-part.ts";
 
 export function callerProblems(

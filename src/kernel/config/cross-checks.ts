@@ -6,38 +6,37 @@ import { MAX_KEY_LENGTH } from "../record/units.ts";
 import type { NoResult } from "../record/verdict.ts";
 import type { FeatureDraft, PlacedRules } from "../feature-settings.ts";
 import { callerProblems, sharedIdentityProblems } from "./caller-checks.ts";
-import { type HasBinding, type InForce, type Layer, type SettingName, settingsInForce } from "./in-force.ts";
+import {
+  type AnyInForce,
+  type HasBinding,
+  type Heir,
+  inheritedLayer,
+  type InForce,
+  type Layer,
+  type SettingName,
+  settingsInForce,
+} from "./in-force.ts";
 import type { PathPattern } from "./path-pattern.ts";
 import { type PlacedLayouts, previousShardsProblem, sharedLayoutProblems } from "../previous-shards/layout-checks.ts";
 import type { IdentitiesReading } from "../../features/identities/settings/read.ts";
-import { layoutsOf, originOf } from "./resolve.ts";
+import { layoutsOf } from "./resolve.ts";
+import { originOf } from "./settings-origin.ts";
 import { type ConfigProblem, valueFix } from "./problem.ts";
-import type { Settings } from "./settings.ts";
+import { type Settings, STEP_SETTINGS, stepsOf } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { MAX_LOCK_MS, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, longestStep } from "./settings-key.ts";
-import { publishProblems } from "../../features/outbox/settings/checks.ts";
 import { strangeHost } from "../verify/verify-rule.ts";
-import { pick } from "./table.ts";
 import { unreachableRoutes } from "./unreachable-routes.ts";
 import { DAY_MS, formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 
 /** A route: as much of it as could be read. */
-export interface RouteDraft extends Layer {
+export interface RouteDraft extends Layer, Heir {
   readonly name: string;
-  /** Which settings of `IDEMPOTENCY` apply to it; all, if it does not say. */
-  readonly inherits?: readonly string[];
+  /** Whether an origin answers for its records; yes, if it does not say. */
+  readonly hasResponses?: boolean;
   /** Null: the path has a problem. */
   readonly route: { readonly path: string; readonly patterns: readonly PathPattern[] } | null;
-}
-
-function inheritedLayer(defaults: Layer, { inherits }: RouteDraft): Layer {
-  if (inherits === undefined) return defaults;
-  const isInherited = (name: string): boolean => inherits.includes(name);
-  return {
-    settings: pick(defaults.settings, isInherited),
-    faulty: new Set([...defaults.faulty].filter(isInherited)),
-  };
 }
 
 type TimeSetting = "lock" | "retention" | "remember" | "unknown_retention" | "wait";
@@ -47,7 +46,6 @@ export function crossCheck(
   defaults: Layer,
   routes: readonly RouteDraft[],
   { identities, names }: Pick<IdentitiesReading, "identities" | "names">,
-  destinations: readonly string[],
   features: readonly FeatureDraft[],
   hasBinding: HasBinding,
 ): readonly ConfigProblem[] {
@@ -63,10 +61,9 @@ export function crossCheck(
       ...keyFormatProblems(inForce),
       ...verifyProblems(inForce, route.route !== null),
       ...openProblems(inForce),
-      ...publishProblems(inForce, destinations),
       ...callerProblems(inForce, names, hasBinding),
     );
-    rules.push({ place: route.name, inForce });
+    rules.push({ place: route.name, hasResponses: route.hasResponses ?? true, inForce });
     const layouts = layoutProblems(inForce);
     problems.push(...layouts);
     const { all, isKnown } = inForce;
@@ -141,10 +138,11 @@ function statusProblems({ all, source, isKnown, place }: InForce): readonly Conf
   return [{ path: `${where}.${written}`, code: "settings-contradict", message }];
 }
 
-function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
-  if (!isKnown("key_format", "forward_key", "publish")) return [];
-  const step = longestStep(all);
-  const longest = longestKey(all);
+function keyFormatProblems({ all, isKnown, place }: AnyInForce): readonly ConfigProblem[] {
+  if (!isKnown("key_format", ...STEP_SETTINGS)) return [];
+  const steps = stepsOf(all);
+  const step = longestStep(steps);
+  const longest = longestKey(steps);
   const { min = KEY_FORMAT_DEFAULTS.min, max = longest } = all.key_format;
   if (step !== null && Math.max(min, max) > longest) {
     const member = max > longest ? "max" : "min";
@@ -152,7 +150,7 @@ function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigPro
     const message =
       `must not exceed ${longest}, because ${who} gets <key>:${step}, ` +
       `and a key has at most ${MAX_KEY_LENGTH} characters: write ${member} = ${longest} or less`;
-    const path = `${place("key_format", "forward_key", "publish")}.key_format.${member}`;
+    const path = `${place("key_format", ...STEP_SETTINGS)}.key_format.${member}`;
     return [{ path, code: "settings-contradict", message }];
   }
   if (min <= max) return [];

@@ -4,7 +4,8 @@
 import type { UnknownRule } from "../record/record.ts";
 import { sourceText, writtenSource } from "./key-source.ts";
 import { publishedBy } from "../../features/outbox/settings/checks.ts";
-import { type Config, type ForwardKey, type Origin, type Consumer, type Queue, type Route } from "./resolved.ts";
+import { type Config, type ForwardKey, type Consumer, type Queue, type Route } from "./resolved.ts";
+import { describeOrigin } from "./settings-origin.ts";
 import type { Settings } from "./settings.ts";
 import { formatDuration } from "./units.ts";
 import { describeIdentity } from "./identity.ts";
@@ -177,20 +178,6 @@ function ignoredOf({ fingerprint: { body, selection, query, queryExcept } }: Rou
   return [
     `not compared: ${ignored.join("; ")}. With the same key, a change there is replayed, not refused (fingerprint)`,
   ];
-}
-
-/** Different origins have different texts. */
-export function describeOrigin(origin: Origin): string {
-  switch (origin.kind) {
-    case "url":
-      return origin.url;
-    case "binding":
-      return `binding ${origin.binding}`;
-    case "entrypoint":
-      return `entrypoint ${origin.entrypoint}`;
-    case "zone":
-      return "the zone's origin";
-  }
 }
 
 /** Where the key is, unless it is where all clients send it. */

@@ -1,11 +1,28 @@
 // The settings in force for one route while a configuration is checked: merged, with where each was written, because the setting to
 // change is often not the one that was written last.
 
+import { pick } from "./table.ts";
 import type { SettingsReading } from "./read-settings.ts";
 import { type FullSettings, mergeSettings, type Settings } from "./settings.ts";
 
 /** The settings that one table writes, and those that it writes wrongly. */
 export type Layer = Pick<SettingsReading, "settings" | "faulty">;
+
+/** What the settings in `IDEMPOTENCY` apply to. */
+export interface Heir {
+  /** Those that do; all, if it does not say. */
+  readonly inherits?: readonly string[];
+}
+
+/** Of these defaults, those that apply. */
+export function inheritedLayer(defaults: Layer, { inherits }: Heir): Layer {
+  if (inherits === undefined) return defaults;
+  const isInherited = (name: string): boolean => inherits.includes(name);
+  return {
+    settings: pick(defaults.settings, isInherited),
+    faulty: new Set([...defaults.faulty].filter(isInherited)),
+  };
+}
 
 /** `Own`: the settings of a feature. */
 export type SettingName<Own = unknown> = keyof Settings | keyof Own;
@@ -21,7 +38,10 @@ export interface InForce<Own = unknown> {
   readonly place: (...names: readonly SettingName<Own>[]) => string;
 }
 
-export function settingsInForce(defaults: Layer, route: Layer & { readonly name: string }): InForce {
+/** The settings of all features are among them, by names that the kernel does not know. */
+export type AnyInForce = InForce<Readonly<Record<string, unknown>>>;
+
+export function settingsInForce(defaults: Layer, route: Layer & { readonly name: string }): AnyInForce {
   const writes = (layer: Layer, name: string) => Object.hasOwn(layer.settings, name);
   const known = (name: string) => !route.faulty.has(name) && (writes(route, name) || !defaults.faulty.has(name));
   const source = (name: string) => {

@@ -3,17 +3,13 @@
 
 import * as v from "valibot";
 
-import { consumerProblems, type ConsumerToken, readConsumerTokens } from "../../features/claims/settings/checks.ts";
 import { FEATURE_SETTINGS } from "../../features/settings.ts";
+import type { OwnPath } from "../feature-settings.ts";
 import { crossCheck, type RouteDraft } from "./cross-checks.ts";
 import type { HasBinding } from "./in-force.ts";
 import type { OperatorAccess } from "./operators.ts";
-import { queueProblems } from "../../features/queues/settings/checks.ts";
-import { readDestinations } from "../../features/outbox/settings/read.ts";
-import { readConsumers, resolveConsumer } from "../../features/claims/settings/read.ts";
 import { readIdentities } from "../../features/identities/settings/read.ts";
 import { readAccess, readOperators, readOperatorTokens } from "./read-operators.ts";
-import { readQueues, resolveQueue } from "../../features/queues/settings/read.ts";
 import { readSettings, type SettingsReading } from "./read-settings.ts";
 import { isTable, problemOfIssue, readJson } from "./table.ts";
 import { missingSecret, readSealSecrets } from "../encryption/seal-secrets.ts";
@@ -33,7 +29,6 @@ export type ConfigReading =
       readonly operators: OperatorAccess | null;
       /** For `sealed` routes: see `readSealSecrets`. */
       readonly sealSecrets: readonly string[];
-      readonly consumerTokens: readonly ConsumerToken[];
     }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
@@ -85,26 +80,36 @@ export function readConfig(
       routes.push(route);
     }
   }
-  const features = FEATURE_SETTINGS.map(({ read }) => read());
-  const destinations = readDestinations(env, hasBinding, settingsEntries);
-  const queues = readQueues(env, settingsEntries);
-  const consumers = readConsumers(env, defaults.settings, settingsEntries);
-  problems.push(...destinations.problems, ...queues.problems, ...consumers.problems);
-  const isEmpty = [queues, consumers].every((one) => one.drafts.length === 0 && one.problems.length === 0);
-  if (isComplete && routes.length === 0 && isEmpty) {
+  const gateway = { ...GATEWAY_DEFAULTS, ...defaults.gateway };
+  const given = {
+    env,
+    hasBinding,
+    defaults,
+    gateway,
+    operators: named,
+    routeSettings: settingsEntries,
+  };
+  const features = FEATURE_SETTINGS.map(({ read }) => read(given));
+  problems.push(...features.flatMap((one) => one.problems ?? []));
+  const protects = features.some(
+    ({ drafts: own, problems: wrong = [] }) => own !== undefined && own.length + wrong.length > 0,
+  );
+  if (isComplete && routes.length === 0 && !protects) {
     problems.push({
       path: "ROUTES",
       code: "routes-missing",
       message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}`,
     });
   }
-  const drafts = [...routes, ...queues.drafts, ...consumers.drafts];
-  problems.push(...ownPathProblems(routes, consumers.drafts.length > 0, { ...GATEWAY_DEFAULTS, ...defaults.gateway }));
-  problems.push(...crossCheck(defaults, drafts, identities, destinations.names, features, hasBinding));
-  problems.push(...consumerProblems(consumers.drafts, hasBinding, named));
-  if (defaults.faulty.size === 0) {
-    problems.push(...queues.drafts.flatMap((draft) => queueProblems(draft, defaults.settings, hasBinding)));
-  }
+  const drafts = [...routes, ...features.flatMap((one) => one.drafts ?? [])];
+  problems.push(
+    ...ownPathProblems(
+      routes,
+      gateway.operator_path,
+      features.flatMap(({ ownPath }) => ownPath ?? []),
+    ),
+  );
+  problems.push(...crossCheck(defaults, drafts, identities, features, hasBinding));
 
   if (problems.length > 0)
     return {
@@ -119,9 +124,6 @@ export function readConfig(
     defaults: defaults.settings,
     routes: writtenRoutes(routes),
     identities: identities.identities,
-    queues: queues.drafts.map((draft) => resolveQueue(draft, defaults.settings)),
-    destinations: destinations.destinations,
-    consumers: consumers.drafts.map(resolveConsumer),
     operators: named,
     features,
   });
@@ -129,10 +131,13 @@ export function readConfig(
   if (unsealable !== undefined && hasSecrets && seal.values.length === 0) {
     return { ok: false, problems: [missingSecret(unsealable.name)] };
   }
-  const opened = readConsumerTokens(env, hasSecrets ? config.consumers : [], tokens);
-  if (opened.problems.length > 0) return { ok: false, problems: opened.problems };
+  const taken = tokens.flatMap(({ values }) => values);
+  const secrets = hasSecrets
+    ? FEATURE_SETTINGS.flatMap(({ secretProblems }) => secretProblems?.(config, env, taken) ?? [])
+    : [];
+  if (secrets.length > 0) return { ok: false, problems: secrets };
   const operators = tokens.length === 0 && access === null ? null : { tokens, access };
-  return { ok: true, config, operators, sealSecrets: seal.values, consumerTokens: opened.tokens };
+  return { ok: true, config, operators, sealSecrets: seal.values };
 }
 
 function writtenRoutes(routes: readonly RouteDraft[]): readonly WrittenRoute[] {
@@ -164,27 +169,26 @@ function readDefaults(variable: unknown): DefaultsReading {
   return { ...reading, gateway: {}, problems: [...reading.problems, ...problems] };
 }
 
-/** What the paths that the gateway itself serves are in the way of. That of claims is one only if there are groups. */
+/** What the paths that the gateway itself serves are in the way of: that of operators, and those of features. */
 function ownPathProblems(
   routes: readonly RouteDraft[],
-  hasConsumers: boolean,
-  { operator_path: operators, consumer_path: consumers }: typeof GATEWAY_DEFAULTS,
+  operators: string,
+  others: readonly OwnPath[],
 ): readonly ConfigProblem[] {
-  const problems = unreachable(routes, "operator_path", operators, "operators");
-  if (!hasConsumers) return problems;
-  if (isBelow(operators, consumers) || isBelow(consumers, operators)) {
-    const message = `must lie apart from operator_path ("${operators}"), because their tokens differ: write consumer_path = "/_claims"`;
-    return [...problems, { path: "IDEMPOTENCY.consumer_path", code: "settings-contradict", message }];
-  }
-  return [...problems, ...unreachable(routes, "consumer_path", consumers, "consumers")];
+  return [
+    ...unreachable(routes, { setting: "operator_path", path: operators, whom: "operators" }),
+    ...others.flatMap((own): readonly ConfigProblem[] => {
+      if (!isBelow(operators, own.path) && !isBelow(own.path, operators)) return unreachable(routes, own);
+      const message = `must lie apart from operator_path ("${operators}"), because their tokens differ: write ${own.setting} = "${own.example}"`;
+      return [{ path: `IDEMPOTENCY.${own.setting}`, code: "settings-contradict", message }];
+    }),
+  ];
 }
 
 /** Routes that no request reaches, because their paths lie below one of the gateway's own. */
 function unreachable(
   routes: readonly RouteDraft[],
-  setting: "operator_path" | "consumer_path",
-  own: string,
-  whom: string,
+  { setting, path: own, whom }: Pick<OwnPath, "setting" | "path" | "whom">,
 ): readonly ConfigProblem[] {
   return routes.flatMap(({ name, route }) => {
     if (route === null || !isBelow(route.path, own)) return [];

@@ -1,27 +1,16 @@
 // Merges what was written with the defaults: a route's own settings come first, then those of `IDEMPOTENCY`, then the
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
-import type { Publication } from "../record/outbox.ts";
 import { durationMs } from "../record/units.ts";
-import type {
-  Config,
-  Consumer,
-  Destination,
-  FingerprintRule,
-  NewKeys,
-  Origin,
-  Queue,
-  Route,
-  RouteRules,
-  Selection,
-} from "./resolved.ts";
-import type { FeatureDraft } from "../feature-settings.ts";
+import type { Config, FingerprintRule, NewKeys, Origin, Route, RouteRules, Selection } from "./resolved.ts";
+import type { FeatureDraft, ResolveRules } from "../feature-settings.ts";
 import type { Identity } from "./identity.ts";
+import { inheritedLayer } from "./in-force.ts";
 import { DIRECTIVE } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { NamedOperator } from "./operators.ts";
-import { type FullSettings, mergeSettings, type Settings } from "./settings.ts";
-import { PUBLICATION_DEFAULTS } from "../../features/outbox/settings/entries.ts";
+import { type FullSettings, mergeSettings, type Settings, stepsOf } from "./settings.ts";
+import { originOf } from "./settings-origin.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
@@ -41,28 +30,21 @@ export interface WrittenConfig {
   readonly defaults: Settings;
   readonly routes: readonly WrittenRoute[];
   readonly identities: readonly Identity[];
-  readonly queues: readonly Queue[];
-  readonly destinations: readonly Destination[];
-  readonly consumers: readonly Consumer[];
   readonly operators: readonly NamedOperator[];
   readonly features: readonly FeatureDraft[];
 }
 
 /** The configuration as the rest of the code uses it. */
-export function resolveConfig({
-  written,
-  defaults,
-  routes,
-  identities,
-  queues,
-  consumers,
-  destinations,
-  operators,
-  features,
-}: WrittenConfig): Config {
+export function resolveConfig({ written, defaults, routes, identities, operators, features }: WrittenConfig): Config {
   const gateway = { ...GATEWAY_DEFAULTS, ...written };
   const trustForwarded = gateway.trust_forwarded;
-  return {
+  // No request, so that no host and no identity is part of their scopes.
+  const ofNoRequest = { identities: [], trustForwarded: false, features };
+  const resolveRules: ResolveRules = (draft, path) => {
+    const inherited = inheritedLayer({ settings: defaults, faulty: new Set() }, draft);
+    return resolveRoute(draft.name, path, mergeSettings(inherited.settings, draft.settings), ofNoRequest);
+  };
+  const config: Config = {
     trustForwarded,
     operatorPath: gateway.operator_path,
     operatorHostname: gateway.operator_hostname ?? null,
@@ -74,12 +56,14 @@ export function resolveConfig({
       ...resolveRoute(name, path, mergeSettings(defaults, settings), { identities, trustForwarded, features }),
     })),
     identities,
-    queues,
-    destinations,
-    consumers,
+    queues: [],
+    consumers: [],
     operators,
-    consumerPath: consumers.length === 0 ? null : gateway.consumer_path,
+    consumerPath: null,
+    destinations: [],
   };
+  for (const { resolve } of features) Object.assign(config, resolve?.(resolveRules));
+  return config;
 }
 
 /** What a route's rules take from the whole gateway. `identities` are those that its scopes may name. */
@@ -87,11 +71,8 @@ interface OfGateway extends Pick<Config, "identities" | "trustForwarded"> {
   readonly features: readonly FeatureDraft[];
 }
 
-/** For rules that no request has: of messages and claims. */
-export const NO_GATEWAY: OfGateway = { identities: [], trustForwarded: false, features: [] };
-
 /** A route's rules. */
-export function resolveRoute(
+function resolveRoute(
   name: string,
   path: string,
   settings: FullSettings,
@@ -117,7 +98,7 @@ export function resolveRoute(
     keyFormat: {
       pattern: keyFormat.pattern ?? null,
       min: keyFormat.min,
-      max: keyFormat.max ?? longestKey(settings),
+      max: keyFormat.max ?? longestKey(stepsOf(settings)),
     },
     newKeys: newKeysOf(settings.new_keys),
     fingerprint: fingerprintOf(settings),
@@ -174,7 +155,6 @@ function rulesOf(settings: FullSettings): RouteRules {
       unknownRetentionMs: durationMs(settings.unknown_retention),
       // A route without it sends its rules without it, too.
       ...(settings.remember === null ? {} : { rememberMs: durationMs(settings.remember) }),
-      ...(settings.publish.length === 0 ? {} : { publish: publicationsOf(settings.publish) }),
     },
     lists: { refused: settings.refused, ambiguous: settings.ambiguous },
     duplicate: settings.duplicate,
@@ -185,15 +165,6 @@ function rulesOf(settings: FullSettings): RouteRules {
     mismatchStatus: settings.mismatch_status,
     omitHeaders: settings.omit_headers,
   };
-}
-
-function publicationsOf(written: FullSettings["publish"]): readonly Publication[] {
-  return written.map((one) => ({ ...PUBLICATION_DEFAULTS, ...one }));
-}
-
-/** Without a setting it is the zone's own. */
-export function originOf(settings: Pick<Settings, "origin">): Origin {
-  return settings.origin ?? { kind: "zone" };
 }
 
 /**

@@ -4,7 +4,6 @@
 import * as v from "valibot";
 
 import { MAX_KEY_LENGTH } from "../record/units.ts";
-import type { ForwardKey } from "./resolved.ts";
 import {
   KEY_MEMBER_PATTERN,
   KEY_SOURCE_FORMS,
@@ -29,22 +28,14 @@ import {
   type ScopePart,
 } from "./scope-part.ts";
 
-/** The steps for which keys are made of a route's keys: at its origin, and by the consumers of its events. */
-export interface StepSettings {
-  readonly forward_key: ForwardKey;
-  readonly publish: readonly { readonly step?: string }[];
+/** The step with the longest name, the first of several; `null` without any. */
+export function longestStep(steps: readonly string[]): string | null {
+  return steps.reduce<string | null>((one, other) => (one !== null && one.length >= other.length ? one : other), null);
 }
 
-/** The step with the longest name; `null` without any. */
-export function longestStep({ forward_key: forwardKey, publish }: StepSettings): string | null {
-  const steps = publish.flatMap(({ step }) => (step === undefined ? [] : [step]));
-  const all = forwardKey.kind === "step" ? [forwardKey.step, ...steps] : steps;
-  return all.reduce<string | null>((one, other) => (one !== null && one.length >= other.length ? one : other), null);
-}
-
-/** The longest key that a route accepts: with a step's name added it is a key too. */
-export function longestKey(settings: StepSettings): number {
-  const step = longestStep(settings);
+/** The longest key that a route with these steps accepts: with a step's name added it is a key too. */
+export function longestKey(steps: readonly string[]): number {
+  const step = longestStep(steps);
   return step === null ? MAX_KEY_LENGTH : MAX_KEY_LENGTH - `:${step}`.length;
 }
 

@@ -1,8 +1,9 @@
-// Settings that say where requests go, and in which Durable Objects their records live.
+// Settings that say where requests go, and in which Durable Objects their records live; an origin in words.
 
 import * as v from "valibot";
 
 import { LETTERED_SHARDS_PATTERN, MAX_SHARDS, parseShards, SHARDS_MESSAGE } from "./layout.ts";
+import type { Origin } from "./resolved.ts";
 import { choice, parsed, setting } from "./setting-kinds.ts";
 import { BINDING_PATTERN, ENTRYPOINT_PATTERN, ORIGIN_TYPE_MESSAGE, parseOrigin } from "./values.ts";
 import { JURISDICTIONS, LOCATION_HINTS } from "./words.ts";
@@ -118,3 +119,22 @@ export const originSettings = {
       "and the counters begin anew",
   }),
 };
+
+/** Without a setting it is the zone's own. */
+export function originOf(settings: { readonly origin?: Origin }): Origin {
+  return settings.origin ?? { kind: "zone" };
+}
+
+/** Different origins have different texts. */
+export function describeOrigin(origin: Origin): string {
+  switch (origin.kind) {
+    case "url":
+      return origin.url;
+    case "binding":
+      return `binding ${origin.binding}`;
+    case "entrypoint":
+      return `entrypoint ${origin.entrypoint}`;
+    case "zone":
+      return "the zone's origin";
+  }
+}

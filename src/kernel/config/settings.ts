@@ -11,7 +11,6 @@ import { answerSettings } from "./settings-answer.ts";
 import { attemptSettings } from "./settings-attempt.ts";
 import { FEATURE_SETTINGS } from "../../features/settings.ts";
 import type { RouteSettings } from "../feature-settings.ts";
-import { publishSettings } from "../../features/outbox/settings/entries.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
 import { keySettings } from "./settings-key.ts";
 import { noteSettings } from "../notes/settings-note.ts";
@@ -49,19 +48,20 @@ const firstEntries = {
   ...answerSettings,
 };
 
-const ownEntries = { ...firstEntries, ...publishSettings, ...noteSettings };
+const ownEntries = { ...firstEntries, ...noteSettings };
 
 /** Every setting that is allowed both in `[vars.IDEMPOTENCY]` and in a route, in the order in which they are listed. */
 export const settingsEntries: SettingEntries = {
   ...firstEntries,
   ...addedAfter("answers"),
-  ...publishSettings,
   ...noteSettings,
   ...addedAfter("notes"),
 };
 
 function addedAfter(group: RouteSettings["after"]): SettingEntries {
-  return Object.assign({}, ...ROUTE_SETTINGS.filter(({ after }) => after === group).map(({ entries }) => entries));
+  return Object.fromEntries(
+    ROUTE_SETTINGS.filter(({ after }) => after === group).flatMap(({ entries }) => Object.entries(entries)),
+  );
 }
 
 const ownSchema = v.strictObject(ownEntries);
@@ -86,6 +86,19 @@ export type FullSettings = typeof BUILT_IN & Pick<Settings, (typeof UNDEFAULTED)
 /** Every setting that applies to a route: its own come first, then those of `IDEMPOTENCY`, then the built-in defaults. */
 export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
   return { ...BUILT_IN, ...defaults, ...own };
+}
+
+/** The settings that name steps for which keys are made of a route's keys. */
+export const STEP_SETTINGS: readonly string[] = [
+  "forward_key",
+  ...ROUTE_SETTINGS.flatMap((one) => (one.steps === undefined ? [] : Object.keys(one.entries))),
+];
+
+/** These steps: that of the origin first. */
+export function stepsOf(settings: FullSettings): readonly string[] {
+  const { forward_key: forwardKey } = settings;
+  const added = ROUTE_SETTINGS.flatMap((one) => one.steps?.(settings) ?? []);
+  return forwardKey.kind === "step" ? [forwardKey.step, ...added] : added;
 }
 
 /** The path of a route; checked against the patterns that both of Hono's routers agree on. */

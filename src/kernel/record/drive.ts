@@ -8,6 +8,23 @@ import { dueAt, durationMs, type DurationMs, type EpochMs, later, latest } from 
 /** Where nobody says anything else: the middle of what chance gives. */
 const NO_ADVICE: PauseAdvice = { jitter: 0.5, retryAfterMs: null };
 
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 15 * 60_000;
+
+/** So many of the longest pauses fit into the time until a request is given up. */
+const LONGEST_PAUSES = 32;
+
+/** How requests are driven that are given up after so many attempts, or after this time. */
+export function driveWithin(attempts: number, giveUpAfterMs: number): Drive {
+  const longestMs = Math.min(Math.floor(giveUpAfterMs / LONGEST_PAUSES), LONGEST_PAUSE_MS);
+  return {
+    attempts,
+    firstPauseMs: durationMs(FIRST_PAUSE_MS),
+    longestPauseMs: durationMs(Math.max(FIRST_PAUSE_MS, longestMs)),
+    giveUpAfterMs: durationMs(giveUpAfterMs),
+  };
+}
+
 /** What a shard promises when it accepts a request. `made`: how many attempts the record has had before. */
 export function driven(drive: Drive, made: number, now: EpochMs): Driven {
   const giveUpAt = later(now, drive.giveUpAfterMs);

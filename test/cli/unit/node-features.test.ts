@@ -1,10 +1,11 @@
-// The list of features in Node: whole, and nothing in it is lost on the way to the command line.
+// The lists of features in Node and of their settings: whole, and nothing in it is lost on the way to the command line.
 
 import { globSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { onceway } from "../../../src/cli/program.ts";
 import { VARIABLES } from "../../../src/cli/variables.ts";
 import { NODE_FEATURES } from "../../../src/features/node.ts";
+import { FEATURE_SETTINGS } from "../../../src/features/settings.ts";
 
 it("names each feature that has a part in Node once, as its folder is named", () => {
   const folders = globSync("src/features/*/cli/*.ts")
@@ -28,7 +29,11 @@ it("gives no two variables one name, or names of which one begins the other", ()
   for (const name of names) expect(names.filter((other) => other.startsWith(name))).toEqual([name]);
 });
 
-it("describes each table among the settings of routes once", () => {
-  const tables = NODE_FEATURES.flatMap((feature) => Object.keys(feature.tables ?? {}));
-  expect(new Set(tables).size).toBe(tables.length);
+it("names each feature that has settings once, and each of its settings of routes", () => {
+  const folders = globSync("src/features/*/settings/*.ts")
+    .filter((file) => /^export const \w+: FeatureSettings\b/m.test(readFileSync(file, "utf8")))
+    .map((file) => file.split("/")[2] ?? "");
+  expect(FEATURE_SETTINGS.map(({ name }) => name).toSorted()).toEqual(folders.toSorted());
+  const names = FEATURE_SETTINGS.flatMap(({ routes }) => Object.keys(routes?.entries ?? {}));
+  expect(new Set(names).size).toBe(names.length);
 });

@@ -32,6 +32,8 @@ export interface Answer {
 }
 
 /** As in the test's wrangler.toml, where the object reads them. */
+const TOKENS = { BILLING_TOKEN: "b".repeat(32) };
+
 const DESTINATIONS = {
   DESTINATIONS: [
     ...["one", "two", "three"].map((name) => ({ name, url: `${HOOKS}${name}`, secret: "HOOK_SECRET" })),
@@ -75,7 +77,7 @@ export class CountedShard {
       QUEUES: [{ queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } }],
       DEAD: {},
       CONSUMERS: [{ name: "billing", token: "BILLING_TOKEN" }],
-      BILLING_TOKEN: "b".repeat(32),
+      ...TOKENS,
       ...DESTINATIONS,
     });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
@@ -86,7 +88,7 @@ export class CountedShard {
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       proveCaller: noIdentities,
     };
-    const claims = createClaims("/_claims", read.config.consumers, read.consumerTokens, {
+    const claims = createClaims("/_claims", read.config.consumers, TOKENS, {
       callClaims: claimsCaller(this.#namespace()),
       askPosition: positionAsker(this.#namespace()),
       reporter: ports.reporter,

@@ -35,7 +35,6 @@ export function workerKernel(routes: readonly Route[] = [], namespace = env.KEY_
     places,
     callShard: notCalled,
     proveCaller: notCalled,
-    consumerTokens: read.consumerTokens,
     encryptions: new Encryptions([]),
     reporter: new ExchangeReporter("worker", new Traffic(), null, () => undefined),
     flush: () => undefined,

@@ -3,10 +3,10 @@
 
 import * as v from "valibot";
 
+import { driveWithin } from "../../../kernel/record/drive.ts";
 import type { Drive } from "../../../kernel/record/record.ts";
-import { durationMs } from "../../../kernel/record/units.ts";
 import { choice, defaultsOf, duration, setting, whole } from "../../../kernel/config/setting-kinds.ts";
-import { DAY_MS, formatDuration, MINUTE_MS, SECOND_MS } from "../../../kernel/config/units.ts";
+import { DAY_MS, formatDuration, MINUTE_MS } from "../../../kernel/config/units.ts";
 import { ASYNC_RULES } from "../../../kernel/config/words.ts";
 
 const MAX_ATTEMPTS = 100;
@@ -64,20 +64,8 @@ export const asyncSettings = {
 /** What applies to a route, parsed. */
 export type AsyncSettings = Required<v.InferOutput<v.StrictObjectSchema<typeof asyncSettings, undefined>>>;
 
-const FIRST_PAUSE_MS = SECOND_MS;
-const LONGEST_PAUSE_MS = 15 * MINUTE_MS;
-
-/** So many of the longest pauses fit into the time until a request is given up. */
-const LONGEST_PAUSES = 32;
-
 /** How accepted requests are driven, by what was written. */
 export function driveOf(written: Partial<typeof DRIVE_DEFAULTS>): Drive {
   const { attempts, after } = { ...DRIVE_DEFAULTS, ...written };
-  const longestMs = Math.min(Math.floor(after / LONGEST_PAUSES), LONGEST_PAUSE_MS);
-  return {
-    attempts,
-    firstPauseMs: durationMs(FIRST_PAUSE_MS),
-    longestPauseMs: durationMs(Math.max(FIRST_PAUSE_MS, longestMs)),
-    giveUpAfterMs: durationMs(after),
-  };
+  return driveWithin(attempts, after);
 }

@@ -3,7 +3,7 @@
 
 import type { HasBinding } from "../../../kernel/config/in-force.ts";
 import type { ConsumerDraft } from "./read.ts";
-import type { NamedOperator, OperatorTokens } from "../../../kernel/config/operators.ts";
+import type { NamedOperator } from "../../../kernel/config/operators.ts";
 import { MAKE_TOKEN, tokenProblems } from "../../../kernel/config/read-operators.ts";
 import type { ConfigProblem, Consumer } from "../../../kernel/config/resolved.ts";
 import { CONSUMER_DEFAULTS, type ConsumerSettings } from "./entries.ts";
@@ -21,7 +21,7 @@ export function consumerProblems(
 ): readonly ConfigProblem[] {
   const ofOperators = new Set(["ADMIN_TOKEN", "READ_TOKEN", ...operators.flatMap(({ secrets }) => secrets)]);
   const users = new Map<string, string>();
-  return drafts.flatMap(({ name, written, settings }) => {
+  return drafts.flatMap(({ name, written }) => {
     const problems: ConfigProblem[] = [];
     const { lock, max_lock: maxLock, retention } = { ...CONSUMER_DEFAULTS, ...written };
     if (lock > maxLock) {
@@ -31,12 +31,6 @@ export function consumerProblems(
     if (retention <= maxLock) {
       const message = `must exceed max_lock (${formatDuration(maxLock)}): write retention = "7d"`;
       problems.push({ path: `${name}.retention`, message });
-    }
-    for (const [index, { data }] of (settings.publish ?? []).entries()) {
-      if (data !== "origin") continue;
-      const message =
-        'must not be "origin", because a claim has no response in which an origin could say anything: write data = "response"';
-      problems.push({ path: `${name}.publish[${index}].data`, message });
     }
     for (const [member, secret] of secretsOf(written)) {
       const path = `${name}.${member}`;
@@ -66,15 +60,15 @@ export interface ConsumerTokensReading {
   readonly problems: readonly ConfigProblem[];
 }
 
-/** The tokens of all groups. None may be another's, or an operator's. */
+/** The tokens of all groups. None may be another's, or one of `others`. */
 export function readConsumerTokens(
   env: Readonly<Record<string, unknown>>,
   consumers: readonly Consumer[],
-  operators: readonly OperatorTokens[],
+  others: readonly string[] = [],
 ): ConsumerTokensReading {
   const tokens: ConsumerToken[] = [];
   const problems: ConfigProblem[] = [];
-  const taken = new Set(operators.flatMap(({ values }) => values));
+  const taken = new Set(others);
   for (const { group, tokens: names } of consumers) {
     for (const name of names) {
       const value = env[name];

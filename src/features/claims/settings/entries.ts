@@ -1,5 +1,5 @@
 // The settings of each `[[vars.CONSUMERS]]`: a group of consumers, which claims records and makes the attempts itself. Checks single
-// members; `consumer-checks.ts` checks the relations between them.
+// members; `checks.ts` checks the relations between them.
 
 import * as v from "valibot";
 

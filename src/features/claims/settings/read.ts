@@ -4,12 +4,11 @@
 import { CONSUMER_LABEL } from "../../../kernel/record/claim.ts";
 import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
 import type { SettingEntries } from "../../../kernel/config/setting-kinds.ts";
-import { pick } from "../../../kernel/config/table.ts";
 import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
-import { NO_GATEWAY, resolveRoute } from "../../../kernel/config/resolve.ts";
+import type { ResolveRules } from "../../../kernel/feature-settings.ts";
 import type { ConfigProblem, Consumer } from "../../../kernel/config/resolved.ts";
 import { CONSUMER_DEFAULTS, CONSUMER_INHERITS, consumerSchema, type ConsumerSettings } from "./entries.ts";
-import { mergeSettings, type Settings } from "../../../kernel/config/settings.ts";
+import type { Settings } from "../../../kernel/config/settings.ts";
 
 /** A group as it was written. */
 export interface ConsumerDraft extends RouteDraft {
@@ -42,18 +41,14 @@ export function consumerVariables(env: Readonly<Record<string, unknown>>): reado
 }
 
 /** `routeSettings`: all that routes may have. */
-export function readConsumers(
-  env: Readonly<Record<string, unknown>>,
-  defaults: Settings,
-  routeSettings: SettingEntries,
-): ConsumersReading {
+export function readConsumers(env: Readonly<Record<string, unknown>>, routeSettings: SettingEntries): ConsumersReading {
   const { tables, problems } = readTables(env, CONSUMERS, routeSettings);
   const drafts = tables.map(({ name, written, settings }) => ({
     name,
-    // What it inherits is among its own.
-    inherits: [],
+    inherits: CONSUMER_INHERITS,
+    hasResponses: false,
     route: null,
-    settings: rulesOf(written, { ...pick(defaults, (member) => CONSUMER_INHERITS.includes(member)), ...settings }),
+    settings: rulesOf(written, settings),
     faulty: new Set<string>(),
     written,
   }));
@@ -82,9 +77,10 @@ function rulesOf(written: ConsumerSettings, inherited: Settings): Settings {
 }
 
 /** Every setting that applies to a group. `written` has no problem. */
-export function resolveConsumer({ name, settings, written }: ConsumerDraft): Consumer {
+export function resolveConsumer(draft: ConsumerDraft, resolveRules: ResolveRules): Consumer {
+  const { name, written } = draft;
   const { name: group, token, token_previous: previous, max_lock: maxLockMs } = { ...CONSUMER_DEFAULTS, ...written };
-  const route = resolveRoute(name, CONSUMER_LABEL + group, mergeSettings({}, settings), NO_GATEWAY);
+  const route = resolveRules(draft, CONSUMER_LABEL + group);
   return {
     name,
     group,

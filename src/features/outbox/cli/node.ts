@@ -1,14 +1,9 @@
-// The outbox in Node: its command, the variable `DESTINATIONS` and what `check` finds about it, the members of `publish`.
+// The outbox in Node: its command, the variable `DESTINATIONS` and what `check` finds about it.
 
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
 import { cronWarnings, destinationProblems } from "../settings/check-file.ts";
 import { unusedDestinations } from "../settings/checks.ts";
-import {
-  destinationEntries,
-  destinationGiveUpEntries,
-  destinationSchema,
-  publicationEntries,
-} from "../settings/entries.ts";
+import { destinationEntries, destinationGiveUpEntries, destinationSchema } from "../settings/entries.ts";
 import { defineOutbox } from "./outbox.ts";
 
 export const destinationsVariable: NodeVariable = {
@@ -29,7 +24,6 @@ export const outboxNode: NodeFeature = {
   name: "outbox",
   commands: [{ name: "outbox", after: "forget", define: defineOutbox }],
   variable: destinationsVariable,
-  tables: { publish: publicationEntries },
   check: {
     warnings: unusedDestinations,
     fileProblems: destinationProblems,

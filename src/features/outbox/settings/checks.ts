@@ -1,21 +1,27 @@
 // Checks the relations between `publish` and other settings. As in cross-checks.ts, a relation with an invalid setting is skipped.
 
+import type { PublishSettings } from "./entries.ts";
 import { describeDestination } from "./read.ts";
 import type { Config, ConfigProblem, Destination, Route } from "../../../kernel/config/resolved.ts";
-import type { InForce } from "../../../kernel/config/in-force.ts";
+import type { PlacedRules } from "../../../kernel/feature-settings.ts";
 import { nearestName } from "../../../kernel/config/nearest-name.ts";
 
 /** `destinations` are the names of all, also of those with problems. */
 export function publishProblems(
-  { all, isKnown, place }: InForce,
+  { place: own, hasResponses, inForce: { all, isKnown, place, source } }: PlacedRules<PublishSettings>,
   destinations: readonly string[],
 ): readonly ConfigProblem[] {
   if (!isKnown("publish") || all.publish.length === 0) return [];
   const problems: ConfigProblem[] = [];
   const at = `${place("publish")}.publish`;
-  for (const [index, { to }] of all.publish.entries()) {
+  for (const [index, { to, data }] of all.publish.entries()) {
     if (!destinations.includes(to))
       problems.push({ path: `${at}[${index}].to`, message: unknownMessage(to, destinations) });
+    if (data === "origin" && !hasResponses && source("publish") === own) {
+      const message =
+        'must not be "origin", because a claim has no response in which an origin could say anything: write data = "response"';
+      problems.push({ path: `${at}[${index}].data`, message });
+    }
   }
   if (isKnown("sealed") && all.sealed === true) {
     const message =

@@ -1,5 +1,5 @@
 // The settings of each `[[vars.DESTINATIONS]]`, and the list `publish` of routes and queues. Checks single members;
-// `publish-checks.ts` checks the relations between them.
+// `checks.ts` checks the relations between them.
 
 import * as v from "valibot";
 
@@ -252,6 +252,9 @@ export const publishSettings = {
     },
   ),
 };
+
+/** What applies to a route, parsed. */
+export type PublishSettings = Required<v.InferOutput<v.StrictObjectSchema<typeof publishSettings, undefined>>>;
 
 export const PUBLICATION_DEFAULTS = v.parse(
   v.required(v.strictObject({ when: publicationEntries.when, data: publicationEntries.data })),

@@ -1,11 +1,11 @@
 // Checks the relations between a queue's settings, and what they need of the Worker: bindings and secrets. Relations that
-// routes have too are checked with theirs (`cross-checks.ts`); what else stands in the file, by `check-queues.ts`.
+// routes have too are checked with theirs (`cross-checks.ts`); what else stands in the file, by `check-file.ts`.
 
 import type { HasBinding } from "../../../kernel/config/in-force.ts";
-import { mergeForQueue, type QueueDraft, targetOf } from "./read.ts";
-import { originOf } from "../../../kernel/config/resolve.ts";
+import { type QueueDraft, targetOf } from "./read.ts";
+import { originOf } from "../../../kernel/config/settings-origin.ts";
 import type { ConfigProblem, Queue } from "../../../kernel/config/resolved.ts";
-import type { Settings } from "../../../kernel/config/settings.ts";
+import type { FullSettings } from "../../../kernel/config/settings.ts";
 import { QUEUE_DEFAULTS } from "./entries.ts";
 import { strangeHost } from "../../../kernel/verify/verify-rule.ts";
 import { DAY_MS, formatDuration, MINUTE_MS, SECOND_MS } from "../../../kernel/config/units.ts";
@@ -17,12 +17,12 @@ const MAX_QUEUE_RETENTION_MS = 14 * DAY_MS;
 /** The platform ends a batch after 15 minutes, and starting and deciding take their part. */
 const MAX_BATCH_MS = 15 * MINUTE_MS - 70 * SECOND_MS;
 
+/** `all`: the settings in force for the queue. */
 export function queueProblems(
-  { name, settings, written }: QueueDraft,
-  defaults: Settings,
+  { name, written }: QueueDraft,
+  all: FullSettings,
   hasBinding: HasBinding,
 ): readonly ConfigProblem[] {
-  const all = mergeForQueue(defaults, settings);
   const problems: ConfigProblem[] = [];
   const report = (member: string, message: string): void => void problems.push({ path: `${name}.${member}`, message });
   if (all.origin === undefined && written.to.startsWith("/")) {

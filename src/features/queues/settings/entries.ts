@@ -1,5 +1,5 @@
 // The settings of each `[[vars.QUEUES]]`: those of its own, and those of routes that apply to messages too. Checks single
-// members; `queue-checks.ts` checks the relations between them.
+// members; `checks.ts` checks the relations between them.
 
 import * as v from "valibot";
 

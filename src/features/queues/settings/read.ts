@@ -4,12 +4,11 @@
 import type { StatusRule } from "../../../kernel/record/outbox.ts";
 import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
 import type { SettingEntries } from "../../../kernel/config/setting-kinds.ts";
-import { pick } from "../../../kernel/config/table.ts";
 import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
-import { NO_GATEWAY, resolveRoute } from "../../../kernel/config/resolve.ts";
-import { driveOf } from "../../accepted/settings/entries.ts";
+import { driveWithin } from "../../../kernel/record/drive.ts";
+import type { ResolveRules } from "../../../kernel/feature-settings.ts";
 import type { ConfigProblem, Origin, Queue } from "../../../kernel/config/resolved.ts";
-import { type FullSettings, mergeSettings, type Settings } from "../../../kernel/config/settings.ts";
+import type { Settings } from "../../../kernel/config/settings.ts";
 import { GIVE_UP_DEFAULTS, QUEUE_INHERITS, QUEUE_DEFAULTS, queueSchema, type QueueSettings } from "./entries.ts";
 
 /** A queue as it was written. */
@@ -73,29 +72,24 @@ function rulesOf(written: QueueSettings, inherited: Settings): Settings {
   };
 }
 
-/** Of the settings in `IDEMPOTENCY`, those that are for clients do not apply. */
-export function mergeForQueue(defaults: Settings, settings: Settings): FullSettings {
-  return mergeSettings(
-    pick(defaults, (name) => QUEUE_INHERITS.includes(name)),
-    settings,
-  );
-}
-
 /** The queue's name among routes; no path begins like this. */
 export function queueLabel(queue: string): string {
   return `queue:${queue}`;
 }
 
+/** How many attempts the gateway makes at most for a message that an operator has released. */
+const RELEASED_ATTEMPTS = 20;
+
 /** Every setting that applies to a queue. `written` has no problem. */
-export function resolveQueue({ name, settings, written }: QueueDraft, defaults: Settings): Queue {
+export function resolveQueue(draft: QueueDraft, resolveRules: ResolveRules): Queue {
+  const { name, written } = draft;
   const settled = { ...QUEUE_DEFAULTS, ...written };
   const { queue, to, key, scope, headers, done, give_up: giveUp, dead_letter: deadLetter } = settled;
-  const merged = mergeForQueue(defaults, settings);
-  const { origin, url } = targetOf(merged.origin ?? { kind: "zone" }, to);
+  const route = resolveRules(draft, queueLabel(queue));
+  const { origin, url } = targetOf(route.origin, to);
   const giveUpAfterMs = { ...GIVE_UP_DEFAULTS, ...giveUp }.after;
-  const route = resolveRoute(name, queueLabel(queue), merged, NO_GATEWAY);
   // For messages that an operator releases.
-  const policy = { ...route.rules.policy, drive: driveOf({ after: giveUpAfterMs }) };
+  const policy = { ...route.rules.policy, drive: driveWithin(RELEASED_ATTEMPTS, giveUpAfterMs) };
   const deadLetters = { queue, binding: deadLetter.binding, done: statusRules(done) };
   return {
     name,

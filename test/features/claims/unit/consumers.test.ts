@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
 import { describeConfig, flatConsumer } from "../../../../src/kernel/config/describe.ts";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConsumerTokens } from "../../../../src/features/claims/settings/checks.ts";
 import type { Consumer } from "../../../../src/kernel/config/resolved.ts";
 import { configOf, problemsOf } from "../../../kernel/unit/config/support.ts";
 
@@ -112,14 +112,11 @@ describe("a group of consumers", () => {
   });
 
   it("gives all its tokens, while one is changed for another", () => {
-    const read = readConfig({ ...WORKER, CONSUMERS: [{ ...GROUP, token_previous: "OTHER_TOKEN" }] });
-    expect(read).toMatchObject({
-      ok: true,
-      consumerTokens: [
-        { group: "billing", token: BILLING },
-        { group: "billing", token: OTHER },
-      ],
-    });
+    const { consumers } = configOf({ ...WORKER, CONSUMERS: [{ ...GROUP, token_previous: "OTHER_TOKEN" }] });
+    expect(readConsumerTokens(WORKER, consumers).tokens).toEqual([
+      { group: "billing", token: BILLING },
+      { group: "billing", token: OTHER },
+    ]);
   });
 
   it("is shown with what a claim is worth", () => {
