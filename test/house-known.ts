@@ -6,7 +6,5 @@ export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "cli/try.ts": ["queues"],
   "features/callers/object/eraser.ts": ["outbox"],
   "features/outbox/object/dead-letters.ts": ["queues"],
-  "kernel/config/cross-checks.ts": ["identities"],
   "kernel/config/describe.ts": ["outbox"],
-  "kernel/config/read.ts": ["identities"],
 };

@@ -4,11 +4,13 @@
 import type { FeatureSettings } from "../kernel/feature-settings.ts";
 import { acceptedSettings } from "./accepted/settings/feature.ts"; // feature: accepted
 import { claimsSettings } from "./claims/settings/feature.ts"; // feature: claims
+import { identitiesSettings } from "./identities/settings/feature.ts"; // feature: identities
 import { outboxSettings } from "./outbox/settings/feature.ts"; // feature: outbox
 import { pagesSettings } from "./pages/settings/feature.ts"; // feature: pages
 import { queuesSettings } from "./queues/settings/feature.ts"; // feature: queues
 
 export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
+  identitiesSettings, // feature: identities
   acceptedSettings, // feature: accepted
   queuesSettings, // feature: queues
   outboxSettings, // feature: outbox

@@ -1,80 +1,18 @@
-// Checks the relations between the settings that say whose request it is: scopes, identities, sealed responses and limits of
+// Checks the relations between the settings that say whose request it is: scopes, sealed responses and limits of
 // new keys. As in cross-checks.ts, a relation with an invalid setting is skipped.
 
-import type { PlacedRules } from "../feature-settings.ts";
-import type { Identity } from "./identity.ts";
 import type { HasBinding, InForce } from "./in-force.ts";
 import { previousScopeProblem } from "../previous-shards/layout-checks.ts";
-import { nearestName } from "./nearest-name.ts";
 import type { ConfigProblem } from "./resolved.ts";
-import { describeOrigin, originOf } from "./settings-origin.ts";
-import { identityNames } from "./scope-part.ts";
 
-export function callerProblems(
-  inForce: InForce,
-  identities: readonly string[],
-  hasBinding: HasBinding,
-): readonly ConfigProblem[] {
-  return [
-    ...scopeProblems(inForce),
-    ...identityProblems(inForce, identities),
-    ...sealedProblems(inForce),
-    ...newKeysProblems(inForce, hasBinding),
-  ];
+export function callerProblems(inForce: InForce, hasBinding: HasBinding): readonly ConfigProblem[] {
+  return [...scopeProblems(inForce), ...sealedProblems(inForce), ...newKeysProblems(inForce, hasBinding)];
 }
 
 function scopeProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
   if (!isKnown("scope", "previous_scope")) return [];
   const message = previousScopeProblem(all.scope, all.previous_scope);
   return message === null ? [] : [{ path: `${place("scope", "previous_scope")}.previous_scope`, message }];
-}
-
-/** Every identity that a scope names has to be described. */
-function identityProblems({ all, isKnown, place }: InForce, known: readonly string[]): readonly ConfigProblem[] {
-  const scopes = [
-    ["scope", isKnown("scope") ? [all.scope] : []],
-    ["previous_scope", isKnown("previous_scope") ? all.previous_scope : []],
-  ] as const;
-  return scopes.flatMap(([setting, parts]) =>
-    identityNames(parts)
-      .filter((name) => !known.includes(name))
-      .map((name) => {
-        const nearest = nearestName(name, known);
-        const meant = nearest === null ? "" : `"identity:${nearest}", or `;
-        const message = `names an identity that is not described, "${name}": write ${meant}[vars.IDENTITIES.${name}] with jwt or ask`;
-        return { path: `${place(setting)}.${setting}`, message };
-      }),
-  );
-}
-
-/** The identities that ask the origin, in routes with different origins: what is an id at one of them is another caller's at the other. */
-export function sharedIdentityProblems(
-  routes: readonly PlacedRules[],
-  identities: readonly Identity[],
-): readonly ConfigProblem[] {
-  const asking = identities.filter(({ proof }) => proof.kind === "ask");
-  return asking.flatMap(({ name }) => {
-    const [first, ...others] = routes.flatMap((route) => askedBy(route, name));
-    return others.flatMap(({ path, origin }) => {
-      if (first === undefined || origin === first.origin) return [];
-      const message =
-        `names the identity "${name}", which asks ${origin} here and ${first.origin} in ${first.place}, so that equal ids of both ` +
-        `would be one caller: describe an identity for each, [vars.IDENTITIES.${name}_2], and write "identity:${name}_2" here`;
-      return [{ path, code: "settings-contradict", message }];
-    });
-  });
-}
-
-/** Which origin a route asks by this identity. */
-function askedBy(
-  { place, inForce: { all, isKnown } }: PlacedRules,
-  name: string,
-): readonly { readonly place: string; readonly path: string; readonly origin: string }[] {
-  if (!isKnown("scope", "previous_scope", "origin")) return [];
-  const isCurrent = identityNames([all.scope]).includes(name);
-  if (!isCurrent && !identityNames(all.previous_scope).includes(name)) return [];
-  const setting = isCurrent ? "scope" : "previous_scope";
-  return [{ place, path: `${place}.${setting}`, origin: describeOrigin(originOf(all)) }];
 }
 
 /** What a sealed record would have to keep in the open, or could not open. */

@@ -5,7 +5,7 @@
 import { MAX_KEY_LENGTH } from "../record/units.ts";
 import type { NoResult } from "../record/verdict.ts";
 import type { FeatureDraft, PlacedRules } from "../feature-settings.ts";
-import { callerProblems, sharedIdentityProblems } from "./caller-checks.ts";
+import { callerProblems } from "./caller-checks.ts";
 import {
   type AnyInForce,
   type HasBinding,
@@ -18,7 +18,6 @@ import {
 } from "./in-force.ts";
 import type { PathPattern } from "./path-pattern.ts";
 import { type PlacedLayouts, previousShardsProblem, sharedLayoutProblems } from "../previous-shards/layout-checks.ts";
-import type { IdentitiesReading } from "../../features/identities/settings/read.ts";
 import { layoutsOf } from "./resolve.ts";
 import { originOf } from "./settings-origin.ts";
 import { type ConfigProblem, valueFix } from "./problem.ts";
@@ -45,7 +44,6 @@ type TimeSetting = "lock" | "retention" | "remember" | "unknown_retention" | "wa
 export function crossCheck(
   defaults: Layer,
   routes: readonly RouteDraft[],
-  { identities, names }: Pick<IdentitiesReading, "identities" | "names">,
   features: readonly FeatureDraft[],
   hasBinding: HasBinding,
 ): readonly ConfigProblem[] {
@@ -61,7 +59,7 @@ export function crossCheck(
       ...keyFormatProblems(inForce),
       ...verifyProblems(inForce, route.route !== null),
       ...openProblems(inForce),
-      ...callerProblems(inForce, names, hasBinding),
+      ...callerProblems(inForce, hasBinding),
     );
     rules.push({ place: route.name, hasResponses: route.hasResponses ?? true, inForce });
     const layouts = layoutProblems(inForce);
@@ -74,7 +72,6 @@ export function crossCheck(
     ...problems,
     ...features.flatMap((feature) => feature.check?.(rules) ?? []),
     ...sharedLayoutProblems(placed),
-    ...sharedIdentityProblems(rules, identities),
     ...unreachableRoutes(defaults, routes),
   ];
 }

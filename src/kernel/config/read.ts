@@ -8,7 +8,6 @@ import type { OwnPath } from "../feature-settings.ts";
 import { crossCheck, type RouteDraft } from "./cross-checks.ts";
 import type { HasBinding } from "./in-force.ts";
 import type { OperatorAccess } from "./operators.ts";
-import { readIdentities } from "../../features/identities/settings/read.ts";
 import { readAccess, readOperators, readOperatorTokens } from "./read-operators.ts";
 import { readSettings, type SettingsReading } from "./read-settings.ts";
 import { isTable, problemOfIssue, readJson } from "./table.ts";
@@ -60,9 +59,8 @@ export function readConfig(
   const { named, problems: operatorProblems } = readOperators(env, hasBinding, settingsEntries);
   const { access, problems: accessProblems } = readAccess(env);
   const { tokens, problems: tokenProblems } = readOperatorTokens(env, named, access !== null);
-  const identities = readIdentities(readJson(env["IDENTITIES"] ?? {}));
   const seal = readSealSecrets(env);
-  problems.push(...operatorProblems, ...accessProblems, ...tokenProblems, ...identities.problems, ...seal.problems);
+  problems.push(...operatorProblems, ...accessProblems, ...tokenProblems, ...seal.problems);
 
   const names = routeVariables(env);
   const routes: RouteDraft[] = [];
@@ -109,7 +107,7 @@ export function readConfig(
       features.flatMap(({ ownPath }) => ownPath ?? []),
     ),
   );
-  problems.push(...crossCheck(defaults, drafts, identities, features, hasBinding));
+  problems.push(...crossCheck(defaults, drafts, features, hasBinding));
 
   if (problems.length > 0)
     return {
@@ -123,7 +121,6 @@ export function readConfig(
     written: defaults.gateway,
     defaults: defaults.settings,
     routes: writtenRoutes(routes),
-    identities: identities.identities,
     operators: named,
     features,
   });

@@ -4,7 +4,6 @@
 import { durationMs } from "../record/units.ts";
 import type { Config, FingerprintRule, NewKeys, Origin, Route, RouteRules, Selection } from "./resolved.ts";
 import type { FeatureDraft, ResolveRules } from "../feature-settings.ts";
-import type { Identity } from "./identity.ts";
 import { inheritedLayer } from "./in-force.ts";
 import { DIRECTIVE } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
@@ -15,7 +14,7 @@ import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
 import { noteRuleOf } from "../notes/settings-note.ts";
-import { identityNames, isHostPart, type ScopePart } from "./scope-part.ts";
+import { isHostPart, type ScopePart } from "./scope-part.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
 export interface WrittenRoute {
@@ -29,17 +28,16 @@ export interface WrittenConfig {
   readonly written: GatewaySettings;
   readonly defaults: Settings;
   readonly routes: readonly WrittenRoute[];
-  readonly identities: readonly Identity[];
   readonly operators: readonly NamedOperator[];
   readonly features: readonly FeatureDraft[];
 }
 
 /** The configuration as the rest of the code uses it. */
-export function resolveConfig({ written, defaults, routes, identities, operators, features }: WrittenConfig): Config {
+export function resolveConfig({ written, defaults, routes, operators, features }: WrittenConfig): Config {
   const gateway = { ...GATEWAY_DEFAULTS, ...written };
   const trustForwarded = gateway.trust_forwarded;
-  // No request, so that no host and no identity is part of their scopes.
-  const ofNoRequest = { identities: [], trustForwarded: false, features };
+  // No request, so that no host is part of their scopes.
+  const ofNoRequest = { trustForwarded: false, features };
   const resolveRules: ResolveRules = (draft, path) => {
     const inherited = inheritedLayer({ settings: defaults, faulty: new Set() }, draft);
     return resolveRoute(draft.name, path, mergeSettings(inherited.settings, draft.settings), ofNoRequest);
@@ -53,9 +51,9 @@ export function resolveConfig({ written, defaults, routes, identities, operators
     origin: originOf(defaults),
     gateway: { jurisdiction: defaults.jurisdiction ?? null, locationHint: defaults.location_hint ?? null },
     routes: routes.map(({ name, path, settings }) => ({
-      ...resolveRoute(name, path, mergeSettings(defaults, settings), { identities, trustForwarded, features }),
+      ...resolveRoute(name, path, mergeSettings(defaults, settings), { trustForwarded, features }),
     })),
-    identities,
+    identities: [],
     queues: [],
     consumers: [],
     operators,
@@ -66,8 +64,8 @@ export function resolveConfig({ written, defaults, routes, identities, operators
   return config;
 }
 
-/** What a route's rules take from the whole gateway. `identities` are those that its scopes may name. */
-interface OfGateway extends Pick<Config, "identities" | "trustForwarded"> {
+/** What a route's rules take from the whole gateway. */
+interface OfGateway extends Pick<Config, "trustForwarded"> {
   readonly features: readonly FeatureDraft[];
 }
 
@@ -76,12 +74,10 @@ function resolveRoute(
   name: string,
   path: string,
   settings: FullSettings,
-  { identities, trustForwarded, features }: OfGateway,
+  { trustForwarded, features }: OfGateway,
 ): Route {
   const keyFormat = { ...KEY_FORMAT_DEFAULTS, ...settings.key_format };
   const origin = originOf(settings);
-  const used = identityNames([settings.scope, ...settings.previous_scope]);
-  const own = identities.filter((one) => used.includes(one.name));
   const route: Route = {
     name,
     path,
@@ -91,7 +87,7 @@ function resolveRoute(
     trustForwarded,
     scope: withHost(settings.scope, origin, trustForwarded),
     previousScopes: settings.previous_scope.map((scope) => earlierScope(scope, origin, trustForwarded)),
-    identities: own,
+    identities: [],
     key: settings.key,
     keyFrom: settings.graphql ? [...settings.key_from, DIRECTIVE] : settings.key_from,
     graphql: settings.graphql,

@@ -11,7 +11,7 @@ import { ASK_DEFAULTS, askEntries, IDENTITY_DEFAULTS, identityEntries, JWT_DEFAU
 import type { Parsed } from "../../../kernel/config/units.ts";
 import { firstRepeated } from "../../../kernel/config/values.ts";
 
-export interface IdentitiesReading {
+interface IdentitiesReading {
   readonly identities: readonly Identity[];
   /** Also those that have problems. */
   readonly names: readonly string[];
