@@ -6,5 +6,4 @@ export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "cli/try.ts": ["queues"],
   "features/callers/object/eraser.ts": ["outbox"],
   "features/outbox/object/dead-letters.ts": ["queues"],
-  "kernel/config/describe.ts": ["outbox"],
 };

@@ -7,7 +7,8 @@ import { type Command, Option } from "commander";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "./check/file.ts";
 import { below, type ConfigProblem } from "../kernel/config/problem.ts";
-import { describeConfig, flatConsumer, flatQueue, flatRoute } from "../kernel/config/describe.ts";
+import { describeConfig, ENTRY_KINDS, flatEntry, flatRoute } from "./check/describe.ts";
+import { allRoutes } from "../kernel/config/resolved.ts";
 import { nearestName } from "../kernel/config/nearest-name.ts";
 import { isTable, type Table } from "../kernel/config/table.ts";
 import { compareLayouts } from "./check-against.ts";
@@ -126,7 +127,7 @@ async function compare(
   return checked.map((environment) => {
     const { name, config } = environment;
     if (name !== env || config === null) return environment;
-    const own = [...config.routes, ...[...config.queues, ...config.consumers].map(({ route }) => route)];
+    const own = allRoutes(config);
     const { problems, warnings } = compareLayouts(own, layouts, routes, config.gateway.jurisdiction);
     const placed = (problem: ConfigProblem): ConfigProblem =>
       below(name === null ? "" : `env.${name}.`)({ code: "records-forgotten", ...problem });
@@ -179,19 +180,18 @@ function summary(findings: readonly Finding[]): string {
 }
 
 function describe(file: string, checked: readonly CheckedEnvironment[]): void {
-  let routes = 0;
-  let queues = 0;
-  let groups = 0;
+  const configs = checked.flatMap(({ config }) => config ?? []);
   for (const { name, config } of checked) {
     if (config === null) continue;
-    routes += config.routes.length;
-    queues += config.queues.length;
-    groups += config.consumers.length;
     console.log(`${name === null ? "top level" : `env.${name}`}\n${describeConfig(config)}\n`);
   }
   const places = counted(checked.length, "environment");
-  const others = [counted(queues, "queue"), counted(groups, "group")].filter((_, at) => [queues, groups][at] !== 0);
-  console.log(`${file}: fine, ${[counted(routes, "protected route"), ...others].join(" and ")} in ${places}`);
+  const routes = configs.flatMap((config) => config.routes);
+  const others = ENTRY_KINDS.flatMap(({ noun, of }) => {
+    const entries = configs.flatMap(of);
+    return entries.length === 0 ? [] : [counted(entries.length, noun)];
+  });
+  console.log(`${file}: fine, ${[counted(routes.length, "protected route"), ...others].join(" and ")} in ${places}`);
 }
 
 function counted(number: number, what: string): string {
@@ -207,8 +207,9 @@ function jsonOf(
   const environments = checked.map(({ name, config }) => ({
     name,
     routes: config?.routes.map(flatRoute) ?? null,
-    queues: config?.queues.map(flatQueue) ?? null,
-    consumers: config?.consumers.map(flatConsumer) ?? null,
+    ...Object.fromEntries(
+      ENTRY_KINDS.map((kind) => [kind.name, config === null ? null : kind.of(config).map(flatEntry)]),
+    ),
   }));
   return { file, ok, problems: findings.map((finding) => findingJson(file, finding)), environments };
 }

@@ -16,6 +16,10 @@ export interface NodeFeature {
   /** The variable that it reads besides `IDEMPOTENCY` and `ROUTES`. */
   readonly variable?: NodeVariable;
   readonly check?: FeatureCheck;
+  /** Its entries that have records, as `check` shows them. */
+  readonly entries?: EntryKind;
+  /** Lines that `check` says of all records besides: `/v1/payments: publishes …`. */
+  readonly promises?: (config: Config) => readonly string[];
   /** Why the gateway refused the credential among these headers, in sentences: for the person who tries it. */
   readonly credentialFaults?: (
     headers: readonly (readonly [name: string, value: string])[],
@@ -56,6 +60,28 @@ export interface NodeVariable {
   /** The page with its table, and the name of the lines around it there: `settings` by default. */
   readonly readme: URL;
   readonly table?: string;
+}
+
+/** A column of the table in which `check` shows what is protected. */
+export type Heading = "path" | "methods" | "origin" | "key" | "scope" | "unknown" | "duplicate" | "retention";
+
+export interface EntryKind {
+  /** One of them: `group`. */
+  readonly noun: string;
+  /** What `check --json` calls them: `consumers`. */
+  readonly name: string;
+  readonly of: (config: Config) => readonly DescribedEntry[];
+}
+
+export interface DescribedEntry {
+  /** The rules of its records. */
+  readonly route: Route;
+  /** Where its line is another than that of a route with these rules. */
+  readonly cells: Readonly<Partial<Record<Heading, string>>>;
+  /** What its rules mean, in a sentence. */
+  readonly promise: string;
+  /** For scripts, besides the settings of its route. */
+  readonly json: object;
 }
 
 /** What `check` finds besides what reading the configuration finds. Pure, but for `look`. */

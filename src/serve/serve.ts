@@ -8,7 +8,7 @@ import { inLanguage, type Language } from "../cli/findings/findings.ts";
 import { problemCount, readWranglerFile, usualFile } from "../cli/wrangler-file.ts";
 import { checkWranglerConfig } from "../cli/check/file.ts";
 import { PROCESS_BINDING, readConfig } from "../kernel/config/read.ts";
-import { describeConfig } from "../kernel/config/describe.ts";
+import { describeConfig } from "../cli/check/describe.ts";
 import { UNNAMED } from "../kernel/config/read-operators.ts";
 import type { ConfigProblem } from "../kernel/config/resolved.ts";
 import { bundleInto } from "./bundle.ts";

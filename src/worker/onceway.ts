@@ -3,7 +3,7 @@
 import { env as workerEnv, exports, waitUntil } from "cloudflare:workers";
 import { createApp, createOperatorApp, createRefusingApp, type PassingHandle, processGate } from "./app.ts";
 import { type ConfigReading, PROCESS_BINDING, readConfig } from "../kernel/config/read.ts";
-import type { Origin } from "../kernel/config/resolved.ts";
+import { allRoutes, type Origin } from "../kernel/config/resolved.ts";
 import { workerFeatures, workerFunctions } from "../features/worker.ts";
 import { Encryptions } from "../kernel/encryption/encryption.ts";
 import { NO_AUDIT_LOG } from "../operator/audited.ts";
@@ -64,11 +64,11 @@ function gatewayOf(
   if (namespace === null) throw new TypeError("there is no Durable Object binding KEY_SHARD: see wrangler.toml");
   const encryptions = new Encryptions(sealSecrets);
   const traffic = new Traffic();
-  const allRoutes = [...config.routes, ...[...config.queues, ...config.consumers].map(({ route }) => route)];
-  const places = new ShardPlaces(allRoutes, config.gateway);
+  const rules = allRoutes(config);
+  const places = new ShardPlaces(rules, config.gateway);
   const { listed: shards, totals } = places;
   const flusher = new TrafficFlusher({ counting: () => shardStub(namespace, totals), traffic, waitUntil });
-  const paths = allRoutes.map(({ path }) => path);
+  const paths = rules.map(({ path }) => path);
   const routes = [...new Set([...paths, ...config.destinations.map(({ name }) => outboxRoute(name))])];
   const flush = (): Promise<void> => flusher.flush();
   const mayRotate = (path: string): boolean => config.routes.some((one) => one.path === path && isScopedByToken(one));
@@ -85,13 +85,13 @@ function gatewayOf(
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
     encryptions,
   };
-  const operator = new ShardOperator(namespace, allRoutes, places);
+  const operator = new ShardOperator(namespace, rules, places);
   const askOperators: AskOperators = (call, question) => operator.askOperators(call, question);
   const audit = workerFunctions.auditLog?.(askOperators) ?? NO_AUDIT_LOG;
   const kernel: WorkerKernel = {
     env: bindings,
     config,
-    routes: allRoutes,
+    routes: rules,
     namespace,
     places,
     callShard,

@@ -4,7 +4,7 @@ import { inspect } from "node:util";
 import { parse } from "smol-toml";
 import { expect, it } from "vitest";
 import { checkWranglerConfig, configWarnings } from "../../src/cli/check/file.ts";
-import { describeConfig } from "../../src/kernel/config/describe.ts";
+import { describeConfig } from "../../src/cli/check/describe.ts";
 import { expectApproved, type Said } from "../support/words.ts";
 import { configOf, PAYMENTS, problemsOf } from "../kernel/unit/config/support.ts";
 

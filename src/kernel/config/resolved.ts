@@ -234,6 +234,11 @@ export interface Config {
   readonly trustForwarded: boolean;
 }
 
+/** The rules of all records: those of routes, and those that no request matches. */
+export function allRoutes({ routes, queues, consumers }: Config): readonly Route[] {
+  return [...routes, ...[...queues, ...consumers].map(({ route }) => route)];
+}
+
 export type { ConfigProblem } from "./problem.ts";
 
 /** A header that the origin gets with each message; its name is in lower case. */

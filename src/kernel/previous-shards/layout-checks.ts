@@ -3,7 +3,7 @@
 // and no route enters it again.
 
 import { type Layout, layoutName, type Layouts, shardCount } from "../config/layout.ts";
-import type { Config, ConfigProblem } from "../config/resolved.ts";
+import { allRoutes, type Config, type ConfigProblem } from "../config/resolved.ts";
 import { type ScopePart, scopePartName } from "../config/scope-part.ts";
 
 /** One route's layouts, and where the settings that say so are written: `ROUTES[2]` or `IDEMPOTENCY`. */
@@ -140,8 +140,9 @@ export function adviseAfresh(own: Layout, used: readonly NamedLayout[]): string 
 }
 
 /** Whoever says where the records of a route lie, and not where the rest does, has probably not thought of the rest. */
-export function outsideJurisdiction({ gateway, routes, queues, consumers }: Config): readonly ConfigProblem[] {
-  const all = [...routes, ...[...queues, ...consumers].map(({ route }) => route)];
+export function outsideJurisdiction(config: Config): readonly ConfigProblem[] {
+  const { gateway } = config;
+  const all = allRoutes(config);
   const inside = all.find(({ layouts }) => layouts.own.jurisdiction !== null);
   const jurisdiction = inside?.layouts.own.jurisdiction ?? null;
   if (gateway.jurisdiction !== null || inside === undefined || jurisdiction === null) return [];

@@ -1,5 +1,7 @@
-// Claims in Node: the command `positions`, and the variable `CONSUMERS`.
+// Claims in Node: the command `positions`, the variable `CONSUMERS`, and how `check` shows groups.
 
+import type { Consumer } from "../../../kernel/config/resolved.ts";
+import { formatDuration } from "../../../kernel/config/units.ts";
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
 import { consumerEntries, CONSUMER_INHERITS, consumerSchema } from "../settings/entries.ts";
 import { definePositions } from "./positions.ts";
@@ -25,4 +27,23 @@ export const claimsNode: NodeFeature = {
   commands: [{ name: "positions", after: "forget", define: definePositions }],
   variable: consumersVariable,
   check: { secrets: ({ consumers }) => consumers.flatMap(({ tokens }) => tokens) },
+  entries: {
+    noun: "group",
+    name: "consumers",
+    of: ({ consumers, consumerPath }) =>
+      consumers.map((consumer) => {
+        const { route, ...json } = consumer;
+        const cells = { methods: "claim", origin: `${consumerPath}/${json.group}`, key: "required", scope: "group" };
+        return { route, cells, promise: promiseOf(consumer), json };
+      }),
+  },
 };
+
+/** What a claim of this group is worth. */
+function promiseOf({ route, maxLockMs }: Consumer): string {
+  const { unknown, lockMs } = route.rules.policy;
+  const lease = `a claim holds its key for ${formatDuration(lockMs)}, at most ${formatDuration(maxLockMs)}`;
+  return unknown === "hold"
+    ? `${lease}; if its holder does not say how it ended, nobody gets the key until an operator decides (unknown = "hold")`
+    : `${lease}; if its holder does not say how it ended, the next one gets the key, and a second effect is possible (unknown = "retry"): pass the attempt's number to what can refuse an older one`;
+}

@@ -2,7 +2,7 @@
 
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
 import { cronWarnings, destinationProblems } from "../settings/check-file.ts";
-import { unusedDestinations } from "../settings/checks.ts";
+import { published, unusedDestinations } from "../settings/checks.ts";
 import { destinationEntries, destinationGiveUpEntries, destinationSchema } from "../settings/entries.ts";
 import { defineOutbox } from "./outbox.ts";
 
@@ -31,4 +31,5 @@ export const outboxNode: NodeFeature = {
     secrets: ({ destinations }) =>
       destinations.flatMap(({ target }) => (target.kind === "webhook" ? target.secrets : [])),
   },
+  promises: published,
 };

@@ -2,7 +2,13 @@
 
 import type { PublishSettings } from "./entries.ts";
 import { describeDestination } from "./read.ts";
-import type { Config, ConfigProblem, Destination, Route } from "../../../kernel/config/resolved.ts";
+import {
+  allRoutes,
+  type Config,
+  type ConfigProblem,
+  type Destination,
+  type Route,
+} from "../../../kernel/config/resolved.ts";
 import type { PlacedRules } from "../../../kernel/feature-settings.ts";
 import { nearestName } from "../../../kernel/config/nearest-name.ts";
 
@@ -42,9 +48,9 @@ function unknownMessage(to: string, destinations: readonly string[]): string {
 }
 
 /** Destinations that get nothing. */
-export function unusedDestinations({ destinations, routes, queues, consumers }: Config): readonly ConfigProblem[] {
-  const all = [...routes, ...[...queues, ...consumers].map(({ route }) => route)];
-  const used = new Set(all.flatMap(({ rules }) => (rules.policy.publish ?? []).map(({ to }) => to)));
+export function unusedDestinations(config: Config): readonly ConfigProblem[] {
+  const { destinations } = config;
+  const used = new Set(allRoutes(config).flatMap(({ rules }) => (rules.policy.publish ?? []).map(({ to }) => to)));
   return destinations
     .filter(({ name, alerts }) => alerts.length === 0 && !used.has(name))
     .map(({ name }) => ({
@@ -53,8 +59,14 @@ export function unusedDestinations({ destinations, routes, queues, consumers }: 
     }));
 }
 
-/** For `check`: which events a route's results have. */
-export function publishedBy({ rules }: Pick<Route, "rules">, destinations: readonly Destination[]): readonly string[] {
+/** For `check`: which events the results of each route, queue and group have. */
+export function published(config: Config): readonly string[] {
+  return allRoutes(config).flatMap((route) =>
+    publishedBy(route, config.destinations).map((text) => `${route.path}: ${text}`),
+  );
+}
+
+function publishedBy({ rules }: Pick<Route, "rules">, destinations: readonly Destination[]): readonly string[] {
   return (rules.policy.publish ?? []).map(({ to, type, when, data }) => {
     const destination = destinations.find(({ name }) => name === to);
     const where = destination === undefined ? to : describeDestination(destination);

@@ -1,6 +1,9 @@
-// Queues in Node: the variable `QUEUES`, and what `check` finds about it.
+// Queues in Node: the variable `QUEUES`, what `check` finds about it, and how it shows queues.
 
-import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
+import { sourceText } from "../../../kernel/config/key-source.ts";
+import type { Queue } from "../../../kernel/config/resolved.ts";
+import { formatDuration } from "../../../kernel/config/units.ts";
+import type { DescribedEntry, NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
 import { consumerProblems } from "../settings/check-file.ts";
 import { queueWarnings } from "../settings/checks.ts";
 import {
@@ -37,4 +40,30 @@ export const queuesNode: NodeFeature = {
     warnings: ({ queues }) => queues.flatMap(queueWarnings),
     fileProblems: (prefix, own, { queues }) => consumerProblems(prefix, own, queues),
   },
+  entries: { noun: "queue", name: "queues", of: ({ queues }) => queues.map(describeQueue) },
 };
+
+function describeQueue(described: Queue): DescribedEntry {
+  const { route, callHeaders, scopeParts, ...rest } = described;
+  const key = [...route.keyFrom.map(sourceText), ...(rest.hasIdAsKey ? ["id"] : [])].join(" or ");
+  const scope = scopeParts.map(sourceText);
+  return {
+    route,
+    cells: { methods: "message", origin: rest.url, key, scope: ["queue", ...scope].join("+") },
+    promise: promiseOf(described),
+    json: { ...rest, scope, callHeaders: callHeaders.map(({ name }) => name) },
+  };
+}
+
+/** What the queue's rule for unknown outcomes means for its messages. */
+function promiseOf({ route: { rules }, deadLetter, giveUpAfterMs }: Queue): string {
+  const until = `refused messages are tried for ${formatDuration(giveUpAfterMs)}, dead letters go to ${deadLetter}`;
+  switch (rules.policy.unknown) {
+    case "hold":
+      return `no second effect: after an unknown outcome, the message waits with its record until an operator decides (unknown = "hold"); ${until}`;
+    case "verify":
+      return `no second effect: after an unknown outcome, the message is tried again only if the origin, asked, knows nothing of the first try (unknown = "verify"); ${until}`;
+    case "retry":
+      return `a second effect is possible: after an unknown outcome, the message is tried again when the lock has ended (unknown = "retry"), which only an origin that knows keys makes safe; ${until}`;
+  }
+}

@@ -2,7 +2,8 @@ import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
-import { describeConfig, flatConsumer } from "../../../../src/kernel/config/describe.ts";
+import { describeConfig, flatEntry } from "../../../../src/cli/check/describe.ts";
+import { claimsNode } from "../../../../src/features/claims/cli/node.ts";
 import { readConsumerTokens } from "../../../../src/features/claims/settings/checks.ts";
 import type { Consumer } from "../../../../src/kernel/config/resolved.ts";
 import { configOf, problemsOf } from "../../../kernel/unit/config/support.ts";
@@ -132,7 +133,7 @@ describe("a group of consumers", () => {
     expect(text).toContain(
       "claims:mail: a claim holds its key for 5m, at most 15m; if its holder does not say how it ended, the next one gets the key",
     );
-    expect(config.consumers.map(flatConsumer)).toMatchObject([
+    expect((claimsNode.entries?.of(config) ?? []).map(flatEntry)).toMatchObject([
       { group: "billing", unknown: "hold", lockMs: 60_000 },
       {},
     ]);

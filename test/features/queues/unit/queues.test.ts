@@ -2,7 +2,7 @@ import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
-import { describeConfig } from "../../../../src/kernel/config/describe.ts";
+import { describeConfig } from "../../../../src/cli/check/describe.ts";
 import type { Queue } from "../../../../src/kernel/config/resolved.ts";
 import { blockWith } from "../../../support/docs.ts";
 import { configOf, problemsOf } from "../../../kernel/unit/config/support.ts";

@@ -2,7 +2,7 @@
 
 import { expect } from "vitest";
 
-import { flatRoute } from "../../../../src/kernel/config/describe.ts";
+import { flatRoute } from "../../../../src/cli/check/describe.ts";
 import { readConfig } from "../../../../src/kernel/config/read.ts";
 import type { Config, ConfigProblem, Route } from "../../../../src/kernel/config/resolved.ts";
 

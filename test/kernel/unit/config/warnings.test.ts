@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig, configWarnings } from "../../../../src/cli/check/file.ts";
-import { describeConfig } from "../../../../src/kernel/config/describe.ts";
+import { describeConfig } from "../../../../src/cli/check/describe.ts";
 import { configOf, PAYMENTS } from "./support.ts";
 
 const VERIFY = { unknown: "verify", verify: "/v1/by-key/{key}" };
