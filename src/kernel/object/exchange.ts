@@ -2,18 +2,20 @@
 // action, and this file performs it. A claim is decided and written in one turn. The runtime delays the call to the origin, like every
 // answer, until all earlier writes are durable (output gate; guarantees G3 and G4).
 
+import type { LifeCycleEvent } from "../record/events.ts";
+import type { ClientProblem } from "../record/problem.ts";
 import type { Started } from "../record/record.ts";
-import { type AttemptId, attemptId, epochMs, type RecordId } from "../record/units.ts";
+import { type AttemptId, attemptId, type EpochMs, epochMs, type RecordId } from "../record/units.ts";
 import type { FeatureActions, PerformedExchange } from "../object-feature.ts";
 import type { Hop } from "../previous-shards/hops.ts";
-import { storedHead } from "../request/message.ts";
+import { type ExchangeHead, storedHead } from "../request/message.ts";
+import type { KeyCount } from "../request/scope.ts";
 import { questionInForm, questionText } from "../request/origin-key.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { waited } from "../traffic/exchange-reporter.ts";
 import { replay, replayAtOnce } from "./answers.ts";
 import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
 import { runAttempt } from "./attempt-run.ts";
-import type { AttemptInFlight } from "./attempts-in-flight.ts";
 import {
   type Action,
   beforeStart,
@@ -26,6 +28,7 @@ import {
 } from "./decide.ts";
 import { AT_HOME, type Homing, type Words, wordsIn } from "../previous-shards/elders.ts";
 import type { Incoming, Shared } from "./exchange-ports.ts";
+import type { Attachments } from "../store/attachments.ts";
 import type { StoredRequest } from "../store/stored-request.ts";
 import type { Wait, Woken } from "./waiters.ts";
 
@@ -73,150 +76,157 @@ export class Exchange {
   }
 
   /**
-   * Performs actions until one gives the answer. There is no `await` between a decision and its action: a claim and the start of
-   * its attempt are one turn, so that no other request ever finds a claim without its attempt.
+   * Acts until an action gives the answer, and decides again after each that gives none. There is no `await` between a decision and its action: a
+   * claim and the start of its attempt are one turn, so that no other request ever finds a claim without its attempt.
    */
   async #perform(first: Action): Promise<ExchangeAnswer | Hop> {
-    const { head, body } = this.#incoming;
     let action = first;
     try {
       for (;;) {
-        switch (action.kind) {
-          case "take-body":
-            if (await body.take()) action = this.#decide();
-            else action = refuse({ code: "store-unavailable" });
-            break;
-          case "count-key":
-            // Meanwhile another request may claim the key, so what follows is decided again, whatever the answer is.
-            this.#mayBegin = await waited(this.#incoming.span, this.#shared.newKeys.mayBegin(this.#id, action.count));
-            action = this.#decide();
-            break;
-          case "start":
-            return await this.#start(action.record);
-          case "follow":
-            return await this.#performer("follow")(this.#performed);
-          case "park":
-            return this.#performer("park")(this.#performed, action.refusal);
-          case "replay": {
-            const given: ExchangeAnswer | null = await replay(action, head, this.#signal, this.#shared);
-            if (given !== null) return given;
-            action = notKept(action.record);
-            break;
-          }
-          case "attach": {
-            const duplicate: Duplicate = action.duplicate;
-            // If its own attempt fails, the next one needs a new id.
-            if (duplicate.isOwn) this.#attemptId = attemptId(crypto.randomUUID());
-            const given = await duplicate.inFlight.attempt.attach(head, this.#signal);
-            if (given !== null) return given;
-            // The attempt may have ended during the search for the client's last event.
-            const waitMs = duplicate.isOwn ? duplicate.waitMs : this.#giveUpAt - performance.now();
-            action = this.#inFlight === duplicate.inFlight ? waitFor({ ...duplicate, waitMs }) : this.#decide();
-            break;
-          }
-          case "wait": {
-            const { inFlight, isOwn, hasSameBody, waitMs }: Duplicate = action.duplicate;
-            if (hasSameBody) body.share(inFlight.body);
-            const wait = this.#wait(waitMs, { untilBegun: action.untilBegun, isCounted: !isOwn });
-            const woken: Woken = await waited(this.#incoming.span, this.#shared.room.wait(inFlight.waiters, wait));
-            if (woken.kind === "answered") return woken.answer;
-            action = this.#mayContinue(woken) ? this.#decide() : refuse(action.refusal);
-            break;
-          }
-          case "ask": {
-            this.#hasAsked = true;
-            const { policy } = action;
-            const ask = (): Promise<void> =>
-              this.#shared.questions.run(
-                this.#id,
-                policy,
-                questionInForm(head, this.#shared.ledger.find(this.#id)?.keyForm ?? null),
-              );
-            // A question has its own time limit.
-            const wait = this.#wait(Number.POSITIVE_INFINITY, { untilBegun: false, isCounted: true });
-            const woken: Woken = await waited(this.#incoming.span, this.#shared.room.until(ask, wait));
-            action = this.#mayContinue(woken) ? this.#decide() : refuse(action.refusal);
-            break;
-          }
-          case "leave": {
-            const left = this.#shared.elders.leave(head, this.#words, this.#homing);
-            const hop: Hop | null = await waited(this.#incoming.span, left);
-            if (hop !== null) return hop;
-            action = this.#decide();
-            break;
-          }
-          case "refuse":
-            return problemAnswer(head, action.problem);
-        }
+        const given = await this.#act(action);
+        if (given !== null) return given;
+        action = this.#decide();
       }
     } finally {
       // An attempt releases the body itself, at its end.
-      if (action.kind !== "start") bookkeep("releasing a body", () => body.release());
+      if (action.kind !== "start") bookkeep("releasing a body", () => this.#incoming.body.release());
     }
   }
 
-  /** Reads the record, takes the step, writes it, and decides the next action: one turn, without an `await`. */
+  /** `null`: what was needed, or waited for, is there, and the exchange decides again. */
+  async #act(action: Action): Promise<ExchangeAnswer | Hop | null> {
+    switch (action.kind) {
+      case "take-body":
+        return (await this.#incoming.body.take()) ? null : this.#refuse({ code: "store-unavailable" });
+      case "count-key":
+        return this.#countKey(action.count);
+      case "start":
+        return this.#start(action.record);
+      case "follow":
+        return this.#performer("follow")(this.#performed);
+      case "park":
+        return this.#performer("park")(this.#performed, action.refusal);
+      case "replay":
+        return (
+          (await replay(action, this.#incoming.head, this.#signal, this.#shared)) ??
+          this.#refuse(notKept(action.record).problem)
+        );
+      case "attach":
+        return this.#attach(action.duplicate);
+      case "wait":
+        return this.#wait(action);
+      case "ask":
+        return this.#ask(action);
+      case "leave":
+        return this.#leave();
+      case "refuse":
+        return this.#refuse(action.problem);
+    }
+  }
+
+  /** Load, step, save: reads the record, takes the step, writes it, and decides the next action, in one turn without an `await`. */
   #decide(): Action {
     const { head, body, span } = this.#incoming;
-    const { record, request, rules, newKeys, excerpt } = head;
-    const { steps } = this.#shared;
+    const { steps, elders, attempts } = this.#shared;
+    const { policy } = head.rules;
     const now = epochMs(Date.now());
-    this.#homing = this.#shared.elders.homing(head, this.#words);
-    const { home } = this.#homing;
-    const { fingerprint, otherFingerprint } = request;
-    const accept = this.#acceptance();
-    const event = { type: "request", fingerprint, otherFingerprint, attemptId: this.#attemptId, home, accept } as const;
-    // The record is claimed only once the body is here, because the body may break off.
     const id = steps.nameOf(head, now);
     // An answer, not a failure: the request must not go on without protection.
     if (id === null) return refuse({ code: "store-unavailable" });
     this.#id = id;
-    const count = this.#mayBegin === true ? undefined : newKeys;
-    if (!body.isHere || count !== undefined) {
-      const next = steps.wouldStart(id, event, rules.policy, now);
-      const before = next === null ? null : beforeStart(next, body.isHere, count, this.#mayBegin);
-      if (before !== null) return before;
-    }
-    const { entry, reply } = steps.take(this.#id, event, rules.policy, now, {
-      verification: (keyForm) => questionText(head, keyForm),
-      keyForm: head.call.key?.form ?? null,
-      label: record,
-      ...(excerpt === undefined ? null : { excerpt }),
-      ...(record.olderIds === undefined ? null : { aliases: record.olderIds }),
-      ...(accept === undefined || !body.isHere ? null : { request: () => this.#stored() }),
-    });
+    this.#homing = elders.homing(head, this.#words);
+    const event = this.#event(this.#homing);
+    const before = this.#beforeClaim(id, event, now);
+    if (before !== null) return before;
+    const stored = event.accept === undefined || !body.isHere ? null : () => this.#stored();
+    const { entry, reply } = steps.take(id, event, policy, now, attachmentsOf(head, stored));
     if (reply.type === "replay" || reply.type === "in-flight") span.attempt = reply.record.attempt.number;
-    if (isIncomparable(reply, { head, entry })) {
-      const message =
-        'a sealed record does not open, because the request\'s route is not sealed: write sealed = "past"';
-      console.warn({ message, recordId: this.#id });
-    }
+    if (isIncomparable(reply, { head, entry })) warnOfEncrypted(id);
+    const leftMs = this.#giveUpAt - performance.now();
+    const { isHere: isBodyHere } = body;
     return decide(reply, {
       head,
       now,
-      isBodyHere: body.isHere,
-      leftMs: this.#giveUpAt - performance.now(),
+      isBodyHere,
+      leftMs,
       hasAsked: this.#hasAsked,
       entry,
-      inFlight: this.#inFlight,
+      inFlight: attempts.get(id),
     });
   }
 
-  /** How a new request of this kind begins; `undefined`: its client waits. */
-  #acceptance(): "begin" | "wait" | undefined {
-    if (this.#incoming.head.async?.accepts !== true) return undefined;
-    return this.#performer("accept")();
+  /** The request as the life cycle gets it. */
+  #event({ home }: Homing): RequestEvent {
+    const { request, async } = this.#incoming.head;
+    const { fingerprint, otherFingerprint } = request;
+    // How a new request of this kind begins; `undefined`: its client waits.
+    const accept = async?.accepts === true ? this.#performer("accept")() : undefined;
+    return { type: "request", fingerprint, otherFingerprint, attemptId: this.#attemptId, home, accept };
+  }
+
+  /** What a claim needs first, and needs time: the body, because it may break off, and leave to begin a new key. `null`: nothing. */
+  #beforeClaim(id: RecordId, event: RequestEvent, now: EpochMs): Action | null {
+    const { head, body } = this.#incoming;
+    const count = this.#mayBegin === true ? undefined : head.newKeys;
+    if (body.isHere && count === undefined) return null;
+    const next = this.#shared.steps.wouldStart(id, event, head.rules.policy, now);
+    return next === null ? null : beforeStart(next, body.isHere, count, this.#mayBegin);
+  }
+
+  /** Meanwhile another request may claim the key, so what follows is decided again, whatever the answer is. */
+  async #countKey(count: KeyCount): Promise<null> {
+    this.#mayBegin = await waited(this.#incoming.span, this.#shared.newKeys.mayBegin(this.#id, count));
+    return null;
+  }
+
+  /** Follows the answer of the attempt in flight, or waits for it. */
+  async #attach(duplicate: Duplicate): Promise<ExchangeAnswer | Hop | null> {
+    // If its own attempt fails, the next one needs a new id.
+    if (duplicate.isOwn) this.#attemptId = attemptId(crypto.randomUUID());
+    const given = await duplicate.inFlight.attempt.attach(this.#incoming.head, this.#signal);
+    if (given !== null) return given;
+    // The attempt may have ended during the search for the client's last event.
+    if (this.#shared.attempts.get(this.#id) !== duplicate.inFlight) return null;
+    const waitMs = duplicate.isOwn ? duplicate.waitMs : this.#giveUpAt - performance.now();
+    return this.#act(waitFor({ ...duplicate, waitMs }));
+  }
+
+  async #wait({ duplicate, untilBegun, refusal }: ActionOf<"wait">): Promise<ExchangeAnswer | null> {
+    const { inFlight, isOwn, hasSameBody, waitMs } = duplicate;
+    const { span, body } = this.#incoming;
+    if (hasSameBody) body.share(inFlight.body);
+    const wait = this.#place(waitMs, { untilBegun, isCounted: !isOwn });
+    const woken = await waited(span, this.#shared.room.wait(inFlight.waiters, wait));
+    if (woken.kind === "answered") return woken.answer;
+    return this.#mayContinue(woken) ? null : this.#refuse(refusal);
+  }
+
+  async #ask({ policy, refusal }: ActionOf<"ask">): Promise<ExchangeAnswer | null> {
+    const { head, span } = this.#incoming;
+    const { ledger, questions, room } = this.#shared;
+    this.#hasAsked = true;
+    const ask = (): Promise<void> =>
+      questions.run(this.#id, policy, questionInForm(head, ledger.find(this.#id)?.keyForm ?? null));
+    // A question has its own time limit.
+    const wait = this.#place(Number.POSITIVE_INFINITY, { untilBegun: false, isCounted: true });
+    const woken = await waited(span, room.until(ask, wait));
+    return this.#mayContinue(woken) ? null : this.#refuse(refusal);
+  }
+
+  #leave(): Promise<Hop | null> {
+    const { head, span } = this.#incoming;
+    return waited(span, this.#shared.elders.leave(head, this.#words, this.#homing));
+  }
+
+  #refuse(problem: ClientProblem): ExchangeAnswer {
+    return problemAnswer(this.#incoming.head, problem);
   }
 
   get #signal(): AbortSignal | null {
     return this.#incoming.caller?.signal ?? null;
   }
 
-  get #inFlight(): AttemptInFlight | undefined {
-    return this.#shared.attempts.get(this.#id);
-  }
-
-  #wait(ms: number, how: Pick<Wait, "untilBegun" | "isCounted">): Wait {
+  #place(ms: number, how: Pick<Wait, "untilBegun" | "isCounted">): Wait {
     const { lane = 0 } = this.#incoming.head.record;
     return { recordId: this.#id, lane, head: this.#incoming.head, ms, caller: this.#signal, ...how };
   }
@@ -233,7 +243,7 @@ export class Exchange {
       return await runAttempt(this.#id, record, this.#incoming, this.#shared).attempt.answer;
     } catch (error) {
       console.error({ message: "exchange failed", reason: String(error) });
-      return problemAnswer(this.#incoming.head, { code: "store-unavailable" });
+      return this.#refuse({ code: "store-unavailable" });
     }
   }
 
@@ -253,4 +263,26 @@ export class Exchange {
     if (performer === undefined) throw new TypeError(`no feature performs the action ${name}`);
     return performer;
   }
+}
+
+type ActionOf<Kind extends Action["kind"]> = Extract<Action, { readonly kind: Kind }>;
+
+type RequestEvent = Extract<LifeCycleEvent, { readonly type: "request" }>;
+
+/** What is saved with a claim. `stored`: the request, if it may be accepted. */
+function attachmentsOf(head: ExchangeHead, stored: (() => StoredRequest) | null): Attachments {
+  const { record, call, excerpt } = head;
+  return {
+    verification: (keyForm) => questionText(head, keyForm),
+    keyForm: call.key?.form ?? null,
+    label: record,
+    ...(excerpt === undefined ? null : { excerpt }),
+    ...(record.olderIds === undefined ? null : { aliases: record.olderIds }),
+    ...(stored === null ? null : { request: stored }),
+  };
+}
+
+function warnOfEncrypted(recordId: RecordId): void {
+  const message = 'a sealed record does not open, because the request\'s route is not sealed: write sealed = "past"';
+  console.warn({ message, recordId });
 }
