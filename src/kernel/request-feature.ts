@@ -5,12 +5,11 @@
 import type { Origin, Route } from "./config/resolved.ts";
 import type { ClientProblem, Problem } from "./record/problem.ts";
 import type { BodyReader } from "./request/body-reader.ts";
-import type { FindRoute } from "./request/find-route.ts";
+import type { ExchangeIntent, FindRoute, SearchIntent } from "./request/intent.ts";
 import type { HeadersView } from "./request/headers.ts";
-import type { ExchangeIntent, SearchIntent } from "./request/intent.ts";
 import type { PartValue } from "./request/key-places.ts";
 import type { Fetcher, PassOn } from "./request/pass-through.ts";
-import type { HeldOrFlowing } from "./request/request-body.ts";
+import type { HeldOrFlowing } from "./request/body.ts";
 import type { Proofs } from "./request/scope.ts";
 import type { WaitUntil } from "./request/shared-work.ts";
 import type { Caller } from "./request/time-slicer.ts";

@@ -5,7 +5,7 @@ import type { BodyReader } from "../kernel/request/body-reader.ts";
 import { ByteBudget } from "../kernel/request/byte-budget.ts";
 import { FORM, mediaType, otherCharset } from "../kernel/request/key-places.ts";
 import { answerUnread, readOwnBody } from "../kernel/request/own-body.ts";
-import { unreadOf } from "../kernel/request/request-body.ts";
+import { unreadOf } from "../kernel/request/body.ts";
 
 export type Fields = Readonly<Record<string, string>>;
 

@@ -1,4 +1,4 @@
-// Measures what it costs to open a connection to the origin before a call (src/kernel/object/reachability.ts): the first call of an
+// Measures what it costs to open a connection to the origin before a call (src/kernel/object/origin-call.ts): the first call of an
 // isolate does so, and each call after one that broke. `npm run bench -- connect`
 
 import { fork } from "node:child_process";

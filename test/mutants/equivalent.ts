@@ -21,7 +21,7 @@ const EQUIVALENT: readonly Equivalent[] = [
     reason: "slices of another size hold the same text",
   },
   {
-    file: "src/kernel/request/find-route.ts",
+    file: "src/kernel/request/intent.ts",
     before: 'const hasTrailingSlash = routes.some(({ path }) => path.length > 1 && path.endsWith("/"));',
     after: 'const hasTrailingSlash = routes.some(({ path }) => (path.length > 1 || path.endsWith("/")));',
     reason: "it only saves time: a path without the slash finds the same routes with it",

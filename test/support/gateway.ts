@@ -34,6 +34,8 @@ export interface GatewayOptions {
   readonly port?: number;
   /** The Worker's entry, `src/index.ts` by default. */
   readonly main?: string;
+  /** The folder of a bundle that exists already, instead of one of `main`. */
+  readonly bundle?: string;
 }
 
 export interface WranglerDevOptions extends GatewayOptions {
@@ -103,7 +105,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Gateway> {
   await mkdir(options.stateDir, { recursive: true });
   const workDir = await mkdtemp(join(tmpdir(), "onceway-workerd-"));
   const compatibility = projectCompatibility();
-  const bundle = await bundleOf(options.main ?? gatewayMain);
+  const bundle = options.bundle ?? (await bundleOf(options.main ?? gatewayMain));
   for (const name of await readdir(bundle)) await symlink(join(bundle, name), join(workDir, name));
   const config = join(workDir, "gateway.capnp");
   const text = await workerdConfig({

@@ -12,7 +12,7 @@ import { CLIENT_ADDRESS } from "../../kernel/request/client-address.ts";
 import { answerUnread, type OwnBodyRules, readOwnBody } from "../../kernel/request/own-body.ts";
 import { operatorPathMatcher } from "../../kernel/request/operator-path.ts";
 import { problemResponse } from "../../kernel/request/problem-response.ts";
-import { unreadOf } from "../../kernel/request/request-body.ts";
+import { unreadOf } from "../../kernel/request/body.ts";
 import { bearerToken, TokenAuth, tokenSpotter } from "../../kernel/request/token-auth.ts";
 import type { ExchangeReporter } from "../../kernel/traffic/exchange-reporter.ts";
 import { MAX_CLAIMS_BYTES, readPartition, readWishes } from "./claim-body.ts";

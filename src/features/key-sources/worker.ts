@@ -6,13 +6,12 @@ import type { GraphqlReader, SearchedKey, SearchKey } from "../../kernel/request
 import { describeSources, DIRECTIVE } from "../../kernel/config/key-source.ts";
 import type { ClientProblem } from "../../kernel/record/problem.ts";
 import type { BodyReader } from "../../kernel/request/body-reader.ts";
-import type { HeldBody } from "../../kernel/request/body.ts";
+import { type HeldBody, readBody, unreadOf } from "../../kernel/request/body.ts";
 import { findKey, type FoundKey } from "../../kernel/request/find-key.ts";
 import type { ExchangeIntent, SearchIntent } from "../../kernel/request/intent.ts";
 import { type KeyPlaces, nameOf, readBodyValues } from "../../kernel/request/key-places.ts";
 import type { IdempotencyKey } from "../../kernel/request/key.ts";
 import { WHOLE_BODY_BYTES } from "../../kernel/request/message.ts";
-import { readBody, unreadOf } from "../../kernel/request/request-body.ts";
 
 /** `graphql` reads the requests of GraphQL endpoints. */
 export function keySearch(graphql: GraphqlReader | null): SearchKey {

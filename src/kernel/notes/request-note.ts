@@ -8,7 +8,8 @@ import { digest } from "../request/digest.ts";
 import type { HeadersView } from "../request/headers.ts";
 import { readBodyValues, readPart } from "../request/key-places.ts";
 import type { NotedRequest } from "../request/message.ts";
-import { isSomebody, type ScopeValues } from "../request/scope.ts";
+import { isSomebody } from "../request/record-name.ts";
+import type { ScopeValues } from "../request/scope.ts";
 import type { Caller } from "../request/time-slicer.ts";
 
 /** The parts of a request that may be noted. */

@@ -1,6 +1,7 @@
 // The Durable Object: one shard, many records. It only connects: the ledger and the alarm with the exchanges, and all of them with the
 // object's callers, through one table of calls.
 
+import { connect } from "cloudflare:sockets";
 import { objectFeatures, objectFunctions } from "../../features/object.ts";
 import { answered, CallTable } from "../call.ts";
 import { epochMs } from "../record/units.ts";
@@ -19,8 +20,7 @@ import { Heartbeat } from "./heartbeat.ts";
 import { ITTY_URL, ittyDurable } from "./itty.ts";
 import { ALIVE_CALL, askElder, callItself } from "./object-calls.ts";
 import { OPERATOR_CALLS, OperatorCalls, type ShardNumbers } from "./operator-calls.ts";
-import { originTarget } from "./origin-call.ts";
-import { type Origins, Reachability } from "./reachability.ts";
+import { type Origins, originTarget, Reachability } from "./origin-call.ts";
 import { ShardTraffic } from "./shard-traffic.ts";
 import { Timers } from "./timers.ts";
 
@@ -51,7 +51,7 @@ export class KeyShard extends ittyDurable() {
       {
         ledger,
         alarm: this.#alarm,
-        reachability: new Reachability(origins, ledger.addresses, timers),
+        reachability: new Reachability(origins, ledger.addresses, timers, connect),
         target: (origin) => originTarget(origin, env, state.exports),
         sync: storeSync(() => storage.sync()),
         waitUntil: (promise) => state.waitUntil(promise),

@@ -2,7 +2,7 @@
 
 import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../record/events.ts";
 import { type Candidate, chooseCandidate, mayStart } from "../record/candidate.ts";
-import { renewed } from "../record/attempt-end.ts";
+import { renewed } from "../record/verdict.ts";
 import { step } from "../record/life-cycle.ts";
 import { deadlineOf } from "../record/step.ts";
 import type { Attempt, IdempotencyRecord, Policy, Started } from "../record/record.ts";

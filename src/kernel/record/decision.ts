@@ -1,6 +1,6 @@
 // What people decide about a record: an operator, or the client of a monitor.
 
-import { settled } from "./attempt-end.ts";
+import { settled } from "./verdict.ts";
 import { drivenAnew } from "./drive.ts";
 import type { OperatorEvent, Step, Unchangeable } from "./events.ts";
 import type { Expiring, Failed, IdempotencyRecord, Waiting } from "./record.ts";

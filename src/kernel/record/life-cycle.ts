@@ -4,7 +4,7 @@
 // Each step first applies what time has changed (`applyTime`): the lock may have ended, or the record may have expired. So an
 // alarm that ran in between makes no difference to the result of any later event.
 
-import { applyAttemptEvent, givenUp, notMade, outcomeUnknown, settled } from "./attempt-end.ts";
+import { applyAttemptEvent, givenUp, notMade, outcomeUnknown, settled } from "./verdict.ts";
 import { applyOperatorEvent, cancel, lookAt } from "./decision.ts";
 import { broughtBack, driven, isTooLate, parked } from "./drive.ts";
 import type { LifeCycleEvent, Step } from "./events.ts";

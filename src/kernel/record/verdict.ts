@@ -1,5 +1,19 @@
-// Decides what an attempt's end means. If the origin may or may not have acted, the end is ambiguous: a wrong guess could
-// cause a second effect.
+// Decides what an attempt's end means, and what becomes of its record: after a result, a failure, a loss. If the origin may or may not have
+// acted, the end is ambiguous: a wrong guess could cause a second effect.
+
+import { nextLook, nextStart } from "./drive.ts";
+import type { LifeCycleEvent, OperatorEvent, PauseAdvice } from "./events.ts";
+import {
+  type Attempt,
+  type Driven,
+  type Failed,
+  type IdempotencyRecord,
+  promiseIn,
+  type Started,
+  type Unknown,
+  type Waiting,
+} from "./record.ts";
+import { earliest, type EpochMs, later, latest, NO_LOCK } from "./units.ts";
 
 /** How an attempt ended, as the gateway saw it. */
 export type AttemptEnd =
@@ -55,4 +69,137 @@ export function judge(end: AttemptEnd, lists: VerdictLists): Verdict {
     case "timed-out":
       return "ambiguous";
   }
+}
+
+/** The attempt, whose doubt has no further consequence. */
+export function settled(attempt: Attempt): Attempt {
+  return { ...attempt, mayHaveActed: false };
+}
+
+/**
+ * The record after an attempt that had no effect, or may be repeated from `from` on. An accepted request waits for its next attempt,
+ * if there is one left.
+ */
+function repeatable(
+  of: Pick<Started, "fingerprint" | "attempt" | "policy" | "driven">,
+  from: EpochMs,
+  now: EpochMs,
+  advice?: PauseAdvice,
+): Waiting | Failed | Unknown {
+  const { fingerprint, attempt, policy, driven: promise } = of;
+  const startAt = promise === undefined ? null : nextStart(promise, attempt, from, now, advice);
+  // After a refusal nothing is running, whatever lock the attempt had.
+  const over = { ...attempt, lockedUntil: earliest(attempt.lockedUntil, from) };
+  if (promise !== undefined && startAt !== null) {
+    return { state: "waiting", fingerprint, attempt: over, policy, driven: promise, startAt };
+  }
+  if (promise?.isParked === true) return parkedAgain({ ...of, attempt: over, driven: promise }, now);
+  return { state: "failed", fingerprint, attempt, policy, retryFrom: from, expiresAt: later(now, policy.retentionMs) };
+}
+
+/** A message without an attempt left: an operator decides about it once more. */
+function parkedAgain(
+  { fingerprint, attempt, policy, driven: promise }: Pick<Waiting, "fingerprint" | "attempt" | "policy" | "driven">,
+  now: EpochMs,
+): Unknown {
+  const expiresAt = later(now, policy.unknownRetentionMs);
+  return {
+    state: "unknown",
+    fingerprint,
+    attempt,
+    policy,
+    verifyAt: null,
+    verifications: 0,
+    expiresAt,
+    driven: promise,
+  };
+}
+
+/** The record of a request that is due and cannot be read. It is looked at again later, and given up as one that is always refused. */
+export function notMade(record: Waiting, now: EpochMs): Waiting | Failed | Unknown {
+  const startAt = nextLook(record.driven, now);
+  if (startAt !== null) return { ...record, startAt };
+  const { fingerprint, attempt, policy, driven: promise } = record;
+  if (promise.isParked === true) return parkedAgain(record, now);
+  return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt: later(now, policy.retentionMs) };
+}
+
+/** The record of an accepted request whose limit passed before its next attempt began. */
+export function givenUp({ fingerprint, attempt, policy, driven: { giveUpAt } }: Waiting): Failed {
+  const expiresAt = later(giveUpAt, policy.retentionMs);
+  return { state: "failed", fingerprint, attempt, policy, retryFrom: giveUpAt, expiresAt };
+}
+
+function promiseOf(record: Waiting | Started | Failed | Unknown): { readonly driven?: Driven } {
+  const promise = promiseIn(record);
+  return promise === null ? {} : { driven: promise };
+}
+
+/** The record after an attempt that may have taken effect. The time that it is kept counts from `since`. */
+export function outcomeUnknown(
+  record: Waiting | Started | Failed | Unknown,
+  since: EpochMs,
+  advice?: PauseAdvice,
+): Waiting | Failed | Unknown {
+  const { fingerprint, policy } = record;
+  const attempt = { ...record.attempt, mayHaveActed: true };
+  switch (policy.unknown) {
+    case "retry":
+      // The attempt may still be running at the origin. Attempts never overlap, so the next one waits until the lock ends.
+      return repeatable({ fingerprint, attempt, policy, ...promiseOf(record) }, attempt.lockedUntil, since, advice);
+    case "hold":
+    case "verify": {
+      // Doubt does not expire with the retention: a retry after that could be a second effect.
+      const expiresAt = later(since, policy.unknownRetentionMs);
+      const verifyAt = policy.unknown === "verify" ? attempt.lockedUntil : null;
+      const doubt = { state: "unknown", fingerprint, attempt, policy, expiresAt, verifyAt, verifications: 0 } as const;
+      return { ...doubt, ...promiseOf(record) };
+    }
+  }
+}
+
+type AttemptEvent = Exclude<
+  LifeCycleEvent,
+  | OperatorEvent
+  | { type: "request" | "claim" | "ask" | "verify" | "tick" | "due" | "unreadable" | "park" | "look" | "cancel" }
+>;
+
+/** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */
+export function applyAttemptEvent(
+  current: Waiting | Started | Failed | Unknown,
+  event: AttemptEvent,
+  now: EpochMs,
+): IdempotencyRecord {
+  const { fingerprint, attempt, policy } = current;
+  const expiresAt = later(now, policy.retentionMs);
+  switch (event.type) {
+    case "result": {
+      const { status, kept, verified } = event;
+      // The attempt's own result ends its lock.
+      const lockedUntil = verified ? attempt.lockedUntil : earliest(attempt.lockedUntil, now);
+      const done = { ...settled(attempt), lockedUntil };
+      return { state: "completed", fingerprint, attempt: done, policy, status, kept, completedAt: now, expiresAt };
+    }
+    case "refused":
+      return repeatable({ fingerprint, attempt, policy, ...promiseOf(current) }, NO_LOCK, now, event.pause);
+    case "ambiguous":
+      // An attempt may withdraw what it reported before, so its outcome becomes unknown now at the earliest.
+      return current.state === "unknown"
+        ? current
+        : outcomeUnknown(current, latest(attempt.lockedUntil, now), event.pause);
+    case "absent":
+      // While the attempt may still be running, "not found" proves nothing: it may act after the question.
+      if (current.state !== "unknown" || current.verifyAt === null) return current;
+      if (event.askedAt < attempt.lockedUntil) return current;
+      return repeatable({ fingerprint, attempt: settled(attempt), policy, ...promiseOf(current) }, now, now);
+    case "renew":
+      return renewed(current, now);
+  }
+}
+
+/** The record of an attempt that is known to be running, however late its renewal comes. */
+export function renewed(record: Waiting | Started | Failed | Unknown, now: EpochMs): Started {
+  const { fingerprint, policy } = record;
+  const attempt = { ...record.attempt, lockedUntil: later(now, policy.lockMs) };
+  return { state: "started", fingerprint, attempt, policy, ...promiseOf(record) };
 }

@@ -23,7 +23,7 @@ import { originCall, verificationOf } from "./origin-parts.ts";
 import { isAccepted, preferencesIn } from "./prefer.ts";
 import { type NotableRequest, noteOf } from "../notes/request-note.ts";
 import { nameRecord } from "./record-name.ts";
-import { type HeldOrFlowing, readBody, unreadOf } from "./request-body.ts";
+import { type HeldOrFlowing, readBody, unreadOf } from "./body.ts";
 import { callerLane, countFor, NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
 import type { PassOn } from "./pass-through.ts";
 

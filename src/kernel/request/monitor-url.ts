@@ -2,7 +2,7 @@
 // proves who it is with each question. The key is in it, so it is as secret as the key.
 
 import type { Config, Route } from "../config/resolved.ts";
-import type { FindRoute } from "./find-route.ts";
+import type { FindRoute } from "./intent.ts";
 import { WELL_KNOWN_PATH } from "./problem-response.ts";
 
 /** The request's own path, as it came, follows. */

@@ -13,7 +13,7 @@ import { type Fetcher, forwardUnprotected, type PassOn } from "./pass-through.ts
 import { answerUnread } from "./own-body.ts";
 import { newInstance, problemResponse } from "./problem-response.ts";
 import type { ReplayCache } from "./replay-cache.ts";
-import { unreadOf } from "./request-body.ts";
+import { unreadOf } from "./body.ts";
 
 /**
  * Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write; `homeless` when

@@ -33,3 +33,8 @@ async function scopeHash(key: string, scope: readonly (string | null)[], layout:
 export async function keyHash(key: string): Promise<string> {
   return keyHashOf(await digest([key]));
 }
+
+/** Whether the scope's values show a caller: not if it is shared by strangers (`["none"]`, or the request has no part of it). */
+export function isSomebody(scope: readonly (string | null)[]): boolean {
+  return scope.some((value, at) => at % 2 === 1 && value !== null && scope[at - 1] !== "host");
+}

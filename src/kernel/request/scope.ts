@@ -10,6 +10,7 @@ import type { ClientProblem } from "../record/problem.ts";
 import { canonicalAddress, CLIENT_ADDRESS, networkOf } from "./client-address.ts";
 import { digest } from "./digest.ts";
 import type { HeadersView } from "./headers.ts";
+import { isSomebody } from "./record-name.ts";
 
 /** The most characters of the `Cookie` header. Even the worst value takes only a few milliseconds; few servers accept more. */
 const MAX_COOKIE_LENGTH = 16 * 1024;
@@ -153,11 +154,6 @@ export function callerLane(scope: ScopeValues, headers: HeadersView): number {
 
 function isIdentity(name: string | null | undefined): boolean {
   return name?.startsWith("identity:") ?? false;
-}
-
-/** Whether the scope's values show a caller: not if it is shared by strangers (`["none"]`, or the request has no part of it). */
-export function isSomebody(scope: ScopeValues): boolean {
-  return scope.some((value, at) => at % 2 === 1 && value !== null && scope[at - 1] !== "host");
 }
 
 /** How a new key is counted (`new_keys`), as part of the message to the shard. */

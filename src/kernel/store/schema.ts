@@ -58,7 +58,7 @@ const FIRST: Step = [
   // Bodies in R2. The index finds those to erase without reading the others.
   `CREATE TABLE remote (body TEXT PRIMARY KEY, upload_id TEXT, discarded INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID`,
   `CREATE INDEX remote_discarded ON remote (body) WHERE discarded = 1`,
-  // Addresses to which a connection has succeeded: see reachability.ts.
+  // Addresses to which a connection has succeeded: see origin-call.ts.
   `CREATE TABLE addresses (address TEXT PRIMARY KEY) WITHOUT ROWID`,
 ];
 

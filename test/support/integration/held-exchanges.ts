@@ -4,6 +4,7 @@
 import { objectFeatures } from "../../../src/features/object.ts";
 import type { Due } from "../../../src/kernel/due.ts";
 import type { StepHook } from "../../../src/kernel/step-hook.ts";
+import { connect } from "cloudflare:sockets";
 import { env, runInDurableObject } from "cloudflare:test";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
@@ -12,7 +13,7 @@ import type { Elders } from "../../../src/kernel/previous-shards/elders.ts";
 import { Exchanges } from "../../../src/kernel/object/exchanges.ts";
 import { Heartbeat } from "../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
-import { Reachability } from "../../../src/kernel/object/reachability.ts";
+import { Reachability } from "../../../src/kernel/object/origin-call.ts";
 import type { RecordSteps } from "../../../src/kernel/object/record-steps.ts";
 import { storeSync } from "../../../src/kernel/store/store-error.ts";
 import { Timers } from "../../../src/kernel/object/timers.ts";
@@ -25,7 +26,7 @@ class HeldReachability extends Reachability {
   readonly #asked: () => Promise<boolean>;
 
   constructor(asked: () => Promise<boolean>, timers: Timers) {
-    super(new Map(), { has: () => false, add: () => undefined }, timers);
+    super(new Map(), { has: () => false, add: () => undefined }, timers, connect);
     this.#asked = asked;
   }
 

@@ -2,12 +2,13 @@
 // answer, and a retry gets the same answer without a second call.
 
 import { env, runInDurableObject } from "cloudflare:test";
+import { connect } from "cloudflare:sockets";
 import { expect, it, vi } from "vitest";
 import { Alarm, type AlarmStorage } from "../../../../src/kernel/object/alarm.ts";
 import { Exchanges } from "../../../../src/kernel/object/exchanges.ts";
 import { Heartbeat } from "../../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { type KnownAddresses, type Origins, Reachability } from "../../../../src/kernel/object/reachability.ts";
+import { type KnownAddresses, type Origins, Reachability } from "../../../../src/kernel/object/origin-call.ts";
 import { bytesBody, type RequestBody } from "../../../../src/kernel/body/request-body.ts";
 import { Timers } from "../../../../src/kernel/object/timers.ts";
 import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
@@ -91,7 +92,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
       {
         ledger: parts.ledger,
         alarm: new Alarm(parts.alarmStorage, () => nextDeadline(parts.ledger)),
-        reachability: new Reachability(origins, parts.known, timers),
+        reachability: new Reachability(origins, parts.known, timers, connect),
         target: () => target,
         sync: () => storage.sync(),
         waitUntil: () => undefined,

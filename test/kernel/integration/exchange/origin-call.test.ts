@@ -1,10 +1,10 @@
 // The declared length of an origin's answer: only a reliable one becomes the length for the client, because a body of any
 // other length would break there.
 
+import { connect } from "cloudflare:sockets";
 import { describe, expect, it, vi } from "vitest";
 import type { Origin } from "../../../../src/kernel/config/resolved.ts";
-import { callOrigin, type OriginResponse } from "../../../../src/kernel/object/origin-call.ts";
-import { Reachability } from "../../../../src/kernel/object/reachability.ts";
+import { callOrigin, type OriginResponse, Reachability } from "../../../../src/kernel/object/origin-call.ts";
 import { Timers } from "../../../../src/kernel/object/timers.ts";
 
 const NETWORK: Origin = { kind: "url", url: "http://127.0.0.1:9" };
@@ -15,7 +15,7 @@ async function lengthOf(origin: Origin, headers: Readonly<Record<string, string>
   const call = { origin, method: "POST", url: "http://127.0.0.1:9/", headers: [], body: null, totalMs: null };
   const known = { has: () => false, add: () => undefined };
   const timers = new Timers();
-  const reachability = new Reachability(new Map(), known, timers);
+  const reachability = new Reachability(new Map(), known, timers, connect);
   const outcome = await callOrigin({ ...call, timeoutMs: 1000, idleTimeoutMs: 1000 }, target, {
     reachability,
     timers,
@@ -79,7 +79,7 @@ async function pendingIn(
     const known = { has: () => false, add: () => undefined };
     const timers = new Timers();
     const outcome = await callOrigin({ ...call, timeoutMs: 9000, idleTimeoutMs: 9000 }, target, {
-      reachability: new Reachability(new Map([["127.0.0.1:9", reach]]), known, timers),
+      reachability: new Reachability(new Map([["127.0.0.1:9", reach]]), known, timers, connect),
       timers,
     });
     if (!("next" in outcome)) throw new Error(`the call ended: ${outcome.kind}`);

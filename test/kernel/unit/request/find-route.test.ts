@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { routeFinder } from "../../../../src/kernel/request/find-route.ts";
+import { routeFinder } from "../../../../src/kernel/request/intent.ts";
 import { configOf } from "../config/support.ts";
 
 type Settings = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { strictestRoute } from "../../../../src/kernel/request/find-route.ts";
+import { strictestRoute } from "../../../../src/kernel/request/intent.ts";
 import { routeOf } from "../config/support.ts";
 
 const VERIFY = { unknown: "verify", verify: "/by-key/{key}" };
