@@ -2,7 +2,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { epochMs } from "../../../../src/kernel/record/units.ts";
+import { epochMs } from "../../../../src/kernel/record/units.ts"; // feature: bulk
 import { Audit } from "../../../../src/features/audit/operator/audit.ts";
 import { allChanger, auditedAllChanger } from "../../../../src/features/bulk/operator/all-change.ts"; // feature: bulk
 import { auditedForgetter, scopeForgetter } from "../../../../src/features/callers/operator/forgetting.ts"; // feature: callers

@@ -1,7 +1,7 @@
 // All records that a filter matches are released, resolved and forgotten: through the API, whose answers are checked against
 // openapi.json, and on the command line. What clients then get shows it.
 
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite"; // feature: audit
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allChangedSchema } from "../../../../src/features/bulk/operator/schema.ts";
@@ -14,7 +14,7 @@ import {
   READ_TOKEN,
   startOperatorScene,
 } from "../../../support/e2e/operator-scene.ts";
-import { shardFiles } from "../../../support/e2e/shard-database.ts";
+import { shardFiles } from "../../../support/e2e/shard-database.ts"; // feature: audit
 
 const PATH = "/records/change";
 const REASON = "not in the ledger";
