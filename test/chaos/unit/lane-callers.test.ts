@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { readConfig } from "../../../src/kernel/config/read.ts";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import { readExchange } from "../../../src/kernel/request/exchange-request.ts";
-import { callerProver } from "../../../src/features/identities/worker.ts";
+import { callerProver } from "../../../src/features/identities/worker.ts"; // feature: identities
 import { intentReader } from "../../../src/kernel/request/intent.ts";
 import { dimensionsWithout } from "../dimensions.ts";
 import { addressHeaders, FLOODER, LANE_CALLERS } from "../callers.ts";
@@ -19,7 +19,7 @@ it("callers who take turns in chaos are in different lanes", async () => {
   if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
   const readIntent = intentReader(reading.config, () => false);
   const ports = {
-    proveCaller: callerProver({ network: nowhere, target: () => nowhere, waitUntil: () => undefined }),
+    proveCaller: callerProver({ network: nowhere, target: () => nowhere, waitUntil: () => undefined }), // feature: identities
     encryptions: new Encryptions([]),
   };
   const laneOf = async (caller: string): Promise<number | undefined> => {

@@ -4,15 +4,15 @@
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
-import { claimsEndpoint, createClaims } from "../../../src/features/claims/api.ts";
+import { claimsEndpoint, createClaims } from "../../../src/features/claims/api.ts"; // feature: claims
 import { createApp } from "../../../src/worker/app.ts";
 import { readConfig } from "../../../src/kernel/config/read.ts";
-import { type Consume, queueConsumer } from "../../../src/features/queues/consume.ts";
-import { deliverer } from "../../../src/features/queues/object/deliveries.ts";
-import { claimsCaller, positionAsker } from "../../../src/features/claims/call-claims.ts";
+import { type Consume, queueConsumer } from "../../../src/features/queues/consume.ts"; // feature: queues
+import { deliverer } from "../../../src/features/queues/object/deliveries.ts"; // feature: queues
+import { claimsCaller, positionAsker } from "../../../src/features/claims/call-claims.ts"; // feature: claims
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
-import { monitors } from "../../../src/features/accepted/worker.ts";
-import { monitorAsker } from "../../../src/features/accepted/ask-monitor.ts";
+import { monitors } from "../../../src/features/accepted/worker.ts"; // feature: accepted
+import { monitorAsker } from "../../../src/features/accepted/ask-monitor.ts"; // feature: accepted
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
@@ -50,7 +50,7 @@ export class CountedShard {
   /** The test's `fetch` answers it. Nothing listens there, so a connection is refused at once. */
   readonly #address = `127.0.0.1:${1100 + (shards += 1)}`;
   readonly #handle: (request: Request) => Response | Promise<Response>;
-  readonly #consume: Consume;
+  readonly #consume: Consume; // feature: queues
   #cursors: { readonly rowsRead: number; readonly rowsWritten: number }[] = [];
   #other = zero();
   /** What the origin answers. */
@@ -74,7 +74,7 @@ export class CountedShard {
       ROUTES: [{ path: "/protected/*" }],
       // For `sealed`, if the settings say so.
       SEAL_SECRET: "a".repeat(64),
-      QUEUES: [{ queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } }],
+      QUEUES: [{ queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } }], // feature: queues
       DEAD: {},
       CONSUMERS: [{ name: "billing", token: "BILLING_TOKEN" }],
       ...TOKENS,
@@ -88,15 +88,21 @@ export class CountedShard {
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       proveCaller: noIdentities,
     };
+    // feature: claims begins
     const claims = createClaims("/_claims", read.config.consumers, TOKENS, {
       callClaims: claimsCaller(this.#namespace()),
       askPosition: positionAsker(this.#namespace()),
       reporter: ports.reporter,
     });
+    // feature: claims ends
     const { proveCaller } = ports;
-    const accepted = monitors(read.config, { proveCaller, askMonitor: monitorAsker(this.#namespace()) });
-    const features = [{ endpoint: claimsEndpoint("/_claims", claims) }, accepted];
+    const askMonitor = monitorAsker(this.#namespace()); // feature: accepted
+    const features = [
+      { endpoint: claimsEndpoint("/_claims", claims) }, // feature: claims
+      monitors(read.config, { proveCaller, askMonitor }), // feature: accepted
+    ];
     this.#handle = createApp(read.config, ports, { features });
+    // feature: queues begins
     const deliver = deliverer(this.#namespace(), ports.callShard);
     const none = {
       told: () => Promise.resolve(),
@@ -105,6 +111,7 @@ export class CountedShard {
       flush: () => undefined,
     };
     this.#consume = queueConsumer(read.config.queues, { ...ports, ...none, deliver });
+    // feature: queues ends
   }
 
   get #stub(): DurableObjectStub {
@@ -141,6 +148,7 @@ export class CountedShard {
     this.take();
   }
 
+  // feature: queues begins
   /** Delivers a batch of messages; how many were acknowledged. */
   async deliver(...ids: readonly string[]): Promise<number> {
     let acked = 0;
@@ -156,7 +164,9 @@ export class CountedShard {
     await this.#consume({ queue: "orders", messages });
     return acked;
   }
+  // feature: queues ends
 
+  // feature: claims begins
   /** What a consumer asks; the state of each answer. */
   async claim(operation: string, entries: readonly object[]): Promise<readonly string[]> {
     const response = await this.#handle(
@@ -169,6 +179,7 @@ export class CountedShard {
     const { claims }: { claims: readonly { state: string }[] } = await response.json();
     return claims.map(({ state }) => state);
   }
+  // feature: claims ends
 
   /** Evicts the object; the next instance is counted from its first request on. */
   async restart(): Promise<void> {
@@ -242,6 +253,7 @@ export class CountedShard {
     return { status: response.status, isReplay: response.headers.has("idempotent-replayed"), bytes: byteLength };
   }
 
+  // feature: accepted begins
   /** Sends a request that is answered before its result is there, if the settings allow that. Returns its monitor. */
   async accept(key: string, body = "{}"): Promise<string> {
     const headers = { "idempotency-key": key, prefer: "respond-async" };
@@ -251,13 +263,16 @@ export class CountedShard {
     if (response.status !== 202 || monitor === null) throw new Error(`not accepted: ${response.status} ${said}`);
     return monitor;
   }
+  // feature: accepted ends
 
+  // feature: accepted begins
   /** Looks at a monitor; the status. */
   async look(monitor: string): Promise<number> {
     const response = await this.#fetch(monitor, {});
     await response.arrayBuffer();
     return response.status;
   }
+  // feature: accepted ends
 
   #fetch(path: string, init: RequestInit): Response | Promise<Response> {
     const request = new Request(`https://gateway.example${path}`, init);

@@ -12,8 +12,8 @@ import { readConfig } from "../../../src/kernel/config/read.ts";
 import { keyHash } from "../../../src/kernel/request/record-name.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
-import { monitors } from "../../../src/features/accepted/worker.ts";
-import { monitorAsker } from "../../../src/features/accepted/ask-monitor.ts";
+import { monitors } from "../../../src/features/accepted/worker.ts"; // feature: accepted
+import { monitorAsker } from "../../../src/features/accepted/ask-monitor.ts"; // feature: accepted
 import { placeOf } from "../../../src/kernel/object/shard-place.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { homeOf } from "../../../src/kernel/store/record-numbers.ts";
@@ -92,8 +92,11 @@ export class Deployments {
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       proveCaller: noIdentities,
     };
-    const accepted = monitors(read.config, { proveCaller: noIdentities, askMonitor: monitorAsker(env.KEY_SHARD) });
-    const handle = createApp(read.config, ports, { features: [accepted] });
+    const askMonitor = monitorAsker(env.KEY_SHARD); // feature: accepted
+    const features = [
+      monitors(read.config, { proveCaller: noIdentities, askMonitor }), // feature: accepted
+    ];
+    const handle = createApp(read.config, ports, { features });
     const fetchHere = async (path: string, init: RequestInit): Promise<Response> =>
       handle(new Request(`https://gateway.example${path}`, init));
     return {

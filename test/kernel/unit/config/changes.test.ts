@@ -4,23 +4,23 @@
 
 import { describe, expect, it } from "vitest";
 
-import { claimRequest } from "../../../../src/features/claims/claim-request.ts";
+import { claimRequest } from "../../../../src/features/claims/claim-request.ts"; // feature: claims
 import { entryTexts, type SettingText, settingTexts } from "../../../../src/cli/settings-table.ts";
 import { accessVariable, operatorsVariable } from "../../../../src/cli/variables.ts";
-import { consumersVariable } from "../../../../src/features/claims/cli/node.ts";
-import { identitiesVariable } from "../../../../src/features/identities/cli/node.ts";
-import { destinationsVariable } from "../../../../src/features/outbox/cli/node.ts";
-import { queuesVariable } from "../../../../src/features/queues/cli/node.ts";
-import { identityRoots } from "../../../../src/kernel/config/identity.ts";
+import { consumersVariable } from "../../../../src/features/claims/cli/node.ts"; // feature: claims
+import { identitiesVariable } from "../../../../src/features/identities/cli/node.ts"; // feature: identities
+import { destinationsVariable } from "../../../../src/features/outbox/cli/node.ts"; // feature: outbox
+import { queuesVariable } from "../../../../src/features/queues/cli/node.ts"; // feature: queues
+import { identityRoots } from "../../../../src/kernel/config/identity.ts"; // feature: identities
 import { layoutName } from "../../../../src/kernel/config/layout.ts";
 import { readConfig } from "../../../../src/kernel/config/read.ts";
-import { configuredHeaders, readMessage } from "../../../../src/features/queues/message.ts";
+import { configuredHeaders, readMessage } from "../../../../src/features/queues/message.ts"; // feature: queues
 import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
 import { readExchange } from "../../../../src/kernel/request/exchange-request.ts";
-import { canonicalMultipart } from "../../../../src/features/forms/worker.ts";
-import { graphqlReader } from "../../../../src/features/graphql/worker.ts";
-import { callerProver } from "../../../../src/features/identities/worker.ts";
-import { keySearch } from "../../../../src/features/key-sources/worker.ts";
+import { canonicalMultipart } from "../../../../src/features/forms/worker.ts"; // feature: forms
+import { graphqlReader } from "../../../../src/features/graphql/worker.ts"; // feature: graphql
+import { callerProver } from "../../../../src/features/identities/worker.ts"; // feature: identities
+import { keySearch } from "../../../../src/features/key-sources/worker.ts"; // feature: key-sources
 import { intentReader } from "../../../../src/kernel/request/intent.ts";
 import type { OriginCall } from "../../../../src/kernel/request/message.ts";
 import { callInForm } from "../../../../src/kernel/request/origin-key.ts";
@@ -101,9 +101,9 @@ const unused = (): never => {
   throw new Error("nobody is asked");
 };
 const ports = {
-  proveCaller: callerProver({ network: { fetch: unused }, target: unused, waitUntil: unused }),
-  searchKey: keySearch(graphqlReader),
-  canonicalMultipart,
+  proveCaller: callerProver({ network: { fetch: unused }, target: unused, waitUntil: unused }), // feature: identities
+  searchKey: keySearch(graphqlReader), // feature: key-sources
+  canonicalMultipart, // feature: forms
 };
 
 const BODY = JSON.stringify({ id: "k1", at: 1, tenant: "t1", query: "mutation { pay }" });
@@ -154,6 +154,7 @@ async function tryRequest(settings: Table, gateway: Table, forwardedHost = "shop
   };
 }
 
+// feature: queues begins
 async function tryMessage(settings: Table, secret = "secret"): Promise<Seen> {
   const { queues } = configOf({
     IDEMPOTENCY: { origin: "https://origin.example" },
@@ -184,7 +185,9 @@ async function tryMessage(settings: Table, secret = "secret"): Promise<Seen> {
     call,
   };
 }
+// feature: queues ends
 
+// feature: claims begins
 async function tryClaim(settings: Table): Promise<Seen> {
   const { consumers } = configOf({
     CONSUMERS: [{ name: "billing", token: "BILLING", ...settings }],
@@ -207,15 +210,16 @@ async function tryClaim(settings: Table): Promise<Seen> {
     call: null,
   };
 }
+// feature: claims ends
 
 /** Two values of a setting; `and`: what both need besides. `null`: left out. */
 type Case = readonly [before: unknown, after: unknown, and?: Table];
 type Cases = Readonly<Record<string, readonly Case[]>>;
 
 const RETRY = { unknown: "retry" };
-const ASYNC = { async: "prefer" };
+const ASYNC = { async: "prefer" }; // feature: accepted
 const JSON_BODY = { fingerprint: { body: "json" } };
-const OF_CORS = { cors: { origins: ["https://shop.example.com"] } };
+const OF_CORS = { cors: { origins: ["https://shop.example.com"] } }; // feature: pages
 
 /** Of layouts, attempts and events: the same for routes, queues and groups. */
 const SHARED: Cases = {
@@ -234,6 +238,7 @@ const SHARED: Cases = {
     [null, "eu"],
   ],
   unknown_retention: [["365d", "400d"]],
+  // feature: outbox begins
   publish: [[null, [{ to: "line", type: "paid" }]]],
   "publish.when": [[["2xx"], ["4xx"]]],
   "publish.data": [
@@ -241,6 +246,7 @@ const SHARED: Cases = {
     ["response", "origin"],
   ],
   "publish.step": [[null, "charge"]],
+  // feature: outbox ends
 };
 
 const ATTEMPTS: Cases = {
@@ -292,7 +298,7 @@ const ROUTES: Cases = {
     [["header:Idempotency-Key"], ["json:/id"]],
     [["header:Idempotency-Key"], [["text:a", "json:/id"]]],
   ],
-  graphql: [[false, true]],
+  graphql: [[false, true]], // feature: graphql
   key_format: [[null, { max: 100 }]],
   "key_format.pattern": [["^key", "^other"]],
   "key_format.min": [[1, 16]],
@@ -344,20 +350,22 @@ const ROUTES: Cases = {
   ],
   omit_headers: [[["set-cookie"], []]],
   server_timing: [[false, true]],
+  // feature: accepted begins
   async: [
     ["never", "prefer"],
     ["never", "always"],
   ],
-  give_up: [[null, { attempts: 3 }, ASYNC]],
-  "give_up.attempts": [[3, 5, ASYNC]],
-  "give_up.after": [["1h", "2h", ASYNC]],
-  cors: [[null, { origins: ["*"] }]],
-  "cors.origins": [[["https://a.example"], ["*"]]],
-  "cors.credentials": [[false, true, OF_CORS]],
-  "cors.headers": [[[], ["x-a"], OF_CORS]],
-  "cors.expose": [[[], ["x-a"], OF_CORS]],
-  "cors.preflight": [["answer", "pass", OF_CORS]],
-  "cors.max_age": [["10m", "5m", OF_CORS]],
+  // feature: accepted ends
+  give_up: [[null, { attempts: 3 }, ASYNC]], // feature: accepted
+  "give_up.attempts": [[3, 5, ASYNC]], // feature: accepted
+  "give_up.after": [["1h", "2h", ASYNC]], // feature: accepted
+  cors: [[null, { origins: ["*"] }]], // feature: pages
+  "cors.origins": [[["https://a.example"], ["*"]]], // feature: pages
+  "cors.credentials": [[false, true, OF_CORS]], // feature: pages
+  "cors.headers": [[[], ["x-a"], OF_CORS]], // feature: pages
+  "cors.expose": [[[], ["x-a"], OF_CORS]], // feature: pages
+  "cors.preflight": [["answer", "pass", OF_CORS]], // feature: pages
+  "cors.max_age": [["10m", "5m", OF_CORS]], // feature: pages
 };
 
 const GATEWAY: Cases = {
@@ -369,6 +377,7 @@ const GATEWAY: Cases = {
   operator_listener: [["shared", "own"]],
 };
 
+// feature: queues begins
 const QUEUES: Cases = {
   ...SHARED,
   ...ATTEMPTS,
@@ -403,7 +412,9 @@ const QUEUES: Cases = {
   ],
   forward_key: [["client", "charge", RETRY]],
 };
+// feature: queues ends
 
+// feature: claims begins
 const CLAIMS: Cases = {
   ...SHARED,
   name: [["billing", "orders"]],
@@ -416,9 +427,15 @@ const CLAIMS: Cases = {
   max_lock: [["15m", "10m"]],
   retention: [["7d", "8d"]],
 };
+// feature: claims ends
 
 /** What a table needs beside one of its members. */
-const MEMBERS: Table = { publish: [{ to: "line", type: "paid" }], give_up: {}, new_keys: { binding: "NEW_KEYS" } };
+const MEMBERS: Table = {
+  publish: [{ to: "line", type: "paid" }],
+  give_up: {},
+  new_keys: { binding: "NEW_KEYS" },
+  cors: { origins: ["https://shop.example.com"] },
+};
 
 function settingsWith(name: string, value: unknown, and: Table = {}): Table {
   const [table = "", member] = name.split(".");
@@ -428,8 +445,7 @@ function settingsWith(name: string, value: unknown, and: Table = {}): Table {
   const merged = Array.isArray(base)
     ? base.map((entry: object) => Object.assign({}, entry, one))
     : Object.assign({}, base, one);
-  const needed = table === "cors" ? OF_CORS.cors : {};
-  return { ...and, [table]: Array.isArray(merged) ? merged : { ...needed, ...merged } };
+  return { ...and, [table]: merged };
 }
 
 const KINDS: readonly (readonly [string, readonly SettingText[], Cases, (settings: Table) => Promise<Seen>])[] = [
@@ -445,8 +461,8 @@ const KINDS: readonly (readonly [string, readonly SettingText[], Cases, (setting
     GATEWAY,
     (settings) => tryRequest({}, settings),
   ],
-  ["a queue", entryTexts(queuesVariable), QUEUES, tryMessage],
-  ["a group", entryTexts(consumersVariable), CLAIMS, tryClaim],
+  ["a queue", entryTexts(queuesVariable), QUEUES, tryMessage], // feature: queues
+  ["a group", entryTexts(consumersVariable), CLAIMS, tryClaim], // feature: claims
 ];
 
 describe.each(KINDS)("a change of a setting of %s", (kind, texts, cases, attempt) => {
@@ -502,6 +518,7 @@ describe("what a change of the host needs, so that older keys are found", () => 
   });
 });
 
+// feature: queues begins
 it("a message that comes again after its secret has changed is the same one, and its next attempt has the new value", async () => {
   const headers = { authorization: "secret:ORDERS_AUTH" };
   const [one, other] = [await tryMessage({ headers }, "old"), await tryMessage({ headers }, "new")];
@@ -510,6 +527,7 @@ it("a message that comes again after its secret has changed is the same one, and
   expect(other.call?.headers).toContainEqual(authorization);
   expect(one.call?.headers).not.toContainEqual(authorization);
 });
+// feature: queues ends
 
 it("spellings of a proxy's host are one host", async () => {
   const auth = { scope: ["header:authorization", "host"] };
@@ -531,6 +549,7 @@ it("spellings of a proxy's host are one host", async () => {
   expect(new Set([...tries, ...others].map(({ ids }) => ids.join())).size).toBe(3);
 });
 
+// feature: identities begins
 describe("an identity", () => {
   const jwt = { issuer: "https://login.example", audience: "a", jwks: "https://login.example/keys" };
   const ask = { path: "/v1/me", pointer: "/id" };
@@ -567,8 +586,13 @@ describe("an identity", () => {
     },
   );
 });
+// feature: identities ends
 
 it("settings of destinations, operators and access name no record, and say nothing of one", () => {
-  const texts = [destinationsVariable, operatorsVariable, accessVariable].flatMap(entryTexts);
+  const texts = [
+    destinationsVariable, // feature: outbox
+    operatorsVariable,
+    accessVariable,
+  ].flatMap(entryTexts);
   expect(texts.filter((text) => said(text).length > 0).map(({ name }) => name)).toEqual([]);
 });

@@ -1,14 +1,14 @@
 // What operators see of accepted requests that wait for their next attempt, and what they can do about them.
 
 import { expect, it, vi } from "vitest";
-import type { RecordState } from "../../../src/kernel/record/record.ts";
-import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
-import { objectState } from "../../../src/operator/layouts.ts";
-import { PLACES } from "../../../src/features/accepted/object/drives.ts";
-import { asyncHead, DRIVE, untilState } from "../../support/integration/accepted.ts";
-import { OperatedBench } from "../../support/integration/operated-bench.ts";
-import { EVERY_RECORD } from "../../support/integration/records.ts";
-import { heldAnswer, messageOf } from "../../support/integration/shard-bench.ts";
+import type { RecordState } from "../../../../src/kernel/record/record.ts";
+import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
+import { objectState } from "../../../../src/operator/layouts.ts";
+import { PLACES } from "../../../../src/features/accepted/object/drives.ts";
+import { asyncHead, DRIVE, untilState } from "../../../support/integration/accepted.ts";
+import { OperatedBench } from "../../../support/integration/operated-bench.ts";
+import { EVERY_RECORD } from "../../../support/integration/records.ts";
+import { heldAnswer, messageOf } from "../../../support/integration/shard-bench.ts";
 
 const SECRET = "Bearer of-the-caller";
 
