@@ -5,7 +5,8 @@ import type { Promises } from "../features/accepted/simulation/promises.ts";
 import type { Clock } from "./clock.ts";
 import type { DurableRow } from "./durable.ts";
 import type { AttemptFacts, Facts, HeardResult } from "./facts.ts";
-import { LEAST_RETENTION_MS, type Plan } from "./plan.ts";
+import type { Plan } from "./plan.ts";
+import { LEAST_RETENTION_MS } from "./times.ts";
 import type { PlainResponse } from "./platform.ts";
 import type { Rules } from "./rules.ts";
 

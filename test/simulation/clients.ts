@@ -6,7 +6,8 @@ import type { HeaderPairs } from "../../src/kernel/request/headers.ts";
 import type { ExchangeHead } from "../../src/kernel/request/message.ts";
 import type { OriginKey } from "../../src/kernel/request/origin-key.ts";
 import type { Asked, AnswerRules } from "./answers.ts";
-import { LOCK_MS, type Plan, REMEMBER_MS, RETENTION_MS, TIMEOUT_MS, UNKNOWN_RETENTION_MS, WAIT_MS } from "./plan.ts";
+import type { Plan } from "./plan.ts";
+import { LOCK_MS, REMEMBER_MS, RETENTION_MS, TIMEOUT_MS, UNKNOWN_RETENTION_MS, WAIT_MS } from "./times.ts";
 import { PlainResponse } from "./platform.ts";
 
 export interface ClientRequest extends Asked {

@@ -4,7 +4,7 @@
 import type { ExchangeHead } from "../../src/kernel/request/message.ts";
 import type { Clock } from "./clock.ts";
 import type { DurableRow } from "./durable.ts";
-import { LOCK_MS } from "./plan.ts";
+import { LOCK_MS } from "./times.ts";
 
 /** A time, and how often the clock had been put right by then. */
 export type Moment = Pick<Clock, "nowMs" | "corrections">;

@@ -6,7 +6,7 @@ import type { Change } from "../../src/kernel/record/timeline.ts";
 import type { RecordId } from "../../src/kernel/record/units.ts";
 import { currentRow } from "./durable.ts";
 import { ends } from "./ends.ts";
-import { LEAST_RETENTION_MS } from "./plan.ts";
+import { LEAST_RETENTION_MS } from "./times.ts";
 import type { Host } from "./host.ts";
 import type { Shard } from "./shard.ts";
 import type { World } from "./world.ts";

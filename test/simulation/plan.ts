@@ -9,23 +9,6 @@ import { PUBLICATIONS } from "../features/outbox/simulation/destinations.ts";
 import { FAULTS as EVENT_FAULTS, KINDS as EVENT_KINDS } from "../features/outbox/simulation/steps.ts";
 import type { Random } from "./random.ts";
 
-/** Where virtual time begins: a multiple of every expiry bucket's width. */
-export const START_MS = 1_000_000;
-export const TIMEOUT_MS = 30;
-export const LOCK_MS = 40;
-export const RETENTION_MS = 200;
-/** How long a record lives at least, since the clock may have gone back when it was settled. */
-export const LEAST_RETENTION_MS = RETENTION_MS - 20;
-export const UNKNOWN_RETENTION_MS = 500;
-export const LEAST_UNKNOWN_RETENTION_MS = UNKNOWN_RETENTION_MS - 20;
-/** So long that the alarm finds the record expired and its key still remembered: expiry buckets are a second wide. */
-export const REMEMBER_MS = 2_500;
-export const LEAST_REMEMBER_MS = REMEMBER_MS - 20;
-export const WAIT_MS = 25;
-
-/** By how much a clock is ahead: by less than any pause, by hours, and by more than anything waits. */
-export const JUMPS_MS: readonly number[] = [1_000, 30_000, 600_000, 3_700_000, 40_000_000, 90_000_000, 60 * 86_400_000];
-
 export const KINDS = [
   "request",
   "commit",
@@ -41,9 +24,9 @@ export const KINDS = [
   "timer",
   "time",
   "alarm",
+  "clock right",
   "look",
   "cancel",
-  "clock right",
   ...DELIVERY_KINDS,
   ...EVENT_KINDS,
   ...CLAIM_KINDS,

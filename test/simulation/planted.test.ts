@@ -18,7 +18,7 @@ import { RecordSteps } from "../../src/kernel/object/record-steps.ts";
 import { RecordRows } from "../../src/kernel/store/record-rows.ts";
 import { RemoteBodies } from "../../src/kernel/overflow/remote-bodies.ts";
 import { Timers } from "../../src/kernel/object/timers.ts";
-import { LOCK_MS, RETENTION_MS, TIMEOUT_MS } from "./plan.ts";
+import { LOCK_MS, RETENTION_MS, TIMEOUT_MS } from "./times.ts";
 
 const planted = vi.hoisted(() => ({ hidesLength: false, isGullible: false }));
 

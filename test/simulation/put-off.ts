@@ -6,7 +6,7 @@ import { MAX_PAUSE_MS } from "../../src/kernel/record/life-cycle.ts";
 import { DRIVE } from "../features/accepted/simulation/acceptance.ts";
 import type { Clock } from "./clock.ts";
 import type { DurableRow } from "./durable.ts";
-import { LOCK_MS } from "./plan.ts";
+import { LOCK_MS } from "./times.ts";
 import type { Rules } from "./rules.ts";
 
 export class PutOffRules {

@@ -7,14 +7,8 @@ import type { Disk } from "./disk.ts";
 import type { DurableRow } from "./durable.ts";
 import { ends } from "./ends.ts";
 import type { AttemptFacts, Facts } from "./facts.ts";
-import {
-  LEAST_REMEMBER_MS,
-  LEAST_RETENTION_MS,
-  LEAST_UNKNOWN_RETENTION_MS,
-  LOCK_MS,
-  type Plan,
-  RETENTION_MS,
-} from "./plan.ts";
+import type { Plan } from "./plan.ts";
+import { LEAST_REMEMBER_MS, LEAST_RETENTION_MS, LEAST_UNKNOWN_RETENTION_MS, LOCK_MS, RETENTION_MS } from "./times.ts";
 
 /** By then the alarm checks a question to which no answer has come. */
 const LOOK_AFTER_MS = 35_000;

@@ -1,6 +1,7 @@
 // Picks the next step at random. The world determines which steps are possible, the plan how likely each is.
 
-import { FAULTS, JUMPS_MS, type Kind, KINDS, LEAST_RETENTION_MS } from "./plan.ts";
+import { FAULTS, type Kind, KINDS } from "./plan.ts";
+import { JUMPS_MS, LEAST_RETENTION_MS } from "./times.ts";
 import { CHANGES, type Choices, DUPLICATES, STATUSES } from "./choices.ts";
 import { type Calls, openCalls } from "./open-calls.ts";
 import type { BucketCall } from "./bucket.ts";

@@ -28,7 +28,7 @@ import { Facts, startedAttempt } from "../facts.ts";
 import { Host } from "../host.ts";
 import { decide } from "../operators.ts";
 import { Origin, OriginCall } from "../origin.ts";
-import { START_MS } from "../plan.ts";
+import { START_MS } from "../times.ts";
 import { PlainResponse, type PlainRequest, quiet } from "../platform.ts";
 import { Rules } from "../rules.ts";
 import { Shard } from "../shard.ts";

@@ -12,7 +12,8 @@ import { metaOf } from "../../../guarantees/policy.ts";
 import { headFor } from "../../../simulation/clients.ts";
 import type { Host } from "../../../simulation/host.ts";
 import { changed, eventOf } from "../../../simulation/operators.ts";
-import { LEAST_RETENTION_MS, type Plan } from "../../../simulation/plan.ts";
+import type { Plan } from "../../../simulation/plan.ts";
+import { LEAST_RETENTION_MS } from "../../../simulation/times.ts";
 import type { World } from "../../../simulation/world.ts";
 import { type ClaimRules, ROUTE } from "./rules.ts";
 

@@ -8,7 +8,8 @@ import type { Clock } from "../../../simulation/clock.ts";
 import type { Disk } from "../../../simulation/disk.ts";
 import type { DurableRow } from "../../../simulation/durable.ts";
 import type { Facts } from "../../../simulation/facts.ts";
-import { LEAST_RETENTION_MS, LEAST_UNKNOWN_RETENTION_MS, type Plan } from "../../../simulation/plan.ts";
+import type { Plan } from "../../../simulation/plan.ts";
+import { LEAST_RETENTION_MS, LEAST_UNKNOWN_RETENTION_MS } from "../../../simulation/times.ts";
 import type { Rules } from "../../../simulation/rules.ts";
 import type { Try } from "./consumers.ts";
 

@@ -2,7 +2,8 @@
 
 import type { ClaimAct } from "../../../../src/features/claims/message.ts";
 import type { Choices } from "../../../simulation/choices.ts";
-import { LOCK_MS, type Plan } from "../../../simulation/plan.ts";
+import type { Plan } from "../../../simulation/plan.ts";
+import { LOCK_MS } from "../../../simulation/times.ts";
 import type { ClaimKind } from "./kinds.ts";
 import { claimOf, type Consumers, type Try } from "./consumers.ts";
 

@@ -5,7 +5,7 @@ import { isDone } from "../../../support/settling-status.ts";
 import type { Clock } from "../../../simulation/clock.ts";
 import type { DurableRow } from "../../../simulation/durable.ts";
 import type { AttemptFacts, Facts } from "../../../simulation/facts.ts";
-import { LEAST_RETENTION_MS, LEAST_UNKNOWN_RETENTION_MS } from "../../../simulation/plan.ts";
+import { LEAST_RETENTION_MS, LEAST_UNKNOWN_RETENTION_MS } from "../../../simulation/times.ts";
 import type { Rules } from "../../../simulation/rules.ts";
 import { bodyOf, type Letter, type Message } from "./broker.ts";
 
