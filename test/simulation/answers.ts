@@ -1,7 +1,6 @@
 // Rules about the answers that clients get (G2, G4, G7), checked when an answer or its bytes leave the object.
 
-import type { Look } from "../features/accepted/simulation/acceptance.ts";
-import type { Promises } from "../features/accepted/simulation/promises.ts";
+import type { OwnAnswer } from "./actors.ts";
 import type { Clock } from "./clock.ts";
 import type { DurableRow } from "./durable.ts";
 import type { AttemptFacts, Facts, HeardResult } from "./facts.ts";
@@ -23,43 +22,41 @@ export interface Asked {
   readonly sentAfter: number;
   /** How often people had erased the record when it was sent. */
   readonly erasures: number;
-  /** Set for a request to a monitor. */
-  readonly look: Look | null;
 }
 
-/** Where no request is accepted. */
-const NO_PROMISES: Pick<Promises, "hears" | "erasuresOf"> = { hears: () => null, erasuresOf: () => 0 };
+/** What features know of an answer. */
+type HearOwn = (asked: Asked, response: PlainResponse) => OwnAnswer | null;
 
 export class AnswerRules {
   readonly #clock: Clock;
   readonly #facts: Facts;
   readonly #rules: Rules;
   readonly #plan: Pick<Plan, "unknown" | "remembers">;
-  readonly #promises: Pick<Promises, "hears" | "erasuresOf">;
+  readonly #hearOwn: HearOwn;
 
   constructor(
     clock: Clock,
     facts: Facts,
     rules: Rules,
     plan: Pick<Plan, "unknown" | "remembers">,
-    promises: Pick<Promises, "hears" | "erasuresOf"> = NO_PROMISES,
+    hearOwn: HearOwn = () => null,
   ) {
     this.#clock = clock;
     this.#facts = facts;
     this.#rules = rules;
     this.#plan = plan;
-    this.#promises = promises;
+    this.#hearOwn = hearOwn;
   }
 
   /** An answer that is not a stream leaves the object. Returns a short description of it. */
   hears(asked: Asked, response: PlainResponse): string {
     const { status, body, headers } = response;
     const text = typeof body === "string" ? body : body instanceof Uint8Array ? new TextDecoder().decode(body) : "";
-    const said = this.#promises.hears(asked, response);
-    if (said !== null) {
+    const own = this.#hearOwn(asked, response);
+    if (own !== null) {
       const isSame = asked.toldBefore?.fingerprint === asked.fingerprint;
-      if (isSame && asked.look?.cancel !== true) this.#hearsNoResult(asked, said);
-      return said;
+      if (isSame && own.replacesResult) this.#hearsNoResult(asked, own.what);
+      return own.what;
     }
     if (headers.get("content-type") === "application/problem+json") {
       const code = /"code":"([a-z-]+)"/.exec(text)?.[1] ?? "none";
@@ -105,7 +102,7 @@ export class AnswerRules {
   /** Whether the key may have been used for another request: one that was tried, or was accepted to be. */
   #mayBeReused({ record, fingerprint, erasures }: Asked, row: DurableRow | undefined): boolean {
     const isOther = (one: { readonly fingerprint: string }): boolean => one.fingerprint !== fingerprint;
-    if (this.#facts.of(record).some(isOther) || erasures !== this.#promises.erasuresOf(record)) return true;
+    if (this.#facts.of(record).some(isOther) || erasures !== this.#facts.erasuresOf(record)) return true;
     return row !== undefined && isOther(row);
   }
 
@@ -121,7 +118,7 @@ export class AnswerRules {
     }
     const agoMs = this.#clock.latestMs - last.startedAtMs;
     // A later one may have started between the answer and the commit that it waits for, in the same millisecond too if the record was erased.
-    const isEarlier = last.startedAtMs <= sentMs && erasures === this.#promises.erasuresOf(record);
+    const isEarlier = last.startedAtMs <= sentMs && erasures === this.#facts.erasuresOf(record);
     if (isEarlier && !last.isForgotten && agoMs < LEAST_RETENTION_MS) {
       this.#rules.broken("G2", `${name} hears key-expired, but ${last.id} started only ${agoMs} ms ago`);
     }

@@ -15,6 +15,8 @@ export interface ClientRequest extends Asked {
   readonly credential: string;
   /** How many requests had been sent when it was sent. */
   readonly sentAfter: number;
+  /** Whether its sender may deliver it again. */
+  readonly isRepeatable: boolean;
   /** Tells the object that its client has gone. */
   readonly caller: AbortController;
   state: "waits" | "answered" | "reads" | "stalls" | "is done" | "has left";
@@ -56,7 +58,7 @@ function keyOf(record: string, attempt: string): { readonly key: OriginKey; read
 const LISTS = { refused: [503], ambiguous: [502] };
 
 export function headFor(
-  plan: Pick<Plan, "unknown" | "remembers" | "keptBytes" | "streams"> & Partial<Pick<Plan, "publishes">>,
+  plan: Pick<Plan, "unknown" | "remembers" | "keptBytes" | "streams"> & Partial<Pick<Plan, "policy">>,
   record: string,
   print: string,
   attempt: string,
@@ -83,7 +85,7 @@ export function headFor(
         retentionMs: durationMs(RETENTION_MS),
         unknownRetentionMs: durationMs(UNKNOWN_RETENTION_MS),
         ...(plan.remembers ? { rememberMs: durationMs(REMEMBER_MS) } : {}),
-        ...(plan.publishes === undefined || plan.publishes.length === 0 ? {} : { publish: plan.publishes }),
+        ...plan.policy,
       },
       lists: LISTS,
       duplicate,
@@ -117,6 +119,15 @@ export function headFor(
           }
         : null,
   };
+}
+
+/** Some requests have a body that is too large for their record's row. */
+const LARGE_BYTES = 5000;
+
+/** The body of a request. Its record and its content can be told from it. */
+export function contentOf(record: string, print: string): string {
+  const text = `${record} ${print}`;
+  return print === "other" ? text.padEnd(LARGE_BYTES, ".") : text;
 }
 
 export class Clients {

@@ -130,13 +130,11 @@ export function durableBytes(disk: Disk): readonly (readonly [string, number])[]
   return rows.map(({ attempt_id, size }) => [String(attempt_id), Number(size)]);
 }
 
-/** The tables that are not empty. What cannot be read stays, with its body. */
+/** The kernel's tables that are not empty. What cannot be read stays, with its body. */
 export function leftovers(disk: Disk, unreadable: ReadonlySet<string> = NONE): readonly string[] {
-  const outbox = disk.hasTable("outbox") ? ["outbox"] : [];
   const isLeft = (table: string): boolean => disk.statement(`SELECT 1 FROM ${table} LIMIT 1`).all().length > 0;
-  if (unreadable.size === 0) return [...TABLES, ...outbox].filter(isLeft);
-  const others = [...recordsIn(disk)].filter((id) => !unreadable.has(id));
-  return [...others, ...outbox.filter(isLeft)];
+  if (unreadable.size === 0) return TABLES.filter(isLeft);
+  return [...recordsIn(disk)].filter((id) => !unreadable.has(id));
 }
 
 /** The ids of all records, readable or not. */

@@ -38,8 +38,6 @@ export interface AttemptFacts {
   isReleased: boolean;
   isResolved: boolean;
   isForgotten: boolean;
-  /** Which promise it belongs to, if it is one of an accepted request. */
-  promise: string | null;
   /** How its call has the key; `null` before the call. */
   key: string | null;
   /** The body of its request. */
@@ -92,7 +90,6 @@ export function startedAttempt(
     isReleased: false,
     isResolved: false,
     isForgotten: false,
-    promise: null,
     key: null,
     content,
     credential: head.call.headers.find(([header]) => header === "authorization")?.[1] ?? "",
@@ -134,6 +131,8 @@ export class Facts {
   /** How many bytes of each body in chunks are durable. */
   readonly durableBytes = new Map<string, number>();
   readonly told = new Map<string, HeardResult>();
+  /** How often people have erased each record. */
+  readonly #erasures = new Map<string, number>();
   /** The records whose rows say what no code writes. */
   readonly unreadable = new Set<string>();
   /** The last question about each record. If its instance is gone before the outcome is durable, it is never settled. */
@@ -154,6 +153,15 @@ export class Facts {
     this.#changes = open;
     for (const one of done) one.done();
     for (const question of this.questions.values()) if (!question.isOpen) question.isSettled = true;
+  }
+
+  /** People have erased the record. */
+  erase(record: string): void {
+    this.#erasures.set(record, this.erasuresOf(record) + 1);
+  }
+
+  erasuresOf(record: string): number {
+    return this.#erasures.get(record) ?? 0;
   }
 
   of(record: string): readonly AttemptFacts[] {

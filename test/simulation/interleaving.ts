@@ -40,9 +40,8 @@ export async function runInterleaving(
     taken += 1;
     await world.rest();
   }
-  if (world.rules.violations.length === 0) await calm(world, trace);
+  if (world.rules.violations.length === 0) await calm(world);
   await world.rest();
-  if (world.rules.violations.length === 0) world.consumers?.judge((rule, what) => world.rules.broken(rule, what));
   // Pending work must not continue in the next interleaving.
   world.crash();
   return { seed, violations: world.rules.violations, hash: hash.value, steps: taken };

@@ -1,15 +1,11 @@
 // What is fixed before an interleaving begins: the route's policy, its times, and the weight of each kind of step. The
 // weights vary from one interleaving to the next, so that some have many crashes, some none, and some hardly any time steps.
 
-import type { Publication } from "../../src/kernel/record/outbox.ts";
 import type { Policy } from "../../src/kernel/record/record.ts";
-import { KINDS as CLAIM_KINDS } from "../features/claims/simulation/kinds.ts";
-import { FAULTS as DELIVERY_FAULTS, KINDS as DELIVERY_KINDS } from "../features/queues/simulation/steps.ts";
-import { PUBLICATIONS } from "../features/outbox/simulation/destinations.ts";
-import { FAULTS as EVENT_FAULTS, KINDS as EVENT_KINDS } from "../features/outbox/simulation/steps.ts";
+import { FEATURES } from "./features.ts";
 import type { Random } from "./random.ts";
 
-export const KINDS = [
+const OWN_KINDS = [
   "request",
   "commit",
   "arrive",
@@ -25,12 +21,8 @@ export const KINDS = [
   "time",
   "alarm",
   "clock right",
-  "look",
-  "cancel",
-  ...DELIVERY_KINDS,
-  ...EVENT_KINDS,
-  ...CLAIM_KINDS,
-  // From here on: faults.
+] as const;
+const OWN_FAULTS = [
   "commit fails",
   "crash",
   "connection lost",
@@ -46,14 +38,23 @@ export const KINDS = [
   "disk full",
   "unreachable",
   "unreadable",
-  ...DELIVERY_FAULTS,
-  ...EVENT_FAULTS,
 ] as const;
-export type Kind = (typeof KINDS)[number];
-export const FAULTS: readonly Kind[] = KINDS.slice(KINDS.indexOf("commit fails"));
+/** The steps that need no feature. */
+export type OwnKind = (typeof OWN_KINDS)[number] | (typeof OWN_FAULTS)[number];
+const OWN: ReadonlySet<string> = new Set([...OWN_KINDS, ...OWN_FAULTS]);
+export function isOwn(kind: string): kind is OwnKind {
+  return OWN.has(kind);
+}
+
+export const FAULTS: readonly string[] = [...OWN_FAULTS, ...FEATURES.flatMap(({ faults }) => Object.keys(faults))];
+export const KINDS: readonly string[] = [
+  ...OWN_KINDS,
+  ...FEATURES.flatMap(({ kinds }) => Object.keys(kinds)),
+  ...FAULTS,
+];
 
 /** What an interleaving can have beyond the plain one. Each can be left out, so that a violation can be traced to its cause. */
-export const EXTRAS = [
+export const EXTRAS: readonly string[] = [
   /** Clients that stop reading. */
   "stalls",
   /** Checks that clients that have left cost nothing. */
@@ -74,35 +75,31 @@ export const EXTRAS = [
   "operators",
   /** Keys that are remembered after their records have expired. */
   "remembered",
-  /** Requests that are accepted: their clients do not wait, and ask monitors. */
-  "accepted",
-  /** Messages of a queue instead of requests. */
-  "deliveries",
-  /** Results that publish events, and destinations that take and refuse them. */
-  "events",
-  /** Consumers that claim, instead of requests. */
-  "claims",
-  /** Messages that the origin never takes. */
-  "poison",
   /** Rows that say what no code writes. */
   "unreadable",
   /** A clock that is far ahead, and is put right. */
   "jumps",
-] as const;
-export type Extra = (typeof EXTRAS)[number];
-export type Extras = ReadonlySet<Extra>;
+  ...FEATURES.flatMap(({ extras }) => extras),
+];
+export type Extras = ReadonlySet<string>;
 export const ALL_EXTRAS: Extras = new Set(EXTRAS);
 
 /** Known defects: with these extras the gateway breaks a rule. */
-export const BROKEN_EXTRAS: readonly Extra[] = [];
+export const BROKEN_EXTRAS: readonly string[] = [];
 
 export function extrasWithout(names: readonly string[]): Extras {
-  const unknown = names.find((name) => !EXTRAS.some((extra) => extra === name));
-  if (unknown !== undefined) throw new Error(`--without: unknown extra "${unknown}". Known: ${EXTRAS.join(", ")}`);
-  return new Set(EXTRAS.filter((extra) => !names.includes(extra)));
+  const left = extrasOf(names);
+  return new Set(EXTRAS.filter((extra) => !left.has(extra)));
 }
 
-export interface Plan {
+export function extrasOf(names: readonly string[]): Extras {
+  const unknown = names.find((name) => !EXTRAS.includes(name));
+  if (unknown !== undefined) throw new Error(`unknown extra "${unknown}". Known: ${EXTRAS.join(", ")}`);
+  return new Set(names);
+}
+
+/** The plan of an interleaving without features. */
+export interface DrawnPlan {
   readonly extras: Extras;
   readonly unknown: Policy["unknown"];
   /** Whether keys are remembered after their records have expired. */
@@ -112,18 +109,12 @@ export interface Plan {
   readonly hasBucket: boolean;
   /** Whether request bodies are streamed through. */
   readonly streams: boolean;
-  /** Whether requests are accepted whose clients do not wait. */
-  readonly accepts: boolean;
-  /** Whether messages of a queue come instead of requests. */
-  readonly consumes: boolean;
-  /** Whether consumers claim, instead of requests. */
-  readonly claims: boolean;
-  /** Whether their messages have offsets. */
-  readonly hasPositions: boolean;
-  /** The events that results have. */
-  readonly publishes: readonly Publication[];
-  /** A destination that takes nothing, ever; `null`: all take events sooner or later. */
-  readonly deadDestination: string | null;
+  /** Whether plain requests are sent. Otherwise a feature's actors send what takes their place. */
+  readonly sendsRequests: boolean;
+  /** Whether the object makes the attempts. Otherwise they are made elsewhere, and no rule of attempts knows them. */
+  readonly makesAttempts: boolean;
+  /** What a feature adds to the policy of every request. */
+  readonly policy: Partial<Policy>;
   /** Whether the clock may be far ahead. */
   readonly jumps: boolean;
   /** Whether new keys are limited. */
@@ -138,13 +129,18 @@ export interface Plan {
   readonly faults: number;
   /** The most bytes of a response body that are kept. */
   readonly keptBytes: number;
-  readonly weights: Readonly<Record<Kind, number>>;
+  readonly weights: Readonly<Record<string, number>>;
+}
+
+export interface Plan extends DrawnPlan {
+  /** As it was before features changed it. */
+  readonly drawn: DrawnPlan;
 }
 
 /** Leaving an extra out does not change the other draws. */
 export function drawPlan(random: Random, extras: Extras): Plan {
   const some = (...of: readonly number[]): number => random.of(of);
-  const only = (extra: Extra, weight: number): number => (extras.has(extra) ? weight : 0);
+  const only = (extra: string, weight: number): number => (extras.has(extra) ? weight : 0);
   const credentials = random.oneIn(3) ? 2 : 1;
   const hasBucket = random.oneIn(4) && extras.has("bucket");
   const streams = random.oneIn(5) && extras.has("cuts");
@@ -175,12 +171,6 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       timer: some(1, 4, 16),
       time: some(1, 2, 4),
       alarm: some(1, 4, 12),
-      look: 2,
-      cancel: 1,
-      message: 8,
-      batch: 8,
-      report: 8,
-      letter: 8,
       "commit fails": some(0, 0, 2, 4),
       crash: some(0, 1, 2, 4),
       "connection lost": some(0, 1, 3),
@@ -197,54 +187,19 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       "disk full": some(0, 0, 0, 2),
       unreachable: some(0, 0, 0, 2),
       unreadable: only("unreadable", 1),
-      "report lost": 2,
-      "delivered early": 2,
-      "letter lost": 2,
-      claim: 10,
-      "claim again": 4,
-      extend: 4,
-      complete: 10,
-      "claim released": 4,
-      position: 3,
-      event: 12,
-      outbox: 2,
-      "event lost": 3,
-      "event hangs": 1,
-    },
+    } satisfies Record<OwnKind, number>,
   };
   // Not drawn, so that the other draws stay as they are.
-  const limitsKeys = plan.steps % 4 === 0 && extras.has("limiter");
-  const remembers = plan.steps % 3 === 0 && extras.has("remembered");
-  const accepts = plan.steps % 5 < 2 && extras.has("accepted");
-  const consumes = plan.steps % 5 === 2 && extras.has("deliveries");
-  const publishes = extras.has("events") ? publicationsOf(plan.steps) : [];
-  const claims = plan.steps % 5 === 3 && extras.has("claims");
-  const hasPositions = plan.requests > 2;
-  const whole = {
+  const drawn: DrawnPlan = {
     ...plan,
-    limitsKeys,
-    remembers,
-    accepts,
-    consumes,
-    publishes,
-    claims,
-    hasPositions,
-    deadDestination: plan.steps % 4 === 1 ? "hook" : null,
-    // What a bucket, a broker and consumers know of time has no right clock.
-    jumps: plan.steps % 3 === 1 && extras.has("jumps") && !hasBucket && !consumes && !claims,
+    weights: Object.assign({}, plan.weights, ...FEATURES.flatMap(({ kinds, faults }) => [kinds, faults])),
+    limitsKeys: plan.steps % 4 === 0 && extras.has("limiter"),
+    remembers: plan.steps % 3 === 0 && extras.has("remembered"),
+    // What a bucket knows of time has no right clock.
+    jumps: plan.steps % 3 === 1 && extras.has("jumps") && !hasBucket,
+    sendsRequests: true,
+    makesAttempts: true,
+    policy: {},
   };
-  if (consumes) return { ...whole, steps: 2 * plan.steps, streams: false, limitsKeys: false };
-  if (claims) return { ...whole, records: 4, requests: 9, steps: 2 * plan.steps, streams: false, limitsKeys: false };
-  return accepts ? { ...whole, ...roomFor(plan.requests), steps: 2 * plan.steps, streams: false } : whole;
-}
-
-/** In three of seven interleavings. */
-function publicationsOf(steps: number): readonly Publication[] {
-  return steps % 7 < 3 ? (PUBLICATIONS[steps % PUBLICATIONS.length] ?? []) : [];
-}
-
-/** More requests than places, of more records than places, in every fourth interleaving with accepted requests. */
-function roomFor(requests: number): Pick<Plan, "records" | "requests"> {
-  if (requests === 5) return { records: 6, requests: 9 };
-  return { records: requests === 4 ? 2 : 1, requests };
+  return Object.assign({ drawn }, drawn, ...FEATURES.map((feature) => feature.plan(drawn)));
 }

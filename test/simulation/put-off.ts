@@ -3,7 +3,6 @@
 // present clock behind.
 
 import { MAX_PAUSE_MS } from "../../src/kernel/record/life-cycle.ts";
-import { DRIVE } from "../features/accepted/simulation/acceptance.ts";
 import type { Clock } from "./clock.ts";
 import type { DurableRow } from "./durable.ts";
 import { LOCK_MS } from "./times.ts";
@@ -22,10 +21,8 @@ export class PutOffRules {
   commits(rows: Iterable<DurableRow>): void {
     if (!this.#rules.isClockSeen) return;
     const latestMs = this.#clock.latestSince(this.#clock.corrections);
-    for (const { id, state, lockedUntilMs, startAtMs, verifyAtMs } of rows) {
+    for (const { id, lockedUntilMs, verifyAtMs } of rows) {
       if (lockedUntilMs > latestMs) continue;
-      if (startAtMs !== null && startAtMs > latestMs + DRIVE.longestPauseMs)
-        this.#broken(`${id} (${state}) starts in ${startAtMs - latestMs} ms`);
       if (verifyAtMs !== null && verifyAtMs > latestMs + Math.max(MAX_PAUSE_MS, LOCK_MS))
         this.#broken(`the origin is asked about ${id} in ${verifyAtMs - latestMs} ms`);
     }

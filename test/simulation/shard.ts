@@ -4,17 +4,13 @@
 import { type Call, CallTable } from "../../src/kernel/call.ts";
 import { epochMs } from "../../src/kernel/record/units.ts";
 import { Alarm } from "../../src/kernel/object/alarm.ts";
-import type { MonitorQuestion } from "../../src/features/accepted/monitor-question.ts";
-import { type AcceptedFeature, acceptedObject } from "../../src/features/accepted/object/feature.ts";
-import { Claims } from "../../src/features/claims/object/claims.ts";
 import { doDueWork } from "../../src/kernel/due.ts";
 import type { Caller, ExchangePorts } from "../../src/kernel/object/exchange-ports.ts";
 import { Exchanges } from "../../src/kernel/object/exchanges.ts";
 import type { RequestBody } from "../../src/kernel/body/request-body.ts";
-import { queuesObject } from "../../src/features/queues/object/deliveries.ts";
-import { outboxObject, type Targets } from "../../src/features/outbox/object/feature.ts";
 import { Heartbeat } from "../../src/kernel/object/heartbeat.ts";
 import { type Counts, OperatorCalls } from "../../src/kernel/object/operator-calls.ts";
+import type { ObjectFeatures } from "../../src/kernel/object-feature.ts";
 import type { ExchangeHead } from "../../src/kernel/request/message.ts";
 import { Ledger } from "../../src/kernel/store/ledger.ts";
 import { RecordList } from "../../src/kernel/store/record-list.ts";
@@ -28,7 +24,6 @@ import { ExchangeReporter } from "../../src/kernel/traffic/exchange-reporter.ts"
 import type { Bucket } from "./bucket.ts";
 import { Disk } from "./disk.ts";
 import { bucketOf, NO_KEPT, REACHABILITY, storageOn } from "./stand-ins.ts";
-import { Positions } from "../../src/features/claims/object/positions.ts";
 
 /** What the rest of the world is to a shard. */
 export interface ShardWorld {
@@ -38,7 +33,8 @@ export interface ShardWorld {
   readonly sync: () => Promise<void>;
   readonly askElder: ExchangePorts["askElder"];
   readonly limiter: ExchangePorts["limiter"];
-  readonly destination: Targets["destination"];
+  readonly features: ObjectFeatures;
+  readonly env: Readonly<Record<string, unknown>>;
 }
 
 /** How long the alarm waits after its work failed. */
@@ -52,17 +48,16 @@ const MOST_LISTED = 1;
 
 export class Shard {
   readonly exchanges: Exchanges;
-  readonly claims: Claims;
-  #accepted: AcceptedFeature | null = null;
   readonly #disk: Disk;
   readonly #ledger: Ledger;
   readonly #alarm: Alarm;
   readonly #operator: OperatorCalls;
+  readonly #calls: CallTable;
   #isAlive = true;
   /** For when the alarm stands whose handler runs; `null` when none does. */
   #handledMs: number | null = null;
 
-  constructor({ disk, bucket, target, sync, askElder, limiter, destination }: ShardWorld) {
+  constructor({ disk, bucket, target, sync, askElder, limiter, features, env }: ShardWorld) {
     this.#disk = disk;
     const setAlarm = (ms: number): void => {
       // Within its own handler the platform drops an alarm for no later time than the one that runs.
@@ -87,22 +82,13 @@ export class Shard {
         askElder,
         limiter,
         shard: "shard",
-        env: {},
-        storage: storage,
+        env,
+        storage,
       },
-      (kernel) => {
-        this.#accepted = acceptedObject(kernel);
-        return [this.#accepted, outboxObject(kernel, { destination, receivers: () => [] }), queuesObject(kernel)];
-      },
+      features,
     );
     const { steps, elders } = this.exchanges;
-    this.claims = new Claims({
-      ledger: this.#ledger,
-      positions: new Positions(this.#ledger.tables),
-      steps,
-      elders,
-      timers,
-    });
+    this.#calls = new CallTable(this.exchanges.features.flatMap(({ calls = [] }) => calls));
     this.#operator = new OperatorCalls({
       kept: NO_KEPT,
       ledger: this.#ledger,
@@ -118,11 +104,17 @@ export class Shard {
     });
   }
 
-  /** What operators ask of the object's features. */
-  ask<In, Out>({ name }: Call<In, Out>, question: In): Out {
-    const calls = new CallTable(this.exchanges.features.flatMap((feature) => feature.calls ?? []));
+  /** What is asked of the object's features. */
+  ask<In, Out>({ name }: Call<In, Out>, question: In): Out | Promise<Out> {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- both sides take the types from the call
-    return calls.ask(name, question) as Out;
+    return this.#calls.ask(name, question) as Out | Promise<Out>;
+  }
+
+  /** The same of a call that is answered at once. */
+  askNow<In, Out>(call: Call<In, Out>, question: In): Out {
+    const answer = this.ask(call, question);
+    if (answer instanceof Promise) throw new TypeError(`${call.name} is not answered at once`);
+    return answer;
   }
 
   /** What an operator is told of the object. */
@@ -132,11 +124,6 @@ export class Shard {
 
   run(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<Response> {
     return this.exchanges.run(head, body, caller);
-  }
-
-  monitor(question: MonitorQuestion, caller: Caller): Promise<Response> {
-    if (this.#accepted === null) throw new TypeError("no request is accepted");
-    return this.#accepted.answerMonitor(question, caller);
   }
 
   /** What the object class does when its alarm comes. Tells until when the next may stay away; `null` if it may not. */

@@ -1,6 +1,6 @@
 // Picks the next step at random. The world determines which steps are possible, the plan how likely each is.
 
-import { FAULTS, type Kind, KINDS } from "./plan.ts";
+import { FAULTS, isOwn, KINDS, type OwnKind } from "./plan.ts";
 import { JUMPS_MS, LEAST_RETENTION_MS } from "./times.ts";
 import { CHANGES, type Choices, DUPLICATES, STATUSES } from "./choices.ts";
 import { type Calls, openCalls } from "./open-calls.ts";
@@ -8,22 +8,18 @@ import type { BucketCall } from "./bucket.ts";
 import { act, type OriginCall, POISON_STATUS } from "./origin.ts";
 import type { ClientRequest } from "./clients.ts";
 import type { Question } from "./question.ts";
-import { ACCEPTANCES } from "../features/accepted/simulation/acceptance.ts";
-import { isClaim } from "../features/claims/simulation/kinds.ts";
-import { ClaimSteps } from "../features/claims/simulation/steps.ts";
+import type { Actors } from "./actors.ts";
+import { FEATURES } from "./features.ts";
 import { corruptions } from "./durable.ts";
-import { DeliverySteps, isDelivery } from "../features/queues/simulation/steps.ts";
-import { EventSteps, isEvent } from "../features/outbox/simulation/steps.ts";
 import type { World } from "./world.ts";
 
-const IS_FAULT: ReadonlySet<Kind> = new Set(FAULTS);
+const IS_FAULT: ReadonlySet<string> = new Set(FAULTS);
 
 export class Steps {
   readonly #world: World;
   readonly #choices: Choices;
-  readonly #deliveries: DeliverySteps | null;
-  readonly #events: EventSteps | null;
-  readonly #claims: ClaimSteps | null;
+  /** Those of the features, by the kinds of their steps. */
+  readonly #actors: ReadonlyMap<string, Actors>;
   #requests = 0;
   #faults = 0;
   #decisions = 0;
@@ -31,9 +27,12 @@ export class Steps {
   constructor(world: World, choices: Choices) {
     this.#world = world;
     this.#choices = choices;
-    this.#deliveries = world.broker === null ? null : new DeliverySteps(world.broker, choices, world);
-    this.#claims = world.consumers === null ? null : new ClaimSteps(world.consumers, choices, world.plan);
-    this.#events = world.destinations === null ? null : new EventSteps(world.destinations, choices, world);
+    this.#actors = new Map(
+      world.actors.flatMap((actors, at) => {
+        const { kinds = {}, faults = {} } = FEATURES[at] ?? {};
+        return [...Object.keys(kinds), ...Object.keys(faults)].map((kind) => [kind, actors] as const);
+      }),
+    );
   }
 
   /** Takes one step; `false` if none is possible. */
@@ -42,25 +41,25 @@ export class Steps {
     const { weights } = plan;
     origin.expire(clock);
     const calls = openCalls(this.#world.origin);
-    const kind = this.#choices.draw(KINDS, (one) => (this.#isPossible(one, calls) ? weights[one] : 0));
+    const kind = this.#choices.draw(KINDS, (one) => (this.#isPossible(one, calls) ? (weights[one] ?? 0) : 0));
     if (kind === null) return false;
     if (IS_FAULT.has(kind)) this.#faults += 1;
-    this.#do(kind, calls);
+    if (isOwn(kind)) this.#do(kind, calls);
+    else this.#actors.get(kind)?.do(kind, this.#choices);
     return true;
   }
 
-  #isPossible(kind: Kind, calls: Calls): boolean {
-    const { plan, disk, clock, clients } = this.#world;
+  #isPossible(kind: string, calls: Calls): boolean {
+    const { plan } = this.#world;
     if (IS_FAULT.has(kind) && this.#faults >= plan.faults) return false;
-    if (isDelivery(kind)) return this.#deliveries?.isPossible(kind) ?? false;
-    if (isClaim(kind)) return this.#claims?.isPossible(kind) ?? false;
-    if (isEvent(kind)) return this.#events?.isPossible(kind) ?? false;
+    return isOwn(kind) ? this.#isOwnPossible(kind, calls) : (this.#actors.get(kind)?.isPossible(kind) ?? false);
+  }
+
+  #isOwnPossible(kind: OwnKind, calls: Calls): boolean {
+    const { plan, disk, clock, clients } = this.#world;
     switch (kind) {
       case "request":
-        return this.#requests < plan.requests && !plan.consumes && !plan.claims;
-      case "look":
-      case "cancel":
-        return plan.accepts && this.#requests > 0;
+        return this.#requests < plan.requests && plan.sendsRequests;
       case "commit":
         return this.#world.needsCommit;
       case "commit fails":
@@ -78,7 +77,7 @@ export class Steps {
       case "limiter":
         return this.#world.limits.length > 0;
       case "unreadable":
-        return !plan.consumes && !plan.claims && this.#world.facts.rows.size > 0;
+        return plan.sendsRequests && this.#world.facts.rows.size > 0;
       case "operator":
         return this.#decisions < plan.decisions && this.#world.facts.rows.size > 0;
       case "reads on":
@@ -115,20 +114,8 @@ export class Steps {
     }
   }
 
-  #do(kind: Kind, calls: Calls): void {
+  #do(kind: OwnKind, calls: Calls): void {
     const world = this.#world;
-    if (isDelivery(kind)) {
-      this.#deliveries?.do(kind);
-      return;
-    }
-    if (isClaim(kind)) {
-      this.#claims?.do(kind);
-      return;
-    }
-    if (isEvent(kind)) {
-      this.#events?.do(kind);
-      return;
-    }
     switch (kind) {
       case "request": {
         this.#requests += 1;
@@ -137,19 +124,10 @@ export class Steps {
         const duplicate = this.#choices.pick(DUPLICATES);
         const client = world.plan.credentials > 1 ? this.#choices.choose(world.plan.credentials) : 0;
         const who = world.plan.credentials > 1 ? `, by client ${client}` : "";
-        const how = world.plan.accepts ? this.#choices.pick(ACCEPTANCES) : null;
-        const wants = how === null ? "" : how.accepts ? `, accepted after ${how.waitMs} ms` : ", waits";
-        this.#choices.trace(`request a${this.#requests} for ${record}: ${print}, ${duplicate}${who}${wants}`);
-        world.send(record, print, duplicate, client, how);
-        return;
-      }
-      case "look":
-      case "cancel": {
-        const record = `r${this.#choices.choose(world.plan.records)}`;
-        const print = this.#choices.choose(4) === 0 ? "other" : "same";
-        const waitMs = kind === "look" ? this.#choices.pick([0, 0, 15]) : 0;
-        this.#choices.trace(`a ${kind} at the monitor of ${record} (${print}), for ${waitMs} ms`);
-        world.look(record, print, { cancel: kind === "cancel", waitMs });
+        const variants = world.actors.flatMap((one) => one.variant?.(this.#choices) ?? []);
+        const how = variants.map(({ what }) => `, ${what}`).join("");
+        this.#choices.trace(`request a${this.#requests} for ${record}: ${print}, ${duplicate}${who}${how}`);
+        world.send(record, print, duplicate, client, (head) => variants.reduce((one, { of }) => of(one), head));
         return;
       }
       case "commit":
@@ -356,11 +334,8 @@ export class Steps {
   #deliverable(): readonly ClientRequest[] {
     const { clients, clock } = this.#world;
     return clients.requests.filter(
-      ({ sentRightMs, state, look, taker }) =>
-        state === "is done" &&
-        look === null &&
-        taker === null &&
-        clock.latestRightMs < sentRightMs + LEAST_RETENTION_MS,
+      ({ sentRightMs, state, isRepeatable, taker }) =>
+        state === "is done" && isRepeatable && taker === null && clock.latestRightMs < sentRightMs + LEAST_RETENTION_MS,
     );
   }
 
@@ -382,7 +357,7 @@ export class Steps {
 
   /** Time moves a little, or to a deadline, or close to one. */
   #pass(): void {
-    const { clock, disk, facts, broker } = this.#world;
+    const { clock, disk, facts, actors } = this.#world;
     const targets = [clock.nowMs + 1];
     const timer = clock.next();
     if (timer !== null) targets.push(timer.dueMs, timer.dueMs);
@@ -391,7 +366,7 @@ export class Steps {
       if (driven !== null) targets.push(driven.giveUpAt, driven.giveUpAt + 1);
       targets.push(lockedUntilMs - 1, lockedUntilMs, Math.max(deadlineMs, lockedUntilMs) + 1);
     }
-    for (const { isOver, visibleMs } of broker?.messages ?? []) if (!isOver) targets.push(visibleMs);
+    for (const one of actors) targets.push(...(one.times?.() ?? []));
     const to = this.#choices.pick(targets.filter((ms) => ms > clock.nowMs));
     this.#choices.trace(`time passes: ${clock.nowMs} to ${to}`);
     this.#world.moveTo(to);

@@ -1,38 +1,22 @@
 // The world of one interleaving: the object and its disk, the origin, the clients, the clock, and what can happen to each.
 // Every method is one step. steps.ts and calm.ts decide their order.
 
-import { OUTBOX_CALLS } from "../../src/features/outbox/object/calls.ts";
 import { RequestBody } from "../../src/kernel/body/request-body.ts";
-import { NOWHERE } from "../../src/features/outbox/object/target.ts";
 import { recordId } from "../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../src/kernel/request/message.ts";
-import {
-  type Acceptance,
-  accepting,
-  contentOf,
-  type Look,
-  questionFor,
-} from "../features/accepted/simulation/acceptance.ts";
-import { Promises } from "../features/accepted/simulation/promises.ts";
-import { Consumers } from "../features/claims/simulation/consumers.ts";
-import { ClaimRules } from "../features/claims/simulation/rules.ts";
+import type { Actors, RequestVariant } from "./actors.ts";
 import { AnswerRules } from "./answers.ts";
 import { Bucket } from "./bucket.ts";
 import type { Origin as OriginOf } from "../../src/kernel/config/resolved.ts";
-import { type ClientRequest, Clients, type Duplicate, headFor } from "./clients.ts";
+import { type ClientRequest, Clients, contentOf, type Duplicate, headFor } from "./clients.ts";
 import { Clock } from "./clock.ts";
-import { Broker } from "../features/queues/simulation/broker.ts";
-import { LetterRules, LETTERS } from "../features/queues/simulation/letters.ts";
-import { DeliveryRules } from "../features/queues/simulation/rules.ts";
-import { Destinations } from "../features/outbox/simulation/destinations.ts";
-import { type EventRow, eventRows } from "../features/outbox/simulation/outbox-rows.ts";
-import { EventRules } from "../features/outbox/simulation/rules.ts";
 import type { Disk } from "./disk.ts";
 import type { Change } from "../../src/kernel/record/timeline.ts";
 import { decide } from "./operators.ts";
-import { type CurrentRow, currentRow, durableBytes, durableRows, notedUploads } from "./durable.ts";
+import { type CurrentRow, currentRow, durableBytes, durableRows, leftovers, notedUploads } from "./durable.ts";
 import { ends, hasResult } from "./ends.ts";
 import { type AttemptFacts, Facts, startedAttempt } from "./facts.ts";
+import { FEATURES } from "./features.ts";
 import { Host } from "./host.ts";
 import { Origin, OriginCall } from "./origin.ts";
 import type { Plan } from "./plan.ts";
@@ -54,7 +38,7 @@ const QUESTION_MS = 3 * TIMEOUT_MS;
 
 /** Who asks, and how. */
 type Delivering = Partial<Pick<ClientRequest, "sentMs" | "sentRightMs" | "taker">> & { readonly content?: string };
-interface Asking extends Partial<Pick<ClientRequest, "sentMs" | "sentRightMs" | "look" | "taker">> {
+interface Asking extends Partial<Pick<ClientRequest, "sentMs" | "sentRightMs" | "isRepeatable" | "taker">> {
   readonly credential: string;
 }
 
@@ -66,27 +50,21 @@ export class World {
   readonly disk: Disk;
   readonly facts = new Facts();
   readonly rules: Rules;
-  readonly promises: Promises;
   readonly origin = new Origin();
   readonly clients: Clients;
-  readonly broker: Broker | null;
-  readonly #deliveryRules: DeliveryRules;
-  readonly #letterRules: LetterRules;
-  readonly consumers: Consumers | null;
-  readonly #claimRules: ClaimRules;
-  readonly destinations: Destinations | null;
-  readonly #eventRules: EventRules;
+  /** Of the features, in the order of their list. */
+  readonly actors: readonly Actors[];
   readonly #putOffRules: PutOffRules;
   readonly bucket: Bucket | null;
-  readonly #trace: (what: string) => void;
-  readonly #host: Host;
+  readonly trace: (what: string) => void;
+  readonly host: Host;
   /** The requests, by the id of the attempt that each may start. */
   readonly #heads = new Map<string, ExchangeHead>();
   /** Their bodies. */
   readonly #contents = new Map<string, string>();
   #sent = 0;
   /** How often requests have been delivered, and at which of these each was delivered last. */
-  #delivered = 0;
+  delivered = 0;
   readonly #deliveredAt = new Map<string, number>();
   /** Whether the next call cannot connect to the origin. */
   isUnreachable = false;
@@ -100,22 +78,16 @@ export class World {
   constructor(plan: Plan, disk: Disk, trace: (what: string) => void) {
     this.plan = plan;
     this.disk = disk;
-    this.#trace = trace;
+    this.trace = trace;
     this.rules = new Rules(plan, this.clock, () => disk.hasFailed, this.facts);
-    this.promises = new Promises(this.clock, this.facts, this.rules, plan);
     this.#putOffRules = new PutOffRules(this.clock, this.rules);
-    const answers = new AnswerRules(this.clock, this.facts, this.rules, plan, this.promises);
+    const answers = new AnswerRules(this.clock, this.facts, this.rules, plan, (...heard) =>
+      firstOf(this.actors, (one) => one.hears?.(...heard)),
+    );
     this.clients = new Clients(answers, plan.keptBytes, trace);
-    this.#deliveryRules = new DeliveryRules(this.clock, this.facts, this.rules);
-    this.#letterRules = new LetterRules(this.facts, this.rules);
-    this.broker = plan.consumes ? new Broker(this, this.#deliveryRules) : null;
-    this.#eventRules = new EventRules(plan.publishes, this.clock, this.facts, this.rules);
-    this.destinations =
-      plan.publishes.length > 0 ? new Destinations(plan.deadDestination, this.#eventRules, () => disk.written) : null;
     this.bucket = plan.hasBucket ? new Bucket(() => disk.written) : null;
-    this.#host = new Host(OBJECT, disk, (host) => this.#instance(host));
-    this.#claimRules = new ClaimRules(plan, this.clock, this.facts, this.rules);
-    this.consumers = plan.claims ? new Consumers(this, this.#host, this.#claimRules, trace) : null;
+    this.host = new Host(OBJECT, disk, (host) => this.#instance(host));
+    this.actors = FEATURES.map((feature) => feature.begin(this));
     disk.clear();
   }
 
@@ -124,19 +96,23 @@ export class World {
 
   /** Whether an instance of the object exists. */
   get hasInstance(): boolean {
-    return this.#host.hasInstance;
+    return this.host.hasInstance;
   }
 
   get needsCommit(): boolean {
-    return this.#host.needsCommit;
+    return this.host.needsCommit;
   }
 
-  /** `how` is set where requests may be accepted. */
-  send(record: string, print: string, duplicate: Duplicate, client = 0, how: Acceptance | null = null): void {
+  send(
+    record: string,
+    print: string,
+    duplicate: Duplicate,
+    client = 0,
+    variantOf: RequestVariant["of"] = (head) => head,
+  ): void {
     this.#sent += 1;
     const credential = `client ${client}`;
-    const plain = headFor(this.plan, record, print, `a${this.#sent}`, duplicate, credential);
-    const head = how === null ? plain : accepting(plain, how);
+    const head = variantOf(headFor(this.plan, record, print, `a${this.#sent}`, duplicate, credential));
     this.deliver(this.plan.limitsKeys ? { ...head, newKeys: KEY_COUNT } : head, credential);
   }
 
@@ -150,8 +126,8 @@ export class World {
     this.#heads.set(id, head);
     const text = content ?? (head.call.hasBody ? contentOf(head.record.key, fingerprint) : "");
     this.#contents.set(id, text);
-    this.#delivered += 1;
-    this.#deliveredAt.set(id, this.#delivered);
+    this.delivered += 1;
+    this.#deliveredAt.set(id, this.delivered);
     const request = this.#asked(`request ${id}`, head, { credential, ...asking });
     const bytes = new TextEncoder().encode(text);
     const open = (broke: () => void): Uint8Array => {
@@ -165,35 +141,23 @@ export class World {
       stored: () => ({ kind: "inline", bytes }),
     });
     this.#arriving = id;
-    const exchange = this.#host.shard.run(head, body, request.caller);
+    const exchange = this.host.shard.run(head, body, request.caller);
     this.#arriving = null;
     this.#expect(request, exchange);
   }
 
-  /** A client asks the monitor of a request, or cancels it there. */
-  look(record: string, print: string, { cancel, waitMs }: Pick<Look, "cancel" | "waitMs">): void {
+  /** A client asks something about a request instead of sending it. */
+  ask(what: string, record: string, print: string, answerOf: (request: ClientRequest) => Promise<unknown>): void {
     this.#sent += 1;
     const head = headFor(this.plan, record, print, `a${this.#sent}`, "reject", "client 0");
-    const look = { cancel, waitMs, promisedUntilMs: this.promises.until(record, print) };
-    const request = this.#asked(`monitor ${this.#sent}`, head, { credential: "client 0", look });
-    const before = currentRow(this.disk, record);
-    const answer = this.#host.shard.monitor(questionFor(head, look), request.caller);
-    if (cancel) this.#cancelled(record, before);
-    this.#expect(request, answer);
-  }
-
-  #cancelled(record: string, before: CurrentRow | null): void {
-    const after = currentRow(this.disk, record);
-    // A look at a lost attempt ends its lock.
-    const isChanged = after === null || (after.state === "failed" && before?.state !== "failed");
-    if (before === null || !isChanged) return;
-    this.promises.cancels(OBJECT, record, before, after === null, this.disk.written, this.#delivered);
+    const request = this.#asked(`${what} ${this.#sent}`, head, { credential: "client 0", isRepeatable: false });
+    this.#expect(request, answerOf(request));
   }
 
   #asked(
     name: string,
     head: ExchangeHead,
-    { credential, sentMs = this.clock.nowMs, sentRightMs = this.clock.rightMs, look = null, taker = null }: Asking,
+    { credential, sentMs = this.clock.nowMs, sentRightMs = this.clock.rightMs, ...how }: Asking,
   ): ClientRequest {
     const { key: record } = head.record;
     return {
@@ -207,9 +171,9 @@ export class World {
       sentAfter: this.#sent,
       caller: new AbortController(),
       toldBefore: this.facts.told.get(record) ?? null,
-      erasures: this.promises.erasuresOf(record),
-      look,
-      taker,
+      erasures: this.facts.erasuresOf(record),
+      isRepeatable: how.isRepeatable ?? true,
+      taker: how.taker ?? null,
       state: "waits",
       held: null,
       reader: null,
@@ -220,12 +184,12 @@ export class World {
   }
 
   #expect(request: ClientRequest, answer: Promise<unknown>): void {
-    const { life } = this.#host;
+    const { life } = this.host;
     this.clients.expect(
       request,
       answer,
       () => this.disk.written,
-      () => life !== this.#host.life,
+      () => life !== this.host.life,
     );
   }
 
@@ -239,8 +203,8 @@ export class World {
       limiter: () => ({
         limit: () => new Promise((resolve) => this.limits.push((success) => resolve({ success }))),
       }),
-      destination: (name) =>
-        name.startsWith(LETTERS) ? this.#letterRules.target : (this.destinations?.target(name) ?? NOWHERE),
+      features: (kernel) => this.actors.flatMap((one) => one.object?.(kernel) ?? []),
+      env: Object.assign({}, ...this.actors.map(({ bindings }) => bindings)),
     });
   }
 
@@ -309,7 +273,7 @@ export class World {
     this.rules.starts(attempt, isDriven ? null : (waiting?.sentAfter ?? null));
     if (isDriven) {
       const isDue = this.#arriving !== name && waiting === undefined;
-      this.promises.starts(attempt, claim, isDue, this.#deliveredAt.get(name) ?? 0);
+      for (const one of this.actors) one.starts?.(attempt, claim, isDue, this.#deliveredAt.get(name) ?? 0);
     }
     this.facts.add(attempt);
     if (this.isUnreachable) {
@@ -335,17 +299,18 @@ export class World {
   /** The origin gets what the client has sent, however long ago. */
   #carries(attempt: AttemptFacts, { body }: PlainRequest): void {
     // A body that breaks off has lost its instance.
-    textOf(body).then(
-      (text) => this.promises.carries(attempt, text),
-      () => undefined,
-    );
+    const carried = (text: string): null => {
+      for (const one of this.actors) one.carries?.(attempt, text);
+      return null;
+    };
+    textOf(body).then(carried, () => undefined);
   }
 
   /** Lets everything continue until nothing can. */
   async rest(): Promise<void> {
     do await quiet();
     while (this.release());
-    if (this.destinations !== null) this.#eventRules.rests(this.disk, this.destinations.open);
+    for (const one of this.actors) one.rests?.();
     this.#judgeTimers();
     this.#judgeQuestions();
   }
@@ -355,16 +320,15 @@ export class World {
     const isAnswering = this.origin.calls.some(({ status, isHeard }) => isHeard && status !== 0);
     const { requests } = this.clients;
     const reads = requests.some(({ state }) => state === "reads" || state === "stalls");
-    if (isAnswering || reads || this.#host.isHandlingAlarm || !this.plan.extras.has("leavers")) return;
+    if (isAnswering || reads || this.host.isHandlingAlarm || !this.plan.extras.has("leavers")) return;
     const living = new Set(this.facts.living().map(({ id }) => id));
     // The client of an accepted request waits with a timer of its own.
     const waiting = requests.filter(
       ({ state, head, taker }) =>
         state === "waits" && (head.async !== undefined || taker !== null || !living.has(head.request.attemptId)),
     );
-    // As does whoever sends an event or a dead letter.
-    const sending = (this.destinations?.timers ?? 0) + (this.broker?.letters.length ?? 0);
-    this.rules.rests(this.clock.count - sending, waiting.length);
+    const others = this.actors.reduce((sum, one) => sum + (one.timers?.() ?? 0), 0);
+    this.rules.rests(this.clock.count - others, waiting.length);
   }
 
   #judgeQuestions(): void {
@@ -401,26 +365,18 @@ export class World {
 
   /** An operator decides about a record. Returns a short description of the result. */
   decide(record: string, action: Change): string {
-    if (this.consumers !== null) return this.consumers.decide(record, action);
-    const erased = (): (() => void) => this.promises.erased(record, this.#delivered);
-    return decide(this, this.#host, { key: record, id: recordId(record), erased }, action);
+    const own = firstOf(this.actors, (one) => one.decide?.(record, action));
+    const erased = (): (() => void) => this.erased(record);
+    return own ?? decide(this, this.host, { key: record, id: recordId(record), erased }, action);
   }
 
-  /** An operator sends one event again or drops it, or all of its destination. */
-  changeEvents(action: "resend" | "drop", { id, destination }: EventRow, isOne: boolean): void {
-    const { shard } = this.#host;
-    const before = eventRows(this.disk);
-    const list = shard.ask(OUTBOX_CALLS.list, { destination, state: null, after: null, limit: 100 }).events;
-    const at = list.find((event) => event.id === id)?.at;
-    const event = isOne && at !== undefined ? { id, at } : null;
-    try {
-      shard.ask(OUTBOX_CALLS.change, { action, destination, state: null, event });
-    } catch (error) {
-      this.#trace(`        refused: ${String(error)}`);
-    }
-    const after = eventRows(this.disk);
-    const gone = [...before.values()].filter((row) => !after.has(row.event));
-    this.#eventRules.drops(gone, OBJECT, this.disk.written);
+  /** People have erased the record. Returns how to undo that. */
+  erased(record: string): () => void {
+    this.facts.erase(record);
+    const undos = this.actors.map((one) => one.erased?.(record));
+    return () => {
+      for (const undo of undos) undo?.();
+    };
   }
 
   /** Opens the output gate for everything whose writes are durable. Returns whether a client got something. */
@@ -428,10 +384,10 @@ export class World {
     for (const call of this.origin.calls) {
       if (call.work !== "held" || call.gate > this.disk.durable) continue;
       call.work = "on the wire";
-      this.#trace(`        the call of ${call.attempt.id} leaves, as attempt ${call.attempt.number}`);
+      this.trace(`        the call of ${call.attempt.id} leaves, as attempt ${call.attempt.number}`);
       this.rules.leaves(call.attempt);
     }
-    this.destinations?.release(this.disk.durable);
+    for (const one of this.actors) one.release?.(this.disk.durable);
     return this.clients.release(this.disk.durable);
   }
 
@@ -443,21 +399,15 @@ export class World {
   }
 
   commit(): void {
-    this.#host.commit(() => {
+    this.host.commit(() => {
       this.facts.rows = durableRows(this.disk, this.facts.unreadable);
       this.facts.commit(OBJECT, this.disk.durable);
       this.bucket?.note(notedUploads(this.disk));
       this.facts.learnBytes(durableBytes(this.disk));
-      if (this.consumers === null) this.rules.commits(this.disk, this.facts.rows.values());
-      else {
-        this.rules.judgeAlarm(this.disk, [...this.facts.rows.values()]);
-        this.#claimRules.commits(this.disk, this.facts.rows);
-      }
-      this.promises.commits(this.facts.rows);
+      if (this.plan.makesAttempts) this.rules.commits(this.disk, this.facts.rows.values());
+      else this.rules.judgeAlarm(this.disk, [...this.facts.rows.values()]);
       this.#putOffRules.commits(this.facts.rows.values());
-      this.#deliveryRules.commits(this.facts.rows.values());
-      this.#letterRules.commits(this.disk, this.facts.rows);
-      if (this.destinations !== null) this.#eventRules.commits(this.disk);
+      for (const one of this.actors) one.commits?.();
     });
     this.release();
   }
@@ -467,11 +417,9 @@ export class World {
     if (this.#hasBeenAhead) this.rules.isClockSeen = false;
     this.questions = [];
     this.limits = [];
-    this.destinations?.crash();
-    this.#eventRules.crash();
-    this.#letterRules.crash();
+    for (const one of this.actors) one.crash?.();
     this.bucket?.crash(this.disk.durable);
-    this.#host.crash();
+    this.host.crash();
     this.clock.clearAll();
     this.facts.crash(OBJECT);
     this.origin.crash(OBJECT);
@@ -486,19 +434,8 @@ export class World {
     this.disk.commit();
     this.facts.unreadable.add(record);
     this.facts.told.delete(record);
-    this.promises.erased(record, this.#delivered);
+    this.erased(record);
     this.facts.rows = durableRows(this.disk, this.facts.unreadable);
-  }
-
-  /** Nothing more is delivered. */
-  endDeliveries(): void {
-    this.#deliveryRules.ends(this.broker?.messages ?? []);
-  }
-
-  /** Everything that was published has been relayed. */
-  endEvents(): void {
-    this.#letterRules.ends();
-    if (this.destinations !== null) this.#eventRules.ends();
   }
 
   moveTo(ms: number): void {
@@ -507,13 +444,13 @@ export class World {
   }
 
   get isAlarmDue(): boolean {
-    return this.#host.isAlarmDue(this.clock.nowMs);
+    return this.host.isAlarmDue(this.clock.nowMs);
   }
 
   async alarm(): Promise<void> {
-    const { life } = this.#host;
-    this.#excuse(await this.#host.alarm());
-    if (life === this.#host.life) this.sees();
+    const { life } = this.host;
+    this.#excuse(await this.host.alarm());
+    if (life === this.host.life) this.sees();
   }
 
   /** Somebody sets the clock: it is ahead by so much, or right. */
@@ -530,7 +467,12 @@ export class World {
     if (this.rules.excusedUntilMs > nowMs + ALARM_RETRY_MS) this.rules.excusedUntilMs = 0;
     if (this.disk.refusedAtMs > nowMs) this.disk.refusedAtMs = 0;
     this.#refusals = this.disk.refusals;
-    this.#eventRules.corrects();
+    for (const one of this.actors) one.corrects?.();
+  }
+
+  /** What is left in the object, but what cannot be read. */
+  leftovers(): readonly string[] {
+    return [...leftovers(this.disk, this.facts.unreadable), ...this.actors.flatMap((one) => one.left?.() ?? [])];
   }
 
   get hasBeenAhead(): boolean {
@@ -543,7 +485,7 @@ export class World {
   }
 
   async alarmAgain(): Promise<void> {
-    this.#excuse(await this.#host.alarmAgain());
+    this.#excuse(await this.host.alarmAgain());
   }
 
   #excuse(againMs: number | null): void {
@@ -557,4 +499,13 @@ export class World {
     this.disk.commit();
     this.rules.isAlarmDropped = true;
   }
+}
+
+/** What the first of them says; `null` if none says anything. */
+function firstOf<T>(actors: readonly Actors[], ask: (one: Actors) => T | null | undefined): T | null {
+  for (const one of actors) {
+    const said = ask(one);
+    if (said !== null && said !== undefined) return said;
+  }
+  return null;
 }

@@ -19,7 +19,6 @@ import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
 import type { Counts } from "../../../src/kernel/object/operator-calls.ts";
 import { placeOf } from "../../../src/kernel/object/shard-place.ts";
 import { AnswerRules } from "../answers.ts";
-import { NOWHERE } from "../../../src/features/outbox/object/target.ts";
 import { type ClientRequest, Clients, type Duplicate, headFor } from "../clients.ts";
 import { Clock, owners } from "../clock.ts";
 import type { Disk } from "../disk.ts";
@@ -132,7 +131,8 @@ export class World {
       target: (origin) => this.#target(host, origin),
       askElder: ({ name }, question) => ask(name, question),
       limiter: () => null,
-      destination: () => NOWHERE,
+      features: () => [],
+      env: {},
     });
     return shard;
   }
@@ -162,7 +162,7 @@ export class World {
       caller: new AbortController(),
       toldBefore: this.facts.told.get(key) ?? null,
       erasures: 0,
-      look: null,
+      isRepeatable: true,
       taker: null,
       state: "waits",
       held: null,

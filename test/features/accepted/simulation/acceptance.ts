@@ -69,12 +69,3 @@ export interface Look {
   /** Until when the record of an accepted request was certainly kept, as far as could be known when it was sent; `null`: none. */
   readonly promisedUntilMs: number | null;
 }
-
-/** Some requests have a body that is too large for their record's row. */
-const LARGE_BYTES = 5000;
-
-/** The body of a request. Its record and its content can be told from it. */
-export function contentOf(record: string, print: string): string {
-  const text = `${record} ${print}`;
-  return print === "other" ? text.padEnd(LARGE_BYTES, ".") : text;
-}

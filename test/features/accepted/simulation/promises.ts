@@ -3,6 +3,7 @@
 
 import { PARKED, STATUS_HEADER } from "../../../../src/kernel/request/headers.ts";
 import { PLACES } from "../../../../src/features/accepted/object/drives.ts";
+import type { OwnAnswer } from "../../../simulation/actors.ts";
 import type { Asked } from "../../../simulation/answers.ts";
 import type { Clock } from "../../../simulation/clock.ts";
 import type { CurrentRow, DurableRow } from "../../../simulation/durable.ts";
@@ -11,7 +12,7 @@ import type { Plan } from "../../../simulation/plan.ts";
 import { LEAST_RETENTION_MS, LOCK_MS } from "../../../simulation/times.ts";
 import type { PlainResponse } from "../../../simulation/platform.ts";
 import type { Rules } from "../../../simulation/rules.ts";
-import { DRIVE } from "./acceptance.ts";
+import { DRIVE, type Look } from "./acceptance.ts";
 
 /** How far the clock may have gone back. */
 const CLOCK_BACK_MS = 20;
@@ -31,8 +32,11 @@ export class Promises {
   readonly #rules: Rules;
   readonly #plan: Pick<Plan, "unknown">;
   readonly #told = new Map<string, Told>();
-  /** How often each record has been erased by people, and which requests had been delivered when it last was. */
-  readonly #erasures = new Map<string, number>();
+  /** Which promise each attempt belongs to. */
+  readonly #promises = new Map<AttemptFacts, string>();
+  /** The requests to monitors. */
+  readonly #looks = new Map<Asked, Look>();
+  /** Which requests had been delivered when people last erased each record. */
   readonly #erasedAfter = new Map<string, { readonly delivered: number; readonly atMs: number }>();
 
   constructor(clock: Clock, facts: Facts, rules: Rules, plan: Pick<Plan, "unknown">) {
@@ -53,20 +57,22 @@ export class Promises {
     return [...this.#told].map(([record, { fingerprint }]) => [record, fingerprint]);
   }
 
-  erasuresOf(record: string): number {
-    return this.#erasures.get(record) ?? 0;
+  /** A client asks a monitor. */
+  looks(asked: Asked, look: Look): void {
+    this.#looks.set(asked, look);
   }
 
-  /** An answer that only accepted requests, their monitors and messages get. Returns a short description; `null`: it is another. */
-  hears(asked: Asked, { status, headers }: PlainResponse): string | null {
+  /** An answer that only accepted requests, their monitors and messages get; `null`: it is another. */
+  hears(asked: Asked, { status, headers }: PlainResponse): OwnAnswer | null {
+    const look = this.#looks.get(asked) ?? null;
     const word = headers.get(STATUS_HEADER) ?? "";
     switch (word) {
       case "accepted":
         // A monitor also tells of an attempt for which a client waits.
-        if (asked.look === null) this.#accepted(asked);
+        if (look === null) this.#accepted(asked);
         break;
       case "monitor-not-found":
-        this.#unseen(asked);
+        this.#unseen(asked, look);
         break;
       case "cancelled":
       case "cancel-refused":
@@ -75,14 +81,14 @@ export class Promises {
       default:
         return null;
     }
-    return `${status} ${word}`;
+    return { what: `${status} ${word}`, replacesResult: look?.cancel !== true };
   }
 
   #accepted({ name, record, fingerprint, sentMs, sentRightMs, erasures }: Asked): void {
     // What has been erased since, by people or by time, is nothing that this client can know.
     const { latestMs, latestRightMs } = this.#clock;
     const isOld = latestMs >= sentMs + LEAST_RETENTION_MS || latestRightMs >= sentRightMs + LEAST_RETENTION_MS;
-    if (erasures !== this.erasuresOf(record) || isOld) return;
+    if (erasures !== this.#facts.erasuresOf(record) || isOld) return;
     const row = this.#facts.rows.get(record);
     // A later attempt may be one that somebody waits for.
     const isUnkept = row?.state === "started" && row.number === 1 && row.driven === null;
@@ -93,13 +99,13 @@ export class Promises {
     this.#told.set(record, { fingerprint, keptUntilMs: keptUntilMs(row), promise: row.driven });
   }
 
-  #unseen({ name, record, fingerprint, erasures, look, sentAfter }: Asked): void {
+  #unseen({ name, record, fingerprint, erasures, sentAfter }: Asked, look: Look | null): void {
     // What it waited for may have come, and have expired since, by the clock as it is: a promise of one that was ahead ends with it.
     const last = this.#facts.of(record).findLast(({ startedAfter }) => startedAfter < sentAfter);
     if (last !== undefined && last.resultAtMs !== null && this.#rules.hasExpired(last)) return;
     const leftMs = this.until(record, fingerprint) ?? 0;
     const untilMs = look === null || look.promisedUntilMs === null ? null : Math.min(look.promisedUntilMs, leftMs);
-    if (untilMs !== null && erasures === this.erasuresOf(record) && this.#clock.latestMs < untilMs) {
+    if (untilMs !== null && erasures === this.#facts.erasuresOf(record) && this.#clock.latestMs < untilMs) {
       this.#rules.broken("G10", `${name} hears that there is no such request, but it was accepted`);
     }
   }
@@ -110,9 +116,11 @@ export class Promises {
     if (driven === null) return;
     // An operator's release begins another promise, perhaps in the same millisecond.
     const promise = `${driven.acceptedAt}, until ${driven.giveUpAt} or attempt ${driven.lastAttempt}`;
-    attempt.promise = promise;
+    this.#promises.set(attempt, promise);
     // So does a request that is delivered again after its record was forgotten.
-    const others = this.#facts.of(attempt.record).filter((one) => one.promise === promise && !one.isForgotten);
+    const others = this.#facts
+      .of(attempt.record)
+      .filter((one) => this.#promises.get(one) === promise && !one.isForgotten);
     if (others.length >= DRIVE.attempts) {
       this.#rules.broken(
         "G10",
@@ -128,7 +136,7 @@ export class Promises {
     // One whose result is too large to be kept gives up its place while the rest arrives.
     const running = this.#facts
       .living()
-      .filter(({ id, promise: other, resultAtMs }) => other !== null && resultAtMs === null && id !== attempt.id);
+      .filter((one) => this.#promises.has(one) && one.resultAtMs === null && one.id !== attempt.id);
     if (running.length >= PLACES) {
       this.#rules.broken("G8", `${attempt.id} starts beside ${running.length} others, and there are ${PLACES} places`);
     }
@@ -150,8 +158,8 @@ export class Promises {
     }
   }
 
-  /** A monitor's client has cancelled: the record was `before`. */
-  cancels(object: string, record: string, before: CurrentRow, isGone: boolean, gate: number, delivered: number): void {
+  /** A monitor's client has cancelled: the record was `before`. Returns how to undo what that changes. */
+  cancels(record: string, before: CurrentRow, isGone: boolean): () => void {
     if (before.state !== "waiting" && before.state !== "started") {
       this.#rules.broken("G10", `${record} is cancelled, but it has had its end: it was ${before.state}`);
     }
@@ -166,12 +174,9 @@ export class Promises {
     }
     const forgotten = isGone ? attempts.filter(({ isForgotten }) => !isForgotten) : [];
     for (const attempt of forgotten) attempt.isForgotten = true;
-    const undo = this.erased(record, delivered);
-    const undoAll = (): void => {
+    return () => {
       for (const attempt of forgotten) attempt.isForgotten = false;
-      undo();
     };
-    this.#facts.change({ object, gate, done: () => undefined, undo: undoAll });
   }
 
   /** People have erased the record, or ended its tries. Returns how to undo that. */
@@ -180,7 +185,6 @@ export class Promises {
     const before = this.#erasedAfter.get(record);
     this.#told.delete(record);
     this.#erasedAfter.set(record, { delivered, atMs: this.#clock.latestMs });
-    this.#erasures.set(record, this.erasuresOf(record) + 1);
     return () => {
       if (told !== undefined) this.#told.set(record, told);
       if (before === undefined) this.#erasedAfter.delete(record);
@@ -190,7 +194,10 @@ export class Promises {
 
   /** These rows are durable now. */
   commits(rows: ReadonlyMap<string, DurableRow>): void {
-    for (const row of rows.values()) this.#judgeRow(row);
+    for (const row of rows.values()) {
+      this.#judgeRow(row);
+      this.#judgeStart(row);
+    }
     for (const [record, told] of this.#told) this.#judgeTold(record, told, rows.get(record));
   }
 
@@ -218,6 +225,15 @@ export class Promises {
     if (number > lastAttempt + (isWaiting ? 0 : Number(isParked))) {
       this.#rules.broken("G10", `${id} has attempt ${number}, and the last that was promised is ${lastAttempt}`);
     }
+  }
+
+  /** Once the clock is right and the object has looked at it, nothing starts later than the longest pause. */
+  #judgeStart({ id, state, lockedUntilMs, startAtMs }: DurableRow): void {
+    const latestMs = this.#clock.latestSince(this.#clock.corrections);
+    if (startAtMs === null || !this.#rules.isClockSeen || lockedUntilMs > latestMs) return;
+    const inMs = startAtMs - latestMs;
+    if (inMs > DRIVE.longestPauseMs)
+      this.#rules.broken("G8", `${id} (${state}) starts in ${inMs} ms, which a clock that was ahead has put off`);
   }
 
   #judgeTold(record: string, told: Told, row: DurableRow | undefined): void {

@@ -5,7 +5,13 @@
 import { attemptId, durationMs, fingerprint, recordId } from "../../../../src/kernel/record/units.ts";
 import type { Position } from "../../../../src/kernel/record/events.ts";
 import type { Change } from "../../../../src/kernel/record/timeline.ts";
-import type { ClaimAct, ClaimEntry, ClaimReply } from "../../../../src/features/claims/message.ts";
+import {
+  type ClaimAct,
+  type ClaimEntry,
+  type ClaimReply,
+  CLAIMS_CALL,
+  POSITION_CALL,
+} from "../../../../src/features/claims/message.ts";
 import { checkClaims } from "../../../guarantees/claims.ts";
 import type { ClaimCall, ClaimTold } from "../../../guarantees/history.ts";
 import { metaOf } from "../../../guarantees/policy.ts";
@@ -35,29 +41,23 @@ export class Consumers {
   readonly #history: ClaimCall[] = [];
   #hasGoneBack = false;
   readonly #operated = new Set<string>();
-  readonly #world: Pick<World, "plan" | "clock" | "disk" | "facts">;
+  /** Whether their messages have offsets. */
+  readonly hasPositions: boolean;
+  readonly #world: World;
   readonly #host: Host;
   readonly #rules: ClaimRules;
-  readonly #trace: (what: string) => void;
 
-  constructor(
-    world: Pick<World, "plan" | "clock" | "disk" | "facts">,
-    host: Host,
-    rules: ClaimRules,
-    trace: (what: string) => void,
-  ) {
+  constructor(world: World, rules: ClaimRules, hasPositions: boolean) {
+    this.hasPositions = hasPositions;
     this.#world = world;
-    this.#host = host;
+    this.#host = world.host;
     this.#rules = rules;
-    this.#trace = trace;
   }
 
   /** A consumer has a message, and will claim its key. */
   begin(key: string, print: string, lockMs: number): Try {
     const offset = Number(key.slice(1));
-    const position = this.#world.plan.hasPositions
-      ? { ...STREAM, offset, previous: offset === 0 ? null : offset - 1 }
-      : null;
+    const position = this.hasPositions ? { ...STREAM, offset, previous: offset === 0 ? null : offset - 1 } : null;
     const one = { id: `c${this.tries.length + 1}`, key, print, lockMs, position };
     this.tries.push(one);
     return one;
@@ -73,7 +73,7 @@ export class Consumers {
     });
     const policy = policyOf(this.#world.plan);
     const nextBefore = this.#rules.nextNow(this.#world.disk);
-    const answer = this.#host.shard.claims.answer({ policy, entries });
+    const answer = Promise.resolve(this.#host.shard.ask(CLAIMS_CALL, { policy, entries }));
     const sentAt = clock.nowMs;
     this.#hasGoneBack ||= sentAt < clock.latestMs;
     const tell = (one: Try, act: ClaimAct, told: ClaimTold | null): void =>
@@ -89,7 +89,7 @@ export class Consumers {
       for (const [at, reply] of replies.entries()) {
         const [one, entry] = [tries[at], entries[at]];
         if (one === undefined || entry === undefined || "hop" in reply) continue;
-        this.#trace(`        ${entry.act.verb} of ${one.id} for ${one.key}: ${reply.state}`);
+        this.#world.trace(`        ${entry.act.verb} of ${one.id} for ${one.key}: ${reply.state}`);
         this.#rules.decides(one, entry.act, reply, nextBefore, disk);
         const done = (): void => tell(one, entry.act, reply);
         const undo = (): void => tell(one, entry.act, null);
@@ -98,14 +98,14 @@ export class Consumers {
     };
     answer.then(decided, (error: unknown) => {
       // An object that is lost before it answers.
-      this.#trace(`        no answer: ${String(error)}`);
+      this.#world.trace(`        no answer: ${String(error)}`);
       lose();
     });
   }
 
   /** Where the group goes on. */
   readPosition(): number | null {
-    const { next } = this.#host.shard.claims.position({ route: ROUTE, ...STREAM });
+    const { next } = this.#host.shard.askNow(POSITION_CALL, { route: ROUTE, ...STREAM });
     this.#rules.reads(next, this.#world.disk);
     return next;
   }
@@ -126,7 +126,7 @@ export class Consumers {
    * What the consumers have heard keeps the guarantees, by the checker of all histories. Keys that operators have decided about are left
    * out, because the history has no such decisions, and so is everything if the clock has gone back: a history has one clock.
    */
-  judge(broken: (rule: string, what: string) => void): void {
+  judge(): void {
     if (this.#hasGoneBack) return;
     const { unknown } = policyOf(this.#world.plan);
     const groups = {
@@ -134,7 +134,7 @@ export class Consumers {
     } as const;
     const told = this.#history.filter(({ entries }) => entries.every(({ key }) => !this.#operated.has(key)));
     for (const { rule, what, evidence } of checkClaims([metaOf("simulation", { policies: {}, groups }), ...told]))
-      broken(rule, `${what} (${evidence.join(", ")})`);
+      this.#world.rules.broken(rule, `${what} (${evidence.join(", ")})`);
   }
 }
 

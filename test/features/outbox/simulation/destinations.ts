@@ -5,6 +5,7 @@
 import { LONGEST_PAUSE_MS, type Publication, type Sent } from "../../../../src/kernel/record/outbox.ts";
 import { durationMs } from "../../../../src/kernel/record/units.ts";
 import type { Target } from "../../../../src/features/outbox/object/relay.ts";
+import { NOWHERE } from "../../../../src/features/outbox/object/target.ts";
 import type { StoredEvent } from "../../../../src/features/outbox/object/rows.ts";
 import type { EventRules } from "./rules.ts";
 
@@ -57,6 +58,22 @@ export const BROKEN: Sent & { readonly kind: "failed" } = {
   reason: "the connection broke",
   scope: "destination",
 };
+
+/** A queue of dead letters, as the object has it in its environment. */
+export interface LetterQueue {
+  readonly takeLetters: Target["send"];
+}
+
+/** Where the letters of a binding go. */
+export function letterTarget(binding: unknown): Target {
+  return isLetterQueue(binding)
+    ? { ...NOWHERE, batch: { events: 100, bytes: 250_000 }, send: binding.takeLetters }
+    : NOWHERE;
+}
+
+function isLetterQueue(binding: unknown): binding is LetterQueue {
+  return typeof binding === "object" && binding !== null && "takeLetters" in binding;
+}
 
 export class Destinations {
   calls: EventCall[] = [];

@@ -1,6 +1,7 @@
 // Reads from the disk what the outbox holds.
 
 import { CONSUMER_LABEL } from "../../../../src/kernel/record/claim.ts";
+import { deadLetterBinding } from "../../../../src/features/outbox/object/dead-letters.ts";
 import type { Disk } from "../../../simulation/disk.ts";
 
 export interface EventRow {
@@ -21,14 +22,20 @@ export interface RestRow {
   readonly failures: number;
 }
 
-/**
- * Of results, or those whose destination begins with `prefix`. By their whole texts: an attempt that starts anew after its record was
- * erased has the same ids again.
- */
-export function eventRows(disk: Disk, prefix = ""): ReadonlyMap<string, EventRow> {
+/** Of results. By their whole texts: an attempt that starts anew after its record was erased has the same ids again. */
+export function eventRows(disk: Disk): ReadonlyMap<string, EventRow> {
+  return rowsOn(disk, false);
+}
+
+/** The same of dead letters. */
+export function letterRows(disk: Disk): ReadonlyMap<string, EventRow> {
+  return rowsOn(disk, true);
+}
+
+function rowsOn(disk: Disk, areLetters: boolean): ReadonlyMap<string, EventRow> {
   if (!disk.hasTable("outbox")) return new Map();
   const rows = disk.statement("SELECT id, record, destination, lane, due, tries, since, event FROM outbox").all();
-  const wanted = rows.filter(({ destination }) => String(destination).startsWith("dead-letters:") === (prefix !== ""));
+  const wanted = rows.filter(({ destination }) => (deadLetterBinding(String(destination)) !== null) === areLetters);
   return new Map(
     wanted.map(({ id, record, destination, lane, due, tries, since, event }) => [
       String(event),

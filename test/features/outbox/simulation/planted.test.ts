@@ -9,6 +9,7 @@ import { Outbox } from "../../../../src/features/outbox/object/relay.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { OutboxRows } from "../../../../src/features/outbox/object/rows.ts";
 import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
+import { OutboxList } from "../../../../src/features/outbox/object/list.ts";
 import { RestRows } from "../../../../src/features/outbox/object/rests.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 
@@ -195,5 +196,12 @@ describe("a destination", () => {
       return destinations.call(this).slice(0, 1);
     });
     await expectFound(/G11: (the alarm is set to \w+, but event|event \w+-\d is neither taken nor erased)/, "events");
+  }, 120_000);
+});
+
+describe("what a clock that was ahead has put off", () => {
+  it("is an event, or the rest of its lane, and breaks G11", async () => {
+    vi.spyOn(OutboxList.prototype, "bringBack").mockReturnValue(0);
+    await expectFound(/G11: (event \w+-\d waits|\w+ \d+ rests) until \d+, longer than/, "jumps", "events");
   }, 120_000);
 });

@@ -2,18 +2,14 @@
 // letter, in the commit of that end, and no other has one.
 
 import type { Sent } from "../../../../src/kernel/record/outbox.ts";
-import type { Target } from "../../../../src/features/outbox/object/relay.ts";
-import { NOWHERE } from "../../../../src/features/outbox/object/target.ts";
 import { isDone } from "../../../support/settling-status.ts";
 import type { Disk } from "../../../simulation/disk.ts";
 import type { DurableRow } from "../../../simulation/durable.ts";
-import { eventRows } from "../../outbox/simulation/outbox-rows.ts";
+import type { LetterQueue } from "../../outbox/simulation/destinations.ts";
+import { letterRows } from "../../outbox/simulation/outbox-rows.ts";
 import type { Facts } from "../../../simulation/facts.ts";
 import type { Rules } from "../../../simulation/rules.ts";
 import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
-
-/** How the destinations of letters begin. */
-export const LETTERS = "dead-letters:";
 
 type Parked = DurableRow & { readonly messageId: string };
 
@@ -33,10 +29,8 @@ export class LetterRules {
   }
 
   /** The queue of dead letters. */
-  readonly target: Target = {
-    ...NOWHERE,
-    batch: { events: 100, bytes: 250_000 },
-    send: (letters) => {
+  readonly queue: LetterQueue = {
+    takeLetters: (letters) => {
       const { promise, resolve } = Promise.withResolvers<Sent>();
       this.#calls.push({ letters: letters.map(({ id, since }) => `${id} at ${since}`), resolve });
       return promise;
@@ -52,7 +46,7 @@ export class LetterRules {
 
   commits(disk: Disk, rows: ReadonlyMap<string, DurableRow>): void {
     const fresh: string[] = [];
-    for (const { id, destination, due, since } of eventRows(disk, LETTERS).values()) {
+    for (const { id, destination, due, since } of letterRows(disk).values()) {
       const letter = `${id} at ${since}`;
       if (due >= DEAD) this.#rules.broken("G9", `letter ${id} in ${destination} is dead`);
       if (!this.#ever.has(letter)) fresh.push(id);

@@ -10,6 +10,8 @@ import { headFor } from "../../../simulation/clients.ts";
 import type { Plan } from "../../../simulation/plan.ts";
 
 export const QUEUE = "orders";
+/** The binding of its queue of dead letters. */
+export const DEAD_LETTERS = "DEAD";
 
 /** So old a message is given up: it is parked, or its dead letter is sent. */
 const GIVE_UP_AFTER_MS = 120;
@@ -30,13 +32,13 @@ function configured(unknown: UnknownRule): Queue {
         queue: QUEUE,
         to: "/in",
         key: ["json:/key"],
-        dead_letter: { binding: "DEAD" },
+        dead_letter: { binding: DEAD_LETTERS },
         log: "none",
         unknown,
         ...verify,
       },
     ],
-    DEAD: {},
+    [DEAD_LETTERS]: {},
   });
   const queue = reading.ok ? reading.config.queues[0] : undefined;
   if (queue === undefined) throw new Error(`the queue is not configured: ${JSON.stringify(reading)}`);

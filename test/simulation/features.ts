@@ -1,0 +1,14 @@
+// The features of the simulation: one explicit list. What each adds is in its own folder test/features/NAME/simulation.
+
+import { accepted } from "../features/accepted/simulation/actors.ts"; // feature: accepted
+import { claims } from "../features/claims/simulation/actors.ts"; // feature: claims
+import { outbox } from "../features/outbox/simulation/actors.ts"; // feature: outbox
+import { queues } from "../features/queues/simulation/actors.ts"; // feature: queues
+import type { SimulatedFeature } from "./actors.ts";
+
+export const FEATURES: readonly SimulatedFeature[] = [
+  accepted, // feature: accepted
+  queues, // feature: queues
+  outbox, // feature: outbox
+  claims, // feature: claims
+];
