@@ -54,9 +54,10 @@ export type SpotToken = (headers: Headers) => boolean;
 
 /**
  * Changes an answer before it leaves the Worker: neither records nor objects know of it. `route` is the one for which the gateway
- * answers; `null`: for none, because the origin answers, or the gateway refuses before it has looked for a route.
+ * answers; `null`: for none, because the origin answers, or the gateway refuses before it has looked for a route. `headers` are the request's,
+ * read once.
  */
-export type FinishAnswer = (answer: Response, request: Request, route: Route | null) => Response;
+export type FinishAnswer = (answer: Response, request: Request, route: Route | null, headers: HeadersView) => Response;
 
 /** A request, for whoever proves who its caller is. */
 export type CallerRequest = Pick<ExchangeIntent, "headers" | "url" | "route">;

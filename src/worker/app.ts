@@ -4,7 +4,7 @@
 import type { Config, ConfigProblem, Route } from "../kernel/config/resolved.ts";
 import type { Problem } from "../kernel/record/problem.ts";
 import type { FinishAnswer, RequestFeature } from "../kernel/request-feature.ts";
-import { PROCESS_HEADER } from "../kernel/request/headers.ts";
+import { type HeadersView, PROCESS_HEADER } from "../kernel/request/headers.ts";
 import { isHost } from "../kernel/request/host.ts";
 import { type ExchangeIntent, hostOf, type Intent, intentReader, type SearchIntent } from "../kernel/request/intent.ts";
 import { operatorPathMatcher } from "../kernel/request/operator-path.ts";
@@ -78,10 +78,12 @@ export function createApp(
         return pass(intent, portsTo(unprotected), answered);
       case "refuse-exchange":
         answered.route = intent.route;
+        answered.headers = intent.headers;
         return refuseExchange(intent, ports);
       case "exchange":
       case "search":
         answered.route = intent.route;
+        answered.headers = intent.headers;
         if (!isForThisProcess(request.headers)) {
           const { route, headers } = intent;
           const problem = { code: "store-unavailable" } as const;
@@ -97,6 +99,8 @@ export function createApp(
 interface Answered {
   /** `null`: for no route. */
   route: Route | null;
+  /** The request's, if they have been read as a whole. */
+  headers: HeadersView | null;
 }
 
 /**
@@ -133,7 +137,7 @@ export function createOperatorApp(config: Config, { operate }: Operators): Passi
 export function createRefusingApp(problems: readonly ConfigProblem[], finish?: FinishAnswer): PassingHandle {
   return async (request) => {
     const refusal = refuse({ code: "configuration-invalid", problemCount: problems.length });
-    return finish === undefined ? refusal : finish(refusal, request, null);
+    return finish === undefined ? refusal : finish(refusal, request, null, request.headers);
   };
 }
 
@@ -143,7 +147,7 @@ function guarded(
   answer: (request: Request, url: URL, answered: Answered, unprotected?: Unprotected) => Response | Promise<Response>,
 ): PassingHandle {
   return async (request, unprotected) => {
-    const answered: Answered = { route: null };
+    const answered: Answered = { route: null, headers: null };
     const url = isHost(request.headers.get("host")) ? URL.parse(request.url) : null;
     let given: Response;
     try {
@@ -151,7 +155,7 @@ function guarded(
     } catch (error) {
       given = refuseAfterBug(error);
     }
-    for (const finish of steps) given = finish(given, request, answered.route);
+    for (const finish of steps) given = finish(given, request, answered.route, answered.headers ?? request.headers);
     return given;
   };
 }

@@ -64,10 +64,10 @@ const INERT = {
 };
 
 /** Makes every answer at the address of a monitor inert, whichever way it was made: results, refusals and answers after a bug. */
-export const inertAtMonitors: FinishAnswer = (answer, request) => {
+export const inertAtMonitors: FinishAnswer = (answer, request, _route, headers) => {
   // Most requests are none, and are not parsed for it.
   const isAtMonitor = request.url.includes(MONITOR_PREFIX) && isMonitorPath(URL.parse(request.url)?.pathname ?? "");
-  return isAtMonitor ? inertAnswer(answer, request.headers) : answer;
+  return isAtMonitor ? inertAnswer(answer, headers) : answer;
 };
 
 /** The answer, with the status, the body and all headers that describe the result. */

@@ -34,8 +34,8 @@ const OWN_HEADERS = [
 ].join(", ");
 
 /** Lets the pages that the route lists read the answer. What the origin answers about other origins, without the gateway, is its own affair. */
-export const readableAnswer: FinishAnswer = (answer, request, route) =>
-  route === null || route.cors === null ? answer : readable(answer, route.cors, request.headers.get("origin"));
+export const readableAnswer: FinishAnswer = (answer, _request, route, headers) =>
+  route === null || route.cors === null ? answer : readable(answer, route.cors, headers.get("origin"));
 
 /** The answer for the page that sent this `Origin`; `null`: none did. */
 export function readable(response: Response, cors: Cors, origin: string | null): Response {
