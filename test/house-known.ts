@@ -5,5 +5,4 @@ export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "cli/change.ts": ["bulk", "callers"],
   "cli/try.ts": ["queues"],
   "features/callers/object/eraser.ts": ["outbox"],
-  "features/outbox/object/dead-letters.ts": ["queues"],
 };

@@ -14,7 +14,7 @@ import {
   type ShardAnswer,
 } from "../../kernel/record/delivery.ts";
 import { keyHashOf, type RecordId } from "../../kernel/record/units.ts";
-import { deadLetter, type DeadLetterQueue } from "./dead-letter.ts";
+import { deadLetter, type DeadLetterQueue } from "../outbox/dead-letter.ts";
 import { type DeliveryReport, shardAnswerOf } from "./delivery-report.ts";
 import { firstOf } from "../../kernel/request/first-of.ts";
 import type { HeaderPairs } from "../../kernel/request/headers.ts";

@@ -3,7 +3,7 @@
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
 import { reportAlert } from "../outbox/operator/watch-shards.ts";
 import { type ConsumerPorts, queueConsumer } from "./consume.ts";
-import { deadLetterQueueIn } from "./dead-letter.ts";
+import { deadLetterQueueIn } from "../outbox/dead-letter.ts";
 import { deliverer } from "./object/deliveries.ts";
 import { queueMetrics } from "./operator/metrics.ts";
 import { addQueueTrial, auditedTrial } from "./operator/trial.ts";

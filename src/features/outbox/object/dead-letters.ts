@@ -6,7 +6,7 @@ import type { DeadParkedMessage } from "../../../kernel/record/parked-message.ts
 import type { NewEvent } from "../../../kernel/record/outbox.ts";
 import { type EpochMs, keyHashOf, type RecordId } from "../../../kernel/record/units.ts";
 import { joinBytes } from "../../../kernel/request/body.ts";
-import { deadLetter, MAX_LETTER_BYTES } from "../../queues/dead-letter.ts";
+import { deadLetter, MAX_LETTER_BYTES } from "../dead-letter.ts";
 import { bookkeep } from "../../../kernel/traffic/bookkeep.ts";
 import type { Traffic } from "../../../kernel/traffic/traffic.ts";
 import type { Alerts } from "./alerts.ts";
