@@ -5,11 +5,12 @@ import * as v from "valibot";
 
 import { nearestName } from "./nearest-name.ts";
 import type { ConfigProblem } from "./problem.ts";
+import { defaultsOf } from "./setting-kinds.ts";
 import { ROUTE_SETTINGS, settingsEntries, settingsSchema, type Settings } from "./settings.ts";
 import { fingerprintEntries } from "./settings-fingerprint.ts";
 import { excerptEntries } from "../notes/settings-note.ts";
 import { keyFormatEntries, newKeysEntries } from "./settings-key.ts";
-import { dotted, isTable, pick, problemOfIssue, type Table, unknownMembers } from "./table.ts";
+import { dotted, isTable, memberProblem, pick, type Table, unknownMembers } from "./table.ts";
 
 /** The result of reading a table of settings. */
 export interface SettingsReading {
@@ -26,8 +27,11 @@ const INNER_TABLES: ReadonlyMap<string, readonly string[]> = new Map([
   ["new_keys", Object.keys(newKeysEntries)],
   ["fingerprint", Object.keys(fingerprintEntries)],
   ["excerpt", Object.keys(excerptEntries)],
-  ...ROUTE_SETTINGS.flatMap(({ tables }) =>
-    Object.entries(tables).map(([name, entries]) => [name, Object.keys(entries)] as const),
+  ...ROUTE_SETTINGS.flatMap(({ entries, tables }) =>
+    Object.entries(tables)
+      // The others are lists of tables.
+      .filter(([name]) => isTable(defaultsOf(entries)[name]))
+      .map(([name, members]) => [name, Object.keys(members)] as const),
   ),
 ]);
 
@@ -50,8 +54,9 @@ export function readSettings(table: Table, path: string, others: readonly string
   for (const issue of first.issues) {
     const keys = issue.path?.map((item) => item.key) ?? [];
     faulty.add(String(keys[0]));
-    // The schema names only the first unknown setting of a table; `unknownMembers` has named them all.
-    if (issue.expected !== "never") problems.push(problemOfIssue(path + dotted(keys), issue));
+    // The schema names only the first unknown setting of a table; `unknownMembers` has named them all, but not those of tables in lists.
+    const isNamed = issue.expected === "never" && keys.length === 2 && INNER_TABLES.has(String(keys[0]));
+    if (!isNamed) problems.push(memberProblem(path + dotted(keys), issue));
   }
   const valid = v.safeParse(
     settingsSchema,

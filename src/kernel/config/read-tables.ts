@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import type { ConfigProblem } from "./problem.ts";
-import { dotted, isTable, pick, problemOfIssue, readJson, type Table, unknownName } from "./table.ts";
+import { dotted, isTable, memberProblem, pick, readJson, type Table, unknownName } from "./table.ts";
 import type { SettingEntries } from "./setting-kinds.ts";
 import type { Settings } from "./settings.ts";
 
@@ -124,12 +124,6 @@ function readTable<Schema extends TableSchema>(
     message: kind.missing[member] ?? kind.advice,
   }));
   return { problems: [...absent, ...unknown, ...wrong] };
-}
-
-/** A table within the settings says itself which members it has. */
-function memberProblem(path: string, issue: v.BaseIssue<unknown>): ConfigProblem {
-  if (issue.expected !== "never") return problemOfIssue(path, issue);
-  return { path, code: "setting-unknown", message: "unknown setting: leave it out" };
 }
 
 /** The settings of routes that tables of a kind have. */

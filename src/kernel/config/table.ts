@@ -92,6 +92,12 @@ export function pick(table: Table, keep: (name: string) => boolean): Table {
   return Object.fromEntries(Object.entries(table).filter(([name]) => keep(name)));
 }
 
+/** A table within the settings says itself which members it has. */
+export function memberProblem(path: string, issue: v.BaseIssue<unknown>): ConfigProblem {
+  if (issue.expected !== "never") return problemOfIssue(path, issue);
+  return { path, code: "setting-unknown", message: "unknown setting: leave it out" };
+}
+
 /** `.scope[0]`, `.key_format.min`; names with other characters in quotes. */
 export function dotted(keys: readonly unknown[]): string {
   return keys

@@ -93,6 +93,14 @@ describe("publish", () => {
     expect(other?.keyFormat.max).toBe(255);
   });
 
+  it("is refused with a member that it does not know, and not left out", () => {
+    expect(problems([HOOK], { publish: [{ ...PUBLISH, wen: ["2xx"] }] })).toEqual([
+      "ROUTES[0].publish[0].wen unknown setting: leave it out",
+    ]);
+    const problem = "ROUTES[0].publish must be a list of tables: write publish = [{ to";
+    expect(problems([HOOK], { publish: PUBLISH })).toEqual([expect.stringContaining(problem)]);
+  });
+
   it("needs keys that leave room for the step, and an open response", () => {
     const steps = { publish: [{ ...PUBLISH, step: "payment" }] };
     expect(problems([HOOK], { ...steps, key_format: { max: 250 } }).join("\n")).toContain(
