@@ -7,14 +7,11 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
 import { markdownTable, settingTexts } from "../../../../src/cli/settings-table.ts";
-import { driveEntries } from "../../../../src/features/accepted/settings/entries.ts"; // feature: accepted
-import { publicationEntries } from "../../../../src/features/outbox/settings/entries.ts"; // feature: outbox
-import { corsEntries } from "../../../../src/features/pages/settings/entries.ts"; // feature: pages
 import { fingerprintEntries } from "../../../../src/kernel/config/settings-fingerprint.ts";
 import { excerptEntries } from "../../../../src/kernel/notes/settings-note.ts";
 import { keyFormatEntries, newKeysEntries } from "../../../../src/kernel/config/settings-key.ts";
 import { gatewayEntries } from "../../../../src/kernel/config/settings-gateway.ts";
-import { settingsEntries } from "../../../../src/kernel/config/settings.ts";
+import { ROUTE_SETTINGS, settingsEntries } from "../../../../src/kernel/config/settings.ts";
 import { settingRows } from "../../../support/setting-rows.ts";
 import { configOf, PAYMENTS } from "./support.ts";
 
@@ -59,9 +56,9 @@ describe("the table of settings", () => {
       ...members("key_format", keyFormatEntries),
       ...members("new_keys", newKeysEntries),
       ...members("fingerprint", fingerprintEntries),
-      ...members("cors", corsEntries), // feature: pages
-      ...members("give_up", driveEntries), // feature: accepted
-      ...members("publish", publicationEntries), // feature: outbox
+      ...ROUTE_SETTINGS.flatMap(({ tables }) =>
+        Object.entries(tables).flatMap(([of, entries]) => members(of, entries)),
+      ),
       ...members("excerpt", excerptEntries),
     ];
     expect(ROWS.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
