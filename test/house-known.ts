@@ -3,6 +3,5 @@
 
 export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "cli/change.ts": ["bulk", "callers"],
-  "cli/try.ts": ["queues"],
   "features/callers/object/eraser.ts": ["outbox"],
 };

@@ -22,11 +22,16 @@ import { trialJson, trialText } from "./try-report.ts";
 import { buildRequest, type TryArguments, withOtherBody } from "./try-request.ts";
 import { diagnose } from "./diagnose.ts";
 import { reachOrigin } from "./reach-origin.ts";
-import { NODE_FEATURES } from "../features/node.ts";
-import { tryQueue } from "../features/queues/cli/try-queue.ts";
+import { NODE_FEATURES, NODE_FUNCTIONS } from "../features/node.ts";
 import { readWranglerFile, usualFile } from "./wrangler-file.ts";
 
 const POLICY_MS = 5_000;
+
+/** What `--queue` does. */
+export type TryQueue = (
+  options: OperatorOptions & { readonly queue: string; readonly data?: string; readonly yes?: boolean },
+  timeoutMs: number,
+) => Promise<void>;
 
 export function defineTry(command: Command): Command {
   return command
@@ -85,7 +90,8 @@ async function tryIt(target: string | undefined, { queue, ...options }: TryOptio
   if (!timeout.ok) throw new Failure(UNUSABLE, `--timeout ${timeout.message}`);
   if (queue !== undefined) {
     if (target !== undefined) throw new Failure(UNUSABLE, `With --queue, write --url ${target}: it names the gateway.`);
-    return tryQueue({ ...options, queue }, timeout.value);
+    if (NODE_FUNCTIONS.tryQueue === undefined) throw new Failure(UNUSABLE, "This gateway consumes no queues.");
+    return NODE_FUNCTIONS.tryQueue({ ...options, queue }, timeout.value);
   }
   if (target === undefined) {
     throw new Failure(UNUSABLE, "Missing URL: write that of an operation behind the gateway, or --queue NAME.");

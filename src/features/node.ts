@@ -1,6 +1,7 @@
 // The features in Node, in the order in which schema and checks name them: commands, variables, the tables of settings. One line each,
 // written by hand; only src/cli imports it.
 
+import type { TryQueue } from "../cli/try.ts";
 import type { NodeFeature } from "../kernel/node-feature.ts";
 import { acceptedNode } from "./accepted/cli/node.ts"; // feature: accepted
 import { auditNode } from "./audit/cli/audit.ts"; // feature: audit
@@ -10,6 +11,7 @@ import { keySourcesNode } from "./key-sources/cli/node.ts"; // feature: key-sour
 import { outboxNode } from "./outbox/cli/node.ts"; // feature: outbox
 import { pagesNode } from "./pages/cli/node.ts"; // feature: pages
 import { queuesNode } from "./queues/cli/node.ts"; // feature: queues
+import { tryQueue } from "./queues/cli/try-queue.ts"; // feature: queues
 
 export const NODE_FEATURES: readonly NodeFeature[] = [
   identitiesNode, // feature: identities
@@ -21,3 +23,8 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
   pagesNode, // feature: pages
   auditNode, // feature: audit
 ];
+
+/** What one feature alone does for a command of src/cli. */
+export const NODE_FUNCTIONS: { readonly tryQueue?: TryQueue } = {
+  tryQueue, // feature: queues
+};
