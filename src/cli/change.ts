@@ -4,16 +4,61 @@
 import { type Command, InvalidArgumentError } from "commander";
 
 import { askText, askYes, openDialogue } from "./ask.ts";
-import { changeAll, type ChangeAllOptions, meansAll, withAll } from "../features/bulk/cli/change-all.ts";
+import type { Change } from "../kernel/record/timeline.ts";
+import { NODE_FUNCTIONS } from "../features/node.ts";
 import { collect, readBytes, readHeader } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
-import type { OperatorClient, RecordDetail } from "./operator-client.ts";
+import type { FilterOptions } from "./ls.ts";
+import type { OperatorClient, RecordDetail, Resolution } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
-import { forgetScope, type ForgetScopeOptions } from "../features/callers/cli/forget-scope.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { previewText, recordText } from "./record-text.ts";
 import { fromNow } from "./times.ts";
+
+export interface ChangeAllOptions extends OperatorOptions, Omit<FilterOptions, "id"> {
+  readonly all?: boolean;
+  readonly preview?: boolean;
+  readonly yes?: boolean;
+  readonly asOf?: string;
+}
+
+/** What `--all` does: a change of all records that match. */
+export interface BulkChanges {
+  /** Adds the options. */
+  readonly withAll: (command: Command) => Command;
+  /** Whether all records that match are meant. Throws a Failure if the arguments contradict each other. */
+  readonly meansAll: (id: string | undefined, options: ChangeAllOptions) => boolean;
+  readonly changeAll: (
+    change: Change,
+    reason: string,
+    options: ChangeAllOptions,
+    response?: Resolution,
+  ) => Promise<void>;
+}
+
+export interface ForgetScopeOptions extends OperatorOptions {
+  /** `header:authorization`, or `header:authorization=VALUE`. */
+  readonly scope?: readonly string[];
+  /** Parts that the caller's requests lack. */
+  readonly without?: readonly string[];
+  readonly includeUnknown?: boolean;
+  readonly preview?: boolean;
+  readonly yes?: boolean;
+}
+
+/** What `forget --scope` does. */
+export type ForgetScope = (reason: string, options: ForgetScopeOptions) => Promise<void>;
+
+const NO_BULK: BulkChanges = {
+  withAll: (command) => command,
+  meansAll: () => false,
+  changeAll: () => Promise.reject(new Failure(UNUSABLE, "This gateway changes one record at a time.")),
+};
+
+function bulk(): BulkChanges {
+  return NODE_FUNCTIONS.bulkChanges ?? NO_BULK;
+}
 
 interface ChangeOptions extends OperatorOptions, RecordChoice, ChangeAllOptions {
   readonly reason?: string;
@@ -38,7 +83,7 @@ export function defineRelease(command: Command): Command {
     .option("--preview", "with --all: only count them")
     .option("--yes", "with --all: do not ask for confirmation; needs --as-of");
   return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
-    if (meansAll(id, options)) return changeAll("release", await readReason(options), options);
+    if (bulk().meansAll(id, options)) return bulk().changeAll("release", await readReason(options), options);
     const { client, recordId, reason } = await prepare(id, options);
     const record = await client.release(recordId, reason);
     report(record, releaseText(record, Date.now()), options);
@@ -69,7 +114,8 @@ export function defineResolve(command: Command): Command {
     }
     const { status, ...conditions } = options;
     const response = { status, headers, body };
-    if (meansAll(id, conditions)) return changeAll("resolve", await readReason(options), conditions, response);
+    if (bulk().meansAll(id, conditions))
+      return bulk().changeAll("resolve", await readReason(options), conditions, response);
     const { client, recordId, reason } = await prepare(id, options);
     if (options.preview === true || options.yes !== true) {
       const preview = await client.preview(recordId, reason, response);
@@ -107,15 +153,16 @@ export function defineForget(command: Command): Command {
     .option("--preview", "with --all or --scope: only count them")
     .option("--yes", "with --all or --scope: do not ask for confirmation; required without a terminal");
   return changeCommand(command).action(async (id: string | undefined, options: ForgetOptions) => {
-    const isAll = meansAll(id, options);
+    const isAll = bulk().meansAll(id, options);
     if (options.scope !== undefined || options.without !== undefined) {
       if (isAll || id !== undefined || options.key !== undefined) {
         throw new Failure(UNUSABLE, "Write either a record, or --all, or --scope.");
       }
-      await forgetScope(await readReason(options), options);
+      if (NODE_FUNCTIONS.forgetScope === undefined) throw new Failure(UNUSABLE, "This gateway forgets no callers.");
+      await NODE_FUNCTIONS.forgetScope(await readReason(options), options);
       return;
     }
-    if (isAll) return changeAll("forget", await readReason(options), options);
+    if (isAll) return bulk().changeAll("forget", await readReason(options), options);
     const { client, recordId, reason } = await prepare(id, options);
     await client.forget(recordId, reason);
     console.log(options.json === true ? jsonLine({ id: recordId, forgotten: true }) : `forgotten: ${recordId}`);
@@ -123,7 +170,9 @@ export function defineForget(command: Command): Command {
 }
 
 function changeCommand(command: Command): Command {
-  withAll(withRecordArgument(command)).option("--reason <TEXT>", "why; the record keeps it (asked for on a terminal)");
+  bulk()
+    .withAll(withRecordArgument(command))
+    .option("--reason <TEXT>", "why; the record keeps it (asked for on a terminal)");
   return operatorCommand(command, "print what the API answers");
 }
 

@@ -1,10 +1,13 @@
 // The features in Node, in the order in which schema and checks name them: commands, variables, the tables of settings. One line each,
 // written by hand; only src/cli imports it.
 
+import type { BulkChanges, ForgetScope } from "../cli/change.ts";
 import type { TryQueue } from "../cli/try.ts";
 import type { NodeFeature } from "../kernel/node-feature.ts";
 import { acceptedNode } from "./accepted/cli/node.ts"; // feature: accepted
 import { auditNode } from "./audit/cli/audit.ts"; // feature: audit
+import { bulkChanges } from "./bulk/cli/change-all.ts"; // feature: bulk
+import { forgetScope } from "./callers/cli/forget-scope.ts"; // feature: callers
 import { claimsNode } from "./claims/cli/node.ts"; // feature: claims
 import { identitiesNode } from "./identities/cli/node.ts"; // feature: identities
 import { keySourcesNode } from "./key-sources/cli/node.ts"; // feature: key-sources
@@ -25,6 +28,12 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
 ];
 
 /** What one feature alone does for a command of src/cli. */
-export const NODE_FUNCTIONS: { readonly tryQueue?: TryQueue } = {
+export const NODE_FUNCTIONS: {
+  readonly tryQueue?: TryQueue;
+  readonly bulkChanges?: BulkChanges;
+  readonly forgetScope?: ForgetScope;
+} = {
+  bulkChanges, // feature: bulk
+  forgetScope, // feature: callers
   tryQueue, // feature: queues
 };

@@ -6,6 +6,7 @@ import type { InferOutput } from "valibot";
 
 import type { Change } from "../../../kernel/record/timeline.ts";
 import { askYes, openDialogue } from "../../../cli/ask.ts";
+import type { BulkChanges, ChangeAllOptions } from "../../../cli/change.ts";
 import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
 import { jsonLine, lookOf, printable } from "../../../cli/look.ts";
@@ -40,16 +41,9 @@ interface AllChangeRequest {
   readonly cursor?: string;
 }
 
-export interface ChangeAllOptions extends OperatorOptions, Omit<FilterOptions, "id"> {
-  readonly all?: boolean;
-  readonly preview?: boolean;
-  readonly yes?: boolean;
-  readonly asOf?: string;
-}
-
 const DONE: Readonly<Record<Change, string>> = { release: "released", resolve: "resolved", forget: "forgotten" };
 
-export function withAll(command: Command): Command {
+function withAll(command: Command): Command {
   return withFilter(
     command
       .option("--all", "all records that match --state, --route and the like, instead of ID")
@@ -69,7 +63,7 @@ function readTime(value: string): string {
 }
 
 /** Whether all records that match are meant. Throws a Failure if the arguments contradict each other. */
-export function meansAll(id: string | undefined, { all, yes, preview, asOf, ...options }: ChangeAllOptions): boolean {
+function meansAll(id: string | undefined, { all, yes, preview, asOf, ...options }: ChangeAllOptions): boolean {
   if (asOf !== undefined && (all !== true || yes !== true || preview === true)) {
     throw new Failure(UNUSABLE, "--as-of belongs to --all --yes: leave it out.");
   }
@@ -91,7 +85,7 @@ function hasCondition(options: FilterOptions): boolean {
   return states.length > 0 || Object.keys(others).length > 0;
 }
 
-export async function changeAll(
+async function changeAll(
   change: Change,
   reason: string,
   options: ChangeAllOptions,
@@ -231,3 +225,5 @@ function report(sum: AllChanged, { json }: OperatorOptions, gist: string): void 
   if (left.length > 0) process.stderr.write(`${left.map(printable).join("\n")}\n`);
   if (inFlight + unanswered + unreachable.length > 0) process.exitCode = REFUSED;
 }
+
+export const bulkChanges: BulkChanges = { withAll, meansAll, changeAll };

@@ -5,12 +5,13 @@ import { text } from "node:stream/consumers";
 
 import type { InferOutput } from "valibot";
 
+import type { ForgetScopeOptions } from "../../../cli/change.ts";
 import { askSecret, askYes, type Dialogue, openDialogue } from "../../../cli/ask.ts";
 import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
 import { jsonLine, printable } from "../../../cli/look.ts";
 import type { OperatorClient } from "../../../cli/operator-client.ts";
-import { connect, type OperatorOptions } from "../../../cli/operator-options.ts";
+import { connect } from "../../../cli/operator-options.ts";
 import { scopeErasedSchema } from "../operator/schema.ts";
 
 type ScopeErased = InferOutput<typeof scopeErasedSchema>;
@@ -25,16 +26,6 @@ interface ScopeRequest {
   readonly preview?: boolean;
   readonly confirm?: boolean;
   readonly cursor?: string;
-}
-
-export interface ForgetScopeOptions extends OperatorOptions {
-  /** `header:authorization`, or `header:authorization=VALUE`. */
-  readonly scope?: readonly string[];
-  /** Parts that the caller's requests lack. */
-  readonly without?: readonly string[];
-  readonly includeUnknown?: boolean;
-  readonly preview?: boolean;
-  readonly yes?: boolean;
 }
 
 export async function forgetScope(reason: string, options: ForgetScopeOptions): Promise<void> {
