@@ -5,7 +5,7 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { createGateway } from "./worker/onceway.ts";
 
-export { KeyShard } from "./kernel/object/key-shard.ts";
+export { KeyShard } from "./worker/key-shard.ts";
 
 /** What is used of Hono's `Context`: an application may have another version of Hono than the gateway. */
 interface HonoContext {

@@ -4,7 +4,7 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { createOnceway } from "./worker/create-onceway.ts";
 
-export { KeyShard } from "./kernel/object/key-shard.ts";
+export { KeyShard } from "./worker/key-shard.ts";
 
 const onceway = createOnceway();
 

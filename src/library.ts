@@ -2,4 +2,4 @@
 
 export { createOnceway } from "./worker/create-onceway.ts";
 export type { Onceway, OncewayOptions } from "./worker/create-onceway.ts";
-export { KeyShard } from "./kernel/object/key-shard.ts";
+export { KeyShard } from "./worker/key-shard.ts";

@@ -37,9 +37,8 @@ const WORKER_LIST = "features/worker.ts";
 const OPENAPI_LIST = "features/openapi.ts";
 const WORKER_SEAM = "kernel/worker-feature.ts";
 
-/** The list of the features' settings, and the files of the kernel that read it. */
+/** The list of the features' settings, with which whoever starts something reads its configuration. */
 const SETTINGS_LIST = "features/settings.ts";
-const SETTINGS_READERS: ReadonlySet<string> = new Set(["kernel/config/settings.ts", "kernel/config/read.ts"]);
 
 /** The list of features in an object. */
 const OBJECT_LIST = "features/object.ts";
@@ -55,9 +54,9 @@ export function faultOf({ from, to }: Import): string | null {
   if ((IN_NODE.has(toArea) || to.split("/")[2] === "cli" || to === NODE_SEAM) && !isNode) return toArea;
   if (to === NODE_LIST) return area === "cli" ? null : toFolder;
   if (from === NODE_LIST && toArea === "features") return to.split("/")[2] === "cli" ? null : toFolder;
-  if (to === SETTINGS_LIST) return SETTINGS_READERS.has(from) ? null : toFolder;
+  if (to === SETTINGS_LIST) return isNode || area === "worker" ? null : toFolder;
   if (from === SETTINGS_LIST && toArea === "features") return to.split("/")[2] === "settings" ? null : toFolder;
-  if (to === OBJECT_LIST) return from === "kernel/object/key-shard.ts" ? null : toFolder;
+  if (to === OBJECT_LIST) return from === "worker/key-shard.ts" ? null : toFolder;
   if (from === OBJECT_LIST && toArea === "features") return to.split("/")[2] === "object" ? null : toFolder;
   if (to === WORKER_LIST) return from === "worker/onceway.ts" ? null : toFolder;
   if (to === OPENAPI_LIST) return from === "cli/write-openapi.ts" ? null : toFolder;

@@ -31,7 +31,7 @@ for (const args of COMPILATIONS) {
   const { status } = spawnSync("tsc", args, { cwd: PROJECT, stdio: "inherit" });
   if (status !== 0) process.exitCode = 1;
 }
-writeFileSync(join(DIST, "kernel/object/key-shard.d.ts"), OBJECT_CLASS);
+writeFileSync(join(DIST, "worker/key-shard.d.ts"), OBJECT_CLASS);
 removeOtherTypes();
 cpSync(join(PROJECT, "src/kernel/config/wrangler.schema.json"), join(DIST, "kernel/config/wrangler.schema.json"));
 chmodSync(join(DIST, "cli/onceway.js"), 0o755);

@@ -3,7 +3,8 @@
 
 import * as v from "valibot";
 
-import { pathSchema, ROUTE_SETTINGS, settingsEntries } from "../kernel/config/settings.ts";
+import { pathSchema } from "../kernel/config/settings.ts";
+import { FEATURE_SETTINGS, SETTINGS } from "../features/settings.ts";
 import { inheritedEntries } from "../kernel/config/read-tables.ts";
 import type { SettingEntries } from "../kernel/config/setting-kinds.ts";
 import { gatewayEntries } from "../kernel/config/settings-gateway.ts";
@@ -40,14 +41,14 @@ type Tables = Readonly<Record<string, SettingEntries>>;
 
 const TABLES: Tables = Object.assign(
   { key_format: keyFormatEntries, new_keys: newKeysEntries, fingerprint: fingerprintEntries, excerpt: excerptEntries },
-  ...ROUTE_SETTINGS.map(({ tables }) => tables),
+  ...FEATURE_SETTINGS.map(({ routes }) => routes?.tables),
 );
 
 /** Every setting, in the order of the table. */
 export function settingTexts(): readonly SettingText[] {
   return [
     textOf("path", pathSchema, "only in routes"),
-    ...textsOf(settingsEntries, "", null),
+    ...textsOf(SETTINGS.entries, "", null),
     ...textsOf(gatewayEntries, "", "not in routes"),
   ];
 }
@@ -62,7 +63,7 @@ export function ownTexts({ needed, optional, tables }: NodeVariable): readonly S
 
 /** The settings of routes that its entries have too. */
 export function inheritedBy({ inherits = [] }: NodeVariable): SettingEntries {
-  return inheritedEntries(inherits, settingsEntries);
+  return inheritedEntries(inherits, SETTINGS.entries);
 }
 
 /** All of them, for editors. */

@@ -10,7 +10,9 @@ import { parseArgs } from "node:util";
 import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 import { type GenericSchema, strictObject } from "valibot";
 
-import { defaultsSchema, routeSchema } from "../kernel/config/settings.ts";
+import { SETTINGS } from "../features/settings.ts";
+import { pathSchema } from "../kernel/config/settings.ts";
+import { gatewayEntries } from "../kernel/config/settings-gateway.ts";
 import type { NodeVariable } from "../kernel/node-feature.ts";
 import {
   editorText,
@@ -67,10 +69,13 @@ function wranglerSchema(): object {
           ...declared("list", ({ name, reference }) => [`^${name}`, { type: "array", items: reference }]),
         },
       },
-      settings: { description: "Defaults for every protected route.", ...converted(defaultsSchema, DESCRIPTIONS) },
+      settings: {
+        description: "Defaults for every protected route.",
+        ...converted(strictObject({ ...SETTINGS.entries, ...gatewayEntries }), DESCRIPTIONS),
+      },
       route: {
         description: "One protected route; the first that matches counts.",
-        ...converted(routeSchema, DESCRIPTIONS),
+        ...converted(strictObject({ path: pathSchema, ...SETTINGS.entries }), DESCRIPTIONS),
       },
       ...Object.fromEntries(
         VARIABLES.map((one) => [

@@ -1,6 +1,8 @@
-// The features with settings, in the order in which they are listed, checked and applied. One line each, written by hand; only kernel/config
-// imports it.
+// The features with settings, in the order in which they are listed, checked and applied. One line each, written by hand. With it a
+// configuration is read.
 
+import { type ConfigReading, readConfigWith, type Surroundings } from "../kernel/config/read.ts";
+import { declareSettings } from "../kernel/config/settings.ts";
 import type { FeatureSettings } from "../kernel/feature-settings.ts";
 import { acceptedSettings } from "./accepted/settings/feature.ts"; // feature: accepted
 import { claimsSettings } from "./claims/settings/feature.ts"; // feature: claims
@@ -17,3 +19,11 @@ export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
   claimsSettings, // feature: claims
   pagesSettings, // feature: pages
 ];
+
+/** All settings of routes. */
+export const SETTINGS = declareSettings(FEATURE_SETTINGS.flatMap(({ routes }) => routes ?? []));
+
+/** Reads a configuration from the variables of a Worker (kernel/config/read.ts). */
+export function readConfig(env: Readonly<Record<string, unknown>>, surroundings?: Surroundings): ConfigReading {
+  return readConfigWith({ features: FEATURE_SETTINGS, declared: SETTINGS }, env, surroundings);
+}

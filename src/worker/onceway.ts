@@ -2,7 +2,8 @@
 
 import { env as workerEnv, exports, waitUntil } from "cloudflare:workers";
 import { createApp, createOperatorApp, createRefusingApp, type PassingHandle, processGate } from "./app.ts";
-import { type ConfigReading, PROCESS_BINDING, readConfig } from "../kernel/config/read.ts";
+import { type ConfigReading, PROCESS_BINDING } from "../kernel/config/read.ts";
+import { readConfig } from "../features/settings.ts";
 import { allRoutes, type Origin } from "../kernel/config/resolved.ts";
 import { workerFeatures, workerFunctions } from "../features/worker.ts";
 import { Encryptions } from "../kernel/encryption/encryption.ts";

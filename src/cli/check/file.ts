@@ -12,7 +12,7 @@ import { below, type ConfigProblem, ofEnvironment, type ProblemCode, valueFix } 
 import { hasRules, lackingBindings, looselyInherited, notInherited } from "./inherited.ts";
 import type { BindingKind } from "../../kernel/config/in-force.ts";
 import { outsideJurisdiction } from "../../kernel/previous-shards/layout-checks.ts";
-import { readConfig } from "../../kernel/config/read.ts";
+import { readConfig } from "../../features/settings.ts";
 import { nearestName } from "../../kernel/config/nearest-name.ts";
 import { isTable, listOf, type Table } from "../../kernel/config/table.ts";
 import type { Config, Route } from "../../kernel/config/resolved.ts";

@@ -21,7 +21,7 @@ import { type PlacedLayouts, previousShardsProblem, sharedLayoutProblems } from 
 import { layoutsOf } from "./resolve.ts";
 import { originOf } from "./settings-origin.ts";
 import { type ConfigProblem, valueFix } from "./problem.ts";
-import { type Settings, STEP_SETTINGS, stepsOf } from "./settings.ts";
+import type { DeclaredSettings, Settings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { MAX_LOCK_MS, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, longestStep } from "./settings-key.ts";
@@ -46,17 +46,18 @@ export function crossCheck(
   routes: readonly RouteDraft[],
   features: readonly FeatureDraft[],
   hasBinding: HasBinding,
+  declared: DeclaredSettings,
 ): readonly ConfigProblem[] {
   const problems = [...bindingProblems(defaults.settings, "IDEMPOTENCY", hasBinding)];
   const placed: PlacedLayouts[] = [];
   const rules: PlacedRules[] = [];
   for (const route of routes) {
-    const inForce = settingsInForce(inheritedLayer(defaults, route), route);
+    const inForce = settingsInForce(inheritedLayer(defaults, route), route, declared);
     problems.push(
       ...bindingProblems(route.settings, route.name, hasBinding),
       ...timeProblems(inForce),
       ...statusProblems(inForce),
-      ...keyFormatProblems(inForce),
+      ...keyFormatProblems(inForce, declared),
       ...verifyProblems(inForce, route.route !== null),
       ...openProblems(inForce),
       ...callerProblems(inForce, hasBinding),
@@ -72,7 +73,7 @@ export function crossCheck(
     ...problems,
     ...features.flatMap((feature) => feature.check?.(rules) ?? []),
     ...sharedLayoutProblems(placed),
-    ...unreachableRoutes(defaults, routes),
+    ...unreachableRoutes(defaults, routes, declared),
   ];
 }
 
@@ -135,8 +136,11 @@ function statusProblems({ all, source, isKnown, place }: InForce): readonly Conf
   return [{ path: `${where}.${written}`, code: "settings-contradict", message }];
 }
 
-function keyFormatProblems({ all, isKnown, place }: AnyInForce): readonly ConfigProblem[] {
-  if (!isKnown("key_format", ...STEP_SETTINGS)) return [];
+function keyFormatProblems(
+  { all, isKnown, place }: AnyInForce,
+  { stepSettings, stepsOf }: DeclaredSettings,
+): readonly ConfigProblem[] {
+  if (!isKnown("key_format", ...stepSettings)) return [];
   const steps = stepsOf(all);
   const step = longestStep(steps);
   const longest = longestKey(steps);
@@ -147,7 +151,7 @@ function keyFormatProblems({ all, isKnown, place }: AnyInForce): readonly Config
     const message =
       `must not exceed ${longest}, because ${who} gets <key>:${step}, ` +
       `and a key has at most ${MAX_KEY_LENGTH} characters: write ${member} = ${longest} or less`;
-    const path = `${place("key_format", ...STEP_SETTINGS)}.key_format.${member}`;
+    const path = `${place("key_format", ...stepSettings)}.key_format.${member}`;
     return [{ path, code: "settings-contradict", message }];
   }
   if (min <= max) return [];

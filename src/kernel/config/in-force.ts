@@ -3,7 +3,7 @@
 
 import { pick } from "./table.ts";
 import type { SettingsReading } from "./read-settings.ts";
-import { type FullSettings, mergeSettings, type Settings } from "./settings.ts";
+import type { DeclaredSettings, FullSettings, Settings } from "./settings.ts";
 
 /** The settings that one table writes, and those that it writes wrongly. */
 export type Layer = Pick<SettingsReading, "settings" | "faulty">;
@@ -41,7 +41,11 @@ export interface InForce<Own = unknown> {
 /** The settings of all features are among them, by names that the kernel does not know. */
 export type AnyInForce = InForce<Readonly<Record<string, unknown>>>;
 
-export function settingsInForce(defaults: Layer, route: Layer & { readonly name: string }): AnyInForce {
+export function settingsInForce(
+  defaults: Layer,
+  route: Layer & { readonly name: string },
+  { merge }: DeclaredSettings,
+): AnyInForce {
   const writes = (layer: Layer, name: string) => Object.hasOwn(layer.settings, name);
   const known = (name: string) => !route.faulty.has(name) && (writes(route, name) || !defaults.faulty.has(name));
   const source = (name: string) => {
@@ -49,7 +53,7 @@ export function settingsInForce(defaults: Layer, route: Layer & { readonly name:
     return writes(defaults, name) ? "IDEMPOTENCY" : null;
   };
   return {
-    all: mergeSettings(defaults.settings, route.settings),
+    all: merge(defaults.settings, route.settings),
     source,
     isKnown: (...names) => names.every(known),
     place: (...names) => (names.some((name) => source(name) === route.name) ? route.name : "IDEMPOTENCY"),

@@ -5,11 +5,7 @@ import * as v from "valibot";
 
 import { nearestName } from "./nearest-name.ts";
 import type { ConfigProblem } from "./problem.ts";
-import { defaultsOf } from "./setting-kinds.ts";
-import { ROUTE_SETTINGS, settingsEntries, settingsSchema, type Settings } from "./settings.ts";
-import { fingerprintEntries } from "./settings-fingerprint.ts";
-import { excerptEntries } from "../notes/settings-note.ts";
-import { keyFormatEntries, newKeysEntries } from "./settings-key.ts";
+import type { DeclaredSettings, Settings } from "./settings.ts";
 import { dotted, isTable, memberProblem, pick, type Table, unknownMembers } from "./table.ts";
 
 /** The result of reading a table of settings. */
@@ -21,45 +17,36 @@ export interface SettingsReading {
   readonly problems: readonly ConfigProblem[];
 }
 
-/** Tables within the settings. `origin` is not among them: its own message covers it. */
-const INNER_TABLES: ReadonlyMap<string, readonly string[]> = new Map([
-  ["key_format", Object.keys(keyFormatEntries)],
-  ["new_keys", Object.keys(newKeysEntries)],
-  ["fingerprint", Object.keys(fingerprintEntries)],
-  ["excerpt", Object.keys(excerptEntries)],
-  ...ROUTE_SETTINGS.flatMap(({ entries, tables }) =>
-    Object.entries(tables)
-      // The others are lists of tables.
-      .filter(([name]) => isTable(defaultsOf(entries)[name]))
-      .map(([name, members]) => [name, Object.keys(members)] as const),
-  ),
-]);
-
 /** Reads the settings of `table`, which is at `path`. The caller reads those named in `others` itself. */
-export function readSettings(table: Table, path: string, others: readonly string[]): SettingsReading {
-  const known = [...others, ...Object.keys(settingsEntries)];
+export function readSettings(
+  table: Table,
+  path: string,
+  others: readonly string[],
+  { entries, schema, tables }: DeclaredSettings,
+): SettingsReading {
+  const known = [...others, ...Object.keys(entries)];
   const problems = [...unknownMembers(table, path, known)];
   const faulty = new Set(
     Object.keys(table)
       .filter((name) => !known.includes(name))
       .map((name) => nearestName(name, known) ?? name),
   );
-  for (const [name, inner] of INNER_TABLES) {
+  for (const [name, inner] of tables) {
     const value = table[name];
     if (isTable(value)) problems.push(...unknownMembers(value, `${path}.${name}`, inner));
   }
-  const written = pick(table, (name) => Object.hasOwn(settingsEntries, name));
-  const first = v.safeParse(settingsSchema, written);
+  const written = pick(table, (name) => Object.hasOwn(entries, name));
+  const first = v.safeParse(schema, written);
   if (first.success) return { settings: first.output, faulty, problems };
   for (const issue of first.issues) {
     const keys = issue.path?.map((item) => item.key) ?? [];
     faulty.add(String(keys[0]));
     // The schema names only the first unknown setting of a table; `unknownMembers` has named them all, but not those of tables in lists.
-    const isNamed = issue.expected === "never" && keys.length === 2 && INNER_TABLES.has(String(keys[0]));
+    const isNamed = issue.expected === "never" && keys.length === 2 && tables.has(String(keys[0]));
     if (!isNamed) problems.push(memberProblem(path + dotted(keys), issue));
   }
   const valid = v.safeParse(
-    settingsSchema,
+    schema,
     pick(written, (name) => !faulty.has(name)),
   );
   return { settings: valid.success ? valid.output : {}, faulty, problems };

@@ -3,8 +3,7 @@
 
 import * as v from "valibot";
 
-import { FEATURE_SETTINGS } from "../../features/settings.ts";
-import type { OwnPath } from "../feature-settings.ts";
+import type { FeatureSettings, OwnPath } from "../feature-settings.ts";
 import { crossCheck, type RouteDraft } from "./cross-checks.ts";
 import type { HasBinding } from "./in-force.ts";
 import type { OperatorAccess } from "./operators.ts";
@@ -15,7 +14,7 @@ import { missingSecret, readSealSecrets } from "../encryption/seal-secrets.ts";
 import { resolveConfig, type WrittenRoute } from "./resolve.ts";
 import type { ConfigProblem } from "./problem.ts";
 import type { Config } from "./resolved.ts";
-import { pathSchema, settingsEntries } from "./settings.ts";
+import { type DeclaredSettings, pathSchema } from "./settings.ts";
 import { GATEWAY_DEFAULTS, gatewayEntries, gatewaySchema, type GatewaySettings } from "./settings-gateway.ts";
 import { type Parsed, refuse } from "./units.ts";
 
@@ -31,10 +30,8 @@ export type ConfigReading =
     }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
-const EVERY_SETTING: ReadonlySet<string> = new Set(Object.keys(settingsEntries));
-
 /** What is known besides the variables. By default they are those of a running Worker, with everything. */
-interface Surroundings {
+export interface Surroundings {
   readonly hasBinding?: HasBinding;
   /** Whether the secrets are among the variables. */
   readonly hasSecrets?: boolean;
@@ -42,11 +39,18 @@ interface Surroundings {
 
 const ROUTES_ADVICE = 'write [[vars.ROUTES]] with path = "/v1/payments"';
 
+/** What features add to a configuration, and the settings of routes with theirs. */
+export interface SettingsOfFeatures {
+  readonly features: readonly FeatureSettings[];
+  readonly declared: DeclaredSettings;
+}
+
 /**
  * Reads `IDEMPOTENCY` and every variable whose name starts with `ROUTES`, `QUEUES`, `CONSUMERS`, `OPERATORS` or `DESTINATIONS`, in the order of their names' code units
  * (`ROUTES`, `ROUTES_10`, `ROUTES_2`: number them with as many digits throughout). A variable may be JSON or JSON text.
  */
-export function readConfig(
+export function readConfigWith(
+  { features: listed, declared }: SettingsOfFeatures,
   env: Readonly<Record<string, unknown>>,
   {
     hasBinding = (name, kind) => (kind === "secret" ? typeof env[name] === "string" : isBinding(env, name)),
@@ -54,9 +58,9 @@ export function readConfig(
   }: Surroundings = {},
 ): ConfigReading {
   const problems: ConfigProblem[] = [];
-  const defaults = readDefaults(env["IDEMPOTENCY"]);
+  const defaults = readDefaults(env["IDEMPOTENCY"], declared);
   problems.push(...defaults.problems);
-  const { named, problems: operatorProblems } = readOperators(env, hasBinding, settingsEntries);
+  const { named, problems: operatorProblems } = readOperators(env, hasBinding, declared.entries);
   const { access, problems: accessProblems } = readAccess(env);
   const { tokens, problems: tokenProblems } = readOperatorTokens(env, named, access !== null);
   const seal = readSealSecrets(env);
@@ -73,7 +77,7 @@ export function readConfig(
       continue;
     }
     for (const [index, value] of list.value.entries()) {
-      const route = readRoute(value, `${name}[${index}]`);
+      const route = readRoute(value, `${name}[${index}]`, declared);
       problems.push(...route.problems);
       routes.push(route);
     }
@@ -85,9 +89,9 @@ export function readConfig(
     defaults,
     gateway,
     operators: named,
-    routeSettings: settingsEntries,
+    routeSettings: declared.entries,
   };
-  const features = FEATURE_SETTINGS.map(({ read }) => read(given));
+  const features = listed.map(({ read }) => read(given));
   problems.push(...features.flatMap((one) => one.problems ?? []));
   const protects = features.some(
     ({ drafts: own, problems: wrong = [] }) => own !== undefined && own.length + wrong.length > 0,
@@ -107,7 +111,7 @@ export function readConfig(
       features.flatMap(({ ownPath }) => ownPath ?? []),
     ),
   );
-  problems.push(...crossCheck(defaults, drafts, features, hasBinding));
+  problems.push(...crossCheck(defaults, drafts, features, hasBinding, declared));
 
   if (problems.length > 0)
     return {
@@ -123,15 +127,14 @@ export function readConfig(
     routes: writtenRoutes(routes),
     operators: named,
     features,
+    declared,
   });
   const unsealable = config.routes.find(({ sealed }) => sealed !== false);
   if (unsealable !== undefined && hasSecrets && seal.values.length === 0) {
     return { ok: false, problems: [missingSecret(unsealable.name)] };
   }
   const taken = tokens.flatMap(({ values }) => values);
-  const secrets = hasSecrets
-    ? FEATURE_SETTINGS.flatMap(({ secretProblems }) => secretProblems?.(config, env, taken) ?? [])
-    : [];
+  const secrets = hasSecrets ? listed.flatMap(({ secretProblems }) => secretProblems?.(config, env, taken) ?? []) : [];
   if (secrets.length > 0) return { ok: false, problems: secrets };
   const operators = tokens.length === 0 && access === null ? null : { tokens, access };
   return { ok: true, config, operators, sealSecrets: seal.values };
@@ -153,12 +156,15 @@ interface DefaultsReading extends SettingsReading {
   readonly gateway: GatewaySettings;
 }
 
-function readDefaults(variable: unknown): DefaultsReading {
+function readDefaults(variable: unknown, declared: DeclaredSettings): DefaultsReading {
   const value = variable === undefined ? { ok: true as const, value: {} } : readJson(variable);
-  if (!value.ok) return refuseDefaults(value.message);
+  if (!value.ok) return refuseDefaults(value.message, declared);
   if (!isTable(value.value))
-    return refuseDefaults('must be a table: write [vars.IDEMPOTENCY] with origin = "https://api.example.com"');
-  const reading = readSettings(value.value, "IDEMPOTENCY", Object.keys(gatewayEntries));
+    return refuseDefaults(
+      'must be a table: write [vars.IDEMPOTENCY] with origin = "https://api.example.com"',
+      declared,
+    );
+  const reading = readSettings(value.value, "IDEMPOTENCY", Object.keys(gatewayEntries), declared);
   const own = Object.entries(value.value).filter(([name]) => Object.hasOwn(gatewayEntries, name));
   const gateway = v.safeParse(gatewaySchema, Object.fromEntries(own));
   if (gateway.success) return { ...reading, gateway: gateway.output };
@@ -199,8 +205,13 @@ function isBelow(path: string, above: string): boolean {
 }
 
 /** Without known defaults, no relation that involves one is checked. */
-function refuseDefaults(message: string): DefaultsReading {
-  return { gateway: {}, settings: {}, faulty: EVERY_SETTING, problems: [{ path: "IDEMPOTENCY", message }] };
+function refuseDefaults(message: string, { entries }: DeclaredSettings): DefaultsReading {
+  return {
+    gateway: {},
+    settings: {},
+    faulty: new Set(Object.keys(entries)),
+    problems: [{ path: "IDEMPOTENCY", message }],
+  };
 }
 
 function readRouteList(variable: unknown): Parsed<readonly unknown[]> {
@@ -211,12 +222,12 @@ function readRouteList(variable: unknown): Parsed<readonly unknown[]> {
     : refuse(`must be a list of routes, like every variable whose name starts with ROUTES: ${ROUTES_ADVICE}`);
 }
 
-function readRoute(value: unknown, name: string): RouteDraft & SettingsReading {
+function readRoute(value: unknown, name: string, declared: DeclaredSettings): RouteDraft & SettingsReading {
   if (!isTable(value)) {
     const problem = { path: name, message: `must be a table: ${ROUTES_ADVICE}` };
-    return { name, route: null, settings: {}, faulty: EVERY_SETTING, problems: [problem] };
+    return { name, route: null, settings: {}, faulty: new Set(Object.keys(declared.entries)), problems: [problem] };
   }
-  const reading = readSettings(value, name, ["path"]);
+  const reading = readSettings(value, name, ["path"], declared);
   const path = `${name}.path`;
   if (!Object.hasOwn(value, "path")) {
     // A misspelt one is reported already.

@@ -8,7 +8,7 @@ import { inheritedLayer } from "./in-force.ts";
 import { DIRECTIVE } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { NamedOperator } from "./operators.ts";
-import { type FullSettings, mergeSettings, type Settings, stepsOf } from "./settings.ts";
+import type { DeclaredSettings, FullSettings, Settings } from "./settings.ts";
 import { originOf } from "./settings-origin.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
@@ -30,17 +30,18 @@ export interface WrittenConfig {
   readonly routes: readonly WrittenRoute[];
   readonly operators: readonly NamedOperator[];
   readonly features: readonly FeatureDraft[];
+  readonly declared: DeclaredSettings;
 }
 
 /** The configuration as the rest of the code uses it. */
-export function resolveConfig({ written, defaults, routes, operators, features }: WrittenConfig): Config {
+export function resolveConfig({ written, defaults, routes, operators, features, declared }: WrittenConfig): Config {
   const gateway = { ...GATEWAY_DEFAULTS, ...written };
   const trustForwarded = gateway.trust_forwarded;
   // No request, so that no host is part of their scopes.
-  const ofNoRequest = { trustForwarded: false, features };
+  const ofNoRequest = { trustForwarded: false, features, declared };
   const resolveRules: ResolveRules = (draft, path) => {
     const inherited = inheritedLayer({ settings: defaults, faulty: new Set() }, draft);
-    return resolveRoute(draft.name, path, mergeSettings(inherited.settings, draft.settings), ofNoRequest);
+    return resolveRoute(draft.name, path, declared.merge(inherited.settings, draft.settings), ofNoRequest);
   };
   const config: Config = {
     trustForwarded,
@@ -51,7 +52,7 @@ export function resolveConfig({ written, defaults, routes, operators, features }
     origin: originOf(defaults),
     gateway: { jurisdiction: defaults.jurisdiction ?? null, locationHint: defaults.location_hint ?? null },
     routes: routes.map(({ name, path, settings }) => ({
-      ...resolveRoute(name, path, mergeSettings(defaults, settings), { trustForwarded, features }),
+      ...resolveRoute(name, path, declared.merge(defaults, settings), { trustForwarded, features, declared }),
     })),
     identities: [],
     queues: [],
@@ -67,6 +68,7 @@ export function resolveConfig({ written, defaults, routes, operators, features }
 /** What a route's rules take from the whole gateway. */
 interface OfGateway extends Pick<Config, "trustForwarded"> {
   readonly features: readonly FeatureDraft[];
+  readonly declared: DeclaredSettings;
 }
 
 /** A route's rules. */
@@ -74,7 +76,7 @@ function resolveRoute(
   name: string,
   path: string,
   settings: FullSettings,
-  { trustForwarded, features }: OfGateway,
+  { trustForwarded, features, declared }: OfGateway,
 ): Route {
   const keyFormat = { ...KEY_FORMAT_DEFAULTS, ...settings.key_format };
   const origin = originOf(settings);
@@ -94,7 +96,7 @@ function resolveRoute(
     keyFormat: {
       pattern: keyFormat.pattern ?? null,
       min: keyFormat.min,
-      max: keyFormat.max ?? longestKey(stepsOf(settings)),
+      max: keyFormat.max ?? longestKey(declared.stepsOf(settings)),
     },
     newKeys: newKeysOf(settings.new_keys),
     fingerprint: fingerprintOf(settings),

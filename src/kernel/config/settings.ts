@@ -9,16 +9,13 @@ import { parsePathPattern } from "./path-pattern.ts";
 import { defaultsOf, parsed, repeated, setting, type SettingEntries } from "./setting-kinds.ts";
 import { answerSettings } from "./settings-answer.ts";
 import { attemptSettings } from "./settings-attempt.ts";
-import { FEATURE_SETTINGS } from "../../features/settings.ts";
 import type { RouteSettings } from "../feature-settings.ts";
-import { gatewayEntries } from "./settings-gateway.ts";
-import { keySettings } from "./settings-key.ts";
-import { noteSettings } from "../notes/settings-note.ts";
+import { fingerprintEntries } from "./settings-fingerprint.ts";
+import { keyFormatEntries, keySettings, newKeysEntries } from "./settings-key.ts";
+import { excerptEntries, noteSettings } from "../notes/settings-note.ts";
 import { originSettings } from "./settings-origin.ts";
+import { isTable } from "./table.ts";
 import { firstRepeated, parseMethod } from "./values.ts";
-
-/** What the features add to the settings of routes. */
-export const ROUTE_SETTINGS: readonly RouteSettings[] = FEATURE_SETTINGS.flatMap(({ routes }) => routes ?? []);
 
 /** The kernel's own, before those of notes. */
 const firstEntries = {
@@ -50,55 +47,68 @@ const firstEntries = {
 
 const ownEntries = { ...firstEntries, ...noteSettings };
 
-/** Every setting that is allowed both in `[vars.IDEMPOTENCY]` and in a route, in the order in which they are listed. */
-export const settingsEntries: SettingEntries = {
-  ...firstEntries,
-  ...addedAfter("answers"),
-  ...noteSettings,
-  ...addedAfter("notes"),
-};
-
-function addedAfter(group: RouteSettings["after"]): SettingEntries {
-  return Object.fromEntries(
-    ROUTE_SETTINGS.filter(({ after }) => after === group).flatMap(({ entries }) => Object.entries(entries)),
-  );
-}
-
 const ownSchema = v.strictObject(ownEntries);
 
 /** The settings that were written, parsed. What a feature adds is there too: its own type says what. */
 export type Settings = v.InferOutput<typeof ownSchema>;
 
-export const settingsSchema: v.GenericSchema<unknown, Settings> = v.strictObject(settingsEntries);
-
 /** Settings without a default: leaving one out has its own meaning. */
 const UNDEFAULTED = ["origin", "location_hint", "jurisdiction", "verify", "label", "excerpt"] as const;
 
-/** What applies where neither the route nor `IDEMPOTENCY` says anything. */
-export const BUILT_IN = {
-  ...v.parse(settingsSchema, defaultsOf(settingsEntries)),
-  ...v.parse(v.required(v.omit(ownSchema, UNDEFAULTED)), defaultsOf(ownEntries)),
-};
+/** The defaults of the kernel's own settings. */
+export const BUILT_IN = v.parse(v.required(v.omit(ownSchema, UNDEFAULTED)), defaultsOf(ownEntries));
 
 /** Settings with all defaults filled in. */
 export type FullSettings = typeof BUILT_IN & Pick<Settings, (typeof UNDEFAULTED)[number]>;
 
-/** Every setting that applies to a route: its own come first, then those of `IDEMPOTENCY`, then the built-in defaults. */
-export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
-  return { ...BUILT_IN, ...defaults, ...own };
+/** All settings of routes: the kernel's own, and those that features add. Each is allowed in `[vars.IDEMPOTENCY]` too. */
+export interface DeclaredSettings {
+  /** In the order in which they are listed. */
+  readonly entries: SettingEntries;
+  readonly schema: v.GenericSchema<unknown, Settings>;
+  /** What applies where neither the route nor `IDEMPOTENCY` says anything. */
+  readonly defaults: FullSettings;
+  /** The settings that are tables, with the names of their members. `origin` is not among them: its own message covers it. */
+  readonly tables: ReadonlyMap<string, readonly string[]>;
+  /** Every setting that applies to a route: its own come first, then those `written` in `IDEMPOTENCY`, then the defaults. */
+  readonly merge: (written: Settings, own: Settings) => FullSettings;
+  /** The settings that name steps for which keys are made of a route's keys. */
+  readonly stepSettings: readonly string[];
+  /** These steps: that of the origin first. */
+  readonly stepsOf: (settings: FullSettings) => readonly string[];
 }
 
-/** The settings that name steps for which keys are made of a route's keys. */
-export const STEP_SETTINGS: readonly string[] = [
-  "forward_key",
-  ...ROUTE_SETTINGS.flatMap((one) => (one.steps === undefined ? [] : Object.keys(one.entries))),
-];
-
-/** These steps: that of the origin first. */
-export function stepsOf(settings: FullSettings): readonly string[] {
-  const { forward_key: forwardKey } = settings;
-  const added = ROUTE_SETTINGS.flatMap((one) => one.steps?.(settings) ?? []);
-  return forwardKey.kind === "step" ? [forwardKey.step, ...added] : added;
+/** `added`: by features, in their order. */
+export function declareSettings(added: readonly RouteSettings[]): DeclaredSettings {
+  const addedAfter = (group: RouteSettings["after"]): SettingEntries =>
+    Object.fromEntries(added.filter(({ after }) => after === group).flatMap(({ entries: own }) => Object.entries(own)));
+  const entries = { ...firstEntries, ...addedAfter("answers"), ...noteSettings, ...addedAfter("notes") };
+  const schema: v.GenericSchema<unknown, Settings> = v.strictObject(entries);
+  const defaults = { ...v.parse(schema, defaultsOf(entries)), ...BUILT_IN };
+  return {
+    entries,
+    schema,
+    defaults,
+    tables: new Map([
+      ["key_format", Object.keys(keyFormatEntries)],
+      ["new_keys", Object.keys(newKeysEntries)],
+      ["fingerprint", Object.keys(fingerprintEntries)],
+      ["excerpt", Object.keys(excerptEntries)],
+      ...added.flatMap(({ entries: own, tables }) =>
+        Object.entries(tables)
+          // The others are lists of tables.
+          .filter(([name]) => isTable(defaultsOf(own)[name]))
+          .map(([name, members]) => [name, Object.keys(members)] as const),
+      ),
+    ]),
+    merge: (written, own) => ({ ...defaults, ...written, ...own }),
+    stepSettings: ["forward_key", ...added.flatMap((one) => (one.steps === undefined ? [] : Object.keys(one.entries)))],
+    stepsOf: (settings) => {
+      const { forward_key: forwardKey } = settings;
+      const steps = added.flatMap((one) => one.steps?.(settings) ?? []);
+      return forwardKey.kind === "step" ? [forwardKey.step, ...steps] : steps;
+    },
+  };
 }
 
 /** The path of a route; checked against the patterns that both of Hono's routers agree on. */
@@ -119,9 +129,3 @@ export const pathSchema = v.pipe(
     return patterns.ok ? { ok: true, value: { path, patterns: patterns.value } } : patterns;
   }),
 );
-
-/** One `[[vars.ROUTES]]`. */
-export const routeSchema = v.strictObject({ path: pathSchema, ...settingsEntries });
-
-/** All of `[vars.IDEMPOTENCY]`. */
-export const defaultsSchema = v.strictObject({ ...settingsEntries, ...gatewayEntries });

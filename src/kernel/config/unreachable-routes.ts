@@ -4,11 +4,16 @@
 import type { ConfigProblem } from "./problem.ts";
 import type { RouteDraft } from "./cross-checks.ts";
 import { type Layer, settingsInForce } from "./in-force.ts";
+import type { DeclaredSettings } from "./settings.ts";
 import { coversPattern, findShadows, findSlashTwins, type Matcher, type Shadow } from "./shadowing.ts";
 
-export function unreachableRoutes(defaults: Layer, routes: readonly RouteDraft[]): readonly ConfigProblem[] {
+export function unreachableRoutes(
+  defaults: Layer,
+  routes: readonly RouteDraft[],
+  declared: DeclaredSettings,
+): readonly ConfigProblem[] {
   const matchers = routes.flatMap((draft) => {
-    const { all, isKnown } = settingsInForce(defaults, draft);
+    const { all, isKnown } = settingsInForce(defaults, draft, declared);
     return draft.route === null || !isKnown("methods")
       ? []
       : [{ name: draft.name, methods: all.methods, path: draft.route.path, patterns: draft.route.patterns }];

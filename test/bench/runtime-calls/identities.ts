@@ -2,7 +2,7 @@
 // may rotate. Keys and tokens are made once, in the first round.
 
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { readConfig } from "../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../src/features/settings.ts";
 import { JwtProver } from "../../../src/kernel/request/jwt-prover.ts";
 import { RotatingTokens } from "../../../src/kernel/request/rotating-tokens.ts";
 

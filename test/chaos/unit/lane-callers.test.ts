@@ -1,7 +1,7 @@
 // What the checker of turns takes for granted: the callers of the flooded route are in lanes of their own.
 
 import { expect, it } from "vitest";
-import { readConfig } from "../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../src/features/settings.ts";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import { readExchange } from "../../../src/kernel/request/exchange-request.ts";
 import { callerProver } from "../../../src/features/identities/worker.ts"; // feature: identities

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { compareLayouts, type Comparison } from "../../../src/cli/check-against.ts";
 import type { RunningRoute } from "../../../src/kernel/node-feature.ts";
-import { readConfig } from "../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../src/features/settings.ts";
 import type { Route } from "../../../src/kernel/config/resolved.ts";
 import { parseShards } from "../../../src/kernel/config/layout.ts";
 

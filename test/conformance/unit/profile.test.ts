@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { CASES } from "../../../src/conformance/catalogue.ts";
 import { PROFILE } from "../../../src/conformance/cases/expiry.ts";
 import { wellKnownResponse } from "../../../src/kernel/request/well-known.ts";
-import { readConfig } from "../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../src/features/settings.ts";
 import { readPage } from "../../support/docs.ts";
 
 const { text, prose } = readPage("src/conformance/profile/README.md");

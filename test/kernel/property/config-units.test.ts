@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { readConfig } from "../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../src/features/settings.ts";
 import type { Route } from "../../../src/kernel/config/resolved.ts";
 import { formatDuration, formatSize, parseDuration, parseSize } from "../../../src/kernel/config/units.ts";
 

@@ -2,7 +2,7 @@
 // is given is wrapped: its storage, its namespace, and the fetch that calls the origin.
 
 import gateway from "../../../src/index.ts";
-import { KeyShard as RealKeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { KeyShard as RealKeyShard } from "../../../src/worker/key-shard.ts";
 import { fromMachine, ofMachine, setClock } from "./clock.ts";
 import { ASK_CALL, EXCHANGE_CALL, decodeExchange } from "../../../src/kernel/request/message.ts";
 import { MOVED_HEADER } from "../../../src/kernel/request/headers.ts";

@@ -5,7 +5,7 @@ import { ADMIN } from "../../support/integration/operators.ts";
 import { env } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { layoutName } from "../../../src/kernel/config/layout.ts";
-import { readConfig } from "../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../src/features/settings.ts";
 import type { Layouts } from "../../../src/kernel/config/layout.ts";
 import { nameRecord } from "../../../src/kernel/request/record-name.ts";
 import type { RecordSummary } from "../../../src/operator/operator.ts";

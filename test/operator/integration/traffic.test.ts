@@ -4,7 +4,7 @@
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { TrafficFlusher } from "../../../src/kernel/traffic/traffic-flusher.ts";
-import { KeyShard } from "../../../src/kernel/object/key-shard.ts";
+import { KeyShard } from "../../../src/worker/key-shard.ts";
 import { OPERATOR_CALLS, type ShardNumbers } from "../../../src/kernel/object/operator-calls.ts";
 import { type DataPoint, dataPointOf } from "../../../src/kernel/traffic/exchange-reporter.ts";
 import { type ExchangeReport, type SentBatch, Traffic } from "../../../src/kernel/traffic/traffic.ts";

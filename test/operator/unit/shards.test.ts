@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readConfig } from "../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../src/features/settings.ts";
 import { ShardPlaces } from "../../../src/operator/shards.ts";
 import { shardTitle } from "../../../src/kernel/object/shard-place.ts";
 

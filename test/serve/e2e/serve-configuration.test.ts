@@ -68,7 +68,7 @@ it("passes secrets only to the Worker: not to output, command line or files", as
   await writeFile(
     join(dir, "teller.ts"),
     `import { env } from "cloudflare:workers";
-    export { KeyShard } from ${JSON.stringify(join(projectDir, "src/kernel/object/key-shard.ts"))};
+    export { KeyShard } from ${JSON.stringify(join(projectDir, "src/worker/key-shard.ts"))};
     export default { fetch: () => Response.json([env.TOKEN, env.OTHER]) };`,
   );
   await writeFile(join(dir, "secrets"), `TOKEN='${fromFile}'\n`);

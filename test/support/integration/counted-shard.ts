@@ -6,7 +6,7 @@ import { vi } from "vitest";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import { claimsEndpoint, createClaims } from "../../../src/features/claims/api.ts"; // feature: claims
 import { createApp } from "../../../src/worker/app.ts";
-import { readConfig } from "../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../src/features/settings.ts";
 import { type Consume, queueConsumer } from "../../../src/features/queues/consume.ts"; // feature: queues
 import { deliverer } from "../../../src/features/queues/object/deliveries.ts"; // feature: queues
 import { claimsCaller, positionAsker } from "../../../src/features/claims/call-claims.ts"; // feature: claims

@@ -8,7 +8,7 @@ import { vi } from "vitest";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import { createApp } from "../../../src/worker/app.ts";
 import type { Layout } from "../../../src/kernel/config/layout.ts";
-import { readConfig } from "../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../src/features/settings.ts";
 import { keyHash } from "../../../src/kernel/request/record-name.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";

@@ -1,7 +1,7 @@
 // What the Worker gives to its features, for tests of one of them.
 
 import { env } from "cloudflare:test";
-import { readConfig } from "../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../src/features/settings.ts";
 import type { Route } from "../../../src/kernel/config/resolved.ts";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";

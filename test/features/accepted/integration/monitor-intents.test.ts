@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { monitorEndpoint } from "../../../../src/features/accepted/monitor.ts";
 import { preflightEndpoint } from "../../../../src/features/pages/cors.ts";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import type { Config } from "../../../../src/kernel/config/resolved.ts";
 import { type Intent, intentReader } from "../../../../src/kernel/request/intent.ts";
 

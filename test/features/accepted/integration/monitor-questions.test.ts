@@ -3,7 +3,7 @@
 import { env } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { createApp } from "../../../../src/worker/app.ts";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
 import { callerProver } from "../../../../src/features/identities/worker.ts";
 import { preflightEndpoint, readableAnswer } from "../../../../src/features/pages/cors.ts";

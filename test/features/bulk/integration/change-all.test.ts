@@ -3,7 +3,7 @@
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { layoutName } from "../../../../src/kernel/config/layout.ts";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Started } from "../../../../src/kernel/record/record.ts";
 import { type TimelineEvent, updateHistory } from "../../../../src/kernel/record/timeline.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import type { Route } from "../../../../src/kernel/config/resolved.ts";
 import { type EraseAsk, eraseScope } from "../../../../src/features/callers/operator/erase-scope.ts";
 import type { LaidPlace } from "../../../../src/operator/shards.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { claimsEndpoint } from "../../../../src/features/claims/api.ts";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import type { Config } from "../../../../src/kernel/config/resolved.ts";
 import { type Intent, intentReader } from "../../../../src/kernel/request/intent.ts";
 

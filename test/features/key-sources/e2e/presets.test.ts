@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as v from "valibot";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import { blockWith } from "../../../support/docs.ts";
 import type { GatewayVars } from "../../../support/gateway.ts";
 import { type HeaderPair, headerValue } from "../../../support/http.ts";

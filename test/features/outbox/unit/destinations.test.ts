@@ -1,7 +1,7 @@
 // Destinations of events and what routes publish: what is read, and what is refused with its remedy.
 
 import { describe, expect, it } from "vitest";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import { destinationsIn } from "../../../../src/features/outbox/settings/read.ts";
 import { configWarnings } from "../../../../src/cli/check/file.ts";
 

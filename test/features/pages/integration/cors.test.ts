@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
 import { createApp } from "../../../../src/worker/app.ts";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import type { CallShard } from "../../../../src/kernel/request/protect.ts";
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";

@@ -2,7 +2,7 @@
 
 import { env } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import type { Route } from "../../../../src/kernel/config/resolved.ts";
 import { fingerprint } from "../../../../src/kernel/record/units.ts";
 import type { DeliveryReport } from "../../../../src/features/queues/delivery-report.ts";

@@ -1,6 +1,6 @@
 // The queue's configuration, and the message to the shard that its consumer makes of a message.
 
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import type { Queue } from "../../../../src/kernel/config/resolved.ts";
 import type { UnknownRule } from "../../../../src/kernel/record/record.ts";
 import { recordId } from "../../../../src/kernel/record/units.ts";

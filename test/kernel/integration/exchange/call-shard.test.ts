@@ -4,7 +4,7 @@
 import { env } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { layoutName } from "../../../../src/kernel/config/layout.ts";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import type { Route } from "../../../../src/kernel/config/resolved.ts";
 import { SMALL_BYTES } from "../../../../src/kernel/request/body.ts";
 import {

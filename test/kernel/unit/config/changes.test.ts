@@ -13,7 +13,7 @@ import { destinationsVariable } from "../../../../src/features/outbox/cli/node.t
 import { queuesVariable } from "../../../../src/features/queues/cli/node.ts"; // feature: queues
 import { identityRoots } from "../../../../src/kernel/config/identity.ts"; // feature: identities
 import { layoutName } from "../../../../src/kernel/config/layout.ts";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import { configuredHeaders, readMessage } from "../../../../src/features/queues/message.ts"; // feature: queues
 import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
 import { readExchange } from "../../../../src/kernel/request/exchange-request.ts";

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
-import { BUILT_IN, settingsEntries } from "../../../../src/kernel/config/settings.ts";
+import { SETTINGS } from "../../../../src/features/settings.ts";
 import { gatewayEntries } from "../../../../src/kernel/config/settings-gateway.ts";
 
 const FILE = new URL("../../../../src/kernel/config/wrangler.schema.json", import.meta.url);
@@ -25,7 +25,7 @@ const file = v.parse(
 
 describe("the JSON Schema", () => {
   it("describes every setting, for defaults and routes", () => {
-    const names = Object.keys(settingsEntries);
+    const names = Object.keys(SETTINGS.entries);
     expect(Object.keys(file.definitions.settings.properties)).toEqual([...names, ...Object.keys(gatewayEntries)]);
     expect(Object.keys(file.definitions.route.properties)).toEqual(["path", ...names]);
     expect(file.definitions.settings.required).toEqual([]);
@@ -33,7 +33,7 @@ describe("the JSON Schema", () => {
   });
 
   it("contains every setting that has a default", () => {
-    const withoutDefault = Object.keys(settingsEntries).filter((name) => !Object.hasOwn(BUILT_IN, name));
+    const withoutDefault = Object.keys(SETTINGS.entries).filter((name) => !Object.hasOwn(SETTINGS.defaults, name));
     expect(withoutDefault).toEqual(["origin", "location_hint", "jurisdiction", "verify", "label", "excerpt"]);
   });
 

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import { configOf, PAYMENTS, problemsOf } from "./support.ts";
 
 const env = (operator_path?: unknown, more: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({

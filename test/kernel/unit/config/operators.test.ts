@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
 import { roleOf } from "../../../../src/kernel/config/operators.ts";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import { PAYMENTS } from "./support.ts";
 
 const ADMIN_TOKEN = "secret-of-an-admin-0123456789abc";

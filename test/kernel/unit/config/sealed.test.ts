@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import { PAYMENTS, problemsOf } from "./support.ts";
 
 const [FIRST, SECOND, THIRD, FOURTH] = ["a", "b", "c", "d"].map((letter) => letter.repeat(32));

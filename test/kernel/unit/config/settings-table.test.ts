@@ -11,7 +11,7 @@ import { fingerprintEntries } from "../../../../src/kernel/config/settings-finge
 import { excerptEntries } from "../../../../src/kernel/notes/settings-note.ts";
 import { keyFormatEntries, newKeysEntries } from "../../../../src/kernel/config/settings-key.ts";
 import { gatewayEntries } from "../../../../src/kernel/config/settings-gateway.ts";
-import { ROUTE_SETTINGS, settingsEntries } from "../../../../src/kernel/config/settings.ts";
+import { FEATURE_SETTINGS, SETTINGS } from "../../../../src/features/settings.ts";
 import { settingRows } from "../../../support/setting-rows.ts";
 import { configOf, PAYMENTS } from "./support.ts";
 
@@ -51,13 +51,13 @@ describe("the table of settings", () => {
     const members = (of: string, entries: object) => Object.keys(entries).map((name) => `${of}.${name}`);
     const names = [
       "path",
-      ...Object.keys(settingsEntries),
+      ...Object.keys(SETTINGS.entries),
       ...Object.keys(gatewayEntries),
       ...members("key_format", keyFormatEntries),
       ...members("new_keys", newKeysEntries),
       ...members("fingerprint", fingerprintEntries),
-      ...ROUTE_SETTINGS.flatMap(({ tables }) =>
-        Object.entries(tables).flatMap(([of, entries]) => members(of, entries)),
+      ...FEATURE_SETTINGS.flatMap(({ routes }) =>
+        Object.entries(routes?.tables ?? {}).flatMap(([of, entries]) => members(of, entries)),
       ),
       ...members("excerpt", excerptEntries),
     ];

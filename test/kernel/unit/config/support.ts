@@ -3,7 +3,7 @@
 import { expect } from "vitest";
 
 import { flatRoute } from "../../../../src/cli/check/describe.ts";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import type { Config, ConfigProblem, Route } from "../../../../src/kernel/config/resolved.ts";
 
 type Variables = Readonly<Record<string, unknown>>;

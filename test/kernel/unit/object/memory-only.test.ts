@@ -10,7 +10,7 @@ import { expect, it } from "vitest";
 const SRC = fileURLToPath(new URL("../../../../src/", import.meta.url));
 
 /** What runs in Workers and objects. */
-const FOLDERS = ["kernel", "features", "operator"];
+const FOLDERS = ["kernel", "features", "operator", "worker"];
 
 /** A member that changes, or a collection that grows, of a class or a module. */
 const REMEMBERS =
@@ -80,7 +80,7 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/object/kept-counts.ts":
     "written a quarter of a second to five seconds later, and before it is shown; src/kernel/traffic/README.md says what a crash can take",
   "kernel/object/kept-form.ts": OF_ONE_REQUEST,
-  "kernel/object/key-shard.ts": ATTEMPTED,
+  "worker/key-shard.ts": ATTEMPTED,
   "features/accepted/object/monitor.ts": LIMIT, // feature: accepted
   "kernel/new-keys/new-keys.ts": RUNNING,
   "features/claims/object/open-offsets.ts": OF_ROWS, // feature: claims

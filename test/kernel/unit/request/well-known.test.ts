@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { expect, it } from "vitest";
-import { readConfig } from "../../../../src/kernel/config/read.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
 import { wellKnownResponse } from "../../../../src/kernel/request/well-known.ts";
 
 const published = v.looseObject({

@@ -2,27 +2,27 @@
 // object's callers, through one table of calls.
 
 import { connect } from "cloudflare:sockets";
-import { objectFeatures, objectFunctions } from "../../features/object.ts";
-import { answered, CallTable } from "../call.ts";
-import { epochMs } from "../record/units.ts";
-import { Ledger } from "../store/ledger.ts";
-import { RecordList } from "../store/record-list.ts";
-import { storeSync } from "../store/store-error.ts";
-import { heldRows } from "../store/tables.ts";
-import { TotalRows } from "../store/totals.ts";
-import { ExchangeReporter } from "../traffic/exchange-reporter.ts";
-import { Alarm } from "./alarm.ts";
-import { bindingIn, limiterIn } from "./bindings.ts";
-import { doDueWork } from "../due.ts";
-import { exchangeCalls } from "./exchange-calls.ts";
-import { Exchanges } from "./exchanges.ts";
-import { Heartbeat } from "./heartbeat.ts";
-import { ITTY_URL, ittyDurable } from "./itty.ts";
-import { ALIVE_CALL, askElder, callItself } from "./object-calls.ts";
-import { OPERATOR_CALLS, OperatorCalls, type ShardNumbers } from "./operator-calls.ts";
-import { type Origins, originTarget, Reachability } from "./origin-call.ts";
-import { ShardTraffic } from "./shard-traffic.ts";
-import { Timers } from "./timers.ts";
+import { objectFeatures, objectFunctions } from "../features/object.ts";
+import { answered, CallTable } from "../kernel/call.ts";
+import { epochMs } from "../kernel/record/units.ts";
+import { Ledger } from "../kernel/store/ledger.ts";
+import { RecordList } from "../kernel/store/record-list.ts";
+import { storeSync } from "../kernel/store/store-error.ts";
+import { heldRows } from "../kernel/store/tables.ts";
+import { TotalRows } from "../kernel/store/totals.ts";
+import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
+import { Alarm } from "../kernel/object/alarm.ts";
+import { bindingIn, limiterIn } from "../kernel/object/bindings.ts";
+import { doDueWork } from "../kernel/due.ts";
+import { exchangeCalls } from "../kernel/object/exchange-calls.ts";
+import { Exchanges } from "../kernel/object/exchanges.ts";
+import { Heartbeat } from "../kernel/object/heartbeat.ts";
+import { ITTY_URL, ittyDurable } from "../kernel/object/itty.ts";
+import { ALIVE_CALL, askElder, callItself } from "../kernel/object/object-calls.ts";
+import { OPERATOR_CALLS, OperatorCalls, type ShardNumbers } from "../kernel/object/operator-calls.ts";
+import { type Origins, originTarget, Reachability } from "../kernel/object/origin-call.ts";
+import { ShardTraffic } from "../kernel/object/shard-traffic.ts";
+import { Timers } from "../kernel/object/timers.ts";
 
 /** Knowledge about the origins, shared by all shards of an isolate. */
 const origins: Origins = new Map();
