@@ -20,7 +20,8 @@ import { Heartbeat } from "../kernel/object/heartbeat.ts";
 import { ITTY_URL, ittyDurable } from "../kernel/object/itty.ts";
 import { ALIVE_CALL, askElder, callItself } from "../kernel/object/object-calls.ts";
 import { OPERATOR_CALLS, OperatorCalls, type ShardNumbers } from "../kernel/object/operator-calls.ts";
-import { type Origins, originTarget, Reachability } from "../kernel/object/origin-call.ts";
+import { originTarget } from "../kernel/object/origin-call.ts";
+import { type Origins, Reachability } from "../kernel/object/reachability.ts";
 import { ShardTraffic } from "../kernel/object/shard-traffic.ts";
 import { Timers } from "../kernel/object/timers.ts";
 

@@ -3,7 +3,7 @@
 
 import type { Layouts } from "../../src/kernel/config/layout.ts";
 import type { Route } from "../../src/kernel/config/resolved.ts";
-import type { Reachability } from "../../src/kernel/object/origin-call.ts";
+import type { Reachability } from "../../src/kernel/object/reachability.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Disk } from "./disk.ts";
 import { PlainRequest, type PlainRequestParts, type PlainResponse, textOf } from "./platform.ts";

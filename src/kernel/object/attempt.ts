@@ -5,7 +5,7 @@
 
 import type { Started } from "../record/record.ts";
 import type { BodyNumber, EpochMs } from "../record/units.ts";
-import { type AttemptEnd, type EndReason, judge, type NoResult } from "../record/verdict.ts";
+import { judge, type NoResult } from "../record/verdict.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import {
   type AnswerFor,
@@ -13,14 +13,14 @@ import {
   findInChunks,
   firstAnswer,
   passedAnswer,
-  POLL_MS,
   seenUpTo,
   wholeBody,
 } from "./answers.ts";
 import type { Bodies } from "../store/bodies.ts";
 import type { Patience } from "../body/byte-pipe.ts";
 import type { EventOffsets } from "../resume/event-offsets.ts";
-import { type Body, type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
+import { AttemptSettlement, report, type StepRecord } from "./attempt-settlement.ts";
+import type { Body, ExchangeAnswer } from "./exchange-answer.ts";
 import { KeptForm } from "./kept-form.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
 import { Overflow } from "../overflow/overflow.ts";
@@ -29,12 +29,6 @@ import type { RemoteBodies } from "../overflow/remote-bodies.ts";
 import { isShort, passingSpool, spoolFor, type SpoolManner } from "../body/response-spool.ts";
 import type { Spool } from "../body/spool.ts";
 import type { Timers } from "./timers.ts";
-import type { LifeCycleEvent, PauseAdvice, Step } from "../record/events.ts";
-import type { ClientProblem } from "../record/problem.ts";
-import { type HeaderPairs, retryAfterIn } from "../request/headers.ts";
-import type { Attachments } from "../store/attachments.ts";
-import type { KeptResponse } from "../store/response-rows.ts";
-import { StoreError } from "../store/store-error.ts";
 
 /** What an attempt needs of its shard. */
 export interface AttemptPorts {
@@ -314,107 +308,4 @@ export class Attempt {
     const isThere = this.#hasBegun && this.#overflow === null && spool?.isReadable === true;
     return response !== null && spool !== null && isThere ? { response, spool } : null;
   }
-}
-
-/** Takes one step of the attempt's record, written in this turn. */
-export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => Step;
-
-/** What is told of a response that is a result, besides what is kept. */
-type Answered = Pick<OriginResponse, "status" | "events">;
-
-const UNREACHABLE = { code: "origin-unreachable" } as const;
-
-export class AttemptSettlement {
-  readonly #head: ExchangeHead;
-  readonly #record: Started;
-  readonly #step: StepRecord;
-  readonly #answer = Promise.withResolvers<ExchangeAnswer>();
-
-  constructor(head: ExchangeHead, record: Started, step: StepRecord) {
-    this.#head = head;
-    this.#record = record;
-    this.#step = step;
-  }
-
-  /** The answer for the attempt's own client: the first one that is given. */
-  get answer(): Promise<ExchangeAnswer> {
-    return this.#answer.promise;
-  }
-
-  give(answer: ExchangeAnswer): void {
-    this.#answer.resolve(answer);
-  }
-
-  refuse(problem: ClientProblem): void {
-    this.#answer.resolve(problemAnswer(this.#head, problem));
-  }
-
-  /** The store failed. No answer is given, because a later retry could contradict it. */
-  fail(error: unknown): void {
-    this.#answer.reject(error);
-  }
-
-  /** No response came, or its body broke off. Returns the answer that all waiters share; `null` if each must re-check the record. */
-  unanswered(end: Exclude<AttemptEnd, { kind: "answered" }>): AnswerFor | null {
-    const verdict = judge(end, this.#head.rules.lists);
-    const settled = this.passed(verdict === "refused" ? "refused" : "ambiguous", end);
-    if (settled === null) return null;
-    const { unknown } = this.#record.policy;
-    const retryAfterMs = settled.record?.state === "failed" ? settled.record.retryFrom - Date.now() : 0;
-    switch (end.kind) {
-      case "unreachable":
-        this.refuse(UNREACHABLE);
-        return (head) => problemAnswer(head, UNREACHABLE);
-      case "dropped":
-        this.refuse({ code: "origin-dropped", unknown, retryAfterMs });
-        return null;
-      case "timed-out":
-        this.refuse({ code: "origin-timeout", unknown, retryAfterMs });
-        return null;
-    }
-  }
-
-  /** The response is not a result. `headers` are its own. That of an accepted request is given to nobody. */
-  passed(type: NoResult, reason: EndReason, headers: HeaderPairs = []): Step | null {
-    const isDriven = this.#record.driven !== undefined;
-    const pause = isDriven ? adviceIn(headers) : undefined;
-    const step = this.#settle({ type, attemptId: this.#record.attempt.id, reason, pause });
-    if (isDriven) this.refuse({ code: "in-flight", retryAfterMs: POLL_MS });
-    return step;
-  }
-
-  /** The response is a result. `stored` is what the record keeps; `null` when it keeps none. */
-  result({ status, events }: Answered, stored: KeptResponse | null): Step | null {
-    const { id } = this.#record.attempt;
-    // On a `sealed` route the record does not tell it, not even if the response is not kept.
-    const told = this.#head.encryption?.isOn === true ? null : status;
-    const event = { type: "result", attemptId: id, status: told, kept: stored !== null, verified: false } as const;
-    return this.#settle(event, { response: stored, originEvents: events });
-  }
-
-  /** The response is a result that cannot be sent or stored. The operation took effect, so it is never repeated. */
-  unkept(response: Answered): void {
-    const problem = { code: "response-not-kept", originalStatus: response.status } as const;
-    if (this.result(response, null) !== null) this.refuse(problem);
-  }
-
-  /** `null` when the record no longer belongs to this attempt; then no client gets its answer. */
-  #settle(event: LifeCycleEvent, attachments: Attachments = { response: null }): Step | null {
-    const settled = this.#step(event, attachments);
-    if (settled.reply.type !== "superseded") return settled;
-    this.refuse({ code: "in-flight", retryAfterMs: POLL_MS });
-    return null;
-  }
-}
-
-/** When the next attempt of an accepted request may begin, as far as the origin and chance decide that. */
-function adviceIn(headers: HeaderPairs): PauseAdvice {
-  const value = headers.find(([name]) => name.toLowerCase() === "retry-after")?.[1] ?? null;
-  return { jitter: Math.random(), retryAfterMs: retryAfterIn(value, Date.now()) };
-}
-
-/** Only a failure of the store means that the response could not be stored; any other error is a bug. */
-export function report(error: unknown): void {
-  const message = error instanceof StoreError ? "response could not be stored" : "unexpected error in an attempt";
-  console.error({ message, reason: String(error) });
 }

@@ -14,7 +14,7 @@ import type { Elders } from "../previous-shards/elders.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Limiter, NewKeys } from "../new-keys/new-keys.ts";
 import type { Questions } from "../verify/questions.ts";
-import type { Reachability } from "./origin-call.ts";
+import type { Reachability } from "./reachability.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Ledger, LedgerStorage } from "../store/ledger.ts";
 import type { Timers } from "./timers.ts";

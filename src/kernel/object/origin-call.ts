@@ -4,7 +4,7 @@
 
 import type { Origin } from "../config/resolved.ts";
 import type { Attempt, Started } from "../record/record.ts";
-import { type AttemptEnd, type BrokenOff, finalStatus } from "../record/verdict.ts";
+import { type BrokenOff, finalStatus, type UnansweredEnd } from "../record/verdict.ts";
 import { joinBytes } from "../request/body.ts";
 import { type BodyReader, ByteReader, type NextPiece, WHOLE } from "../request/body-reader.ts";
 import {
@@ -23,6 +23,7 @@ import { bookkeep } from "../traffic/bookkeep.ts";
 import { TRACEPARENT_HEADER, traceparentOf } from "../traffic/trace-context.ts";
 import { bindingIn, entrypointIn } from "./bindings.ts";
 import type { RequestBody } from "../body/request-body.ts";
+import type { Reachability } from "./reachability.ts";
 import type { Due, Timers } from "./timers.ts";
 
 /** A piece of the origin's body, or how the body ended. */
@@ -42,7 +43,7 @@ export interface OriginResponse extends BodyReader<BrokenOff> {
   readonly length: number | null;
 }
 
-export type OriginOutcome = OriginResponse | Exclude<AttemptEnd, { kind: "answered" }>;
+export type OriginOutcome = OriginResponse | UnansweredEnd;
 
 /** One request to the origin. */
 export interface OriginRequest {
@@ -275,137 +276,4 @@ export function originTarget(origin: Origin, env: Readonly<Record<string, unknow
     case "entrypoint":
       return entrypointIn(exports, origin.entrypoint);
   }
-}
-
-/** What is known of one address. */
-export interface Reach {
-  /** Whether a failed `connect` to the address would mean anything. */
-  canProbe: boolean;
-  /** Whether the last call broke, or there was no call yet. */
-  doubtful: boolean;
-  /** How many more times `connect` may be tried. */
-  trialsLeft: number;
-}
-
-/** Opens a connection: `connect` of `cloudflare:sockets`. */
-export type Connect = (address: string) => {
-  readonly opened: Promise<unknown>;
-  readonly closed: Promise<unknown>;
-  close(): Promise<unknown>;
-};
-
-/** The addresses to which a connection has succeeded, as a shard has stored them. */
-export interface KnownAddresses {
-  has(address: string): boolean;
-  add(address: string): void;
-}
-
-/** What an isolate knows about its origins. */
-export type Origins = Map<string, Reach>;
-
-export class Reachability {
-  readonly #origins: Origins;
-  readonly #known: KnownAddresses;
-  readonly #timers: Timers;
-  readonly #connect: Connect;
-  /** The addresses that this object has looked up in its ledger, and those that it has stored there. */
-  readonly #asked = new Set<string>();
-  readonly #remembered = new Set<string>();
-
-  constructor(origins: Origins, known: KnownAddresses, timers: Timers, connect: Connect) {
-    this.#origins = origins;
-    this.#known = known;
-    this.#timers = timers;
-    this.#connect = connect;
-  }
-
-  /** `false` only when it is certain that the origin cannot be reached within `timeoutMs`, so that nothing needs to be sent. */
-  async isReachable(url: string, timeoutMs: number): Promise<boolean> {
-    const address = addressOf(url);
-    const { canProbe, doubtful } = this.#reach(address);
-    return !canProbe || !doubtful || (await canConnect(this.#connect, address, timeoutMs, this.#timers));
-  }
-
-  /** The origin answered. */
-  answered(url: string): void {
-    const address = addressOf(url);
-    const reach = this.#reach(address);
-    reach.doubtful = false;
-    if (reach.canProbe) this.#remember(address);
-    if (reach.canProbe || reach.trialsLeft === 0) return;
-    reach.trialsLeft -= 1;
-    void this.#tryConnect(reach, address);
-  }
-
-  /** A call to the origin broke. */
-  broke(url: string): void {
-    this.#reach(addressOf(url)).doubtful = true;
-  }
-
-  #reach(address: string): Reach {
-    const reach = this.#origins.get(address) ?? { canProbe: false, doubtful: true, trialsLeft: TRIALS };
-    this.#origins.set(address, reach);
-    if (!reach.canProbe && !this.#asked.has(address)) {
-      this.#asked.add(address);
-      bookkeep("reading the known addresses", () => (reach.canProbe = this.#known.has(address)));
-    }
-    return reach;
-  }
-
-  /** Runs in the background, and never rejects. */
-  async #tryConnect(reach: Reach, address: string): Promise<void> {
-    if (!(await canConnect(this.#connect, address, TRIAL_MS, this.#timers))) return;
-    reach.canProbe = true;
-    this.#remember(address);
-  }
-
-  /** Writes at most once while the object is in memory. */
-  #remember(address: string): void {
-    if (this.#remembered.has(address)) return;
-    this.#remembered.add(address);
-    bookkeep("remembering an address", () => this.#known.add(address));
-  }
-}
-
-/** More than one, since a reset object loses its trial; few, since `connect` never works for some addresses. */
-const TRIALS = 3;
-
-/** Long enough for a connection to any origin that answers requests at all. */
-const TRIAL_MS = 5000;
-
-async function canConnect(connect: Connect, address: string, timeoutMs: number, timers: Timers): Promise<boolean> {
-  try {
-    const socket = connect(address);
-    // A failed socket also rejects `closed`; `opened` already reports the failure.
-    socket.closed.catch(() => undefined);
-    const opened = await timers.firstOf(socket.opened, timeoutMs);
-    void socket.close().catch(() => undefined);
-    return opened !== null;
-  } catch {
-    return false;
-  }
-}
-
-/** By scheme and authority: one entry for each origin. */
-const addresses = new Map<string, string>();
-
-/** Also ends before a query that directly follows the authority: a query differs by record and must not make another origin. */
-const ORIGIN = /^[^:]+:\/\/[^/?]+/;
-
-/** The origin that was called last, which is mostly the next one too. */
-let latest = { origin: " ", address: "" };
-
-/** A URL is parsed once for each origin, not for each call. */
-function addressOf(url: string): string {
-  if (url.startsWith(latest.origin) && ["/", "?", ""].includes(url.charAt(latest.origin.length))) return latest.address;
-  const [origin = url] = ORIGIN.exec(url) ?? [];
-  const address = addresses.get(origin) ?? parseAddress(url);
-  addresses.set(origin, address);
-  latest = { origin, address };
-  return address;
-}
-
-function parseAddress(url: string): string {
-  const { protocol, hostname, port } = new URL(url);
-  return `${hostname}:${port || (protocol === "https:" ? "443" : "80")}`;
 }

@@ -26,6 +26,9 @@ export type AttemptEnd =
   /** The headers, or the next piece of the body, did not arrive in time. */
   | { readonly kind: "timed-out" };
 
+/** An attempt to which no whole answer came. */
+export type UnansweredEnd = Exclude<AttemptEnd, { kind: "answered" }>;
+
 /** Why an attempt ended without a result. */
 export type EndReason =
   | { readonly kind: "status"; readonly status: number }
@@ -64,11 +67,15 @@ export function judge(end: AttemptEnd, lists: VerdictLists): Verdict {
       if (lists.ambiguous.includes(end.status)) return "ambiguous";
       return lists.refused.includes(end.status) ? "refused" : "result";
     case "unreachable":
-      return "refused";
     case "dropped":
     case "timed-out":
-      return "ambiguous";
+      return judgeUnanswered(end);
   }
+}
+
+/** The verdict on an attempt without an answer. */
+export function judgeUnanswered({ kind }: UnansweredEnd): NoResult {
+  return kind === "unreachable" ? "refused" : "ambiguous";
 }
 
 /** The attempt, whose doubt has no further consequence. */

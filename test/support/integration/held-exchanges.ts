@@ -13,7 +13,7 @@ import type { Elders } from "../../../src/kernel/previous-shards/elders.ts";
 import { Exchanges } from "../../../src/kernel/object/exchanges.ts";
 import { Heartbeat } from "../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
-import { Reachability } from "../../../src/kernel/object/origin-call.ts";
+import { Reachability } from "../../../src/kernel/object/reachability.ts";
 import type { RecordSteps } from "../../../src/kernel/object/record-steps.ts";
 import { storeSync } from "../../../src/kernel/store/store-error.ts";
 import { Timers } from "../../../src/kernel/object/timers.ts";

@@ -8,7 +8,7 @@ import { Alarm, type AlarmStorage } from "../../../../src/kernel/object/alarm.ts
 import { Exchanges } from "../../../../src/kernel/object/exchanges.ts";
 import { Heartbeat } from "../../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { type KnownAddresses, type Origins, Reachability } from "../../../../src/kernel/object/origin-call.ts";
+import { type KnownAddresses, type Origins, Reachability } from "../../../../src/kernel/object/reachability.ts";
 import { bytesBody, type RequestBody } from "../../../../src/kernel/body/request-body.ts";
 import { Timers } from "../../../../src/kernel/object/timers.ts";
 import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";

@@ -4,7 +4,8 @@
 import { connect } from "cloudflare:sockets";
 import { describe, expect, it, vi } from "vitest";
 import type { Origin } from "../../../../src/kernel/config/resolved.ts";
-import { callOrigin, type OriginResponse, Reachability } from "../../../../src/kernel/object/origin-call.ts";
+import { callOrigin, type OriginResponse } from "../../../../src/kernel/object/origin-call.ts";
+import { Reachability } from "../../../../src/kernel/object/reachability.ts";
 import { Timers } from "../../../../src/kernel/object/timers.ts";
 
 const NETWORK: Origin = { kind: "url", url: "http://127.0.0.1:9" };

@@ -87,7 +87,7 @@ const WHY: Readonly<Record<string, string>> = {
   "features/outbox/object/relay.ts": RUNNING, // feature: outbox
   "features/claims/object/partition-positions.ts": "ends with its turn", // feature: claims
   "kernel/verify/questions.ts": RUNNING,
-  "kernel/object/origin-call.ts": ATTEMPTED,
+  "kernel/object/reachability.ts": ATTEMPTED,
   "kernel/previous-scope/aliases.ts": OF_ROWS,
   "features/audit/object/audit.ts": OF_ROWS, // feature: audit
   "kernel/store/bodies.ts": OF_ROWS,
