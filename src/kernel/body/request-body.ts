@@ -5,13 +5,12 @@
 import { readHeld } from "../request/body.ts";
 import type { BodyReader, NextPiece } from "../request/body-reader.ts";
 import { ByteBudget } from "../request/byte-budget.ts";
-import { Pace } from "../request/pace.ts";
+import { Pace, pacedBody } from "../request/pace.ts";
 import type { Bodies } from "../store/bodies.ts";
 import type { RequestBytes } from "../store/stored-request.ts";
 import { bytePipe } from "./byte-pipe.ts";
 import type { Timers } from "../object/timers.ts";
 import { START } from "../resume/event-offsets.ts";
-import { pacedBody } from "./paced-body.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
 import { storedStream } from "./stored-stream.ts";
 

@@ -1,12 +1,12 @@
 // Stores a request's body in chunk rows as it arrives, and digests it meanwhile. It is never held whole in memory.
 
+import { LateBody } from "../request/pace.ts";
 import type { BodyNumber } from "../record/units.ts";
 import type { BodyReader } from "../request/body-reader.ts";
 import { freeBytes } from "../request/byte-budget.ts";
 import type { Bodies } from "../store/bodies.ts";
 import { BodyCipher, placeInChunk } from "../encryption/body-cipher.ts";
 import { FillingChunk } from "./chunk.ts";
-import { LateBody } from "./paced-body.ts";
 
 export interface StoredUpload {
   readonly kind: "stored";

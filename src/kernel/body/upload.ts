@@ -17,11 +17,10 @@ import {
 import { withFingerprints } from "../encryption/encryption.ts";
 import { type ExchangeHead, WHOLE_BODY_BYTES } from "../request/message.ts";
 import { MessageReader } from "../request/message-stream.ts";
-import { Pace } from "../request/pace.ts";
+import { Pace, pacedBody } from "../request/pace.ts";
 import type { Bodies } from "../store/bodies.ts";
 import type { Timers } from "../object/timers.ts";
 import { placeInChunk } from "../encryption/body-cipher.ts";
-import { pacedBody } from "./paced-body.ts";
 import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
 
