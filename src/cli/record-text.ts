@@ -13,7 +13,7 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
   const doubt =
     policy.unknown === "retry" ? "" : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`;
   const late = policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`;
-  const rules = `unknown = "${policy.unknown}", lock ${formatDuration(policy.lockMs)}, retention ${formatDuration(policy.retentionMs)}${doubt}${late}${driveText(policy)}`;
+  const rules = `unknown = "${policy.unknown}", lock ${formatDuration(policy.lockMs)}, retention ${formatDuration(policy.retentionMs)}${doubt}${late}${scheduleText(policy)}`;
   const next: readonly (readonly [string, string])[] =
     record.nextAttemptAt === null
       ? []
@@ -123,10 +123,10 @@ function descriptionLines({ description: { headline, retry, advice } }: RecordDe
 }
 
 /** How the gateway tries an accepted request. */
-function driveText({ drive }: RecordDetail["policy"]): string {
-  if (drive === undefined) return "";
-  const pauses = `${formatDuration(drive.firstPauseMs)} to ${formatDuration(drive.longestPauseMs)}`;
-  return `, at most ${drive.attempts} attempts in ${formatDuration(drive.giveUpAfterMs)}, ${pauses} between them`;
+function scheduleText({ schedule }: RecordDetail["policy"]): string {
+  if (schedule === undefined) return "";
+  const pauses = `${formatDuration(schedule.firstPauseMs)} to ${formatDuration(schedule.longestPauseMs)}`;
+  return `, at most ${schedule.attempts} attempts in ${formatDuration(schedule.giveUpAfterMs)}, ${pauses} between them`;
 }
 
 /** With an unknown outcome, the commands that settle it; of a request that waits, those that hasten or end it. */

@@ -111,7 +111,7 @@ const policySchema = v.object({
       2_592_000_000,
     ),
   ),
-  drive: v.exactOptional(
+  schedule: v.exactOptional(
     about(
       v.object({
         attempts: about(count, "The most attempts.", 5),

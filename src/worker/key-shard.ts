@@ -75,7 +75,7 @@ export class KeyShard extends ittyDurable() {
       steps,
       elders,
       databaseBytes: () => storage.sql.databaseSize,
-      placesTaken: () => this.#exchanges.attempts.driven,
+      placesTaken: () => this.#exchanges.attempts.accepted,
       questionAbout: (id) => this.#exchanges.questionAbout(id),
       held: () => heldRows(storage.sql),
       left: () => traffic.left(Date.now()),

@@ -1,7 +1,7 @@
 // Reads from the disk what is durable, right after a commit.
 
-import type { Driven } from "../../src/kernel/record/record.ts";
-import { readDriven } from "../../src/kernel/store/stored-request.ts";
+import type { Acceptance } from "../../src/kernel/record/record.ts";
+import { readAcceptance } from "../../src/kernel/store/stored-request.ts";
 import type { Disk } from "./disk.ts";
 
 /** A durable row of the records. */
@@ -22,7 +22,7 @@ export interface DurableRow {
   /** Until when the record is kept; `null` as long as it does not expire. */
   readonly expiresAtMs: number | null;
   /** What the shard has promised; `null` for a request whose client waits. */
-  readonly driven: Driven | null;
+  readonly accepted: Acceptance | null;
   /** When the next attempt of a waiting record begins. */
   readonly startAtMs: number | null;
   /** When its result was settled; `null` if it has none. */
@@ -39,7 +39,7 @@ export interface DurableRow {
 const TEXT = `CAST(CASE WHEN chunks = 1 THEN (SELECT bytes FROM chunks AS one WHERE one.number = body_number << 26) ELSE body END AS TEXT)`;
 const REQUEST = `CASE WHEN request IS NULL AND request_body IS NULL THEN NULL ELSE coalesce(request, '') || CAST(coalesce(request_body, '') AS TEXT) END`;
 const WAITING_FROM = "(4294967294 << 31)";
-const ROWS = `SELECT id, (number >> 31) * 1000 AS bucket_end, state, attempt_id, locked_until, verify_at, expires_at, completed_at, status, kept, ${TEXT} AS text, fingerprint, attempt, driven, start_at, ${REQUEST} AS request, number >= ${WAITING_FROM} AS is_among_waiting FROM records`;
+const ROWS = `SELECT id, (number >> 31) * 1000 AS bucket_end, state, attempt_id, locked_until, verify_at, expires_at, completed_at, status, kept, ${TEXT} AS text, fingerprint, attempt, accepted, start_at, ${REQUEST} AS request, number >= ${WAITING_FROM} AS is_among_waiting FROM records`;
 /** By the attempt whose claim names the body: a chunk's key begins with its body's number. */
 const BODY_BYTES =
   "SELECT attempt_id, sum(length(bytes)) AS size FROM chunks JOIN records ON body_number = chunks.number >> 26 GROUP BY attempt_id";
@@ -54,7 +54,7 @@ export function corruptions({ state }: DurableRow): readonly string[] {
     case "started":
       return [...always, "locked_until = 0"];
     case "waiting":
-      return [...always, "start_at = NULL", "driven = NULL"];
+      return [...always, "start_at = NULL", "accepted = NULL"];
     case "failed":
       return [...always, "expires_at = NULL", "retry_from = NULL"];
     default:
@@ -68,7 +68,7 @@ export function durableRows(disk: Disk, unreadable: ReadonlySet<string> = NONE):
   for (const row of disk.statement(ROWS).all()) {
     if (unreadable.has(String(row["id"]))) continue;
     const { bucket_end, state, attempt_id, locked_until, verify_at, expires_at, status, kept, text } = row;
-    const { fingerprint, attempt, driven, start_at, request, is_among_waiting, completed_at } = row;
+    const { fingerprint, attempt, accepted, start_at, request, is_among_waiting, completed_at } = row;
     const startAtMs = start_at === null ? null : Number(start_at);
     const expiry = verify_at === null ? Number(bucket_end) : Math.min(Number(verify_at), Number(expires_at));
     const id = String(row["id"]);
@@ -84,7 +84,7 @@ export function durableRows(disk: Disk, unreadable: ReadonlySet<string> = NONE):
       fingerprint: String(fingerprint),
       number: Number(attempt),
       expiresAtMs: expires_at === null ? null : Number(expires_at),
-      driven: readDriven(typeof driven === "string" ? driven : null),
+      accepted: readAcceptance(typeof accepted === "string" ? accepted : null),
       startAtMs,
       completedAtMs: completed_at === null ? null : Number(completed_at),
       verifyAtMs: verify_at === null ? null : Number(verify_at),
@@ -96,17 +96,17 @@ export function durableRows(disk: Disk, unreadable: ReadonlySet<string> = NONE):
 }
 
 /** A record as it stands now, durably or not. */
-export type CurrentRow = Pick<DurableRow, "state" | "attemptId" | "number" | "driven">;
+export type CurrentRow = Pick<DurableRow, "state" | "attemptId" | "number" | "accepted">;
 
 export function currentRow(disk: Disk, record: string): CurrentRow | null {
-  const [row] = disk.statement("SELECT state, attempt_id, attempt, driven FROM records WHERE id = ?").all(record);
+  const [row] = disk.statement("SELECT state, attempt_id, attempt, accepted FROM records WHERE id = ?").all(record);
   if (row === undefined) return null;
-  const { state, attempt_id, attempt, driven } = row;
+  const { state, attempt_id, attempt, accepted } = row;
   return {
     state: String(state),
     attemptId: String(attempt_id),
     number: Number(attempt),
-    driven: readDriven(typeof driven === "string" ? driven : null),
+    accepted: readAcceptance(typeof accepted === "string" ? accepted : null),
   };
 }
 

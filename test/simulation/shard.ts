@@ -96,7 +96,7 @@ export class Shard {
       steps,
       elders,
       databaseBytes: () => 0,
-      placesTaken: () => this.exchanges.attempts.driven,
+      placesTaken: () => this.exchanges.attempts.accepted,
       questionAbout: (id) => this.exchanges.questionAbout(id),
       held: () => heldRows(storage.sql),
       left: () => ({ since: NOTHING_COUNTED, routes: [], dayRequests: 0 }),

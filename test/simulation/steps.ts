@@ -362,8 +362,8 @@ export class Steps {
     const timer = clock.next();
     if (timer !== null) targets.push(timer.dueMs, timer.dueMs);
     if (disk.durableAlarmMs !== null) targets.push(disk.durableAlarmMs);
-    for (const { lockedUntilMs, deadlineMs, driven } of facts.rows.values()) {
-      if (driven !== null) targets.push(driven.giveUpAt, driven.giveUpAt + 1);
+    for (const { lockedUntilMs, deadlineMs, accepted } of facts.rows.values()) {
+      if (accepted !== null) targets.push(accepted.giveUpAt, accepted.giveUpAt + 1);
       targets.push(lockedUntilMs - 1, lockedUntilMs, Math.max(deadlineMs, lockedUntilMs) + 1);
     }
     for (const one of actors) targets.push(...(one.times?.() ?? []));

@@ -268,10 +268,10 @@ export class World {
           );
     const content = this.#contents.get(name) ?? "";
     const attempt = startedAttempt(OBJECT, id, head, this.clock, this.#sent, content);
-    const isDriven = claim !== null && claim.driven !== null;
+    const isAccepted = claim !== null && claim.accepted !== null;
     // An accepted request starts by itself, whoever waits for it.
-    this.rules.starts(attempt, isDriven ? null : (waiting?.sentAfter ?? null));
-    if (isDriven) {
+    this.rules.starts(attempt, isAccepted ? null : (waiting?.sentAfter ?? null));
+    if (isAccepted) {
       const isDue = this.#arriving !== name && waiting === undefined;
       for (const one of this.actors) one.starts?.(attempt, claim, isDue, this.#deliveredAt.get(name) ?? 0);
     }
@@ -284,7 +284,7 @@ export class World {
     }
     const fetch = (request: PlainRequest): Promise<object> => {
       const call = new OriginCall(attempt, this.disk.written, this.plan.keptBytes, this.clock, () => this.#sent);
-      if (isDriven) this.#carries(attempt, request);
+      if (isAccepted) this.#carries(attempt, request);
       this.rules.identifies(
         attempt,
         KEY_HEADERS.map((header) => `${header}: ${request.headers.get(header)}`).join(", "),

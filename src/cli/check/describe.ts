@@ -73,10 +73,10 @@ function promiseOf(route: Route): string {
 
 /** What the gateway promises about requests that it has accepted: which attempts it makes without being asked again. */
 function acceptanceOf({ async: when, rules: { policy } }: Route): string {
-  const { drive } = policy;
-  if (drive === undefined) return "";
+  const { schedule } = policy;
+  if (schedule === undefined) return "";
   const which = when === "always" ? "requests are" : "requests that ask for it are";
-  const again = `up to ${drive.attempts} in ${formatDuration(drive.giveUpAfterMs)}`;
+  const again = `up to ${schedule.attempts} in ${formatDuration(schedule.giveUpAfterMs)}`;
   return `; ${which} answered before their result (async = "${when}"), and the gateway repeats ${AGAIN[policy.unknown]}, ${again}`;
 }
 

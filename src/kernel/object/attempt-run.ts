@@ -1,5 +1,5 @@
 // Runs an attempt to its end: adds it to those in flight, calls the origin, and renews its lock meanwhile. For a client that waits
-// and for a request that the shard drives by itself alike.
+// and for an accepted request, which the shard tries by itself, alike.
 
 import type { Started } from "../record/record.ts";
 import { epochMs, type RecordId } from "../record/units.ts";
@@ -32,7 +32,7 @@ export type RunShared = Pick<
   | "waitUntil"
 >;
 
-/** The place of an attempt of an accepted request (drives.ts). */
+/** The place of an attempt of an accepted request (accepted-attempts.ts). */
 export interface Place {
   /** Its answer has begun. */
   readonly answered: () => void;

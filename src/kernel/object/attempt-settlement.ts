@@ -73,10 +73,10 @@ export class AttemptSettlement {
 
   /** The response is not a result. `headers` are its own. That of an accepted request is given to nobody. */
   passed(type: NoResult, reason: EndReason, headers: HeaderPairs = []): Step | null {
-    const isDriven = this.#record.driven !== undefined;
-    const pause = isDriven ? adviceIn(headers) : undefined;
+    const isAccepted = this.#record.accepted !== undefined;
+    const pause = isAccepted ? adviceIn(headers) : undefined;
     const step = this.#settle({ type, attemptId: this.#record.attempt.id, reason, pause });
-    if (isDriven) this.refuse({ code: "in-flight", retryAfterMs: POLL_MS });
+    if (isAccepted) this.refuse({ code: "in-flight", retryAfterMs: POLL_MS });
     return step;
   }
 

@@ -85,8 +85,8 @@ export class Attempt {
   }
 
   /** Whether the gateway made it by itself, for a request that it had accepted. */
-  get isDriven(): boolean {
-    return this.#record.driven !== undefined;
+  get isAccepted(): boolean {
+    return this.#record.accepted !== undefined;
   }
 
   get #manner(): SpoolManner {
@@ -152,8 +152,8 @@ export class Attempt {
   async #pass(response: OriginResponse, type: NoResult): Promise<void> {
     const { timers, settled } = this.#ports;
     const step = this.#settlement.passed(type, { kind: "status", status: response.status }, response.headers);
-    // The client of an accepted request is told what the record says; a body that nobody reads would keep a place (drives.ts).
-    if (step === null || this.#record.driven !== undefined) {
+    // The client of an accepted request is told what the record says; a body that nobody reads would keep a place (accepted-attempts.ts).
+    if (step === null || this.#record.accepted !== undefined) {
       response.cancel();
       return;
     }

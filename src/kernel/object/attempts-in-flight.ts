@@ -26,8 +26,8 @@ export class AttemptsInFlight {
   }
 
   /** How many attempts of accepted requests run. */
-  get driven(): number {
-    return [...this.#all.values()].filter(({ attempt }) => attempt.isDriven).length;
+  get accepted(): number {
+    return [...this.#all.values()].filter(({ attempt }) => attempt.isAccepted).length;
   }
 
   /** Whether all connections are in use, so that the call of an attempt that begins now may wait. */

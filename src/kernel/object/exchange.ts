@@ -239,7 +239,7 @@ export class Exchange {
   /** Never rejects: the origin may have been called, and a rejection would look as if the shard had done nothing. */
   async #start(record: Started): Promise<ExchangeAnswer> {
     try {
-      if (record.driven !== undefined) return await this.#performer("startAccepted")(this.#performed, record);
+      if (record.accepted !== undefined) return await this.#performer("startAccepted")(this.#performed, record);
       return await runAttempt(this.#id, record, this.#incoming, this.#shared).attempt.answer;
     } catch (error) {
       console.error({ message: "exchange failed", reason: String(error) });

@@ -66,7 +66,7 @@ export interface Counts extends Omit<OpenCounts, "atLeast"> {
   readonly waiting: number;
   /** For how long the one that is due longest has been due; 0 when none is. */
   readonly oldestWaitingMs: number;
-  /** How many attempts of accepted requests run: at most PLACES (drives.ts). */
+  /** How many attempts of accepted requests run: at most PLACES (accepted-attempts.ts). */
   readonly placesTaken: number;
   /** Size of the database. */
   readonly bytes: number;

@@ -67,10 +67,10 @@ export interface OriginRequest {
 export const LONGEST_ANSWER_MS = 15 * 60_000;
 
 /** The origin's request: the client's request with the number of the attempt. */
-export function originRequest(head: ExchangeHead, body: RequestBody, { attempt, driven }: Started): OriginRequest {
+export function originRequest(head: ExchangeHead, body: RequestBody, { attempt, accepted }: Started): OriginRequest {
   const { origin, method, url, headers, hasBody } = head.call;
   const { timeoutMs, idleTimeoutMs } = head.rules;
-  const totalMs = driven === undefined ? null : timeoutMs + LONGEST_ANSWER_MS;
+  const totalMs = accepted === undefined ? null : timeoutMs + LONGEST_ANSWER_MS;
   const pairs: HeaderPairs = [...headers, [ATTEMPT_HEADER, String(attempt.number)], ...traceHeaders(head, attempt)];
   return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs, totalMs };
 }

@@ -1,7 +1,7 @@
 // What people decide about a record: an operator, or the client of a monitor.
 
 import { settled } from "./verdict.ts";
-import { drivenAnew } from "./drive.ts";
+import { acceptedAnew } from "./schedule.ts";
 import type { OperatorEvent, Step, Unchangeable } from "./events.ts";
 import type { Expiring, Failed, IdempotencyRecord, Waiting } from "./record.ts";
 import { changed, outcomeReply, unchanged } from "./step.ts";
@@ -28,10 +28,10 @@ export function applyOperatorEvent(
       const retryFrom = current.state === "failed" ? lockedUntil : latest(now, lockedUntil);
       // An operator who releases a record in doubt has decided that nothing took effect.
       const released = current.state === "unknown" ? settled(attempt) : attempt;
-      const promise = current.state === "failed" ? undefined : current.driven;
+      const promise = current.state === "failed" ? undefined : current.accepted;
       if (promise !== undefined) {
-        const anew = drivenAnew(promise, attempt.number, now);
-        const base = { fingerprint, attempt: released, policy, driven: anew };
+        const anew = acceptedAnew(promise, attempt.number, now);
+        const base = { fingerprint, attempt: released, policy, accepted: anew };
         return changed({ state: "waiting", ...base, startAt: retryFrom }, { type: "changed" });
       }
       // Counted from the end of the lock: the next attempt needs the number of this one, however far away a clock has put that end.

@@ -21,7 +21,7 @@ export type LifeCycleEvent =
       readonly home: Home;
       /**
        * Set if the request is stored and its client does not wait: the first attempt begins at once, or it waits for its turn.
-       * Without `drive` in the policy it means nothing.
+       * Without `schedule` in the policy it means nothing.
        */
       readonly accept?: "begin" | "wait" | undefined;
     }

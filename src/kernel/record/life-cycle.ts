@@ -6,11 +6,11 @@
 
 import { applyAttemptEvent, givenUp, notMade, outcomeUnknown, settled } from "./verdict.ts";
 import { applyOperatorEvent, cancel, lookAt } from "./decision.ts";
-import { broughtBack, driven, isTooLate, parked } from "./drive.ts";
+import { broughtBack, acceptanceWith, isTooLate, parked } from "./schedule.ts";
 import type { LifeCycleEvent, Step } from "./events.ts";
 import type {
   Attempt,
-  Driven,
+  Acceptance,
   Expiring,
   IdempotencyRecord,
   Policy,
@@ -51,18 +51,18 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
     case "due": {
       if (current.state !== "waiting" || current.startAt > now) return changed(current, { type: "nothing-due" });
       const { fingerprint, attempt, policy: own } = current;
-      return start(fingerprint, nextOf(attempt, event.attemptId), own, now, current.driven);
+      return start(fingerprint, nextOf(attempt, event.attemptId), own, now, current.accepted);
     }
     case "unreadable":
       if (current.state !== "waiting" || current.startAt > now) return changed(current, { type: "nothing-due" });
       return changed(notMade(current, now), { type: "nothing-due" });
     case "park": {
-      const { drive } = policy;
+      const { schedule } = policy;
       const isThis = current.state === "unknown" && current.fingerprint === event.fingerprint;
-      if (!isThis || drive === undefined) return unchanged(record, { type: "nothing-due" });
-      if (current.driven !== undefined) return unchanged(record, { type: "parked" });
+      if (!isThis || schedule === undefined) return unchanged(record, { type: "nothing-due" });
+      if (current.accepted !== undefined) return unchanged(record, { type: "parked" });
       return changed(
-        { ...current, driven: parked(drive, current.attempt.number, event.message, now) },
+        { ...current, accepted: parked(schedule, current.attempt.number, event.message, now) },
         { type: "parked" },
       );
     }
@@ -184,7 +184,7 @@ function applyRequest(
     case "waiting":
       return unchanged(record, { type: "accepted", record: current, isNew: false });
     case "started": {
-      if (current.driven !== undefined) return unchanged(record, { type: "accepted", record: current, isNew: false });
+      if (current.accepted !== undefined) return unchanged(record, { type: "accepted", record: current, isNew: false });
       const retryFrom = current.attempt.lockedUntil;
       return unchanged(record, { type: "in-flight", record: current, retryFrom });
     }
@@ -210,10 +210,12 @@ function claim(fingerprint: Fingerprint, last: Attempt, event: RequestEvent, pol
   const { attemptId } = event;
   const { accept } = event.type === "request" ? event : {};
   const promise =
-    accept === undefined || policy.drive === undefined ? undefined : driven(policy.drive, last.number, now);
+    accept === undefined || policy.schedule === undefined
+      ? undefined
+      : acceptanceWith(policy.schedule, last.number, now);
   if (accept !== "wait" || promise === undefined)
     return start(fingerprint, nextOf(last, attemptId), policy, now, promise);
-  const record: Waiting = { state: "waiting", fingerprint, attempt: last, policy, driven: promise, startAt: now };
+  const record: Waiting = { state: "waiting", fingerprint, attempt: last, policy, accepted: promise, startAt: now };
   return changed(record, { type: "accepted", record, isNew: true });
 }
 
@@ -228,10 +230,10 @@ function start(
   of: NextAttempt,
   policy: Policy,
   now: EpochMs,
-  promise: Driven | undefined,
+  promise: Acceptance | undefined,
 ): Step {
   const attempt = { ...of, startedAt: now, lockedUntil: later(now, policy.lockMs) };
-  const record: Started = { state: "started", fingerprint, attempt, policy, ...(promise && { driven: promise }) };
+  const record: Started = { state: "started", fingerprint, attempt, policy, ...(promise && { accepted: promise }) };
   return changed(record, { type: "start", record });
 }
 

@@ -1,12 +1,12 @@
 // What a record must be in order to be believed. The store checks it before it writes a record and after it has read one: types promise the
 // same, but a row holds whatever some code has once written, and a time that is missing would read as 1970 and let an operation run again.
 
-import { type Driven, type IdempotencyRecord, isClosed, promiseIn, UNKNOWN_RULES } from "./record.ts";
+import { type Acceptance, type IdempotencyRecord, isClosed, promiseIn, UNKNOWN_RULES } from "./record.ts";
 
 /** What is wrong with a record; `null`: nothing. Names the member, never its value. */
 export function recordFault(record: IdempotencyRecord): string | null {
-  const driven = promiseIn(record);
-  return baseFault(record) ?? stateFault(record) ?? (driven === null ? null : drivenFault(driven));
+  const accepted = promiseIn(record);
+  return baseFault(record) ?? stateFault(record) ?? (accepted === null ? null : acceptanceFault(accepted));
 }
 
 function baseFault({ state, fingerprint, attempt, policy }: IdempotencyRecord): string | null {
@@ -63,11 +63,11 @@ function stateFault(record: IdempotencyRecord): string | null {
   }
 }
 
-function drivenFault({ drive, acceptedAt, giveUpAt, lastAttempt }: Driven): string | null {
+function acceptanceFault({ schedule, acceptedAt, giveUpAt, lastAttempt }: Acceptance): string | null {
   return firstOf([
-    [isWhole(drive.attempts, 1), "promised attempts"],
-    [isWhole(drive.firstPauseMs, 0) && isWhole(drive.longestPauseMs, 0), "pauses"],
-    [isWhole(drive.giveUpAfterMs, 0), "limit"],
+    [isWhole(schedule.attempts, 1), "promised attempts"],
+    [isWhole(schedule.firstPauseMs, 0) && isWhole(schedule.longestPauseMs, 0), "pauses"],
+    [isWhole(schedule.giveUpAfterMs, 0), "limit"],
     [isTime(acceptedAt) && isTime(giveUpAt), "time of acceptance"],
     [isWhole(lastAttempt, 0), "last attempt"],
   ]);

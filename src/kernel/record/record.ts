@@ -21,8 +21,8 @@ import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 export const UNKNOWN_RULES = ["hold", "verify", "retry"] as const;
 export type UnknownRule = (typeof UNKNOWN_RULES)[number];
 
-/** How a shard drives a request that it has accepted, whose caller does not wait for it. */
-export interface Drive {
+/** When a shard tries a request that it has accepted, whose caller does not wait for it. */
+export interface Schedule {
   /** The most attempts. */
   readonly attempts: number;
   /** The pause after the first attempt. It doubles with each further one. */
@@ -44,8 +44,8 @@ export interface Policy {
    * on. Absent: no longer than its record is kept otherwise.
    */
   readonly rememberMs?: DurationMs;
-  /** How accepted requests are driven. Absent: the route accepts none. */
-  readonly drive?: Drive;
+  /** When accepted requests are tried. Absent: the route accepts none. */
+  readonly schedule?: Schedule;
   /** The events that a result has. Absent: none. */
   readonly publish?: readonly Publication[];
 }
@@ -74,8 +74,8 @@ interface RecordBase {
 }
 
 /** What the shard promised when it accepted a request. The request is stored with the record. */
-export interface Driven {
-  readonly drive: Drive;
+export interface Acceptance {
+  readonly schedule: Schedule;
   readonly acceptedAt: EpochMs;
   /** No attempt begins later, except the first. */
   readonly giveUpAt: EpochMs;
@@ -91,13 +91,13 @@ export interface Driven {
 export interface Started extends RecordBase {
   readonly state: "started";
   /** Absent: a client waits for the answer. */
-  readonly driven?: Driven;
+  readonly accepted?: Acceptance;
 }
 
 /** An accepted request whose next attempt begins at `startAt`. If its attempt has the number 0, there has been none. */
 export interface Waiting extends RecordBase {
   readonly state: "waiting";
-  readonly driven: Driven;
+  readonly accepted: Acceptance;
   readonly startAt: EpochMs;
 }
 
@@ -116,8 +116,8 @@ export interface Unknown extends RecordBase {
   /** How many due questions the origin has been asked. */
   readonly verifications: number;
   readonly expiresAt: EpochMs;
-  /** Set for an accepted request: the shard drives it again once it is known that nothing took effect. */
-  readonly driven?: Driven;
+  /** Set for an accepted request: the shard tries it again once it is known that nothing took effect. */
+  readonly accepted?: Acceptance;
 }
 
 /** The operation took effect; its first answer is final. */
@@ -148,8 +148,8 @@ export type Expiring = Exclude<IdempotencyRecord, Waiting | Started>;
 export type RecordState = IdempotencyRecord["state"];
 
 /** What the shard promised about the record's request, which is stored with it; `null`: nothing. */
-export function promiseIn(record: IdempotencyRecord | null): Driven | null {
-  return record !== null && "driven" in record ? record.driven : null;
+export function promiseIn(record: IdempotencyRecord | null): Acceptance | null {
+  return record !== null && "accepted" in record ? record.accepted : null;
 }
 
 /** Whether a record in this state has had its end: nothing but its expiry is left to come. */

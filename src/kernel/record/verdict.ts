@@ -1,11 +1,11 @@
 // Decides what an attempt's end means, and what becomes of its record: after a result, a failure, a loss. If the origin may or may not have
 // acted, the end is ambiguous: a wrong guess could cause a second effect.
 
-import { nextLook, nextStart } from "./drive.ts";
+import { nextLook, nextStart } from "./schedule.ts";
 import type { LifeCycleEvent, OperatorEvent, PauseAdvice } from "./events.ts";
 import {
   type Attempt,
-  type Driven,
+  type Acceptance,
   type Failed,
   type IdempotencyRecord,
   promiseIn,
@@ -88,25 +88,25 @@ export function settled(attempt: Attempt): Attempt {
  * if there is one left.
  */
 function repeatable(
-  of: Pick<Started, "fingerprint" | "attempt" | "policy" | "driven">,
+  of: Pick<Started, "fingerprint" | "attempt" | "policy" | "accepted">,
   from: EpochMs,
   now: EpochMs,
   advice?: PauseAdvice,
 ): Waiting | Failed | Unknown {
-  const { fingerprint, attempt, policy, driven: promise } = of;
+  const { fingerprint, attempt, policy, accepted: promise } = of;
   const startAt = promise === undefined ? null : nextStart(promise, attempt, from, now, advice);
   // After a refusal nothing is running, whatever lock the attempt had.
   const over = { ...attempt, lockedUntil: earliest(attempt.lockedUntil, from) };
   if (promise !== undefined && startAt !== null) {
-    return { state: "waiting", fingerprint, attempt: over, policy, driven: promise, startAt };
+    return { state: "waiting", fingerprint, attempt: over, policy, accepted: promise, startAt };
   }
-  if (promise?.isParked === true) return parkedAgain({ ...of, attempt: over, driven: promise }, now);
+  if (promise?.isParked === true) return parkedAgain({ ...of, attempt: over, accepted: promise }, now);
   return { state: "failed", fingerprint, attempt, policy, retryFrom: from, expiresAt: later(now, policy.retentionMs) };
 }
 
 /** A message without an attempt left: an operator decides about it once more. */
 function parkedAgain(
-  { fingerprint, attempt, policy, driven: promise }: Pick<Waiting, "fingerprint" | "attempt" | "policy" | "driven">,
+  { fingerprint, attempt, policy, accepted: promise }: Pick<Waiting, "fingerprint" | "attempt" | "policy" | "accepted">,
   now: EpochMs,
 ): Unknown {
   const expiresAt = later(now, policy.unknownRetentionMs);
@@ -118,28 +118,28 @@ function parkedAgain(
     verifyAt: null,
     verifications: 0,
     expiresAt,
-    driven: promise,
+    accepted: promise,
   };
 }
 
 /** The record of a request that is due and cannot be read. It is looked at again later, and given up as one that is always refused. */
 export function notMade(record: Waiting, now: EpochMs): Waiting | Failed | Unknown {
-  const startAt = nextLook(record.driven, now);
+  const startAt = nextLook(record.accepted, now);
   if (startAt !== null) return { ...record, startAt };
-  const { fingerprint, attempt, policy, driven: promise } = record;
+  const { fingerprint, attempt, policy, accepted: promise } = record;
   if (promise.isParked === true) return parkedAgain(record, now);
   return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt: later(now, policy.retentionMs) };
 }
 
 /** The record of an accepted request whose limit passed before its next attempt began. */
-export function givenUp({ fingerprint, attempt, policy, driven: { giveUpAt } }: Waiting): Failed {
+export function givenUp({ fingerprint, attempt, policy, accepted: { giveUpAt } }: Waiting): Failed {
   const expiresAt = later(giveUpAt, policy.retentionMs);
   return { state: "failed", fingerprint, attempt, policy, retryFrom: giveUpAt, expiresAt };
 }
 
-function promiseOf(record: Waiting | Started | Failed | Unknown): { readonly driven?: Driven } {
+function promiseOf(record: Waiting | Started | Failed | Unknown): { readonly accepted?: Acceptance } {
   const promise = promiseIn(record);
-  return promise === null ? {} : { driven: promise };
+  return promise === null ? {} : { accepted: promise };
 }
 
 /** The record after an attempt that may have taken effect. The time that it is kept counts from `since`. */

@@ -6,7 +6,7 @@ import { type Config, type FingerprintRule, type Route } from "../config/resolve
 import type { MonitorProblem } from "../record/monitor-problem.ts";
 import { type ClientProblem, describeProblem } from "../record/problem.ts";
 import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
-import type { Drive } from "../record/record.ts";
+import type { Schedule } from "../record/record.ts";
 import { MONITOR_PREFIX } from "./monitor-url.ts";
 import { problemType } from "./problem-response.ts";
 import type { AsyncRule } from "../config/words.ts";
@@ -55,7 +55,7 @@ function publishedRoute(route: Route): object {
     duplicate: duplicate === "reject" ? { while: "reject" } : { while: duplicate, upToSeconds: waitMs / 1000 },
     unknownOutcome: policy.unknown,
     onStoreFailure: route.onStoreFailure,
-    ...(policy.drive === undefined ? {} : { async: publishedAcceptance(route.async, policy.drive, waitMs) }),
+    ...(policy.schedule === undefined ? {} : { async: publishedAcceptance(route.async, policy.schedule, waitMs) }),
     retentionSeconds: policy.retentionMs / 1000,
     ...(policy.rememberMs === undefined ? {} : { rememberSeconds: policy.rememberMs / 1000 }),
     notReplayed: { refused: lists.refused, ambiguous: lists.ambiguous },
@@ -65,7 +65,7 @@ function publishedRoute(route: Route): object {
 }
 
 /** Which requests are accepted before their result is there, and when the gateway gives one up. */
-function publishedAcceptance(when: AsyncRule, { attempts, giveUpAfterMs }: Drive, waitMs: number): object {
+function publishedAcceptance(when: AsyncRule, { attempts, giveUpAfterMs }: Schedule, waitMs: number): object {
   return {
     when,
     preference: "respond-async",

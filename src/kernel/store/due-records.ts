@@ -143,14 +143,14 @@ export class DueRequests {
   }
 
   /**
-   * Those that a clock has put too far away that was ahead (kernel/record/drive.ts). They lie behind all others of their lanes, so the last ones of
+   * Those that a clock has put too far away that was ahead (kernel/record/schedule.ts). They lie behind all others of their lanes, so the last ones of
    * each are looked at.
    */
   tooFar(now: EpochMs): readonly RecordId[] {
     return this.lanes().flatMap(({ lane }) =>
       this.#sql
         .exec<{ id: string }>(
-          `SELECT id FROM (SELECT id, start_at, locked_until, driven FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} = ?1 AND start_at > ?2 ORDER BY start_at DESC LIMIT ${LAST_LOOKED_AT}) WHERE locked_until <= ?2 AND start_at > ?2 + (driven ->> '$.drive.longestPauseMs')`,
+          `SELECT id FROM (SELECT id, start_at, locked_until, accepted FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} = ?1 AND start_at > ?2 ORDER BY start_at DESC LIMIT ${LAST_LOOKED_AT}) WHERE locked_until <= ?2 AND start_at > ?2 + (accepted ->> '$.schedule.longestPauseMs')`,
           lane,
           now,
         )

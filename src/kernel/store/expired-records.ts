@@ -176,8 +176,8 @@ export class ExpiredRecords {
       label: null,
       request: null,
     };
-    const driving = row.asks === 1 ? "end" : "never";
-    rows.put(recordId(row.id), placeIn(row), bucket, { record, driving, ...nothing });
+    const acceptanceWrite = row.asks === 1 ? "end" : "never";
+    rows.put(recordId(row.id), placeIn(row), bucket, { record, acceptanceWrite, ...nothing });
     return true;
   }
 }

@@ -27,7 +27,7 @@ import { RemoteBodies } from "../overflow/remote-bodies.ts";
 import { FIRST_CHUNKS } from "./response-rows.ts";
 import { type Sql, migrate } from "./schema.ts";
 import { Seal } from "../previous-shards/seal.ts";
-import { type Driving, drivingOf, type StoredRequest } from "./stored-request.ts";
+import { type AcceptanceWrite, acceptanceWriteOf, type StoredRequest } from "./stored-request.ts";
 import { storeSql } from "./store-error.ts";
 
 export type { Entry } from "./entry.ts";
@@ -147,19 +147,20 @@ export class Ledger {
     const left = entry === null || needsBody(entry.record, record) ? null : entry;
     const large = largeBody(attachments.response ?? null);
     const aliases = record === null ? [] : (attachments.aliases ?? []).filter((name) => name !== id);
-    const driving = drivingOf(entry?.record ?? null, record, attachments.request !== undefined);
+    const acceptanceWrite = acceptanceWriteOf(entry?.record ?? null, record, attachments.request !== undefined);
     const { excerpt = null } = attachments;
     const writes = joined.flatMap(({ write }) => write ?? []);
     const isAlone = left === null && large === null && aliases.length + writes.length === 0 && excerpt === null;
-    if (isAlone && (driving === "never" || driving === "keep")) {
-      this.#write(id, entry, record, attachments, driving);
+    if (isAlone && (acceptanceWrite === "never" || acceptanceWrite === "keep")) {
+      this.#write(id, entry, record, attachments, acceptanceWrite);
       return;
     }
     // A record whose change fails keeps its body. The write comes last, because it also changes what is in memory.
     this.#transaction(() => {
       if (left !== null) this.#recordBodies.discard(left);
-      if (entry !== null && (driving === "accept" || driving === "end")) this.#recordBodies.discardRequest(id, entry);
-      const given = driving === "accept" ? attachments.request?.() : undefined;
+      if (entry !== null && (acceptanceWrite === "accept" || acceptanceWrite === "end"))
+        this.#recordBodies.discardRequest(id, entry);
+      const given = acceptanceWrite === "accept" ? attachments.request?.() : undefined;
       const request = given === undefined ? null : this.#recordBodies.ownRequest(given);
       if (record !== null && aliases.length > 0) this.aliases.add(aliases, id, record.fingerprint);
       if (excerpt !== null) {
@@ -172,7 +173,7 @@ export class Ledger {
         entry,
         record,
         large === null ? attachments : { ...attachments, response: this.#recordBodies.putApart(large) },
-        driving,
+        acceptanceWrite,
         request,
       );
     });
@@ -190,7 +191,7 @@ export class Ledger {
     entry: Entry | null,
     record: IdempotencyRecord | null,
     { response = null, verification, keyForm: given, history = entry?.history ?? [], label = null }: Attachments,
-    driving: Driving,
+    acceptanceWrite: AcceptanceWrite,
     request: StoredRequest | null = null,
   ): void {
     if (record === null) {
@@ -212,7 +213,7 @@ export class Ledger {
     const keyForm = given === undefined ? (entry?.keyForm ?? null) : formFor(entry, record, given);
     const asked = asks ? (verification?.(keyForm) ?? this.verification(id, entry)) : null;
     const body = record.state === "started" ? this.#claimBody(record, entry) : (chunksOf(response)?.body ?? null);
-    const row = { record, response, body, verification: asked, keyForm, history, label, driving, request };
+    const row = { record, response, body, verification: asked, keyForm, history, label, acceptanceWrite, request };
     const place = this.#rows.put(id, entry?.place ?? null, expiryBucket, row);
     if (record.state === "started") this.#inFlight.set(id, { record, place, keyForm, history, response: null, body });
     else this.#inFlight.delete(id);
@@ -237,7 +238,7 @@ export class Ledger {
     return (entry === null ? null : this.#rows.label(id, entry.place)) ?? UNLABELLED;
   }
 
-  /** The request of a driven record; `null` if it has none. */
+  /** The request of an accepted record; `null` if it has none. */
   request(id: RecordId, { place }: Entry): StoredRequest | null {
     return this.#rows.request(id, place);
   }

@@ -77,7 +77,7 @@ export const MATCHES = 1;
 export const DUE = 2;
 
 /** Whether the lock of an attempt lasts, or a request may wait (`applyTime` in kernel/record/life-cycle.ts). */
-const LASTS = "CASE state WHEN 'started' THEN locked_until > ?3 ELSE driven ->> '$.giveUpAt' >= ?3 END";
+const LASTS = "CASE state WHEN 'started' THEN locked_until > ?3 ELSE accepted ->> '$.giveUpAt' >= ?3 END";
 
 /**
  * SQL: what a row is to this list: MATCHES, DUE, or neither. Most rows show that they stand as they are stored by their expiry alone, which

@@ -8,11 +8,11 @@ import { attemptId, durationMs, epochMs, fingerprint } from "../record/units.ts"
 import { endOf, expiryBucketOf, IN_FLIGHT } from "./expiry-buckets.ts";
 import { LAST_BUCKET, PLACE_COLUMNS, placeIn, type PlaceRow, WAITING } from "./record-numbers.ts";
 import { FOUND_RESPONSE_COLUMNS, KEPT, type ResponseRow } from "./response-rows.ts";
-import { readDriven } from "./stored-request.ts";
+import { readAcceptance } from "./stored-request.ts";
 import { hasMembers, readJson, readTime, readWhole, UnreadableError } from "./unreadable.ts";
 
 /** The columns that `readRecord` reads. */
-export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, driven, start_at, publish`;
+export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, accepted, start_at, publish`;
 /** Also the columns that `readResponse` reads: one statement, since most records that are found are replayed. */
 export const FOUND_COLUMNS = `${RECORD_COLUMNS}, key_form, history, ${FOUND_RESPONSE_COLUMNS}`;
 
@@ -38,7 +38,7 @@ export interface RecordRow extends PlaceRow {
   readonly verifications: number | null;
   readonly remember_ms: number | null;
   readonly may_have_acted: number | null;
-  readonly driven: string | null;
+  readonly accepted: string | null;
   readonly start_at: number | null;
   readonly publish: string | null;
 }
@@ -90,17 +90,17 @@ export function readRecord(row: RecordRow): IdempotencyRecord {
 }
 
 function recordIn(row: RecordRow): IdempotencyRecord {
-  const driven = readDriven(row.driven);
+  const accepted = readAcceptance(row.accepted);
   const policy: Policy = {
     unknown: readUnknown(row.unknown),
     lockMs: durationMs(row.lock_ms),
     retentionMs: durationMs(row.retention_ms),
     unknownRetentionMs: durationMs(row.unknown_retention_ms),
     ...(row.remember_ms === null ? {} : { rememberMs: durationMs(row.remember_ms) }),
-    ...(driven === null ? {} : { drive: driven.drive }),
+    ...(accepted === null ? {} : { schedule: accepted.schedule }),
     ...(row.publish === null ? {} : { publish: readJson(row.publish, "a record's events", isPublish) }),
   };
-  const promise = driven === null ? {} : { driven };
+  const promise = accepted === null ? {} : { accepted };
   const common = {
     fingerprint: fingerprint(row.fingerprint),
     attempt: {
@@ -119,8 +119,8 @@ function recordIn(row: RecordRow): IdempotencyRecord {
     case "started":
       return { state: "started", ...common, ...promise };
     case "waiting":
-      if (driven === null) throw new UnreadableError("a waiting record's promise");
-      return { state: "waiting", ...common, driven, startAt: readTime(row.start_at, "a waiting record's start") };
+      if (accepted === null) throw new UnreadableError("a waiting record's promise");
+      return { state: "waiting", ...common, accepted, startAt: readTime(row.start_at, "a waiting record's start") };
     case "failed":
       return { state: "failed", ...common, retryFrom: readTime(row.retry_from, "a failed record's lock"), ...expiry() };
     case "unknown":

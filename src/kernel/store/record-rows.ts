@@ -9,13 +9,13 @@ import { LAST_BUCKET, NUMBER, type Place, type RecordNumbers } from "./record-nu
 import { keptOf, type KeptResponse, RESPONSE_COLUMNS, writeResponse } from "./response-rows.ts";
 import type { Sql } from "./schema.ts";
 import {
-  DRIVEN_COLUMNS,
-  type Driving,
+  ACCEPTANCE_COLUMNS,
+  type AcceptanceWrite,
   readRequest,
   REQUEST_COLUMNS,
   type RequestRow,
   type StoredRequest,
-  writeDriven,
+  writeAcceptance,
   writeRequest,
 } from "./stored-request.ts";
 
@@ -31,7 +31,7 @@ export interface RecordContent {
   readonly history: readonly TimelineEvent[];
   /** `null`: the row keeps its label; a new row gets an empty one. */
   readonly label: Label | null;
-  readonly driving: Driving;
+  readonly acceptanceWrite: AcceptanceWrite;
   /** Only with `accept`. */
   readonly request: StoredRequest | null;
 }
@@ -67,7 +67,7 @@ const WAIT = ["retry_from", "verify_at", "verifications", "verification", "may_h
 type OnTaken = "IGNORE" | "ABORT";
 type Texts = Readonly<Record<OnTaken, string>>;
 
-type Statements = Readonly<Record<Driving, Texts>>;
+type Statements = Readonly<Record<AcceptanceWrite, Texts>>;
 
 /** A first attempt. */
 const CLAIM = insertions(["id", ...LABEL, ...ATTEMPT, "key_form", "verification", "body_number"]);
@@ -80,16 +80,16 @@ const CLAIM_AGAIN = updates([...LABEL, ...ATTEMPT, "key_form", ...END, ...WAIT])
 
 function insertions(columns: readonly string[]): Statements {
   const plain = insert(columns);
-  const accept = insert([...columns, ...DRIVEN_COLUMNS, ...REQUEST_COLUMNS]);
-  return { never: plain, accept, keep: insert([...columns, ...DRIVEN_COLUMNS]), end: plain };
+  const accept = insert([...columns, ...ACCEPTANCE_COLUMNS, ...REQUEST_COLUMNS]);
+  return { never: plain, accept, keep: insert([...columns, ...ACCEPTANCE_COLUMNS]), end: plain };
 }
 
 function updates(columns: readonly string[], emptied: readonly string[] = []): Statements {
   return {
     never: update(columns, emptied),
-    accept: update([...columns, ...DRIVEN_COLUMNS, ...REQUEST_COLUMNS], emptied),
-    keep: update([...columns, ...DRIVEN_COLUMNS], emptied),
-    end: update(columns, [...emptied, ...DRIVEN_COLUMNS, ...REQUEST_COLUMNS]),
+    accept: update([...columns, ...ACCEPTANCE_COLUMNS, ...REQUEST_COLUMNS], emptied),
+    keep: update([...columns, ...ACCEPTANCE_COLUMNS], emptied),
+    end: update(columns, [...emptied, ...ACCEPTANCE_COLUMNS, ...REQUEST_COLUMNS]),
   };
 }
 
@@ -161,7 +161,7 @@ export class RecordRows {
     return row === undefined ? null : readLabel(row);
   }
 
-  /** The request of a driven record; `null` if it has none. */
+  /** The request of an accepted record; `null` if it has none. */
   request(id: RecordId, { expiryBucket, slot }: Place): StoredRequest | null {
     const [row] = this.#sql
       .exec<RequestRow>(`SELECT request, request_body FROM records WHERE ${AT_PLACE}`, expiryBucket, slot, id)
@@ -184,40 +184,43 @@ export class RecordRows {
 
 /** Inserts a new row. */
 function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken): Statement {
-  const { record, verification, keyForm, body, label, driving } = row;
-  const driven = drivenValues(row);
+  const { record, verification, keyForm, body, label, acceptanceWrite } = row;
+  const accepted = acceptanceValues(row);
   const labelled = label === null ? ["", "", null, null] : labelOf(label);
   const claimed = [...valuesOf(place), id, ...labelled, ...attemptOf(record), keyForm];
   // What a consumer says of its claim is its history.
   if (record.state === "started" && row.history.length === 0) {
-    return { query: CLAIM[driving][or], values: [...claimed, verification, body, ...driven] };
+    return { query: CLAIM[acceptanceWrite][or], values: [...claimed, verification, body, ...accepted] };
   }
-  return { query: INSERT[driving][or], values: [...claimed, ...endOf(row), ...waitOf(row), ...driven] };
+  return { query: INSERT[acceptanceWrite][or], values: [...claimed, ...endOf(row), ...waitOf(row), ...accepted] };
 }
 
 /** Replaces the row with this id in the place `before`. A completed record must have the attempt of that row. */
 function replacement(id: RecordId, before: Place, place: Place, row: RecordContent, or: OnTaken): Statement {
-  const { record, label, driving, keyForm } = row;
+  const { record, label, acceptanceWrite, keyForm } = row;
   const waits = record.state === "completed" ? [] : waitOf(row);
-  const end = [...endOf(row), ...waits, ...drivenValues(row), ...valuesOf(before), id];
+  const end = [...endOf(row), ...waits, ...acceptanceValues(row), ...valuesOf(before), id];
   if (record.state === "completed") {
     return {
-      query: COMPLETE[driving][or],
+      query: COMPLETE[acceptanceWrite][or],
       values: [...valuesOf(place), record.state, record.attempt.lockedUntil, ...end],
     };
   }
   const attempt = attemptOf(record);
   return (record.state === "started" || record.state === "waiting") && label !== null
-    ? { query: CLAIM_AGAIN[driving][or], values: [...valuesOf(place), ...labelOf(label), ...attempt, keyForm, ...end] }
-    : { query: REPLACE[driving][or], values: [...valuesOf(place), ...attempt, ...end] };
+    ? {
+        query: CLAIM_AGAIN[acceptanceWrite][or],
+        values: [...valuesOf(place), ...labelOf(label), ...attempt, keyForm, ...end],
+      }
+    : { query: REPLACE[acceptanceWrite][or], values: [...valuesOf(place), ...attempt, ...end] };
 }
 
-function drivenValues({ record, driving, request }: RecordContent): readonly SqlStorageValue[] {
-  switch (driving) {
+function acceptanceValues({ record, acceptanceWrite, request }: RecordContent): readonly SqlStorageValue[] {
+  switch (acceptanceWrite) {
     case "accept":
-      return [...writeDriven(record), ...(request === null ? [null, null] : writeRequest(request))];
+      return [...writeAcceptance(record), ...(request === null ? [null, null] : writeRequest(request))];
     case "keep":
-      return writeDriven(record);
+      return writeAcceptance(record);
     case "never":
     case "end":
       return [];

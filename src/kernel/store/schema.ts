@@ -73,7 +73,7 @@ const CALLERS: Step = [
 /** For accepted requests. Code that does not know them finds a state that it cannot read, and refuses. */
 const ACCEPTED: Step = [
   // What was promised, as JSON; NULL: a client waits for the answer. `start_at` is when the next attempt of a waiting record begins.
-  `ALTER TABLE records ADD COLUMN driven TEXT`,
+  `ALTER TABLE records ADD COLUMN accepted TEXT`,
   `ALTER TABLE records ADD COLUMN start_at INTEGER`,
   // The request that is sent, until it has its result or is given up.
   `ALTER TABLE records ADD COLUMN request TEXT`,

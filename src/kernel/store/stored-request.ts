@@ -1,7 +1,7 @@
 // The request of an accepted exchange, as its record's row keeps it until the exchange has its result or is given up. It holds what
 // the client sent, credentials included, so it is emptied in the same commit that ends its use.
 
-import { type Driven, type IdempotencyRecord, promiseIn } from "../record/record.ts";
+import { type Acceptance, type IdempotencyRecord, promiseIn } from "../record/record.ts";
 import { isWhole } from "../record/record-fault.ts";
 import { type BodyNumber, bodyNumber, durationMs, epochMs } from "../record/units.ts";
 import { exactBuffer } from "./bodies.ts";
@@ -22,15 +22,15 @@ export interface StoredRequest {
 /** Bodies up to this size lie in the record's row, larger ones in chunks: as with responses, look-ups should not read them. */
 export const IN_ROW_REQUEST_BYTES = 4096;
 
-/** The columns of a driven record, and those of its request. */
-export const DRIVEN_COLUMNS = ["driven", "start_at"] as const;
+/** The columns of an accepted record, and those of its request. */
+export const ACCEPTANCE_COLUMNS = ["accepted", "start_at"] as const;
 export const REQUEST_COLUMNS = ["request", "request_body"] as const;
 
 /**
- * What is written of a driven record's columns: nothing, because it neither is nor was one; everything; all but its request, which
+ * What is written of an accepted record's columns: nothing, because it neither is nor was one; everything; all but its request, which
  * stays; or NULL, because it is none any more.
  */
-export type Driving = "never" | "accept" | "keep" | "end";
+export type AcceptanceWrite = "never" | "accept" | "keep" | "end";
 
 /** The columns of REQUEST_COLUMNS. */
 export interface RequestRow extends Record<string, SqlStorageValue> {
@@ -85,25 +85,25 @@ function isWritten(value: unknown): value is WrittenRequest {
   );
 }
 
-/** The values of DRIVEN_COLUMNS. */
-export function writeDriven(record: IdempotencyRecord): readonly SqlStorageValue[] {
-  const driven = promiseIn(record);
-  return [driven === null ? null : JSON.stringify(driven), record.state === "waiting" ? record.startAt : null];
+/** The values of ACCEPTANCE_COLUMNS. */
+export function writeAcceptance(record: IdempotencyRecord): readonly SqlStorageValue[] {
+  const accepted = promiseIn(record);
+  return [accepted === null ? null : JSON.stringify(accepted), record.state === "waiting" ? record.startAt : null];
 }
 
-export function readDriven(text: string | null): Driven | null {
+export function readAcceptance(text: string | null): Acceptance | null {
   if (text === null) return null;
-  const { drive, acceptedAt, giveUpAt, lastAttempt, isParked, message } = readJson(
+  const { schedule, acceptedAt, giveUpAt, lastAttempt, isParked, message } = readJson(
     text,
     "what a record promises",
-    isDriven,
+    isAcceptance,
   );
   return {
-    drive: {
-      attempts: drive.attempts,
-      firstPauseMs: durationMs(drive.firstPauseMs),
-      longestPauseMs: durationMs(drive.longestPauseMs),
-      giveUpAfterMs: durationMs(drive.giveUpAfterMs),
+    schedule: {
+      attempts: schedule.attempts,
+      firstPauseMs: durationMs(schedule.firstPauseMs),
+      longestPauseMs: durationMs(schedule.longestPauseMs),
+      giveUpAfterMs: durationMs(schedule.giveUpAfterMs),
     },
     acceptedAt: epochMs(acceptedAt),
     giveUpAt: epochMs(giveUpAt),
@@ -114,19 +114,19 @@ export function readDriven(text: string | null): Driven | null {
 }
 
 /** The members that are objects; `recordFault` looks at the others. */
-function isDriven(value: unknown): value is Driven {
-  if (!hasMembers(value, "drive", "acceptedAt", "giveUpAt", "lastAttempt")) return false;
+function isAcceptance(value: unknown): value is Acceptance {
+  if (!hasMembers(value, "schedule", "acceptedAt", "giveUpAt", "lastAttempt")) return false;
   const hasMessage =
     !hasMembers(value, "message") || hasMembers(value.message, "queue", "binding", "done", "messageId");
-  return hasMessage && hasMembers(value.drive, "attempts", "firstPauseMs", "longestPauseMs", "giveUpAfterMs");
+  return hasMessage && hasMembers(value.schedule, "attempts", "firstPauseMs", "longestPauseMs", "giveUpAfterMs");
 }
 
-/** What happens to the columns of a driven record. */
-export function drivingOf(
+/** What happens to the columns of an accepted record. */
+export function acceptanceWriteOf(
   before: IdempotencyRecord | null,
   after: IdempotencyRecord | null,
   hasRequest: boolean,
-): Driving {
+): AcceptanceWrite {
   const promised = promiseIn(before);
   const promises = promiseIn(after);
   if (promises === null) return promised === null ? "never" : "end";

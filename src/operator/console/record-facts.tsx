@@ -1,6 +1,6 @@
 // What is known of a record beside its state, history and response: its request, its times and rules, and the names under which it is found.
 
-import type { Drive } from "../../kernel/record/record.ts";
+import type { Schedule } from "../../kernel/record/record.ts";
 import { keyHashOf } from "../../kernel/record/units.ts";
 import type { RecordDetail } from "../operator.ts";
 import { formatDuration } from "./browser/times.ts";
@@ -120,7 +120,7 @@ export function RecordFacts({ record, view }: RecordFactsProps) {
         {policy.unknown === "retry"
           ? ""
           : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`}
-        {policy.drive === undefined ? "" : `, ${driveText(policy.drive)}`}
+        {policy.schedule === undefined ? "" : `, ${scheduleText(policy.schedule)}`}
         {policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`}
       </dd>
       {record.sealed ? (
@@ -157,7 +157,7 @@ export function RecordFacts({ record, view }: RecordFactsProps) {
   );
 }
 
-function driveText({ attempts, firstPauseMs, longestPauseMs, giveUpAfterMs }: Drive): string {
+function scheduleText({ attempts, firstPauseMs, longestPauseMs, giveUpAfterMs }: Schedule): string {
   const pauses = `${formatDuration(firstPauseMs)} to ${formatDuration(longestPauseMs)}`;
   return `at most ${attempts} attempts in ${formatDuration(giveUpAfterMs)}, ${pauses} between them`;
 }

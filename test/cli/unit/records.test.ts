@@ -99,7 +99,7 @@ const next = (nextAttemptAt: string): RecordDetail => ({
   lastAttempt: 20,
   policy: {
     ...detail.policy,
-    drive: { attempts: 20, firstPauseMs: 1000, longestPauseMs: 900_000, giveUpAfterMs: 86_400_000 },
+    schedule: { attempts: 20, firstPauseMs: 1000, longestPauseMs: 900_000, giveUpAfterMs: 86_400_000 },
   },
   timeline: [{ type: "change", action: "cancel", at: "2026-11-21T08:34:00.000Z", by: "client", reason: "" }],
 });

@@ -125,7 +125,7 @@ export function parkedRecords(stateDir: string): Promise<readonly ParkedRecord[]
   );
 }
 
-const PARKED = "SELECT id, key, state FROM records WHERE driven ->> 'message' IS NOT NULL";
+const PARKED = "SELECT id, key, state FROM records WHERE accepted ->> 'message' IS NOT NULL";
 
 /** What `read` finds in all shards; `null`: not every shard could be read. */
 async function readAll<T>(

@@ -1,14 +1,14 @@
 // Heads of requests that a shard accepts, and what a test changes to see them wait.
 
 import { vi } from "vitest";
-import type { Drive } from "../../../src/kernel/record/record.ts";
+import type { Schedule } from "../../../src/kernel/record/record.ts";
 import { durationMs, fingerprint } from "../../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
 import { headOf, type ShardBench } from "./shard-bench.ts";
 
 export const PRINT = "f".repeat(32);
 
-export const DRIVE: Drive = {
+export const SCHEDULE: Schedule = {
   attempts: 3,
   firstPauseMs: durationMs(1000),
   longestPauseMs: durationMs(8000),
@@ -21,7 +21,7 @@ export function asyncHead(unknown: Parameters<typeof headOf>[1] = "retry", waitM
   const head = headOf({ request: { fingerprint: fingerprint(PRINT) } }, unknown);
   return {
     ...head,
-    rules: { ...head.rules, policy: { ...head.rules.policy, drive: DRIVE } },
+    rules: { ...head.rules, policy: { ...head.rules.policy, schedule: SCHEDULE } },
     async: { ...ASYNC, waitMs: durationMs(waitMs) },
   };
 }

@@ -8,7 +8,7 @@ import type { Caller } from "../../../kernel/object/exchange-ports.ts";
 import { waited } from "../../../kernel/traffic/exchange-reporter.ts";
 import type { Started } from "../../../kernel/record/record.ts";
 import { MONITOR_CALL, type MonitorQuestion, PRINT_DIGITS } from "../monitor-question.ts";
-import { Drives, leaveUnread } from "./drives.ts";
+import { AcceptedAttempts, leaveUnread } from "./accepted-attempts.ts";
 import { Monitors } from "./monitor.ts";
 
 export interface AcceptedFeature extends ObjectFeature {
@@ -18,7 +18,7 @@ export interface AcceptedFeature extends ObjectFeature {
 
 export function acceptedObject(kernel: ObjectKernel): AcceptedFeature {
   const monitors = new Monitors(kernel);
-  const drives = new Drives({ ...kernel, begun: (id) => monitors.lookAgain(id) });
+  const acceptedAttempts = new AcceptedAttempts({ ...kernel, begun: (id) => monitors.lookAgain(id) });
 
   /** What became of it. */
   const follow = async ({ id, head, caller, span }: PerformedExchange, waitMs?: number): Promise<ExchangeAnswer> => {
@@ -41,7 +41,7 @@ export function acceptedObject(kernel: ObjectKernel): AcceptedFeature {
   /** The result if it comes while the client waits; otherwise what there is to tell. */
   const start = async (exchange: PerformedExchange, record: Started): Promise<ExchangeAnswer> => {
     const { id, head } = exchange;
-    const { attempt } = runAttempt(id, record, exchange, kernel, () => drives.enter(head.record.lane));
+    const { attempt } = runAttempt(id, record, exchange, kernel, () => acceptedAttempts.enter(head.record.lane));
     const waitMs = head.async?.waitMs ?? 0;
     const begunAt = performance.now();
     const given = waitMs > 0 ? await kernel.timers.firstOf(attempt.answer, waitMs) : null;
@@ -58,10 +58,16 @@ export function acceptedObject(kernel: ObjectKernel): AcceptedFeature {
 
   return {
     name: "accepted",
-    actions: { accept: () => (drives.mayBegin() ? "begin" : "wait"), startAccepted: start, follow },
-    dues: [{ name: "accepted requests", nextAt: (now) => drives.nextAt(now), run: (now) => drives.startDue(now) }],
+    actions: { accept: () => (acceptedAttempts.mayBegin() ? "begin" : "wait"), startAccepted: start, follow },
+    dues: [
+      {
+        name: "accepted requests",
+        nextAt: (now) => acceptedAttempts.nextAt(now),
+        run: (now) => acceptedAttempts.startDue(now),
+      },
+    ],
     bringBack: () => {
-      drives.endPauses();
+      acceptedAttempts.endPauses();
       return 0;
     },
     calls: [responded(MONITOR_CALL, async (request) => answerMonitor(await request.json<MonitorQuestion>(), request))],

@@ -212,7 +212,7 @@ const LONGEST_PAUSE_MS = 30_000;
 
 function accepted(record: Waiting | Started, { monitor, isPreferred, head }: Follower, now: EpochMs): ExchangeAnswer {
   const isWaiting = record.state === "waiting";
-  const sinceMs = now - (record.driven?.acceptedAt ?? record.attempt.startedAt);
+  const sinceMs = now - (record.accepted?.acceptedAt ?? record.attempt.startedAt);
   const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, sinceMs / 4));
   const leftMs = isWaiting ? Math.max(pauseMs, record.startAt - now) : pauseMs;
   const body = {

@@ -3,8 +3,8 @@
 
 import * as v from "valibot";
 
-import { driveWithin } from "../../../kernel/record/drive.ts";
-import type { Drive } from "../../../kernel/record/record.ts";
+import { scheduleWithin } from "../../../kernel/record/schedule.ts";
+import type { Schedule } from "../../../kernel/record/record.ts";
 import { choice, defaultsOf, duration, setting, whole } from "../../../kernel/config/setting-kinds.ts";
 import { DAY_MS, formatDuration, MINUTE_MS } from "../../../kernel/config/units.ts";
 import { ASYNC_RULES } from "../../../kernel/config/words.ts";
@@ -15,7 +15,7 @@ const MIN_GIVE_UP_MS = MINUTE_MS;
 const MAX_GIVE_UP_MS = 30 * DAY_MS;
 
 /** Members of a route's `give_up`. */
-export const driveEntries = {
+export const scheduleEntries = {
   attempts: setting(whole(1, MAX_ATTEMPTS, 20), {
     description: "How many attempts the gateway makes at most.",
     default: 20,
@@ -40,7 +40,7 @@ export const driveEntries = {
 };
 
 /** What applies to a member of `give_up` that is left out. */
-export const DRIVE_DEFAULTS = v.parse(v.required(v.strictObject(driveEntries)), defaultsOf(driveEntries));
+export const SCHEDULE_DEFAULTS = v.parse(v.required(v.strictObject(scheduleEntries)), defaultsOf(scheduleEntries));
 
 export const asyncSettings = {
   async: setting(choice(ASYNC_RULES), {
@@ -52,7 +52,7 @@ export const asyncSettings = {
     onChange:
       'applies to new requests; **with `"never"`, requests that were accepted are still tried, and nobody can read their monitors**',
   }),
-  give_up: setting(v.strictObject(driveEntries, 'must be a table: write { attempts = 20, after = "24h" }'), {
+  give_up: setting(v.strictObject(scheduleEntries, 'must be a table: write { attempts = 20, after = "24h" }'), {
     description:
       "When the gateway gives up an accepted request that has no result. A route's table replaces that of `IDEMPOTENCY` as a whole.",
     takes: "a table of the members below",
@@ -64,8 +64,8 @@ export const asyncSettings = {
 /** What applies to a route, parsed. */
 export type AsyncSettings = Required<v.InferOutput<v.StrictObjectSchema<typeof asyncSettings, undefined>>>;
 
-/** How accepted requests are driven, by what was written. */
-export function driveOf(written: Partial<typeof DRIVE_DEFAULTS>): Drive {
-  const { attempts, after } = { ...DRIVE_DEFAULTS, ...written };
-  return driveWithin(attempts, after);
+/** When accepted requests are tried, by what was written. */
+export function scheduleOf(written: Partial<typeof SCHEDULE_DEFAULTS>): Schedule {
+  const { attempts, after } = { ...SCHEDULE_DEFAULTS, ...written };
+  return scheduleWithin(attempts, after);
 }

@@ -7,17 +7,17 @@ import type { Route } from "../../../kernel/config/resolved.ts";
 import type { FullSettings } from "../../../kernel/config/settings.ts";
 import { formatDuration, HOUR_MS } from "../../../kernel/config/units.ts";
 import type { FeatureSettings } from "../../../kernel/feature-settings.ts";
-import { type AsyncSettings, asyncSettings, driveEntries, driveOf } from "./entries.ts";
+import { type AsyncSettings, asyncSettings, scheduleEntries, scheduleOf } from "./entries.ts";
 
 export const acceptedSettings: FeatureSettings<AsyncSettings> = {
   name: "accepted",
-  routes: { after: "answers", entries: asyncSettings, tables: { give_up: driveEntries } },
+  routes: { after: "answers", entries: asyncSettings, tables: { give_up: scheduleEntries } },
   read: () => ({ check: (rules) => rules.flatMap(({ inForce }) => asyncProblems(inForce)), resolveRoute }),
 };
 
 function resolveRoute(route: Route, { async, give_up: giveUp }: FullSettings & AsyncSettings): Route {
   if (async === "never") return route;
-  const policy = { ...route.rules.policy, drive: driveOf(giveUp) };
+  const policy = { ...route.rules.policy, schedule: scheduleOf(giveUp) };
   return { ...route, async, rules: { ...route.rules, policy } };
 }
 
@@ -25,7 +25,7 @@ function asyncProblems(inForce: InForce<AsyncSettings>): readonly ConfigProblem[
   const { all, isKnown } = inForce;
   if (!isKnown("async")) return [];
   if (all.async === "never") return unusedGiveUp(inForce);
-  return [...acceptanceProblems(inForce), ...driveProblems(inForce)];
+  return [...acceptanceProblems(inForce), ...scheduleProblems(inForce)];
 }
 
 /** In `IDEMPOTENCY` it may be for other routes. */
@@ -55,10 +55,10 @@ function acceptanceProblems({ all, isKnown, place }: InForce<AsyncSettings>): re
   return problems;
 }
 
-function driveProblems({ all, isKnown, place }: InForce<AsyncSettings>): readonly ConfigProblem[] {
+function scheduleProblems({ all, isKnown, place }: InForce<AsyncSettings>): readonly ConfigProblem[] {
   if (!isKnown("give_up")) return [];
   const problems: ConfigProblem[] = [];
-  const { giveUpAfterMs, longestPauseMs } = driveOf(all.give_up);
+  const { giveUpAfterMs, longestPauseMs } = scheduleOf(all.give_up);
   if (isKnown("lock") && giveUpAfterMs <= all.lock) {
     const message = `must exceed lock (${formatDuration(all.lock)}), because a lost attempt is followed by another one only when its lock has ended: write after = "${formatDuration(Math.max(24 * HOUR_MS, all.lock))}"`;
     problems.push({ path: `${place("give_up", "lock")}.give_up.after`, code: "settings-contradict", message });

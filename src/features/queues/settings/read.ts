@@ -5,7 +5,7 @@ import type { StatusRule } from "../../../kernel/record/outbox.ts";
 import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
 import type { SettingEntries } from "../../../kernel/config/setting-kinds.ts";
 import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
-import { driveWithin } from "../../../kernel/record/drive.ts";
+import { scheduleWithin } from "../../../kernel/record/schedule.ts";
 import type { ResolveRules } from "../../../kernel/feature-settings.ts";
 import type { ConfigProblem, Origin, Queue } from "../../../kernel/config/resolved.ts";
 import type { Settings } from "../../../kernel/config/settings.ts";
@@ -89,7 +89,7 @@ export function resolveQueue(draft: QueueDraft, resolveRules: ResolveRules): Que
   const { origin, url } = targetOf(route.origin, to);
   const giveUpAfterMs = { ...GIVE_UP_DEFAULTS, ...giveUp }.after;
   // For messages that an operator releases.
-  const policy = { ...route.rules.policy, drive: driveWithin(RELEASED_ATTEMPTS, giveUpAfterMs) };
+  const policy = { ...route.rules.policy, schedule: scheduleWithin(RELEASED_ATTEMPTS, giveUpAfterMs) };
   const deadLetters = { queue, binding: deadLetter.binding, done: statusRules(done) };
   return {
     name,

@@ -65,7 +65,7 @@ it("the API lists and counts it, says when it is tried next, and shows nothing t
   const shown = await scene.ask("GET", `/records/${id}`);
   expect(shown.json).toMatchObject({
     description: { changes: ["release", "resolve", "forget"] },
-    policy: { drive: { attempts: 20, firstPauseMs: 1000 } },
+    policy: { schedule: { attempts: 20, firstPauseMs: 1000 } },
     lastAttempt: 20,
   });
   const { giveUpAt } = v.parse(v.object({ giveUpAt: v.string() }), shown.json);

@@ -3,7 +3,7 @@
 
 import { afterEach, expect, it, vi } from "vitest";
 import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "../../../../src/cli/operation-counts.ts";
-import { PLACES } from "../../../../src/features/accepted/object/drives.ts";
+import { PLACES } from "../../../../src/features/accepted/object/accepted-attempts.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
 import { heldAnswer } from "../../../support/integration/shard-bench.ts";
 

@@ -5,11 +5,11 @@ import { attemptId, fingerprint } from "../../../../src/kernel/record/units.ts";
 import { bytesBody } from "../../../../src/kernel/body/request-body.ts";
 import { NOW } from "../../../support/integration/records.ts";
 import { encodeMessage, type ExchangeHead } from "../../../../src/kernel/request/message.ts";
-import { HELD_MS, PLACES } from "../../../../src/features/accepted/object/drives.ts";
+import { HELD_MS, PLACES } from "../../../../src/features/accepted/object/accepted-attempts.ts";
 import { LONGEST_ANSWER_MS, originRequest } from "../../../../src/kernel/object/origin-call.ts";
 import { RemoteBodies } from "../../../../src/kernel/overflow/remote-bodies.ts";
 import { Timers } from "../../../../src/kernel/object/timers.ts";
-import { asyncHead, DRIVE, untilState } from "../../../support/integration/accepted.ts";
+import { asyncHead, SCHEDULE, untilState } from "../../../support/integration/accepted.ts";
 import { again, heldAnswer, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
 import { silence } from "../../../support/integration/silence.ts";
 
@@ -46,8 +46,8 @@ function heldPlaces(): { readonly ends: (() => void)[] } {
 /** A request whose second attempt begins no sooner than the test lets time pass. */
 function patientHead(): ExchangeHead {
   const head = asyncHead();
-  const drive = { ...DRIVE, firstPauseMs: DRIVE.giveUpAfterMs, longestPauseMs: DRIVE.giveUpAfterMs };
-  return { ...head, rules: { ...head.rules, policy: { ...head.rules.policy, drive } } };
+  const schedule = { ...SCHEDULE, firstPauseMs: SCHEDULE.giveUpAfterMs, longestPauseMs: SCHEDULE.giveUpAfterMs };
+  return { ...head, rules: { ...head.rules, policy: { ...head.rules.policy, schedule } } };
 }
 
 describe("a place", () => {
@@ -69,7 +69,7 @@ describe("a place", () => {
     await untilState(bench, next, "completed");
     // Nobody reads these answers.
     await vi.waitFor(() => expect(open).toBe(0), { timeout: 10_000 });
-    vi.setSystemTime(Date.now() + 60_000 + DRIVE.longestPauseMs);
+    vi.setSystemTime(Date.now() + 60_000 + SCHEDULE.longestPauseMs);
     await bench.deliverAlarm();
     for (const head of heads) await untilState(bench, head, "completed");
     expect(bench.calls).toHaveLength(2 * PLACES + 1);
@@ -114,8 +114,8 @@ describe("a place", () => {
     const started = { state: "started", fingerprint: fingerprint(""), attempt, policy: head.rules.policy } as const;
     const { timeoutMs } = head.rules;
     expect(originRequest(head, body, started).totalMs).toBeNull();
-    const driven = { drive: DRIVE, acceptedAt: NOW, giveUpAt: NOW, lastAttempt: 1 };
-    expect(originRequest(head, body, { ...started, driven }).totalMs).toBe(timeoutMs + LONGEST_ANSWER_MS);
+    const accepted = { schedule: SCHEDULE, acceptedAt: NOW, giveUpAt: NOW, lastAttempt: 1 };
+    expect(originRequest(head, body, { ...started, accepted }).totalMs).toBe(timeoutMs + LONGEST_ANSWER_MS);
   });
 
   it("is not taken by an attempt whose claim cannot be written, and whose request's body is erased in the end", async () => {
@@ -128,13 +128,13 @@ describe("a place", () => {
     await bench.within((_ledger, { storage }) => {
       storage.sql.exec("CREATE TRIGGER full BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'full'); END");
     });
-    vi.setSystemTime(Date.now() + DRIVE.longestPauseMs);
+    vi.setSystemTime(Date.now() + SCHEDULE.longestPauseMs);
     await bench.deliverAlarm();
     expect(bench.calls).toHaveLength(1);
     await bench.within((_ledger, { storage }) => {
       storage.sql.exec("DROP TRIGGER full");
     });
-    vi.setSystemTime(Date.now() + DRIVE.longestPauseMs);
+    vi.setSystemTime(Date.now() + SCHEDULE.longestPauseMs);
     await bench.deliverAlarm();
     await untilState(bench, head, "completed");
     await vi.waitFor(
@@ -220,7 +220,7 @@ describe("an attempt whose turn comes after give_up.after", () => {
     for (const head of heads) await bench.send(messageOf(head));
     for (const head of heads) await untilState(bench, head, "waiting");
     bench.origin = () => new Response("done");
-    vi.setSystemTime(Date.now() + DRIVE.giveUpAfterMs + 1);
+    vi.setSystemTime(Date.now() + SCHEDULE.giveUpAfterMs + 1);
     await bench.deliverAlarm(2);
     for (const head of heads) await untilState(bench, head, "failed");
     expect(bench.calls).toHaveLength(PLACES + 1);
@@ -240,7 +240,7 @@ describe("an attempt whose turn comes after give_up.after", () => {
     const heads = Array.from({ length: PLACES + 1 }, () => asyncHead());
     for (const head of heads) await bench.send(messageOf(head));
     await bench.called(PLACES);
-    vi.setSystemTime(Date.now() + DRIVE.giveUpAfterMs + DRIVE.longestPauseMs);
+    vi.setSystemTime(Date.now() + SCHEDULE.giveUpAfterMs + SCHEDULE.longestPauseMs);
     held.release();
     for (const head of heads) await untilState(bench, head, "completed");
     expect(bench.calls).toHaveLength(PLACES + 1);

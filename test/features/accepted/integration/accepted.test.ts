@@ -5,8 +5,8 @@ import { durationMs } from "../../../../src/kernel/record/units.ts";
 import { MONITOR_CALL, type MonitorQuestion } from "../../../../src/features/accepted/monitor-question.ts";
 import { encodeMessage, EXCHANGE_CALL, type ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import { CHANGE_CALL } from "../../../../src/kernel/object/operator-calls.ts";
-import { PLACES } from "../../../../src/features/accepted/object/drives.ts";
-import { ASYNC, asyncHead, DRIVE, PRINT, untilState } from "../../../support/integration/accepted.ts";
+import { PLACES } from "../../../../src/features/accepted/object/accepted-attempts.ts";
+import { ASYNC, asyncHead, SCHEDULE, PRINT, untilState } from "../../../support/integration/accepted.ts";
 import {
   again,
   heldAnswer,
@@ -97,7 +97,7 @@ describe("an accepted request", () => {
       const record = await bench.stored(head.record.id);
       expect(record).toMatchObject({ state: "waiting", attempt: { number: attempt - 1 } });
       expect(JSON.parse((await look(bench, head)).text)).toMatchObject({ status: "waiting", attempt: attempt - 1 });
-      vi.setSystemTime(Date.now() + DRIVE.longestPauseMs);
+      vi.setSystemTime(Date.now() + SCHEDULE.longestPauseMs);
       await bench.deliverAlarm();
       await bench.called(attempt);
       await untilState(bench, head, attempt === 3 ? "failed" : "waiting");
@@ -133,7 +133,9 @@ describe("an accepted request", () => {
     expect(bodies).toEqual([size, size]);
     await bench.deliverAlarm();
     const left = await bench.within((_ledger, { storage }) => [
-      storage.sql.exec("SELECT count(*) AS n FROM records WHERE request IS NOT NULL OR driven IS NOT NULL").one()["n"],
+      storage.sql.exec("SELECT count(*) AS n FROM records WHERE request IS NOT NULL OR accepted IS NOT NULL").one()[
+        "n"
+      ],
       storage.sql.exec("SELECT count(*) AS n FROM chunks").one()["n"],
     ]);
     expect(left).toEqual([0, 0]);

@@ -2,9 +2,9 @@
 // what is true. Nothing of it is in the log, because it has its caller's credential.
 
 import { describe, expect, it, vi } from "vitest";
-import { PLACES } from "../../../../src/features/accepted/object/drives.ts";
+import { PLACES } from "../../../../src/features/accepted/object/accepted-attempts.ts";
 import { durationMs } from "../../../../src/kernel/record/units.ts";
-import { asyncHead, DRIVE, untilState } from "../../../support/integration/accepted.ts";
+import { asyncHead, SCHEDULE, untilState } from "../../../support/integration/accepted.ts";
 import { again, heldAnswer, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
 import { silence } from "../../../support/integration/silence.ts";
 
@@ -26,8 +26,8 @@ async function unreadable(stored: string | null): Promise<Scene> {
   const others = Array.from({ length: PLACES }, () => asyncHead());
   for (const other of others) await bench.send(messageOf(other));
   const plain = asyncHead();
-  const drive = { ...DRIVE, giveUpAfterMs: durationMs(GIVE_UP_MS) };
-  const head = { ...plain, rules: { ...plain.rules, policy: { ...plain.rules.policy, drive } } };
+  const schedule = { ...SCHEDULE, giveUpAfterMs: durationMs(GIVE_UP_MS) };
+  const head = { ...plain, rules: { ...plain.rules, policy: { ...plain.rules.policy, schedule } } };
   await bench.send(messageOf(head));
   await bench.within((_ledger, { storage }) => {
     storage.sql.exec("UPDATE records SET request = ? WHERE id = ?", stored, head.record.id);
@@ -58,7 +58,7 @@ describe("a request that cannot be read", () => {
     }
     expect(startAts.size).toBe(looks);
     // At the longest pause, and not every five seconds.
-    expect(looks).toBeLessThan(5 + GIVE_UP_MS / DRIVE.longestPauseMs);
+    expect(looks).toBeLessThan(5 + GIVE_UP_MS / SCHEDULE.longestPauseMs);
     expect(await bench.stored(head.record.id)).toMatchObject({
       state: "failed",
       attempt: { number: 0, mayHaveActed: false },

@@ -4,8 +4,8 @@ import { expect, it, vi } from "vitest";
 import type { RecordState } from "../../../../src/kernel/record/record.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import { objectState } from "../../../../src/operator/layouts.ts";
-import { PLACES } from "../../../../src/features/accepted/object/drives.ts";
-import { asyncHead, DRIVE, untilState } from "../../../support/integration/accepted.ts";
+import { PLACES } from "../../../../src/features/accepted/object/accepted-attempts.ts";
+import { asyncHead, SCHEDULE, untilState } from "../../../support/integration/accepted.ts";
 import { OperatedBench } from "../../../support/integration/operated-bench.ts";
 import { EVERY_RECORD } from "../../../support/integration/records.ts";
 import { heldAnswer, messageOf } from "../../../support/integration/shard-bench.ts";
@@ -36,7 +36,7 @@ it("counts them apart from attempts in flight and from what is in doubt, and say
   await bench.refused();
   const others = { inFlight: 0, failed: 0, unknown: 0, atLeast: [] };
   expect(await bench.operator.counts()).toMatchObject({ ...others, waiting: 1, oldestWaitingMs: 0, placesTaken: 0 });
-  vi.setSystemTime(Date.now() + DRIVE.firstPauseMs + 60_000);
+  vi.setSystemTime(Date.now() + SCHEDULE.firstPauseMs + 60_000);
   const late = await bench.operator.numbers();
   expect(late).toMatchObject({ ...others, waiting: 1, oldestMs: 0, oldestUnknownMs: 0 });
   expect(late.oldestWaitingMs).toBeGreaterThanOrEqual(60_000);
@@ -71,7 +71,7 @@ it("counts what is given up after its last attempt, and not what its operator ca
   const bench = new WaitingBench();
   const head = await bench.refused();
   for (const attempt of [2, 3]) {
-    vi.setSystemTime(Date.now() + DRIVE.longestPauseMs);
+    vi.setSystemTime(Date.now() + SCHEDULE.longestPauseMs);
     await bench.deliverAlarm();
     await bench.called(attempt);
     await untilState(bench, head, attempt === 3 ? "failed" : "waiting");
@@ -90,7 +90,7 @@ it("does not call a sealed object empty while they wait in it", async () => {
   expect(objectState(closed)).toBe("sealed");
   // It still makes their attempts.
   bench.origin = () => new Response("busy", { status: 503 });
-  vi.setSystemTime(Date.now() + DRIVE.longestPauseMs);
+  vi.setSystemTime(Date.now() + SCHEDULE.longestPauseMs);
   await bench.deliverAlarm();
   await bench.called(2);
   await untilState(bench, head, "waiting");

@@ -1,11 +1,11 @@
 // Requests that may be accepted: what a Worker sends to the shard for them, and for their monitors.
 
-import type { Drive } from "../../../../src/kernel/record/record.ts";
+import type { Schedule } from "../../../../src/kernel/record/record.ts";
 import { durationMs, recordId } from "../../../../src/kernel/record/units.ts";
 import { type MonitorQuestion, PRINT_DIGITS } from "../../../../src/features/accepted/monitor-question.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 
-export const DRIVE: Drive = {
+export const SCHEDULE: Schedule = {
   attempts: 3,
   firstPauseMs: durationMs(10),
   longestPauseMs: durationMs(40),
@@ -31,7 +31,7 @@ export const ACCEPTANCES: readonly Acceptance[] = [
 export function accepting(head: ExchangeHead, { accepts, waitMs }: Acceptance): ExchangeHead {
   return {
     ...head,
-    rules: withDrive(head.rules),
+    rules: withSchedule(head.rules),
     call: { ...head.call, hasBody: true },
     async: {
       accepts,
@@ -42,8 +42,8 @@ export function accepting(head: ExchangeHead, { accepts, waitMs }: Acceptance): 
   };
 }
 
-export function withDrive(rules: ExchangeHead["rules"]): ExchangeHead["rules"] {
-  return { ...rules, policy: { ...rules.policy, drive: DRIVE } };
+export function withSchedule(rules: ExchangeHead["rules"]): ExchangeHead["rules"] {
+  return { ...rules, policy: { ...rules.policy, schedule: SCHEDULE } };
 }
 
 /** What the monitor of the request asks. */
@@ -53,7 +53,7 @@ export function questionFor(head: ExchangeHead, { cancel, waitMs }: Pick<Look, "
   const print = fingerprint.slice(0, PRINT_DIGITS);
   return {
     record: { id: recordId(key), key, route },
-    rules: withDrive(head.rules),
+    rules: withSchedule(head.rules),
     echo,
     print,
     monitor: `/monitor?key=${key}&print=${print}`,

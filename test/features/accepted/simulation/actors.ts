@@ -132,7 +132,7 @@ class AcceptedActors implements Actors<AcceptedKind> {
   async calm(): Promise<void> {
     const { facts, disk } = this.#world;
     const isOpen = (): boolean =>
-      [...facts.rows.values()].some(({ driven, state }) => driven !== null && state !== "unknown");
+      [...facts.rows.values()].some((row) => row.accepted !== null && row.state !== "unknown");
     const most = mostAlarms(this.#world);
     for (let steps = 0; isOpen() && steps < most; steps++) {
       if (disk.durableAlarmMs === null) break;

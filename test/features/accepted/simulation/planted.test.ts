@@ -5,7 +5,7 @@ import { expectFound, expectViolation, original, plantStep } from "../../../simu
 import { explore } from "../../../simulation/explore.ts";
 import { extrasOf } from "../../../simulation/plan.ts";
 import { Alarm } from "../../../../src/kernel/object/alarm.ts";
-import { Drives } from "../../../../src/features/accepted/object/drives.ts";
+import { AcceptedAttempts } from "../../../../src/features/accepted/object/accepted-attempts.ts";
 import { DueRequests } from "../../../../src/kernel/store/due-records.ts";
 import { type RecordContent, RecordRows } from "../../../../src/kernel/store/record-rows.ts";
 
@@ -19,12 +19,12 @@ function plantRows(broken: (row: RecordContent) => RecordContent): void {
 
 describe("an accepted request", () => {
   it("that is erased before its last attempt breaks G10", async () => {
-    plantRows((row) => (row.driving === "keep" ? { ...row, driving: "accept", request: null } : row));
+    plantRows((row) => (row.acceptanceWrite === "keep" ? { ...row, acceptanceWrite: "accept", request: null } : row));
     await expectFound(/G10: r\d \(\w+\) has lost its request/, "accepted");
   }, 120_000);
 
   it("that stays with its credential after its result breaks G10", async () => {
-    plantRows((row) => (row.driving === "end" ? { ...row, driving: "keep" } : row));
+    plantRows((row) => (row.acceptanceWrite === "end" ? { ...row, acceptanceWrite: "keep" } : row));
     await expectFound(/G10: r\d \(\w+\) still has its request/, "accepted");
   }, 120_000);
 
@@ -43,32 +43,32 @@ describe("an accepted request", () => {
       return [...heads, ...heads.slice(0, 1).map(({ at }) => ({ lane: -1, at }))];
     });
     plantStep((actual, record, event, now) => {
-      if (event.type !== "due" || record.state !== "started" || record.driven === undefined) return null;
-      const { fingerprint, attempt, policy, driven } = record;
-      const waiting = { state: "waiting", fingerprint, attempt, policy, driven, startAt: now } as const;
+      if (event.type !== "due" || record.state !== "started" || record.accepted === undefined) return null;
+      const { fingerprint, attempt, policy, accepted } = record;
+      const waiting = { state: "waiting", fingerprint, attempt, policy, accepted, startAt: now } as const;
       return actual(waiting, event, policy, now);
     });
     await expectFound(/G1: id\d+ starts after \w+, which is still in flight/, "accepted");
   }, 120_000);
 
   it("that waits in a place that nobody frees breaks G8 or G10", async () => {
-    const enter = original(Drives.prototype, "enter");
-    vi.spyOn(Drives.prototype, "enter").mockImplementation(function taken(this: Drives) {
+    const enter = original(AcceptedAttempts.prototype, "enter");
+    vi.spyOn(AcceptedAttempts.prototype, "enter").mockImplementation(function taken(this: AcceptedAttempts) {
       return { ...enter.call(this), leave: () => undefined };
     });
     await expectFound(/G10: the accepted request of r\d has no end|G8: the alarm is set to \d+, but/, "accepted");
   }, 120_000);
 
   it("that gets a place although all are taken breaks G8", async () => {
-    vi.spyOn(Drives.prototype, "hasPlace", "get").mockReturnValue(true);
+    vi.spyOn(AcceptedAttempts.prototype, "hasPlace", "get").mockReturnValue(true);
     await expectFound(/G8: a\d+ starts beside 4 others, and there are 4 places/, "accepted");
   }, 120_000);
 
   it("whose attempts are not counted breaks G10", async () => {
     plantStep((actual, record, event, now) => {
-      if (event.type !== "refused" || record.state !== "started" || record.driven === undefined) return null;
-      const { driven } = record;
-      const more = { ...record, driven: { ...driven, lastAttempt: record.attempt.number + 1 } };
+      if (event.type !== "refused" || record.state !== "started" || record.accepted === undefined) return null;
+      const { accepted } = record;
+      const more = { ...record, accepted: { ...accepted, lastAttempt: record.attempt.number + 1 } };
       return actual(more, event, record.policy, now);
     });
     await expectFound(/G10: r\d promises attempts up to \d+, and up to \d+ before/, "accepted");
@@ -76,8 +76,8 @@ describe("an accepted request", () => {
 
   it("that is given up after its first refusal breaks G10", async () => {
     plantStep((actual, record, event, now) => {
-      if (event.type !== "refused" || !("driven" in record)) return null;
-      const { driven: _promise, ...alone } = record;
+      if (event.type !== "refused" || !("accepted" in record)) return null;
+      const { accepted: _promise, ...alone } = record;
       return actual(alone.state === "started" ? alone : record, event, record.policy, now);
     });
     await expectFound(/G10: r\d is given up after attempt 1 of 3/, "accepted");

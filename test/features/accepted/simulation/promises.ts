@@ -2,7 +2,7 @@
 // up its limit; its monitor says which, to those alone whose request it is. And what must hold of each request that a record keeps.
 
 import { PARKED, STATUS_HEADER } from "../../../../src/kernel/request/headers.ts";
-import { PLACES } from "../../../../src/features/accepted/object/drives.ts";
+import { PLACES } from "../../../../src/features/accepted/object/accepted-attempts.ts";
 import type { OwnAnswer } from "../../../simulation/actors.ts";
 import type { Asked } from "../../../simulation/answers.ts";
 import type { Clock } from "../../../simulation/clock.ts";
@@ -12,7 +12,7 @@ import type { Plan } from "../../../simulation/plan.ts";
 import { LEAST_RETENTION_MS, LOCK_MS } from "../../../simulation/times.ts";
 import type { PlainResponse } from "../../../simulation/platform.ts";
 import type { Rules } from "../../../simulation/rules.ts";
-import { DRIVE, type Look } from "./acceptance.ts";
+import { SCHEDULE, type Look } from "./acceptance.ts";
 
 /** How far the clock may have gone back. */
 const CLOCK_BACK_MS = 20;
@@ -23,7 +23,7 @@ interface Told {
   /** The record is kept at least so long. */
   keptUntilMs: number;
   /** The last promise that was durable, and the number of its last attempt; `null` when the record has had its end. */
-  promise: DurableRow["driven"];
+  promise: DurableRow["accepted"];
 }
 
 export class Promises {
@@ -91,12 +91,12 @@ export class Promises {
     if (erasures !== this.#facts.erasuresOf(record) || isOld) return;
     const row = this.#facts.rows.get(record);
     // A later attempt may be one that somebody waits for.
-    const isUnkept = row?.state === "started" && row.number === 1 && row.driven === null;
+    const isUnkept = row?.state === "started" && row.number === 1 && row.accepted === null;
     if (row?.fingerprint !== fingerprint || isUnkept) {
       this.#rules.broken("G10", `${name} hears 202, but no such request is durable`);
       return;
     }
-    this.#told.set(record, { fingerprint, keptUntilMs: keptUntilMs(row), promise: row.driven });
+    this.#told.set(record, { fingerprint, keptUntilMs: keptUntilMs(row), promise: row.accepted });
   }
 
   #unseen({ name, record, fingerprint, erasures, sentAfter }: Asked, look: Look | null): void {
@@ -112,25 +112,25 @@ export class Promises {
 
   /** An attempt of an accepted request starts. `delivered`: the last delivery of its request; `now`: of any. */
   starts(attempt: AttemptFacts, row: CurrentRow, isDue: boolean, delivered: number): void {
-    const { driven } = row;
-    if (driven === null) return;
+    const { accepted } = row;
+    if (accepted === null) return;
     // An operator's release begins another promise, perhaps in the same millisecond.
-    const promise = `${driven.acceptedAt}, until ${driven.giveUpAt} or attempt ${driven.lastAttempt}`;
+    const promise = `${accepted.acceptedAt}, until ${accepted.giveUpAt} or attempt ${accepted.lastAttempt}`;
     this.#promises.set(attempt, promise);
     // So does a request that is delivered again after its record was forgotten.
     const others = this.#facts
       .of(attempt.record)
       .filter((one) => this.#promises.get(one) === promise && !one.isForgotten);
-    if (others.length >= DRIVE.attempts) {
+    if (others.length >= SCHEDULE.attempts) {
       this.#rules.broken(
         "G10",
-        `${attempt.id} is attempt ${others.length + 1} of ${DRIVE.attempts} that were promised`,
+        `${attempt.id} is attempt ${others.length + 1} of ${SCHEDULE.attempts} that were promised`,
       );
     }
-    if (driven.isParked !== true && others.length > 0 && attempt.startedAtMs > driven.giveUpAt) {
+    if (accepted.isParked !== true && others.length > 0 && attempt.startedAtMs > accepted.giveUpAt) {
       this.#rules.broken(
         "G10",
-        `${attempt.id} starts at ${attempt.startedAtMs}, after the limit at ${driven.giveUpAt}`,
+        `${attempt.id} starts at ${attempt.startedAtMs}, after the limit at ${accepted.giveUpAt}`,
       );
     }
     // One whose result is too large to be kept gives up its place while the rest arrives.
@@ -142,7 +142,7 @@ export class Promises {
     }
     const erased = this.#erasedAfter.get(attempt.record);
     // One that waited meanwhile may have been accepted afterwards.
-    const isErased = erased !== undefined && delivered <= erased.delivered && driven.acceptedAt < erased.atMs;
+    const isErased = erased !== undefined && delivered <= erased.delivered && accepted.acceptedAt < erased.atMs;
     if (isDue && isErased) {
       this.#rules.broken("G10", `${attempt.id} starts, although its request was cancelled or forgotten`);
     }
@@ -202,26 +202,26 @@ export class Promises {
   }
 
   /** What a record keeps of its request: all of it as long as it may be sent, and nothing afterwards. */
-  #judgeRow({ id, state, driven, request, startAtMs, isAmongWaiting, number }: DurableRow): void {
+  #judgeRow({ id, state, accepted, request, startAtMs, isAmongWaiting, number }: DurableRow): void {
     const isWaiting = state === "waiting";
-    if ((driven === null) !== (request === null)) {
-      const what = driven === null ? "still has its request" : "has lost its request";
+    if ((accepted === null) !== (request === null)) {
+      const what = accepted === null ? "still has its request" : "has lost its request";
       this.#rules.broken("G10", `${id} (${state}) ${what}`);
     }
-    if (isWaiting !== isAmongWaiting || isWaiting !== (startAtMs !== null) || (isWaiting && driven === null)) {
+    if (isWaiting !== isAmongWaiting || isWaiting !== (startAtMs !== null) || (isWaiting && accepted === null)) {
       this.#rules.broken(
         "G10",
         `${id} (${state}) waits until ${startAtMs}, and lies among the waiting: ${isAmongWaiting}`,
       );
     }
-    if (driven === null) return;
+    if (accepted === null) return;
     if (state === "completed" || state === "failed") {
       this.#rules.broken("G10", `${id} has had its end (${state}), and attempts are still promised`);
     }
     if (state === "unknown" && this.#plan.unknown === "retry") {
       this.#rules.broken("G10", `${id} is in doubt, with unknown = "retry"`);
     }
-    const { isParked = false, lastAttempt } = driven;
+    const { isParked = false, lastAttempt } = accepted;
     if (number > lastAttempt + (isWaiting ? 0 : Number(isParked))) {
       this.#rules.broken("G10", `${id} has attempt ${number}, and the last that was promised is ${lastAttempt}`);
     }
@@ -232,7 +232,7 @@ export class Promises {
     const latestMs = this.#clock.latestSince(this.#clock.corrections);
     if (startAtMs === null || !this.#rules.isClockSeen || lockedUntilMs > latestMs) return;
     const inMs = startAtMs - latestMs;
-    if (inMs > DRIVE.longestPauseMs)
+    if (inMs > SCHEDULE.longestPauseMs)
       this.#rules.broken("G8", `${id} (${state}) starts in ${inMs} ms, which a clock that was ahead has put off`);
   }
 
@@ -252,19 +252,19 @@ export class Promises {
     }
     const { promise } = told;
     if (row.state === "failed" && promise !== null && row.number < promise.lastAttempt) {
-      const soonestMs = latestMs + DRIVE.longestPauseMs + LOCK_MS + CLOCK_BACK_MS;
+      const soonestMs = latestMs + SCHEDULE.longestPauseMs + LOCK_MS + CLOCK_BACK_MS;
       if (soonestMs < promise.giveUpAt)
         this.#rules.broken("G10", `${record} is given up after attempt ${row.number} of ${promise.lastAttempt}`);
     }
-    const isSame = promise !== null && row.driven?.giveUpAt === promise.giveUpAt;
-    if (isSame && row.driven.lastAttempt !== promise.lastAttempt && !this.#isReleased(record)) {
-      const { lastAttempt } = row.driven;
+    const isSame = promise !== null && row.accepted?.giveUpAt === promise.giveUpAt;
+    if (isSame && row.accepted.lastAttempt !== promise.lastAttempt && !this.#isReleased(record)) {
+      const { lastAttempt } = row.accepted;
       this.#rules.broken(
         "G10",
         `${record} promises attempts up to ${lastAttempt}, and up to ${promise.lastAttempt} before`,
       );
     }
-    told.promise = row.driven;
+    told.promise = row.accepted;
     told.keptUntilMs = keptUntilMs(row);
   }
 
@@ -278,16 +278,16 @@ export class Promises {
     for (const [record] of this.#told) {
       const row = this.#facts.rows.get(record);
       // An attempt without a promise is one that somebody waits for, after the end of what was accepted.
-      if (row?.driven !== null && (row?.state === "waiting" || row?.state === "started"))
+      if (row?.accepted !== null && (row?.state === "waiting" || row?.state === "started"))
         this.#rules.broken("G10", `the accepted request of ${record} has no end: it is ${row.state}`);
     }
   }
 }
 
-function keptUntilMs({ state, number, driven, expiresAtMs, lockedUntilMs }: DurableRow): number {
+function keptUntilMs({ state, number, accepted, expiresAtMs, lockedUntilMs }: DurableRow): number {
   if (expiresAtMs !== null) return expiresAtMs;
   if (state === "started") return lockedUntilMs + LEAST_RETENTION_MS;
   // The first attempt is made however late.
-  if (driven === null || number <= driven.lastAttempt - DRIVE.attempts) return Number.POSITIVE_INFINITY;
-  return driven.giveUpAt + LEAST_RETENTION_MS;
+  if (accepted === null || number <= accepted.lastAttempt - SCHEDULE.attempts) return Number.POSITIVE_INFINITY;
+  return accepted.giveUpAt + LEAST_RETENTION_MS;
 }

@@ -6,11 +6,11 @@ const paths = (env: Readonly<Record<string, unknown>>) => problemsOf(env).map(({
 
 describe("async", () => {
   it("gives a route rules for its accepted requests, and no other", () => {
-    expect(routeOf({}).rules.policy).not.toHaveProperty("drive");
+    expect(routeOf({}).rules.policy).not.toHaveProperty("schedule");
     for (const async of ["prefer", "always"]) {
       const route = routeOf({ async });
       expect(route.async).toBe(async);
-      expect(route.rules.policy.drive).toEqual({
+      expect(route.rules.policy.schedule).toEqual({
         attempts: 20,
         firstPauseMs: 1000,
         longestPauseMs: 900_000,
@@ -26,8 +26,8 @@ describe("async", () => {
     // Below eight hours, the longest pause is 1/32.
     [{ after: "4h" }, { attempts: 20, longestPauseMs: 450_000, giveUpAfterMs: 14_400_000 }],
     [{ after: "60s" }, { attempts: 20, longestPauseMs: 1875, giveUpAfterMs: 60_000 }],
-  ])("with give_up = %j pauses and ends so", (give_up, drive) => {
-    expect(routeOf({ async: "prefer", give_up }).rules.policy.drive).toEqual({ firstPauseMs: 1000, ...drive });
+  ])("with give_up = %j pauses and ends so", (give_up, schedule) => {
+    expect(routeOf({ async: "prefer", give_up }).rules.policy.schedule).toEqual({ firstPauseMs: 1000, ...schedule });
   });
 
   it("is inherited, and a route's give_up replaces the default as a whole", () => {
@@ -35,8 +35,8 @@ describe("async", () => {
       IDEMPOTENCY: { async: "prefer", give_up: { attempts: 3, after: "1h" } },
       ROUTES: [PAYMENTS, { path: "/v1/jobs", give_up: { attempts: 7 } }, { path: "/v1/now", async: "never" }],
     });
-    expect(routes.map(({ rules }) => rules.policy.drive?.attempts)).toEqual([3, 7, undefined]);
-    expect(routes.map(({ rules }) => rules.policy.drive?.giveUpAfterMs)).toEqual([3_600_000, 86_400_000, undefined]);
+    expect(routes.map(({ rules }) => rules.policy.schedule?.attempts)).toEqual([3, 7, undefined]);
+    expect(routes.map(({ rules }) => rules.policy.schedule?.giveUpAfterMs)).toEqual([3_600_000, 86_400_000, undefined]);
   });
 
   it("cannot be with sealed responses, because the stored request is not sealed", () => {
@@ -74,7 +74,7 @@ describe("async", () => {
     const queue = { queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } };
     const env = { IDEMPOTENCY: { origin: "https://api.example", async: "always" }, DEAD: {} };
     const [one] = configOf({ ...env, QUEUES: [{ ...queue, give_up: { after: "1h" } }] }).queues;
-    expect(one?.route).toMatchObject({ async: "never", rules: { policy: { drive: { giveUpAfterMs: 3_600_000 } } } });
+    expect(one?.route).toMatchObject({ async: "never", rules: { policy: { schedule: { giveUpAfterMs: 3_600_000 } } } });
     expect(paths({ ...env, QUEUES: [{ ...queue, async: "always" }] })).toEqual(["QUEUES[0].async"]);
   });
 });

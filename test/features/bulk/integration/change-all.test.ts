@@ -45,15 +45,15 @@ function ended(record: Started, type: "ambiguous" | "refused"): IdempotencyRecor
   return after;
 }
 
-function driven(record: Started) {
+function acceptanceWith(record: Started) {
   const second = durationMs(1000);
-  const drive = { attempts: 3, firstPauseMs: second, longestPauseMs: second, giveUpAfterMs: durationMs(HOUR_MS) };
+  const schedule = { attempts: 3, firstPauseMs: second, longestPauseMs: second, giveUpAfterMs: durationMs(HOUR_MS) };
   const acceptedAt = record.attempt.startedAt;
-  return { drive, acceptedAt, giveUpAt: epochMs(Date.now() + HOUR_MS), lastAttempt: 3 };
+  return { schedule, acceptedAt, giveUpAt: epochMs(Date.now() + HOUR_MS), lastAttempt: 3 };
 }
 
 function waiting(record: Started): IdempotencyRecord {
-  return { ...record, state: "waiting", driven: driven(record), startAt: epochMs(Date.now() + HOUR_MS) };
+  return { ...record, state: "waiting", accepted: acceptanceWith(record), startAt: epochMs(Date.now() + HOUR_MS) };
 }
 
 function remembered(): IdempotencyRecord {
@@ -65,7 +65,7 @@ function parked(): IdempotencyRecord {
   const record = claim();
   const unknown = ended(record, "ambiguous");
   if (unknown.state !== "unknown") throw new Error("not in doubt");
-  return { ...unknown, driven: { ...driven(record), isParked: true } };
+  return { ...unknown, accepted: { ...acceptanceWith(record), isParked: true } };
 }
 
 /** Records of every kind: in each state, before and after the end of the lock. */

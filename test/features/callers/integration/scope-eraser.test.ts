@@ -54,10 +54,10 @@ const claim = (): Started => started(epochMs(Date.now()));
 function waiting(lockMs = -1): Waiting {
   const now = Date.now();
   const second = durationMs(1000);
-  const drive = { attempts: 3, firstPauseMs: second, longestPauseMs: second, giveUpAfterMs: durationMs(HOUR_MS) };
-  const driven = { drive, acceptedAt: epochMs(now), giveUpAt: epochMs(now + HOUR_MS), lastAttempt: 3 };
+  const schedule = { attempts: 3, firstPauseMs: second, longestPauseMs: second, giveUpAfterMs: durationMs(HOUR_MS) };
+  const accepted = { schedule, acceptedAt: epochMs(now), giveUpAt: epochMs(now + HOUR_MS), lastAttempt: 3 };
   const attempt = { ...claim().attempt, lockedUntil: epochMs(now + lockMs) };
-  return { ...claim(), state: "waiting", attempt, driven, startAt: epochMs(now + HOUR_MS) };
+  return { ...claim(), state: "waiting", attempt, accepted, startAt: epochMs(now + HOUR_MS) };
 }
 
 interface Event {

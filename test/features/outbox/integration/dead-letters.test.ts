@@ -13,7 +13,7 @@ import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store
 standStill(["error", "warn"]);
 afterEach(() => void vi.restoreAllMocks());
 
-const DRIVE = {
+const SCHEDULE = {
   attempts: 2,
   firstPauseMs: durationMs(1000),
   longestPauseMs: durationMs(2000),
@@ -25,7 +25,7 @@ function messageHead(policy: Partial<ExchangeHead["rules"]["policy"]> = {}): Exc
   const head = headOf({}, "hold");
   const deadLetters = { queue: "orders", binding: "ORDERS_DEAD", done: ["2xx"] } as const;
   const message = { messageId: crypto.randomUUID(), deliveries: 3, firstSentAt: epochMs(0), bodyKind: "json" } as const;
-  const rules = { ...head.rules, deadLetters, policy: { ...head.rules.policy, drive: DRIVE, ...policy } };
+  const rules = { ...head.rules, deadLetters, policy: { ...head.rules.policy, schedule: SCHEDULE, ...policy } };
   return { ...head, park: true, message, rules };
 }
 

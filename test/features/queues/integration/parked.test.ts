@@ -6,7 +6,7 @@ import { encodeMessage, type ExchangeHead, EXCHANGE_CALL } from "../../../../src
 import { CHANGE_CALL } from "../../../../src/kernel/object/operator-calls.ts";
 import { again, headOf, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
 
-const DRIVE = {
+const SCHEDULE = {
   attempts: 2,
   firstPauseMs: durationMs(1000),
   longestPauseMs: durationMs(2000),
@@ -15,7 +15,7 @@ const DRIVE = {
 
 function messageHead(unknown: "hold" | "verify" = "hold"): ExchangeHead {
   const head = headOf({}, unknown);
-  return { ...head, park: true, rules: { ...head.rules, policy: { ...head.rules.policy, drive: DRIVE } } };
+  return { ...head, park: true, rules: { ...head.rules, policy: { ...head.rules.policy, schedule: SCHEDULE } } };
 }
 
 /** The word with which the consumer decides. */
@@ -42,10 +42,10 @@ it("is parked once, and tried when an operator has released it", async () => {
   bench.origin = () => new Response("?", { status: 504 });
   const head = messageHead();
   expect(await deliver(bench, head)).toBe("first");
-  expect(await bench.stored(head.record.id)).not.toHaveProperty("driven");
+  expect(await bench.stored(head.record.id)).not.toHaveProperty("accepted");
   expect(await deliver(bench, again(head))).toBe("parked");
   const parked = await bench.stored(head.record.id);
-  expect(parked).toMatchObject({ state: "unknown", driven: { isParked: true } });
+  expect(parked).toMatchObject({ state: "unknown", accepted: { isParked: true } });
   // Its acknowledgement was lost.
   expect(await deliver(bench, again(head))).toBe("parked");
   expect(await bench.stored(head.record.id)).toEqual(parked);

@@ -93,7 +93,7 @@ export class LetterRules {
 function parkedIn(rows: ReadonlyMap<string, DurableRow>): ReadonlyMap<string, Parked> {
   return new Map(
     [...rows].flatMap(([record, row]) => {
-      const messageId = row.driven?.message?.messageId;
+      const messageId = row.accepted?.message?.messageId;
       return messageId === undefined ? [] : [[record, { ...row, messageId }]];
     }),
   );

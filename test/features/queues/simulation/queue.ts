@@ -5,7 +5,7 @@ import type { Queue } from "../../../../src/kernel/config/resolved.ts";
 import type { UnknownRule } from "../../../../src/kernel/record/record.ts";
 import { recordId } from "../../../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
-import { withDrive } from "../../accepted/simulation/acceptance.ts";
+import { withSchedule } from "../../accepted/simulation/acceptance.ts";
 import { headFor } from "../../../simulation/clients.ts";
 import type { Plan } from "../../../simulation/plan.ts";
 
@@ -50,7 +50,7 @@ function configured(unknown: UnknownRule): Queue {
 export function queueFor(plan: Plan): Queue {
   const queue = configured(plan.unknown);
   const { rules } = headFor(plan, "", "", "", "wait", CREDENTIAL);
-  return { ...queue, giveUpAfterMs: GIVE_UP_AFTER_MS, route: { ...queue.route, rules: withDrive(rules) } };
+  return { ...queue, giveUpAfterMs: GIVE_UP_AFTER_MS, route: { ...queue.route, rules: withSchedule(rules) } };
 }
 
 /** What reaches the simulated shard: its records have their keys as names, and its origin knows attempts by their ids. */
@@ -64,7 +64,7 @@ export function simulated(plan: Plan, { record, request, call, park, message }: 
     ...head,
     record: name,
     request,
-    rules: { ...withDrive(head.rules), ...letters },
+    rules: { ...withSchedule(head.rules), ...letters },
     call: {
       ...call,
       ...head.call,

@@ -27,11 +27,11 @@ export class DeliveryRules {
 
   /** These rows are durable now. */
   commits(rows: Iterable<DurableRow>): void {
-    for (const { attemptId, state, status, driven, request } of rows) {
+    for (const { attemptId, state, status, accepted, request } of rows) {
       const content = this.#facts.attempts.get(attemptId)?.content;
       if (content === undefined) continue;
       if (state === "completed") this.#settled.set(content, status);
-      if (driven?.isParked === true && request?.includes(content) === true) this.#parked.add(content);
+      if (accepted?.isParked === true && request?.includes(content) === true) this.#parked.add(content);
     }
   }
 

@@ -10,7 +10,7 @@ import { type TimelineEvent, updateHistory } from "../../../../src/kernel/record
 import { attemptId, durationMs, epochMs, fingerprint, NO_LOCK } from "../../../../src/kernel/record/units.ts";
 import { FINGERPRINT, LOCK_MS, policyFor, UNKNOWN_RETENTION_MS } from "../../../support/life-cycle-history.ts";
 
-const DRIVE = {
+const SCHEDULE = {
   firstPauseMs: durationMs(10),
   longestPauseMs: durationMs(10),
   giveUpAfterMs: durationMs(1000),
@@ -26,7 +26,7 @@ interface Lived {
 
 /** `attempts`: how many are promised; 0: the route accepts nothing. */
 function live(unknown: Policy["unknown"], events: Events, attempts = 1): Lived {
-  const policy = { ...policyFor(unknown), ...(attempts > 0 && { drive: { ...DRIVE, attempts } }) };
+  const policy = { ...policyFor(unknown), ...(attempts > 0 && { schedule: { ...SCHEDULE, attempts } }) };
   let record: IdempotencyRecord | null = null;
   let history: readonly TimelineEvent[] = [];
   const replies: Reply["type"][] = [];
@@ -68,7 +68,7 @@ describe("a message in doubt", () => {
   it("is stored once, and with its own content only", () => {
     const { record, replies } = live("hold", [...PARKED, [3, park], [4, request("b")]]);
     expect(replies).toEqual(["start", "settled", "parked", "parked", "outcome-unknown"]);
-    expect(record).toMatchObject({ state: "unknown", driven: { isParked: true, lastAttempt: 1, acceptedAt: 2 } });
+    expect(record).toMatchObject({ state: "unknown", accepted: { isParked: true, lastAttempt: 1, acceptedAt: 2 } });
     const other: LifeCycleEvent = { type: "park", fingerprint: fingerprint("other") };
     expect(live("hold", [...PARKED.slice(0, 2), [2, other]]).replies.at(-1)).toBe("nothing-due");
     expect(
@@ -93,7 +93,7 @@ describe("a message in doubt", () => {
       state: "unknown",
       attempt: { number: 2, lockedUntil: NO_LOCK, mayHaveActed: false },
       expiresAt: LOCK_MS + 5 + UNKNOWN_RETENTION_MS,
-      driven: { isParked: true },
+      accepted: { isParked: true },
     });
     expect(descriptionOf(record, history).headline).toBe(
       "Attempt 2 did not take effect: the origin answered 503. No attempt is left, and its message is kept.",
@@ -108,7 +108,7 @@ describe("a message in doubt", () => {
       [LOCK_MS + 12, unreadable],
       [LOCK_MS + 2000, unreadable],
     ]);
-    expect(record).toMatchObject({ state: "unknown", driven: { isParked: true }, verifyAt: null });
+    expect(record).toMatchObject({ state: "unknown", accepted: { isParked: true }, verifyAt: null });
     expect(descriptionOf(record, history).headline).toContain("What is stored of the request cannot be read");
   });
 
@@ -121,7 +121,7 @@ describe("a message in doubt", () => {
 function descriptionOf(record: IdempotencyRecord | null, history: readonly TimelineEvent[]): RecordDescription {
   if (record === null) throw new Error("there is no record");
   const { state, attempt, policy } = record;
-  const known = { status: null, responseKept: null, accepted: "driven" in record, policy };
+  const known = { status: null, responseKept: null, accepted: "accepted" in record, policy };
   const described = { state, attempt: attempt.number, lockedUntil: attempt.lockedUntil, ...known };
   return describeRecord(described, history, epochMs(LOCK_MS + 100));
 }

@@ -11,7 +11,7 @@ import {
   RETENTION_MS,
   ShardBench,
 } from "../../../support/integration/shard-bench.ts";
-import { asyncHead, DRIVE, untilState } from "../../../support/integration/accepted.ts";
+import { asyncHead, SCHEDULE, untilState } from "../../../support/integration/accepted.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
 
 const HOUR_MS = 3_600_000;
@@ -45,7 +45,7 @@ describe("a clock that was ahead for a moment", () => {
     await bench.within((_ledger, { storage }) => {
       storage.sql.exec("CREATE TRIGGER full BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'full'); END");
     });
-    const right = Date.now() + DRIVE.longestPauseMs;
+    const right = Date.now() + SCHEDULE.longestPauseMs;
     vi.setSystemTime(right + HOUR_MS / 6);
     await bench.deliverAlarm();
     await bench.within((_ledger, { storage }) => {

@@ -17,7 +17,7 @@ import {
 } from "../../../support/integration/records.ts";
 import { again, headOf, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
 import { silence } from "../../../support/integration/silence.ts";
-import { DRIVE } from "../../../support/integration/accepted.ts";
+import { SCHEDULE } from "../../../support/integration/accepted.ts";
 import { expectThrown } from "../../../support/integration/expected-errors.ts";
 
 silence();
@@ -44,8 +44,8 @@ const RECORDS: Readonly<Record<string, IdempotencyRecord>> = {
     ...claim,
     state: "waiting",
     startAt: lockedUntil,
-    policy: { ...policy, drive: DRIVE },
-    driven: { drive: DRIVE, acceptedAt: NOW, giveUpAt: expiresAt, lastAttempt: 3 },
+    policy: { ...policy, schedule: SCHEDULE },
+    accepted: { schedule: SCHEDULE, acceptedAt: NOW, giveUpAt: expiresAt, lastAttempt: 3 },
   },
 };
 
@@ -62,7 +62,7 @@ const CORRUPTIONS: readonly (readonly [state: keyof typeof RECORDS, change: stri
   ["started", "locked_until = 'soon'"],
   ["started", "unknown = 'never'"],
   ["started", "attempt = 0"],
-  ["started", "driven = '{}'"],
+  ["started", "accepted = '{}'"],
   ["failed", "retry_from = NULL"],
   ["failed", "expires_at = NULL"],
   ["failed", "may_have_acted = NULL"],
@@ -82,7 +82,7 @@ const CORRUPTIONS: readonly (readonly [state: keyof typeof RECORDS, change: stri
   ["completed", "state = 'failed'"],
   ["remembered", "expires_at = NULL"],
   ["remembered", "expires_at = 1.5"],
-  ["waiting", "driven = NULL"],
+  ["waiting", "accepted = NULL"],
   ["waiting", "start_at = NULL"],
   ["waiting", "start_at = 'soon'"],
   ...["started", "waiting"].flatMap((state) => KEY_FORMS.map((change) => [state, change] as const)),

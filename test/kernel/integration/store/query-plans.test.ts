@@ -204,27 +204,27 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const lost = { ...claim, state: "unknown", expiresAt: epochMs(NOW + 9), verifyAt: NOW, verifications: 0 } as const;
   ledger.save(asked, null, lost, { label: { key: "k", route: "/" } });
   ledger.label(id, ledger.find(id));
-  const drive = {
+  const schedule = {
     attempts: 2,
     firstPauseMs: durationMs(1),
     longestPauseMs: durationMs(1),
     giveUpAfterMs: durationMs(1),
   };
-  const driven = { drive, acceptedAt: NOW, giveUpAt: NOW, lastAttempt: 2 };
-  const accepted = freshId();
+  const accepted = { schedule, acceptedAt: NOW, giveUpAt: NOW, lastAttempt: 2 };
+  const promised = freshId();
   const request = { head: "{}", body: { kind: "inline", bytes: new Uint8Array(20_000) } } as const;
-  const waiting = { ...claim, state: "waiting", driven, startAt: NOW } as const;
-  ledger.save(accepted, null, waiting, { request: () => request });
+  const waiting = { ...claim, state: "waiting", accepted, startAt: NOW } as const;
+  ledger.save(promised, null, waiting, { request: () => request });
   ledger.due.first(0, NOW, 1);
   ledger.due.next();
-  ledger.due.next(new Set([accepted]));
+  ledger.due.next(new Set([promised]));
   ledger.due.tooFar(epochMs(NOW - HOUR_MS));
   ledger.due.count(9);
-  const found = ledger.find(accepted);
-  if (found !== null) ledger.request(accepted, found);
-  ledger.save(accepted, found, { ...waiting, startAt: epochMs(NOW + 1) });
-  ledger.save(accepted, ledger.find(accepted), { ...claim, driven });
-  ledger.save(accepted, ledger.find(accepted), completed(claim));
+  const found = ledger.find(promised);
+  if (found !== null) ledger.request(promised, found);
+  ledger.save(promised, found, { ...waiting, startAt: epochMs(NOW + 1) });
+  ledger.save(promised, ledger.find(promised), { ...claim, accepted });
+  ledger.save(promised, ledger.find(promised), completed(claim));
   const remembered = { ...claim, policy: { ...claim.policy, rememberMs: durationMs(1000 * HOUR_MS) } };
   ledger.save(freshId(), null, completed(remembered));
   const list = new RecordList(sql, ledger.numbers);

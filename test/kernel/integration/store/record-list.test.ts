@@ -80,7 +80,7 @@ const idOf = (number: number, hash = "a"): RecordId =>
 const spreadId = (number: number): RecordId =>
   recordId(((number * 0x9e3779b1) >>> 0).toString(16).padStart(8, "0") + number.toString(16).padStart(56, "0"));
 
-const DRIVE = {
+const SCHEDULE = {
   attempts: 2,
   firstPauseMs: durationMs(1),
   longestPauseMs: durationMs(1),
@@ -89,8 +89,8 @@ const DRIVE = {
 
 function waiting(at: EpochMs): Waiting {
   const claim = started(at);
-  const driven = { drive: DRIVE, acceptedAt: at, giveUpAt: later(at, DRIVE.giveUpAfterMs), lastAttempt: 2 };
-  return { ...claim, state: "waiting", driven, startAt: at };
+  const accepted = { schedule: SCHEDULE, acceptedAt: at, giveUpAt: later(at, SCHEDULE.giveUpAfterMs), lastAttempt: 2 };
+  return { ...claim, state: "waiting", accepted, startAt: at };
 }
 
 /** Records of each state in several expiry buckets. Those whose id begins with an even number have the route `/even`. */

@@ -71,7 +71,7 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/body/spool.ts": OF_ONE_REQUEST,
   "kernel/body/stored-stream.ts": OF_ONE_REQUEST,
   "features/outbox/object/destination-memory.ts": "which lanes fail in a row; rows say when each is tried", // feature: outbox
-  "features/accepted/object/drives.ts": RUNNING, // feature: accepted
+  "features/accepted/object/accepted-attempts.ts": RUNNING, // feature: accepted
   "kernel/previous-shards/elder-questions.ts": ATTEMPTED,
   "kernel/previous-shards/elders.ts": OF_ROWS,
   "kernel/object/exchange-answer.ts": OF_ONE_REQUEST,

@@ -20,7 +20,7 @@ import { FINGERPRINT, LOCK_MS, policyFor } from "../../../support/life-cycle-his
 const HOUR_MS = 3_600_000;
 const NOW = epochMs(1_000_000_000);
 const LONGEST_MS = durationMs(80);
-const DRIVE = {
+const SCHEDULE = {
   attempts: 3,
   firstPauseMs: durationMs(20),
   longestPauseMs: LONGEST_MS,
@@ -33,7 +33,7 @@ const pause = { jitter: 0, retryAfterMs: null };
 function policyOf(unknown: Policy["unknown"]): Policy {
   // Nothing expires here.
   const kept = durationMs(1000 * HOUR_MS);
-  return { ...policyFor(unknown), drive: DRIVE, retentionMs: kept, unknownRetentionMs: kept };
+  return { ...policyFor(unknown), schedule: SCHEDULE, retentionMs: kept, unknownRetentionMs: kept };
 }
 
 function request(id: string, accept?: "begin" | "wait"): LifeCycleEvent {
@@ -79,7 +79,7 @@ describe("after a clock that was ahead", () => {
     ] as const;
     expect(last(retry, ...before, [0, due("b")])?.reply.type).toBe("nothing-due");
     expect(last(retry, ...before, [HOUR_MS + LOCK_MS - 1, due("b")])?.reply.type).toBe("nothing-due");
-    const pauseMs = DRIVE.firstPauseMs / 2;
+    const pauseMs = SCHEDULE.firstPauseMs / 2;
     expect(last(retry, ...before, [HOUR_MS + LOCK_MS + pauseMs, due("b")])?.reply.type).toBe("start");
   });
 

@@ -49,7 +49,7 @@ function described({ record, timeline, policy }: Lived, now: number): RecordDesc
       lockedUntil: state === "failed" ? record.retryFrom : attempt.lockedUntil,
       status: state === "completed" ? record.status : null,
       responseKept: state === "completed" ? record.kept : null,
-      accepted: "driven" in record,
+      accepted: "accepted" in record,
       policy,
     },
     timeline,

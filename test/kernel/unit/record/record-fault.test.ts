@@ -5,7 +5,12 @@ import { attemptId, durationMs, epochMs, fingerprint } from "../../../../src/ker
 
 const MS = durationMs(1);
 const AT = epochMs(1);
-const DRIVE = { attempts: 1, firstPauseMs: durationMs(0), longestPauseMs: durationMs(0), giveUpAfterMs: durationMs(0) };
+const SCHEDULE = {
+  attempts: 1,
+  firstPauseMs: durationMs(0),
+  longestPauseMs: durationMs(0),
+  giveUpAfterMs: durationMs(0),
+};
 const base = {
   fingerprint: fingerprint("f"),
   attempt: { id: attemptId("a"), number: 0, startedAt: epochMs(0), lockedUntil: AT, mayHaveActed: false },
@@ -20,7 +25,7 @@ const LEAST: readonly IdempotencyRecord[] = [
     ...base,
     state: "waiting",
     startAt: AT,
-    driven: { drive: DRIVE, acceptedAt: AT, giveUpAt: AT, lastAttempt: 0 },
+    accepted: { schedule: SCHEDULE, acceptedAt: AT, giveUpAt: AT, lastAttempt: 0 },
   },
   { ...base, state: "failed", retryFrom: AT, expiresAt: AT },
   { ...base, state: "unknown", verifyAt: AT, verifications: 0, expiresAt: AT },

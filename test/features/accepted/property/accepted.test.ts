@@ -6,7 +6,7 @@ import type { Step } from "../../../../src/kernel/record/events.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import { type IdempotencyRecord, promiseIn } from "../../../../src/kernel/record/record.ts";
 import { attemptId, epochMs } from "../../../../src/kernel/record/units.ts";
-import { DRIVE, drivenHistory, eventOf, type Lived, moves, rules } from "../../../support/driven-history.ts";
+import { SCHEDULE, acceptedHistory, eventOf, type Lived, moves, rules } from "../../../support/accepted-history.ts";
 import { FINGERPRINT, type Moment, operatedHistory, play } from "../../../support/life-cycle-history.ts";
 
 const LOOK = { type: "look", print: FINGERPRINT } as const;
@@ -14,31 +14,31 @@ const LOOK = { type: "look", print: FINGERPRINT } as const;
 function check(each: (one: Lived) => void): void {
   fc.assert(
     fc.property(rules, moves, (unknown, list) => {
-      for (const one of drivenHistory(unknown, list)) each(one);
+      for (const one of acceptedHistory(unknown, list)) each(one);
     }),
     { numRuns: 3000 },
   );
 }
 
-it("changes nothing for those who look, or ask again while it is driven", () => {
+it("changes nothing for those who look, or ask again while it is pending", () => {
   check(({ record, policy, now }) => {
     expect(step(record, LOOK, policy, epochMs(now)).record).toBe(record);
     const { record: current } = step(record, { type: "tick" }, policy, epochMs(now));
     if (current === null || (current.state !== "waiting" && current.state !== "started")) return;
     const again = step(record, eventOf("wait", attemptId("x"), attemptId("x")), policy, epochMs(now));
-    if (current.driven !== undefined) expect(again).toMatchObject({ reply: { type: "accepted" } });
+    if (current.accepted !== undefined) expect(again).toMatchObject({ reply: { type: "accepted" } });
     expect(again.record).toBe(record);
   });
 });
 
 it("begins no more attempts than promised, and none but the first after the limit", () => {
   check(({ reply, now }) => {
-    if (reply.type !== "start" || reply.record.driven === undefined) return;
-    const { attempt, driven } = reply.record;
-    expect(attempt.number).toBeLessThanOrEqual(driven.lastAttempt);
+    if (reply.type !== "start" || reply.record.accepted === undefined) return;
+    const { attempt, accepted } = reply.record;
+    expect(attempt.number).toBeLessThanOrEqual(accepted.lastAttempt);
     // A message is never given up.
-    const isFirst = attempt.number === driven.lastAttempt - DRIVE.attempts + 1;
-    if (!isFirst && driven.isParked !== true) expect(now).toBeLessThanOrEqual(driven.giveUpAt);
+    const isFirst = attempt.number === accepted.lastAttempt - SCHEDULE.attempts + 1;
+    if (!isFirst && accepted.isParked !== true) expect(now).toBeLessThanOrEqual(accepted.giveUpAt);
   });
 });
 
@@ -46,7 +46,7 @@ it("begins an attempt only when the one before was refused, had a result, or los
   fc.assert(
     fc.property(rules, moves, (unknown, list) => {
       const lockedUntil = new Map<string, number>();
-      for (const { event, reply, record, now } of drivenHistory(unknown, list)) {
+      for (const { event, reply, record, now } of acceptedHistory(unknown, list)) {
         if (reply.type === "start") {
           for (const until of lockedUntil.values()) expect(until).toBeLessThanOrEqual(now);
           lockedUntil.set(reply.record.attempt.id, reply.record.attempt.lockedUntil);
@@ -60,11 +60,11 @@ it("begins an attempt only when the one before was refused, had a result, or los
   );
 });
 
-it("waits only as a driven record, and is none any more once it has its end", () => {
+it("waits only as an accepted record, and is none any more once it has its end", () => {
   check(({ record }) => {
-    if (record?.state === "waiting") expect(record.driven).toBeDefined();
+    if (record?.state === "waiting") expect(record.accepted).toBeDefined();
     if (record !== null && ["completed", "failed", "remembered"].includes(record.state))
-      expect(record).not.toHaveProperty("driven");
+      expect(record).not.toHaveProperty("accepted");
   });
 });
 
@@ -83,16 +83,18 @@ it("changes nothing for requests that nobody accepts, whatever the policy", () =
       const plain = play(moments, unknown);
       let record: IdempotencyRecord | null = null;
       for (const { event, now, policy, reply, record: expected } of plain) {
-        const next: Step = step(record, event, { ...policy, drive: DRIVE }, now);
+        const next: Step = step(record, event, { ...policy, schedule: SCHEDULE }, now);
         ({ record } = next);
-        expect(withoutDrive({ reply: next.reply, record })).toEqual(withoutDrive({ reply, record: expected }));
+        expect(withoutSchedule({ reply: next.reply, record })).toEqual(withoutSchedule({ reply, record: expected }));
       }
     }),
     { numRuns: 2000 },
   );
 });
 
-function withoutDrive(value: unknown): unknown {
-  const told: unknown = JSON.parse(JSON.stringify(value, (name, one: unknown) => (name === "drive" ? undefined : one)));
+function withoutSchedule(value: unknown): unknown {
+  const told: unknown = JSON.parse(
+    JSON.stringify(value, (name, one: unknown) => (name === "schedule" ? undefined : one)),
+  );
   return told;
 }

@@ -26,14 +26,14 @@ export const PLACES = 4;
  */
 export const HELD_MS = durationMs(30_000);
 
-export interface DrivesShared extends RunShared {
+export interface AcceptedAttemptsShared extends RunShared {
   /** Called when a request that has waited begins. */
   readonly begun: (id: RecordId) => void;
   readonly alarm: Pick<Alarm, "moveTo">;
 }
 
-export class Drives {
-  readonly #shared: DrivesShared;
+export class AcceptedAttempts {
+  readonly #shared: AcceptedAttemptsShared;
   /** By lane, also those that have given up their places. Counted, not named: an attempt may still be ending when the next one of its record begins. */
   readonly #running = new Map<number, number>();
   /** How many have a place. */
@@ -43,7 +43,7 @@ export class Drives {
   /** Whether this instance knows who waited for an earlier one, which may have been lost. */
   #hasCalled = false;
 
-  constructor(shared: DrivesShared) {
+  constructor(shared: AcceptedAttemptsShared) {
     this.#shared = shared;
   }
 

@@ -11,12 +11,12 @@ import type { Label } from "../../../../src/kernel/store/label.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { bucketOf, WAITING } from "../../../../src/kernel/store/record-numbers.ts";
 import {
-  DRIVEN_COLUMNS,
+  ACCEPTANCE_COLUMNS,
   IN_ROW_REQUEST_BYTES,
   REQUEST_COLUMNS,
   type StoredRequest,
 } from "../../../../src/kernel/store/stored-request.ts";
-import { drivenHistory, type Lived, moves, rules } from "../../../support/driven-history.ts";
+import { acceptedHistory, type Lived, moves, rules } from "../../../support/accepted-history.ts";
 
 const IDS = ["one", "two", "three"].map(recordId);
 /** Two records share a lane, one of them because it was accepted by older code. */
@@ -68,7 +68,7 @@ function expectSame(ledger: Ledger, sql: SqlStorage, model: ReadonlyMap<string, 
     expect(storedIn(ledger, sql, id)).toEqual(request);
     if (record === null) continue;
     if (record.state === "waiting") waiting.push({ id, lane: LANES_OF[at] ?? 0, startAt: record.startAt });
-    const columns = [...DRIVEN_COLUMNS, ...REQUEST_COLUMNS].join(", ");
+    const columns = [...ACCEPTANCE_COLUMNS, ...REQUEST_COLUMNS].join(", ");
     const query = `SELECT ${bucketOf("number")} AS bucket, ${columns} FROM records WHERE id = ?`;
     const { bucket, ...rest } = sql.exec(query, id).one();
     expect(bucket === WAITING).toBe(record.state === "waiting");
@@ -101,7 +101,7 @@ function labelOf(of: number): Label {
 /** As it is stored: what is promised is stored by itself. */
 function asStored(record: IdempotencyRecord | null): IdempotencyRecord | null {
   if (record === null) return null;
-  const { drive: _promised, ...policy } = record.policy;
+  const { schedule: _promised, ...policy } = record.policy;
   return { ...record, policy };
 }
 
@@ -115,7 +115,7 @@ it("keeps of each accepted request what the life cycle says, and nothing of thos
         // After a counterexample something is left.
         eraseAll(ledger);
         const model = new Map<string, Known>();
-        const steps = inTurn(lists.map((list) => drivenHistory(unknown, list)));
+        const steps = inTurn(lists.map((list) => acceptedHistory(unknown, list)));
         for (const [nth, { of, lived }] of steps.entries()) {
           const id = IDS[of] ?? recordId("none");
           const request = requestOf(lived, nth);

@@ -9,13 +9,13 @@ import { type TimelineEvent, timelineOf, updateHistory } from "../../../../src/k
 import { attemptId, durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
 import { FINGERPRINT, LOCK_MS, policyFor, RETENTION_MS } from "../../../support/life-cycle-history.ts";
 
-const DRIVE = {
+const SCHEDULE = {
   attempts: 3,
   firstPauseMs: durationMs(20),
   longestPauseMs: durationMs(80),
   giveUpAfterMs: durationMs(1000),
 };
-const driving = (unknown: Policy["unknown"]): Policy => ({ ...policyFor(unknown), drive: DRIVE });
+const accepting = (unknown: Policy["unknown"]): Policy => ({ ...policyFor(unknown), schedule: SCHEDULE });
 
 type Events = readonly (readonly [at: number, event: LifeCycleEvent])[];
 
@@ -32,7 +32,8 @@ function live(policy: Policy, events: Events) {
   return { told, record: record as IdempotencyRecord | null, history };
 }
 
-const tell = (unknown: Policy["unknown"], ...events: Events): readonly string[] => live(driving(unknown), events).told;
+const tell = (unknown: Policy["unknown"], ...events: Events): readonly string[] =>
+  live(accepting(unknown), events).told;
 
 function request(id: string, accept?: "begin" | "wait"): LifeCycleEvent {
   return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id), home: OWN, accept };
@@ -79,7 +80,7 @@ describe("an accepted request", () => {
   });
 
   it("is a request like any other where the route accepts none", () => {
-    expect(live(policyFor("hold"), [[0, request("a", "wait")]]).record).not.toHaveProperty("driven");
+    expect(live(policyFor("hold"), [[0, request("a", "wait")]]).record).not.toHaveProperty("accepted");
     expect(
       live(policyFor("hold"), [
         [0, request("a", "wait")],
@@ -99,7 +100,7 @@ describe("an accepted request", () => {
 
   it("that cannot be read is looked at after pauses that double, and given up without an attempt", () => {
     const looks: Events = [0, 20, 40, 80, 160, 960].map((at) => [at, unreadable]);
-    const { told, record, history } = live(driving("hold"), [[0, request("a", "wait")], ...looks]);
+    const { told, record, history } = live(accepting("hold"), [[0, request("a", "wait")], ...looks]);
     expect(told).toEqual([
       "accepted → waiting 0",
       "nothing-due → waiting 20",
@@ -110,7 +111,7 @@ describe("an accepted request", () => {
       "nothing-due → failed",
     ]);
     expect(record).toMatchObject({ state: "failed", attempt: { number: 0, mayHaveActed: false }, retryFrom: 960 });
-    expect(record).not.toHaveProperty("driven");
+    expect(record).not.toHaveProperty("accepted");
     // Written once, and not five times.
     expect(history).toMatchObject([{ type: "change", action: "unreadable", at: 0, by: "gateway" }]);
     const readAgain = [
@@ -118,7 +119,7 @@ describe("an accepted request", () => {
       [0, unreadable],
       [20, due("b")],
     ] as const;
-    expect(live(driving("hold"), readAgain).history).toEqual(history);
+    expect(live(accepting("hold"), readAgain).history).toEqual(history);
     expect(tell("hold", [0, request("a", "begin")], [0, unreadable])).toContain("nothing-due → started");
     expect(tell("hold", [5, request("a", "wait")], [4, unreadable])).toContain("nothing-due → waiting 5");
     expect(tell("hold", [0, unreadable])).toEqual(["nothing-due → none"]);
@@ -130,8 +131,8 @@ describe("an accepted request", () => {
       [0, refused("a")],
       [2 * RETENTION_MS, request("b", "wait")],
     ] as const;
-    expect(live(driving("hold"), events.slice(0, 2)).history).toHaveLength(1);
-    expect(live(driving("hold"), events)).toMatchObject({ record: { attempt: { number: 0 } }, history: [] });
+    expect(live(accepting("hold"), events.slice(0, 2)).history).toHaveLength(1);
+    expect(live(accepting("hold"), events)).toMatchObject({ record: { attempt: { number: 0 } }, history: [] });
   });
 
   it("waits as long as the origin asks for, up to the longest pause", () => {
@@ -201,9 +202,9 @@ describe("an accepted request", () => {
       "settled → completed",
       "replay → completed",
     ]);
-    const { told, record } = live(driving("retry"), [...lost, [LOCK_MS + 1, renew("a")], [LOCK_MS + 20, due("b")]]);
+    const { told, record } = live(accepting("retry"), [...lost, [LOCK_MS + 1, renew("a")], [LOCK_MS + 20, due("b")]]);
     expect(told.slice(-2)).toEqual(["settled → started", "nothing-due → started"]);
-    expect(record).toHaveProperty("driven.lastAttempt", 3);
+    expect(record).toHaveProperty("accepted.lastAttempt", 3);
   });
 });
 
@@ -214,14 +215,14 @@ describe("what people decide about an accepted request", () => {
   ];
 
   it("waits again when it is released, with a promise of its own", () => {
-    const { told, record } = live(driving("hold"), [...doubt, [50, release]]);
+    const { told, record } = live(accepting("hold"), [...doubt, [50, release]]);
     expect(told.at(-1)).toBe("changed → waiting 50");
-    expect(record).toMatchObject({ driven: { acceptedAt: 0, giveUpAt: 1050, lastAttempt: 4 } });
+    expect(record).toMatchObject({ accepted: { acceptedAt: 0, giveUpAt: 1050, lastAttempt: 4 } });
     expect(tell("hold", ...doubt, [6, release]).at(-1)).toBe(`changed → waiting ${LOCK_MS}`);
   });
 
   it("has its end when it is resolved or forgotten", () => {
-    expect(live(driving("hold"), [...doubt, [50, resolve]]).record).not.toHaveProperty("driven");
+    expect(live(accepting("hold"), [...doubt, [50, resolve]]).record).not.toHaveProperty("accepted");
     expect(tell("hold", [0, request("a", "wait")], [1, resolve]).at(-1)).toBe("changed → completed");
     expect(tell("hold", [0, request("a", "wait")], [1, forget]).at(-1)).toBe("changed → none");
     expect(tell("hold", ...doubt, [6, forget]).at(-1)).toBe("unchangeable → unknown");
@@ -235,7 +236,7 @@ describe("what people decide about an accepted request", () => {
   });
 
   it("leaves a cancelled request that may have acted, and says so", () => {
-    const { told, history } = live(driving("retry"), [...doubt, [LOCK_MS, cancel]]);
+    const { told, history } = live(accepting("retry"), [...doubt, [LOCK_MS, cancel]]);
     expect(told.at(-1)).toBe("changed → failed");
     expect(history.at(-1)).toEqual({ type: "change", action: "cancel", at: LOCK_MS, by: "client", reason: "" });
   });
@@ -252,7 +253,7 @@ describe("what people decide about an accepted request", () => {
 
 describe("the timeline of an accepted request", () => {
   it("goes on from its acceptance through each of its attempts", () => {
-    const { record, history } = live(driving("hold"), [
+    const { record, history } = live(accepting("hold"), [
       [0, request("a", "wait")],
       [1, due("b")],
       [2, refused("b")],

@@ -2,7 +2,7 @@
 
 import type { PauseAdvice } from "./events.ts";
 import type { ParkedMessage } from "./parked-message.ts";
-import type { Attempt, Drive, Driven, Waiting } from "./record.ts";
+import type { Attempt, Schedule, Acceptance, Waiting } from "./record.ts";
 import { dueAt, durationMs, type DurationMs, type EpochMs, later, latest } from "./units.ts";
 
 /** Where nobody says anything else: the middle of what chance gives. */
@@ -14,8 +14,8 @@ const LONGEST_PAUSE_MS = 15 * 60_000;
 /** So many of the longest pauses fit into the time until a request is given up. */
 const LONGEST_PAUSES = 32;
 
-/** How requests are driven that are given up after so many attempts, or after this time. */
-export function driveWithin(attempts: number, giveUpAfterMs: number): Drive {
+/** The schedule of requests that are given up after `attempts`, or after this time. */
+export function scheduleWithin(attempts: number, giveUpAfterMs: number): Schedule {
   const longestMs = Math.min(Math.floor(giveUpAfterMs / LONGEST_PAUSES), LONGEST_PAUSE_MS);
   return {
     attempts,
@@ -26,26 +26,26 @@ export function driveWithin(attempts: number, giveUpAfterMs: number): Drive {
 }
 
 /** What a shard promises when it accepts a request. `made`: how many attempts the record has had before. */
-export function driven(drive: Drive, made: number, now: EpochMs): Driven {
-  const giveUpAt = later(now, drive.giveUpAfterMs);
-  return { drive, acceptedAt: now, giveUpAt, lastAttempt: made + drive.attempts };
+export function acceptanceWith(schedule: Schedule, made: number, now: EpochMs): Acceptance {
+  const giveUpAt = later(now, schedule.giveUpAfterMs);
+  return { schedule, acceptedAt: now, giveUpAt, lastAttempt: made + schedule.attempts };
 }
 
 /** The same promise for a request that an operator has released: as if it had been accepted now. */
-export function drivenAnew(promise: Driven, made: number, now: EpochMs): Driven {
-  const { giveUpAt, lastAttempt } = driven(promise.drive, made, now);
+export function acceptedAnew(promise: Acceptance, made: number, now: EpochMs): Acceptance {
+  const { giveUpAt, lastAttempt } = acceptanceWith(promise.schedule, made, now);
   return { ...promise, giveUpAt, lastAttempt };
 }
 
 /** What is stored of a message whose outcome is unknown: no attempt is promised until an operator releases it. */
-export function parked(drive: Drive, made: number, message: ParkedMessage | undefined, now: EpochMs): Driven {
-  const promise = { drive, acceptedAt: now, giveUpAt: now, lastAttempt: made, isParked: true } as const;
+export function parked(schedule: Schedule, made: number, message: ParkedMessage | undefined, now: EpochMs): Acceptance {
+  const promise = { schedule, acceptedAt: now, giveUpAt: now, lastAttempt: made, isParked: true } as const;
   return message === undefined ? promise : { ...promise, message };
 }
 
 /** The pause after the attempt that was the `tried`th of its promise: 1 for the first. */
 export function pauseAfter(
-  { firstPauseMs, longestPauseMs }: Drive,
+  { firstPauseMs, longestPauseMs }: Schedule,
   tried: number,
   { jitter, retryAfterMs }: PauseAdvice = NO_ADVICE,
 ): DurationMs {
@@ -60,14 +60,14 @@ export function pauseAfter(
  * and the request is given up.
  */
 export function nextStart(
-  { drive, giveUpAt, lastAttempt }: Driven,
+  { schedule, giveUpAt, lastAttempt }: Acceptance,
   { number }: Attempt,
   from: EpochMs,
   now: EpochMs,
   advice?: PauseAdvice,
 ): EpochMs | null {
   if (number >= lastAttempt) return null;
-  const startAt = latest(from, later(now, pauseAfter(drive, number - (lastAttempt - drive.attempts), advice)));
+  const startAt = latest(from, later(now, pauseAfter(schedule, number - (lastAttempt - schedule.attempts), advice)));
   return startAt > giveUpAt ? null : startAt;
 }
 
@@ -75,8 +75,8 @@ export function nextStart(
  * When a request that could not be read is looked at again: after as long as it has been accepted, so that the pauses double. `null`:
  * the promise is used up.
  */
-export function nextLook({ drive, acceptedAt, giveUpAt }: Driven, now: EpochMs): EpochMs | null {
-  const { firstPauseMs, longestPauseMs } = drive;
+export function nextLook({ schedule, acceptedAt, giveUpAt }: Acceptance, now: EpochMs): EpochMs | null {
+  const { firstPauseMs, longestPauseMs } = schedule;
   const startAt = later(now, durationMs(Math.min(longestPauseMs, Math.max(firstPauseMs, now - acceptedAt))));
   return startAt > giveUpAt ? null : startAt;
 }
@@ -86,8 +86,8 @@ export function nextLook({ drive, acceptedAt, giveUpAt }: Driven, now: EpochMs):
  * attempt has ended: a lock that looks too long may be right, and the present clock behind.
  */
 export function broughtBack(record: Waiting, now: EpochMs): Waiting {
-  const { attempt, startAt, driven: promise } = record;
-  const at = attempt.lockedUntil > now ? startAt : dueAt(startAt, promise.drive.longestPauseMs, now);
+  const { attempt, startAt, accepted: promise } = record;
+  const at = attempt.lockedUntil > now ? startAt : dueAt(startAt, promise.schedule.longestPauseMs, now);
   return at === startAt ? record : { ...record, startAt: at };
 }
 
@@ -95,7 +95,7 @@ export function broughtBack(record: Waiting, now: EpochMs): Waiting {
  * Whether the limit passed while the request waited for its turn, longer than planned. The first attempt of a promise is always made,
  * and a message is never given up.
  */
-export function isTooLate({ attempt, driven: promise }: Waiting, now: EpochMs): boolean {
-  const { drive, giveUpAt, lastAttempt, isParked = false } = promise;
-  return !isParked && now > giveUpAt && attempt.number > lastAttempt - drive.attempts;
+export function isTooLate({ attempt, accepted: promise }: Waiting, now: EpochMs): boolean {
+  const { schedule, giveUpAt, lastAttempt, isParked = false } = promise;
+  return !isParked && now > giveUpAt && attempt.number > lastAttempt - schedule.attempts;
 }

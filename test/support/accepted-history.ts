@@ -3,12 +3,12 @@
 import fc from "fast-check";
 import type { LifeCycleEvent, Step } from "../../src/kernel/record/events.ts";
 import { step } from "../../src/kernel/record/life-cycle.ts";
-import type { Drive, IdempotencyRecord, Policy } from "../../src/kernel/record/record.ts";
+import type { Schedule, IdempotencyRecord, Policy } from "../../src/kernel/record/record.ts";
 import { deadlineOf } from "../../src/kernel/record/step.ts";
 import { attemptId, durationMs, epochMs } from "../../src/kernel/record/units.ts";
 import { FINGERPRINT, policyFor } from "./life-cycle-history.ts";
 
-export const DRIVE: Drive = {
+export const SCHEDULE: Schedule = {
   attempts: 3,
   firstPauseMs: durationMs(10),
   longestPauseMs: durationMs(60),
@@ -43,8 +43,8 @@ export interface Move {
 }
 
 /** Plays the moves. Requests that are accepted, others, and a queue's messages come to the same record. */
-export function drivenHistory(unknown: Policy["unknown"], list: readonly Move[]): readonly Lived[] {
-  const policy = { ...policyFor(unknown), drive: DRIVE };
+export function acceptedHistory(unknown: Policy["unknown"], list: readonly Move[]): readonly Lived[] {
+  const policy = { ...policyFor(unknown), schedule: SCHEDULE };
   const started: string[] = [];
   const lived: Lived[] = [];
   let record: IdempotencyRecord | null = null;
