@@ -8,6 +8,7 @@ import { parseKeySource, type KeySource, type WrittenSource } from "../../src/ke
 import { findKey } from "../../src/kernel/request/find-key.ts";
 import { readGraphql } from "../../src/features/graphql/graphql.ts"; // feature: graphql
 import { readBodyValues } from "../../src/kernel/request/key-places.ts";
+import { MAX_JSON_BYTES, MAX_JSON_DEPTH } from "../../src/kernel/request/json.ts";
 import { WORST_JSON } from "../support/worst-json.ts";
 import { encoded, filled, MEBIBYTE, printHead, row } from "./longest-stretch.ts";
 
@@ -61,19 +62,19 @@ async function graphql(name: string, body: string, headers = JSON_TYPE): Promise
 const pointers = (many: number, name: (at: number) => string): readonly string[] =>
   Array.from({ length: many }, (_, at) => `json:/${name(at)}`);
 
-printHead("body of 1 MiB, or a document of 16 KiB");
+printHead("the dearest bodies, or a document of 16 KiB");
 for (const many of [1, 4, 8]) {
   const short = pointers(many, (at) => String(at));
   for (const [name, text] of Object.entries(WORST_JSON)) await key(`${many} pointers: ${name}`, text, short);
   const deep = pointers(many, (at) => `${"a/".repeat(60)}${at}`);
-  await key(`${many} pointers: deep`, `${'{"a":'.repeat(170_000)}1${"}".repeat(170_000)}`.slice(0, MEBIBYTE), deep);
-  const objects = `[${filled('{"a":{"a":{"a":{}}}},', MEBIBYTE - 10)}1]`;
+  await key(`${many} pointers: deep`, `${'{"a":'.repeat(MAX_JSON_DEPTH)}1${"}".repeat(MAX_JSON_DEPTH)}`, deep);
+  const objects = `[${filled('{"a":{"a":{"a":{}}}},', MAX_JSON_BYTES - 10)}1]`;
   await key(
     `${many} pointers: objects in the path`,
     objects,
     pointers(many, (at) => `0/a/a/a/${at}`),
   );
-  const escapes = `{${filled(String.raw`"\u0061":1,`, MEBIBYTE - 10)}"x":1}`;
+  const escapes = `{${filled(String.raw`"\u0061":1,`, MAX_JSON_BYTES - 10)}"x":1}`;
   await key(
     `${many} pointers: names of escapes`,
     escapes,
@@ -81,9 +82,9 @@ for (const many of [1, 4, 8]) {
   );
   const long = String.raw`"\u0061${"n".repeat(200)}":1,`;
   const alike = pointers(many, (at) => `${"n".repeat(100)}${at}`);
-  await key(`${many} pointers: long names of an escape`, `{${filled(long, MEBIBYTE - 10)}"x":1}`, alike);
+  await key(`${many} pointers: long names of an escape`, `{${filled(long, MAX_JSON_BYTES - 10)}"x":1}`, alike);
   const same = pointers(many, (at) => `${"n".repeat(200)}${at}`);
-  const names = `{${filled(`"${"n".repeat(200)}x":1,`, MEBIBYTE - 10)}"x":1}`;
+  const names = `{${filled(`"${"n".repeat(200)}x":1,`, MAX_JSON_BYTES - 10)}"x":1}`;
   await key(`${many} pointers: names alike but for their ends`, names, same);
 }
 await key("template of 8", WORST_JSON["empty objects"] ?? "", [
@@ -91,7 +92,7 @@ await key("template of 8", WORST_JSON["empty objects"] ?? "", [
 ]);
 await key(
   "cloudevent",
-  `{"source":"/a","data":${WORST_JSON["objects out of order"]},"id":"1"}`,
+  `{"source":"/a","data":[${filled('{"b":1,"a":2},', MAX_JSON_BYTES - 100)}1],"id":"1"}`,
   ["cloudevent"],
   typed("application/cloudevents+json"),
 );
@@ -131,30 +132,33 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
 for (const [name, query] of Object.entries(DOCUMENTS)) await graphql(name, JSON.stringify({ query }));
 for (const name of ["as many tokens as may be", "braces", "comments", "a block string of lines"]) {
   const query = JSON.stringify({ query: DOCUMENTS[name] });
-  const many = Math.floor((MEBIBYTE - 2) / (query.length + 1));
+  const many = Math.floor((MAX_JSON_BYTES - 2) / (query.length + 1));
   await graphql(`a batch: ${name}`, `[${Array.from({ length: Math.min(many, 100) }, () => query).join(",")}]`);
 }
 const small = (bytes: number, text: string): string => `${text}${" ".repeat(bytes - text.length)}`;
 const hashes = (many: number): string =>
-  `[${Array.from({ length: many }, () => JSON.stringify({ query: small(10_000, "{a}"), extensions: { persistedQuery: { sha256Hash: "00" } } })).join(",")}]`;
+  `[${Array.from({ length: many }, () => JSON.stringify({ query: small(2500, "{a}"), extensions: { persistedQuery: { sha256Hash: "00" } } })).join(",")}]`;
 await graphql("a batch of 100 with hashes", hashes(100));
 await graphql(
   "a batch of 100 small mutations",
   `[${Array.from({ length: 100 }, () => JSON.stringify({ query: `${start}${"a ".repeat(900)}}` })).join(",")}]`,
 );
-await graphql("a batch of a million", `[${filled("{},", MEBIBYTE - 10)}{}]`);
-await graphql("a query of 1 MiB", JSON.stringify({ query: `{a}${" ".repeat(MEBIBYTE - 100)}` }));
-await graphql("a query of escapes", `{"query":"{a}${filled(String.raw`\u0061`, MEBIBYTE - 100)}"}`);
-await graphql("a query of line feeds", `{"query":"{a}${filled(String.raw`\n`, MEBIBYTE - 100)}"}`);
+await graphql("a batch of 87,000", `[${filled("{},", MAX_JSON_BYTES - 10)}{}]`);
+await graphql("a query of 256 KiB", JSON.stringify({ query: `{a}${" ".repeat(MAX_JSON_BYTES - 100)}` }));
+await graphql("a query of escapes", `{"query":"{a}${filled(String.raw`\u0061`, MAX_JSON_BYTES - 100)}"}`);
+await graphql("a query of line feeds", `{"query":"{a}${filled(String.raw`\n`, MAX_JSON_BYTES - 100)}"}`);
 await graphql(
   "a query with a hash",
-  JSON.stringify({ query: `{a}${" ".repeat(MEBIBYTE - 200)}`, extensions: { persistedQuery: { sha256Hash: "00" } } }),
+  JSON.stringify({
+    query: `{a}${" ".repeat(MAX_JSON_BYTES - 200)}`,
+    extensions: { persistedQuery: { sha256Hash: "00" } },
+  }),
 );
 await graphql(
   "a long hash",
-  JSON.stringify({ query: "{a}", extensions: { persistedQuery: { sha256Hash: "A".repeat(MEBIBYTE - 200) } } }),
+  JSON.stringify({ query: "{a}", extensions: { persistedQuery: { sha256Hash: "A".repeat(MAX_JSON_BYTES - 200) } } }),
 );
-await graphql("names of escapes", `{${filled(String.raw`"\u0051uery":1,`, MEBIBYTE - 10)}"x":1}`);
+await graphql("names of escapes", `{${filled(String.raw`"\u0051uery":1,`, MAX_JSON_BYTES - 10)}"x":1}`);
 await graphql("a form with a value of escapes", `query=${filled("%41", MEBIBYTE - 10)}`, FORM_TYPE);
 await graphql("a form with a value of letters and one escape", `query=%41${filled("a", MEBIBYTE - 10)}`, FORM_TYPE);
 await graphql("a form with a value of plus signs", `query=${filled("+", MEBIBYTE - 10)}`, FORM_TYPE);
@@ -165,10 +169,13 @@ await graphql("a form with names of escapes", filled(`${"%41".repeat(300)}=&`), 
 await graphql("a form with long names", filled(`${"a".repeat(1100)}=&`), FORM_TYPE);
 const variables = (many: number): string =>
   `mutation a(${Array.from({ length: many }, (_, at) => `$a${at}:ID`).join(" ")}){${Array.from({ length: many }, (_, at) => `b${at}:b@idempotent(key:$a${at})`).join(" ")}}`;
-await graphql("8 variables", JSON.stringify({ query: variables(8), variables: { x: filled("a", MEBIBYTE - 1000) } }));
+await graphql(
+  "8 variables",
+  JSON.stringify({ query: variables(8), variables: { x: filled("a", MAX_JSON_BYTES - 1000) } }),
+);
 await graphql(
   "a form with variables",
-  `query=${encodeURIComponent(variables(8))}&variables=${filled("%22", MEBIBYTE - 1000)}`,
+  `query=${encodeURIComponent(variables(8))}&variables=${filled("%22", MAX_JSON_BYTES)}`,
   FORM_TYPE,
 );
 const part = (name: string, content: string): string =>

@@ -1,14 +1,14 @@
-// The JSON texts that are most expensive to compare, each of 1 MiB: they bound the cost per byte and per slice.
+// The JSON texts that are most expensive to compare, each as large as is read: they bound the cost per byte and per slice.
 
-const MEBIBYTE = 1 << 20;
+import { MAX_JSON_BYTES, MAX_JSON_DEPTH } from "../../src/kernel/request/json.ts";
 
 /** An array that repeats one element. */
 const filled = (element: string): string =>
-  `[${Array.from({ length: Math.floor((MEBIBYTE - 1) / (element.length + 1)) }, () => element).join(",")}]`;
+  `[${Array.from({ length: Math.floor((MAX_JSON_BYTES - 1) / (element.length + 1)) }, () => element).join(",")}]`;
 
 /** A string that repeats one character. */
 const text = (written: string): string =>
-  `"${written.repeat(Math.floor((MEBIBYTE - 2) / Buffer.byteLength(written)))}"`;
+  `"${written.repeat(Math.floor((MAX_JSON_BYTES - 2) / Buffer.byteLength(written)))}"`;
 
 /** An object with as many members as fit, in a scrambled order. */
 function members(before: string, nameOf: (index: number) => string): string {
@@ -18,7 +18,7 @@ function members(before: string, nameOf: (index: number) => string): string {
   for (let index = 7919; ; index = (index + 7919 * 13) % 1_000_003) {
     const member = `"${nameOf(index)}":1`;
     size += member.length + 1;
-    if (size > MEBIBYTE) return `${before}{${parts.join(",")}}`;
+    if (size > MAX_JSON_BYTES) return `${before}{${parts.join(",")}}`;
     parts.push(member);
   }
 }
@@ -26,13 +26,16 @@ function members(before: string, nameOf: (index: number) => string): string {
 const nested = (depth: number, innermost: string): string =>
   '{"b":0,"a":'.repeat(depth) + innermost + "}".repeat(depth);
 
+/** How many objects are around the innermost one. */
+const AROUND = MAX_JSON_DEPTH - 1;
+
 /** The texts, by what makes them expensive. */
 export const WORST_JSON: Readonly<Record<string, string>> = {
   "numbers of one digit": filled("1"),
   "numbers of 17 digits": filled("0.30000000000000004"),
   "subnormal numbers": filled("5e-324"),
   "numbers that grow": filled("1e20"),
-  "one long number": "1".repeat(MEBIBYTE),
+  "one long number": "1".repeat(MAX_JSON_BYTES),
   "empty strings": filled('""'),
   "one string": text("a"),
   "one string of escapes": text(String.raw`\n`),
@@ -44,10 +47,13 @@ export const WORST_JSON: Readonly<Record<string, string>> = {
   "one object, names alike but for their ends": members("", (index) => "a".repeat(30) + index),
   "one object, names with escapes": members("", (index) => String.raw`\u0041${index.toString(36)}`),
   "one object, deep in others out of order":
-    members('{"b":0,"a":'.repeat(63), (index) => index.toString(36))
-      .slice(0, MEBIBYTE - 64)
-      .replace(/,[^,]*$/, "}") + "}".repeat(63),
-  "one string, deep in objects out of order": nested(63, text("a").slice(0, MEBIBYTE - 63 * 12 - 8) + '"'),
-  "brackets only": "[".repeat(MEBIBYTE),
-  "white space": " ".repeat(MEBIBYTE - 1) + "1",
+    members('{"b":0,"a":'.repeat(AROUND), (index) => index.toString(36))
+      .slice(0, MAX_JSON_BYTES - AROUND - 1)
+      .replace(/,[^,]*$/, "}") + "}".repeat(AROUND),
+  "one string, deep in objects out of order": nested(
+    AROUND,
+    text("a").slice(0, MAX_JSON_BYTES - AROUND * 12 - 8) + '"',
+  ),
+  "brackets only": "[".repeat(MAX_JSON_BYTES),
+  "white space": " ".repeat(MAX_JSON_BYTES - 1) + "1",
 };

@@ -6,7 +6,6 @@
 // read two bodies differently that have one canonical form. The parsers on npm accept much more, and each reads that in its own way.
 
 import { joinBytes } from "../../kernel/request/body.ts";
-import { copy } from "../../kernel/request/json-string.ts";
 
 /** Bytes as one number. */
 const DASHES = 0x2d2d;
@@ -21,7 +20,7 @@ const LENGTH_BYTES = 8;
 
 const EMPTY = new Uint8Array(0);
 
-/** About how many bytes of a body in memory are read between two pauses; the first slice is small (canonical-json.ts). */
+/** About how many bytes of a body in memory are read between two pauses; the first slice is small (json.ts). */
 const SLICE_BYTES = 64 * 1024;
 const FIRST_SLICE_BYTES = 1024;
 
@@ -164,4 +163,14 @@ function fallbacksOf(boundary: Uint8Array): readonly number[] {
     fallbacks.push(length);
   }
   return fallbacks;
+}
+
+/** Up to this size a loop is faster than a call. */
+const SHORT_BYTES = 64;
+
+/** Copies a piece of `source`. Returns where the bytes after it begin in `out`. */
+function copy(source: Uint8Array, from: number, to: number, out: Uint8Array, start: number): number {
+  if (to - from > SHORT_BYTES) out.set(source.subarray(from, to), start);
+  else for (let at = from; at < to; at++) out[start + at - from] = source[at] ?? 0;
+  return start + to - from;
 }

@@ -9,8 +9,13 @@ import { type FieldValue, findInForm, findInQuery } from "../../kernel/request/f
 import { type DirectiveKey, MAX_DOCUMENT_LENGTH, readDocument } from "./graphql-document.ts";
 import { operationsOfUpload } from "./graphql-upload.ts";
 import { type HeadersView, STATUS_HEADER } from "../../kernel/request/headers.ts";
-import { findInJson } from "../../kernel/request/json-pointer.ts";
-import { EACH, type FoundValue, type JsonPointer, type JsonValue } from "../../kernel/request/json-trails.ts";
+import {
+  EACH,
+  findInJson,
+  type FoundValue,
+  type JsonPointer,
+  type JsonValue,
+} from "../../kernel/request/json-pointer.ts";
 import {
   ABSENT,
   FORM,

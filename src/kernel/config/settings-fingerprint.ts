@@ -55,7 +55,7 @@ export const fingerprintEntries = {
     description:
       'How the body counts: `"bytes"` as it is, `"json"` in its canonical form (RFC 8785), `"form"` as the decoded pairs ' +
       'of a URL-encoded form, `"multipart"` as its parts, whatever their boundary, `"none"` not at all. A body that ' +
-      "cannot be read in this form counts as it is.",
+      "cannot be read in this form counts as it is, and so does JSON of more than 256 KiB or 1,000 levels.",
     default: "bytes",
     onChange: CHANGES_FINGERPRINTS,
   }),

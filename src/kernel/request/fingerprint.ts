@@ -3,11 +3,11 @@
 
 import type { Selection } from "../config/resolved.ts";
 import { fingerprint, type Fingerprint } from "../record/units.ts";
-import { canonicalJson } from "./canonical-json.ts";
 import type { Comparison } from "./comparison.ts";
 import { digest, sha256 } from "./digest.ts";
 import { canonicalForm } from "./form-pairs.ts";
-import { selectJson } from "./json-selection.ts";
+import { readJson } from "./json.ts";
+import { selectJson } from "./json-pointer.ts";
 import type { CanonicalMultipart } from "../request-feature.ts";
 import { type Caller, TimeSlicer } from "./time-slicer.ts";
 
@@ -22,6 +22,8 @@ export interface FingerprintParts {
 
 /** Must change whenever the digested parts or their order change, so that an old fingerprint never equals a new one. */
 const VERSION = "onceway-1";
+
+const encoder = new TextEncoder();
 
 /** One for all requests that this isolate compares in a form that takes work. */
 const slicer = new TimeSlicer();
@@ -81,16 +83,17 @@ function* canonicalBody(
 ): Generator<undefined, CanonicalBody | null> {
   switch (comparison.as) {
     case "json": {
-      const bytes = yield* canonicalJson(body);
-      return bytes === null ? null : { tags: ["json"], bytes };
+      const whole = yield* readJson(body, "compared");
+      if (typeof whole === "string" || whole.canonical === null) return null;
+      return { tags: ["json"], bytes: yield* encoded(whole.canonical) };
     }
     case "selected json": {
       const { media, selection } = comparison;
-      const whole = yield* canonicalJson(body);
-      if (whole === null) return null;
-      const bytes = yield* selectJson(whole, selection);
-      const isWhole = bytes === null;
-      return { tags: ["selected json", media, isWhole ? null : textOf(selection)], bytes: bytes ?? whole };
+      const whole = yield* readJson(body, "compared");
+      if (typeof whole === "string" || whole.canonical === null) return null;
+      const text = yield* selectJson(whole, selection);
+      const tags = ["selected json", media, text === null ? null : textOf(selection)];
+      return { tags, bytes: yield* encoded(text ?? whole.canonical) };
     }
     case "form": {
       const { media, selection } = comparison;
@@ -104,6 +107,14 @@ function* canonicalBody(
       return bytes === null ? null : { tags: multipartTags(comparison.media), bytes };
     }
   }
+}
+
+/** A larger text is a slice of its own: the runtime puts it together from the texts of all its values. */
+const LONG_TEXT = 16 * 1024;
+
+function* encoded(text: string): Generator<undefined, Uint8Array> {
+  if (text.length > LONG_TEXT) yield;
+  return encoder.encode(text);
 }
 
 /** Part of the digest, so that another selection never makes two requests equal. */

@@ -5,8 +5,8 @@ import { describePart, type KeyPart, type KeySource, partsOf } from "../config/k
 import type { Route } from "../config/resolved.ts";
 import { type FieldValue, findInForm, findInQuery } from "./form-fields.ts";
 import type { HeadersView } from "./headers.ts";
-import { findInJson, MAX_DEPTH, type UnreadJson } from "./json-pointer.ts";
-import type { JsonValue } from "./json-trails.ts";
+import { MAX_JSON_BYTES, MAX_JSON_DEPTH, type UnreadJson } from "./json.ts";
+import { findInJson, type JsonValue } from "./json-pointer.ts";
 import { type InvalidKey, invalid, MAX_VALUE_LENGTH } from "./key.ts";
 import { type Caller, TimeSlicer } from "./time-slicer.ts";
 
@@ -121,6 +121,10 @@ export function wrong(source: KeySource, what: string): InvalidKey {
   return invalid(`${startOf(source)} ${what}`);
 }
 
+const SPACE = 0x20;
+const OPEN_ARRAY = 0x5b;
+const OPEN_OBJECT = 0x7b;
+
 /** Shared by all bodies of this isolate. */
 export const slicer = new TimeSlicer();
 
@@ -153,7 +157,7 @@ export async function readBodyValues(
     if (typeof found !== "string") {
       const all = found.filter(({ pointer }) => pointer === index).map(({ value }) => value);
       values.set(nameOf(part), jsonValue(all, part));
-    } else if (isCalled) {
+    } else if (isCalled || (found !== "not JSON" && seemsJson(bytes))) {
       values.set(nameOf(part), wrong(part, `cannot be read, because the body ${UNREAD_JSON[found]}.`));
     }
   }
@@ -166,8 +170,15 @@ export async function readBodyValues(
 
 const UNREAD_JSON: Readonly<Record<UnreadJson, string>> = {
   "not JSON": "is not JSON in UTF-8",
-  "too deep": `has more than ${MAX_DEPTH.toLocaleString("en")} levels of JSON`,
+  "too large": `has more than ${MAX_JSON_BYTES / 1024} KiB of JSON`,
+  "too deep": `has more than ${MAX_JSON_DEPTH.toLocaleString("en")} levels of JSON`,
 };
+
+/** Whether a body begins as an object or an array of JSON does, whatever it is called. */
+function seemsJson(bytes: Uint8Array): boolean {
+  const first = bytes.find((byte) => byte > SPACE);
+  return first === OPEN_OBJECT || first === OPEN_ARRAY;
+}
 
 /** Why no key can be read from the body, by what the headers say of it; `null` if one can. */
 function unreadableFor(headers: HeadersView): string | null {

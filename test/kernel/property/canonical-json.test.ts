@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonicalJson } from "../../../src/kernel/request/canonical-json.ts";
+import { canonicalJson } from "../../support/canonical-json.ts";
 import { decimal, exactly, referenceCanonical } from "../../support/exact-json.ts";
 import { damagedText, jsonNumber, jsonText } from "../../support/json-texts.ts";
 import { finish } from "../../support/slices.ts";

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { attemptId, durationMs, fingerprint, recordId } from "../../../src/kernel/record/units.ts";
 import { digest } from "../../../src/kernel/request/digest.ts";
-import { canonicalJson } from "../../../src/kernel/request/canonical-json.ts";
+import { canonicalJson } from "../../support/canonical-json.ts";
 import { type FingerprintParts, fingerprintRequest } from "../../../src/kernel/request/fingerprint.ts";
 import { HeaderSnapshot } from "../../../src/kernel/request/headers.ts";
 import { parseKey } from "../../../src/kernel/request/key.ts";

@@ -144,13 +144,22 @@ describe("a key in the JSON body", () => {
   });
 });
 
-describe("a key in JSON of more than 10,000 levels", () => {
-  it("is refused for its depth, because it is not read", async () => {
-    const body = `{"id":"a","b":${"[".repeat(10_000)}${"]".repeat(10_000)}}`;
-    expect(await find(["json:/id"], { headers: JSON_TYPE, body })).toBe(
-      "400 The member /id of the JSON body cannot be read, because the body has more than 10,000 levels of JSON.",
-    );
-  });
+describe("a key in JSON that is not read", () => {
+  const CANNOT = "400 The member /id of the JSON body cannot be read, because the body has more than";
+  const deep = `{"id":"a","b":${"[".repeat(1000)}${"]".repeat(1000)}}`;
+  const large = `{"id":"a","b":"${"x".repeat(256 * 1024)}"}`;
+
+  it.each([
+    ["deep", deep, "1,000 levels of JSON."],
+    ["large", large, "256 KiB of JSON."],
+  ])(
+    "is refused, because it is too %s, also if the body is called something else, but not in a text",
+    async (_, body, what) => {
+      expect(await find(["json:/id"], { headers: JSON_TYPE, body })).toBe(`${CANNOT} ${what}`);
+      expect(await find(["json:/id"], { headers: { "content-type": "text/plain" }, body })).toBe(`${CANNOT} ${what}`);
+      expect(await find(["json:/id"], { headers: { "content-type": "text/plain" }, body: `x${body}` })).toBe("absent");
+    },
+  );
 });
 
 describe("a body in another charset than UTF-8", () => {

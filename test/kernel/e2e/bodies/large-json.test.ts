@@ -23,7 +23,7 @@ const send = async (key: string, body: string): Promise<string> => {
   return `${status}${headers.some(([name]) => name.toLowerCase() === "idempotent-replayed") ? " replayed" : ""}`;
 };
 
-describe("a mebibyte of JSON", () => {
+describe("JSON that is as large as is read", () => {
   it("counts as the same request in another order of members, and as a different one with another member", async () => {
     const key = crypto.randomUUID();
     expect(await send(key, disordered)).toBe("201");

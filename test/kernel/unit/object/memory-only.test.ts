@@ -34,18 +34,11 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/request/body-reader.ts": OF_ONE_REQUEST,
   "kernel/request/body.ts": OF_ONE_REQUEST,
   "kernel/request/byte-budget.ts": LIMIT,
-  "kernel/request/canonical-json.ts": OF_ONE_REQUEST,
   "kernel/encryption/encryption.ts": CACHE,
   "kernel/resume/event-stream.ts": OF_ONE_REQUEST,
   "kernel/request/expiring-cache.ts": CACHE,
   "kernel/request/headers.ts": OF_ONE_REQUEST,
   "features/identities/identity.ts": CACHE, // feature: identities
-  "kernel/request/json-members.ts": OF_ONE_REQUEST,
-  "kernel/request/json-number.ts": OF_ONE_REQUEST,
-  "kernel/request/json-pointer.ts": OF_ONE_REQUEST,
-  "kernel/request/json-selection.ts": OF_ONE_REQUEST,
-  "kernel/request/json-string.ts": OF_ONE_REQUEST,
-  "kernel/request/json-trails.ts": OF_ONE_REQUEST,
   "kernel/request/key-set.ts": CACHE,
   "kernel/request/message-stream.ts": OF_ONE_REQUEST,
   "features/forms/multipart.ts": OF_ONE_REQUEST, // feature: forms
