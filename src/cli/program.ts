@@ -13,7 +13,6 @@ import { ownVersion } from "./installation.ts";
 import { defineLayouts } from "./layouts.ts";
 import { defineLs } from "./ls.ts";
 import { defineOpenapi } from "./openapi.ts";
-import { definePlan } from "./plan.ts";
 import { newCommand } from "./run.ts";
 import { defineShow } from "./show.ts";
 import { defineSignOut } from "./sign-out.ts";
@@ -54,7 +53,6 @@ export function onceway(): Command {
   defineInit(program.command("init"));
   defineCheck(program.command("check"));
   defineTry(program.command("try"));
-  definePlan(program.command("plan"));
   defineConformance(program.command("conformance"));
   defineOpenapi(program.command("openapi"));
   defineServe(program.command("serve"));

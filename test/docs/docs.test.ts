@@ -388,10 +388,6 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run simulate -- --layouts --interleavings 100000 --seed 1": {
     notRun: "takes minutes; test/simulation/layouts/layouts.test.ts runs 1,500 interleavings",
   },
-  "npx onceway plan --rps 2000 --origin-ms 300 --response 4kB --retention 24h": [
-    "test/cli/unit/plan.test.ts",
-    "callOnceway(ARGUMENTS)",
-  ],
   "npm run bench -- cost": ["test/docs/docs.test.ts", '["bench", "cost"]'],
   "npx node test/layouts/run.ts --requests 10000 --kills 20 --seed anything": [
     "test/kernel/e2e/layouts/mixed.test.ts",

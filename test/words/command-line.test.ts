@@ -13,7 +13,6 @@ const ID = "0".repeat(64);
 const GATEWAY = ["--url", "https://gateway.invalid"];
 const TOKEN = { ONCEWAY_TOKEN: "t".repeat(32) };
 const ORDER = "https://api.example.com/orders";
-const PLAN = ["plan", "--rps", "2000", "--origin-ms", "300", "--response", "4kB", "--retention", "24h"];
 const RESOLVE = ["resolve", ID, ...GATEWAY, "--reason", "x"];
 
 /** The arguments of each command, of its subcommands and of the whole. */
@@ -56,22 +55,6 @@ const WRONG: readonly (readonly string[])[] = [
   [...RESOLVE, "--status", "99"],
   [...RESOLVE, "--status", "200", "--body", "x", "--body-file", "x"],
   [...RESOLVE, "--status", "200", "-H", "x"],
-  ["plan", "--origin-ms", "300"],
-  ["plan", "--rps", "10"],
-  [...PLAN, "--rps", "2k"],
-  [...PLAN, "--rps", "0"],
-  [...PLAN, "--origin-ms", "300ms"],
-  [...PLAN, "--origin-ms", "900001"],
-  [...PLAN, "--response", "4k"],
-  [...PLAN, "--response", "2GB"],
-  [...PLAN, "--retention", "24"],
-  [...PLAN, "--retention", "366d"],
-  [...PLAN, "--replays", "10%"],
-  [...PLAN, "--replays", "1"],
-  [...PLAN, "--spike", "0.5"],
-  [...PLAN, "--headers", "200kB"],
-  [...PLAN, "--shards", "per-key"],
-  [...PLAN, "--shards", "65537"],
   ["try"],
   ["try", "ftp://api.example.com/pay"],
   ["try", "https://me:secret@api.example.com/pay"],
@@ -129,22 +112,4 @@ it("wrong usage exits with 2, and is told as approved what to write", async () =
   }
   expect(readdirSync(folder).toSorted()).toEqual(["empty", "two-lines"]);
   await expectApproved("wrong-usage", said);
-});
-
-it("plan says what a load needs as approved", async () => {
-  const said: Said[] = [];
-  for (const more of [
-    ["--shards", "256"],
-    ["--rps", "100000"],
-    ["--response", "0B"],
-    ["--response", "50MB"],
-    ["--rps", "1000000"],
-    ["--rps", "2000000", "--origin-ms", "1", "--retention", "1m", "--spike", "10"],
-    ["--rps", "5000", "--retention", "365d"],
-  ]) {
-    const { code, stdout, stderr } = await callOnceway([...PLAN, ...more]);
-    expect([more, code]).toEqual([more, stderr === "" ? 0 : 1]);
-    said.push({ asked: ["onceway", ...PLAN, ...more].join(" "), words: stdout + stderr });
-  }
-  await expectApproved("plan", said);
 });

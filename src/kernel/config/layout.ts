@@ -36,7 +36,7 @@ export function layoutTitle({ shards, jurisdiction }: Pick<Layout, "shards" | "j
 /** What a title looks like. */
 export const LAYOUT_TITLE_PATTERN = "^(?:[1-9][0-9]{0,4}[a-z]{0,8}|per-key)(?:-[a-z]+)*$";
 
-/** At 300 ms per call enough for 780,000 first requests per second (src/cli/plan-waiting.ts). */
+/** At 300 ms per call enough for 780,000 first requests per second (test/bench/cost/waiting.ts). */
 export const MAX_SHARDS = 65_536;
 
 export const LETTERED_SHARDS_PATTERN = "^[1-9][0-9]{0,4}[a-z]{1,8}$";

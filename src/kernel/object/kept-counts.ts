@@ -23,7 +23,7 @@ const HOUR_MS = 3_600_000;
 
 /**
  * A burst has one row, because a row waits until nothing has been counted for so long. A pending timer keeps the object in memory and on the
- * bill: 0.6 s of that cost as much as a row (src/cli/prices.ts), so that to wait longer for few requests would cost more than it saves.
+ * bill: 0.6 s of that cost as much as a row (test/bench/cost/prices.ts), so that to wait longer for few requests would cost more than it saves.
  */
 export const QUIET_MS = 250;
 

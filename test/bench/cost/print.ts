@@ -1,7 +1,7 @@
 // Prints what the gateway costs on Cloudflare, in Markdown, from the counted operations. `npm run bench -- cost`
 
-import { PRICES } from "../../../src/cli/prices.ts";
-import { assumptionsText, costTable, shardsTable } from "./tables.ts";
+import { PRICES } from "./prices.ts";
+import { assumptionsText, costTable, shardsTable, storageTable } from "./tables.ts";
 
 console.log("| what | dollars | per |\n| --- | --- | --- |");
 for (const { what, dollars, unit } of Object.values(PRICES)) {
@@ -10,3 +10,4 @@ for (const { what, dollars, unit } of Object.values(PRICES)) {
 console.log(`\n${assumptionsText()}\n`);
 console.log(costTable());
 console.log(`\n${shardsTable()}`);
+console.log(`\n${storageTable()}`);

@@ -1,15 +1,17 @@
 // The tables of the cost page.
 
-import { COUNTS, ERASED_AT_ONCE } from "../../../src/cli/operation-counts.ts";
+import { COUNTS, ERASED_AT_ONCE } from "./operation-counts.ts";
 import {
   add,
   alarmsPerFirst,
   alarmUsage,
+  bytesPerRecord,
   dollarsPerMillion,
   erasure,
   exchangesAtOnce,
   FIRST_OVERHEAD_SECONDS,
   firstUsage,
+  HEAD_BYTES,
   LOCK_SECONDS,
   NO_USAGE,
   REPLAY_SECONDS,
@@ -17,9 +19,9 @@ import {
   shareOfSeconds,
   type Usage,
   usageOf,
-} from "../../../src/cli/plan-cost.ts";
-import { ENOUGH, shardsNeeded } from "../../../src/cli/plan-waiting.ts";
-import { CALLS_AT_ONCE, PRICES } from "../../../src/cli/prices.ts";
+} from "./cost.ts";
+import { ENOUGH, shardsNeeded } from "./waiting.ts";
+import { PRICES, STORAGE_BYTES } from "./prices.ts";
 
 const SHARDS = 64;
 const ORIGINS_MS = [100, 300, 2000] as const;
@@ -114,7 +116,7 @@ function cell(usage: Usage, queueOperations = 0): string {
 export function assumptionsText(): string {
   return `Assumed: responses of 16 KiB or less, headers included, where no other size is given; first requests come at random, at the
 rate given, over ${SHARDS} shards
-(or as many as the formula below asks for), and those that overlap in a
+(or as many as the load needs, below), and those that overlap in a
 shard share its duration (nothing is billed for an idle object); an exchange lasts as long as the origin takes, and
 ${FIRST_OVERHEAD_SECONDS * 1000} ms for two commits; a replay, which shares with nobody, ${REPLAY_SECONDS * 1000} ms; a lock of ${LOCK_SECONDS} s; nine buckets of records are alive. Erasing is
 included. A webhook takes ${HOOK_SECONDS * 1000} ms for an event, a queue ${QUEUE_SECONDS * 1000} ms and one operation; whoever consumes the queue
@@ -170,12 +172,25 @@ export function costTable(): string {
 
 export function shardsTable(): string {
   return [
-    `\`shards\` ≥ peak first requests per second × seconds until the origin's headers ÷ ${(CALLS_AT_ONCE * ENOUGH.calls).toFixed(1)}:`,
-    "",
     `| peak first requests per second | ${ORIGINS_MS.map((ms) => `origin ${ms} ms`).join(" | ")} |`,
     "| --- | --- | --- | --- |",
     ...[10, 100, 1000, 5000].map(
       (rate) => `| ${rate} | ${ORIGINS_MS.map((ms) => shardsNeeded(rate, ms / 1000)).join(" | ")} |`,
     ),
+  ].join("\n");
+}
+
+/** Responses with their headers. */
+const RESPONSES = { "500 B": 500, "4 kB": 4000, "20 kB": 20_000, "1 MB": 1e6 };
+
+export function storageTable(): string {
+  return [
+    `| a response with its headers | a record takes | records that ${SHARDS} shards hold |`,
+    "| --- | --- | --- |",
+    ...Object.entries(RESPONSES).map(([name, bytes]) => {
+      const size = bytesPerRecord(bytes - HEAD_BYTES);
+      const records = (SHARDS * STORAGE_BYTES * ENOUGH.storage) / size / 1e6;
+      return `| ${name} | ${(size / 1000).toFixed(1)} kB | ${records.toFixed(records < 10 ? 1 : 0)} million |`;
+    }),
   ].join("\n");
 }

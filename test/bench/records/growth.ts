@@ -7,7 +7,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { measureMemory, measureThroughput, type Memory, type Throughput } from "./growth-measures.ts";
-import { COUNTS, ERASED_AT_ONCE } from "../../../src/cli/operation-counts.ts";
+import { COUNTS, ERASED_AT_ONCE } from "../cost/operation-counts.ts";
 import { type Bar, barGraph } from "../graph.ts";
 import { spreadOf } from "../rounds.ts";
 import { closeConnections } from "./post.ts";

@@ -1,8 +1,8 @@
 // The cost page's figures are what `npm run bench -- cost` prints today.
 
 import { expect, it } from "vitest";
-import { dollarsPerMillion, replayUsage } from "../../../src/cli/plan-cost.ts";
-import { costTable } from "../cost/tables.ts";
+import { dollarsPerMillion, replayUsage } from "../cost/cost.ts";
+import { costTable, shardsTable, storageTable } from "../cost/tables.ts";
 import { readPage } from "../../support/docs.ts";
 
 it.each([
@@ -36,4 +36,10 @@ it.each([
 it("a replay, as the page about logs compares it", () => {
   const dollars = dollarsPerMillion(replayUsage()).total.toFixed(2);
   expect(readPage("src/kernel/traffic/README.md").text).toContain(`more than a replay itself costs (${dollars})`);
+});
+
+it("the page of the settings says how many shards a load needs, and what records take, as the bench prints it", () => {
+  const { text: page } = readPage("src/kernel/config/README.md");
+  expect(page).toContain(shardsTable());
+  expect(page).toContain(storageTable());
 });

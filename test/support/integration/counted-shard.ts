@@ -16,7 +16,7 @@ import { monitorAsker } from "../../../src/features/accepted/ask-monitor.ts"; //
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
-import type { OperationCounts } from "../../../src/cli/operation-counts.ts";
+import type { OperationCounts } from "../../bench/cost/operation-counts.ts";
 import { noIdentities } from "./no-identities.ts";
 
 /** Where the webhooks of the test's wrangler.toml are. */

@@ -1,8 +1,8 @@
 // Regression test: what an accepted request costs over its life, in exact operations, and what a look at its monitor does. The numbers
-// that money is counted from are in src/cli/operation-counts.ts.
+// that money is counted from are in test/bench/cost/operation-counts.ts.
 
 import { afterEach, expect, it, vi } from "vitest";
-import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "../../../../src/cli/operation-counts.ts";
+import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "../../../bench/cost/operation-counts.ts";
 import { PLACES } from "../../../../src/features/accepted/object/accepted-attempts.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
 import { heldAnswer } from "../../../support/integration/shard-bench.ts";

@@ -2,7 +2,7 @@
 // comes too late, and one commit for a batch.
 
 import { expect, it } from "vitest";
-import { COUNTS } from "../../../../src/cli/operation-counts.ts";
+import { COUNTS } from "../../../bench/cost/operation-counts.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
 import { Positions } from "../../../../src/features/claims/object/positions.ts";
 

@@ -1,8 +1,8 @@
 // Regression test: what the events of a result cost, in exact operations, until their destination has taken them. The numbers that money
-// is counted from are in src/cli/operation-counts.ts.
+// is counted from are in test/bench/cost/operation-counts.ts.
 
 import { afterEach, expect, it, vi } from "vitest";
-import { COUNTS, type OperationCounts } from "../../../../src/cli/operation-counts.ts";
+import { COUNTS, type OperationCounts } from "../../../bench/cost/operation-counts.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
 import { silence } from "../../../support/integration/silence.ts";
 

@@ -2,7 +2,7 @@
 // the running gateway's write-ahead log.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { COMMITS } from "../../../../src/cli/operation-counts.ts";
+import { COMMITS } from "../../../bench/cost/operation-counts.ts";
 import { freshKey } from "../../../support/http.ts";
 import { countCommits } from "../../../support/e2e/commits.ts";
 import { type Scene, startScene } from "../../../support/e2e/scene.ts";

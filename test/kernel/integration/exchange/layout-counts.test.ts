@@ -2,7 +2,7 @@
 // and nothing otherwise.
 
 import { afterAll, expect, it, vi } from "vitest";
-import { COUNTS } from "../../../../src/cli/operation-counts.ts";
+import { COUNTS } from "../../../bench/cost/operation-counts.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
 import { Deployments, keyThatBegins } from "../../../support/integration/deployments.ts";
 

@@ -2,7 +2,7 @@
 // goes to nobody to whom neither scope gives it.
 
 import { describe, expect, it, vi } from "vitest";
-import { COUNTS } from "../../../../src/cli/operation-counts.ts";
+import { COUNTS } from "../../../bench/cost/operation-counts.ts";
 import { MAX_TARGETS } from "../../../../src/kernel/previous-scope/aliases.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
 import { Deployments, FIRST, REPLAY } from "../../../support/integration/deployments.ts";

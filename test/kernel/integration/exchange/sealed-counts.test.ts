@@ -2,7 +2,7 @@
 // comes.
 
 import { afterAll, describe, expect, it, vi } from "vitest";
-import { COUNTS } from "../../../../src/cli/operation-counts.ts";
+import { COUNTS } from "../../../bench/cost/operation-counts.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
 
 const MIB = 1 << 20;

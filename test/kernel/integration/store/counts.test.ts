@@ -1,10 +1,10 @@
 // Regression test: what each kind of exchange costs, in exact operations. The numbers are in one table,
-// src/cli/operation-counts.ts; a change that makes one grow has to update it.
+// test/bench/cost/operation-counts.ts; a change that makes one grow has to update it.
 
 import { describe, expect, it, vi } from "vitest";
 import { epochMs, type RecordId } from "../../../../src/kernel/record/units.ts";
 import type { IdempotencyRecord } from "../../../../src/kernel/record/record.ts";
-import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "../../../../src/cli/operation-counts.ts";
+import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "../../../bench/cost/operation-counts.ts";
 import { type Answer, CountedShard } from "../../../support/integration/counted-shard.ts";
 import { completed, freshId, HOUR_MS, response, started } from "../../../support/integration/records.ts";
 import { heldAnswer } from "../../../support/integration/shard-bench.ts";

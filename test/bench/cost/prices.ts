@@ -38,9 +38,6 @@ export const PRICES = {
   gigabyteMonth: { what: "GB-month of storage", dollars: 0.2, unit: 1, included: 5 },
 } as const satisfies Readonly<Record<string, Price>>;
 
-/** What the paid plan costs a month, whatever is used. */
-export const PLAN_DOLLARS = 5;
-
 /** What an active object is billed as, however much of it is used. */
 export const OBJECT_GIGABYTES = 0.128;
 
@@ -49,12 +46,6 @@ export const OBJECT_GIGABYTES = 0.128;
  * https://developers.cloudflare.com/workers/platform/limits/#simultaneous-open-connections
  */
 export const CALLS_AT_ONCE = 6;
-
-/**
- * How many requests that write to storage one object serves in a second: the lower end of "200 to 500". The platform's soft limit for
- * any request is 1,000. https://developers.cloudflare.com/durable-objects/best-practices/rules-of-durable-objects/
- */
-export const REQUESTS_PER_SECOND = 200;
 
 /** The most that one object stores. https://developers.cloudflare.com/durable-objects/platform/limits/ */
 export const STORAGE_BYTES = 10e9;

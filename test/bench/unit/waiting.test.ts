@@ -1,8 +1,8 @@
 // How calls of a shard wait for each other: Erlang's formula against values known by hand and against a simulated queue.
 
 import { expect, it } from "vitest";
-import { ENOUGH, erlangC, shardsNeeded, waiting } from "../../../src/cli/plan-waiting.ts";
-import { CALLS_AT_ONCE } from "../../../src/cli/prices.ts";
+import { ENOUGH, erlangC, shardsNeeded, waiting } from "../cost/waiting.ts";
+import { CALLS_AT_ONCE } from "../cost/prices.ts";
 import { Random } from "../../simulation/random.ts";
 
 it.each([

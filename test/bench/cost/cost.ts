@@ -1,4 +1,4 @@
-// What requests use and cost on Cloudflare: the arithmetic of `onceway plan` and of the cost page. Pure: counts, prices and
+// What requests use and cost on Cloudflare: the arithmetic of the cost page. Pure: counts, prices and
 // assumptions in, dollars out.
 
 import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "./operation-counts.ts";
@@ -151,14 +151,6 @@ export function replayUsage(): Usage {
   return usageOf(COUNTS.replayAmongBuckets, REPLAY_SECONDS);
 }
 
-/** What a key costs more that is remembered after its response: its row moves, in an alarm that moves whole slices. */
-export const REMEMBERED_USAGE: Usage = {
-  ...NO_USAGE,
-  objectRequests: 1 / ERASE_ROWS,
-  rowsWritten: 1 + 1 / ERASE_ROWS,
-  rowsRead: 2 + COUNTS.erased.rowsRead / ERASED_AT_ONCE,
-};
-
 /** Per record: its rows, and its share of alarms that erase whole slices. */
 export function erasure(responseBytes: number): Usage {
   const chunks = chunksOf(responseBytes);
@@ -185,7 +177,7 @@ const COLUMN_BYTES = 344;
 /** How full SQLite leaves the pages of rows that come in any order; those in order fill theirs. */
 const FULLNESS = 0.75;
 
-/** What a record takes of its object's storage (measured: test/kernel/integration/store/plan-size.test.ts). */
+/** What a record takes of its object's storage (measured: test/kernel/integration/store/record-size.test.ts). */
 export function bytesPerRecord(responseBytes: number): number {
   if (chunksOf(responseBytes) === 0) return bytesOfRow(COLUMN_BYTES + HEAD_BYTES + responseBytes, FULLNESS);
   const whole = Math.floor(responseBytes / CHUNK_BYTES);

@@ -9,7 +9,7 @@ import {
   NO_USAGE,
   shareOfSeconds,
   usageOf,
-} from "../../../src/cli/plan-cost.ts";
+} from "../cost/cost.ts";
 
 const counts = {
   statements: 4,

@@ -1,4 +1,4 @@
-// What each kind of exchange costs, in exact operations. Tests compare the gateway with this table; `onceway plan` and the cost page
+// What each kind of exchange costs, in exact operations. Tests compare the gateway with this table; the cost page
 // multiply it by prices. A number that grows fails a test; so does one that shrinks, which is then updated here.
 
 export interface OperationCounts {

@@ -8,9 +8,9 @@ import { CALLS_AT_ONCE } from "./prices.ts";
 /**
  * What a number of shards is enough for: this share of each limit. At 60% of the calls one in five waits, all of them for 8% of
  * the origin's time on average; at 78% every second one, at 100% all, longer and longer. Shards get unequal numbers of keys, hence
- * a fifth of the storage is left. The limit of requests per second is already the lower end of what the platform names.
+ * a fifth of the storage is left.
  */
-export const ENOUGH = { calls: 0.6, requests: 0.8, storage: 0.8 } as const;
+export const ENOUGH = { calls: 0.6, storage: 0.8 } as const;
 
 /** How the calls of a shard's first requests wait for each other. */
 export interface Waiting {
@@ -38,11 +38,6 @@ export function erlangC(servers: number, load: number): number {
 
 /** The fewest shards that bear this peak of first requests per second. */
 export function shardsNeeded(peakPerSecond: number, originSeconds: number): number {
-  return shardsFor(peakPerSecond * originSeconds, CALLS_AT_ONCE * ENOUGH.calls);
-}
-
-/** The fewest shards of which each bears at most `limit` of `total`. */
-export function shardsFor(total: number, limit: number): number {
   // A hair below, so that what is whole but for rounding is not rounded up.
-  return Math.max(1, Math.ceil(total / limit - 1e-9));
+  return Math.max(1, Math.ceil((peakPerSecond * originSeconds) / (CALLS_AT_ONCE * ENOUGH.calls) - 1e-9));
 }

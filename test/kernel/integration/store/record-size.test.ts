@@ -1,8 +1,8 @@
-// What `onceway plan` says of a record's rows and bytes, against a real object.
+// What the page of the settings says of a record's rows and bytes, against a real object.
 
 import { describe, expect, it } from "vitest";
-import { COUNTS } from "../../../../src/cli/operation-counts.ts";
-import { bytesPerRecord, chunksOf, REMEMBERED_BYTES } from "../../../../src/cli/plan-cost.ts";
+import { COUNTS } from "../../../bench/cost/operation-counts.ts";
+import { bytesPerRecord, chunksOf, REMEMBERED_BYTES } from "../../../bench/cost/cost.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import { durationMs, epochMs, recordId } from "../../../../src/kernel/record/units.ts";
 import { completed, HOUR_MS, NOW, policy, started } from "../../../support/integration/records.ts";
