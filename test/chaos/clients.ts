@@ -79,7 +79,7 @@ async function comeBack(run: Run, random: Random): Promise<void> {
   const recent = run.tasks.length - random.int(1, Math.min(POOL, run.tasks.length));
   const task = run.tasks[recent];
   if (task === undefined) return;
-  if (random.chance(0.15)) await ask(run, task, { when: "never" }, { print: "other" }, random);
+  if (random.chance(0.15)) await ask(run, task, { when: "never" }, { fingerprint: "other" }, random);
   else await insist(run, task, random);
 }
 
@@ -104,7 +104,7 @@ async function insist(run: Run, task: Task, random: Random): Promise<void> {
     if (final !== undefined) {
       // Some clients ask again at once.
       if (random.chance(0.3)) await ask(run, task, leaving(run, task, random), {}, random);
-      if (random.chance(0.08)) await ask(run, task, { when: "never" }, { print: "other" }, random);
+      if (random.chance(0.08)) await ask(run, task, { when: "never" }, { fingerprint: "other" }, random);
       return;
     }
     await pause(waitBefore(endings, random));
@@ -125,21 +125,21 @@ function leaving({ dimensions }: Run, { operation }: Task, random: Random): Leav
 }
 
 interface Wording {
-  readonly print?: "first" | "other";
+  readonly fingerprint?: "first" | "other";
   readonly odd?: boolean;
   readonly calm?: boolean;
 }
 
 export async function ask(run: Run, task: Task, leave: Leaving, wording: Wording, random: Random): Promise<Exchange> {
   const { operation, scope } = task;
-  const { print = "first", odd = false, calm = false } = wording;
+  const { fingerprint = "first", odd = false, calm = false } = wording;
   sent += 1;
   const id = `q${sent}`;
   const { key, path, plan, questions, credentials, comparesNone } = operation;
   const caller = credentials === 1 ? scope : `${scope} as ${random.int(1, credentials)}`;
   const credential = await credentialOf(run.issuer, operation, caller);
   // Where bodies are not compared, every request is a retry.
-  const meant = comparesNone ? "first" : print;
+  const meant = comparesNone ? "first" : fingerprint;
   const call = {
     port: await run.port(),
     id,
@@ -147,13 +147,13 @@ export async function ask(run: Run, task: Task, leave: Leaving, wording: Wording
     scope,
     credential,
     path,
-    print: meant,
+    fingerprint: meant,
     plan,
     questions,
     calm,
     prefer: preferenceOf(task, random),
   };
-  const done = await exchange({ ...call, body: requestBody(operation, print, odd, id) }, leave);
+  const done = await exchange({ ...call, body: requestBody(operation, fingerprint, odd, id) }, leave);
   run.report(done);
   return done;
 }

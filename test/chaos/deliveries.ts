@@ -67,11 +67,11 @@ export async function runProducer({ queues, report, isOver }: ProducerRun, rando
 }
 
 function send({ broker, records }: ChaosQueues, produced: Produced, report: ProducerRun["report"]): void {
-  const { rule, key, poison, print, body } = produced;
+  const { rule, key, poison, fingerprint, body } = produced;
   const { queue, path, scope } = queueOf(rule);
   const [id, sentAt, text] = [newMessageId(), Date.now(), JSON.stringify(body)];
   const [bytes, bodySha256] = [Buffer.byteLength(text), sha256(text)];
-  report({ type: "message", id, queue, path, scope, key, poison, print, bytes, bodySha256, sentAt });
+  report({ type: "message", id, queue, path, scope, key, poison, fingerprint, bytes, bodySha256, sentAt });
   if (poison === null) records.push({ key, scope });
   broker.post([{ id, queue, timestamp: sentAt, body }]);
 }

@@ -73,11 +73,11 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
 }
 
 /**
- * The request's body. `print` "other" is a different operation under the same key; `odd` formats the same JSON differently. `id` is
+ * The request's body. `fingerprint` "other" is a different operation under the same key; `odd` formats the same JSON differently. `id` is
  * different in each try. Large bodies are compared as bytes.
  */
-export function requestBody(operation: Operation, print: "first" | "other", odd: boolean, id: string): Buffer {
-  const amount = print === "first" ? 100 : 101;
+export function requestBody(operation: Operation, fingerprint: "first" | "other", odd: boolean, id: string): Buffer {
+  const amount = fingerprint === "first" ? 100 : 101;
   const { key, bodyBytes, isJson, isSelected } = operation;
   const text = "x".repeat(bodyBytes);
   const isLarge = bodyBytes >= LARGE_BYTES / 2;

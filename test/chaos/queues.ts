@@ -96,7 +96,7 @@ export interface Produced {
   /** Empty: it has none that can be read. */
   readonly key: string;
   readonly poison: "key-missing" | "message-invalid" | null;
-  readonly print: "first" | "other";
+  readonly fingerprint: "first" | "other";
   readonly body: { readonly [member: string]: Json };
 }
 
@@ -108,11 +108,11 @@ export function produce(random: Random): readonly Produced[] {
   const rule = random.pick(QUEUE_RULES);
   const key = `${rule}-${random.hex(16)}`;
   const text = "x".repeat(random.chance(0.1) ? random.int(5_000, LARGE_BYTES) : random.int(0, 500));
-  const sound = (print: Produced["print"]): Produced => {
-    const body = { key, amount: print === "first" ? 100 : 101, text };
-    return { rule, key, poison: null, print, body };
+  const sound = (fingerprint: Produced["fingerprint"]): Produced => {
+    const body = { key, amount: fingerprint === "first" ? 100 : 101, text };
+    return { rule, key, poison: null, fingerprint, body };
   };
-  const poisoned = { rule, key: "", print: "first" } as const;
+  const poisoned = { rule, key: "", fingerprint: "first" } as const;
   return random.weighted<() => readonly Produced[]>([
     [14, () => [sound("first")]],
     [3, () => [sound("first"), sound("first")]],

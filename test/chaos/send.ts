@@ -19,7 +19,7 @@ export interface Call {
   readonly scope: string;
   readonly credential: string;
   readonly path: string;
-  readonly print: string;
+  readonly fingerprint: string;
   readonly plan: string;
   readonly questions: string;
   readonly body: Buffer;
@@ -60,10 +60,10 @@ export async function exchange(call: Call, leaving: Leaving): Promise<Exchange> 
   const stop = arrange(request, leaving, leave, stalls);
   const ending = await readEnding(request.response, () => hasLeft);
   stop();
-  const { id, key, scope, credential, path, print, prefer, calm, body } = call;
+  const { id, key, scope, credential, path, fingerprint, prefer, calm, body } = call;
   const bytes = body.length;
   const caller = callerOf(scope);
-  const sent = { key, scope, caller, credential, path, print, prefer, partial, bytes, bodySha256: sha256(body) };
+  const sent = { key, scope, caller, credential, path, fingerprint, prefer, partial, bytes, bodySha256: sha256(body) };
   return { type: "exchange", id, ...sent, calm, sentAt, stalledMs, endAt: Date.now(), ending };
 }
 

@@ -11,7 +11,7 @@ import {
   mayBeUnkept,
   mayHaveChanged,
   naming,
-  printOf,
+  fingerprintOf,
   SLACK_MS,
   toldAt,
 } from "./facts.ts";
@@ -34,7 +34,7 @@ export function firstAnswerWins(world: World, record: RecordHistory): readonly V
     const livesTo = livesUntil(world, record, arrival);
     for (const exchange of record.exchanges) {
       if (exchange.sentAt <= settled || exchange.endAt >= livesTo) continue;
-      if (exchange.print !== printOf(world, arrival)) continue;
+      if (exchange.fingerprint !== fingerprintOf(world, arrival)) continue;
       const isUnkept = mayBeUnkept(world, record, arrival);
       const what =
         isUnkept && isCode(exchange, "response-not-kept") ? null : contradiction(world, record, arrival.seq, exchange);
@@ -201,7 +201,7 @@ export function expiry(world: World, record: RecordHistory): readonly Violation[
 /** A different request with a key that is in use is refused in every state, and learns nothing. */
 export function mismatch(world: World, record: RecordHistory): readonly Violation[] {
   const rule = "mismatch";
-  const others = new Set(record.exchanges.map(({ print }) => print)).size > 1;
+  const others = new Set(record.exchanges.map(({ fingerprint }) => fingerprint)).size > 1;
   if (!others) {
     return record.exchanges
       .filter(({ ending }) => ending.kind === "answer" && ending.code === "key-reused")
@@ -214,8 +214,8 @@ export function mismatch(world: World, record: RecordHistory): readonly Violatio
   return record.arrivals.flatMap((arrival) => {
     const livesTo = livesUntil(world, record, arrival);
     return record.exchanges.flatMap((exchange) => {
-      const { ending, print, sentAt, endAt } = exchange;
-      if (print === printOf(world, arrival) || sentAt < arrival.at || endAt >= livesTo) return [];
+      const { ending, fingerprint, sentAt, endAt } = exchange;
+      if (fingerprint === fingerprintOf(world, arrival) || sentAt < arrival.at || endAt >= livesTo) return [];
       if (ending.kind === "none" || ending.code === "key-reused" || (!ending.complete && ending.origin === null))
         return [];
       if (isUnavailable(ending) && wasBroken(world, sentAt, endAt)) return [];

@@ -10,7 +10,7 @@ import {
   mayHaveChanged,
   naming,
   neighbours,
-  printOf,
+  fingerprintOf,
 } from "./facts.ts";
 import { wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
@@ -203,7 +203,7 @@ export function keysAreRemembered(world: World, record: RecordHistory): readonly
 export function noOtherRequest(world: World, record: RecordHistory): readonly Violation[] {
   return neighbours(record.arrivals)
     .filter(([earlier, later]) => later.at < livesUntil(world, record, earlier))
-    .filter(([earlier, later]) => printOf(world, earlier) !== printOf(world, later))
+    .filter(([earlier, later]) => fingerprintOf(world, earlier) !== fingerprintOf(world, later))
     .map(([earlier, later]) => ({
       rule: "mismatch",
       what: "a different request was forwarded under a key that is in use",

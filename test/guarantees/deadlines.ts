@@ -130,7 +130,7 @@ function isSettled(world: World, { policy, exchanges }: RecordHistory, { ending 
     case "outcome-unknown":
       return policy.unknown === "hold";
     case "key-reused":
-      return exchanges.some(({ print }) => print !== "first");
+      return exchanges.some(({ fingerprint }) => fingerprint !== "first");
     default:
       return false;
   }

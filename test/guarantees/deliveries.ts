@@ -63,12 +63,18 @@ function hasLetter({ letters }: RecordHistory, message: Message, by: number): bo
 }
 
 /** What the gateway may have taken for the result of this content. */
-function resultsOf(world: World, record: RecordHistory, { print }: Pick<Message, "print">): readonly Arrival[] {
+function resultsOf(
+  world: World,
+  record: RecordHistory,
+  { fingerprint }: Pick<Message, "fingerprint">,
+): readonly Arrival[] {
   const { refused, ambiguous } = world.meta;
   return record.arrivals.filter((arrival) => {
     const { status, lastAt, request } = arrival;
     const isDecided = status !== null && !refused.includes(status) && !ambiguous.includes(status);
-    return isDecided && (lastAt !== null || isOutgrown(record, arrival)) && world.cause(request)?.print === print;
+    return (
+      isDecided && (lastAt !== null || isOutgrown(record, arrival)) && world.cause(request)?.fingerprint === fingerprint
+    );
   });
 }
 
@@ -151,8 +157,8 @@ export function nothingIsLost(world: World, record: RecordHistory): readonly Vio
 }
 
 /** Of messages with the same key and content one is kept, and stands for all. */
-function lettersFor({ letters, deliveries }: RecordHistory, { print }: Message) {
-  const same = new Set(deliveries.filter((one) => one.print === print).map(({ message }) => message.id));
+function lettersFor({ letters, deliveries }: RecordHistory, { fingerprint }: Message) {
+  const same = new Set(deliveries.filter((one) => one.fingerprint === fingerprint).map(({ message }) => message.id));
   return letters.filter(({ message }) => same.has(message));
 }
 
@@ -228,7 +234,9 @@ function untrueReason(world: World, record: RecordHistory, message: Message, let
       if (unknown === "retry") return 'a message is in doubt in a queue with unknown = "retry"';
       return untrueExpiry(world, record, writtenAt);
     case "key-reused": {
-      const others = record.deliveries.some(({ print, sentAt }) => print !== message.print && sentAt <= at);
+      const others = record.deliveries.some(
+        ({ fingerprint, sentAt }) => fingerprint !== message.fingerprint && sentAt <= at,
+      );
       return others ? null : "a message is said to have the key of another one, and there is none";
     }
     default:

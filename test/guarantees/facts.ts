@@ -120,9 +120,9 @@ export function mayBeUnkept(world: World, record: RecordHistory, arrival: Arriva
   return bucketFailed(world, record, at, to) || wasBroken(world, at, closedAt + SLACK_MS, STANDSTILLS);
 }
 
-/** The print of the request that was forwarded. */
-export function printOf(world: World, arrival: Arrival): string | null {
-  return world.cause(arrival.request)?.print ?? null;
+/** The fingerprint of the request that was forwarded. */
+export function fingerprintOf(world: World, arrival: Arrival): string | null {
+  return world.cause(arrival.request)?.fingerprint ?? null;
 }
 
 export interface Answered {

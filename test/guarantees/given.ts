@@ -32,7 +32,7 @@ function allGiven({ questions, decisions }: RecordHistory): readonly Given[] {
 
 /** G2: after it no client gets another answer, and the origin is not called again. */
 export function givenAnswerWins(world: World, record: RecordHistory): readonly Violation[] {
-  const hasOthers = record.exchanges.some(({ print }) => print !== "first");
+  const hasOthers = record.exchanges.some(({ fingerprint }) => fingerprint !== "first");
   return allGiven(record).flatMap((given): readonly Violation[] => {
     const from = settledFrom(record, given);
     const to = staysUntil(record, given);

@@ -69,8 +69,8 @@ export interface Exchange {
   readonly key: string;
   readonly scope: string;
   readonly path: string;
-  /** Identifies the operation: requests of one key with the same print are retries of each other. */
-  readonly print: string;
+  /** Identifies the operation: requests of one key with the same fingerprint are retries of each other. */
+  readonly fingerprint: string;
   /** Who sent it. Callers of one scope share a key, but none may see another's effects. */
   readonly credential: string;
   /** The caller whose turn it takes; absent: its scope. */
@@ -165,7 +165,7 @@ export interface Message {
   /** The dead letter that it makes, because its key is missing or cannot be read; `null`: it has one. */
   readonly poison: "key-missing" | "message-invalid" | null;
   /** Identifies the operation, as in an `Exchange`. */
-  readonly print: string;
+  readonly fingerprint: string;
   readonly bytes: number;
   readonly bodySha256: string;
   readonly sentAt: number;

@@ -32,7 +32,7 @@ export interface Violation {
 /** What makes the gateway call the origin: a client's request, or a delivery of a message. */
 export type Cause = Pick<
   Exchange,
-  "id" | "key" | "scope" | "path" | "print" | "partial" | "bytes" | "bodySha256" | "sentAt" | "endAt"
+  "id" | "key" | "scope" | "path" | "fingerprint" | "partial" | "bytes" | "bodySha256" | "sentAt" | "endAt"
 >;
 
 /** A delivery, and the message that was delivered. Its `id` names both. */
@@ -118,8 +118,8 @@ function emptyDraft(): Draft {
 }
 
 function deliveredOf(message: Message, { number, sentAt, endAt, outcome }: Delivery): Delivered {
-  const { key, scope, path, print, bytes, bodySha256 } = message;
-  const cause = { id: `${message.id}/${number}`, key, scope, path, print, partial: false, bytes, bodySha256 };
+  const { key, scope, path, fingerprint, bytes, bodySha256 } = message;
+  const cause = { id: `${message.id}/${number}`, key, scope, path, fingerprint, partial: false, bytes, bodySha256 };
   return { ...cause, sentAt, endAt, message, number, outcome };
 }
 

@@ -1,7 +1,7 @@
 // The clients: they send requests, hear answers, read streams, and leave. An answer leaves the object when everything that
 // was written before it is durable (output gate); then its client hears it at once.
 
-import { attemptId, durationMs, fingerprint, recordId } from "../../src/kernel/record/units.ts";
+import { attemptId, durationMs, fingerprint as fingerprintOf, recordId } from "../../src/kernel/record/units.ts";
 import type { HeaderPairs } from "../../src/kernel/request/headers.ts";
 import type { ExchangeHead } from "../../src/kernel/request/message.ts";
 import type { OriginKey } from "../../src/kernel/request/origin-key.ts";
@@ -60,7 +60,7 @@ const LISTS = { refused: [503], ambiguous: [502] };
 export function headFor(
   plan: Pick<Plan, "unknown" | "remembers" | "keptBytes" | "streams"> & Partial<Pick<Plan, "policy">>,
   record: string,
-  print: string,
+  fingerprint: string,
   attempt: string,
   duplicate: Duplicate,
   credential: string,
@@ -72,7 +72,7 @@ export function headFor(
     request: {
       echo: record,
       attemptId: attemptId(attempt),
-      fingerprint: fingerprint(print),
+      fingerprint: fingerprintOf(fingerprint),
       sameBytes: true,
       upload: null,
       isCached: false,
@@ -125,9 +125,9 @@ export function headFor(
 const LARGE_BYTES = 5000;
 
 /** The body of a request. Its record and its content can be told from it. */
-export function contentOf(record: string, print: string): string {
-  const text = `${record} ${print}`;
-  return print === "other" ? text.padEnd(LARGE_BYTES, ".") : text;
+export function contentOf(record: string, fingerprint: string): string {
+  const text = `${record} ${fingerprint}`;
+  return fingerprint === "other" ? text.padEnd(LARGE_BYTES, ".") : text;
 }
 
 export class Clients {

@@ -120,14 +120,14 @@ export class Steps {
       case "request": {
         this.#requests += 1;
         const record = `r${this.#choices.choose(world.plan.records)}`;
-        const print = this.#choices.choose(10) === 0 ? "other" : "same";
+        const fingerprint = this.#choices.choose(10) === 0 ? "other" : "same";
         const duplicate = this.#choices.pick(DUPLICATES);
         const client = world.plan.credentials > 1 ? this.#choices.choose(world.plan.credentials) : 0;
         const who = world.plan.credentials > 1 ? `, by client ${client}` : "";
         const variants = world.actors.flatMap((one) => one.variant?.(this.#choices) ?? []);
         const how = variants.map(({ what }) => `, ${what}`).join("");
-        this.#choices.trace(`request a${this.#requests} for ${record}: ${print}, ${duplicate}${who}${how}`);
-        world.send(record, print, duplicate, client, (head) => variants.reduce((one, { of }) => of(one), head));
+        this.#choices.trace(`request a${this.#requests} for ${record}: ${fingerprint}, ${duplicate}${who}${how}`);
+        world.send(record, fingerprint, duplicate, client, (head) => variants.reduce((one, { of }) => of(one), head));
         return;
       }
       case "commit":

@@ -105,14 +105,14 @@ export class World {
 
   send(
     record: string,
-    print: string,
+    fingerprint: string,
     duplicate: Duplicate,
     client = 0,
     variantOf: RequestVariant["of"] = (head) => head,
   ): void {
     this.#sent += 1;
     const credential = `client ${client}`;
-    const head = variantOf(headFor(this.plan, record, print, `a${this.#sent}`, duplicate, credential));
+    const head = variantOf(headFor(this.plan, record, fingerprint, `a${this.#sent}`, duplicate, credential));
     this.deliver(this.plan.limitsKeys ? { ...head, newKeys: KEY_COUNT } : head, credential);
   }
 
@@ -147,9 +147,9 @@ export class World {
   }
 
   /** A client asks something about a request instead of sending it. */
-  ask(what: string, record: string, print: string, answerOf: (request: ClientRequest) => Promise<unknown>): void {
+  ask(what: string, record: string, fingerprint: string, answerOf: (request: ClientRequest) => Promise<unknown>): void {
     this.#sent += 1;
-    const head = headFor(this.plan, record, print, `a${this.#sent}`, "reject", "client 0");
+    const head = headFor(this.plan, record, fingerprint, `a${this.#sent}`, "reject", "client 0");
     const request = this.#asked(`${what} ${this.#sent}`, head, { credential: "client 0", isRepeatable: false });
     this.#expect(request, answerOf(request));
   }

@@ -79,7 +79,7 @@ export function eventOf(
     case "unreadable":
       return { type: "unreadable" };
     case "cancel":
-      return { type: "cancel", print: FINGERPRINT };
+      return { type: "cancel", fingerprintPrefix: FINGERPRINT };
     case "refused":
     case "ambiguous":
       return { type: kind, attemptId: of, reason: { kind: "dropped" }, pause: { jitter: 0, retryAfterMs: null } };

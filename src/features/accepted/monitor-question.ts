@@ -18,8 +18,8 @@ export interface MonitorQuestion {
   readonly rules: RouteRules;
   /** The key as the client wrote it. */
   readonly echo: string;
-  /** The beginning of the fingerprint, in hexadecimal: PRINT_DIGITS digits. */
-  readonly print: string;
+  /** The beginning of the fingerprint, in hexadecimal: FINGERPRINT_PREFIX_DIGITS digits. */
+  readonly fingerprintPrefix: string;
   /** The monitor itself: its path and query. */
   readonly monitor: string;
   /** How long an outcome may be waited for. */
@@ -29,7 +29,7 @@ export interface MonitorQuestion {
 }
 
 /** How much of a fingerprint a monitor names: 128 bits. */
-export const PRINT_DIGITS = 32;
+export const FINGERPRINT_PREFIX_DIGITS = 32;
 
 /** The status of the shard's answer to a question about a record that is not here, or not for this caller. It never leaves the Worker. */
 export const NO_MONITOR_STATUS = 404;

@@ -11,7 +11,7 @@ import { HeaderSnapshot } from "../../kernel/request/headers.ts";
 import { isLoadedIntoPage } from "./inert-answer.ts";
 import { formatProblem } from "../../kernel/request/key.ts";
 import { writeKey } from "../../kernel/request/key-text.ts";
-import { type MonitorQuestion, PRINT_DIGITS } from "./monitor-question.ts";
+import { type MonitorQuestion, FINGERPRINT_PREFIX_DIGITS } from "./monitor-question.ts";
 import {
   type AskedMonitor,
   fullMonitorOf,
@@ -39,7 +39,7 @@ export interface MonitorPorts {
 /** No client keeps the gateway busy for longer with one look. */
 const MAX_WAIT_MS = 10_000;
 
-const PRINT = new RegExp(`^[0-9a-f]{${PRINT_DIGITS}}$`);
+const FINGERPRINT_PREFIX = new RegExp(`^[0-9a-f]{${FINGERPRINT_PREFIX_DIGITS}}$`);
 
 const NOT_FOUND: Problem = { code: "monitor-not-found" };
 
@@ -80,20 +80,20 @@ export function monitorEndpoint(ports: MonitorPorts): Endpoint {
 async function answerMonitor(question: MonitorRequest, { proveCaller, askMonitor }: MonitorPorts): Promise<Response> {
   const { request, headers, route, asked } = question;
   if (isLoadedIntoPage(headers)) return problemResponse(NO_DATA, null);
-  const { key, print } = asked;
+  const { key, fingerprintPrefix } = asked;
   const reason = formatProblem(key, 'The parameter "key"', route.keyFormat);
   if (reason !== null) return problemResponse({ code: "key-invalid", reason }, null);
   const echo = writeKey(key);
   const scopes = readScopes(question, await proveCaller(question));
   if ("problem" in scopes) return problemResponse(scopes.problem, echo);
-  if (!PRINT.test(print)) return problemResponse(NOT_FOUND, echo);
+  if (!FINGERPRINT_PREFIX.test(fingerprintPrefix)) return problemResponse(NOT_FOUND, echo);
   const namesIn = namerOf(key, scopes);
   const waitMs = Math.min(preferencesIn(headers.get("prefer")).waitMs ?? 0, route.rules.waitMs, MAX_WAIT_MS);
   const answer = await askMonitor(route.layouts, async (layout) => ({
     record: { ...named(await namesIn(layout)), key, route: route.path, lane: scopes.lane },
     rules: route.rules,
     echo,
-    print,
+    fingerprintPrefix,
     monitor: fullMonitorOf(asked),
     waitMs: durationMs(waitMs),
     cancel: request.method === "DELETE",

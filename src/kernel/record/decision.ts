@@ -70,8 +70,8 @@ function mayStillRun(record: Waiting | Expiring, now: EpochMs): boolean {
 }
 
 /** What a monitor is told: nothing of a request with another fingerprint, not even that there is one. */
-export function lookAt(record: IdempotencyRecord | null, current: IdempotencyRecord, print: string): Step {
-  if (!current.fingerprint.startsWith(print)) return unchanged(record, { type: "unseen" });
+export function lookAt(record: IdempotencyRecord | null, current: IdempotencyRecord, fingerprintPrefix: string): Step {
+  if (!current.fingerprint.startsWith(fingerprintPrefix)) return unchanged(record, { type: "unseen" });
   switch (current.state) {
     case "waiting":
     case "started":
@@ -89,10 +89,10 @@ export function lookAt(record: IdempotencyRecord | null, current: IdempotencyRec
 export function cancel(
   record: IdempotencyRecord | null,
   current: IdempotencyRecord,
-  print: string,
+  fingerprintPrefix: string,
   now: EpochMs,
 ): Step {
-  const seen = lookAt(record, current, print);
+  const seen = lookAt(record, current, fingerprintPrefix);
   if (seen.reply.type === "unseen" || current.state !== "waiting" || mayStillRun(current, now)) return seen;
   const { fingerprint, attempt, policy } = current;
   // Not erased, because a request that comes later may have to be told of the attempt that may have acted.

@@ -42,8 +42,8 @@ export type LifeCycleEvent =
   | { readonly type: "unreadable" }
   /** A queue's message, whose outcome is unknown, is to be stored with its record, for an operator. */
   | { readonly type: "park"; readonly fingerprint: Fingerprint; readonly message?: ParkedMessage }
-  /** A monitor's client wants to know the outcome of the request whose fingerprint begins with `print`, or to cancel it. */
-  | { readonly type: "look" | "cancel"; readonly print: string }
+  /** A monitor's client wants to know the outcome of the request whose fingerprint begins with `fingerprintPrefix`, or to cancel it. */
+  | { readonly type: "look" | "cancel"; readonly fingerprintPrefix: string }
   /** An object of a newer layout asks whether there is a record. */
   | { readonly type: "ask" }
   /** The operation took effect. The answer is the attempt's own or, if `verified`, the origin's answer to a verification. */

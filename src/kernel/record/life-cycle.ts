@@ -67,9 +67,9 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
       );
     }
     case "look":
-      return lookAt(record, current, event.print);
+      return lookAt(record, current, event.fingerprintPrefix);
     case "cancel":
-      return cancel(record, current, event.print, now);
+      return cancel(record, current, event.fingerprintPrefix, now);
     case "result":
     case "refused":
     case "ambiguous":

@@ -19,7 +19,7 @@ export interface MonitoredRequest {
 /** What the query of a monitor is asked for. */
 export interface AskedMonitor extends MonitoredRequest {
   /** The beginning of the fingerprint; empty: it is missing. */
-  readonly print: string;
+  readonly fingerprintPrefix: string;
 }
 
 /** Reads it, or cancels the request. */
@@ -49,7 +49,7 @@ export function monitorOf({ method, path, key }: MonitoredRequest): string {
 
 /** The monitor with the fingerprint's beginning. */
 export function fullMonitorOf(asked: AskedMonitor): string {
-  return `${monitorOf(asked)}&print=${asked.print}`;
+  return `${monitorOf(asked)}&print=${asked.fingerprintPrefix}`;
 }
 
 /** Whether the path is that of a monitor, in a gateway that accepts requests. */
@@ -64,6 +64,6 @@ export function monitorIn({ pathname, searchParams }: URL): AskedMonitor | null 
     method: searchParams.get("method") ?? USUAL_METHOD,
     path: pathname.slice(MONITOR_PREFIX.length),
     key: searchParams.get("key") ?? "",
-    print: searchParams.get("print") ?? "",
+    fingerprintPrefix: searchParams.get("print") ?? "",
   };
 }

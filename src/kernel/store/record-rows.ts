@@ -235,12 +235,12 @@ function labelOf(label: Label): readonly SqlStorageValue[] {
   return [keyText(label), label.route, label.note ?? null, label.lane ?? null];
 }
 
-function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRecord): readonly SqlStorageValue[] {
+function attemptOf({ state, fingerprint, attempt, policy }: IdempotencyRecord): readonly SqlStorageValue[] {
   const { id, number, startedAt, lockedUntil } = attempt;
   const { unknown, lockMs, retentionMs, unknownRetentionMs, rememberMs = null, publish } = policy;
   const times = [lockMs, retentionMs, unknownRetentionMs, rememberMs];
   const published = publish === undefined ? null : JSON.stringify(publish);
-  return [state, print, id, number, startedAt, lockedUntil, unknown, ...times, published];
+  return [state, fingerprint, id, number, startedAt, lockedUntil, unknown, ...times, published];
 }
 
 function endOf({ record, response, body, history }: RecordContent): readonly SqlStorageValue[] {

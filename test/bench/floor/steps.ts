@@ -56,7 +56,7 @@ export default {
     const key = headers.get("idempotency-key") ?? "";
     const body = new Uint8Array(await request.arrayBuffer());
     const parts = { method, path: pathname, query: search, headers: [] };
-    const [id, print] =
+    const [id, digest] =
       STEP < 2
         ? [recordId(key), ""]
         : await Promise.all([
@@ -64,7 +64,7 @@ export default {
             fingerprintRequest(parts, body, { as: "bytes" }),
           ]);
     const pairs = STEP < 5 ? [...headers] : requestHeaders(headers, NONE, NONE);
-    const head: Head = { id, key, fingerprint: print, url: ORIGIN + pathname + search, method, headers: pairs };
+    const head: Head = { id, key, fingerprint: digest, url: ORIGIN + pathname + search, method, headers: pairs };
     const shard = KEY_SHARD.idFromName(String(shardOf(key)));
     return KEY_SHARD.get(shard).fetch("https://shard/", { method: "POST", body: encodeMessage({ head, body }) });
   },

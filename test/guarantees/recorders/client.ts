@@ -52,7 +52,7 @@ export class RecordingClient {
       scope: scopeOf(credential),
       credential,
       path,
-      print: "first",
+      fingerprint: "first",
       partial: false,
       bytes: Buffer.byteLength(body),
       bodySha256: sha256(body),

@@ -52,7 +52,7 @@ describe("a message", () => {
   });
 
   it("is not acknowledged for the result of another content under its key", () => {
-    const other = retry.sent("n", { print: "other", bodySha256: "other" });
+    const other = retry.sent("n", { fingerprint: "other", bodySha256: "other" });
     const letter = retry.died("n", "key-reused", 65, { bodySha256: "other" });
     expectGoodOf(...completed, delivered("m", 1, 10, 40), other, letter, delivered("n", 1, 60, 70));
     expectBadOf(...completed, delivered("m", 1, 10, 40), other, delivered("n", 1, 60, 70));
@@ -158,7 +158,7 @@ describe("a dead letter", () => {
   it("for another content under the key is of a key that has one", () => {
     const reused = retry.died("m", "key-reused", 35);
     expectBadOf(...unsettled, letter, reused, over);
-    expectGoodOf(...unsettled, letter, retry.sent("n", { print: "other" }), delivered("n", 1, 20, 60), over, {
+    expectGoodOf(...unsettled, letter, retry.sent("n", { fingerprint: "other" }), delivered("n", 1, 20, 60), over, {
       ...reused,
       message: "n",
       letter: "chaos-retry/n",

@@ -387,7 +387,7 @@ describe("G8 nothing wedges", () => {
 
 describe("the mismatch", () => {
   const RULE = "mismatch";
-  const other = { print: "other" };
+  const other = { fingerprint: "other" };
 
   it("finds a different request that is answered or forwarded under a key in use", () => {
     expectGood(story(...begun, asked("q2", 100, 110, problem("key-reused", 422), other), settled));

@@ -9,7 +9,7 @@ export function queueStory(rule: QueueRule) {
   const { queue, path, scope } = queueOf(rule);
   return {
     sent(id: string, more: Partial<Message> = {}): Message {
-      const content = { key: KEY, poison: null, print: "first", bytes: 50, bodySha256: "asked" } as const;
+      const content = { key: KEY, poison: null, fingerprint: "first", bytes: 50, bodySha256: "asked" } as const;
       return { type: "message", id, queue, path, scope, ...content, sentAt: 0, ...more };
     },
     /** What the origin got of the message's delivery, which it answered at once. */

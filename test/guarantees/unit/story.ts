@@ -46,7 +46,7 @@ export function asked(
     scope: ANN,
     credential: ANN,
     path: "/hold",
-    print: "first",
+    fingerprint: "first",
     prefer: null,
     bodySha256: "asked",
   };

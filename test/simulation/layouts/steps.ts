@@ -171,12 +171,12 @@ export class Steps {
     this.#requests += 1;
     const key = this.#choices.pick(plan.keys);
     const deployment = this.#choices.pick(this.#world.deployments);
-    const print = this.#choices.choose(12) === 0 ? "other" : "same";
+    const fingerprint = this.#choices.choose(12) === 0 ? "other" : "same";
     const duplicate = this.#choices.pick(DUPLICATES);
     this.#choices.trace(
-      `request a${this.#requests} for ${key.slice(0, 8)} by ${deployment.name}: ${print}, ${duplicate}`,
+      `request a${this.#requests} for ${key.slice(0, 8)} by ${deployment.name}: ${fingerprint}, ${duplicate}`,
     );
-    this.#world.send(key, deployment, print, duplicate);
+    this.#world.send(key, deployment, fingerprint, duplicate);
   }
 
   /** The object of one key in one older layout of a deployment, whether anybody has asked it or not. */

@@ -137,10 +137,10 @@ export class World {
     return shard;
   }
 
-  send(key: string, deployment: Deployment, print: string, duplicate: Duplicate): ClientRequest {
+  send(key: string, deployment: Deployment, content: string, duplicate: Duplicate): ClientRequest {
     this.#sent += 1;
     const { own, elders } = deployment;
-    const plain = headFor(this.plan, key, print, `a${this.#sent}`, duplicate, "client 0");
+    const plain = headFor(this.plan, key, content, `a${this.#sent}`, duplicate, "client 0");
     const named = elders.map((layout) => ({ layout, recordIds: [nameIn(key, layout)] }));
     const head: ExchangeHead = {
       ...plain,

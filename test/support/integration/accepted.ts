@@ -6,7 +6,7 @@ import { durationMs, fingerprint } from "../../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
 import { headOf, type ShardBench } from "./shard-bench.ts";
 
-export const PRINT = "f".repeat(32);
+export const FINGERPRINT_PREFIX = "f".repeat(32);
 
 export const SCHEDULE: Schedule = {
   attempts: 3,
@@ -18,7 +18,7 @@ export const SCHEDULE: Schedule = {
 export const ASYNC = { accepts: true, monitor: "/monitor?key=key", waitMs: durationMs(0), isPreferred: true };
 
 export function asyncHead(unknown: Parameters<typeof headOf>[1] = "retry", waitMs = 0): ExchangeHead {
-  const head = headOf({ request: { fingerprint: fingerprint(PRINT) } }, unknown);
+  const head = headOf({ request: { fingerprint: fingerprint(FINGERPRINT_PREFIX) } }, unknown);
   return {
     ...head,
     rules: { ...head.rules, policy: { ...head.rules.policy, schedule: SCHEDULE } },

@@ -42,7 +42,7 @@ const now = (): ReturnType<typeof epochMs> => epochMs(Date.now());
 /** Applies one request to the model and returns its client's answer. `null`: the attempt is lost, and there is no answer. */
 function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour | null): string | null {
   const known = model.records.get(ask.record) ?? NONE;
-  const event = { type: "request", fingerprint: fingerprint(ask.print), attemptId: attempt, home: OWN } as const;
+  const event = { type: "request", fingerprint: fingerprint(ask.fingerprint), attemptId: attempt, home: OWN } as const;
   const { record, reply } = step(known.record, event, policyOf(ask), now());
   model.records.set(ask.record, { ...known, record });
   assertForClaimant(reply, "a request");
@@ -249,7 +249,7 @@ class TimePasses implements ShardCommand {
 
 const ask: fc.Arbitrary<Ask> = fc.record({
   record: fc.constantFrom(...RECORDS),
-  print: fc.constantFrom("f", "f", "f", "f", "g"),
+  fingerprint: fc.constantFrom("f", "f", "f", "f", "g"),
   unknown: fc.constantFrom("retry", "hold"),
   isRemembered: fc.boolean(),
   duplicate: fc.constantFrom("reject", "wait"),

@@ -3,7 +3,13 @@
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
 import type { IdempotencyRecord, Policy } from "../../../src/kernel/record/record.ts";
-import { type AttemptId, attemptId, durationMs, fingerprint, type RecordId } from "../../../src/kernel/record/units.ts";
+import {
+  type AttemptId,
+  attemptId,
+  durationMs,
+  fingerprint as fingerprintOf,
+  type RecordId,
+} from "../../../src/kernel/record/units.ts";
 import { encodeMessage, type ExchangeHead, EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
 import { deadlineOf } from "../../../src/kernel/record/step.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
@@ -33,7 +39,7 @@ export const LISTS = { refused: [429, 503], ambiguous: [502, 504] };
 
 export interface Ask {
   readonly record: RecordId;
-  readonly print: string;
+  readonly fingerprint: string;
   readonly unknown: Policy["unknown"];
   readonly isRemembered: boolean;
   readonly duplicate: "reject" | "wait";
@@ -99,13 +105,13 @@ export class ModelShard {
   }
 
   #send(ask: Ask, attempt: AttemptId): Promise<Response> {
-    const { record, print, duplicate } = ask;
+    const { record, fingerprint, duplicate } = ask;
     const head: ExchangeHead = {
       record: { id: record, key: "key", route: "/" },
       request: {
         echo: "key",
         attemptId: attempt,
-        fingerprint: fingerprint(print),
+        fingerprint: fingerprintOf(fingerprint),
         sameBytes: true,
         upload: null,
         isCached: false,

@@ -7,7 +7,7 @@ import { type ExchangeAnswer, problemAnswer } from "../../../kernel/object/excha
 import type { Caller } from "../../../kernel/object/exchange-ports.ts";
 import { waited } from "../../../kernel/traffic/exchange-reporter.ts";
 import type { Started } from "../../../kernel/record/record.ts";
-import { MONITOR_CALL, type MonitorQuestion, PRINT_DIGITS } from "../monitor-question.ts";
+import { MONITOR_CALL, type MonitorQuestion, FINGERPRINT_PREFIX_DIGITS } from "../monitor-question.ts";
 import { AcceptedAttempts, leaveUnread } from "./accepted-attempts.ts";
 import { Monitors } from "./monitor.ts";
 
@@ -24,12 +24,12 @@ export function acceptedObject(kernel: ObjectKernel): AcceptedFeature {
   const follow = async ({ id, head, caller, span }: PerformedExchange, waitMs?: number): Promise<ExchangeAnswer> => {
     const { async, request, rules } = head;
     if (async === undefined) throw new TypeError("a request without a monitor was accepted");
-    const print = request.fingerprint.slice(0, PRINT_DIGITS);
+    const fingerprintPrefix = request.fingerprint.slice(0, FINGERPRINT_PREFIX_DIGITS);
     const follower = {
       id,
-      print,
+      fingerprintPrefix,
       policy: rules.policy,
-      monitor: `${async.monitor}&print=${print}`,
+      monitor: `${async.monitor}&print=${fingerprintPrefix}`,
       waitMs: waitMs ?? async.waitMs,
       isPreferred: async.isPreferred,
       head,

@@ -22,7 +22,7 @@ import { type MonitorQuestion, NO_MONITOR_STATUS } from "../monitor-question.ts"
 export interface Follower {
   readonly id: RecordId;
   /** The beginning of the request's fingerprint. */
-  readonly print: string;
+  readonly fingerprintPrefix: string;
   readonly policy: Policy;
   /** The path and the query of the monitor. */
   readonly monitor: string;
@@ -76,10 +76,10 @@ export class Monitors {
 
   #look(
     type: "look" | "cancel",
-    { id, print, policy }: Follower,
+    { id, fingerprintPrefix, policy }: Follower,
     now: EpochMs,
   ): { readonly reply: MonitorReply; readonly entry: Entry | null } {
-    const { reply, entry } = this.#shared.steps.take(id, { type, print }, policy, now);
+    const { reply, entry } = this.#shared.steps.take(id, { type, fingerprintPrefix }, policy, now);
     if (!isToMonitor(reply)) throw new TypeError(`a monitor was answered with ${reply.type}`);
     return { reply, entry };
   }
@@ -150,10 +150,10 @@ export class Monitors {
 
   /** Answers a question that a client asks of the monitor itself. */
   async answer(question: MonitorQuestion, caller: Caller): Promise<Response> {
-    const { record, rules, echo, print, monitor, waitMs, cancel } = question;
+    const { record, rules, echo, fingerprintPrefix, monitor, waitMs, cancel } = question;
     const head: ReplayHead = { record, rules, request: { echo, upload: null, lastEventId: null, isCached: false } };
     for (const id of this.#names(question)) {
-      const follower = { id, print, policy: rules.policy, monitor, waitMs, isPreferred: false, head };
+      const follower = { id, fingerprintPrefix, policy: rules.policy, monitor, waitMs, isPreferred: false, head };
       const answer = cancel ? this.#cancel(follower) : (await this.follow(follower, caller))?.response;
       if (answer !== undefined) return answer;
     }

@@ -6,7 +6,7 @@ import { MONITOR_CALL, type MonitorQuestion } from "../../../../src/features/acc
 import { encodeMessage, EXCHANGE_CALL, type ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import { CHANGE_CALL } from "../../../../src/kernel/object/operator-calls.ts";
 import { PLACES } from "../../../../src/features/accepted/object/accepted-attempts.ts";
-import { ASYNC, asyncHead, SCHEDULE, PRINT, untilState } from "../../../support/integration/accepted.ts";
+import { ASYNC, asyncHead, SCHEDULE, FINGERPRINT_PREFIX, untilState } from "../../../support/integration/accepted.ts";
 import {
   again,
   heldAnswer,
@@ -22,8 +22,8 @@ async function look(bench: ShardBench, head: ExchangeHead, changes: Partial<Moni
     record,
     rules,
     echo: request.echo,
-    print: PRINT,
-    monitor: `/monitor?key=key&print=${PRINT}`,
+    fingerprintPrefix: FINGERPRINT_PREFIX,
+    monitor: `/monitor?key=key&print=${FINGERPRINT_PREFIX}`,
     waitMs: durationMs(0),
     cancel: false,
     ...changes,
@@ -45,7 +45,7 @@ describe("an accepted request", () => {
     const head = asyncHead();
     const response = await bench.stub.fetch(EXCHANGE_CALL.url, { method: "POST", body: messageOf(head) });
     expect(Object.fromEntries(response.headers)).toMatchObject({
-      location: `/monitor?key=key&print=${PRINT}`,
+      location: `/monitor?key=key&print=${FINGERPRINT_PREFIX}`,
       "retry-after": "1",
       "preference-applied": "respond-async",
       "idempotency-key": "key",
@@ -53,7 +53,7 @@ describe("an accepted request", () => {
     });
     expect({ status: response.status, body: await response.json() }).toEqual({
       status: 202,
-      body: { status: "running", attempt: 1, monitor: `/monitor?key=key&print=${PRINT}` },
+      body: { status: "running", attempt: 1, monitor: `/monitor?key=key&print=${FINGERPRINT_PREFIX}` },
     });
     // A duplicate gets the same, whatever it prefers.
     expect(await bench.send(messageOf({ ...again(head), async: { ...ASYNC, accepts: false } }))).toMatchObject({
@@ -82,7 +82,7 @@ describe("an accepted request", () => {
     const head = asyncHead();
     await bench.send(messageOf(head));
     await untilState(bench, head, "completed");
-    const other = await look(bench, head, { print: "e".repeat(32) });
+    const other = await look(bench, head, { fingerprintPrefix: "e".repeat(32) });
     expect(other.status).toBe(404);
     expect(await look(bench, asyncHead())).toEqual(other);
   });
@@ -191,7 +191,7 @@ describe("an accepted request", () => {
     expect(await look(bench, head, { cancel: true })).toMatchObject({ status: 409, code: "cancel-refused" });
     held.release();
     await untilState(bench, head, "waiting");
-    expect(await look(bench, head, { cancel: true, print: "e".repeat(32) })).toMatchObject({ status: 404 });
+    expect(await look(bench, head, { cancel: true, fingerprintPrefix: "e".repeat(32) })).toMatchObject({ status: 404 });
     expect(await look(bench, head, { cancel: true })).toMatchObject({ status: 204 });
     expect(await bench.stored(head.record.id)).toBeNull();
     expect(await look(bench, head)).toMatchObject({ status: 404 });

@@ -25,7 +25,7 @@ import { silence } from "../../../support/integration/silence.ts";
 silence();
 
 const PAGE = "https://shop.example.com";
-const PRINT = "0123456789abcdef".repeat(2);
+const FINGERPRINT_PREFIX = "0123456789abcdef".repeat(2);
 const NOT_HERE = { status: NO_MONITOR_STATUS, headers: { "Idempotency-Status": "monitor-not-found" } };
 
 type Rules = Readonly<Record<string, unknown>>;
@@ -160,7 +160,7 @@ describe("a question for a monitor", () => {
     const rules = { scope: ["header:authorization", "host"], previous_scope: [["header:authorization"]] };
     const { send, headOf } = workerWith(ask, rules);
     const head = await headOf("PUT /jobs/7?x=1", { "Idempotency-Key": "k1", Prefer: "respond-async" });
-    const address = `${head.async?.monitor}&print=${PRINT}`;
+    const address = `${head.async?.monitor}&print=${FINGERPRINT_PREFIX}`;
     expect(await (await send(`GET ${address}`)).text()).toBe("the result");
     await send(`GET ${address}`, { Authorization: "Bearer b" });
     const [own, strange] = questions;
@@ -168,7 +168,7 @@ describe("a question for a monitor", () => {
       record: nameIn(head),
       rules: head.rules,
       echo: "k1",
-      print: PRINT,
+      fingerprintPrefix: FINGERPRINT_PREFIX,
       monitor: address,
       waitMs: 0,
       cancel: false,
@@ -179,7 +179,7 @@ describe("a question for a monitor", () => {
 
   it("may wait, as long as the route allows and for ten seconds at most", async () => {
     const { ask, questions } = answering(() => new Response());
-    const address = `/.well-known/idempotency/requests/jobs/7?key=k1&print=${PRINT}`;
+    const address = `/.well-known/idempotency/requests/jobs/7?key=k1&print=${FINGERPRINT_PREFIX}`;
     const long = workerWith(ask, { wait: "5m" });
     for (const wait of ["wait=4", "wait=60", "respond-async"]) await long.send(`GET ${address}`, { Prefer: wait });
     await workerWith(ask, { wait: "2s" }).send(`GET ${address}`, { Prefer: "wait=4" });
@@ -190,23 +190,23 @@ describe("a question for a monitor", () => {
     const headers = { "Content-Type": "text/plain", "Idempotency-Status": "replayed" };
     const { ask, questions } = answering(() => new Response("the result", { status: 201, headers }));
     const { send } = workerWith(ask);
-    const address = `/.well-known/idempotency/requests/jobs/7?key=k1&print=${PRINT}`;
+    const address = `/.well-known/idempotency/requests/jobs/7?key=k1&print=${FINGERPRINT_PREFIX}`;
     const head = await send(`HEAD ${address}`);
     expect([head.status, head.body, head.headers.get("Content-Type")]).toEqual([201, null, "text/plain"]);
     await send(`DELETE ${address}`);
     expect(questions.map(({ cancel }) => cancel)).toEqual([false, true]);
   });
 
-  it("without a record, of another caller and with a wrong print get the same bytes", async () => {
+  it("without a record, of another caller and with a wrong prefix of the fingerprint get the same bytes", async () => {
     const { send } = workerWith(nowhere);
     const address = "/.well-known/idempotency/requests/jobs/7?key=k1";
-    const { send: unasked } = workerWith(() => Promise.reject(new Error("asked without a print")));
+    const { send: unasked } = workerWith(() => Promise.reject(new Error("asked without a fingerprint")));
     const answers = await Promise.all([
-      send(`GET ${address}&print=${PRINT}`),
-      send(`GET ${address}&print=${PRINT}`, { Authorization: "Bearer b" }),
+      send(`GET ${address}&print=${FINGERPRINT_PREFIX}`),
+      send(`GET ${address}&print=${FINGERPRINT_PREFIX}`, { Authorization: "Bearer b" }),
       unasked(`GET ${address}`),
-      unasked(`GET ${address}&print=${PRINT.toUpperCase()}`),
-      unasked(`GET ${address}&print=${PRINT}0`),
+      unasked(`GET ${address}&print=${FINGERPRINT_PREFIX.toUpperCase()}`),
+      unasked(`GET ${address}&print=${FINGERPRINT_PREFIX}0`),
       unasked(`GET ${address}&print=`),
     ]);
     const texts = await Promise.all(
@@ -223,7 +223,7 @@ describe("a question for a monitor", () => {
   it("is refused with a key that the route does not take, and in every other method", async () => {
     const { send } = workerWith(nowhere, { key_format: { min: 4 } });
     const codeOf = async (response: Response) => JSON.parse(await response.text()).code;
-    const address = (query: string) => `/.well-known/idempotency/requests/jobs/7?${query}&print=${PRINT}`;
+    const address = (query: string) => `/.well-known/idempotency/requests/jobs/7?${query}&print=${FINGERPRINT_PREFIX}`;
     for (const query of ["key=k1", "key=", "method=PUT", "key=four%20words", "key=f%C3%B6ur"]) {
       const response = await send(`GET ${address(query)}`);
       expect([response.status, await codeOf(response)]).toEqual([400, "key-invalid"]);
@@ -240,7 +240,7 @@ describe("a question for a monitor", () => {
     const IDENTITIES = { customer: { ask: { path: "/me", pointer: "/id" } } };
     const { send, headOf } = workerWith(ask, { scope: ["identity:customer"] }, { IDENTITIES });
     const head = await headOf("POST /jobs/7", { "Idempotency-Key": "k1", Prefer: "respond-async" });
-    const address = `${head.async?.monitor}&print=${PRINT}`;
+    const address = `${head.async?.monitor}&print=${FINGERPRINT_PREFIX}`;
     expect((await send(`GET ${address}`, { Authorization: "Bearer b" })).status).toBe(401);
     expect(questions).toEqual([]);
     expect((await send(`GET ${address}`)).status).toBe(200);
@@ -249,7 +249,7 @@ describe("a question for a monitor", () => {
 
   it("gets 503 if a shard that may have the record does not answer", async () => {
     const { send } = workerWith(() => Promise.resolve(null));
-    const response = await send(`GET /.well-known/idempotency/requests/jobs/7?key=k1&print=${PRINT}`);
+    const response = await send(`GET /.well-known/idempotency/requests/jobs/7?key=k1&print=${FINGERPRINT_PREFIX}`);
     expect([response.status, response.headers.get("Idempotency-Status")]).toEqual([503, "store-unavailable"]);
   });
 
@@ -257,7 +257,7 @@ describe("a question for a monitor", () => {
     const result = (): Response => new Response("<p>", { headers: { "Content-Type": "text/html", Expires: "0" } });
     const failing: AskMonitor = () => Promise.reject(new Error("a bug"));
     const theirs = `Bearer ${"o".repeat(32)}`;
-    const address = `/.well-known/idempotency/requests/jobs/7?key=k1&print=${PRINT}`;
+    const address = `/.well-known/idempotency/requests/jobs/7?key=k1&print=${FINGERPRINT_PREFIX}`;
     const cases: readonly (readonly [target: string, status: number, headers: Rules, ask: AskMonitor])[] = [
       [`GET ${address}`, 200, {}, answering(result).ask],
       [`HEAD ${address}`, 200, {}, answering(result).ask],
@@ -297,7 +297,7 @@ describe("a question for a monitor", () => {
       [failing, 503],
     ] as const) {
       const { send } = workerWith(ask, { cors });
-      const response = await send(`GET ${address}&print=${PRINT}`, { Origin: PAGE });
+      const response = await send(`GET ${address}&print=${FINGERPRINT_PREFIX}`, { Origin: PAGE });
       expect([response.status, response.headers.get("Access-Control-Allow-Origin")]).toEqual([status, PAGE]);
       const asks = { Origin: PAGE, "Access-Control-Request-Method": "DELETE" };
       const preflight = await send(`OPTIONS ${address}`, asks);
@@ -334,7 +334,7 @@ function objects(answers: Readonly<Record<Shards, () => Response>>) {
     },
   });
   const { send } = workerWith(monitorAsker(namespace), { shards: "1c", previous_shards: ["1a", "1b"] });
-  return { ask: () => send(`GET /.well-known/idempotency/requests/jobs/7?key=k1&print=${PRINT}`), asked };
+  return { ask: () => send(`GET /.well-known/idempotency/requests/jobs/7?key=k1&print=${FINGERPRINT_PREFIX}`), asked };
 }
 
 /** An object without the record, sealed for `next`. */

@@ -94,10 +94,10 @@ describe("the monitor of an accepted request", () => {
     const key = fresh();
     const { monitor } = await post(at, fresh());
     expect(await post(at, key, { headers: { Prefer: "wait=5" } })).toMatchObject({ status: 201 });
-    const [, print] = monitor.split("&print=");
+    const [, fingerprintPrefix] = monitor.split("&print=");
     const address = `/.well-known/idempotency/requests/act?key=${key}`;
     // The same content: a retry would get the same.
-    expect((await look(at, `${address}&print=${print}`)).status).toBe(201);
+    expect((await look(at, `${address}&print=${fingerprintPrefix}`)).status).toBe(201);
     expect((await look(at, `${address}&print=${"0".repeat(32)}`)).status).toBe(404);
   });
 

@@ -9,7 +9,7 @@ import { attemptId, epochMs } from "../../../../src/kernel/record/units.ts";
 import { SCHEDULE, acceptedHistory, eventOf, type Lived, moves, rules } from "../../../support/accepted-history.ts";
 import { FINGERPRINT, type Moment, operatedHistory, play } from "../../../support/life-cycle-history.ts";
 
-const LOOK = { type: "look", print: FINGERPRINT } as const;
+const LOOK = { type: "look", fingerprintPrefix: FINGERPRINT } as const;
 
 function check(each: (one: Lived) => void): void {
   fc.assert(

@@ -18,17 +18,17 @@ const PATH = fc
 
 const METHOD = fc.constantFrom("POST", "PATCH", "PUT", "DELETE", "M-SEARCH", "A&key=b");
 
-const PRINT = "0123456789abcdef".repeat(2);
+const FINGERPRINT_PREFIX = "0123456789abcdef".repeat(2);
 
 describe("the address of a monitor", () => {
   it("is read back as what it was made of, for any key, path and method", () => {
     fc.assert(
       fc.property(KEY, PATH, METHOD, (key, path, method) => {
-        const asked = { key, path, method, print: PRINT };
+        const asked = { key, path, method, fingerprintPrefix: FINGERPRINT_PREFIX };
         const address = fullMonitorOf(asked);
         expect(monitorIn(new URL(address, "https://api.example"))).toEqual(asked);
         // What a shard makes of it, without knowing its parts.
-        expect(`${monitorOf(asked)}&print=${PRINT}`).toBe(address);
+        expect(`${monitorOf(asked)}&print=${FINGERPRINT_PREFIX}`).toBe(address);
         // A client may resolve it again, and a proxy may parse it.
         expect(new URL(address, "https://api.example/other/").pathname).toBe(`${MONITOR_PREFIX}${path}`);
       }),

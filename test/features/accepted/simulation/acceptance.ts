@@ -2,7 +2,7 @@
 
 import type { Schedule } from "../../../../src/kernel/record/record.ts";
 import { durationMs, recordId } from "../../../../src/kernel/record/units.ts";
-import { type MonitorQuestion, PRINT_DIGITS } from "../../../../src/features/accepted/monitor-question.ts";
+import { type MonitorQuestion, FINGERPRINT_PREFIX_DIGITS } from "../../../../src/features/accepted/monitor-question.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 
 export const SCHEDULE: Schedule = {
@@ -50,13 +50,13 @@ export function withSchedule(rules: ExchangeHead["rules"]): ExchangeHead["rules"
 export function questionFor(head: ExchangeHead, { cancel, waitMs }: Pick<Look, "cancel" | "waitMs">): MonitorQuestion {
   const { key, route } = head.record;
   const { echo, fingerprint } = head.request;
-  const print = fingerprint.slice(0, PRINT_DIGITS);
+  const fingerprintPrefix = fingerprint.slice(0, FINGERPRINT_PREFIX_DIGITS);
   return {
     record: { id: recordId(key), key, route },
     rules: withSchedule(head.rules),
     echo,
-    print,
-    monitor: `/monitor?key=${key}&print=${print}`,
+    fingerprintPrefix,
+    monitor: `/monitor?key=${key}&print=${fingerprintPrefix}`,
     waitMs: durationMs(waitMs),
     cancel,
   };

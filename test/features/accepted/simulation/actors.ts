@@ -56,10 +56,10 @@ class AcceptedActors implements Actors<AcceptedKind> {
 
   do(kind: AcceptedKind, choices: Choices): void {
     const record = `r${choices.choose(this.#world.plan.records)}`;
-    const print = choices.choose(4) === 0 ? "other" : "same";
+    const fingerprint = choices.choose(4) === 0 ? "other" : "same";
     const waitMs = kind === "look" ? choices.pick([0, 0, 15]) : 0;
-    choices.trace(`a ${kind} at the monitor of ${record} (${print}), for ${waitMs} ms`);
-    this.#look(record, print, { cancel: kind === "cancel", waitMs });
+    choices.trace(`a ${kind} at the monitor of ${record} (${fingerprint}), for ${waitMs} ms`);
+    this.#look(record, fingerprint, { cancel: kind === "cancel", waitMs });
   }
 
   variant(choices: Choices): RequestVariant | null {
@@ -81,10 +81,10 @@ class AcceptedActors implements Actors<AcceptedKind> {
   }
 
   /** A client asks the monitor of a request, or cancels it there. */
-  #look(record: string, print: string, { cancel, waitMs }: Pick<Look, "cancel" | "waitMs">): void {
+  #look(record: string, fingerprint: string, { cancel, waitMs }: Pick<Look, "cancel" | "waitMs">): void {
     const { disk } = this.#world;
-    this.#world.ask("monitor", record, print, (request) => {
-      const look = { cancel, waitMs, promisedUntilMs: this.#promises.until(record, print) };
+    this.#world.ask("monitor", record, fingerprint, (request) => {
+      const look = { cancel, waitMs, promisedUntilMs: this.#promises.until(record, fingerprint) };
       this.#promises.looks(request, look);
       const before = currentRow(disk, record);
       const answer = this.#ask(questionFor(request.head, look), request.caller);
@@ -139,7 +139,8 @@ class AcceptedActors implements Actors<AcceptedKind> {
       await alarm(this.#world, disk.durableAlarmMs);
     }
     this.#promises.ends();
-    for (const [record, print] of this.#promises.records) this.#look(record, print, { cancel: false, waitMs: 0 });
+    for (const [record, fingerprint] of this.#promises.records)
+      this.#look(record, fingerprint, { cancel: false, waitMs: 0 });
     await settle(this.#world);
   }
 }

@@ -96,7 +96,7 @@ describe("a monitor", () => {
 
   it("that compares no fingerprint breaks G7", async () => {
     plantStep((actual, record, event, now) =>
-      event.type === "look" ? actual(record, { ...event, print: "" }, record.policy, now) : null,
+      event.type === "look" ? actual(record, { ...event, fingerprintPrefix: "" }, record.policy, now) : null,
     );
     await expectFound(/G7: monitor \d+ hears .*, which answers another request/, "accepted");
   }, 120_000);

@@ -58,8 +58,8 @@ const result = (id: string): LifeCycleEvent => ({
 });
 const renew = (id: string): LifeCycleEvent => ({ type: "renew", attemptId: attemptId(id) });
 const tick: LifeCycleEvent = { type: "tick" };
-const look: LifeCycleEvent = { type: "look", print: FINGERPRINT };
-const cancel: LifeCycleEvent = { type: "cancel", print: FINGERPRINT };
+const look: LifeCycleEvent = { type: "look", fingerprintPrefix: FINGERPRINT };
+const cancel: LifeCycleEvent = { type: "cancel", fingerprintPrefix: FINGERPRINT };
 const release: LifeCycleEvent = { type: "release", by: "admin", reason: "because" };
 const resolve: LifeCycleEvent = { type: "resolve", by: "admin", reason: "because", status: 200 };
 const forget: LifeCycleEvent = { type: "forget", by: "admin", reason: "because" };
@@ -242,7 +242,7 @@ describe("what people decide about an accepted request", () => {
   });
 
   it("is told to nobody with another fingerprint", () => {
-    const other = { print: "other" };
+    const other = { fingerprintPrefix: "other" };
     expect(tell("hold", [0, request("a", "wait")], [1, { ...look, ...other }], [1, { ...cancel, ...other }])).toEqual([
       "accepted → waiting 0",
       "unseen → waiting 0",

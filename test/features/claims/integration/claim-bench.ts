@@ -5,7 +5,7 @@ import {
   type AttemptId,
   attemptId,
   durationMs,
-  fingerprint,
+  fingerprint as fingerprintOf,
   recordId,
   type RecordId,
 } from "../../../../src/kernel/record/units.ts";
@@ -32,13 +32,13 @@ export function tryOf(id: RecordId = recordId(crypto.randomUUID())): Try {
 }
 
 export interface ClaimOptions {
-  readonly print?: string;
+  readonly fingerprint?: string;
   readonly lockMs?: number;
   readonly holder?: string;
 }
 
-export function claimAct({ print = "f", lockMs = CLAIM_LOCK_MS, holder }: ClaimOptions = {}): ClaimAct {
-  return { verb: "claim", fingerprint: fingerprint(print), lockMs: durationMs(lockMs), holder: holder ?? null };
+export function claimAct({ fingerprint = "f", lockMs = CLAIM_LOCK_MS, holder }: ClaimOptions = {}): ClaimAct {
+  return { verb: "claim", fingerprint: fingerprintOf(fingerprint), lockMs: durationMs(lockMs), holder: holder ?? null };
 }
 
 export function entryOf({ id, attempt }: Try, act: ClaimAct, more: Partial<ClaimEntry> = {}): ClaimEntry {

@@ -82,10 +82,10 @@ describe("a claim", () => {
     const one = tryOf();
     await bench.claim(one);
     const before = await bench.stored(one.id);
-    expect(await bench.claim(one, { print: "g" })).toEqual({ state: "mismatch" });
+    expect(await bench.claim(one, { fingerprint: "g" })).toEqual({ state: "mismatch" });
     expect(await bench.stored(one.id)).toEqual(before);
     await bench.complete(one);
-    expect(await bench.claim(tryOf(one.id), { print: "g" })).toEqual({ state: "mismatch" });
+    expect(await bench.claim(tryOf(one.id), { fingerprint: "g" })).toEqual({ state: "mismatch" });
   });
 
   it("survives the object that has granted it", async () => {

@@ -79,8 +79,8 @@ class ClaimActors implements Actors<ClaimKind> {
   #new(consumers: Consumers, choices: Choices): readonly Try[] {
     return Array.from({ length: 1 + choices.choose(MOST_TOGETHER) }, () => {
       const key = `r${choices.choose(this.#world.plan.records)}`;
-      const print = choices.choose(12) === 0 ? "other" : "same";
-      return consumers.begin(key, print, choices.pick([LOCK_MS, LOCK_MS, 2 * LOCK_MS]));
+      const fingerprint = choices.choose(12) === 0 ? "other" : "same";
+      return consumers.begin(key, fingerprint, choices.pick([LOCK_MS, LOCK_MS, 2 * LOCK_MS]));
     });
   }
 

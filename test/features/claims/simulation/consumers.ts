@@ -2,7 +2,7 @@
 // as it likes, also long after its lock has ended, as a process that was stopped does. Answers leave the object when the writes before
 // them are durable; whether a consumer hears them changes nothing of what it may send next.
 
-import { attemptId, durationMs, fingerprint, recordId } from "../../../../src/kernel/record/units.ts";
+import { attemptId, durationMs, fingerprint as fingerprintOf, recordId } from "../../../../src/kernel/record/units.ts";
 import type { Position } from "../../../../src/kernel/record/events.ts";
 import type { Change } from "../../../../src/kernel/record/timeline.ts";
 import {
@@ -27,7 +27,7 @@ import { type ClaimRules, ROUTE } from "./rules.ts";
 export interface Try {
   readonly id: string;
   readonly key: string;
-  readonly print: string;
+  readonly fingerprint: string;
   readonly lockMs: number;
   readonly position: Position | null;
 }
@@ -55,10 +55,10 @@ export class Consumers {
   }
 
   /** A consumer has a message, and will claim its key. */
-  begin(key: string, print: string, lockMs: number): Try {
+  begin(key: string, fingerprint: string, lockMs: number): Try {
     const offset = Number(key.slice(1));
     const position = this.hasPositions ? { ...STREAM, offset, previous: offset === 0 ? null : offset - 1 } : null;
-    const one = { id: `c${this.tries.length + 1}`, key, print, lockMs, position };
+    const one = { id: `c${this.tries.length + 1}`, key, fingerprint, lockMs, position };
     this.tries.push(one);
     return one;
   }
@@ -159,10 +159,10 @@ function callOf(
   };
 }
 
-export function claimOf({ print, lockMs }: Try): ClaimAct {
+export function claimOf({ fingerprint, lockMs }: Try): ClaimAct {
   return {
     verb: "claim",
-    fingerprint: fingerprint(print),
+    fingerprint: fingerprintOf(fingerprint),
     lockMs: durationMs(lockMs),
     holder: null,
   };

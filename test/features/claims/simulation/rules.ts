@@ -166,7 +166,7 @@ export class ClaimRules {
         return;
       }
       case "mismatch":
-        if (leases.every(({ claim }) => claim.print === one.print))
+        if (leases.every(({ claim }) => claim.fingerprint === one.fingerprint))
           this.#broken(`${one.id} hears mismatch, and every claim of ${one.key} was the same`);
         return;
       case "unknown":

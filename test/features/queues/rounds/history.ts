@@ -41,6 +41,6 @@ export async function historyOf(
 }
 
 function messageIn({ id, queue, sentAt, body }: SentLine): Message {
-  const content = { print: "first", bytes: Buffer.byteLength(body), bodySha256: sha256(body) };
+  const content = { fingerprint: "first", bytes: Buffer.byteLength(body), bodySha256: sha256(body) };
   return { type: "message", id, queue, path: PATH, scope: "", key: id, poison: null, ...content, sentAt };
 }

@@ -184,7 +184,7 @@ describe("an operator reads of an accepted request", () => {
         [0, request("a", "wait")],
         [0, due("b")],
         [1, ended("ambiguous", "b")],
-        [LOCK_MS + 1, { type: "cancel", print: FINGERPRINT }],
+        [LOCK_MS + 1, { type: "cancel", fingerprintPrefix: FINGERPRINT }],
       ],
       "Cancelled by its client.",
       ["resolve", "forget"],

@@ -1,7 +1,7 @@
 // A request's body that is offered to the shard: only the request that starts an attempt uses it.
 
 import { describe, expect, it, vi } from "vitest";
-import { fingerprint } from "../../../../src/kernel/record/units.ts";
+import { fingerprint as fingerprintOf } from "../../../../src/kernel/record/units.ts";
 import { type ExchangeHead, OFFER_CALL } from "../../../../src/kernel/request/message.ts";
 import { SMALL_BYTES } from "../../../../src/kernel/request/body.ts";
 import { offerMessage } from "../../../../src/kernel/request/message-stream.ts";
@@ -84,14 +84,14 @@ describe("a body that is offered", () => {
   });
 
   it.each([
-    { what: "a replay", print: "f", says: { isReplay: true } },
-    { what: "a mismatch", print: "g", says: { code: "key-reused" } },
-  ])("is not taken for $what", async ({ print, says }) => {
+    { what: "a replay", fingerprint: "f", says: { isReplay: true } },
+    { what: "a mismatch", fingerprint: "g", says: { code: "key-reused" } },
+  ])("is not taken for $what", async ({ fingerprint, says }) => {
     const bench = new ShardBench();
     const head = headOf();
     await bench.send(messageOf(head));
     const retry = again(head);
-    const late = offer(bench, { ...retry, request: { ...retry.request, fingerprint: fingerprint(print) } });
+    const late = offer(bench, { ...retry, request: { ...retry.request, fingerprint: fingerprintOf(fingerprint) } });
     expect(await late.said).toMatchObject(says);
     await vi.waitUntil(() => late.isOver(), { timeout: 10_000 });
     expect(attemptMemory.heldBytes).toBe(0);

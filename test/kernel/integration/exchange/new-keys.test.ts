@@ -12,8 +12,8 @@ function limited(head: ExchangeHead = headOf()): ExchangeHead {
   return { ...head, newKeys: COUNT };
 }
 
-function asking(head: ExchangeHead, print: Fingerprint): ExchangeHead {
-  return { ...head, request: { ...head.request, fingerprint: print } };
+function asking(head: ExchangeHead, fingerprint: Fingerprint): ExchangeHead {
+  return { ...head, request: { ...head.request, fingerprint: fingerprint } };
 }
 
 interface Limiter {

@@ -1,29 +1,35 @@
 import { expect, it } from "vitest";
 import { type Candidate, chooseCandidate } from "../../../../src/kernel/record/candidate.ts";
-import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../../src/kernel/record/units.ts";
+import {
+  attemptId,
+  durationMs,
+  epochMs,
+  fingerprint as fingerprintOf,
+  recordId,
+} from "../../../../src/kernel/record/units.ts";
 
 const NOW = epochMs(1000);
-const MINE = fingerprint("mine");
+const MINE = fingerprintOf("mine");
 
-function base(id: string, print: string): Pick<Candidate["record"], "fingerprint" | "attempt" | "policy"> {
+function base(id: string, fingerprint: string): Pick<Candidate["record"], "fingerprint" | "attempt" | "policy"> {
   return {
-    fingerprint: fingerprint(print),
+    fingerprint: fingerprintOf(fingerprint),
     attempt: { id: attemptId(id), number: 1, startedAt: NOW, lockedUntil: NOW, mayHaveActed: false },
     policy: { unknown: "retry", lockMs: durationMs(1), retentionMs: durationMs(1), unknownRetentionMs: durationMs(1) },
   };
 }
 
-const failed = (id: string, retryFrom = 1000, print = "mine"): Candidate => ({
+const failed = (id: string, retryFrom = 1000, fingerprint = "mine"): Candidate => ({
   id: recordId(id),
-  record: { state: "failed", ...base(id, print), retryFrom: epochMs(retryFrom), expiresAt: epochMs(9999) },
+  record: { state: "failed", ...base(id, fingerprint), retryFrom: epochMs(retryFrom), expiresAt: epochMs(9999) },
 });
-const unknown = (id: string, print = "mine"): Candidate => ({
+const unknown = (id: string, fingerprint = "mine"): Candidate => ({
   id: recordId(id),
-  record: { state: "unknown", ...base(id, print), verifyAt: null, verifications: 0, expiresAt: epochMs(9999) },
+  record: { state: "unknown", ...base(id, fingerprint), verifyAt: null, verifications: 0, expiresAt: epochMs(9999) },
 });
-const started = (id: string, print = "mine"): Candidate => ({
+const started = (id: string, fingerprint = "mine"): Candidate => ({
   id: recordId(id),
-  record: { state: "started", ...base(id, print) },
+  record: { state: "started", ...base(id, fingerprint) },
 });
 
 it.each<[string, readonly Candidate[], string | null]>([
