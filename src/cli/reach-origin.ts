@@ -50,7 +50,7 @@ export async function withOrigins(environment: CheckedEnvironment): Promise<Chec
       .map(async ({ path, url }) => ({ path, url, found: await reachOrigin(url) })),
   );
   const ofFeatures = await Promise.all(NODE_FEATURES.flatMap(({ check }) => check?.look?.(config) ?? []));
-  const told = (which: "no-such-host" | "silent", words: (url: URL) => string): readonly ConfigProblem[] =>
+  const problemsOf = (which: "no-such-host" | "silent", words: (url: URL) => string): readonly ConfigProblem[] =>
     looked
       .filter(({ found }) => found === which)
       .map(({ path, url }) => placed({ path, code: "origin-unreachable", message: words(url) }));
@@ -58,7 +58,7 @@ export async function withOrigins(environment: CheckedEnvironment): Promise<Chec
     ...environment,
     warnings: [
       ...warnings,
-      ...told(
+      ...problemsOf(
         "no-such-host",
         ({ hostname }) =>
           `there is no host "${hostname}": write your API's address, or each call breaks off with an unknown outcome`,
@@ -67,7 +67,7 @@ export async function withOrigins(environment: CheckedEnvironment): Promise<Chec
     ],
     notes: [
       ...notes,
-      ...told(
+      ...problemsOf(
         "silent",
         ({ host, href }) => `nothing answers at ${host} from this machine. Does it listen? Try: curl -i ${href}`,
       ),

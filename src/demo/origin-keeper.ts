@@ -12,7 +12,9 @@ export interface OriginKeeperOptions {
   readonly onChange?: () => void;
 }
 
-type Told = { readonly kind: "ready" | "waiting" | "acted" } | { readonly kind: "failed"; readonly reason: string };
+type KeeperMessage =
+  | { readonly kind: "ready" | "waiting" | "acted" }
+  | { readonly kind: "failed"; readonly reason: string };
 
 export class OriginKeeper {
   readonly url: string;
@@ -49,8 +51,8 @@ export class OriginKeeper {
   async killInCall(key: string): Promise<{ readonly killed: Promise<void> }> {
     const child = this.#child;
     if (child === null) throw new Error("the demo's API does not run");
-    const acted = told(child, "acted");
-    const waiting = told(child, "waiting");
+    const acted = messageOf(child, "acted");
+    const waiting = messageOf(child, "waiting");
     child.send(key);
     await waiting;
     const kill = async (): Promise<void> => {
@@ -83,14 +85,14 @@ export class OriginKeeper {
       this.#child = null;
       onChange?.();
     });
-    await told(child, "ready");
+    await messageOf(child, "ready");
     this.#child = child;
     onChange?.();
   }
 }
 
 /** Rejects if the process says that it has failed, or ends. */
-function told(child: ChildProcess, kind: Told["kind"]): Promise<void> {
+function messageOf(child: ChildProcess, kind: KeeperMessage["kind"]): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (): void => {
       child.off("message", listen);
@@ -100,7 +102,7 @@ function told(child: ChildProcess, kind: Told["kind"]): Promise<void> {
       end();
       reject(new Error("the demo's API has ended"));
     };
-    const listen = (message: Told): void => {
+    const listen = (message: KeeperMessage): void => {
       if (message.kind === "failed") {
         end();
         reject(new Error(message.reason));

@@ -35,15 +35,15 @@ function rowOf(samples: readonly Sample[], variant: string, connections: number)
   };
 }
 
-export interface Told {
+export interface Ratio {
   readonly name: string;
   readonly spread: Spread;
   readonly target: string;
   readonly isMet: boolean | null;
 }
 
-export function ratiosOf(samples: readonly Sample[]): readonly Told[] {
-  return [...RATIOS, ...besideRatios(samples)].flatMap((one): Told[] => {
+export function ratiosOf(samples: readonly Sample[]): readonly Ratio[] {
+  return [...RATIOS, ...besideRatios(samples)].flatMap((one): Ratio[] => {
     const spread = ratio(samples, one);
     if (spread === null) return [];
     const { atLeast, atMost } = one;
@@ -86,7 +86,7 @@ export function rowsTable(rows: readonly Row[]): string {
   ]);
 }
 
-export function ratiosTable(ratios: readonly Told[]): string {
+export function ratiosTable(ratios: readonly Ratio[]): string {
   return table([
     ["ratio", "median (range over rounds)", "target", ""],
     ...ratios.map(({ name, spread, target, isMet }) => [
@@ -105,8 +105,8 @@ export function jsonOf(
   volume: VolumeFigures | null,
   conditions: Readonly<Record<string, unknown>>,
 ): string {
-  const told = ratiosOf(samples);
-  const medianOf = (name: string): number | null => told.find((one) => one.name === name)?.spread.median ?? null;
+  const reported = ratiosOf(samples);
+  const medianOf = (name: string): number | null => reported.find((one) => one.name === name)?.spread.median ?? null;
   const replays = [medianOf("replay_hot_vs_straight"), medianOf("replay_cold_vs_straight")].filter(
     (one) => one !== null,
   );
@@ -119,7 +119,7 @@ export function jsonOf(
     first_million_vs_thousand: volume?.firstMillionVsThousand ?? null,
     rows_per_key: volume?.rowsPerKey ?? null,
   };
-  const details = { conditions, spreads: told, rows, samples, volume };
+  const details = { conditions, spreads: reported, rows, samples, volume };
   return `${JSON.stringify({ ratios, ...details }, null, 2)}\n`;
 }
 

@@ -175,8 +175,8 @@ export function isFinal({ operation }: Task, ending: Ending): boolean {
 }
 
 function waitBefore(endings: readonly Ending[], random: Random): number {
-  const told = endings.map((ending) => (ending.kind === "answer" ? (ending.retryAfterMs ?? 0) : 0));
-  const wait = Math.min(MAX_WAIT_MS, Math.max(150, ...told));
+  const reported = endings.map((ending) => (ending.kind === "answer" ? (ending.retryAfterMs ?? 0) : 0));
+  const wait = Math.min(MAX_WAIT_MS, Math.max(150, ...reported));
   // Some retry too soon, as real clients do.
   return random.chance(0.25) ? random.int(0, 100) : wait * (0.8 + 0.5 * random.next());
 }

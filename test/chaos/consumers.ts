@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
 import type { Json } from "../../src/serve/workerd-config.ts";
 import { rawRequest } from "../support/http.ts";
-import type { ClaimCall, ClaimEntry, ClaimTold, GroupPolicy, PositionLook } from "../guarantees/history.ts";
+import type { ClaimCall, ClaimEntry, ClaimWords, GroupPolicy, PositionLook } from "../guarantees/history.ts";
 import type { Random } from "./random.ts";
 
 /** One for each rule for unknown outcomes. */
@@ -161,7 +161,7 @@ async function call(
   { group, done }: Partition,
   verb: ClaimCall["verb"],
   entries: readonly ClaimEntry[],
-): Promise<readonly ClaimTold[] | null> {
+): Promise<readonly ClaimWords[] | null> {
   const claims = entries.map(({ key, attemptId, offset, effect, result }) => ({
     key,
     attemptId,
@@ -171,8 +171,8 @@ async function call(
     ...(result === undefined ? {} : { result }),
   }));
   const sentAt = Date.now();
-  const told = await ask(await run.port(), group, verb === "claim" ? "" : `/${verb}`, { claims });
-  const answers: readonly ClaimTold[] | null = told === null ? null : v.parse(claimsAnswer, told).claims;
+  const reported = await ask(await run.port(), group, verb === "claim" ? "" : `/${verb}`, { claims });
+  const answers: readonly ClaimWords[] | null = reported === null ? null : v.parse(claimsAnswer, reported).claims;
   run.report({ type: "claim-call", group, verb, sentAt, endAt: Date.now(), entries, answers });
   for (const [at, answer] of (answers ?? []).entries()) {
     const offset = entries[at]?.offset;
@@ -184,9 +184,9 @@ async function call(
 async function readPosition(run: ConsumerRun, { group }: Partition): Promise<void> {
   const sentAt = Date.now();
   const query = `stream=${STREAM.stream}&partition=${STREAM.partition}`;
-  const told = await ask(await run.port(), group, `/positions?${query}`);
-  if (told === null) return;
-  const { next } = v.parse(positionAnswer, told);
+  const reported = await ask(await run.port(), group, `/positions?${query}`);
+  if (reported === null) return;
+  const { next } = v.parse(positionAnswer, reported);
   run.report({ type: "position", group, sentAt, endAt: Date.now(), next });
 }
 

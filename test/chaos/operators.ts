@@ -106,8 +106,8 @@ export async function change(
   ];
   const given = { status, headers, body: bodyOf(marks) };
   const sentAt = Date.now();
-  const told = await ask(await port(), "POST", `/records/${id}/${action}`, changeBody(action, given));
-  const outcome = told === null ? "lost" : outcomeOf(told);
+  const reported = await ask(await port(), "POST", `/records/${id}/${action}`, changeBody(action, given));
+  const outcome = reported === null ? "lost" : outcomeOf(reported);
   const isResolve = action === "resolve";
   report({
     type: "decision",
@@ -118,7 +118,7 @@ export async function change(
     sentAt,
     endAt: Date.now(),
     outcome,
-    retryAfterMs: told === null ? null : secondsOf(headerValue(told, "retry-after")),
+    retryAfterMs: reported === null ? null : secondsOf(headerValue(reported, "retry-after")),
     status: isResolve ? status : null,
     headers: isResolve ? digestHead(status, "", headers) : null,
     sha256: isResolve ? sha256(given.body) : null,

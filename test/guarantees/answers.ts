@@ -13,7 +13,7 @@ import {
   naming,
   fingerprintOf,
   SLACK_MS,
-  toldAt,
+  answeredAt,
 } from "./facts.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
@@ -28,8 +28,8 @@ const BUCKET_SLACK_MS = 10 * SLACK_MS;
 export function firstAnswerWins(world: World, record: RecordHistory): readonly Violation[] {
   const violations: Violation[] = [];
   for (const arrival of record.arrivals) {
-    const told = toldAt(world, record, arrival);
-    const settled = Math.min(told, settledBy(world, record, arrival));
+    const reported = answeredAt(world, record, arrival);
+    const settled = Math.min(reported, settledBy(world, record, arrival));
     if (settled === Infinity) continue;
     const livesTo = livesUntil(world, record, arrival);
     for (const exchange of record.exchanges) {
@@ -39,12 +39,12 @@ export function firstAnswerWins(world: World, record: RecordHistory): readonly V
       const what =
         isUnkept && isCode(exchange, "response-not-kept") ? null : contradiction(world, record, arrival.seq, exchange);
       if (what === null) continue;
-      violations.push({ rule: ruleFor(world, arrival, exchange, told), what, evidence: naming(arrival, exchange) });
+      violations.push({ rule: ruleFor(world, arrival, exchange, reported), what, evidence: naming(arrival, exchange) });
     }
     for (const later of record.arrivals) {
       if (later.seq <= arrival.seq || later.at >= livesTo) continue;
       const what = `expected a replay of arrival ${arrival.seq}, but the origin was called again (arrival ${later.seq})`;
-      violations.push({ rule: ruleFor(world, arrival, later, told), what, evidence: naming(arrival, later) });
+      violations.push({ rule: ruleFor(world, arrival, later, reported), what, evidence: naming(arrival, later) });
     }
   }
   return violations;
@@ -62,10 +62,10 @@ function settledBy(world: World, record: RecordHistory, arrival: Arrival): numbe
 }
 
 /** The rule that a defect breaks depends on what preceded it: a crash, a disconnected client, or neither. */
-function ruleFor(world: World, settled: Arrival, later: Arrival | Exchange, told: number): string {
+function ruleFor(world: World, settled: Arrival, later: Arrival | Exchange, reported: number): string {
   const at = later.type === "arrival" ? later.at : later.sentAt;
-  if (told < at) {
-    return wasBroken(world, told, at, ["killed"]) ? "G4 durable before told" : "G2 first answer wins";
+  if (reported < at) {
+    return wasBroken(world, reported, at, ["killed"]) ? "G4 durable before told" : "G2 first answer wins";
   }
   const cause = world.exchange(settled.request)?.ending;
   const hasLeft = cause !== undefined && (cause.kind === "none" || cause.left);

@@ -49,7 +49,13 @@ import {
   settledIsOver,
   unsettledResultsHaveLetters,
 } from "./deliveries.ts";
-import { eventsArrive, eventsHaveResults, eventsStayTheSame, oneResultIsTold, resultsHaveEvents } from "./events.ts";
+import {
+  eventsArrive,
+  eventsHaveResults,
+  eventsStayTheSame,
+  oneResultIsReported,
+  resultsHaveEvents,
+} from "./events.ts";
 import { checkTurns } from "./turns.ts";
 import { sortHistory } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
@@ -94,7 +100,7 @@ const RULES: readonly Rule[] = [
   resultsHaveEvents,
   eventsHaveResults,
   eventsStayTheSame,
-  oneResultIsTold,
+  oneResultIsReported,
   acknowledgedIsSettled,
   settledIsOver,
   nothingIsLost,

@@ -5,7 +5,7 @@
 import type {
   ClaimCall,
   ClaimEntry,
-  ClaimTold,
+  ClaimWords,
   ClaimsEnd,
   ConsumerEffect,
   EventTry,
@@ -22,7 +22,7 @@ const G11 = "G11 no result without its events";
 interface Asked {
   readonly verb: ClaimCall["verb"];
   readonly entry: ClaimEntry;
-  readonly told: ClaimTold | null;
+  readonly reported: ClaimWords | null;
   readonly sentAt: number;
   readonly endAt: number;
 }
@@ -98,7 +98,7 @@ function checkGroup(
 }
 
 function askedIn({ verb, entries, answers, sentAt, endAt }: ClaimCall): readonly Asked[] {
-  return entries.map((entry, at) => ({ verb, entry, told: answers?.[at] ?? null, sentAt, endAt }));
+  return entries.map((entry, at) => ({ verb, entry, reported: answers?.[at] ?? null, sentAt, endAt }));
 }
 
 /** All of this within the retention, counted from the first question: what has expired begins anew. */
@@ -117,18 +117,21 @@ function checkKey(group: Group, all: readonly Asked[]): readonly string[] {
 
 function leasesIn(asked: readonly Asked[]): readonly Lease[] {
   return [...Map.groupBy(asked, ({ entry }) => entry.attemptId)].flatMap(([attemptId, own]) => {
-    const grants = own.filter(({ told }) => told?.state === "granted");
+    const grants = own.filter(({ reported }) => reported?.state === "granted");
     const [granted] = grants;
     if (granted === undefined) return [];
     const endsAt = Math.min(Infinity, ...own.filter(isEnding).map(({ sentAt }) => sentAt));
     const spans = spansOf(grants).map(({ from, to }) => ({ from, to: Math.min(to, endsAt) }));
-    return [{ attemptId, number: granted.told?.attempt ?? 0, granted, spans, own }];
+    return [{ attemptId, number: granted.reported?.attempt ?? 0, granted, spans, own }];
   });
 }
 
 /** When each grant certainly has the lock: a later one may end before it, if it asked for less. */
 function spansOf(grants: readonly Asked[]): readonly { readonly from: number; readonly to: number }[] {
-  const spans = grants.map(({ told, sentAt, endAt }) => ({ from: endAt, to: sentAt + (told?.lockedForMs ?? 0) }));
+  const spans = grants.map(({ reported, sentAt, endAt }) => ({
+    from: endAt,
+    to: sentAt + (reported?.lockedForMs ?? 0),
+  }));
   return spans.map(({ from, to }, at) => {
     const later = spans.slice(at + 1).map((span) => Math.max(span.from, span.to));
     return { from, to: Math.min(to, ...later) };
@@ -149,7 +152,7 @@ function wrongPair({ unknown }: Group, earlier: Lease, later: Lease): readonly s
   if (!isLater) return overlap && earlier.number <= later.number ? [`two attempts have the lock: ${names}`] : [];
   const before = earlier.own.filter(({ sentAt }) => sentAt <= later.granted.endAt);
   const isFree = before.some(({ verb, entry }) => verb === "release" && entry.effect === "none");
-  const isStale = earlier.own.some(({ told }) => told?.state === "settled") && !before.some(isCompletion);
+  const isStale = earlier.own.some(({ reported }) => reported?.state === "settled") && !before.some(isCompletion);
   return [
     ...(overlap ? [`two attempts have the lock: ${names}`] : []),
     ...(later.number <= earlier.number ? [`the later attempt has no higher number: ${names}`] : []),
@@ -166,18 +169,18 @@ function isCompletion({ verb }: Asked): boolean {
 
 /** As long as its lock lasts, an attempt is the record's own, and its claim is granted again. */
 function wrongEnds({ attemptId, number, own, granted }: Lease): readonly string[] {
-  const spans = spansOf(own.filter(({ told }) => told?.state === "granted"));
+  const spans = spansOf(own.filter(({ reported }) => reported?.state === "granted"));
   return own.flatMap((asked) => {
-    const { verb, told, sentAt, endAt } = asked;
-    if (told === null || told.state === "unavailable" || asked === granted) return [];
+    const { verb, reported, sentAt, endAt } = asked;
+    if (reported === null || reported.state === "unavailable" || asked === granted) return [];
     const isLive = spans.some(({ from, to }) => from < sentAt && endAt < to);
     const isEnded = own.some((other) => other !== asked && isEnding(other) && other.sentAt <= endAt);
     if (!isLive || isEnded) return [];
     const expected = { claim: "granted", extend: "granted", complete: "settled", release: "released" }[verb];
-    if (told.state !== expected)
-      return [`${attemptId} has the lock, and its ${verb} gets ${told.state}, not ${expected}`];
-    const isOther = told.state === "granted" && told.attempt !== number;
-    return isOther ? [`${attemptId} is granted again with number ${told.attempt}, not ${number}`] : [];
+    if (reported.state !== expected)
+      return [`${attemptId} has the lock, and its ${verb} gets ${reported.state}, not ${expected}`];
+    const isOther = reported.state === "granted" && reported.attempt !== number;
+    return isOther ? [`${attemptId} is granted again with number ${reported.attempt}, not ${number}`] : [];
   });
 }
 
@@ -187,16 +190,16 @@ function textOf(result: unknown): string {
 
 /** One attempt completes the record; from then on every claim gets its result. */
 function wrongResults(asked: readonly Asked[]): readonly string[] {
-  const settled = asked.filter(({ told }) => told?.state === "settled");
-  const replays = asked.filter(({ told }) => told?.state === "completed");
+  const settled = asked.filter(({ reported }) => reported?.state === "settled");
+  const replays = asked.filter(({ reported }) => reported?.state === "completed");
   const results = new Set([
     ...settled.map(({ entry }) => entry.attemptId),
     // A result may be left out of an answer.
-    ...replays.flatMap(({ told }) => (told?.result === undefined ? [] : [textOf(told.result)])),
+    ...replays.flatMap(({ reported }) => (reported?.result === undefined ? [] : [textOf(reported.result)])),
   ]);
   const known = Math.min(Infinity, ...[...settled, ...replays].map(({ endAt }) => endAt));
   const started = asked.find(
-    ({ verb, told, sentAt }) => verb === "claim" && told?.state === "granted" && sentAt > known,
+    ({ verb, reported, sentAt }) => verb === "claim" && reported?.state === "granted" && sentAt > known,
   );
   const sent = new Set(asked.filter(isCompletion).map(({ entry }) => entry.attemptId));
   const invented = [...results].filter((result) => !sent.has(result));
@@ -215,7 +218,7 @@ function wrongEvents(
   tries: readonly EventTry[],
 ): readonly string[] {
   const own = tries.filter((event) => event.key === key);
-  const isKnown = asked.some(({ told }) => told?.state === "settled" || told?.state === "completed");
+  const isKnown = asked.some(({ reported }) => reported?.state === "settled" || reported?.state === "completed");
   const missing = publishes.filter(
     (to) => !own.some(({ destination, answer }) => destination === to && answer === "taken"),
   );
@@ -238,7 +241,9 @@ function wrongEffects(
 ): readonly string[] {
   const own = effects.filter((effect) => effect.group === name && effect.key === key);
   const numbers = own.map(({ attempt }) => attempt);
-  const granted = new Set(asked.flatMap(({ told }) => (told?.state === "granted" ? [told.attempt ?? null] : [])));
+  const granted = new Set(
+    asked.flatMap(({ reported }) => (reported?.state === "granted" ? [reported.attempt ?? null] : [])),
+  );
   const isFree = asked.some(({ verb, entry }) => verb === "release" && entry.effect === "none");
   return [
     ...numbers.filter((number) => !granted.has(number)).map((number) => `attempt ${number} acted, and was not granted`),
@@ -256,8 +261,8 @@ function unsettled(
 ): readonly string[] {
   return end.keys.flatMap((key) => {
     const asked = byKey.get(key) ?? [];
-    const isDone = asked.some(({ told }) => told?.state === "settled" || told?.state === "completed");
-    const isInDoubt = unknown === "hold" && asked.some(({ told }) => told?.state === "unknown");
+    const isDone = asked.some(({ reported }) => reported?.state === "settled" || reported?.state === "completed");
+    const isInDoubt = unknown === "hold" && asked.some(({ reported }) => reported?.state === "unknown");
     if (!isDone) return isInDoubt ? [] : [`${key} is neither completed nor in doubt`];
     const hasActed = effects.some((effect) => effect.group === name && effect.key === key);
     return hasActed ? [] : [`${key} is completed, and nobody has acted for it`];
@@ -275,7 +280,7 @@ function checkPosition(
     .filter(isCompletion)
     .map(({ entry, sentAt }) => ({ offset: entry.offset, sentAt }));
   const open = keys.flatMap((asked) => {
-    const granted = asked.find(({ verb, told }) => verb === "claim" && told?.state === "granted");
+    const granted = asked.find(({ verb, reported }) => verb === "claim" && reported?.state === "granted");
     if (granted === undefined) return [];
     const { offset } = granted.entry;
     // One that is claimed when those after it are completed already does not hold the position.

@@ -275,11 +275,11 @@ export function messagesArrive(world: World): readonly Violation[] {
       ? []
       : [{ rule: G9, what: `${never.length} messages were never delivered`, evidence: never }]),
     ...(isUnread ? [{ rule: G9, what: "nobody knows what is still parked", evidence: [] }] : []),
-    ...world.poisoned.flatMap((one) => [...deliveriesDecide(world, one), ...untoldPoison(one)]),
+    ...world.poisoned.flatMap((one) => [...deliveriesDecide(world, one), ...unreportedPoison(one)]),
   ];
 }
 
-function untoldPoison({ message, deliveries, letters }: PoisonHistory): readonly Violation[] {
+function unreportedPoison({ message, deliveries, letters }: PoisonHistory): readonly Violation[] {
   const evidence = [`message ${message.id}`];
   const wrong = letters.find((letter) => letter.reason !== message.poison || untruthOf(message, letter) !== null);
   const early = deliveries.some((one) => isAcknowledged(one) && !letters.some(({ at }) => at <= one.endAt));

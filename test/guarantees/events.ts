@@ -2,7 +2,16 @@
 // operators have made, and with what clients know.
 
 import type { Arrival, Decision, EventTry, Question } from "./history.ts";
-import { answersFrom, isOutgrown, isResult, livesUntil, mayHaveChanged, naming, neighbours, toldAt } from "./facts.ts";
+import {
+  answersFrom,
+  isOutgrown,
+  isResult,
+  livesUntil,
+  mayHaveChanged,
+  naming,
+  neighbours,
+  answeredAt,
+} from "./facts.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
 const RULE = "G11 no result without its events";
@@ -32,12 +41,12 @@ export function resultsHaveEvents(world: World, record: RecordHistory): readonly
 
 /** What clients have got as a result, and what operators have made one. */
 function knownResults(world: World, record: RecordHistory): readonly Result[] {
-  const isTold = ({ seq }: Question | Decision): boolean =>
+  const isReported = ({ seq }: Question | Decision): boolean =>
     answersFrom(record, seq).some(({ answer }) => answer.complete);
   return [
-    ...record.arrivals.filter((arrival) => toldAt(world, record, arrival) < Infinity),
-    ...record.questions.filter(isTold),
-    ...record.decisions.filter((one) => one.action === "resolve" && (one.outcome === "changed" || isTold(one))),
+    ...record.arrivals.filter((arrival) => answeredAt(world, record, arrival) < Infinity),
+    ...record.questions.filter(isReported),
+    ...record.decisions.filter((one) => one.action === "resolve" && (one.outcome === "changed" || isReported(one))),
   ];
 }
 
@@ -101,8 +110,8 @@ export function eventsStayTheSame(world: World, record: RecordHistory): readonly
     const what = `the event was sent in ${forms.size} forms`;
     return forms.size === 1 ? [] : [{ rule: REVERSE, what, evidence: [`event ${id}`] }];
   });
-  const told = events.filter(({ arrival }) => arrival !== null);
-  const byResult = [...Map.groupBy(told, ({ destination, arrival }) => `${destination} ${arrival}`)].flatMap(
+  const reported = events.filter(({ arrival }) => arrival !== null);
+  const byResult = [...Map.groupBy(reported, ({ destination, arrival }) => `${destination} ${arrival}`)].flatMap(
     ([result, tries]) => {
       const ids = new Set(tries.map(({ webhookId }) => webhookId));
       const what = `a result has ${ids.size} events for one destination: ${result}`;
@@ -113,9 +122,9 @@ export function eventsStayTheSame(world: World, record: RecordHistory): readonly
 }
 
 /** As long as a record lives it has one result, so events tell of no other. */
-export function oneResultIsTold(world: World, record: RecordHistory): readonly Violation[] {
-  const told = new Set(world.eventsOf(record.key).map(({ arrival }) => arrival));
-  const results = record.arrivals.filter(({ seq }) => told.has(seq));
+export function oneResultIsReported(world: World, record: RecordHistory): readonly Violation[] {
+  const reported = new Set(world.eventsOf(record.key).map(({ arrival }) => arrival));
+  const results = record.arrivals.filter(({ seq }) => reported.has(seq));
   return neighbours(results)
     .filter(([first, second]) => second.at < livesUntil(world, record, first))
     .map(([first, second]) => ({

@@ -75,8 +75,8 @@ export function forgottenFrom({ decisions, looks }: RecordHistory, from: number)
 export function livesUntil(world: World, record: RecordHistory, arrival: Arrival): number {
   const { lockMs, retentionMs } = record.policy;
   const lockEnd = claimedFrom(world, arrival) + lockMs;
-  const told = answersFrom(record, arrival.seq).map(({ answer }) => answer.expiresAt ?? 0);
-  const expiresAt = Math.max(endOf(world, record, arrival, lockEnd) + retentionMs, ...told);
+  const reported = answersFrom(record, arrival.seq).map(({ answer }) => answer.expiresAt ?? 0);
+  const expiresAt = Math.max(endOf(world, record, arrival, lockEnd) + retentionMs, ...reported);
   return Math.min(expiresAt, forgottenFrom(record, claimedFrom(world, arrival)));
 }
 
@@ -85,7 +85,7 @@ function endOf(world: World, record: RecordHistory, arrival: Arrival, lockEnd: n
   const { headAt, lastAt } = arrival;
   // A body too large to keep is settled while it still arrives; a refusal is settled by its head.
   if (isOutgrown(record, arrival) || isRefused(world, arrival)) return Math.min(headAt ?? lockEnd, lockEnd);
-  const isCompleted = isClean(world, arrival) || toldAt(world, record, arrival) < Infinity;
+  const isCompleted = isClean(world, arrival) || answeredAt(world, record, arrival) < Infinity;
   if (isCompleted) return lastAt ?? lockEnd;
   return Math.min(lastAt ?? lockEnd, lockEnd, ...givenFrom(record, claimedFrom(world, arrival)));
 }
@@ -140,7 +140,7 @@ export function answersFrom(record: RecordHistory, seq: number): readonly Answer
 }
 
 /** When the first client had received the whole result. */
-export function toldAt(world: World, record: RecordHistory, arrival: Arrival): number {
+export function answeredAt(world: World, record: RecordHistory, arrival: Arrival): number {
   if (!isResult(world, arrival)) return Infinity;
   const times = answersFrom(record, arrival.seq)
     .filter(({ answer }) => answer.complete)

@@ -3,7 +3,7 @@
 
 import type { Answer, Decision, Exchange, Question } from "./history.ts";
 import { contradiction } from "./answers.ts";
-import { answersFrom, forgottenFrom, livesUntil, naming, SLACK_MS, toldAt } from "./facts.ts";
+import { answersFrom, forgottenFrom, livesUntil, naming, SLACK_MS, answeredAt } from "./facts.ts";
 import { wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
@@ -13,11 +13,11 @@ const FIRST = "G2 first answer wins";
 
 /** When it has certainly become the record's answer. */
 function settledFrom(record: RecordHistory, given: Given): number {
-  const told = answersFrom(record, given.seq)
+  const reported = answersFrom(record, given.seq)
     .filter(({ answer }) => answer.complete)
     .map(({ exchange }) => exchange.endAt);
   const isDone = given.type === "decision" && given.action === "resolve" && given.outcome === "changed";
-  return Math.min(Infinity, isDone ? given.endAt : Infinity, ...told);
+  return Math.min(Infinity, isDone ? given.endAt : Infinity, ...reported);
 }
 
 /** How long it certainly stays the record's answer. */
@@ -76,7 +76,7 @@ export function decisionsLeaveAnswers(world: World, record: RecordHistory): read
   const answers = [
     ...record.arrivals.map((one) => ({
       one,
-      from: toldAt(world, record, one),
+      from: answeredAt(world, record, one),
       to: livesUntil(world, record, one),
     })),
     ...allGiven(record).map((one) => ({ one, from: settledFrom(record, one), to: staysUntil(record, one) })),

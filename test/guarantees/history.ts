@@ -293,7 +293,7 @@ export interface ClaimEntry {
 }
 
 /** What it is told. */
-export interface ClaimTold {
+export interface ClaimWords {
   readonly state: string;
   readonly attempt?: number;
   readonly lockedForMs?: number;
@@ -309,7 +309,7 @@ export interface ClaimCall {
   readonly endAt: number;
   readonly entries: readonly ClaimEntry[];
   /** One for each entry; `null`: no answer came. */
-  readonly answers: readonly ClaimTold[] | null;
+  readonly answers: readonly ClaimWords[] | null;
 }
 
 /** A consumer has acted for a message. */

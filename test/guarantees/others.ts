@@ -52,9 +52,9 @@ function untruth(world: World, record: RecordHistory, exchange: Exchange, answer
       return record.policy.acceptedAttempts === undefined ? "attempts-exhausted on a route that accepts none" : null;
     case "in-flight": {
       const longestMs = Math.ceil(record.policy.lockMs / 1_000) * 1_000;
-      const told = answer.retryAfterMs;
-      return told === null || told > longestMs
-        ? `in-flight: expected a Retry-After of at most ${longestMs} ms (the lock), got ${told} ms`
+      const reported = answer.retryAfterMs;
+      return reported === null || reported > longestMs
+        ? `in-flight: expected a Retry-After of at most ${longestMs} ms (the lock), got ${reported} ms`
         : null;
     }
     case "key-reused":

@@ -89,7 +89,7 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
   ];
   return {
     faults: countBy(struck, (name) => name),
-    answers: countBy([...claims, ...queues, ...exchanges.map(answerOf), ...looks.map(toldBy)], (name) => name),
+    answers: countBy([...claims, ...queues, ...exchanges.map(answerOf), ...looks.map(replyOf)], (name) => name),
     requests: exchanges.length,
     keys: new Set(exchanges.map(({ key }) => key)).size,
     records: new Set(exchanges.map(({ key, scope }) => `${scope} ${key}`)).size,
@@ -142,7 +142,7 @@ function truthOf(effect: string | null): string {
   return effect === null ? "absent" : "done";
 }
 
-function toldBy({ method, isStranger, ending }: Look): string {
+function replyOf({ method, isStranger, ending }: Look): string {
   return `monitor: ${method} ${isStranger ? "of a stranger " : ""}${answerOf({ ending })}`;
 }
 

@@ -13,7 +13,7 @@
 // said the same of it, or after it was sent, and before it arrived.
 
 import type { Arrival, Exchange } from "./history.ts";
-import { naming, toldAt } from "./facts.ts";
+import { naming, answeredAt } from "./facts.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
 const RULE = "callers take turns";
@@ -65,7 +65,7 @@ function callersOf(world: World): readonly Caller[] {
   return [...Map.groupBy(records, ({ scope, exchanges: [first] }) => first?.caller ?? scope).values()].map((own) => ({
     waits: own.flatMap((record) => waitOf(world, record, own)),
     starts: own.flatMap(startOf),
-    works: own.flatMap((record) => record.arrivals.filter((one) => toldAt(world, record, one) < Infinity)),
+    works: own.flatMap((record) => record.arrivals.filter((one) => answeredAt(world, record, one) < Infinity)),
   }));
 }
 
@@ -94,7 +94,7 @@ function waitOf(world: World, record: RecordHistory, own: readonly RecordHistory
 /** All its attempts have given up their places before this. */
 function isOver(world: World, record: RecordHistory, before: number): boolean {
   const last = record.arrivals.findLast(({ at }) => at < before);
-  return last !== undefined && toldAt(world, record, last) + OVER_MS < before;
+  return last !== undefined && answeredAt(world, record, last) + OVER_MS < before;
 }
 
 function isLater({ exchanges: [first] }: RecordHistory, than: number): boolean {

@@ -14,7 +14,7 @@ export interface Asked {
   readonly record: string;
   readonly fingerprint: string;
   /** The result that a client had already got from the record when this request was sent. */
-  readonly toldBefore: HeardResult | null;
+  readonly heardBefore: HeardResult | null;
   readonly sentMs: number;
   /** The same by a right clock. */
   readonly sentRightMs: number;
@@ -54,7 +54,7 @@ export class AnswerRules {
     const text = typeof body === "string" ? body : body instanceof Uint8Array ? new TextDecoder().decode(body) : "";
     const own = this.#hearOwn(asked, response);
     if (own !== null) {
-      const isSame = asked.toldBefore?.fingerprint === asked.fingerprint;
+      const isSame = asked.heardBefore?.fingerprint === asked.fingerprint;
       if (isSame && own.replacesResult) this.#hearsNoResult(asked, own.what);
       return own.what;
     }
@@ -78,7 +78,7 @@ export class AnswerRules {
         if (!this.#mayBeReused(asked, row)) {
           this.#rules.broken("G2", `${asked.name} hears ${code}, but every request for the key was the same`);
         }
-        if (asked.toldBefore?.fingerprint === asked.fingerprint) this.#hearsNoResult(asked, code);
+        if (asked.heardBefore?.fingerprint === asked.fingerprint) this.#hearsNoResult(asked, code);
         return;
       case "response-not-kept":
         if (
@@ -130,10 +130,13 @@ export class AnswerRules {
   }
 
   /** A request sent after a client got the result gets that result too, as long as it is kept. */
-  #hearsNoResult({ name, toldBefore, record }: Asked, what: string): void {
+  #hearsNoResult({ name, heardBefore, record }: Asked, what: string): void {
     const isKept = this.#facts.rows.get(record)?.isKept === true;
-    if (toldBefore !== null && !toldBefore.isForgotten && isKept && this.#clock.latestMs < toldBefore.untilMs) {
-      this.#rules.broken("G2", `${name} hears ${what}, expected a replay of ${toldBefore.text}, which was told before`);
+    if (heardBefore !== null && !heardBefore.isForgotten && isKept && this.#clock.latestMs < heardBefore.untilMs) {
+      this.#rules.broken(
+        "G2",
+        `${name} hears ${what}, expected a replay of ${heardBefore.text}, which was told before`,
+      );
     }
   }
 
@@ -166,16 +169,20 @@ export class AnswerRules {
     if (!isDurable || (row.text !== null && row.text !== text)) {
       this.#rules.broken("G4", `${name} hears ${text}, and no record of that is durable`);
     }
-    const told = this.#facts.told.get(record);
-    if (told !== undefined && this.#clock.latestMs < told.untilMs && (told.text !== text || told.status !== status)) {
+    const reported = this.#facts.reported.get(record);
+    if (
+      reported !== undefined &&
+      this.#clock.latestMs < reported.untilMs &&
+      (reported.text !== text || reported.status !== status)
+    ) {
       this.#rules.broken(
         "G2",
-        `${name} hears ${status} ${text}, expected a replay of ${told.status} ${told.text}, which was told before`,
+        `${name} hears ${status} ${text}, expected a replay of ${reported.status} ${reported.text}, which was told before`,
       );
     }
     // Still the same: a request that was sent meanwhile has to learn, too, that an operator forgets it.
-    if (told?.text === text && told.status === status && told.fingerprint === fingerprint) return;
-    this.#facts.told.set(record, { text, status, fingerprint, untilMs, isForgotten: false });
+    if (reported?.text === text && reported.status === status && reported.fingerprint === fingerprint) return;
+    this.#facts.reported.set(record, { text, status, fingerprint, untilMs, isForgotten: false });
   }
 
   /** A client has got bytes of a stream: `text` is all of them so far. */

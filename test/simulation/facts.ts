@@ -130,7 +130,7 @@ export class Facts {
   rows: ReadonlyMap<string, DurableRow> = new Map();
   /** How many bytes of each body in chunks are durable. */
   readonly durableBytes = new Map<string, number>();
-  readonly told = new Map<string, HeardResult>();
+  readonly reported = new Map<string, HeardResult>();
   /** How often people have erased each record. */
   readonly #erasures = new Map<string, number>();
   /** The records whose rows say what no code writes. */

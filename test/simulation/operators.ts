@@ -48,7 +48,7 @@ export function decide(
   if (questions.some((one) => one.record === record && one.isOpen))
     rules.broken("G6", `an operator's ${action} of ${record} beside a question to the origin, whose answer may come`);
   const before = { ...attempt };
-  const told = facts.told.get(record);
+  const reported = facts.reported.get(record);
   const undo = (): void => void Object.assign(attempt, { ...before, isLiving: false });
   switch (action) {
     case "release":
@@ -56,8 +56,8 @@ export function decide(
       facts.change({ object, gate: disk.written, done: () => undefined, undo });
       return "done";
     case "resolve": {
-      if (told !== undefined && !told.isForgotten && clock.latestMs < told.untilMs) {
-        rules.broken("G2", `${record} is resolved, after ${told.text} was told`);
+      if (reported !== undefined && !reported.isForgotten && clock.latestMs < reported.untilMs) {
+        rules.broken("G2", `${record} is resolved, after ${reported.text} was told`);
       }
       attempt.isResolved = true;
       attempt.wholes.push(text);
@@ -72,7 +72,7 @@ export function decide(
         const row = facts.rows.get(record);
         if (row?.isKept !== true || row.text !== text)
           rules.broken("G2", `${record} was resolved, and has no such answer`);
-        facts.told.set(record, { text, status: STATUS, fingerprint, untilMs, isForgotten: false });
+        facts.reported.set(record, { text, status: STATUS, fingerprint, untilMs, isForgotten: false });
       };
       facts.change({ object, gate: disk.written, done, undo });
       return "done";
@@ -80,8 +80,8 @@ export function decide(
     case "forget": {
       const all = facts.of(record).filter(({ isForgotten }) => !isForgotten);
       for (const one of all) one.isForgotten = true;
-      if (told !== undefined) told.isForgotten = true;
-      facts.told.delete(record);
+      if (reported !== undefined) reported.isForgotten = true;
+      facts.reported.delete(record);
       const undoErased = erased();
       facts.change({
         object,
@@ -90,9 +90,9 @@ export function decide(
         undo: () => {
           undoErased();
           for (const one of all) one.isForgotten = false;
-          if (told === undefined) return;
-          told.isForgotten = false;
-          facts.told.set(record, told);
+          if (reported === undefined) return;
+          reported.isForgotten = false;
+          facts.reported.set(record, reported);
         },
       });
       return "done";

@@ -170,7 +170,7 @@ export class World {
       credential,
       sentAfter: this.#sent,
       caller: new AbortController(),
-      toldBefore: this.facts.told.get(record) ?? null,
+      heardBefore: this.facts.reported.get(record) ?? null,
       erasures: this.facts.erasuresOf(record),
       isRepeatable: how.isRepeatable ?? true,
       taker: how.taker ?? null,
@@ -433,7 +433,7 @@ export class World {
     this.disk.statement(`UPDATE records SET ${change} WHERE id = ?`).run(record);
     this.disk.commit();
     this.facts.unreadable.add(record);
-    this.facts.told.delete(record);
+    this.facts.reported.delete(record);
     this.erased(record);
     this.facts.rows = durableRows(this.disk, this.facts.unreadable);
   }

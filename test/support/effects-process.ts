@@ -76,8 +76,8 @@ async function act(request: IncomingMessage, response: ServerResponse): Promise<
     [MARKS_HEADER, JSON.stringify(marks)],
   ];
   response.sendDate = false;
-  response.writeHead(status, "Told", headers.flat());
-  arrival.headWritten(status, digestHead(status, "Told", headers), answer.length);
+  response.writeHead(status, "Answered", headers.flat());
+  arrival.headWritten(status, digestHead(status, "Answered", headers), answer.length);
   arrival.lastPiece(sha256(answer));
   await new Promise<void>((resolve) => void response.end(answer, resolve));
   await strikes.at(status === 503 ? "refused" : "origin-answered");

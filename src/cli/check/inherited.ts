@@ -76,7 +76,7 @@ const MONEY =
   /pay|charge|refund|transfer|order|checkout|invoice|purchase|deposit|withdraw|donat|subscri|billing|booking|top-?up/i;
 
 /** Of webhooks, whose paths may name what they tell of. */
-const TOLD = /hook|callback|notif|ipn\b|event/i;
+const NOTIFICATION = /hook|callback|notif|ipn\b|event/i;
 
 /**
  * Nobody's keys, attempts that are repeated by guess and bodies that are not compared are right together for webhooks alone. Where a
@@ -88,7 +88,7 @@ export function looselyInherited({ routes }: Config, vars: Table): readonly Conf
     const own = writtenRoute(vars, route.name);
     const found = looseSettings(route);
     const inherited = found.filter(({ setting }) => Object.hasOwn(defaults, setting) && !Object.hasOwn(own, setting));
-    const isMoney = MONEY.test(route.path) && !TOLD.test(route.path);
+    const isMoney = MONEY.test(route.path) && !NOTIFICATION.test(route.path);
     const isEnough = found.length === 3 || (isMoney && inherited.some(({ setting }) => setting !== "unknown"));
     if (inherited.length === 0 || !isEnough) return [];
     const message =

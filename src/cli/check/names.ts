@@ -105,8 +105,8 @@ function misspelt(name: string, value: unknown): readonly ConfigProblem[] {
 export function nameWarnings(own: Table): readonly ConfigProblem[] {
   return Object.entries(own).flatMap(([name, value]) => {
     const isKnown = WRANGLER.includes(name) || OTHERS.has(name) || isConfiguration(name);
-    const isTold = otherVars(name, value).length > 0 || otherEnvironments(name, value).length > 0;
-    const nearest = isKnown || isTold ? null : nearestName(name, WRANGLER);
+    const isReported = otherVars(name, value).length > 0 || otherEnvironments(name, value).length > 0;
+    const nearest = isKnown || isReported ? null : nearestName(name, WRANGLER);
     if (nearest === null) return [];
     const message = `is unknown to wrangler, which ignores it; did you mean "${nearest}"?`;
     return [{ path: name, code: "setting-unknown" as const, message, fix: { replace: "key" as const, text: nearest } }];

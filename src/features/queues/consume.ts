@@ -50,7 +50,7 @@ export interface ConsumerPorts {
   readonly secret: (name: string) => string | null;
   readonly reporter: ExchangeReporter;
   /** Tells operators of a dead letter. Never rejects. */
-  readonly told: (report: DeadLetterReport) => Promise<void>;
+  readonly reportAlert: (report: DeadLetterReport) => Promise<void>;
   /**
    * Hands over what has been counted. Called after each batch: a batch lasts as long as anything that waits beside it, so its
    * acknowledgements would be late if the counts waited for others.
@@ -129,7 +129,7 @@ export class QueueConsumer {
       if (isOver && decision.kind === "dead") {
         const { queue } = this.#queue;
         const { reason } = decision;
-        await this.#ports.told({ alert: "dead-letter", queue, messageId: message.id, reason, recordId });
+        await this.#ports.reportAlert({ alert: "dead-letter", queue, messageId: message.id, reason, recordId });
       }
     } catch (error) {
       console.error({ message: "delivery failed", queue: this.#queue.queue, reason: String(error) });

@@ -32,7 +32,7 @@ function consumerPorts({
   reporter,
   flush,
 }: WorkerKernel): ConsumerPorts {
-  const isTold = destinations.some(({ alerts }) => alerts.includes("dead-letter"));
+  const wantsDeadLetters = destinations.some(({ alerts }) => alerts.includes("dead-letter"));
   return {
     deliver: deliverer(namespace, callShard),
     reporter,
@@ -41,8 +41,8 @@ function consumerPorts({
       const value = env[name];
       return typeof value === "string" ? value : null;
     },
-    told: async (report) => {
-      if (isTold) await reportAlert(namespace, listed[0] ?? totals, report);
+    reportAlert: async (report) => {
+      if (wantsDeadLetters) await reportAlert(namespace, listed[0] ?? totals, report);
     },
     flush,
   };

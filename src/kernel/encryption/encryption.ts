@@ -116,8 +116,8 @@ async function derive({ key }: Secret, purpose: Uint8Array, of: Uint8Array, bits
 const KEYED = "keyed:";
 
 /** Whether a record's fingerprint can only be compared with that of a request to a `sealed` route. */
-export function isKeyed(fingerprint: Fingerprint | null): boolean {
-  return fingerprint?.startsWith(KEYED) === true;
+export function isKeyed(stored: Fingerprint | null): boolean {
+  return stored?.startsWith(KEYED) === true;
 }
 
 /**

@@ -84,8 +84,14 @@ export class AttemptSettlement {
   result({ status, events }: Answered, stored: KeptResponse | null): Step | null {
     const { id } = this.#record.attempt;
     // On a `sealed` route the record does not tell it, not even if the response is not kept.
-    const told = this.#head.encryption?.isOn === true ? null : status;
-    const event = { type: "result", attemptId: id, status: told, kept: stored !== null, verified: false } as const;
+    const shownStatus = this.#head.encryption?.isOn === true ? null : status;
+    const event = {
+      type: "result",
+      attemptId: id,
+      status: shownStatus,
+      kept: stored !== null,
+      verified: false,
+    } as const;
     return this.#settle(event, { response: stored, originEvents: events });
   }
 

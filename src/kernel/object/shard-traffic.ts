@@ -57,7 +57,7 @@ export class ShardTraffic {
   get calls(): readonly AnsweredCall[] {
     return [
       responded(TRAFFIC_CALL, (request) => this.#take(request)),
-      answered(TOTALS_CALL, (told) => this.#addUp(told)),
+      answered(TOTALS_CALL, (numbers) => this.#addUp(numbers)),
       answered(TRAFFIC_CALLS.hours, () => this.lastDay(Date.now())),
       answered(TRAFFIC_CALLS.replaysOf, (id) => this.#kept?.replaysOf(id, Date.now()) ?? null),
       answered(TRAFFIC_CALLS.recent, ({ after, upTo }) => this.own.recent(after, upTo)),
@@ -80,9 +80,9 @@ export class ShardTraffic {
   }
 
   /** The totals, of this object's own numbers too. */
-  #addUp(told: readonly CountedByShard[]): readonly RouteNumbers[] {
+  #addUp(numbers: readonly CountedByShard[]): readonly RouteNumbers[] {
     const { since, routes } = this.numbers();
-    return this.#totals.addUp([...told, { shard: "", since, routes }], Date.now());
+    return this.#totals.addUp([...numbers, { shard: "", since, routes }], Date.now());
   }
 
   /** All that was counted here. */

@@ -39,9 +39,9 @@ export class Totals {
   }
 
   /** Remembers these numbers, in the turn whose answer tells the totals: what is told is durable. */
-  addUp(told: readonly CountedByShard[], now: number): readonly RouteNumbers[] {
+  addUp(counted: readonly CountedByShard[], now: number): readonly RouteNumbers[] {
     const before = (this.#known ??= this.#read());
-    const known = told.reduce((sum, one) => withNumbers(sum, one, now), before);
+    const known = counted.reduce((sum, one) => withNumbers(sum, one, now), before);
     const text = JSON.stringify(known);
     if (text !== this.#stored) this.#rows.put(text);
     this.#stored = text;
@@ -55,15 +55,15 @@ export class Totals {
   }
 }
 
-function withNumbers(known: Known, told: CountedByShard, now: number): Known {
-  const before = known.shards.find(({ shard }) => shard === told.shard);
-  const others = known.shards.filter(({ shard }) => shard !== told.shard);
-  if (before === undefined) return { ...known, shards: [...others, told] };
+function withNumbers(known: Known, counted: CountedByShard, now: number): Known {
+  const before = known.shards.find(({ shard }) => shard === counted.shard);
+  const others = known.shards.filter(({ shard }) => shard !== counted.shard);
+  if (before === undefined) return { ...known, shards: [...others, counted] };
   // It has counted nothing, or its answer is from before the loss and has taken long. Whoever began in the future has only had a clock
   // that was ahead.
-  if (told.since === NOTHING_COUNTED || (told.since < before.since && before.since <= now)) return known;
-  if (told.since !== before.since) {
-    return { shards: [...others, told], lost: addedUp([...known.lost, ...before.routes]) };
+  if (counted.since === NOTHING_COUNTED || (counted.since < before.since && before.since <= now)) return known;
+  if (counted.since !== before.since) {
+    return { shards: [...others, counted], lost: addedUp([...known.lost, ...before.routes]) };
   }
-  return { ...known, shards: [...others, { ...told, routes: laterOf(before.routes, told.routes) }] };
+  return { ...known, shards: [...others, { ...counted, routes: laterOf(before.routes, counted.routes) }] };
 }

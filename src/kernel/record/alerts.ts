@@ -66,7 +66,7 @@ export function alertsBroughtBack(states: readonly AlertState[], now: EpochMs): 
 }
 
 /** After the rest has been told. */
-export function restTold({ name }: AlertState, now: EpochMs): AlertState {
+export function withRestSent({ name }: AlertState, now: EpochMs): AlertState {
   return { name, at: now, count: 0, due: null };
 }
 

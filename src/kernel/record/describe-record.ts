@@ -190,11 +190,11 @@ function completed(
       retry,
     };
   }
-  if (status === null) return { tone: "neutral", headline: responseKept === false ? UNTOLD : SEALED, retry };
+  if (status === null) return { tone: "neutral", headline: responseKept === false ? STATUS_NOT_STORED : SEALED, retry };
   return { ...resultOf(status), retry };
 }
 
-const UNTOLD = "The origin answered. Its status is not stored, because the route is sealed.";
+const STATUS_NOT_STORED = "The origin answered. Its status is not stored, because the route is sealed.";
 const SEALED = "The origin answered. Status, headers and body are sealed: only the caller's own retry opens them.";
 
 function remembered({ attempt, status, sealed = false }: DescribedRecord): Omit<RecordDescription, "changes"> {

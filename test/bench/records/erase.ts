@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { freshKey } from "../../support/http.ts";
 import { grouped, Progress, showPhase } from "../../support/progress.ts";
 import { closeConnections, post } from "./post.ts";
-import { type Probed, probeWhile, told } from "./prober.ts";
+import { type Probed, probeWhile, reported } from "./prober.ts";
 import { withFolder } from "./folder.ts";
 import { startGateway, withOrigin } from "./records-gateway.ts";
 import { ask, loadAll, makeShards } from "./shard-files.ts";
@@ -88,8 +88,8 @@ async function eraseInOne(folder: string, origin: string, count: number, bodyByt
 
 function report({ records, bodyBytes, seconds, erasing, calm }: OneShard): void {
   const what = `${grouped(records)} records with ${grouped(bodyBytes)} bytes each`;
-  console.log(`one shard erases ${what} at ${grouped(records / seconds)}/s: ${told(erasing)}`);
-  console.log(`the same shard before: ${told(calm)}`);
+  console.log(`one shard erases ${what} at ${grouped(records / seconds)}/s: ${reported(erasing)}`);
+  console.log(`the same shard before: ${reported(calm)}`);
 }
 
 await withOrigin((origin) =>

@@ -51,7 +51,7 @@ export async function probeWhile(url: string, key: string, run: () => Promise<vo
   return { sent: times.length, medianMs: at(0.5), p99Ms: at(0.99), longestMs: at(1), ownLagMs };
 }
 
-export function told({ sent, medianMs, p99Ms, longestMs, ownLagMs }: Probed): string {
+export function reported({ sent, medianMs, p99Ms, longestMs, ownLagMs }: Probed): string {
   const [median, p99, longest, lag] = [medianMs, p99Ms, longestMs, ownLagMs].map((ms) => ms.toFixed(1));
   return `${grouped(sent)} replays: median ${median} ms, 99 % within ${p99} ms, longest ${longest} ms (prober's own lag ${lag} ms)`;
 }

@@ -6,7 +6,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { closeConnections } from "./post.ts";
-import { type Probed, told } from "./prober.ts";
+import { type Probed, reported } from "./prober.ts";
 import { grouped } from "../../support/progress.ts";
 import { withFolder } from "./folder.ts";
 import { withOrigin } from "./records-gateway.ts";
@@ -32,7 +32,7 @@ function report(run: VolumeRun, whileErasing: Probed | null): void {
   console.log(`loaded: ${grouped(records / loadSeconds)}/s (${loadSeconds.toFixed(1)} s)`);
   console.log(`erased: ${grouped(records / eraseSeconds)}/s (${eraseSeconds.toFixed(1)} s)`);
   console.log(`peak resident memory while erasing: ${peakMib.toFixed(0)} MiB`);
-  if (whileErasing !== null) console.log(`while all shards erase: ${told(whileErasing)}`);
+  if (whileErasing !== null) console.log(`while all shards erase: ${reported(whileErasing)}`);
 }
 
 await withOrigin((origin) =>

@@ -149,7 +149,7 @@ describe("refusals", () => {
     ["package.json", "[]", "package.json: is not a JSON object: mend it first"],
     ["package.json", '{ "scripts": null }', "package.json: scripts must be an object: mend it first"],
     [".gitignore/no-file", "", ".gitignore: cannot be read"],
-  ])("writes nothing beside an odd %s, and says why: %s", async (name, text, told) => {
+  ])("writes nothing beside an odd %s, and says why: %s", async (name, text, reported) => {
     const project = await mkdtemp(join(folder, "odd-"));
     await mkdir(dirname(join(project, name)), { recursive: true });
     await writeFile(join(project, name), text);
@@ -157,7 +157,7 @@ describe("refusals", () => {
       const refused = await runOnceway(["init", project, ...ANSWERS, ...force]);
       // Without --force an existing file is shown what it lacks, if that can be said.
       if (force.length === 0 && refused.code === 1) continue;
-      expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(told) });
+      expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(reported) });
       expect(refused.stderr).not.toMatch(/^ {4}at /m);
     }
     expect(await readFile(join(project, name), "utf8")).toBe(text);
@@ -313,8 +313,10 @@ describe("the questions", () => {
 
     it("decide what is shown to whoever writes it by hand", async () => {
       const project = await shop();
-      const told = init(project, { hono: true }, dialogueOf([...keys, ["Add the gateway", "n"]]));
-      await expect(told).rejects.toThrow(/was not changed\. It lacks this[^]*"identity:user"[^]*"audience": "shop"/);
+      const reported = init(project, { hono: true }, dialogueOf([...keys, ["Add the gateway", "n"]]));
+      await expect(reported).rejects.toThrow(
+        /was not changed\. It lacks this[^]*"identity:user"[^]*"audience": "shop"/,
+      );
       expect(await readFile(join(project, "wrangler.jsonc"), "utf8")).toBe(own);
     });
   });

@@ -131,8 +131,8 @@ describe("a configuration is refused", () => {
       ["ROUTES: forget layout 64, which is in force: write previous_shards in the routes that replace POST /other"],
     ],
   ])("%s", (_what, settings, layouts, found) => {
-    const told = messages(compare(settings, ...layouts));
-    expect(told).toEqual(found.map((text): unknown => expect.stringContaining(text)));
+    const reported = messages(compare(settings, ...layouts));
+    expect(reported).toEqual(found.map((text): unknown => expect.stringContaining(text)));
   });
 
   it("for the route that forgets, although another one lists the layout", () => {

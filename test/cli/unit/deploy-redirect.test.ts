@@ -144,11 +144,11 @@ describe("check", () => {
 
   it("ends where Wrangler deploys nothing, and says so of a file that is named", async () => {
     write(REDIRECT, toBuilt);
-    const told = `Wrangler deploys nothing here, because ${REDIRECT} names ${BUILT}, which does not exist`;
-    expect(await check()).toMatchObject({ code: 2, stdout: "", stderr: `${told}: build again, or remove it\n` });
+    const reported = `Wrangler deploys nothing here, because ${REDIRECT} names ${BUILT}, which does not exist`;
+    expect(await check()).toMatchObject({ code: 2, stdout: "", stderr: `${reported}: build again, or remove it\n` });
     expect(await check("wrangler.toml")).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining(`warning[file-redirected]: ${told}`),
+      stderr: expect.stringContaining(`warning[file-redirected]: ${reported}`),
     });
   });
 

@@ -110,8 +110,8 @@ describe("The example in src/client/README.md", () => {
 
   it("for onceway/client reports an unknown outcome", async () => {
     await scene.origin.behave({}, { drop: "after-effect" });
-    const told = await runModule("doubt.mjs", examples.client.replace("console.error", "console.log"));
-    expect(told).toMatch(/^unknown [0-9a-f-]{36} origin-dropped\n$/);
+    const printed = await runModule("doubt.mjs", examples.client.replace("console.error", "console.log"));
+    expect(printed).toMatch(/^unknown [0-9a-f-]{36} origin-dropped\n$/);
   });
 });
 

@@ -23,7 +23,7 @@ interface Sdk {
   /** Creates something with its own method for it; resolves with its id. */
   readonly create: (amount: number, idempotencyKey?: string) => Promise<string>;
   /** The text of its error. */
-  readonly told: (error: unknown) => { readonly status: unknown; readonly code: unknown };
+  readonly reported: (error: unknown) => { readonly status: unknown; readonly code: unknown };
 }
 
 let scene: Scene;
@@ -43,7 +43,7 @@ const SDKS: readonly Sdk[] = [
       const options = idempotencyKey === undefined ? {} : { idempotencyKey };
       return (await stripe.paymentIntents.create({ amount, currency: "eur" }, options)).id;
     },
-    told: (error) =>
+    reported: (error) =>
       error instanceof Stripe.errors.StripeError ? { status: error.statusCode, code: error.code } : never(error),
   },
   {
@@ -58,7 +58,7 @@ const SDKS: readonly Sdk[] = [
       const options = idempotencyKey === undefined ? {} : { idempotencyKey };
       return (await client.counterparties.create({ name: `amount ${amount}` }, options)).id;
     },
-    told: (error) =>
+    reported: (error) =>
       error instanceof ModernTreasury.APIError
         ? { status: error.status, code: member(error.error, "code") }
         : never(error),
@@ -76,7 +76,7 @@ const SDKS: readonly Sdk[] = [
       const options = idempotencyKey === undefined ? {} : { idempotencyKey };
       return (await svix.application.create({ name: `amount ${amount}` }, options)).id;
     },
-    told: (error) =>
+    reported: (error) =>
       error instanceof ApiException ? { status: error.code, code: member(error.body, "code") } : never(error),
   },
 ];
@@ -99,7 +99,7 @@ beforeEach(async () => {
   proxy.forget();
 });
 
-describe.each(SDKS)("$name", ({ path, keyForm, duplicate, heldAs, sendsInVain, create, told }) => {
+describe.each(SDKS)("$name", ({ path, keyForm, duplicate, heldAs, sendsInVain, create, reported }) => {
   const created = (id: string): object => ({
     status: 200,
     headers: [["Content-Type", "application/json"]],
@@ -109,8 +109,8 @@ describe.each(SDKS)("$name", ({ path, keyForm, duplicate, heldAs, sendsInVain, c
   const answers = { sequence: [created("first"), created("second")] };
   const keys = (): (string | null)[] => proxy.passages().map(({ key }) => key);
   const statuses = (): (number | null)[] => proxy.passages().map(({ status }) => status);
-  const failure = async (promise: Promise<string>): Promise<ReturnType<Sdk["told"]>> =>
-    told(
+  const failure = async (promise: Promise<string>): Promise<ReturnType<Sdk["reported"]>> =>
+    reported(
       await promise.then(
         (id) => ({ id }),
         (error: unknown) => error,

@@ -3,14 +3,14 @@
 
 import * as v from "valibot";
 import type { Fetch } from "../../../src/client/index.ts";
-import type { ClaimCall, ClaimEntry, ClaimTold, PositionLook } from "../history.ts";
+import type { ClaimCall, ClaimEntry, ClaimWords, PositionLook } from "../history.ts";
 
 type Begun = Omit<ClaimCall, "endAt" | "answers"> | Omit<PositionLook, "endAt" | "next">;
 
 /** `id`: which call of which consumer. */
 export type ClaimLine = { readonly id: string } & (
   | { readonly begun: Begun }
-  | { readonly endAt: number; readonly answers: readonly ClaimTold[] | null; readonly next: number | null }
+  | { readonly endAt: number; readonly answers: readonly ClaimWords[] | null; readonly next: number | null }
 );
 
 const result = v.exactOptional(

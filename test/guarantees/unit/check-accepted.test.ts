@@ -35,7 +35,7 @@ const done = came(2, "q1", 1_200, { ...HOLD, attempt: 2 });
 const last = asked("q9", 9_000, 9_010, replayed(done), { ...HOLD, ...CALM });
 const kept = [promise, refused, done, acted(done), last] as const;
 
-const told = (ending = replayed(done)) => looked("m9", 9_020, ending);
+const reported = (ending = replayed(done)) => looked("m9", 9_020, ending);
 const EXPIRES = { expiresAt: 16_000 };
 
 function refusal(...more: readonly HistoryEvent[]) {
@@ -44,14 +44,14 @@ function refusal(...more: readonly HistoryEvent[]) {
 
 describe("an accepted request", () => {
   it("is tried until it has a result, which its monitor tells", () => {
-    expectGood(story(...kept, looked("m1", 100, accepted()), told()));
+    expectGood(story(...kept, looked("m1", 100, accepted()), reported()));
   });
 
   it("that is forgotten leaves who waits for it without an answer", () => {
     const duplicate = asked("q2", 500, 1_100, problem("store-unavailable", 503), HOLD);
-    expectGood(story(...kept, duplicate, decided(-1, "forget", 700), told()));
-    expectBad(story(...kept, duplicate, told()), "honest problems");
-    expectBad(story(...kept, duplicate, decided(-1, "forget", 1_200), told()), "honest problems");
+    expectGood(story(...kept, duplicate, decided(-1, "forget", 700), reported()));
+    expectBad(story(...kept, duplicate, reported()), "honest problems");
+    expectBad(story(...kept, duplicate, decided(-1, "forget", 1_200), reported()), "honest problems");
   });
 
   it("is known to its monitor until it may have expired", () => {
@@ -88,17 +88,17 @@ describe("an accepted request", () => {
 describe("its monitor", () => {
   it("tells the origin's result to the byte", () => {
     for (const wrong of [{ status: 200 }, { sha256: "another" }, { replayed: false }]) {
-      expectBad(story(...kept, told(replayed(done, wrong))), RULE);
+      expectBad(story(...kept, reported(replayed(done, wrong))), RULE);
     }
-    expectBad(story(...kept, told(replayed(refused))), RULE);
-    expectBad(story(...kept, told(replayed(came(7, "q1", 5, { ...HOLD, scope: BOB })))), RULE);
+    expectBad(story(...kept, reported(replayed(refused))), RULE);
+    expectBad(story(...kept, reported(replayed(came(7, "q1", 5, { ...HOLD, scope: BOB })))), RULE);
   });
 
   it("tells of no work and no end without a result after a result", () => {
     const had = looked("m1", 5_000, replayed(done, EXPIRES));
-    expectBad(story(...kept, had, told(accepted())), RULE);
-    expectBad(story(...kept, had, told(problem("attempts-exhausted", 502))), RULE);
-    expectGood(story(...kept, told(accepted())));
+    expectBad(story(...kept, had, reported(accepted())), RULE);
+    expectBad(story(...kept, had, reported(problem("attempts-exhausted", 502))), RULE);
+    expectGood(story(...kept, reported(accepted())));
   });
 
   it("tells of doubt only where a route keeps it, and of a failing store only when something failed", () => {
@@ -116,16 +116,16 @@ describe("its monitor", () => {
       looked("m1", 500, gone("one"), { isStranger: true }),
       looked("m2", 600, gone(other), { isStranger: true }),
     ];
-    expectGood(story(...kept, ...strangers("one"), told()));
-    expectBad(story(...kept, ...strangers("other"), told()), RULE);
+    expectGood(story(...kept, ...strangers("one"), reported()));
+    expectBad(story(...kept, ...strangers("other"), reported()), RULE);
   });
 
   it("has no credential any more when it has its result", () => {
     const look = (...credentials: readonly string[]): HistoryEvent => {
       return { type: "ledger", at: 20_000, records: 1, overdue: 0, orphans: 0, strays: [], unread: 0, credentials };
     };
-    expectGood(story(...kept, told(), look()));
-    expectBad(story(...kept, told(), look("k")), RULE);
+    expectGood(story(...kept, reported(), look()));
+    expectBad(story(...kept, reported(), look("k")), RULE);
   });
 
   it("tells strangers nothing", () => {

@@ -5,7 +5,7 @@ import type {
   ClaimCall,
   ClaimEntry,
   ClaimsEnd,
-  ClaimTold,
+  ClaimWords,
   ConsumerEffect,
   HistoryEvent,
   PositionLook,
@@ -20,17 +20,25 @@ function call(
   verb: ClaimCall["verb"],
   attemptId: string,
   sentAt: number,
-  told: ClaimTold | null,
+  reported: ClaimWords | null,
   more: Partial<ClaimEntry> & Partial<Pick<ClaimCall, "group" | "endAt">> = {},
 ): ClaimCall {
   const { group = "retry", endAt = sentAt + 10, ...rest } = more;
   const entry = { key: "message-5", attemptId, offset: 5, ...rest };
-  return { type: "claim-call", group, verb, sentAt, endAt, entries: [entry], answers: told === null ? null : [told] };
+  return {
+    type: "claim-call",
+    group,
+    verb,
+    sentAt,
+    endAt,
+    entries: [entry],
+    answers: reported === null ? null : [reported],
+  };
 }
 
 const HOLD = { group: "hold" } as const;
-const granted = (attempt: number, lockedForMs = 1_000): ClaimTold => ({ state: "granted", attempt, lockedForMs });
-const completed = (result: string): ClaimTold => ({ state: "completed", result });
+const granted = (attempt: number, lockedForMs = 1_000): ClaimWords => ({ state: "granted", attempt, lockedForMs });
+const completed = (result: string): ClaimWords => ({ state: "completed", result });
 const SETTLED = { state: "settled" };
 const RELEASED = { state: "released" };
 const SUPERSEDED = { state: "superseded" };
@@ -157,7 +165,7 @@ describe("the end of a group's work", () => {
 });
 
 describe("a completion", () => {
-  const told = (events: readonly HistoryEvent[]) => {
+  const reported = (events: readonly HistoryEvent[]) => {
     const [meta, ...rest] = story(...events);
     if (meta?.type !== "meta") throw new Error("a story begins with its meta line");
     return [
@@ -168,16 +176,16 @@ describe("a completion", () => {
   const event = published(came(1, "-", 510, { key: "message-5" }), { arrival: null, status: null });
 
   it("has one event for each destination", () => {
-    expectGood(told([claim, done, event, { ...event, at: 6_000 }]));
-    expectBad(told([claim, done]), EVENTS);
-    expectBad(told([claim, done, { ...event, answer: "503" }]), EVENTS);
-    expectBad(told([claim, done, event, { ...event, id: "another", webhookId: "another" }]), EVENTS);
-    expectBad(told([claim, done, { ...event, isSigned: false }]), EVENTS);
+    expectGood(reported([claim, done, event, { ...event, at: 6_000 }]));
+    expectBad(reported([claim, done]), EVENTS);
+    expectBad(reported([claim, done, { ...event, answer: "503" }]), EVENTS);
+    expectBad(reported([claim, done, event, { ...event, id: "another", webhookId: "another" }]), EVENTS);
+    expectBad(reported([claim, done, { ...event, isSigned: false }]), EVENTS);
   });
 
   it("that nobody has sent has none", () => {
-    expectGood(told([claim]));
-    expectBad(told([claim, event]), EVENTS);
+    expectGood(reported([claim]));
+    expectBad(reported([claim, event]), EVENTS);
   });
 });
 

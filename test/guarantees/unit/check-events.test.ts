@@ -21,7 +21,7 @@ import {
   questioned,
   replayed,
   story,
-  told,
+  reported,
 } from "./story.ts";
 
 const MISSING = "G11 no result without its events";
@@ -36,7 +36,7 @@ const CALM = { calm: true };
 
 /** The request has its result, and everybody has heard of it. */
 const done = came(1, "q1", 10, HOLD);
-const first = asked("q1", 0, 30, told(done), HOLD);
+const first = asked("q1", 0, 30, reported(done), HOLD);
 const last = asked("q9", 3_000, 3_010, replayed(done), { ...HOLD, ...CALM });
 const completed = [first, done, acted(done), last] as const;
 const events = [published(done), publishedByOrigin(done)] as const;
@@ -79,16 +79,16 @@ describe("a result", () => {
 
   it("that the origin has reported has an event", () => {
     const lost = came(1, "q1", 10, { ...VERIFY, ...LOST });
-    const reported = questioned(2, 2_000, { effect: "e1" });
-    const replay = asked("q9", 3_000, 3_010, given(reported), { ...VERIFY, ...CALM });
-    const history = [asked("q1", 0, 30, LEFT, VERIFY), lost, acted(lost), reported, replay] as const;
-    expectGood(story(...history, published(reported), NONE_LEFT));
+    const found = questioned(2, 2_000, { effect: "e1" });
+    const replay = asked("q9", 3_000, 3_010, given(found), { ...VERIFY, ...CALM });
+    const history = [asked("q1", 0, 30, LEFT, VERIFY), lost, acted(lost), found, replay] as const;
+    expectGood(story(...history, published(found), NONE_LEFT));
     expectBad(story(...history, NONE_LEFT), MISSING);
   });
 
   it("of a route that publishes nothing has none", () => {
     const plain = came(1, "q1", 10);
-    const history = [asked("q1", 0, 30, told(plain)), plain, acted(plain)] as const;
+    const history = [asked("q1", 0, 30, reported(plain)), plain, acted(plain)] as const;
     const replay = asked("q9", 3_000, 3_010, replayed(plain), CALM);
     expectGood(story(...history, replay, NONE_LEFT));
     expectBad(story(...history, replay, published(plain), NONE_LEFT), FALSE);
@@ -105,9 +105,9 @@ describe("an event", () => {
     const refused = came(1, "q1", 10, { ...HOLD, step: "refuse", status: 503 });
     const again = came(2, "q9", 3_000, HOLD);
     const history = [
-      asked("q1", 0, 30, told(refused), HOLD),
+      asked("q1", 0, 30, reported(refused), HOLD),
       refused,
-      asked("q9", 2_990, 3_030, told(again), { ...HOLD, ...CALM }),
+      asked("q9", 2_990, 3_030, reported(again), { ...HOLD, ...CALM }),
       again,
       acted(again),
       published(again),
@@ -165,7 +165,7 @@ describe("an event", () => {
       asked("q1", 0, 900, LEFT, RETRY),
       late,
       acted(late),
-      asked("q2", 1_690, 1_730, told(next), RETRY),
+      asked("q2", 1_690, 1_730, reported(next), RETRY),
       next,
       acted(next),
       asked("q9", 3_000, 3_010, replayed(next), { ...RETRY, ...CALM }),
@@ -179,7 +179,7 @@ describe("an event", () => {
   it("may be of another caller's record with the same key", () => {
     const bobs = came(2, "q2", 40, { ...HOLD, scope: BOB, credential: BOB });
     const other = [
-      asked("q2", 35, 60, told(bobs), { ...HOLD, scope: BOB, credential: BOB }),
+      asked("q2", 35, 60, reported(bobs), { ...HOLD, scope: BOB, credential: BOB }),
       bobs,
       acted(bobs),
       asked("q8", 3_000, 3_010, replayed(bobs), { ...HOLD, ...CALM, scope: BOB, credential: BOB }),

@@ -21,7 +21,7 @@ import {
   questioned,
   replayed,
   story,
-  told,
+  reported,
 } from "./story.ts";
 
 type History = readonly HistoryEvent[];
@@ -59,7 +59,7 @@ describe("an operator's resolve", () => {
 
   it("ends with an operator's forget, and with the retention", () => {
     const next = came(2, "q2", 5_000, { attempt: 1 });
-    const later = [asked("q2", 4_990, 5_030, told(next)), next, acted(next)] as const;
+    const later = [asked("q2", 4_990, 5_030, reported(next)), next, acted(next)] as const;
     const last = asked("q9", 9_000, 9_010, replayed(next), CALM);
     expectGood(story(...begun, resolve, decided(-2, "forget", 4_000), ...later, last));
     // An isolate may remember a small replay for half a minute.
@@ -69,7 +69,7 @@ describe("an operator's resolve", () => {
     expectBad(story(...begun, resolve, decided(-2, "forget", 4_000), ...later, large, last), FIRST);
     const late = came(2, "q2", 23_000, { attempt: 1 });
     const lateLast = asked("q9", 24_000, 24_010, replayed(late), CALM);
-    const lateAsk = asked("q2", 22_990, 23_030, told(late));
+    const lateAsk = asked("q2", 22_990, 23_030, reported(late));
     expectGood(story(...begun, resolve, lateAsk, late, acted(late), lateLast));
   });
 
@@ -84,7 +84,7 @@ describe("an operator's resolve", () => {
 
   it("never replaces an answer", () => {
     const first = came(1, "q1", 20);
-    const answered = [asked("q1", 0, 40, told(first)), first, acted(first)] as const;
+    const answered = [asked("q1", 0, 40, reported(first)), first, acted(first)] as const;
     const last = asked("q9", 9_000, 9_010, replayed(first), CALM);
     expectGood(story(...answered, decided(-1, "resolve", 2_000, { outcome: "refused" }), last));
     expectBad(story(...answered, decided(-1, "resolve", 2_000), last), FIRST);
@@ -98,7 +98,7 @@ describe("an operator's release", () => {
   function secondAt(at: number, ...between: History): History {
     const second = came(2, "q2", at);
     const last = asked("q9", at + 5_000, at + 5_010, replayed(second), CALM);
-    return story(...begun, ...between, asked("q2", at - 10, at + 30, told(second)), second, acted(second), last);
+    return story(...begun, ...between, asked("q2", at - 10, at + 30, reported(second)), second, acted(second), last);
   }
 
   it("allows another attempt, with a higher number", () => {
@@ -107,7 +107,7 @@ describe("an operator's release", () => {
     expectGood(secondAt(5_000, decided(-1, "release", 2_000)));
     expectGood(secondAt(5_000, decided(-1, "release", 2_000, { outcome: "lost" })));
     const again = came(2, "q2", 5_000, { attempt: 1 });
-    const bad = story(...begun, decided(-1, "release", 2_000), asked("q2", 4_990, 5_030, told(again)), again);
+    const bad = story(...begun, decided(-1, "release", 2_000), asked("q2", 4_990, 5_030, reported(again)), again);
     expectBad(bad, "G3 claim before call");
   });
 
@@ -115,7 +115,13 @@ describe("an operator's release", () => {
     const anew = (releasedAt: number): History => {
       const again = came(2, "q2", 20_400, { attempt: 1 });
       const last = asked("q9", 25_000, 25_010, replayed(again), CALM);
-      return story(...begun, decided(-1, "release", releasedAt), asked("q2", 20_390, 20_430, told(again)), again, last);
+      return story(
+        ...begun,
+        decided(-1, "release", releasedAt),
+        asked("q2", 20_390, 20_430, reported(again)),
+        again,
+        last,
+      );
     };
     expectGood(anew(200));
     expectBad(anew(600), "G3 claim before call");
@@ -134,11 +140,16 @@ describe("an operator's forget", () => {
   it("allows a first attempt, but none before the lost one's lock has ended", () => {
     const next = came(2, "q2", 5_000, { attempt: 1 });
     const last = asked("q9", 9_000, 9_010, replayed(next), CALM);
-    const rest = [asked("q2", 4_990, 5_030, told(next)), next, acted(next), last] as const;
+    const rest = [asked("q2", 4_990, 5_030, reported(next)), next, acted(next), last] as const;
     expectGood(story(...begun, forget, ...rest));
     expectBad(story(...begun, ...rest), "G3 claim before call");
     const early = came(2, "q2", 1_400, { attempt: 1 });
-    const bad = story(...begun, { ...forget, sentAt: 500, endAt: 510 }, asked("q2", 1_390, 1_430, told(early)), early);
+    const bad = story(
+      ...begun,
+      { ...forget, sentAt: 500, endAt: 510 },
+      asked("q2", 1_390, 1_430, reported(early)),
+      early,
+    );
     expectBad(bad, TWO);
   });
 
@@ -147,20 +158,20 @@ describe("an operator's forget", () => {
     const answered = came(1, "q1", 20, RETRY);
     const next = came(2, "q2", 700, { ...RETRY, attempt: 1 });
     const last = asked("q9", 9_000, 9_010, replayed(next), { ...RETRY, ...CALM });
-    const first = [asked("q1", 0, 40, told(answered), RETRY), answered, acted(answered)] as const;
-    const rest = [asked("q2", 690, 730, told(next), RETRY), next, acted(next), last] as const;
+    const first = [asked("q1", 0, 40, reported(answered), RETRY), answered, acted(answered)] as const;
+    const rest = [asked("q2", 690, 730, reported(next), RETRY), next, acted(next), last] as const;
     expectGood(story(...first, decided(-1, "forget", 500), ...rest));
     expectBad(story(...first, ...rest), TWO);
   });
 
   it("restarts the attempt numbers", () => {
     const next = came(2, "q2", 5_000, { attempt: 2 });
-    const bad = story(...begun, forget, asked("q2", 4_990, 5_030, told(next)), next);
+    const bad = story(...begun, forget, asked("q2", 4_990, 5_030, reported(next)), next);
     expectBad(bad, "forget begins anew");
     // Another attempt may have been claimed that never reached the origin.
     const unseen = asked("q3", 3_000, 3_010, problem("origin-unreachable", 502));
     const last = asked("q9", 9_000, 9_010, replayed(next), CALM);
-    expectGood(story(...begun, forget, unseen, asked("q2", 4_990, 5_030, told(next)), next, acted(next), last));
+    expectGood(story(...begun, forget, unseen, asked("q2", 4_990, 5_030, reported(next)), next, acted(next), last));
   });
 });
 
@@ -183,7 +194,7 @@ describe("verify", () => {
   function second(...between: History): History {
     const next = came(3, "q2", 5_000, { ...VERIFY, attempt: 2 });
     const last = asked("q9", 9_000, 9_010, replayed(next), { ...VERIFY, ...CALM });
-    return story(...open, ...between, asked("q2", 4_990, 5_030, told(next), VERIFY), next, acted(next), last);
+    return story(...open, ...between, asked("q2", 4_990, 5_030, reported(next), VERIFY), next, acted(next), last);
   }
 
   it("starts another attempt when the origin has said that it knows of none", () => {
@@ -222,7 +233,7 @@ describe("verify", () => {
     const anew = (at: number): History => {
       const next = came(3, "q3", at, { ...VERIFY, attempt: 1 });
       const last = asked("q9", at + 1_000, at + 1_010, replayed(next), { ...VERIFY, ...CALM });
-      const ask = asked("q3", at - 10, at + 30, told(next), VERIFY);
+      const ask = asked("q3", at - 10, at + 30, reported(next), VERIFY);
       return story(...open, acted(gone), found, heard, ask, next, acted(next), last);
     };
     expectGood(anew(15_300));
@@ -260,9 +271,9 @@ describe("a body that outgrows the ledger", () => {
     const crash = outage("killed", 700, 900);
     const late = asked("q2", 2_500, 2_510, problem("outcome-unknown"), { path: "/hold-small" });
     const unsettled = asked("q9", 9_000, 9_010, problem("outcome-unknown"), { path: "/hold-small", ...CALM });
-    const cut = { ...told(large), complete: false, body: "prefix" } as const;
+    const cut = { ...reported(large), complete: false, body: "prefix" } as const;
     expectGood(story(asked("q1", 0, 705, cut, { path: "/hold-small" }), large, acted(large), crash, late, unsettled));
-    const whole = asked("q1", 0, 600, told(large), { path: "/hold-small" });
+    const whole = asked("q1", 0, 600, reported(large), { path: "/hold-small" });
     expectBad(story(whole, large, acted(large), crash, late, unsettled), "G4 durable before told");
   });
 
@@ -280,12 +291,12 @@ describe("waiting duplicates", () => {
   const WAIT = { path: "/retry-wait" };
   const large = { ...WAIT, status: 503, step: "refuse", headAt: 600, lastAt: 650, closedAt: 651, bytes: 500_000 };
   const refused = came(1, "q1", 20, large);
-  const passed = asked("q1", 0, 700, told(refused), WAIT);
+  const passed = asked("q1", 0, 700, reported(refused), WAIT);
 
   function next(sentAt: number, at: number, more: Partial<Exchange> = {}): History {
     const second = came(2, "q2", at, WAIT);
     const last = asked("q9", 9_000, 9_010, replayed(second), { ...WAIT, ...CALM });
-    return story(passed, refused, asked("q2", sentAt, at + 30, told(second), { ...WAIT, ...more }), second, last);
+    return story(passed, refused, asked("q2", sentAt, at + 30, reported(second), { ...WAIT, ...more }), second, last);
   }
 
   it("share a refusal of any size", () => {
@@ -301,14 +312,14 @@ describe("waiting duplicates", () => {
     const slow = { ...refused, lastAt: 1_200, closedAt: 1_201 };
     const second = came(2, "q2", 680, WAIT);
     const last = asked("q9", 9_000, 9_010, replayed(second), { ...WAIT, ...CALM });
-    expectGood(story(passed, slow, asked("q2", 640, 710, told(second), WAIT), second, last));
-    expectBad(story(passed, slow, asked("q2", 300, 710, told(second), WAIT), second, last), "shared refusals");
+    expectGood(story(passed, slow, asked("q2", 640, 710, reported(second), WAIT), second, last));
+    expectBad(story(passed, slow, asked("q2", 300, 710, reported(second), WAIT), second, last), "shared refusals");
   });
 
   it("get in-flight in time", () => {
     const flying = (endAt: number): Exchange => asked("q2", 100, endAt, problem("in-flight"), WAIT);
     const second = came(2, "q3", 5_000, WAIT);
-    const rest = [asked("q3", 4_990, 5_030, told(second), WAIT), second] as const;
+    const rest = [asked("q3", 4_990, 5_030, reported(second), WAIT), second] as const;
     const last = asked("q9", 9_000, 9_010, replayed(second), { ...WAIT, ...CALM });
     expectGood(story(passed, refused, flying(750), ...rest, last));
     expectBad(story(passed, refused, flying(2_300), ...rest, last), WEDGED);
@@ -317,7 +328,7 @@ describe("waiting duplicates", () => {
 
 describe("a client that stops reading", () => {
   const first = came(1, "q1", 20);
-  const rest = [asked("q1", 0, 40, told(first)), first, acted(first)] as const;
+  const rest = [asked("q1", 0, 40, reported(first)), first, acted(first)] as const;
   const last = asked("q9", 9_000, 9_010, replayed(first), CALM);
 
   it("may be disconnected after idle_timeout, and not before", () => {
@@ -331,7 +342,7 @@ describe("a client that stops reading", () => {
 describe("a bucket", () => {
   const SMALL = { path: "/hold-small" };
   const first = came(1, "q1", 20, { ...SMALL, bytes: 200_000 });
-  const rest = [asked("q1", 0, 40, told(first), SMALL), first, acted(first)] as const;
+  const rest = [asked("q1", 0, 40, reported(first), SMALL), first, acted(first)] as const;
   const last = asked("q9", 9_000, 9_010, problem("response-not-kept"), { ...SMALL, ...CALM });
 
   it("keeps what is too large for the ledger, unless it fails", () => {
@@ -373,7 +384,7 @@ describe("streamed request bodies", () => {
   it("arrive unchanged, as all bodies do", () => {
     const first = came(1, "q1", 20, { bodySha256: "another" });
     const history = story(
-      asked("q1", 0, 40, told(first)),
+      asked("q1", 0, 40, reported(first)),
       first,
       acted(first),
       asked("q9", 9_000, 9_010, replayed(first), CALM),

@@ -19,7 +19,7 @@ import {
   problem,
   replayed,
   story,
-  told,
+  reported,
 } from "./story.ts";
 
 type History = readonly HistoryEvent[];
@@ -29,7 +29,7 @@ const CALM = { calm: true };
 
 /** A first request and its answer; each test adds the rest. */
 const first = came(1, "q1", 20);
-const begun = [asked("q1", 0, 40, told(first)), first, acted(first)] as const;
+const begun = [asked("q1", 0, 40, reported(first)), first, acted(first)] as const;
 const settled = asked("q9", 9_000, 9_010, replayed(first), CALM);
 const GOOD = story(...begun, settled);
 
@@ -42,7 +42,7 @@ const doubtRetry = asked("q1", 0, 40, problem("origin-dropped", 502), RETRY);
 /** The second attempt on a route with retry. The lock lasts 1500 ms from the first request at time 0. */
 function secondTry(at: number, more: Partial<Arrival> = {}): History {
   const second = came(2, "q2", at, { ...RETRY, ...more });
-  const retry = asked("q2", at - 10, at + 30, told(second), RETRY);
+  const retry = asked("q2", at - 10, at + 30, reported(second), RETRY);
   const last = asked("q9", at + 5_000, at + 5_010, replayed(second), { ...RETRY, ...CALM });
   return story(doubtRetry, lostRetry, acted(lostRetry), retry, second, acted(second), last);
 }
@@ -62,7 +62,7 @@ describe("private headers", () => {
   it("are found on every answer: the origin's, a replay, a problem, and one that was cut short", () => {
     const named = ["idempotency-expires", "idempotency-unprotected", "idempotent-replayed"];
     const answers = [
-      told(first),
+      reported(first),
       replayed(first),
       problem("in-flight"),
       replayed(first, { complete: false, left: true, body: "prefix" }),
@@ -85,7 +85,7 @@ describe("G1 one at a time", () => {
 
   it("finds two attempts at the origin at once", () => {
     const second = came(2, "q2", 2_000, RETRY);
-    const bad = story(doubtRetry, slow, asked("q2", 1_990, 2_030, told(second), RETRY), second);
+    const bad = story(doubtRetry, slow, asked("q2", 1_990, 2_030, reported(second), RETRY), second);
     expectBad(bad, "G1 one at a time");
   });
 
@@ -93,7 +93,7 @@ describe("G1 one at a time", () => {
     const crossing = { ...slow, closedAt: 1_550 };
     const second = came(2, "q2", 1_510, RETRY);
     const last = asked("q9", 5_000, 5_010, replayed(second), { ...RETRY, ...CALM });
-    expectGood(story(doubtRetry, crossing, asked("q2", 1_500, 1_540, told(second), RETRY), second, last));
+    expectGood(story(doubtRetry, crossing, asked("q2", 1_500, 1_540, reported(second), RETRY), second, last));
   });
 });
 
@@ -101,7 +101,7 @@ describe("G2 first answer wins", () => {
   const second = came(2, "q2", 5_000);
 
   it("finds a second answer for the key", () => {
-    expectBad(story(...begun, asked("q2", 4_990, 5_030, told(second)), second, settled), "G2 first answer wins");
+    expectBad(story(...begun, asked("q2", 4_990, 5_030, reported(second)), second, settled), "G2 first answer wins");
   });
 
   it("finds a call to the origin after the answer, whatever the client got", () => {
@@ -111,7 +111,7 @@ describe("G2 first answer wins", () => {
   it("accepts both once the retention is over", () => {
     const late = came(2, "q2", 21_000, { attempt: 1 });
     const last = asked("q9", 22_000, 22_010, replayed(late), CALM);
-    expectGood(story(...begun, asked("q2", 20_990, 21_030, told(late)), late, acted(late), last));
+    expectGood(story(...begun, asked("q2", 20_990, 21_030, reported(late)), late, acted(late), last));
   });
 
   it.each(["in-flight", "outcome-unknown", "origin-timeout"])("finds %s instead of the answer", (code) => {
@@ -145,7 +145,7 @@ describe("G2 first answer wins", () => {
 
   it("finds a broken body that is passed off as whole", () => {
     const cut = came(1, "q1", 20, { lastAt: null, sha256: null, step: "cut" });
-    expectBad(story(asked("q1", 0, 40, told(cut)), cut), "G2 every byte");
+    expectBad(story(asked("q1", 0, 40, reported(cut)), cut), "G2 every byte");
   });
 
   it("finds a replay after its expiry, and an expiry that does not fit the retention", () => {
@@ -185,15 +185,15 @@ describe("G4 durable before told", () => {
     const second = came(2, "q2", 2_000, RETRY);
     const told1 = came(1, "q1", 20, RETRY);
     const crash = outage("killed", 41, 300);
-    const again = asked("q2", 1_990, 2_030, told(second), RETRY);
-    expectBad(story(asked("q1", 0, 40, told(told1), RETRY), told1, crash, again, second), "G4 durable before told");
+    const again = asked("q2", 1_990, 2_030, reported(second), RETRY);
+    expectBad(story(asked("q1", 0, 40, reported(told1), RETRY), told1, crash, again, second), "G4 durable before told");
   });
 
   it("accepts the loss of an answer that no client had when the gateway was killed", () => {
     const unheard = came(1, "q1", 20, RETRY);
     const second = came(2, "q2", 2_000, RETRY);
     const crash = outage("killed", 35, 300);
-    const again = asked("q2", 1_990, 2_030, told(second), RETRY);
+    const again = asked("q2", 1_990, 2_030, reported(second), RETRY);
     const last = asked("q9", 5_000, 5_010, replayed(second), { ...RETRY, ...CALM });
     expectGood(story(asked("q1", 0, 40, BROKEN, RETRY), unheard, crash, again, second, last));
   });
@@ -223,8 +223,8 @@ describe("G6 never two by guess", () => {
     const refused = came(1, "q1", 20, { ...RETRY, status: 503, step: "refuse" });
     const second = came(2, "q2", 60, RETRY);
     const last = asked("q9", 5_000, 5_010, replayed(second), { ...RETRY, ...CALM });
-    const passedOn = asked("q1", 0, 40, told(refused), RETRY);
-    expectGood(story(passedOn, refused, asked("q2", 50, 80, told(second), RETRY), second, last));
+    const passedOn = asked("q1", 0, 40, reported(refused), RETRY);
+    expectGood(story(passedOn, refused, asked("q2", 50, 80, reported(second), RETRY), second, last));
   });
 
   it("accepts the next attempt while the body of a refusal still arrives, but finds one before its head", () => {
@@ -238,15 +238,15 @@ describe("G6 never two by guess", () => {
     });
     const second = came(2, "q2", 60, RETRY);
     const last = asked("q9", 5_000, 5_010, replayed(second), { ...RETRY, ...CALM });
-    const next = [asked("q2", 50, 80, told(second), RETRY), second, last];
-    const passedOn = asked("q1", 0, 910, told(trickling, { complete: false, body: "prefix" }), RETRY);
+    const next = [asked("q2", 50, 80, reported(second), RETRY), second, last];
+    const passedOn = asked("q1", 0, 910, reported(trickling, { complete: false, body: "prefix" }), RETRY);
     expectGood(story(passedOn, trickling, ...next));
     expectBad(story(passedOn, { ...trickling, headAt: null }, ...next), RULE);
   });
 
   it("finds any second attempt with hold, and a second effect", () => {
     const second = came(2, "q2", 5_000);
-    const bad = story(doubt, lost, acted(lost), asked("q2", 4_990, 5_030, told(second)), second, acted(second));
+    const bad = story(doubt, lost, acted(lost), asked("q2", 4_990, 5_030, reported(second)), second, acted(second));
     expectBad(bad, RULE);
     expectBad(bad, "G6 one effect");
     const last = asked("q9", 5_000, 5_010, problem("outcome-unknown"), CALM);
@@ -256,7 +256,7 @@ describe("G6 never two by guess", () => {
   it("finds an attempt after a client got outcome-unknown", () => {
     const told409 = asked("q2", 100, 110, problem("outcome-unknown"));
     const second = came(2, "q3", 5_000);
-    expectBad(story(doubt, told409, asked("q3", 4_990, 5_030, told(second)), second), RULE);
+    expectBad(story(doubt, told409, asked("q3", 4_990, 5_030, reported(second)), second), RULE);
   });
 
   it("finds one that starts because the retention is over, and accepts it after unknown_retention", () => {
@@ -264,7 +264,7 @@ describe("G6 never two by guess", () => {
     const restarted = (at: number): History => {
       const second = came(2, "q3", at, { attempt: 1 });
       const last = asked("q9", at + 1_000, at + 1_010, replayed(second), CALM);
-      return story(doubt, told409, asked("q3", at - 10, at + 30, told(second)), second, last);
+      return story(doubt, told409, asked("q3", at - 10, at + 30, reported(second)), second, last);
     };
     expectBad(restarted(25_000), RULE);
     expectGood(restarted(32_000));
@@ -275,7 +275,7 @@ describe("a remembered key", () => {
   /** Its retention is 3 s. */
   const LATE = { path: "/hold-late" };
   const answered = came(1, "q1", 20, LATE);
-  const began = [asked("q1", 0, 40, told(answered), LATE), answered, acted(answered)] as const;
+  const began = [asked("q1", 0, 40, reported(answered), LATE), answered, acted(answered)] as const;
   const expired = (at: number): HistoryEvent => asked("q2", at, at + 10, problem("key-expired"), { ...LATE, ...CALM });
 
   it("is told once its record has expired, and not before", () => {
@@ -287,7 +287,7 @@ describe("a remembered key", () => {
 
   it("has no second attempt, except after an operator's forget", () => {
     const second = came(2, "q2", 100_000, { ...LATE, attempt: 1 });
-    const again = asked("q2", 99_990, 100_020, told(second), LATE);
+    const again = asked("q2", 99_990, 100_020, reported(second), LATE);
     const last = asked("q9", 100_100, 100_110, replayed(second), { ...LATE, ...CALM });
     const restarted = [...began, again, second, acted(second), last];
     expectBad(story(...restarted), "G6 one effect");
@@ -300,11 +300,11 @@ describe("G7 nobody else's answer", () => {
 
   it("finds the answer of another scope or another key, and one that the origin never sent", () => {
     const bobs = came(2, "q2", 100, { scope: BOB, attempt: 1 });
-    const asBob = asked("q2", 90, 130, told(bobs), { scope: BOB });
+    const asBob = asked("q2", 90, 130, reported(bobs), { scope: BOB });
     const bobSettled = asked("q8", 9_000, 9_010, replayed(bobs), { scope: BOB, ...CALM });
     expectGood(story(...begun, settled, asBob, bobs, bobSettled));
     expectBad(story(...begun, settled, asked("q2", 90, 130, replayed(first), { scope: BOB })), RULE);
-    const { origin } = told(first);
+    const { origin } = reported(first);
     if (origin === null) throw new Error("an answer of the origin without its marks");
     for (const wrong of [{ key: "other" }, { scope: BOB }, { arrival: 5 }]) {
       const answer = replayed(first, { origin: { ...origin, ...wrong } });
@@ -354,7 +354,7 @@ describe("G8 nothing wedges", () => {
     const calm = { ...RETRY, ...CALM };
     const slow = came(2, "q8", 9_010, { ...RETRY, ...LOST, step: "stall", closedAt: 9_810 });
     const late = came(3, "q9", 20_020, RETRY);
-    const last = asked("q9", 20_000, 20_040, told(late), calm);
+    const last = asked("q9", 20_000, 20_040, reported(late), calm);
     const until = (at: number, code: string, status: number): History =>
       story(
         doubtRetry,
@@ -394,7 +394,7 @@ describe("the mismatch", () => {
     expectBad(story(...begun, asked("q2", 100, 110, replayed(first), other), settled), RULE);
     expectBad(story(...begun, asked("q2", 100, 110, problem("in-flight"), other), settled), RULE);
     const second = came(2, "q2", 100);
-    expectBad(story(...begun, asked("q2", 90, 130, told(second), other), second, settled), RULE);
+    expectBad(story(...begun, asked("q2", 90, 130, reported(second), other), second, settled), RULE);
   });
 
   it("finds a retry that is refused as a different request", () => {

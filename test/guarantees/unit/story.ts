@@ -99,7 +99,7 @@ export function acted(arrival: Arrival, at = arrival.at): Effect {
 }
 
 /** The origin's answer to an arrival, as a client has to get it. */
-export function told(arrival: Arrival, more: Partial<Answer> = {}): Answer {
+export function reported(arrival: Arrival, more: Partial<Answer> = {}): Answer {
   const { seq, request, key, scope, bytes } = arrival;
   return {
     kind: "answer",
@@ -127,12 +127,18 @@ export function told(arrival: Arrival, more: Partial<Answer> = {}): Answer {
 }
 
 export function replayed(arrival: Arrival, more: Partial<Answer> = {}): Answer {
-  return told(arrival, { replayed: true, hasCookie: false, ...more });
+  return reported(arrival, { replayed: true, hasCookie: false, ...more });
 }
 
 export function problem(code: string, status = 409, more: Partial<Answer> = {}): Answer {
   const none = { origin: null, headers: "", hasCookie: false, sha256: "", bytes: 0, body: "none" } as const;
-  return told(came(0, "", 0), { ...none, status, code, retryAfterMs: code === "in-flight" ? 1_000 : null, ...more });
+  return reported(came(0, "", 0), {
+    ...none,
+    status,
+    code,
+    retryAfterMs: code === "in-flight" ? 1_000 : null,
+    ...more,
+  });
 }
 
 /** The origin was asked, and reported at once that there is no effect, or the given `effect`. */

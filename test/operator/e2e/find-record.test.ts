@@ -119,8 +119,8 @@ describe("the beginning of an id", () => {
   });
 
   it.each(["1234567", "0123456x", "ABCDEF0123", "0".repeat(65), ""])("is not %j", async (prefix) => {
-    const told = await scene.ask("GET", `/records?id=${prefix}`);
-    expect(told).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
+    const reported = await scene.ask("GET", `/records?id=${prefix}`);
+    expect(reported).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
   });
 
   it("cannot be combined with a key", async () => {

@@ -64,9 +64,9 @@ async function check(settings: GatewayVars["IDEMPOTENCY"], { url }: Gateway): Pr
 }
 
 async function ask(method: string, path: string, token = ADMIN_TOKEN): Promise<OperatorAnswer> {
-  const told = await askGateway(`${gateway.url}${BASE}${path}`, method, { token });
-  expect(violationOf(method, path, told)).toBeNull();
-  return told;
+  const reported = await askGateway(`${gateway.url}${BASE}${path}`, method, { token });
+  expect(violationOf(method, path, reported)).toBeNull();
+  return reported;
 }
 
 function onceway(...args: readonly string[]): Promise<CommandOutcome> {
@@ -92,8 +92,8 @@ it("an older layout is shown, closed and counted until it may go", async () => {
   ]);
   expect((await ask("POST", "/layouts/3/close", READ_TOKEN)).status).toBe(403);
   for (const refused of ["5", "64", "per-key"]) {
-    const told = await ask("POST", `/layouts/${refused}/close`);
-    expect(told).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
+    const reported = await ask("POST", `/layouts/${refused}/close`);
+    expect(reported).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
   }
 
   for (const wrong of ["", "../../records", "3/4"]) {

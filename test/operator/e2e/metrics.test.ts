@@ -38,9 +38,9 @@ beforeAll(async () => {
 afterAll(() => scene.close());
 
 async function scrape(one: Pick<OperatorScene, "gateway"> = scene): Promise<readonly Metric[]> {
-  const told = await askGateway(`${one.gateway.url}${BASE}/metrics`, "GET", { token: READ_TOKEN });
-  expect(told.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
-  return parseExposition(told.text);
+  const reported = await askGateway(`${one.gateway.url}${BASE}/metrics`, "GET", { token: READ_TOKEN });
+  expect(reported.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+  return parseExposition(reported.text);
 }
 
 /** Counts of one route by the value of a label. */

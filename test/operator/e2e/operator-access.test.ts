@@ -118,10 +118,10 @@ describe("without a valid token", () => {
     const before = await recordNow();
     const answers = new Set<string>();
     for (const [method, path, body] of requests()) {
-      const told = await askPlainly(method, path, { token, body });
-      expect(told.status).toBe(401);
-      expect(told.headers.get("www-authenticate")).toBe("Bearer");
-      answers.add(visibleParts(told));
+      const reported = await askPlainly(method, path, { token, body });
+      expect(reported.status).toBe(401);
+      expect(reported.headers.get("www-authenticate")).toBe("Bearer");
+      answers.add(visibleParts(reported));
     }
     expect([...answers]).toHaveLength(1);
     expect(await recordNow()).toBe(before);
@@ -145,13 +145,13 @@ describe("with a token that may only read", () => {
   it.each(operations.map((one) => [one.id, one] as const))("%s", async (_name, one) => {
     const before = await recordNow();
     const path = filled(one.path, id);
-    const told = await scene.ask(one.method, path, { token: READ_TOKEN, body: BODIES[one.id] });
-    expect(told.status).toBe(one.mayRead ? 200 : 403);
+    const reported = await scene.ask(one.method, path, { token: READ_TOKEN, body: BODIES[one.id] });
+    expect(reported.status).toBe(one.mayRead ? 200 : 403);
     if (!one.mayRead) {
       // The answer does not reveal whether the record exists.
       const nowhere = filled(one.path, "0".repeat(64));
       expect(visibleParts(await scene.ask(one.method, nowhere, { token: READ_TOKEN, body: BODIES[one.id] }))).toBe(
-        visibleParts(told),
+        visibleParts(reported),
       );
     }
     expect(await recordNow()).toBe(before);
@@ -199,8 +199,8 @@ describe("the operator path", () => {
     async (path) => {
       const before = (await scene.origin.requests()).length;
       for (const method of ["GET", "POST"]) {
-        const told = await askPlainly(method, path, {});
-        expect(told).toMatchObject({ status: 404, json: { code: "operator-not-found" } });
+        const reported = await askPlainly(method, path, {});
+        expect(reported).toMatchObject({ status: 404, json: { code: "operator-not-found" } });
       }
       const encoded = await fetch(`${scene.gateway.url}/%5Fonceway/health`, {
         headers: { Authorization: `Bearer ${ADMIN_TOKEN}` },
@@ -234,9 +234,9 @@ describe("without usable operator tokens", () => {
       const texts = new Set<string>();
       for (const token of [ADMIN_TOKEN, null]) {
         for (const [method, path, body] of requests()) {
-          const told = await off.ask(method, path, { token, body });
-          answers.add(visibleParts(told));
-          texts.add(withoutInstance(told.text));
+          const reported = await off.ask(method, path, { token, body });
+          answers.add(visibleParts(reported));
+          texts.add(withoutInstance(reported.text));
         }
       }
       expect([...answers]).toHaveLength(1);
@@ -264,10 +264,10 @@ describe("without usable operator tokens", () => {
   ])("because of %s, the gateway reports a problem without showing it, and forwards nothing", async (_name, tokens) => {
     const off = await startOperatorScene(SETTINGS, ROUTES, tokens);
     try {
-      const told = await askGateway(`${off.gateway.url}/anything`, "GET", { token: null });
-      expect(told).toMatchObject({ status: 500, json: { code: "configuration-invalid" } });
+      const reported = await askGateway(`${off.gateway.url}/anything`, "GET", { token: null });
+      expect(reported).toMatchObject({ status: 500, json: { code: "configuration-invalid" } });
       expect(off.gateway.output()).toContain("TOKEN");
-      for (const token of Object.values(tokens)) expect(told.text + off.gateway.output()).not.toContain(token);
+      for (const token of Object.values(tokens)) expect(reported.text + off.gateway.output()).not.toContain(token);
     } finally {
       await off.close();
     }

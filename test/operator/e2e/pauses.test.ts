@@ -70,7 +70,7 @@ const hoursOf = v.object({
   ),
 });
 
-async function toldByApi(url: string): Promise<Numbers> {
+async function numbersOfApi(url: string): Promise<Numbers> {
   const { json } = await askGateway(`${url}${BASE}/hours`, "GET", {});
   const routes = v.parse(hoursOf, json).hours.flatMap((hour) => hour.routes.filter(({ route }) => route === ROUTE));
   const sum = (of: (route: (typeof routes)[number]) => number): number => routes.reduce((all, one) => all + of(one), 0);
@@ -81,7 +81,7 @@ async function toldByApi(url: string): Promise<Numbers> {
   };
 }
 
-async function toldByMetrics(url: string): Promise<Omit<Numbers, "prevented">> {
+async function numbersOfMetrics(url: string): Promise<Omit<Numbers, "prevented">> {
   const { text } = await askGateway(`${url}${BASE}/metrics`, "GET", {});
   const metrics = parseExposition(text);
   return {
@@ -96,8 +96,8 @@ function times({ requests, first, prevented }: Numbers, bursts: number): Numbers
 
 async function expectAll(url: string, bursts: number): Promise<void> {
   const { prevented, ...all } = times(BURST, bursts);
-  expect(await toldByApi(url)).toEqual({ ...all, prevented });
-  expect(await toldByMetrics(url)).toEqual(all);
+  expect(await numbersOfApi(url)).toEqual({ ...all, prevented });
+  expect(await numbersOfMetrics(url)).toEqual(all);
   // And the one with a token.
   expect(await scene.origin.effects()).toBe(all.first + 1);
 }
@@ -130,19 +130,19 @@ it("API, console and metrics are exact whatever the pauses, also after a kill, a
     await expectAll(again.url, 4);
     // In a burst it takes what was counted in the last seconds, and nothing that was shown.
     await burst(clientOf(again.url));
-    const shown = await toldByMetrics(again.url);
+    const shown = await numbersOfMetrics(again.url);
     await burst(clientOf(again.url));
     await again.kill9();
     const last = await again.restart();
     try {
-      const left = await toldByMetrics(last.url);
+      const left = await numbersOfMetrics(last.url);
       expect(shown).toEqual({ requests: 225, first: 50 });
       expect(left.requests).toBeGreaterThanOrEqual(shown.requests);
       expect(left.requests).toBeLessThanOrEqual(270);
       expect(left.first).toBeGreaterThanOrEqual(shown.first);
       await burst(clientOf(last.url));
       await until(async () => {
-        const now = await toldByMetrics(last.url);
+        const now = await numbersOfMetrics(last.url);
         return now.requests === left.requests + BURST.requests && now.first === left.first + BURST.first ? true : null;
       }, "the next burst is counted on top");
     } finally {

@@ -82,8 +82,8 @@ async function cookiesAt(path: string): Promise<readonly (string | null)[]> {
 // One story: each step goes on where the one before it ended.
 describe("the console's session", { shuffle: false }, () => {
   it("opens the console, so it is worth protecting", async () => {
-    const told = await client.send({ method: "GET", path: BASE, headers: [["Cookie", session]], body: null });
-    expect(told.status).toBe(200);
+    const reported = await client.send({ method: "GET", path: BASE, headers: [["Cookie", session]], body: null });
+    expect(reported.status).toBe(200);
   });
 
   it("is not sent with a protected call, nor stored with its question", async () => {

@@ -297,14 +297,14 @@ describe("a monitor", () => {
 });
 
 describe("claims", () => {
-  interface Told {
+  interface LayoutsAnswer {
     readonly claims: readonly { readonly state: string }[];
   }
   const ask = async (
     path: string,
     body: unknown,
     to = url,
-  ): Promise<{ status: number; json: Told & { next?: number } }> => {
+  ): Promise<{ status: number; json: LayoutsAnswer & { next?: number } }> => {
     const authorization = `Bearer ${TOKENS[tokenName(/^[a-z]+/.exec(path)?.[0] ?? "")]}`;
     const init = body === null ? {} : { method: "POST", body: JSON.stringify(body) };
     const answer = await fetch(`${to}/_claims/${path}`, { headers: { authorization }, ...init });

@@ -74,18 +74,18 @@ it("an object that began by a clock that was ahead, and has lost its database, i
     () => undefined,
   );
   const totals = new Totals(new TotalRows(sql));
-  const told = (since: number, times: number, now: number): readonly RouteNumbers[] => {
+  const reported = (since: number, times: number, now: number): readonly RouteNumbers[] => {
     const counters = new RouteCounters("/own");
     counters.count("requests", "first", times);
     return totals.addUp([{ shard: "shard-0-of-1", since, routes: [counters.numbers] }], now);
   };
   const sum = (all: readonly RouteNumbers[]): number =>
     all.reduce((one, numbers) => one + sumOf(numbers, "requests"), 0);
-  expect(sum(told(NOW + 72 * 3_600_000, 5, NOW))).toBe(5);
-  expect(sum(told(NOW + 1, 2, NOW + 2))).toBe(7);
+  expect(sum(reported(NOW + 72 * 3_600_000, 5, NOW))).toBe(5);
+  expect(sum(reported(NOW + 1, 2, NOW + 2))).toBe(7);
   // An answer from before another loss that has taken long, and one of an object that has counted nothing yet.
-  expect(sum(told(NOW, 4, NOW + 2))).toBe(7);
-  expect(sum(told(0, 0, NOW + 2))).toBe(7);
+  expect(sum(reported(NOW, 4, NOW + 2))).toBe(7);
+  expect(sum(reported(0, 0, NOW + 2))).toBe(7);
 });
 
 describe("the rules find", () => {
@@ -138,7 +138,9 @@ describe("the rules find", () => {
   }, 120_000);
 
   it("a sum over those that answer", async () => {
-    vi.spyOn(Totals.prototype, "addUp").mockImplementation((told) => addedUp(told.flatMap(({ routes }) => routes)));
+    vi.spyOn(Totals.prototype, "addUp").mockImplementation((reported) =>
+      addedUp(reported.flatMap(({ routes }) => routes)),
+    );
     expect(await violation(300)).toMatch(/G13: the total (falls|is)/);
   }, 120_000);
 

@@ -44,7 +44,7 @@ class CountingObject {
   exchanges: number[] = [];
   facts = 0;
   /** What it told at the last scrape. */
-  told = 0;
+  reported = 0;
   #isAlive = { yes: true };
 
   constructor(name: string) {
@@ -108,7 +108,7 @@ export class CountedWorld {
   #ever = 0;
   /** What scrapes were told by objects whose disks were lost. */
   #lost = 0;
-  #told: readonly RouteNumbers[] = [];
+  #reported: readonly RouteNumbers[] = [];
 
   async run(step: CountStep): Promise<void> {
     switch (step.type) {
@@ -144,7 +144,10 @@ export class CountedWorld {
     for (const { disk } of this.#all) disk.isFull = false;
     for (let round = 0; round < 3; round += 1) await this.#handOver(true, false);
     await this.#scrape(null);
-    const counted = this.#told.reduce((sum, numbers) => sum + (numbers.route === ISOLATES ? firstIn([numbers]) : 0), 0);
+    const counted = this.#reported.reduce(
+      (sum, numbers) => sum + (numbers.route === ISOLATES ? firstIn([numbers]) : 0),
+      0,
+    );
     if (counted !== this.#isolateCounted) {
       throw new Error(`G13: isolates have counted ${this.#isolateCounted}, and ${counted} are told`);
     }
@@ -220,20 +223,20 @@ export class CountedWorld {
     const facts = factsIn(object.stored);
     if (facts !== object.facts) throw new Error(`G13: ${facts} of ${object.facts} facts are stored with their commits`);
     object.exchanges = object.exchanges.slice(0, stored);
-    if (object.stored.length > 0 || object.told === 0) return;
+    if (object.stored.length > 0 || object.reported === 0) return;
     // It has stored nothing, and begins anew as after the loss of its disk.
-    this.#lost += object.told;
-    object.told = 0;
+    this.#lost += object.reported;
+    object.reported = 0;
     vi.setSystemTime(Date.now() + 1);
   }
 
   #loseDisk(object: CountingObject | undefined): void {
     if (object === undefined) return;
-    this.#lost += object.told;
+    this.#lost += object.reported;
     object.disk = new Disk();
     object.exchanges = [];
     object.facts = 0;
-    object.told = 0;
+    object.reported = 0;
     // The next object begins later.
     vi.setSystemTime(Date.now() + 1);
     object.restart();
@@ -259,22 +262,22 @@ export class CountedWorld {
       // It could not write: nothing is told.
       return;
     }
-    for (const { object, answer } of answers) object.told = Math.max(object.told, firstIn(answer.routes));
+    for (const { object, answer } of answers) object.reported = Math.max(object.reported, firstIn(answer.routes));
     this.#totals.disk.commit();
     this.#noteTaken();
-    const told: readonly RouteNumbers[] = await response.json();
-    const [before, now] = [firstIn(this.#told), firstIn(told)];
+    const reported: readonly RouteNumbers[] = await response.json();
+    const [before, now] = [firstIn(this.#reported), firstIn(reported)];
     if (now < before) throw new Error(`G13: the total falls from ${before} to ${now}`);
     if (now > this.#ever) throw new Error(`G13: the total is ${now}, and ${this.#ever} have been counted`);
     if (answers.length === this.#shards.length) {
       // What was shown before a crash took it is remembered.
       const all = this.#all.reduce(
-        (sum, { exchanges, told: shown }) => sum + Math.max(exchanges.length, shown),
+        (sum, { exchanges, reported: shown }) => sum + Math.max(exchanges.length, shown),
         this.#lost,
       );
       if (now !== all) throw new Error(`G13: the total is ${now}, and ${all} are known`);
     }
-    this.#told = told;
+    this.#reported = reported;
   }
 }
 

@@ -18,7 +18,7 @@ type Summarize = typeof Summaries.summarizeLayouts;
 
 interface Planted {
   homeOf: ((actual: HomeOf, ...facts: Parameters<HomeOf>) => Homes.Home) | null;
-  summarize: ((told: ReturnType<Summarize>) => ReturnType<Summarize>) | null;
+  summarize: ((reported: ReturnType<Summarize>) => ReturnType<Summarize>) | null;
   holdsNothing: boolean;
 }
 
@@ -34,8 +34,8 @@ vi.mock(import("../../../src/kernel/record/home.ts"), async (importOriginal) => 
 vi.mock(import("../../../src/operator/layouts.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const summarizeLayouts: Summarize = (...asked) => {
-    const told = actual.summarizeLayouts(...asked);
-    return planted.summarize === null ? told : planted.summarize(told);
+    const reported = actual.summarizeLayouts(...asked);
+    return planted.summarize === null ? reported : planted.summarize(reported);
   };
   return { ...actual, summarizeLayouts };
 });
@@ -159,8 +159,8 @@ describe("an older layout", () => {
   }, 120_000);
 
   it("that may go although its objects are open breaks G1 or G2", async () => {
-    planted.summarize = (told) =>
-      told.map((one) => (one.left !== null && one.open > 0 ? { ...one, mayGo: true } : one));
+    planted.summarize = (reported) =>
+      reported.map((one) => (one.left !== null && one.open > 0 ? { ...one, mayGo: true } : one));
     await expectFound(TWO_OBJECTS);
   }, 120_000);
 });

@@ -160,7 +160,7 @@ export class World {
       credential: "client 0",
       sentAfter: this.#sent,
       caller: new AbortController(),
-      toldBefore: this.facts.told.get(key) ?? null,
+      heardBefore: this.facts.reported.get(key) ?? null,
       erasures: 0,
       isRepeatable: true,
       taker: null,

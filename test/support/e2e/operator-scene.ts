@@ -50,12 +50,12 @@ export async function startOperatorScene(
     gateway,
     origin,
     async ask(method, path, how = {}) {
-      const told = await askGateway(gateway.url + BASE + path, method, how);
+      const reported = await askGateway(gateway.url + BASE + path, method, how);
       // If the API is off there are no operations.
       if (tokens["ADMIN_TOKEN"] !== undefined) {
-        expect(violationOf(method, path.split("?")[0] ?? "", told)).toBeNull();
+        expect(violationOf(method, path.split("?")[0] ?? "", reported)).toBeNull();
       }
-      return told;
+      return reported;
     },
     async close() {
       await gateway.stop();

@@ -60,7 +60,7 @@ export function serve(args: readonly string[], env: Readonly<Record<string, stri
     exited,
     signal: (signal) => void child.kill(signal),
     async listening(times = 1) {
-      const told = await until(
+      const reported = await until(
         () => {
           if (hasExited) throw new Error(`serve has ended:\n${output}`);
           return Promise.resolve(announcements());
@@ -68,7 +68,7 @@ export function serve(args: readonly string[], env: Readonly<Record<string, stri
         (list) => list.length >= times,
         START_MS,
       );
-      const last = told[times - 1];
+      const last = reported[times - 1];
       if (last === undefined) throw new Error("nothing told");
       return last;
     },

@@ -105,7 +105,7 @@ export class CountedShard {
     // feature: queues begins
     const deliver = deliverer(this.#namespace(), ports.callShard);
     const none = {
-      told: () => Promise.resolve(),
+      reportAlert: () => Promise.resolve(),
       deadLetterQueue: () => null,
       secret: () => null,
       flush: () => undefined,

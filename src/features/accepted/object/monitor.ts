@@ -67,7 +67,7 @@ export class Monitors {
         hasAsked = true;
         if (await this.#asked(follower, reply.record, until - performance.now(), caller)) continue;
       }
-      if (reply.type !== "accepted") return this.#told(reply, entry, follower, caller, now);
+      if (reply.type !== "accepted") return this.#outcome(reply, entry, follower, caller, now);
       const leftMs = until - performance.now();
       const isOver = leftMs <= 0 || !(await this.#changed(follower, reply.record, leftMs, caller));
       if (isOver) return accepted(reply.record, follower, now);
@@ -123,7 +123,7 @@ export class Monitors {
     return woken;
   }
 
-  async #told(
+  async #outcome(
     reply: Exclude<MonitorReply, { readonly type: "accepted" | "changed" }>,
     entry: Entry | null,
     { head }: Follower,

@@ -95,8 +95,8 @@ function messageOf(change: AllChange, some: readonly RecordSummary[]): Uint8Arra
 
 function logChange({ action, by, reason }: AllChange, counts: Counts): void {
   const { matched, changed, refused, skipped, unanswered, unreachable } = counts;
-  const told = { matched, changed, refused, skipped, unanswered, unreachable };
-  console.warn({ message: "all that match changed", action, by: by.name, reason, ...told });
+  const sums = { matched, changed, refused, skipped, unanswered, unreachable };
+  console.warn({ message: "all that match changed", action, by: by.name, reason, ...sums });
 }
 
 /** The filter without what began after `until`, so that each call means the same records. */

@@ -9,7 +9,7 @@ import { type Family, sample } from "../../../operator/exposition.ts";
 
 export const claimsMetrics: MetricsFeature = {
   name: "claims",
-  counted: toldClaims,
+  counted: claimAnswers,
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the numbers of its own part in objects (object/calls.ts)
   held: (held, routes, now) => heldClaims(held as readonly (readonly GroupCounts[])[], routes, now),
 };
@@ -22,7 +22,7 @@ function groupOf(route: string): string {
   return route.slice(CONSUMER_LABEL.length);
 }
 
-function toldClaims(totals: readonly RouteNumbers[]): readonly Family[] {
+function claimAnswers(totals: readonly RouteNumbers[]): readonly Family[] {
   return [
     {
       name: "onceway_claims_total",

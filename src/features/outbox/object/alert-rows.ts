@@ -72,9 +72,9 @@ export class AlertRows {
   }
 
   /** Stores what operators are told of anything but a step; `subject`: of which record, if any. */
-  tell(subject: RecordId | null, told: AlertEvents): void {
-    this.#tables.transaction(() => this.insert(subject ?? NO_RECORD, told));
-    this.added(told);
+  tell(subject: RecordId | null, alert: AlertEvents): void {
+    this.#tables.transaction(() => this.insert(subject ?? NO_RECORD, alert));
+    this.added(alert);
   }
 
   /** To be called in the transaction that writes what is told; after it, `added`. */

@@ -9,7 +9,7 @@ import {
   type DeadLetterReport,
   expectOldDoubt,
   lookAgainAt,
-  restTold,
+  withRestSent,
   SILENT_PASSES,
   type SilenceReport,
   raiseAlert,
@@ -104,9 +104,9 @@ export class Alerts {
   }
 
   /** Stores it, in this turn. */
-  #tell(subject: RecordId | null, told: AlertEvents, now: EpochMs): void {
-    this.#ports.store.alerts.tell(subject, told);
-    this.added(told, now);
+  #tell(subject: RecordId | null, alert: AlertEvents, now: EpochMs): void {
+    this.#ports.store.alerts.tell(subject, alert);
+    this.added(alert, now);
   }
 
   /**
@@ -182,7 +182,7 @@ export class Alerts {
 
   #tellRest(state: AlertState, now: EpochMs): void {
     const events = this.#restOf(state, now);
-    this.#tell(null, { events, states: [restTold(state, now)], at: now }, now);
+    this.#tell(null, { events, states: [withRestSent(state, now)], at: now }, now);
   }
 
   #restOf({ name, count, at }: AlertState, now: EpochMs): readonly NewEvent[] {

@@ -58,13 +58,13 @@ export function outboxHooks({ store, outbox, deadLetters, alerts }: OutboxHooksP
     {
       name: "alerts",
       join: ({ id, before, after, now, label }) => {
-        const told = alerts.ofStep(id, before, after, () => label().route, now);
-        if (told === null) return null;
+        const alert = alerts.ofStep(id, before, after, () => label().route, now);
+        if (alert === null) return null;
         return {
-          write: () => store.alerts.insert(id, told),
+          write: () => store.alerts.insert(id, alert),
           written: () => {
-            store.alerts.added(told);
-            alerts.added(told, now);
+            store.alerts.added(alert);
+            alerts.added(alert, now);
           },
         };
       },

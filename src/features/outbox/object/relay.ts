@@ -92,13 +92,13 @@ export class Outbox {
     id: RecordId,
     before: IdempotencyRecord | null,
     after: IdempotencyRecord | null,
-    told: ResultSource,
+    source: ResultSource,
   ): readonly NewEvent[] {
     const publications = before?.policy.publish;
     if (publications === undefined || after?.state !== "completed" || before?.state === "completed") return [];
     // Only a sealed record does not say its status, and a sealed route publishes nothing.
     if (after.status === null) return [];
-    return eventsOf(publications, factsOf(id, after, after.status, told, this.#ports.ledger));
+    return eventsOf(publications, factsOf(id, after, after.status, source, this.#ports.ledger));
   }
 
   /** These events have been written in this turn. The runtime holds the call until that is durable. */

@@ -71,8 +71,8 @@ describe("the monitor of an accepted request", () => {
       await look(at, monitor.replace(/&print=.*/, "")),
       await look(at, monitor, "DELETE", "b"),
     ];
-    const told = others.map((other) => ({ ...other, text: withoutInstance(other.text) }));
-    for (const one of told) expect(one).toEqual(told[0]);
+    const reported = others.map((other) => ({ ...other, text: withoutInstance(other.text) }));
+    for (const one of reported) expect(one).toEqual(reported[0]);
     expect(others[0]).toMatchObject({ status: 404, headers: { "idempotency-status": "monitor-not-found" } });
     expect(all.calls).toHaveLength(1);
   });

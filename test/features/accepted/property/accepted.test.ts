@@ -93,8 +93,8 @@ it("changes nothing for requests that nobody accepts, whatever the policy", () =
 });
 
 function withoutSchedule(value: unknown): unknown {
-  const told: unknown = JSON.parse(
+  const reported: unknown = JSON.parse(
     JSON.stringify(value, (name, one: unknown) => (name === "schedule" ? undefined : one)),
   );
-  return told;
+  return reported;
 }

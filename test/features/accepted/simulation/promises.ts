@@ -18,7 +18,7 @@ import { SCHEDULE, type Look } from "./acceptance.ts";
 const CLOCK_BACK_MS = 20;
 
 /** What a client has been told with a 202. */
-interface Told {
+interface AcceptedPromise {
   readonly fingerprint: string;
   /** The record is kept at least so long. */
   keptUntilMs: number;
@@ -31,7 +31,7 @@ export class Promises {
   readonly #facts: Facts;
   readonly #rules: Rules;
   readonly #plan: Pick<Plan, "unknown">;
-  readonly #told = new Map<string, Told>();
+  readonly #reported = new Map<string, AcceptedPromise>();
   /** Which promise each attempt belongs to. */
   readonly #promises = new Map<AttemptFacts, string>();
   /** The requests to monitors. */
@@ -48,13 +48,13 @@ export class Promises {
 
   /** Until when the record of this request is certainly kept; `null` if no client has been told that it is accepted. */
   until(record: string, fingerprint: string): number | null {
-    const told = this.#told.get(record);
-    return told?.fingerprint === fingerprint ? told.keptUntilMs : null;
+    const reported = this.#reported.get(record);
+    return reported?.fingerprint === fingerprint ? reported.keptUntilMs : null;
   }
 
   /** The records whose requests were accepted. */
   get records(): readonly (readonly [string, string])[] {
-    return [...this.#told].map(([record, { fingerprint }]) => [record, fingerprint]);
+    return [...this.#reported].map(([record, { fingerprint }]) => [record, fingerprint]);
   }
 
   /** A client asks a monitor. */
@@ -96,7 +96,7 @@ export class Promises {
       this.#rules.broken("G10", `${name} hears 202, but no such request is durable`);
       return;
     }
-    this.#told.set(record, { fingerprint, keptUntilMs: keptUntilMs(row), promise: row.accepted });
+    this.#reported.set(record, { fingerprint, keptUntilMs: keptUntilMs(row), promise: row.accepted });
   }
 
   #unseen({ name, record, fingerprint, erasures, sentAfter }: Asked, look: Look | null): void {
@@ -181,12 +181,12 @@ export class Promises {
 
   /** People have erased the record, or ended its tries. Returns how to undo that. */
   erased(record: string, delivered: number): () => void {
-    const told = this.#told.get(record);
+    const reported = this.#reported.get(record);
     const before = this.#erasedAfter.get(record);
-    this.#told.delete(record);
+    this.#reported.delete(record);
     this.#erasedAfter.set(record, { delivered, atMs: this.#clock.latestMs });
     return () => {
-      if (told !== undefined) this.#told.set(record, told);
+      if (reported !== undefined) this.#reported.set(record, reported);
       if (before === undefined) this.#erasedAfter.delete(record);
       else this.#erasedAfter.set(record, before);
     };
@@ -198,7 +198,7 @@ export class Promises {
       this.#judgeRow(row);
       this.#judgeStart(row);
     }
-    for (const [record, told] of this.#told) this.#judgeTold(record, told, rows.get(record));
+    for (const [record, reported] of this.#reported) this.#judgePromise(record, reported, rows.get(record));
   }
 
   /** What a record keeps of its request: all of it as long as it may be sent, and nothing afterwards. */
@@ -236,21 +236,21 @@ export class Promises {
       this.#rules.broken("G8", `${id} (${state}) starts in ${inMs} ms, which a clock that was ahead has put off`);
   }
 
-  #judgeTold(record: string, told: Told, row: DurableRow | undefined): void {
+  #judgePromise(record: string, reported: AcceptedPromise, row: DurableRow | undefined): void {
     const { latestMs } = this.#clock;
-    if (row?.fingerprint !== told.fingerprint) {
+    if (row?.fingerprint !== reported.fingerprint) {
       // It may have had its end, and that have expired, between two commits.
       const last = this.#facts.of(record).at(-1);
       const endedAtMs = last?.resultAtMs ?? last?.absentAtMs ?? (last?.isRefused === true ? last.startedAtMs : null);
       // What a clock that was ahead has promised ends with the lock that was renewed by the clock as it is.
       const hasExpired = last !== undefined && (this.#rules.hasExpired(last) || this.#rules.isRenewed(last));
       const isOver = hasExpired || (endedAtMs !== null && latestMs >= endedAtMs + LEAST_RETENTION_MS);
-      if (latestMs < told.keptUntilMs && !isOver)
-        this.#rules.broken("G10", `the accepted request of ${record} is gone before ${told.keptUntilMs}`);
-      this.#told.delete(record);
+      if (latestMs < reported.keptUntilMs && !isOver)
+        this.#rules.broken("G10", `the accepted request of ${record} is gone before ${reported.keptUntilMs}`);
+      this.#reported.delete(record);
       return;
     }
-    const { promise } = told;
+    const { promise } = reported;
     if (row.state === "failed" && promise !== null && row.number < promise.lastAttempt) {
       const soonestMs = latestMs + SCHEDULE.longestPauseMs + LOCK_MS + CLOCK_BACK_MS;
       if (soonestMs < promise.giveUpAt)
@@ -264,8 +264,8 @@ export class Promises {
         `${record} promises attempts up to ${lastAttempt}, and up to ${promise.lastAttempt} before`,
       );
     }
-    told.promise = row.accepted;
-    told.keptUntilMs = keptUntilMs(row);
+    reported.promise = row.accepted;
+    reported.keptUntilMs = keptUntilMs(row);
   }
 
   /** Then another promise may have been made in the same millisecond. */
@@ -275,7 +275,7 @@ export class Promises {
 
   /** Everything that was promised has been tried. */
   ends(): void {
-    for (const [record] of this.#told) {
+    for (const [record] of this.#reported) {
       const row = this.#facts.rows.get(record);
       // An attempt without a promise is one that somebody waits for, after the end of what was accepted.
       if (row?.accepted !== null && (row?.state === "waiting" || row?.state === "started"))

@@ -22,18 +22,18 @@ type Events = readonly (readonly [at: number, event: LifeCycleEvent])[];
 function live(policy: Policy, events: Events) {
   let record: IdempotencyRecord | null = null;
   let history: readonly TimelineEvent[] = [];
-  const told = events.map(([at, event]) => {
+  const reported = events.map(([at, event]) => {
     const next = step(record, event, policy, epochMs(at));
     if (next.record !== record) history = updateHistory(history, record, event, next.record, epochMs(at));
     ({ record } = next);
     const from = record?.state === "waiting" ? ` ${record.startAt}` : "";
     return `${next.reply.type} → ${record?.state ?? "none"}${from}`;
   });
-  return { told, record: record as IdempotencyRecord | null, history };
+  return { reported, record: record as IdempotencyRecord | null, history };
 }
 
 const tell = (unknown: Policy["unknown"], ...events: Events): readonly string[] =>
-  live(accepting(unknown), events).told;
+  live(accepting(unknown), events).reported;
 
 function request(id: string, accept?: "begin" | "wait"): LifeCycleEvent {
   return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id), home: OWN, accept };
@@ -85,7 +85,7 @@ describe("an accepted request", () => {
       live(policyFor("hold"), [
         [0, request("a", "wait")],
         [1, request("b", "wait")],
-      ]).told,
+      ]).reported,
     ).toEqual(["start → started", "in-flight → started"]);
   });
 
@@ -100,8 +100,8 @@ describe("an accepted request", () => {
 
   it("that cannot be read is looked at after pauses that double, and given up without an attempt", () => {
     const looks: Events = [0, 20, 40, 80, 160, 960].map((at) => [at, unreadable]);
-    const { told, record, history } = live(accepting("hold"), [[0, request("a", "wait")], ...looks]);
-    expect(told).toEqual([
+    const { reported, record, history } = live(accepting("hold"), [[0, request("a", "wait")], ...looks]);
+    expect(reported).toEqual([
       "accepted → waiting 0",
       "nothing-due → waiting 20",
       "nothing-due → waiting 40",
@@ -181,8 +181,8 @@ describe("an accepted request", () => {
     ["retry", `waiting ${LOCK_MS + 10}`, `waiting ${LOCK_MS + 15}`],
     ["hold", "unknown", "unknown"],
     ["verify", "unknown", "unknown"],
-  ] as const)("that may have acted follows the route's rule: %s", (unknown, told, lost) => {
-    expect(tell(unknown, [0, request("a", "begin")], [5, ambiguous("a")]).at(-1)).toBe(`settled → ${told}`);
+  ] as const)("that may have acted follows the route's rule: %s", (unknown, reported, lost) => {
+    expect(tell(unknown, [0, request("a", "begin")], [5, ambiguous("a")]).at(-1)).toBe(`settled → ${reported}`);
     expect(tell(unknown, [0, request("a", "begin")], [LOCK_MS, tick]).at(-1)).toBe(`nothing-due → ${lost}`);
   });
 
@@ -202,8 +202,12 @@ describe("an accepted request", () => {
       "settled → completed",
       "replay → completed",
     ]);
-    const { told, record } = live(accepting("retry"), [...lost, [LOCK_MS + 1, renew("a")], [LOCK_MS + 20, due("b")]]);
-    expect(told.slice(-2)).toEqual(["settled → started", "nothing-due → started"]);
+    const { reported, record } = live(accepting("retry"), [
+      ...lost,
+      [LOCK_MS + 1, renew("a")],
+      [LOCK_MS + 20, due("b")],
+    ]);
+    expect(reported.slice(-2)).toEqual(["settled → started", "nothing-due → started"]);
     expect(record).toHaveProperty("accepted.lastAttempt", 3);
   });
 });
@@ -215,8 +219,8 @@ describe("what people decide about an accepted request", () => {
   ];
 
   it("waits again when it is released, with a promise of its own", () => {
-    const { told, record } = live(accepting("hold"), [...doubt, [50, release]]);
-    expect(told.at(-1)).toBe("changed → waiting 50");
+    const { reported, record } = live(accepting("hold"), [...doubt, [50, release]]);
+    expect(reported.at(-1)).toBe("changed → waiting 50");
     expect(record).toMatchObject({ accepted: { acceptedAt: 0, giveUpAt: 1050, lastAttempt: 4 } });
     expect(tell("hold", ...doubt, [6, release]).at(-1)).toBe(`changed → waiting ${LOCK_MS}`);
   });
@@ -236,8 +240,8 @@ describe("what people decide about an accepted request", () => {
   });
 
   it("leaves a cancelled request that may have acted, and says so", () => {
-    const { told, history } = live(accepting("retry"), [...doubt, [LOCK_MS, cancel]]);
-    expect(told.at(-1)).toBe("changed → failed");
+    const { reported, history } = live(accepting("retry"), [...doubt, [LOCK_MS, cancel]]);
+    expect(reported.at(-1)).toBe("changed → failed");
     expect(history.at(-1)).toEqual({ type: "change", action: "cancel", at: LOCK_MS, by: "client", reason: "" });
   });
 

@@ -156,14 +156,14 @@ describe("over HTTP", () => {
   it("is refused to readers, without a preview, and for a filter that would match everything", async () => {
     const asked = { change: "forget", filter: { route: "/late" }, reason: REASON, preview: true };
     expect((await ask(asked, READ_TOKEN)).status).toBe(403);
-    for (const [wrong, told] of [
+    for (const [wrong, reported] of [
       [{ preview: false, confirm: true }, "until is missing"],
       [{ filter: {} }, "filter would match every record"],
       [{ filter: { stat: "unknown" } }, "Unknown parameter"],
       [{ cursor: "x", until: new Date().toISOString() }, "cursor does not come from a list"],
     ] as const) {
       const { status, text } = await ask({ ...asked, ...wrong });
-      expect({ status, text }).toEqual({ status: 400, text: expect.stringContaining(told) });
+      expect({ status, text }).toEqual({ status: 400, text: expect.stringContaining(reported) });
     }
   });
 
@@ -275,8 +275,8 @@ describe("on the command line", () => {
       ["release", "--all", "--state", "unknown", "--yes", "--as-of", "yesterday"],
       "Write the time that --preview printed",
     ],
-  ])("does not guess what %j means", async (args, told) => {
+  ])("does not guess what %j means", async (args, reported) => {
     const { code, stderr } = await onceway(...args, "--reason", REASON);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(told)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(reported)]);
   });
 });

@@ -66,9 +66,9 @@ interface Erased {
 }
 
 async function ask(body: unknown, token: string | null = ADMIN_TOKEN): Promise<OperatorAnswer> {
-  const told = await askGateway(url + BASE + PATH, "POST", { body, token });
-  expect(violationOf("POST", PATH, told)).toBeNull();
-  return told;
+  const reported = await askGateway(url + BASE + PATH, "POST", { body, token });
+  expect(violationOf("POST", PATH, reported)).toBeNull();
+  return reported;
 }
 
 /** Asks until there is no cursor, and adds up. */
@@ -119,7 +119,7 @@ describe("a caller who asks to be erased", { timeout: 300_000, shuffle: false },
     const asked = { scope: { "header:authorization": ANNA }, reason: REASON, confirm: true };
     expect((await ask(asked, READ_TOKEN)).status).toBe(403);
     expect((await ask(asked, null)).status).toBe(401);
-    for (const [change, told] of [
+    for (const [change, reported] of [
       [{ confirm: false }, "All records of the caller would be forgotten."],
       [{ preview: true }, "All records of the caller would be forgotten."],
       [{ scope: {} }, "scope must map each part"],
@@ -131,7 +131,7 @@ describe("a caller who asks to be erased", { timeout: 300_000, shuffle: false },
       [{ cursor: "00000000~0" }, "cursor must come from the call before"],
     ] as const) {
       const { status, text } = await ask({ ...asked, ...change });
-      expect({ status, text }).toEqual({ status: 400, text: expect.stringContaining(told) });
+      expect({ status, text }).toEqual({ status: 400, text: expect.stringContaining(reported) });
       expect(text).not.toContain("anna");
     }
     expect(await erase(ANNA, { preview: true })).toMatchObject({ forgotten: EACH });

@@ -202,11 +202,11 @@ describe("a token", () => {
   ])("that is %s tells nobody which groups exist", async (_, token) => {
     const statuses: number[][] = [];
     for (const groups of [["mail"], ["no-such-group"], ["no", "such", "groups"]]) {
-      const told: number[] = [];
+      const reported: number[] = [];
       for (let times = 0; times < 12; times += 1) {
-        told.push((await scene.ask(groups[times % groups.length] ?? "", "{}", { token })).status);
+        reported.push((await scene.ask(groups[times % groups.length] ?? "", "{}", { token })).status);
       }
-      statuses.push(told);
+      statuses.push(reported);
       await scene.crash();
     }
     const [exists, ...others] = statuses;

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import * as v from "valibot";
 import { DAY_MS } from "../../../../src/kernel/config/units.ts";
 import { checkHistory } from "../../../guarantees/check-history.ts";
-import type { ClaimEntry, ClaimTold, HistoryEvent } from "../../../guarantees/history.ts";
+import type { ClaimEntry, ClaimWords, HistoryEvent } from "../../../guarantees/history.ts";
 import { metaOf } from "../../../guarantees/policy.ts";
 import { STEP } from "../../../guarantees/recorders/event-tries.ts";
 import { awaitAlarms } from "../../../guarantees/recorders/ledger.ts";
@@ -23,7 +23,7 @@ const RELAYED_MS = 90_000;
 const BATCH = 5;
 
 type Claim = Pick<ClaimEntry, "key" | "attemptId">;
-const claimsTold = v.array(
+const claimReplies = v.array(
   v.looseObject({ state: v.string(), attempt: v.exactOptional(v.number()), lockedForMs: v.exactOptional(v.number()) }),
 );
 const billing = { unknown: "hold", retentionMs: DAY_MS, publishes: ["taken"] } as const;
@@ -58,13 +58,13 @@ async function settle(verb: "claim" | "complete", claims: readonly Claim[], stat
   );
 }
 
-async function call(verb: "claim" | "complete", claims: readonly Claim[]): Promise<readonly ClaimTold[] | null> {
+async function call(verb: "claim" | "complete", claims: readonly Claim[]): Promise<readonly ClaimWords[] | null> {
   const sentAt = Date.now();
   const answer = await scene.ask(verb === "claim" ? "billing" : "billing/complete", { claims }).catch(() => null);
-  const told = answer === null || answer.claims.length === 0 ? null : v.parse(claimsTold, answer.claims);
+  const reported = answer === null || answer.claims.length === 0 ? null : v.parse(claimReplies, answer.claims);
   const entries = claims.map(({ key, attemptId }) => ({ key, attemptId, offset: 0, result: attemptId }));
-  history.push({ type: "claim-call", group: "billing", verb, sentAt, endAt: Date.now(), entries, answers: told });
-  return told;
+  history.push({ type: "claim-call", group: "billing", verb, sentAt, endAt: Date.now(), entries, answers: reported });
+  return reported;
 }
 
 it("publishes each completed claim with one id, and no other, wherever the gateway is killed", async () => {

@@ -13,7 +13,7 @@ import {
   POSITION_CALL,
 } from "../../../../src/features/claims/message.ts";
 import { checkClaims } from "../../../guarantees/claims.ts";
-import type { ClaimCall, ClaimTold } from "../../../guarantees/history.ts";
+import type { ClaimCall, ClaimWords } from "../../../guarantees/history.ts";
 import { metaOf } from "../../../guarantees/policy.ts";
 import { headFor } from "../../../simulation/clients.ts";
 import type { Host } from "../../../simulation/host.ts";
@@ -76,8 +76,8 @@ export class Consumers {
     const answer = Promise.resolve(this.#host.shard.ask(CLAIMS_CALL, { policy, entries }));
     const sentAt = clock.nowMs;
     this.#hasGoneBack ||= sentAt < clock.latestMs;
-    const tell = (one: Try, act: ClaimAct, told: ClaimTold | null): void =>
-      void this.#history.push(callOf(one, act, told, sentAt, clock.latestMs));
+    const tell = (one: Try, act: ClaimAct, reported: ClaimWords | null): void =>
+      void this.#history.push(callOf(one, act, reported, sentAt, clock.latestMs));
     const lose = (): void => {
       for (const [at, one] of tries.entries()) {
         const act = entries[at]?.act;
@@ -132,8 +132,8 @@ export class Consumers {
     const groups = {
       [ROUTE]: { unknown: unknown === "retry" ? unknown : "hold", retentionMs: LEAST_RETENTION_MS },
     } as const;
-    const told = this.#history.filter(({ entries }) => entries.every(({ key }) => !this.#operated.has(key)));
-    for (const { rule, what, evidence } of checkClaims([metaOf("simulation", { policies: {}, groups }), ...told]))
+    const reported = this.#history.filter(({ entries }) => entries.every(({ key }) => !this.#operated.has(key)));
+    for (const { rule, what, evidence } of checkClaims([metaOf("simulation", { policies: {}, groups }), ...reported]))
       this.#world.rules.broken(rule, `${what} (${evidence.join(", ")})`);
   }
 }
@@ -142,7 +142,7 @@ export class Consumers {
 function callOf(
   { id, key, position }: Try,
   act: ClaimAct,
-  answer: ClaimTold | null,
+  answer: ClaimWords | null,
   sentAt: number,
   endAt: number,
 ): ClaimCall {

@@ -41,8 +41,8 @@ it("counts what the shards and the Workers' memories have answered", async () =>
   // A Worker hands over what it has answered alone within ten seconds.
   const replays = await until(async () => {
     const { json } = await scene.ask("GET", `/records/${records[0].id}`);
-    const told = v.parse(replaysIn, json).replays;
-    return told?.count === REPLAYS ? told : null;
+    const reported = v.parse(replaysIn, json).replays;
+    return reported?.count === REPLAYS ? reported : null;
   }, "every replay is counted");
   expect(Date.parse(replays.lastAt)).toBeGreaterThanOrEqual(begun - 1);
   const { hours, unreachable } = v.parse(hoursOf, (await scene.ask("GET", "/hours")).json);

@@ -20,7 +20,7 @@ interface Scene {
   readonly ledger: Ledger;
   readonly alerts: Alerts;
   /** What has been stored so far. */
-  readonly told: { readonly destination: string; readonly event: string }[];
+  readonly reported: { readonly destination: string; readonly event: string }[];
   /** Makes an operation whose outcome is unknown. */
   readonly doubt: (now: EpochMs) => Unknown;
 }
@@ -33,13 +33,13 @@ function inLedger<T>(test: (ledger: Ledger, storage: DurableObjectStorage) => T)
 const RECEIVERS = [{ name: "ops", console: "https://ops.example/_onceway" }];
 
 function sceneIn(ledger: Ledger, wanted: readonly Alert[] = ALERTS, receivers = RECEIVERS): Scene {
-  const told: NewEvent[] = [];
+  const reported: NewEvent[] = [];
   const store = new OutboxStore(ledger.tables);
   const alerts = new Alerts({
     store,
     alarm: { moveTo: () => undefined },
     receivers: (alert) => (wanted.includes(alert) ? receivers : []),
-    published: (events) => void told.push(...events),
+    published: (events) => void reported.push(...events),
     shard: "shard-0-of-1",
   });
   const doubt = (now: EpochMs): Unknown => {
@@ -59,22 +59,22 @@ function sceneIn(ledger: Ledger, wanted: readonly Alert[] = ALERTS, receivers = 
       verifyAt: null,
       verifications: 0,
     };
-    const toldNow = alerts.ofStep(id, entry?.record ?? null, unknown, () => "/pay", now);
+    const alertNow = alerts.ofStep(id, entry?.record ?? null, unknown, () => "/pay", now);
     const write = (): void => {
-      if (toldNow !== null) store.alerts.insert(id, toldNow);
+      if (alertNow !== null) store.alerts.insert(id, alertNow);
     };
     ledger.save(id, entry, unknown, {}, [{ write }]);
-    if (toldNow !== null) {
-      store.alerts.added(toldNow);
-      alerts.added(toldNow, now);
+    if (alertNow !== null) {
+      store.alerts.added(alertNow);
+      alerts.added(alertNow, now);
     }
     return unknown;
   };
-  return { ledger, alerts, told, doubt };
+  return { ledger, alerts, reported, doubt };
 }
 
-function dataOf({ told }: Scene): readonly unknown[] {
-  return told.map(({ event }) => JSON.parse(event));
+function dataOf({ reported }: Scene): readonly unknown[] {
+  return reported.map(({ event }) => JSON.parse(event));
 }
 
 describe("an object", () => {
@@ -125,7 +125,7 @@ describe("an object", () => {
         scene.doubt(now);
       }
       scene.alerts.tellDue(epochMs(START + HOUR_MS));
-      expect(scene.told).toHaveLength(5);
+      expect(scene.reported).toHaveLength(5);
       const counts = dataOf(scene).map((event) => JSON.stringify(event).match(/"count":(\d+)/)?.[1] ?? "1");
       expect(counts.reduce((sum, count) => sum + Number(count), 0)).toBe(10_000);
       expect(scene.alerts.nextAt()).toBeNull();
@@ -136,7 +136,7 @@ describe("an object", () => {
       const scene = sceneIn(ledger, ["in-doubt"]);
       scene.doubt(START);
       scene.doubt(epochMs(START + WINDOW_MS));
-      expect(new Set(scene.told.map(({ event }) => event)).size).toBe(2);
+      expect(new Set(scene.reported.map(({ event }) => event)).size).toBe(2);
     }));
 
   it("says in a sentence how many more there were, one or several", () =>
@@ -151,7 +151,7 @@ describe("an object", () => {
         scene.doubt(at);
       }
       scene.alerts.tellDue(epochMs(START + 2 * HOUR_MS));
-      const summaries = scene.told.map(({ event }) => String(JSON.parse(event).data.summary));
+      const summaries = scene.reported.map(({ event }) => String(JSON.parse(event).data.summary));
       expect(summaries.map((line) => line.replace(/ at \S+ /, " "))).toEqual([
         "A message of a became a dead letter: rejected.",
         "A message of b became a dead letter: rejected.",
@@ -169,7 +169,7 @@ describe("an object", () => {
       scene.doubt(START);
       scene.doubt(epochMs(START + 60_000));
       scene.alerts.tellDue(epochMs(START + OLD_DOUBT_MS - 1));
-      expect(scene.told).toEqual([]);
+      expect(scene.reported).toEqual([]);
       const day = epochMs(START + OLD_DOUBT_MS);
       scene.alerts.tellDue(day);
       scene.alerts.tellDue(epochMs(day + HOUR_MS - 1));
@@ -199,7 +199,7 @@ describe("an object", () => {
       scene.doubt(START);
       storage.sql.exec("DELETE FROM records");
       scene.alerts.tellDue(epochMs(START + OLD_DOUBT_MS));
-      expect([scene.told, scene.alerts.nextAt()]).toEqual([[], null]);
+      expect([scene.reported, scene.alerts.nextAt()]).toEqual([[], null]);
     }));
 
   it("tells of a dead event others than the destination that did not take it, and never of such an alert", () =>
@@ -218,7 +218,7 @@ describe("an object", () => {
       const event: StoredEvent = { ...dead, last: "status 500", event: "{}" };
       scene.alerts.diedEvents({ ...event, destination: "ops" }, 1, "status 500", START);
       scene.alerts.diedEvents({ ...event, id: "alert-dead-event-1" }, 1, "status 500", START);
-      expect(scene.told).toEqual([]);
+      expect(scene.reported).toEqual([]);
       scene.alerts.diedEvents(event, 20, "status 500", START);
       scene.alerts.diedEvents(event, 20, "status 500", START);
       scene.alerts.tellDue(epochMs(START + WINDOW_MS));
@@ -233,7 +233,7 @@ describe("an object", () => {
       const scene = sceneIn(ledger);
       const pass = (...silent: readonly string[]): number => {
         scene.alerts.report({ alert: "silent-shard", watched: ["a", "b", "c"], silent }, START);
-        return scene.told.length;
+        return scene.reported.length;
       };
       expect([pass("a"), pass(), pass("a", "b"), pass("a", "b"), pass("a", "b"), pass("b"), pass()]).toEqual([
         0, 0, 0, 1, 1, 2, 3,

@@ -38,8 +38,8 @@ export function useOutbox(ledger: Ledger, { sql }: LedgerStorage): void {
   }
   // None of them is where it was found.
   owned.erase(found);
-  const told = { events: [], states: [{ name: "in-doubt", at: NOW, count: 1, due: NOW }], at: NOW };
-  alerts.tell(null, told);
+  const reported = { events: [], states: [{ name: "in-doubt", at: NOW, count: 1, due: NOW }], at: NOW };
+  alerts.tell(null, reported);
   alerts.get("in-doubt");
   alerts.below("silent-shard:");
   alerts.due(NOW);

@@ -42,10 +42,10 @@ describe("a file with destinations", () => {
     const alerted = FILE.replace('"OLD"] }', '"OLD"], alerts = ["silent-shard"] }');
     const file = `${alerted}${CONSUMER}${DEAD}${NEXT}${triggers}`;
     const [checked] = checkWranglerConfig(parse(file));
-    const told = checked?.warnings.filter(({ path }) => path === "DESTINATIONS").map(({ message }) => message);
+    const reported = checked?.warnings.filter(({ path }) => path === "DESTINATIONS").map(({ message }) => message);
     const warning =
       '"hook" is never told of a silent shard, because no cron trigger looks for one: write [triggers] with crons = ["* * * * *"]';
-    expect([checked?.problems, told]).toEqual([[], isWarned ? [warning] : []]);
+    expect([checked?.problems, reported]).toEqual([[], isWarned ? [warning] : []]);
   });
 
   it("is fine with a producer for each queue, and its secrets elsewhere", () => {

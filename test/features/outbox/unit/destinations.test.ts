@@ -21,7 +21,7 @@ function env(destinations: unknown, route: object = {}, more: object = {}): Read
   };
 }
 
-const TOLD = { alerts: ["in-doubt"], console: "https://ops.example/_onceway/" };
+const ALERTED = { alerts: ["in-doubt"], console: "https://ops.example/_onceway/" };
 
 function problems(...given: Parameters<typeof env>): readonly string[] {
   const read = readConfig(env(...given));
@@ -32,7 +32,7 @@ describe("destinations", () => {
   it("are queues and webhooks, with defaults", () => {
     const given = env([
       QUEUE,
-      { ...HOOK, secret: ["HOOK_SECRET", "HOOK_SECRET"].slice(1), give_up: { after: "1h" }, ...TOLD },
+      { ...HOOK, secret: ["HOOK_SECRET", "HOOK_SECRET"].slice(1), give_up: { after: "1h" }, ...ALERTED },
     ]);
     const HOUR_MS = 3_600_000;
     expect([...destinationsIn(given).values()]).toEqual([
@@ -67,8 +67,8 @@ describe("destinations", () => {
   });
 
   it("to which nothing is published, and which get no alerts, are warned of", () => {
-    const told = { ...HOOK, name: "ops", ...TOLD };
-    const read = readConfig(env([QUEUE, HOOK, told], { publish: [PUBLISH] }));
+    const reported = { ...HOOK, name: "ops", ...ALERTED };
+    const read = readConfig(env([QUEUE, HOOK, reported], { publish: [PUBLISH] }));
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     expect(configWarnings(read.config).map(({ message }) => message)).toEqual([
       expect.stringContaining('nothing is published to "audit"'),

@@ -138,7 +138,7 @@ describe("a page of a listed origin", () => {
     ];
     await origin.release(key);
     expect(await first).toMatchObject({ status: 201 });
-    const told = problems.map((end) => {
+    const reported = problems.map((end) => {
       if (end.end !== "answer") return end;
       const { "retry-after": after, "x-should-retry": again, link, "idempotency-status": became } = end.headers;
       const { code, retryable, detail }: Record<string, unknown> = JSON.parse(end.body);
@@ -146,7 +146,7 @@ describe("a page of a listed origin", () => {
     });
     const link = '</.well-known/idempotency>; rel="describedby"';
     const detail = expect.stringMatching(/\w/);
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { status: 409, code: "in-flight", retryable: true, detail, after: "1", again: "true", link, became: "in-flight" },
       { status: 422, code: "key-reused", retryable: false, detail, again: "false", link, became: "key-reused" },
       { status: 400, code: "key-missing", retryable: false, detail, again: "false", link },

@@ -61,7 +61,7 @@ export class Broker {
           return response === null ? null : reportOf(response);
         }),
       deadLetterQueue: () => ({ send: (letter) => this.#post(letter) }),
-      told: () => Promise.resolve(),
+      reportAlert: () => Promise.resolve(),
       secret: () => null,
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       flush: () => undefined,

@@ -63,7 +63,7 @@ function sceneOf(
         letters.push(JSON.parse(letter));
       },
     }),
-    told: () => Promise.resolve(),
+    reportAlert: () => Promise.resolve(),
     secret: (name) => (name === "AUTH" ? "Bearer s3cret" : null),
     reporter: new ExchangeReporter("worker", traffic, null),
     flush,

@@ -120,13 +120,13 @@ describe("a queue", () => {
   });
 
   it("has its promise in the overview", () => {
-    const told = (settings: Settings): string =>
+    const reported = (settings: Settings): string =>
       describeConfig(configOf({ ...WORKER, QUEUES: [{ ...ORDERS, ...settings }] }));
-    expect(told({})).toContain(
+    expect(reported({})).toContain(
       "queue:orders: no second effect: after an unknown outcome, the message waits with its record until an operator decides",
     );
-    expect(told({ unknown: "retry" })).toContain("queue:orders: a second effect is possible");
-    expect(told({ headers: { authorization: "secret:ORDERS_AUTH" } })).not.toContain("s3cret");
+    expect(reported({ unknown: "retry" })).toContain("queue:orders: a second effect is possible");
+    expect(reported({ headers: { authorization: "secret:ORDERS_AUTH" } })).not.toContain("s3cret");
   });
 });
 

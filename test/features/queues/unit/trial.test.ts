@@ -30,7 +30,7 @@ function sceneOf(status: number): {
         return Promise.resolve({ status, word, retryAfterMs: null, isWhole: true, originalStatus: null });
       }),
     deadLetterQueue: () => ({ send: (letter) => Promise.resolve(letters.push(JSON.parse(letter))) }),
-    told: () => Promise.resolve(),
+    reportAlert: () => Promise.resolve(),
     secret: () => null,
     reporter: new ExchangeReporter("worker", new Traffic(), null),
     flush,

@@ -126,12 +126,12 @@ describe("A client that sends until it gets an answer", () => {
     const request = scene.open({ path, key, body: null, headers: [framing] });
     await request.sent;
     request.write(before);
-    let told = false;
-    void request.head.then(() => (told = true));
+    let reported = false;
+    void request.head.then(() => (reported = true));
     // The client never pauses for long: if the answer waited for the rest of the body, it would not come in this time.
     await until(async () => {
       request.write(framing[1] === "chunked" ? chunkOf(piece) : piece);
-      return told ? true : null;
+      return reported ? true : null;
     }, "the answer to a request that goes on");
     expectProblem(await request.response, { code: "body-too-large", status: 413, retryable: false, echo: key });
     expect(await scene.origin.requests(key)).toEqual([]);

@@ -39,9 +39,9 @@ const KINDS: readonly { readonly name: string; readonly headers: readonly Header
 async function startHead(path: string, headers: readonly HeaderPair[], status = 201): Promise<Started> {
   const started = await scene.start(path);
   started.streaming.begin(headers, status);
-  let told: StreamHead | null = null;
-  void started.first.head.then((head) => (told = head));
-  const head = await until<StreamHead>(() => Promise.resolve(told), "the head");
+  let reported: StreamHead | null = null;
+  void started.first.head.then((head) => (reported = head));
+  const head = await until<StreamHead>(() => Promise.resolve(reported), "the head");
   expect({ status: head.status, replay: isReplay(head) }).toEqual({ status, replay: false });
   expect(headerValue(head, "idempotency-key")).toBe(started.key);
   for (const name of ["content-type", "x-model", "content-length"]) {

@@ -36,8 +36,8 @@ it("is told once, with the route, and without any part of a token", async () => 
 
   const warnings = await until(async () => {
     const { json } = await scene.ask("GET", "/health");
-    const told: unknown = typeof json === "object" && json !== null && "warnings" in json ? json.warnings : null;
-    return Array.isArray(told) && told.length > 0 ? told : null;
+    const reported: unknown = typeof json === "object" && json !== null && "warnings" in json ? json.warnings : null;
+    return Array.isArray(reported) && reported.length > 0 ? reported : null;
   }, "a warning");
   expect(warnings).toEqual([
     {

@@ -144,10 +144,10 @@ describe("somebody else", () => {
       responseKept: true,
     });
     expect(body.status).toBe(404);
-    const told = [list.text, record.text, body.text].join("\n");
-    expect([...marks, keyOf(message)].filter((text) => told.includes(text))).toEqual([]);
+    const reported = [list.text, record.text, body.text].join("\n");
+    expect([...marks, keyOf(message)].filter((text) => reported.includes(text))).toEqual([]);
     // Its status. Digits of an id, a digest or a time may be the same.
-    expect(told).not.toMatch(/(?<![0-9a-f.])271(?![0-9a-f])/);
+    expect(reported).not.toMatch(/(?<![0-9a-f.])271(?![0-9a-f])/);
   });
 });
 
@@ -340,8 +340,8 @@ describe("a route that is sealed or opened later", () => {
     await scene.again(withSealed(false));
     const answer = await scene.send(plain);
     expect([answer.status, codeOf(answer)]).toEqual([503, "store-unavailable"]);
-    const told = await untilPrinted(scene.gateway, "a sealed record does not open");
-    expect([...marks, keyOf(message)].filter((text) => told.includes(text))).toEqual([]);
+    const reported = await untilPrinted(scene.gateway, "a sealed record does not open");
+    expect([...marks, keyOf(message)].filter((text) => reported.includes(text))).toEqual([]);
     await scene.again(withSealed("past"));
     const unknown = await scene.send(plain);
     expect([unknown.status, codeOf(unknown)]).toEqual([409, "outcome-unknown"]);

@@ -46,7 +46,7 @@ const CLAIMED: readonly HeaderPair[] = [
 const NAMES = ["x-forwarded-host", "x-forwarded-proto", "x-forwarded-for", "forwarded"];
 
 /** The values of these headers, in this order; each line apart. */
-function told(request: RecordedRequest | undefined): readonly (readonly string[])[] {
+function reported(request: RecordedRequest | undefined): readonly (readonly string[])[] {
   const lines = request?.headers ?? [];
   return NAMES.map((name) => lines.filter(([one]) => one.toLowerCase() === name).map(([, value]) => value));
 }
@@ -63,7 +63,7 @@ describe.each(ways)("$name", ({ name: _name, ...message }) => {
     const key = freshKey();
     await scene.send({ ...message, key, headers: [HOST] });
     const [request] = await scene.origin.requests(key);
-    expect(told(request)).toEqual([["api.example.com:8080"], ["http"], [], []]);
+    expect(reported(request)).toEqual([["api.example.com:8080"], ["http"], [], []]);
   });
 
   it("cannot be forged by the client, not even with Connection", async () => {
@@ -71,14 +71,14 @@ describe.each(ways)("$name", ({ name: _name, ...message }) => {
     const nominated: HeaderPair = ["Connection", "close, x-forwarded-host, x-forwarded-proto"];
     await scene.send({ ...message, key, headers: [HOST, nominated, ...CLAIMED] });
     const [request] = await scene.origin.requests(key);
-    expect(told(request)).toEqual([["api.example.com:8080"], ["http"], ["192.0.2.1"], []]);
+    expect(reported(request)).toEqual([["api.example.com:8080"], ["http"], ["192.0.2.1"], []]);
   });
 
   it("carries what a trusted proxy has sent, and fills in what it has not", async () => {
     const [key, other] = [freshKey(), freshKey()];
     await behindProxy.send({ ...message, key, headers: [HOST, ...CLAIMED] });
     const [request] = await scene.origin.requests(key);
-    expect(told(request)).toEqual([
+    expect(reported(request)).toEqual([
       ["claimed.example"],
       ["https"],
       ["192.0.2.1"],
@@ -86,7 +86,7 @@ describe.each(ways)("$name", ({ name: _name, ...message }) => {
     ]);
     await behindProxy.send({ ...message, key: other, headers: [HOST, ["X-Forwarded-Proto", "https"]] });
     const [partly] = await scene.origin.requests(other);
-    expect(told(partly)).toEqual([["api.example.com:8080"], ["https"], [], []]);
+    expect(reported(partly)).toEqual([["api.example.com:8080"], ["https"], [], []]);
   });
 
   it("carries no header that a CGI-style server would read as one of them, behind any proxy", async () => {
@@ -128,5 +128,5 @@ it("are sent with the question whether an operation took effect", async () => {
     const requests = await scene.origin.requests();
     return requests.find((request) => request.path === path) ?? null;
   }, "the question");
-  expect(told(asked)).toEqual([["api.example.com:8080"], ["http"], ["192.0.2.1"], []]);
+  expect(reported(asked)).toEqual([["api.example.com:8080"], ["http"], ["192.0.2.1"], []]);
 });

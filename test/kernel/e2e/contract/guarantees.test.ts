@@ -294,12 +294,12 @@ describe("G4 Durable before answered", () => {
 
     const answers = await Promise.allSettled(requests.map(({ response }) => response));
     gateway = await gateway.restart();
-    const told = answers.flatMap((answer, index) => {
+    const reported = answers.flatMap((answer, index) => {
       const key = keys[index];
       return answer.status === "fulfilled" && key !== undefined ? [{ key, answer: answer.value }] : [];
     });
-    expect(told.length).toBeGreaterThan(0);
-    for (const { key, answer } of told) {
+    expect(reported.length).toBeGreaterThan(0);
+    for (const { key, answer } of reported) {
       const replayed = await send(gateway.url, { path: "/exact", key });
       expect(isReplay(replayed)).toBe(true);
       // The crash may have cut the first answer's body short, but its head was sent.

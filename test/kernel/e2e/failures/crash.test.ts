@@ -197,12 +197,12 @@ describe.each(few(PROGRAMS))("kill -9 of %s", (_name, start) => {
       } satisfies Behaviour;
       await origin.behave({ key }, { sequence: [first, answers] });
     }
-    const told = await Promise.all(keys.map((key) => send(gateway.url, { path: "/hold", key })));
+    const reported = await Promise.all(keys.map((key) => send(gateway.url, { path: "/hold", key })));
     for (let crashes = 0; crashes < 2; crashes += 1) {
       await crash();
       const replayed = await Promise.all(keys.map((key) => send(gateway.url, { path: "/hold", key })));
       expect(replayed.every(isReplay)).toBe(true);
-      expect(replayed.map(essence)).toEqual(told.map(essence));
+      expect(replayed.map(essence)).toEqual(reported.map(essence));
     }
     expect(await Promise.all(keys.map((key) => origin.effects(key)))).toEqual(keys.map(() => 1));
   });

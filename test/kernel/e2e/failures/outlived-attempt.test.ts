@@ -27,9 +27,9 @@ it("ends without disturbing the duplicates that wait for the attempt after it", 
     const following = scene.origin.take(key);
     let newer = scene.open({ path: "/outlived", key });
     for (;;) {
-      const told = await Promise.race([following.then(() => null), newer.head]);
-      if (told === null) break;
-      expect(problemCode({ ...told, ...(await newer.end) })).toBe("response-not-kept");
+      const reported = await Promise.race([following.then(() => null), newer.head]);
+      if (reported === null) break;
+      expect(problemCode({ ...reported, ...(await newer.end) })).toBe("response-not-kept");
       await pause(20);
       newer = scene.open({ path: "/outlived", key });
     }

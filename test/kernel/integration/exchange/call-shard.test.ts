@@ -203,8 +203,8 @@ it("a client whose object is lost during the call is told that the attempt may s
   });
   await bench.called(1);
   await bench.lose();
-  const told = await response;
-  expect(told === null ? null : await saidBy(told)).toMatchObject({ status: 409, code: "in-flight" });
+  const reported = await response;
+  expect(reported === null ? null : await saidBy(reported)).toMatchObject({ status: 409, code: "in-flight" });
   expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 409, code: "in-flight" });
   expect(bench.calls).toEqual(["POST /act 1"]);
 });

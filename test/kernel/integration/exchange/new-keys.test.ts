@@ -12,8 +12,8 @@ function limited(head: ExchangeHead = headOf()): ExchangeHead {
   return { ...head, newKeys: COUNT };
 }
 
-function asking(head: ExchangeHead, fingerprint: Fingerprint): ExchangeHead {
-  return { ...head, request: { ...head.request, fingerprint: fingerprint } };
+function asking(head: ExchangeHead, content: Fingerprint): ExchangeHead {
+  return { ...head, request: { ...head.request, fingerprint: content } };
 }
 
 interface Limiter {

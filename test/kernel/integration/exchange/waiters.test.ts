@@ -168,9 +168,9 @@ describe("duplicates that wait", () => {
       expect(await saidBy(await first)).toMatchObject(unreachable);
       const answers = await Promise.all(others);
       const said = await Promise.all(answers.map((response) => saidBy(response.clone())));
-      const told = said.filter(({ code }) => code === "origin-unreachable");
+      const reported = said.filter(({ code }) => code === "origin-unreachable");
       const refused = said.filter(({ code }) => code === "in-flight");
-      expect([told.length, refused.length]).toEqual([MAX_PER_RECORD, 300 - MAX_PER_RECORD]);
+      expect([reported.length, refused.length]).toEqual([MAX_PER_RECORD, 300 - MAX_PER_RECORD]);
       expect(answers.map(({ headers }) => headers.get("idempotency-key"))).toEqual(
         answers.map((_, index) => `"key" ${index}`),
       );
@@ -261,10 +261,10 @@ describe("an ambiguous answer whose body is still arriving", () => {
     async (unknown) => {
       vi.useFakeTimers({ toFake: ["Date"] });
       await withExchanges(async ({ run, world, steps }) => {
-        const told: string[] = [];
+        const reported: string[] = [];
         world.origin = () => {
-          told.push("first call");
-          return Promise.resolve(endless(504, () => told.push("first call cancelled")));
+          reported.push("first call");
+          return Promise.resolve(endless(504, () => reported.push("first call cancelled")));
         };
         const head = headOf({}, unknown);
         const first = await run(head);
@@ -278,12 +278,12 @@ describe("an ambiguous answer whose body is still arriving", () => {
         vi.setSystemTime(Date.now() + LOCK_MS - 1);
         expect(await saidBy(await run(again(head)))).toMatchObject({ code: "in-flight", retryAfterSeconds: 1 });
         world.origin = () => {
-          told.push("second call");
+          reported.push("second call");
           return Promise.resolve(new Response("done", { status: 201 }));
         };
         vi.setSystemTime(Date.now() + 1);
         expect(await saidBy(await run(again(head)))).toMatchObject({ status: 201, text: "done" });
-        expect(told).toEqual(["first call", "first call cancelled", "second call"]);
+        expect(reported).toEqual(["first call", "first call cancelled", "second call"]);
         await expect(first.arrayBuffer()).rejects.toThrow();
       });
     },
@@ -296,13 +296,13 @@ describe("an ambiguous answer whose record has expired", () => {
     async (what) => {
       vi.useFakeTimers({ toFake: ["Date"] });
       await withExchanges(async ({ run, world, steps, elders, ledger }) => {
-        const told: string[] = [];
-        world.origin = () => Promise.resolve(endless(504, () => told.push("cancelled")));
+        const reported: string[] = [];
+        world.origin = () => Promise.resolve(endless(504, () => reported.push("cancelled")));
         const head = headOf({}, "retry");
         const first = await run(head);
         vi.setSystemTime(Date.now() + LOCK_MS + 2 * RETENTION_MS);
         expect(ledger.expired.erase(epochMs(Date.now()), 10)).toBe(1);
-        expect(told).toEqual([]);
+        expect(reported).toEqual([]);
         if (what === "asked about the key") expect(steps.holds(head.record.id, epochMs(Date.now()))).toBe(false);
         else {
           const next = { shards: 2, jurisdiction: null, locationHint: null };
@@ -312,7 +312,7 @@ describe("an ambiguous answer whose record has expired", () => {
           });
         }
         await expect(first.arrayBuffer()).rejects.toThrow();
-        expect(told).toEqual(["cancelled"]);
+        expect(reported).toEqual(["cancelled"]);
       });
     },
   );

@@ -19,7 +19,7 @@ function inShard(run: (ledger: Ledger, storage: DurableObjectStorage) => void): 
 }
 
 /** What a newer object knows after it has asked about these. */
-function told(ledger: Ledger, about: readonly string[]): ListedKeys {
+function reported(ledger: Ledger, about: readonly string[]): ListedKeys {
   const listed = new ListedKeys();
   for (const id of about) {
     const list = ledger.heldKeys.around(keyHashOf(id));
@@ -52,13 +52,13 @@ it("no list lacks a key that is held, also after records have moved, ended and g
           const shard = new Ledger(storage, null, undefined, { mostListed: MOST });
           const claims = new Map(ids.map((id, at) => [id, started(epochMs(NOW + at * HOUR_MS))]));
           for (const [id, claim] of claims) shard.save(id, null, claim, nothing);
-          const before = told(shard, [...ids.slice(0, 10), ...others]);
+          const before = reported(shard, [...ids.slice(0, 10), ...others]);
           for (const id of new Set(ended.flatMap((at) => ids[at] ?? []))) {
             const claim = claims.get(id);
             if (claim !== undefined)
               shard.save(id, shard.find(id), completed(claim, claim.attempt.startedAt), { response });
           }
-          const after = told(shard, [...ids, ...others]);
+          const after = reported(shard, [...ids, ...others]);
           shard.expired.erase(epochMs(NOW + 30 * HOUR_MS), 5);
           const held = new Set(
             storage.sql

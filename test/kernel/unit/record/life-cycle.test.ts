@@ -88,9 +88,9 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
     ["one that was never decided", [], LOCK_MS + UNKNOWN_RETENTION_MS],
   ] as const)("remembers the key of a record that has expired: %s", (_name, events, expiry) => {
     const policy = policyFor("hold", LONG);
-    const told = tell(policy, [0, request("a")], ...events, [expiry - 1, request("b")], [expiry, tick]);
-    expect(told.at(-2)).not.toMatch(/start |key-expired/);
-    expect(told.at(-1)).toBe("nothing-due → remembered");
+    const reported = tell(policy, [0, request("a")], ...events, [expiry - 1, request("b")], [expiry, tick]);
+    expect(reported.at(-2)).not.toMatch(/start |key-expired/);
+    expect(reported.at(-1)).toBe("nothing-due → remembered");
   });
 
   it.each([

@@ -179,9 +179,9 @@ describe("the timeline of a record", () => {
       [2 * n, request(`${n}`)] as const,
       [2 * n + 1, refused(`${n}`)] as const,
     ]).flat();
-    const told = tell("retry", 999, ...tries);
-    expect(told).toHaveLength(50);
-    expect(told.at(-1)).toBe("80: 158-159 refused 503");
+    const reported = tell("retry", 999, ...tries);
+    expect(reported).toHaveLength(50);
+    expect(reported.at(-1)).toBe("80: 158-159 refused 503");
   });
 });
 

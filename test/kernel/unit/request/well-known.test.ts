@@ -15,12 +15,12 @@ it.each([
   ["none", ["method", "path"], undefined],
   ["exact", ["method", "path", "query"], undefined],
   ["sorted", ["method", "path", "query"], "sorted"],
-])("says what a retry may change: query = %j", async (query, of, told) => {
+])("says what a retry may change: query = %j", async (query, of, reported) => {
   const read = readConfig({
     IDEMPOTENCY: { origin: "https://api.acme.com" },
     ROUTES: [{ path: "/pay", fingerprint: { query } }],
   });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const { routes } = v.parse(published, await wellKnownResponse(read.config).json());
-  expect(routes.map(({ fingerprint }) => [fingerprint.of, fingerprint.query])).toEqual([[of, told]]);
+  expect(routes.map(({ fingerprint }) => [fingerprint.of, fingerprint.query])).toEqual([[of, reported]]);
 });

@@ -1,6 +1,6 @@
 // Operators are told, at a real receiver in another process, of operations in doubt, of doubts that are a day old, and of an event that
-// is given up; also when the gateway is killed before it could tell. Dead letters: queues/told.test.ts; shards that do not answer:
-// operators/told.test.ts.
+// is given up; also when the gateway is killed before it could tell. Dead letters: queues/alerts.test.ts; shards that do not answer:
+// operators/alerts.test.ts.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 /** Everything that is to be told has been told: how much that was. */
-async function toldInAll(): Promise<number> {
+async function alertsInAll(): Promise<number> {
   await untilEventsLeft(scene.stateDir, 0);
   return (await receiver.taken(0)).length;
 }
@@ -50,7 +50,7 @@ async function records(): Promise<v.InferOutput<typeof listed>["records"]> {
 }
 
 /** What is told of the only message that was sent. */
-async function expectTold(shard?: string): Promise<void> {
+async function expectLetterAlert(shard?: string): Promise<void> {
   const [line] = await receiver.taken(1);
   const [messageId] = await sentIds();
   const [record] = await records();
@@ -73,9 +73,9 @@ async function expectTold(shard?: string): Promise<void> {
 
 it("tells of the first one at once, with its record, and of another one in the same quarter of an hour later", async () => {
   await scene.broker.send(QUEUE, [{ origin: "422" }]);
-  await expectTold();
+  await expectLetterAlert();
   await scene.broker.send(QUEUE, [{ origin: "404" }]);
-  expect(await toldInAll()).toBe(1);
+  expect(await alertsInAll()).toBe(1);
 });
 
 it.each(["letter-arrived", "letter-answered", "decided"])(
@@ -89,15 +89,15 @@ it.each(["letter-arrived", "letter-answered", "decided"])(
     await over;
     await receiver.startAgain();
     await scene.crash(() => undefined);
-    await expectTold();
-    expect(await toldInAll()).toBe(1);
+    await expectLetterAlert();
+    expect(await alertsInAll()).toBe(1);
   },
 );
 
 it("tells once of a message that was parked, by the shard of its record, when an operator has decided", async () => {
   await scene.broker.send(QUEUE, [{ origin: "504" }]);
   const [record] = await records();
-  expect(await toldInAll()).toBe(0);
+  expect(await alertsInAll()).toBe(0);
   await receiver.kill();
   const resolved = await askGateway(`${scene.url()}${BASE}/records/${record?.id}/resolve`, "POST", {
     body: { reason: "seen at the bank", response: { status: 422, headers: [] }, confirm: true },
@@ -105,6 +105,6 @@ it("tells once of a message that was parked, by the shard of its record, when an
   expect(resolved.status).toBe(200);
   await scene.crash(() => undefined);
   await receiver.startAgain();
-  await expectTold(record?.shard);
-  expect(await toldInAll()).toBe(1);
+  await expectLetterAlert(record?.shard);
+  expect(await alertsInAll()).toBe(1);
 });

@@ -74,7 +74,7 @@ async function pass(times: number): Promise<void> {
 }
 
 /** Everything that is to be told has been told: how much that was. */
-async function toldInAll(): Promise<number> {
+async function alertsInAll(): Promise<number> {
   await untilEventsLeft(gateway.stateDir, 0);
   return (await receiver.taken(0)).length;
 }
@@ -91,18 +91,18 @@ it.each([
   await pass(1);
   const { heal } = silence(shard);
   await pass(1);
-  expect(await toldInAll()).toBe(0);
+  expect(await alertsInAll()).toBe(0);
   await pass(1);
   const [begun] = await receiver.taken(1);
   expectAlert(begun, "silent-shard", expected(shard, teller, "begun"));
   await pass(2);
-  expect(await toldInAll()).toBe(1);
+  expect(await alertsInAll()).toBe(1);
   heal();
   await pass(1);
   const [, ended] = await receiver.taken(2);
   expectAlert(ended, "silent-shard", expected(shard, teller, "ended"));
   await pass(2);
-  expect(await toldInAll()).toBe(2);
+  expect(await alertsInAll()).toBe(2);
 });
 
 it("tells of nothing if a shard answers again before the second pass", async () => {
@@ -110,7 +110,7 @@ it("tells of nothing if a shard answers again before the second pass", async () 
   await pass(1);
   heal();
   await pass(2);
-  expect(await toldInAll()).toBe(0);
+  expect(await alertsInAll()).toBe(0);
 });
 
 it("tells once of a silence during which the gateway is killed, also if nobody could be told before", async () => {
@@ -128,7 +128,7 @@ it("tells once of a silence during which the gateway is killed, also if nobody c
   const [begun] = await receiver.taken(1);
   expectAlert(begun, "silent-shard", expected(shard, teller, "begun"));
   await pass(2);
-  expect(await toldInAll()).toBe(1);
+  expect(await alertsInAll()).toBe(1);
   await receiver.kill();
   heal();
   await pass(1);
@@ -139,5 +139,5 @@ it("tells once of a silence during which the gateway is killed, also if nobody c
   await pass(1);
   const [, ended] = await receiver.taken(2);
   expectAlert(ended, "silent-shard", expected(shard, teller, "ended"));
-  expect(await toldInAll()).toBe(2);
+  expect(await alertsInAll()).toBe(2);
 });
