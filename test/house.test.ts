@@ -10,7 +10,7 @@ it("every import goes the way that src/README.md draws", () => {
 
 it.each([
   ["kernel/record/step.ts", "kernel/store/ledger.ts", "store"],
-  ["kernel/record/step.ts", "kernel/verify/question-about.ts", "verify"],
+  ["kernel/record/step.ts", "kernel/verify/verification-request.ts", "verify"],
   ["kernel/store/ledger.ts", "kernel/request/message.ts", "request"],
   ["kernel/object/exchange.ts", "features/claims/object/claims.ts", "claims"],
   ["kernel/object/exchange.ts", "operator/api.ts", "operator"],

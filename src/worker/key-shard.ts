@@ -76,7 +76,7 @@ export class KeyShard extends ittyDurable() {
       elders,
       databaseBytes: () => storage.sql.databaseSize,
       placesTaken: () => this.#exchanges.attempts.accepted,
-      questionAbout: (id) => this.#exchanges.questionAbout(id),
+      verificationEnd: (id) => this.#exchanges.verificationEnd(id),
       held: () => heldRows(storage.sql),
       left: () => traffic.left(Date.now()),
       timers,

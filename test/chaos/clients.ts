@@ -135,7 +135,7 @@ export async function ask(run: Run, task: Task, leave: Leaving, wording: Wording
   const { fingerprint = "first", odd = false, calm = false } = wording;
   sent += 1;
   const id = `q${sent}`;
-  const { key, path, plan, questions, credentials, comparesNone } = operation;
+  const { key, path, plan, verifications, credentials, comparesNone } = operation;
   const caller = credentials === 1 ? scope : `${scope} as ${random.int(1, credentials)}`;
   const credential = await credentialOf(run.issuer, operation, caller);
   // Where bodies are not compared, every request is a retry.
@@ -149,7 +149,7 @@ export async function ask(run: Run, task: Task, leave: Leaving, wording: Wording
     path,
     fingerprint: meant,
     plan,
-    questions,
+    verifications,
     calm,
     prefer: preferenceOf(task, random),
   };

@@ -83,7 +83,7 @@ function slowTask(scope: string, random: Random): Task {
     path: TURNS_PATH,
     scopes: [scope],
     plan: JSON.stringify([step]),
-    questions: "[]",
+    verifications: "[]",
     credentials: 1,
     bodyBytes: random.int(2, 300),
     isHuge: false,

@@ -14,7 +14,7 @@ export interface Operation {
   readonly scopes: readonly string[];
   /** The origin's plan, as JSON. */
   readonly plan: string;
-  readonly questions: string;
+  readonly verifications: string;
   /** How many credentials use the key within each scope. */
   readonly credentials: number;
   readonly bodyBytes: number;
@@ -56,7 +56,7 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
     path: route.path,
     scopes: [first, ...others].map((scope) => `Bearer ${scope}`),
     plan: JSON.stringify(makePlan(random, POLICIES[route.path]?.timeoutMs ?? 0, extent)),
-    questions: JSON.stringify(route.unknown === "verify" ? makeQuestions(random, dimensions.has("trickles")) : []),
+    verifications: JSON.stringify(route.unknown === "verify" ? makeQuestions(random, dimensions.has("trickles")) : []),
     credentials: route.identity === true ? MANY_CREDENTIALS : route.shared === true ? 2 : 1,
     // A key is only looked for in a body that can be held, and only such a body can be stored.
     bodyBytes: random.chance(comparesNone ? 0.4 : route.bodyKey === true || isAccepting ? 0 : 0.03)

@@ -4,10 +4,10 @@ import type { IncomingMessage } from "node:http";
 import type { Arrival } from "../guarantees/history.ts";
 import { type ArrivalHead, attemptIn, deliveryIn, header, recordName } from "../guarantees/recorders/arrivals.ts";
 import { REQUEST_HEADER } from "../guarantees/recorders/marks.ts";
-import type { Asked } from "../guarantees/recorders/questions.ts";
-import { planOfMessage, questionsAboutMessage } from "./queues.ts";
+import type { Asked } from "../guarantees/recorders/verifications.ts";
+import { planOfMessage, verificationsOfMessage } from "./queues.ts";
 import { isKeyInBody, TIMEOUT_MS } from "./routes.ts";
-import { CALM, PLAN_HEADER, QUESTIONS_HEADER, type Step, TENANT_HEADER } from "./steps.ts";
+import { CALM, PLAN_HEADER, VERIFICATIONS_HEADER, type Step, TENANT_HEADER } from "./steps.ts";
 
 /** The plans of all keys. The next arrival of a record takes the next step of its plan, and those beyond its end the last one. */
 export class Plans {
@@ -25,11 +25,11 @@ export class Plans {
   }
 
   /** Further questions get the truth. */
-  nextQuestion(request: IncomingMessage): Asked {
+  nextVerification(request: IncomingMessage): Asked {
     const caller = describeCaller(request);
     const modes: readonly Asked["mode"][] = isOfMessage(request)
-      ? questionsAboutMessage(caller.key)
-      : JSON.parse(header(request, QUESTIONS_HEADER) || "[]");
+      ? verificationsOfMessage(caller.key)
+      : JSON.parse(header(request, VERIFICATIONS_HEADER) || "[]");
     const before = this.#asked.get(recordName(caller)) ?? 0;
     this.#asked.set(recordName(caller), before + 1);
     return { ...caller, mode: modes[before] ?? "truth" };

@@ -9,11 +9,11 @@ import { listen } from "../support/origin-server.ts";
 import { createArrivals, type OpenAnswer, type OpenArrival } from "../guarantees/recorders/arrivals.ts";
 import { watchLag } from "../guarantees/recorders/lag.ts";
 import { bodyOf, digestHead, MARKS_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
-import { createQuestions } from "../guarantees/recorders/questions.ts";
+import { createQuestions } from "../guarantees/recorders/verifications.ts";
 import { describe, Plans } from "./origin-arrivals.ts";
 import type { FromOrigin, ToOrigin } from "./origin-client.ts";
 import { CALLER_PATH } from "./routes.ts";
-import { CALM, QUESTION_PATH } from "./steps.ts";
+import { CALM, VERIFICATION_PATH } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
 /** What the origin makes itself of its result, for those who are told of it. */
@@ -25,7 +25,7 @@ const STALL_MS = 6_000;
 const send = (message: FromOrigin): void => void process.send?.(message);
 const arrivals = createArrivals((event) => send({ type: "event", event }));
 const plans = new Plans();
-const questions = createQuestions(arrivals, (event) => send({ type: "event", event }));
+const verifications = createQuestions(arrivals, (event) => send({ type: "event", event }));
 let calm = false;
 
 // No time limits of its own: a connection that the origin closed by itself would look like a planned fault.
@@ -38,9 +38,9 @@ const server = createServer(limits, (request, response) => {
 });
 
 function serveAny(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  if (request.url?.startsWith(QUESTION_PATH) === true) {
-    const planned = plans.nextQuestion(request);
-    return questions.answer({ ...planned, mode: calm ? "truth" : planned.mode }, request, response);
+  if (request.url?.startsWith(VERIFICATION_PATH) === true) {
+    const planned = plans.nextVerification(request);
+    return verifications.answer({ ...planned, mode: calm ? "truth" : planned.mode }, request, response);
   }
   if (request.url === CALLER_PATH) return sayCaller(request, response);
   const planned = plans.nextStep(request);
@@ -169,7 +169,7 @@ async function obey(message: ToOrigin): Promise<void> {
   switch (message) {
     case "refuse":
       arrivals.closeAll();
-      questions.closeAll();
+      verifications.closeAll();
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
@@ -184,7 +184,7 @@ async function obey(message: ToOrigin): Promise<void> {
     case "finish":
       stopWatching();
       arrivals.closeAll();
-      questions.closeAll();
+      verifications.closeAll();
       server.closeAllConnections();
   }
 }

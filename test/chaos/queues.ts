@@ -3,9 +3,9 @@
 
 import type { Json } from "../../src/serve/workerd-config.ts";
 import type { RoutePolicy } from "../guarantees/history.ts";
-import type { QuestionMode } from "../guarantees/recorders/questions.ts";
+import type { VerificationMode } from "../guarantees/recorders/verifications.ts";
 import { createRandom, type Random } from "./random.ts";
-import { makePlan, makeQuestions, QUESTION_PATH, type Step, TENANT_HEADER } from "./steps.ts";
+import { makePlan, makeQuestions, VERIFICATION_PATH, type Step, TENANT_HEADER } from "./steps.ts";
 
 export const QUEUE_RULES = ["retry", "hold", "verify"] as const;
 export type QueueRule = (typeof QUEUE_RULES)[number];
@@ -44,7 +44,7 @@ export function queueSettings(ambiguous: readonly number[]): readonly { readonly
       to: path,
       key: ["json:/key"],
       unknown,
-      ...(unknown === "verify" ? { verify: `${QUESTION_PATH}{key}` } : {}),
+      ...(unknown === "verify" ? { verify: `${VERIFICATION_PATH}{key}` } : {}),
       headers: { authorization: "secret:QUEUE_AUTH", [TENANT_HEADER.toLowerCase()]: scope },
       ambiguous: [...ambiguous],
       retention: `${RETENTION_MS}ms`,
@@ -86,7 +86,7 @@ export function planOfMessage(key: string, timeoutMs: number): readonly Step[] {
   return makePlan(createRandom(key, "plan"), timeoutMs, { isHuge: false, largeRefusals: false });
 }
 
-export function questionsAboutMessage(key: string): readonly QuestionMode[] {
+export function verificationsOfMessage(key: string): readonly VerificationMode[] {
   return makeQuestions(createRandom(key, "questions"), false);
 }
 

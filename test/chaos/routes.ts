@@ -6,7 +6,7 @@ import type { Json } from "../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../support/gateway.ts";
 import { AUDIENCE, type Issuer } from "../support/issuer.ts";
 import { CONSUMERS } from "./consumers.ts";
-import { QUESTION_PATH, TENANT_HEADER } from "./steps.ts";
+import { VERIFICATION_PATH, TENANT_HEADER } from "./steps.ts";
 import { ALL, type Dimension, type Dimensions } from "./dimensions.ts";
 import type { RoutePolicy } from "../guarantees/history.ts";
 import { queuePolicies, queueSettings } from "./queues.ts";
@@ -257,7 +257,7 @@ function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: strin
   if (takesTurns === true) settings["shards"] = "1t";
   if (hasEvents && publishes === true) settings["publish"] = PUBLISH;
   if (sealed === true) settings["sealed"] = true;
-  if (unknown === "verify") settings["verify"] = `${QUESTION_PATH}{key}`;
+  if (unknown === "verify") settings["verify"] = `${VERIFICATION_PATH}{key}`;
   if (shared === true) settings["scope"] = [`header:${TENANT_HEADER.toLowerCase()}`];
   if (identity === true) settings["scope"] = ["identity:caller"];
   if (tokens === true) settings["scope"] = ["identity:user"];

@@ -7,7 +7,7 @@ import type { Exchange } from "../guarantees/history.ts";
 import { readEnding } from "../guarantees/recorders/answer.ts";
 import { REQUEST_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
 import { isKeyInBody } from "./routes.ts";
-import { PLAN_HEADER, QUESTIONS_HEADER, TENANT_HEADER } from "./steps.ts";
+import { PLAN_HEADER, VERIFICATIONS_HEADER, TENANT_HEADER } from "./steps.ts";
 
 /** Longer than any answer may take: waits, timeouts and the longest planned body together. */
 export const PATIENCE_MS = 15_000;
@@ -21,7 +21,7 @@ export interface Call {
   readonly path: string;
   readonly fingerprint: string;
   readonly plan: string;
-  readonly questions: string;
+  readonly verifications: string;
   readonly body: Buffer;
   readonly calm: boolean;
   readonly prefer: string | null;
@@ -67,7 +67,7 @@ export async function exchange(call: Call, leaving: Leaving): Promise<Exchange> 
   return { type: "exchange", id, ...sent, calm, sentAt, stalledMs, endAt: Date.now(), ending };
 }
 
-function headersOf({ key, scope, credential, path, plan, questions, id, body, prefer }: Call): HeaderPair[] {
+function headersOf({ key, scope, credential, path, plan, verifications, id, body, prefer }: Call): HeaderPair[] {
   return [
     ...(isKeyInBody(path) ? [] : [["Idempotency-Key", key] as const]),
     ["X-Key", key],
@@ -76,7 +76,7 @@ function headersOf({ key, scope, credential, path, plan, questions, id, body, pr
     ...addressHeaders(path, scope),
     [REQUEST_HEADER, id],
     [PLAN_HEADER, plan],
-    [QUESTIONS_HEADER, questions],
+    [VERIFICATIONS_HEADER, verifications],
     ...(prefer === null ? [] : [["Prefer", prefer] as const]),
     ["Content-Type", "application/json"],
     ["Content-Length", String(body.length)],

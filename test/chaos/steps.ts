@@ -1,7 +1,7 @@
 // What the origin does with one arrival of a key. A client plans its operation ahead and sends the plan in a header, one
 // step for each arrival, so that a key's fate depends on the seed and not on the order in which requests arrive.
 
-import type { QuestionMode } from "../guarantees/recorders/questions.ts";
+import type { VerificationMode } from "../guarantees/recorders/verifications.ts";
 import type { Random } from "./random.ts";
 
 export type StepName =
@@ -40,15 +40,15 @@ export interface Step {
 
 export const PLAN_HEADER = "X-Plan";
 /** A JSON list: the mode of each question about the key. Further questions get the truth. */
-export const QUESTIONS_HEADER = "X-Questions";
+export const VERIFICATIONS_HEADER = "X-Questions";
 export const TENANT_HEADER = "X-Tenant";
 /** Under this path the origin reports what it knows about a key. */
-export const QUESTION_PATH = "/by-key/";
+export const VERIFICATION_PATH = "/by-key/";
 
 /** The step of every arrival in the final phase, and of arrivals beyond the end of the plan. */
 export const CALM: Step = { name: "ok", status: 200, delayMs: 0, bytes: 300, pieces: 1, pauseMs: 0, chunked: false };
 
-export function makeQuestions(random: Random, trickles: boolean): readonly QuestionMode[] {
+export function makeQuestions(random: Random, trickles: boolean): readonly VerificationMode[] {
   const count = random.weighted([
     [4, 0],
     [3, 1],

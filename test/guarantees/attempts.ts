@@ -1,6 +1,6 @@
 // Rules that are checked at the origin: G1 one at a time, G3 claim before call, G6 never two by guess, shared refusals.
 
-import type { Arrival, Decision, Exchange, Question } from "./history.ts";
+import type { Arrival, Decision, Exchange, Verification } from "./history.ts";
 import {
   busyUntil,
   claimedFrom,
@@ -109,7 +109,9 @@ export function neverTwoByGuess(world: World, record: RecordHistory): readonly V
       return [{ rule, what, evidence }];
     }
     if (absence(world, record, earlier, later) !== undefined) return [];
-    const isForeign = record.questions.some((question) => saysAbsent(question) && question.at <= later.at);
+    const isForeign = record.verifications.some(
+      (verification) => saysAbsent(verification) && verification.at <= later.at,
+    );
     const what = isForeign
       ? "verify: a second attempt started, but the origin reported no effect only before the lock ended or to other credentials"
       : "verify: a second attempt started, but the origin never reported that there is no effect";
@@ -123,19 +125,19 @@ function isBetween(world: World, decision: Decision, earlier: Arrival, later: Ar
   return decision.endAt >= claimedFrom(world, earlier) && decision.sentAt <= later.at;
 }
 
-function saysAbsent({ status, effect }: Question): boolean {
+function saysAbsent({ status, effect }: Verification): boolean {
   return status === 404 && effect === null;
 }
 
 /** The origin's report of no effect, to the credential that began the attempt, after the lock. */
-function absence(world: World, record: RecordHistory, earlier: Arrival, later: Arrival): Question | undefined {
+function absence(world: World, record: RecordHistory, earlier: Arrival, later: Arrival): Verification | undefined {
   const lockEnd = claimedFrom(world, earlier) + record.policy.lockMs;
-  return record.questions.find(
-    (question) =>
-      saysAbsent(question) &&
-      question.credential === earlier.credential &&
-      question.at >= lockEnd &&
-      question.at <= later.at,
+  return record.verifications.find(
+    (verification) =>
+      saysAbsent(verification) &&
+      verification.credential === earlier.credential &&
+      verification.at >= lockEnd &&
+      verification.at <= later.at,
   );
 }
 

@@ -26,7 +26,7 @@ import {
   forgetBeginsAnew,
   givenAnswerWins,
   honestRefusals,
-  questionsEnd,
+  verificationsEnd,
 } from "./given.ts";
 import { honestProblems, nobodyElsesAnswer, privateHeaders } from "./others.ts";
 import { checkClaims } from "./claims.ts";
@@ -88,7 +88,7 @@ const RULES: readonly Rule[] = [
   everybodyIsAnswered,
   inFlightHasACause,
   waitingEnds,
-  questionsEnd,
+  verificationsEnd,
   everyKeySettles,
   promisesAreKept,
   trueMonitors,

@@ -84,9 +84,12 @@ function isOverBy(record: RecordHistory, arrival: Arrival, by: number): boolean 
 }
 
 /** Results that the record may have got from the origin's report or an operator. */
-function givenBy({ questions, decisions }: RecordHistory, by: number): readonly { readonly status: number | null }[] {
+function givenBy(
+  { verifications, decisions }: RecordHistory,
+  by: number,
+): readonly { readonly status: number | null }[] {
   return [
-    ...questions.filter(({ status, at }) => status === 200 && at <= by),
+    ...verifications.filter(({ status, at }) => status === 200 && at <= by),
     ...decisions.filter((one) => one.action === "resolve" && mayHaveChanged(one) && one.sentAt <= by),
   ];
 }
@@ -223,7 +226,7 @@ function untrueReason(world: World, record: RecordHistory, message: Message, let
       if (age < giveUpAfterMs) return `a message of ${age} ms was given up, before ${giveUpAfterMs} ms`;
       const wasRefused =
         record.arrivals.some((arrival) => isRefused(world, arrival) && arrival.at <= at) ||
-        record.questions.some((question) => question.status === 404 && question.at <= at) ||
+        record.verifications.some((verification) => verification.status === 404 && verification.at <= at) ||
         wasBroken(world, message.sentAt, at, ["origin-refuses"]);
       return wasRefused ? null : "a message was given up, and no attempt was without effect";
     }

@@ -1,7 +1,7 @@
 // G11 no result without its events, no event without its result: what the receiver was sent is compared with what the origin and
 // operators have made, and with what clients know.
 
-import type { Arrival, Decision, EventTry, Question } from "./history.ts";
+import type { Arrival, Decision, EventTry, Verification } from "./history.ts";
 import {
   answersFrom,
   isOutgrown,
@@ -17,7 +17,7 @@ import type { RecordHistory, Violation, World } from "./records.ts";
 const RULE = "G11 no result without its events";
 const REVERSE = "G11 no event without its result";
 
-type Result = Arrival | Question | Decision;
+type Result = Arrival | Verification | Decision;
 
 /** The receiver has written it down. */
 function isTaken({ answer }: EventTry): boolean {
@@ -41,11 +41,11 @@ export function resultsHaveEvents(world: World, record: RecordHistory): readonly
 
 /** What clients have got as a result, and what operators have made one. */
 function knownResults(world: World, record: RecordHistory): readonly Result[] {
-  const isReported = ({ seq }: Question | Decision): boolean =>
+  const isReported = ({ seq }: Verification | Decision): boolean =>
     answersFrom(record, seq).some(({ answer }) => answer.complete);
   return [
     ...record.arrivals.filter((arrival) => answeredAt(world, record, arrival) < Infinity),
-    ...record.questions.filter(isReported),
+    ...record.verifications.filter(isReported),
     ...record.decisions.filter((one) => one.action === "resolve" && (one.outcome === "changed" || isReported(one))),
   ];
 }
@@ -67,7 +67,7 @@ function tells(event: EventTry, result: Result): boolean {
 export function eventsHaveResults(world: World, record: RecordHistory): readonly Violation[] {
   const results = [
     ...record.arrivals.filter((arrival) => mayBeResult(world, record, arrival)),
-    ...record.questions.filter(({ status }) => status === 200),
+    ...record.verifications.filter(({ status }) => status === 200),
     ...record.decisions.filter((one) => one.action === "resolve" && mayHaveChanged(one)),
   ];
   const isOfOther = (event: EventTry): boolean => {

@@ -6,7 +6,7 @@
 // So a lock ends no earlier than `lock` after the client sent the request, and the record of an answered attempt lives at
 // least `retention` after the origin's last byte.
 
-import type { Answer, Arrival, DeadLetter, Decision, Exchange, Look, Question } from "./history.ts";
+import type { Answer, Arrival, DeadLetter, Decision, Exchange, Look, Verification } from "./history.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, World } from "./records.ts";
 
@@ -91,8 +91,10 @@ function endOf(world: World, record: RecordHistory, arrival: Arrival, lockEnd: n
 }
 
 /** The times after `from` at which the origin's report or an operator may have settled the record. */
-function givenFrom({ questions, decisions }: RecordHistory, from: number): readonly number[] {
-  const known = questions.filter(({ status }) => status !== null && status >= 200 && status < 300).map(({ at }) => at);
+function givenFrom({ verifications, decisions }: RecordHistory, from: number): readonly number[] {
+  const known = verifications
+    .filter(({ status }) => status !== null && status >= 200 && status < 300)
+    .map(({ at }) => at);
   const decided = decisions
     .filter((decision) => decision.action !== "forget" && mayHaveChanged(decision))
     .map(({ sentAt }) => sentAt);
@@ -154,7 +156,7 @@ export function neighbours(arrivals: readonly Arrival[]): readonly (readonly [Ar
 }
 
 export function naming(
-  ...named: readonly (Arrival | Exchange | Question | Decision | Look | DeadLetter)[]
+  ...named: readonly (Arrival | Exchange | Verification | Decision | Look | DeadLetter)[]
 ): readonly string[] {
   return named.map((one) => {
     switch (one.type) {
@@ -163,7 +165,7 @@ export function naming(
         return one.id;
       case "arrival":
         return `arrival ${one.seq}`;
-      case "question":
+      case "verification":
         return `question ${one.seq}`;
       case "decision":
         return `${one.action} ${one.seq}`;

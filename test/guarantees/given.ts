@@ -1,13 +1,13 @@
 // Answers that a record got otherwise than from an attempt: from the origin's report when it was asked (`unknown =
 // "verify"`), and from an operator's `resolve`. From then on they are the record's answer (G2), byte for byte.
 
-import type { Answer, Decision, Exchange, Question } from "./history.ts";
+import type { Answer, Decision, Exchange, Verification } from "./history.ts";
 import { contradiction } from "./answers.ts";
 import { answersFrom, forgottenFrom, livesUntil, naming, SLACK_MS, answeredAt } from "./facts.ts";
 import { wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
-type Given = Question | Decision;
+type Given = Verification | Decision;
 
 const FIRST = "G2 first answer wins";
 
@@ -26,8 +26,8 @@ function staysUntil(record: RecordHistory, given: Given): number {
   return Math.min(from + record.policy.retentionMs, forgottenFrom(record, from));
 }
 
-function allGiven({ questions, decisions }: RecordHistory): readonly Given[] {
-  return [...questions, ...decisions.filter(({ action }) => action === "resolve")];
+function allGiven({ verifications, decisions }: RecordHistory): readonly Given[] {
+  return [...verifications, ...decisions.filter(({ action }) => action === "resolve")];
 }
 
 /** G2: after it no client gets another answer, and the origin is not called again. */
@@ -43,7 +43,7 @@ export function givenAnswerWins(world: World, record: RecordHistory): readonly V
       const what = hasOthers && isMismatch(exchange) ? null : contradiction(world, record, given.seq, exchange);
       return what === null ? [] : [{ rule: FIRST, what, evidence: naming(given, exchange) }];
     });
-    const how = given.type === "question" ? "the origin's report" : "an operator's resolve";
+    const how = given.type === "verification" ? "the origin's report" : "an operator's resolve";
     const what = `expected a replay, but the origin was called for a key that ${how} had settled`;
     return contradicted.concat(called.map((arrival) => ({ rule: FIRST, what, evidence: naming(given, arrival) })));
   });
@@ -61,12 +61,12 @@ export function everyGivenByte(_world: World, record: RecordHistory): readonly V
 
 function difference(given: Given, answer: Answer): string | null {
   if (answer.status !== given.status) return `expected status ${given.status}, got ${answer.status}`;
-  if (given.type === "question" && answer.headers !== given.headers)
+  if (given.type === "verification" && answer.headers !== given.headers)
     return "expected the origin's status text and headers, got different ones";
   if (answer.body === "other") return "expected the settled answer's body, got different bytes";
   if (answer.complete && answer.sha256 !== given.sha256)
     return "expected the settled answer's body, got a different digest";
-  if (given.type === "question" && given.lastAt === null)
+  if (given.type === "verification" && given.lastAt === null)
     return "the origin never sent the whole answer, but a client got it";
   return answer.replayed ? null : "expected Idempotent-Replayed: true on the replay, but it is missing";
 }
@@ -131,14 +131,14 @@ export function honestRefusals(_world: World, record: RecordHistory): readonly V
 }
 
 /** G8: a question to the origin ends, whatever the origin does. */
-export function questionsEnd(world: World, record: RecordHistory): readonly Violation[] {
+export function verificationsEnd(world: World, record: RecordHistory): readonly Violation[] {
   const { timeoutMs, idleTimeoutMs } = record.policy;
-  return record.questions
+  return record.verifications
     .filter(({ at, closedAt }) => closedAt - at > timeoutMs + idleTimeoutMs + SLACK_MS)
     .filter(({ at, closedAt }) => !wasBroken(world, at, closedAt, ["stopped", "lag"]))
-    .map((question) => ({
+    .map((verification) => ({
       rule: "G8 nothing wedges",
-      what: `a question to the origin (${question.mode}) lasted ${question.closedAt - question.at} ms`,
-      evidence: naming(question),
+      what: `a question to the origin (${verification.mode}) lasted ${verification.closedAt - verification.at} ms`,
+      evidence: naming(verification),
     }));
 }

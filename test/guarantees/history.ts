@@ -133,8 +133,8 @@ export interface Effect extends Pick<Arrival, "request" | "key" | "scope" | "cre
 }
 
 /** The gateway asked the origin what it knows about a key (`unknown = "verify"`). Numbered together with arrivals. */
-export interface Question {
-  readonly type: "question";
+export interface Verification {
+  readonly type: "verification";
   readonly seq: number;
   readonly key: string;
   readonly scope: string;
@@ -385,7 +385,7 @@ export type HistoryEvent =
   | Exchange
   | Arrival
   | Effect
-  | Question
+  | Verification
   | Decision
   | Look
   | EventTry

@@ -18,7 +18,7 @@ import type {
   Outage,
   OutboxLook,
   ParkedLook,
-  Question,
+  Verification,
   RoutePolicy,
 } from "./history.ts";
 
@@ -49,7 +49,7 @@ export interface RecordHistory {
   /** Ordered by the time of their arrival. */
   readonly arrivals: readonly Arrival[];
   readonly effects: readonly Effect[];
-  readonly questions: readonly Question[];
+  readonly verifications: readonly Verification[];
   readonly decisions: readonly Decision[];
   /** Questions to its monitor. */
   readonly looks: readonly Look[];
@@ -83,7 +83,7 @@ export interface World {
   readonly previousAt: (arrival: Arrival) => number;
   readonly arrival: (seq: number) => Arrival | undefined;
   /** An answer that the record got from a question or an operator's decision. */
-  readonly given: (seq: number) => Question | Decision | undefined;
+  readonly given: (seq: number) => Verification | Decision | undefined;
 }
 
 /** A message without a key that can be read. */
@@ -97,7 +97,7 @@ interface Draft {
   readonly exchanges: Exchange[];
   readonly arrivals: Arrival[];
   readonly effects: Effect[];
-  readonly questions: Question[];
+  readonly verifications: Verification[];
   readonly decisions: Decision[];
   readonly looks: Look[];
   readonly deliveries: Delivered[];
@@ -109,7 +109,7 @@ function emptyDraft(): Draft {
     exchanges: [],
     arrivals: [],
     effects: [],
-    questions: [],
+    verifications: [],
     decisions: [],
     looks: [],
     deliveries: [],
@@ -132,7 +132,7 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
   const tries: EventTry[] = [];
   const exchanges = new Map<string, Exchange>();
   const arrivals = new Map<number, Arrival>();
-  const given = new Map<number, Question | Decision>();
+  const given = new Map<number, Verification | Decision>();
   const messages = new Map(events.flatMap((event) => (event.type === "message" ? [[event.id, event]] : [])));
   const messageOf = (id: string): Message => {
     const message = messages.get(id);
@@ -168,9 +168,9 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
       case "effect":
         draftOf(event).effects.push(event);
         break;
-      case "question":
+      case "verification":
         given.set(event.seq, event);
-        draftOf(event).questions.push(event);
+        draftOf(event).verifications.push(event);
         break;
       case "decision":
         given.set(event.seq, event);
@@ -238,7 +238,7 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
       exchanges: draft.exchanges.toSorted((a, b) => a.sentAt - b.sentAt),
       arrivals: draft.arrivals.toSorted((a, b) => a.seq - b.seq),
       effects: draft.effects.toSorted((a, b) => a.at - b.at),
-      questions: draft.questions.toSorted((a, b) => a.at - b.at),
+      verifications: draft.verifications.toSorted((a, b) => a.at - b.at),
       decisions: draft.decisions.toSorted((a, b) => a.sentAt - b.sentAt),
       looks: draft.looks.toSorted((a, b) => a.sentAt - b.sentAt),
       deliveries: draft.deliveries.toSorted((a, b) => a.sentAt - b.sentAt),

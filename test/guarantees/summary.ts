@@ -63,7 +63,7 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
   const arrivals = events.filter((event) => event.type === "arrival");
   const effects = events.filter((event) => event.type === "effect");
   const outages = events.filter((event) => event.type === "outage");
-  const questions = events.filter((event) => event.type === "question");
+  const verifications = events.filter((event) => event.type === "verification");
   const decisions = events.filter((event) => event.type === "decision");
   const looks = events.filter((event) => event.type === "look");
   const tries = events.filter((event) => event.type === "event-try");
@@ -82,7 +82,7 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
     ...outages.map(({ kind }) => OUTAGES[kind]),
     ...arrivals.flatMap((arrival) => faultAt(arrival) ?? []),
     ...exchanges.flatMap((exchange) => faultsOf(exchange)),
-    ...questions.map(({ mode, effect }) => `question: ${mode === "truth" ? truthOf(effect) : mode}`),
+    ...verifications.map(({ mode, effect }) => `verification: ${mode === "truth" ? truthOf(effect) : mode}`),
     ...tries.flatMap(({ answer }) => (answer === "taken" ? [] : [`receiver: ${answer}`])),
     ...messages.flatMap(({ poison }) => (poison === null ? [] : [`poison: ${poison}`])),
     ...decisions.map(({ action, outcome }) => `operator: ${action}, ${outcome}`),

@@ -43,7 +43,7 @@ function plainOperation({ dimensions }: Run, random: Random): Operation {
     path,
     scopes: ["Bearer ann"],
     plan: "[]",
-    questions: "[]",
+    verifications: "[]",
     credentials: 1,
     bodyBytes: random.int(2, 300),
     isHuge: false,

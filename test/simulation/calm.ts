@@ -9,7 +9,7 @@ import type { World } from "./world.ts";
 const MOST_STEPS = 2000;
 
 /** The alarm comes for a question, and once more to see whether it has ended. */
-const ALARMS_PER_QUESTION = 2;
+const ALARMS_PER_VERIFICATION = 2;
 
 export async function calm(world: World): Promise<void> {
   world.trace("the faults end");
@@ -57,8 +57,8 @@ async function correct(world: World): Promise<void> {
  * once an hour for as long as the clock was ahead.
  */
 export function mostAlarms({ clock, facts }: World): number {
-  const questions = Math.ceil(Math.max(0, clock.latestMs - clock.nowMs) / MAX_PAUSE_MS);
-  return MOST_STEPS + ALARMS_PER_QUESTION * facts.rows.size * questions;
+  const verifications = Math.ceil(Math.max(0, clock.latestMs - clock.nowMs) / MAX_PAUSE_MS);
+  return MOST_STEPS + ALARMS_PER_VERIFICATION * facts.rows.size * verifications;
 }
 
 export async function alarm(world: World, dueMs: number): Promise<void> {
@@ -99,13 +99,15 @@ export async function settle(world: World): Promise<void> {
       large.finish();
       continue;
     }
-    const question = world.questions.find(({ isOpen, hangs, trickleMs }) => isOpen && !hangs && trickleMs === null);
-    if (question !== undefined) {
-      world.trace(`asked about ${question.record}, the origin says ${world.answerQuestion(question)}`);
+    const verification = world.verifications.find(
+      ({ isOpen, hangs, trickleMs }) => isOpen && !hangs && trickleMs === null,
+    );
+    if (verification !== undefined) {
+      world.trace(`asked about ${verification.record}, the origin says ${world.answerQuestion(verification)}`);
       continue;
     }
     const timer = world.clock.next();
-    const trickle = world.questions.find(({ isOpen, trickleMs }) => isOpen && trickleMs !== null);
+    const trickle = world.verifications.find(({ isOpen, trickleMs }) => isOpen && trickleMs !== null);
     const feedMs = trickle?.trickleMs ?? Number.POSITIVE_INFINITY;
     if (trickle !== undefined && feedMs <= (timer?.dueMs ?? feedMs)) {
       world.trace(`a byte more about ${trickle.record}, at ${feedMs}`);

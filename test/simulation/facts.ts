@@ -136,7 +136,7 @@ export class Facts {
   /** The records whose rows say what no code writes. */
   readonly unreadable = new Set<string>();
   /** The last question about each record. If its instance is gone before the outcome is durable, it is never settled. */
-  readonly questions = new Map<string, { readonly isOpen: boolean; isSettled: boolean }>();
+  readonly verifications = new Map<string, { readonly isOpen: boolean; isSettled: boolean }>();
 
   #changes: Change[] = [];
 
@@ -152,7 +152,7 @@ export class Facts {
     ];
     this.#changes = open;
     for (const one of done) one.done();
-    for (const question of this.questions.values()) if (!question.isOpen) question.isSettled = true;
+    for (const verification of this.verifications.values()) if (!verification.isOpen) verification.isSettled = true;
   }
 
   /** People have erased the record. */
@@ -192,8 +192,8 @@ export class Facts {
     const lost = this.#changes.filter((one) => one.object === object);
     for (const { undo } of lost.toReversed()) undo();
     this.#changes = this.#changes.filter((one) => one.object !== object);
-    for (const [record, { isSettled }] of this.questions) {
-      if (!isSettled) this.questions.set(record, { isOpen: true, isSettled });
+    for (const [record, { isSettled }] of this.verifications) {
+      if (!isSettled) this.verifications.set(record, { isOpen: true, isSettled });
     }
     for (const attempt of this.attempts.values()) {
       if (attempt.object !== object) continue;

@@ -22,7 +22,12 @@ interface Decided {
 
 /** Returns a short description of the result. */
 export function decide(
-  { facts, clock, rules, questions = [] }: Pick<World, "facts" | "clock" | "rules"> & Partial<Pick<World, "questions">>,
+  {
+    facts,
+    clock,
+    rules,
+    verifications = [],
+  }: Pick<World, "facts" | "clock" | "rules"> & Partial<Pick<World, "verifications">>,
   host: Host,
   { key: record, id, erased }: Decided,
   action: Change,
@@ -45,7 +50,7 @@ export function decide(
   const why = changed(host.shard, id, eventOf(action), response);
   if (why !== null) return why;
   rules.decides(action, attempt);
-  if (questions.some((one) => one.record === record && one.isOpen))
+  if (verifications.some((one) => one.record === record && one.isOpen))
     rules.broken("G6", `an operator's ${action} of ${record} beside a question to the origin, whose answer may come`);
   const before = { ...attempt };
   const reported = facts.reported.get(record);

@@ -11,7 +11,7 @@ import { Exchanges } from "../../src/kernel/object/exchanges.ts";
 import { Ledger } from "../../src/kernel/store/ledger.ts";
 import { AttemptsInFlight } from "../../src/kernel/object/attempts-in-flight.ts";
 import { Overflow } from "../../src/kernel/overflow/overflow.ts";
-import { Questions } from "../../src/kernel/verify/questions.ts";
+import { Verifications } from "../../src/kernel/verify/verifications.ts";
 import { RecordSteps } from "../../src/kernel/object/record-steps.ts";
 import { RecordRows } from "../../src/kernel/store/record-rows.ts";
 import { RemoteBodies } from "../../src/kernel/overflow/remote-bodies.ts";
@@ -97,7 +97,7 @@ describe("an operator's decision", () => {
   }, 60_000);
 
   it("beside a question whose answer is on its way breaks G6", async () => {
-    vi.spyOn(Questions.prototype, "isAsked").mockReturnValue(false);
+    vi.spyOn(Verifications.prototype, "isAsked").mockReturnValue(false);
     await expectFound(/G6: an operator's (release|resolve|forget) of r\d beside a question/, "operators");
   }, 60_000);
 

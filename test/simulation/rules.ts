@@ -233,11 +233,11 @@ export class Rules {
     const latestMs = this.#clock.latestSince(this.#clock.corrections);
     // The others begin when these end.
     const hasManyQuestions =
-      [...this.#facts.questions.values()].filter(({ isSettled }) => !isSettled).length >= QUESTIONS_AT_ONCE;
+      [...this.#facts.verifications.values()].filter(({ isSettled }) => !isSettled).length >= QUESTIONS_AT_ONCE;
     for (const row of all) {
       // A record about which the origin is asked has only the question's deadline, also when the instance is gone.
       const isAsked =
-        row.state === "unknown" && (hasManyQuestions || this.#facts.questions.get(row.id)?.isSettled === false);
+        row.state === "unknown" && (hasManyQuestions || this.#facts.verifications.get(row.id)?.isSettled === false);
       const answeredMs = isAsked ? latestMs + LOOK_AFTER_MS : 0;
       // A question that could not be noted is postponed, like an alarm whose work failed.
       const isPutOff = row.state === "unknown" || row.state === "started" || row.state === "waiting";

@@ -97,7 +97,7 @@ export class Shard {
       elders,
       databaseBytes: () => 0,
       placesTaken: () => this.exchanges.attempts.accepted,
-      questionAbout: (id) => this.exchanges.questionAbout(id),
+      verificationEnd: (id) => this.exchanges.verificationEnd(id),
       held: () => heldRows(storage.sql),
       left: () => ({ since: NOTHING_COUNTED, routes: [], dayRequests: 0 }),
       timers,
@@ -105,14 +105,14 @@ export class Shard {
   }
 
   /** What is asked of the object's features. */
-  ask<In, Out>({ name }: Call<In, Out>, question: In): Out | Promise<Out> {
+  ask<In, Out>({ name }: Call<In, Out>, verification: In): Out | Promise<Out> {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- both sides take the types from the call
-    return this.#calls.ask(name, question) as Out | Promise<Out>;
+    return this.#calls.ask(name, verification) as Out | Promise<Out>;
   }
 
   /** The same of a call that is answered at once. */
-  askNow<In, Out>(call: Call<In, Out>, question: In): Out {
-    const answer = this.ask(call, question);
+  askNow<In, Out>(call: Call<In, Out>, verification: In): Out {
+    const answer = this.ask(call, verification);
     if (answer instanceof Promise) throw new TypeError(`${call.name} is not answered at once`);
     return answer;
   }

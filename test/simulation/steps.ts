@@ -7,7 +7,7 @@ import { type Calls, openCalls } from "./open-calls.ts";
 import type { BucketCall } from "./bucket.ts";
 import { act, type OriginCall, POISON_STATUS } from "./origin.ts";
 import type { ClientRequest } from "./clients.ts";
-import type { Question } from "./question.ts";
+import type { Verification } from "./verification.ts";
 import type { Actors } from "./actors.ts";
 import { FEATURES } from "./features.ts";
 import { corruptions } from "./durable.ts";
@@ -86,8 +86,8 @@ export class Steps {
         return this.#readers().length > 0;
       case "upload cut":
         return this.#world.uploads().length > 0;
-      case "question":
-        return this.#questions().length > 0;
+      case "verification":
+        return this.#verifications().length > 0;
       case "delivered again":
         return this.#deliverable().length > 0;
       case "timer": {
@@ -162,9 +162,11 @@ export class Steps {
         else call.send(".");
         return;
       }
-      case "question": {
-        const question = this.#choices.pick(this.#questions());
-        this.#choices.trace(`asked about ${question.record}, the origin says ${this.#answerQuestion(question)}`);
+      case "verification": {
+        const verification = this.#choices.pick(this.#verifications());
+        this.#choices.trace(
+          `asked about ${verification.record}, the origin says ${this.#answerQuestion(verification)}`,
+        );
         return;
       }
       case "bucket": {
@@ -284,9 +286,9 @@ export class Steps {
     }
   }
 
-  #questions(): readonly Question[] {
-    const { questions, disk } = this.#world;
-    return questions.filter(({ isOpen, hangs, gate }) => isOpen && !hangs && gate <= disk.durable);
+  #verifications(): readonly Verification[] {
+    const { verifications, disk } = this.#world;
+    return verifications.filter(({ isOpen, hangs, gate }) => isOpen && !hangs && gate <= disk.durable);
   }
 
   /** The clients that read, or will read. */
@@ -306,26 +308,26 @@ export class Steps {
     return bucket?.calls.filter(({ gate }) => gate <= disk.durable) ?? [];
   }
 
-  #answerQuestion(question: Question): string {
+  #answerQuestion(verification: Verification): string {
     const world = this.#world;
     const { nowMs } = world.clock;
-    if (question.trickleMs !== null) {
-      question.feed(nowMs);
+    if (verification.trickleMs !== null) {
+      verification.feed(nowMs);
       return "a byte more";
     }
-    if (this.#choices.choose(4) > 0) return world.answerQuestion(question);
+    if (this.#choices.choose(4) > 0) return world.answerQuestion(verification);
     switch (this.#choices.choose(world.plan.extras.has("trickles") ? 4 : 2)) {
       case 0:
-        question.lose();
+        verification.lose();
         return "nothing: the connection breaks";
       case 1:
-        question.answer(503, "");
+        verification.answer(503, "");
         return "503";
       case 2:
-        question.hangs = true;
+        verification.hangs = true;
         return "nothing, ever";
       default:
-        question.trickle(nowMs);
+        verification.trickle(nowMs);
         return "200, and a byte now and then";
     }
   }

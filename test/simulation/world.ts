@@ -23,7 +23,7 @@ import type { Plan } from "./plan.ts";
 import { START_MS, TIMEOUT_MS } from "./times.ts";
 import { type PlainRequest, quiet, textOf } from "./platform.ts";
 import { PutOffRules } from "./put-off.ts";
-import { Question } from "./question.ts";
+import { Verification } from "./verification.ts";
 import { ALARM_RETRY_MS, Rules } from "./rules.ts";
 import { Shard } from "./shard.ts";
 import { target } from "./stand-ins.ts";
@@ -34,7 +34,7 @@ const OBJECT = "";
 const KEY_COUNT = { binding: "NEW_KEYS", retryAfterMs: 10, caller: "a caller" };
 
 /** The longest that a question may take: until its head, plus one pause of its body. */
-const QUESTION_MS = 3 * TIMEOUT_MS;
+const VERIFICATION_MS = 3 * TIMEOUT_MS;
 
 /** Who asks, and how. */
 type Delivering = Partial<Pick<ClientRequest, "sentMs" | "sentRightMs" | "taker">> & { readonly content?: string };
@@ -68,7 +68,7 @@ export class World {
   readonly #deliveredAt = new Map<string, number>();
   /** Whether the next call cannot connect to the origin. */
   isUnreachable = false;
-  questions: Question[] = [];
+  verifications: Verification[] = [];
   /** Whether the clock was ahead, and how many writes had failed when it was put right. */
   #hasBeenAhead = false;
   #refusals = 0;
@@ -221,38 +221,38 @@ export class World {
   #ask(record: string): Fetcher {
     const { nowMs, rightMs } = this.clock;
     return target((request) => {
-      const question = new Question(
+      const verification = new Verification(
         record,
         this.facts.of(record).at(-1),
         { nowMs, rightMs },
         this.disk.written,
         request,
       );
-      this.questions.push(question);
-      this.facts.questions.set(record, question);
-      return question.response;
+      this.verifications.push(verification);
+      this.facts.verifications.set(record, verification);
+      return verification.response;
     });
   }
 
   /** The origin answers a question truthfully: with the effect, if there is one that the credential may see. */
-  answerQuestion(question: Question): string {
-    const { record, credential, attempt: owner } = question;
+  answerQuestion(verification: Verification): string {
+    const { record, credential, attempt: owner } = verification;
     const effect = this.rules.effectOf(record);
     const isForeign = effect !== null && effect.attempt.credential !== credential;
     if (effect === null || isForeign || owner === undefined) {
       // An effect that the attempt's own credential may not see belongs to an earlier attempt, which an operator released.
       if (owner?.credential === credential) {
-        owner.absentAtMs = question.askedMs >= owner.lockedUntilMs ? this.clock.nowMs : null;
+        owner.absentAtMs = verification.askedMs >= owner.lockedUntilMs ? this.clock.nowMs : null;
         if (owner.absentAtMs !== null) ends(owner, this.clock);
       }
-      question.answer(404, "");
+      verification.answer(404, "");
       return isForeign ? "404, to another client" : "404";
     }
     const text = `${owner.id} 200`;
     owner.wholes.push(text);
     owner.answeredAtMs ??= this.clock.nowMs;
     hasResult(owner, this.clock);
-    question.answer(200, text);
+    verification.answer(200, text);
     return "200";
   }
 
@@ -312,7 +312,7 @@ export class World {
     while (this.release());
     for (const one of this.actors) one.rests?.();
     this.#judgeTimers();
-    this.#judgeQuestions();
+    this.#judgeVerifications();
   }
 
   /** As long as no answer has begun, only waiting needs timers. */
@@ -331,18 +331,18 @@ export class World {
     this.rules.rests(this.clock.count - others, waiting.length);
   }
 
-  #judgeQuestions(): void {
-    for (const question of this.questions) {
-      const forMs = this.clock.latestRightMs - question.askedRightMs;
+  #judgeVerifications(): void {
+    for (const verification of this.verifications) {
+      const forMs = this.clock.latestRightMs - verification.askedRightMs;
       const timer = this.clock.next();
       // A due timer may fire late.
       const isLate = timer !== null && timer.dueMs <= this.clock.nowMs;
-      if (!question.isOpen || isLate || forMs <= QUESTION_MS) continue;
+      if (!verification.isOpen || isLate || forMs <= VERIFICATION_MS) continue;
       this.rules.broken(
         "G8",
-        `a question about ${question.record} goes on after ${forMs} ms, expected at most ${QUESTION_MS} ms`,
+        `a question about ${verification.record} goes on after ${forMs} ms, expected at most ${VERIFICATION_MS} ms`,
       );
-      question.lose();
+      verification.lose();
     }
   }
 
@@ -415,7 +415,7 @@ export class World {
   /** The object is lost with its memory, its connections, and everything that was not durable. */
   crash(): void {
     if (this.#hasBeenAhead) this.rules.isClockSeen = false;
-    this.questions = [];
+    this.verifications = [];
     this.limits = [];
     for (const one of this.actors) one.crash?.();
     this.bucket?.crash(this.disk.durable);
@@ -457,7 +457,7 @@ export class World {
   setAhead(ms: number): void {
     const byMs = ms - this.clock.aheadMs;
     this.clock.setAhead(ms);
-    for (const question of this.questions) if (question.trickleMs !== null) question.trickleMs += byMs;
+    for (const verification of this.verifications) if (verification.trickleMs !== null) verification.trickleMs += byMs;
     this.origin.expire(this.clock);
     if (byMs >= 0) return;
     this.#hasBeenAhead = true;

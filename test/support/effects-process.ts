@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { type ArrivalHead, attemptIn, createArrivals, deliveryIn, header } from "../guarantees/recorders/arrivals.ts";
 import { bodyOf, digestHead, MARKS_HEADER, REQUEST_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
-import { createQuestions } from "../guarantees/recorders/questions.ts";
+import { createQuestions } from "../guarantees/recorders/verifications.ts";
 import { type EffectsOptions, type OriginLine, scopeOf } from "./effects.ts";
 import { listen } from "./origin-server.ts";
 import { stallSometimes } from "./stalls.ts";
@@ -20,7 +20,7 @@ const strikes = strikesOfParent();
 const earlier = existsSync(options.journal) ? linesOf(readFileSync(options.journal, "utf8")) : [];
 const journal = openSync(options.journal, "a");
 const arrivals = createArrivals(write, earlier);
-const questions = createQuestions(arrivals, write);
+const verifications = createQuestions(arrivals, write);
 
 function linesOf(lines: string): readonly OriginLine[] {
   return lines
@@ -86,7 +86,7 @@ async function act(request: IncomingMessage, response: ServerResponse): Promise<
 async function tell(request: IncomingMessage, response: ServerResponse, key: string): Promise<void> {
   await strikes.at("origin-asked");
   const credential = header(request, "authorization");
-  await questions.answer({ key, scope: scopeOf(credential), credential, mode: "truth" }, request, response);
+  await verifications.answer({ key, scope: scopeOf(credential), credential, mode: "truth" }, request, response);
 }
 
 const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {

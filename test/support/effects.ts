@@ -1,6 +1,6 @@
 // The origin that counts effects (effects-process.ts), as tests start it.
 
-import type { Arrival, Effect, Question } from "../guarantees/history.ts";
+import type { Arrival, Effect, Verification } from "../guarantees/history.ts";
 import { sha256 } from "../guarantees/recorders/marks.ts";
 import { readLines, startChild, type Stoppable, stoppable } from "./broker.ts";
 
@@ -13,7 +13,7 @@ export interface EffectsOptions {
 }
 
 /** One line of its journal. */
-export type OriginLine = Arrival | Effect | Question;
+export type OriginLine = Arrival | Effect | Verification;
 
 /** How a history names the caller with this credential, which no answer of the origin may contain. */
 export function scopeOf(credential: string): string {

@@ -24,7 +24,7 @@ import { type BodyValues, type KeyPlaces, readBodyValues } from "../../kernel/re
 import { writeKey } from "../../kernel/request/key-text.ts";
 import type { ExchangeRequest, NamesIn } from "../../kernel/request/message.ts";
 import { originKey } from "../../kernel/request/origin-key.ts";
-import { questionAbout, withStep } from "../../kernel/verify/question-about.ts";
+import { verificationRequest, withStep } from "../../kernel/verify/verification-request.ts";
 import { noteOf } from "../../kernel/notes/request-note.ts";
 import { nameRecord } from "../../kernel/request/record-name.ts";
 import type { ScopeValues } from "../../kernel/request/scope.ts";
@@ -182,7 +182,7 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
       Date.now(),
     ),
   ]);
-  const verification = questionAbout(route, key, url, () => [
+  const verification = verificationRequest(route, key, url, () => [
     ...parts.headers.filter(([name]) => !name.startsWith("content-")),
     ...keyHeaders(queue, key),
   ]);

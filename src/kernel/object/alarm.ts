@@ -47,7 +47,7 @@ export class Alarm {
   }
 
   /** Whether to call `restore` after a request, which may have written nothing that sets the alarm. */
-  get isInQuestion(): boolean {
+  get isUncertain(): boolean {
     const now = epochMs(Date.now());
     const hasGoneBack = this.#seenAt !== null && now < this.#seenAt;
     return hasGoneBack || ((this.#mayBeDropped || this.#seenAt === null) && !lasts(this.#asksAt, OVERDUE_MS, now));

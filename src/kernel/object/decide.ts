@@ -96,7 +96,7 @@ export function beforeStart(
   return mayBegin === null ? { kind: "count-key", count } : refuse({ code: "too-many-keys", retryAfterMs });
 }
 
-/** The longest advised wait: the client's next request asks the origin at once, and need not wait for the alarm's question. */
+/** The longest advised wait: the client's next request asks the origin at once, and need not wait for the alarm's verification. */
 export const ASK_AGAIN_MS = 10_000;
 
 /** The action that follows from the life cycle's reply to a request. */

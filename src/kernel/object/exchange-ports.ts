@@ -13,7 +13,7 @@ import type { AskElder } from "../previous-shards/elder-questions.ts";
 import type { Elders } from "../previous-shards/elders.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Limiter, NewKeys } from "../new-keys/new-keys.ts";
-import type { Questions } from "../verify/questions.ts";
+import type { Verifications } from "../verify/verifications.ts";
 import type { Reachability } from "./reachability.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Ledger, LedgerStorage } from "../store/ledger.ts";
@@ -47,7 +47,7 @@ export interface KernelParts extends ExchangePorts {
   readonly steps: RecordSteps;
   readonly attempts: AttemptsInFlight;
   readonly elders: Elders;
-  readonly questions: Questions;
+  readonly verifications: Verifications;
   readonly newKeys: NewKeys;
   readonly offsets: EventOffsets;
   readonly room: WaitingRoom;

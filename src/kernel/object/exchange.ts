@@ -10,7 +10,7 @@ import type { FeatureActions, PerformedExchange } from "../object-feature.ts";
 import type { Hop } from "../previous-shards/hops.ts";
 import { type ExchangeHead, storedHead } from "../request/message.ts";
 import type { KeyCount } from "../request/scope.ts";
-import { questionInForm, questionText } from "../request/origin-key.ts";
+import { verificationInForm, verificationText } from "../request/origin-key.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { waited } from "../traffic/exchange-reporter.ts";
 import { replay, replayAtOnce } from "./answers.ts";
@@ -203,11 +203,11 @@ export class Exchange {
 
   async #ask({ policy, refusal }: ActionOf<"ask">): Promise<ExchangeAnswer | null> {
     const { head, span } = this.#incoming;
-    const { ledger, questions, room } = this.#shared;
+    const { ledger, verifications, room } = this.#shared;
     this.#hasAsked = true;
     const ask = (): Promise<void> =>
-      questions.run(this.#id, policy, questionInForm(head, ledger.find(this.#id)?.keyForm ?? null));
-    // A question has its own time limit.
+      verifications.run(this.#id, policy, verificationInForm(head, ledger.find(this.#id)?.keyForm ?? null));
+    // A verification has its own time limit.
     const wait = this.#place(Number.POSITIVE_INFINITY, { untilBegun: false, isCounted: true });
     const woken = await waited(span, room.until(ask, wait));
     return this.#mayContinue(woken) ? null : this.#refuse(refusal);
@@ -273,7 +273,7 @@ type RequestEvent = Extract<LifeCycleEvent, { readonly type: "request" }>;
 function attachmentsOf(head: ExchangeHead, stored: (() => StoredRequest) | null): Attachments {
   const { record, call, excerpt } = head;
   return {
-    verification: (keyForm) => questionText(head, keyForm),
+    verification: (keyForm) => verificationText(head, keyForm),
     keyForm: call.key?.form ?? null,
     label: record,
     ...(excerpt === undefined ? null : { excerpt }),

@@ -20,7 +20,7 @@ import { NewKeys } from "../new-keys/new-keys.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { storeDues } from "./store-dues.ts";
 import { PAUSE_MS } from "./next-turn.ts";
-import { Questions } from "../verify/questions.ts";
+import { Verifications } from "../verify/verifications.ts";
 import { RecordSteps } from "./record-steps.ts";
 import { ERASE_ROWS } from "../store/bodies.ts";
 import { LAST_LOOKED_AT } from "../store/due-records.ts";
@@ -46,7 +46,7 @@ export class Exchanges {
 
   constructor(ports: ExchangePorts, features: ObjectFeatures) {
     const { attempts } = this;
-    const isAsked = (id: RecordId): boolean => questions.isAsked(id);
+    const isAsked = (id: RecordId): boolean => verifications.isAsked(id);
     // Features take steps too: the list is whole before the first step is taken.
     this.steps = new RecordSteps({ ...ports, attempts, hooks: () => this.hooks, isAsked });
     const verification = {
@@ -54,7 +54,10 @@ export class Exchanges {
       step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
         this.steps.take(id, event, policy, epochMs(Date.now()), attachments),
     };
-    const questions = new Questions({ ...ports, ask: (id, policy, own) => verify(id, policy, own, verification) });
+    const verifications = new Verifications({
+      ...ports,
+      ask: (id, policy, own) => verify(id, policy, own, verification),
+    });
     const room = new WaitingRoom(ports.timers);
     this.elders = new Elders({ ...ports, attempts, steps: this.steps });
     const { steps, elders } = this;
@@ -64,7 +67,7 @@ export class Exchanges {
       attempts,
       steps,
       elders,
-      questions,
+      verifications,
       newKeys,
       room,
       offsets: new EventOffsets(),
@@ -85,7 +88,7 @@ export class Exchanges {
         endLocks: (now) => this.#endLocks(now),
         waitUntil: ports.waitUntil,
       }),
-      { name: "questions", nextAt: (now) => questions.nextAt(now), run: (now) => questions.askDue(now) },
+      { name: "verifications", nextAt: (now) => verifications.nextAt(now), run: (now) => verifications.askDue(now) },
       ...this.features.flatMap((feature) => feature.dues ?? []),
     ];
   }
@@ -135,9 +138,9 @@ export class Exchanges {
     return "kind" in located ? hopResponse(located) : Response.json(located);
   }
 
-  /** Waits for the end of the question about a record that the origin is being asked. Whether there was one. */
-  questionAbout(id: RecordId): Promise<boolean> {
-    return this.#shared.questions.about(id);
+  /** Waits for the end of a verification of the record that is under way. Whether there was one. */
+  verificationEnd(id: RecordId): Promise<boolean> {
+    return this.#shared.verifications.about(id);
   }
 
   /** Answers a request that cannot be run. */
@@ -148,7 +151,7 @@ export class Exchanges {
   /** Otherwise replays alone would leave what is due undone in an object whose alarm was dropped. */
   #restoreAlarm(): void {
     const { alarm, waitUntil } = this.#shared;
-    if (!alarm.isInQuestion) return;
+    if (!alarm.isUncertain) return;
     const look = (): void =>
       bookkeep("looking for what a clock has put off", () => {
         if (!this.#bringBack(epochMs(Date.now()))) return;
@@ -168,10 +171,10 @@ export class Exchanges {
     const { alarm, ledger } = this.#shared;
     if (!alarm.isClockInDoubt(now)) return false;
     ledger.lockEnds.readAgain();
-    this.#shared.questions.endPauses();
-    const questions = ledger.questions.routes().flatMap((route) => ledger.questions.tooFar(route, now));
+    this.#shared.verifications.endPauses();
+    const verifications = ledger.verifications.routes().flatMap((route) => ledger.verifications.tooFar(route, now));
     let broughtBack = 0;
-    for (const id of [...ledger.due.tooFar(now), ...questions]) {
+    for (const id of [...ledger.due.tooFar(now), ...verifications]) {
       try {
         this.steps.applyTime(id, now);
         broughtBack += 1;

@@ -1,4 +1,4 @@
-// Work of a shard that goes on by itself: attempts of accepted requests, questions to origins, events. A few pieces of each kind run
+// Work of a shard that goes on by itself: attempts of accepted requests, verifications, events. A few pieces of each kind run
 // at a time; each that ends begins the next, and the alarm comes for what is not due yet.
 
 import { durationMs, epochMs, type EpochMs, later } from "../record/units.ts";

@@ -122,8 +122,8 @@ export interface OperatorPorts {
   readonly elders: Pick<Elders, "answer">;
   readonly databaseBytes: () => number;
   readonly placesTaken: () => number;
-  /** Waits for the end of the question about a record that the origin is being asked. Whether there was one. */
-  readonly questionAbout: (id: RecordId) => Promise<boolean>;
+  /** Waits for the end of a verification of the record that is under way. Whether there was one. */
+  readonly verificationEnd: (id: RecordId) => Promise<boolean>;
   /** All that would be lost without this object. */
   readonly held: () => readonly HeldRows[];
   /** What this object has counted. */
@@ -258,7 +258,7 @@ export class OperatorCalls {
     const body = { kind: "inline", bytes } as const;
     const response = event.type === "resolve" ? { status: event.status, statusText: "", headers, body } : null;
     // Its answer may say what the operator wants to decide, who then decides about a result without knowing it.
-    const wasAsked = await this.#ports.questionAbout(id);
+    const wasAsked = await this.#ports.verificationEnd(id);
     const isNews = wasAsked && event.type === "forget" && this.inspect(id)?.record.state === "completed";
     const why = isNews ? "in-flight" : changeRecord(this.#ports.steps, id, event, response);
     const answer: ChangeAnswer = { why, detail: this.inspect(id) };

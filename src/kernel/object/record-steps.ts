@@ -69,7 +69,7 @@ export class RecordSteps {
 
   /**
    * Whether an answer of the origin may be on its way that decides what an operator would decide: one that the attempt still receives,
-   * also after its verdict, or one to a question. Released beside it, an accepted request would act twice.
+   * also after its verdict, or one to a verification. Released beside it, an accepted request would act twice.
    */
   #isAnswerComing(id: RecordId): boolean {
     return this.#ports.attempts.get(id) !== undefined || this.#ports.isAsked(id);

@@ -1,4 +1,4 @@
-// Requests that wait for another request's attempt, or for the answer to a question. A waiter costs one entry in a list: no
+// Requests that wait for another request's attempt, or for the answer to a verification. A waiter costs one entry in a list: no
 // timer of the runtime, and no reaction on a promise that outlives it. A wait ends at its time limit or when the client
 // disconnects. The number of waiters is bounded, so that requests with one key cannot take memory from all others. When all places are
 // taken, the caller who has most of them gives one up to a caller who has fewer.

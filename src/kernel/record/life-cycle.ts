@@ -84,7 +84,7 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
       return changed(applyAttemptEvent(current, event, now), { type: "settled" });
     case "verify": {
       if (current.state !== "unknown" || current.verifyAt === null) return changed(current, { type: "nothing-due" });
-      const asked = afterQuestion(current, current.verifyAt, now);
+      const asked = afterVerification(current, current.verifyAt, now);
       return changed(asked, { type: "ask", record: asked });
     }
     case "ask":
@@ -242,7 +242,7 @@ const MIN_PAUSE_MS = 2000;
 export const MAX_PAUSE_MS = 3_600_000;
 
 /**
- * A question that is further away than any pause, and than a lock, was put there by a clock that was ahead. Asked too early, the origin
+ * A verification that is further away than any pause, and than a lock, was put there by a clock that was ahead. Asked too early, the origin
  * cannot free the key: "not found" proves nothing before the lock has ended.
  */
 function askedInTime(record: Unknown, now: EpochMs): Unknown {
@@ -253,10 +253,10 @@ function askedInTime(record: Unknown, now: EpochMs): Unknown {
 }
 
 /**
- * The record after one question to the origin. It is written before the origin is asked, so that a crash does not lose the
- * pause. A duplicate request may ask at any time; only a question that was due makes the next pause longer.
+ * The record after one verification. It is written before the origin is asked, so that a crash does not lose the
+ * pause. A duplicate request may ask at any time; only a verification that was due makes the next pause longer.
  */
-function afterQuestion(record: Unknown, verifyAt: EpochMs, now: EpochMs): Unknown {
+function afterVerification(record: Unknown, verifyAt: EpochMs, now: EpochMs): Unknown {
   if (now < verifyAt) return record;
   const pauseMs = Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** Math.min(record.verifications, 20));
   // An expired record is never verified, so `verifyAt` never exceeds `expiresAt` and is always the record's deadline.

@@ -15,7 +15,7 @@ import type { ParkedMessage } from "./parked-message.ts";
 import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 
 /**
- * What follows an attempt whose outcome is unknown. `hold`: no other attempt, until an operator decides. `verify`: a question to
+ * What follows an attempt whose outcome is unknown. `hold`: no other attempt, until an operator decides. `verify`: a verification at
  * the origin whether the attempt took effect. `retry`: another attempt, once the lock has ended.
  */
 export const UNKNOWN_RULES = ["hold", "verify", "retry"] as const;
@@ -113,7 +113,7 @@ export interface Unknown extends RecordBase {
   readonly state: "unknown";
   /** When to ask the origin next whether the attempt took effect; `null` if the route does not ask. */
   readonly verifyAt: EpochMs | null;
-  /** How many due questions the origin has been asked. */
+  /** How many due verifications have been sent. */
   readonly verifications: number;
   readonly expiresAt: EpochMs;
   /** Set for an accepted request: the shard tries it again once it is known that nothing took effect. */

@@ -195,7 +195,7 @@ export function applyAttemptEvent(
         ? current
         : outcomeUnknown(current, latest(attempt.lockedUntil, now), event.pause);
     case "absent":
-      // While the attempt may still be running, "not found" proves nothing: it may act after the question.
+      // While the attempt may still be running, "not found" proves nothing: it may act after the verification.
       if (current.state !== "unknown" || current.verifyAt === null) return current;
       if (event.askedAt < attempt.lockedUntil) return current;
       return repeatable({ fingerprint, attempt: settled(attempt), policy, ...promiseOf(current) }, now, now);

@@ -1,8 +1,8 @@
 // How the origin gets the key of an operation: in which headers, and in which form. For an origin that knows keys, another form is another
-// operation, and acts again. So a record keeps the form of its first attempt, and every later attempt, and every question about one, has that
+// operation, and acts again. So a record keeps the form of its first attempt, and every later attempt, and every verification, has that
 // form, whatever the settings have become. The key itself is not part of a form: each request brings it, and a sealed record must not tell it.
 
-import { isPlainInPath } from "../record/question.ts";
+import { isPlainInPath } from "../record/verification-answer.ts";
 import { KEY_FORM_LINE } from "../record/record-fault.ts";
 import type { HeaderPairs } from "./headers.ts";
 import { quoted } from "./key-text.ts";
@@ -17,7 +17,7 @@ export interface OriginKey {
   readonly replaced?: HeaderPairs;
 }
 
-/** Stands for the key in the URL of a question, as a URL has `{key}` in its path. */
+/** Stands for the key in the URL of a verification, as a URL has `{key}` in its path. */
 export const KEY_IN_URL = "%7Bkey%7D";
 
 /** `pairs` are the headers that have the key, by itself or as the beginning of their values. */
@@ -42,24 +42,27 @@ export function callInForm(call: OriginCall, form: string | null): OriginCall {
   return { ...call, key: { ...key, form }, headers: headersInForm(headers, key, form) };
 }
 
-/** The head's question, about an attempt of a record with this form; `null`: this key cannot be asked about in this form. */
-export function questionInForm(
+/** The head's verification of an attempt with this form; `null`: this key cannot be asked about in this form. */
+export function verificationInForm(
   { verification, call: { key } }: Pick<ExchangeHead, "verification" | "call">,
   form: string | null,
 ): Verification | null {
   if (verification === null) return null;
-  const { keyed, ...question } = verification;
-  if (keyed === undefined || key === undefined || form === null || form === key.form) return question;
+  const { keyed, ...plain } = verification;
+  if (keyed === undefined || key === undefined || form === null || form === key.form) return plain;
   const asked = keyOf(form, key.text);
   if (!isPlainInPath(asked)) return null;
   const url = keyed.replaceAll(KEY_IN_URL, encodeURIComponent(asked));
-  return { ...question, url, headers: headersInForm(question.headers, key, form) };
+  return { ...plain, url, headers: headersInForm(plain.headers, key, form) };
 }
 
 /** The same as a record keeps it. */
-export function questionText(head: Pick<ExchangeHead, "verification" | "call">, form: string | null): string | null {
-  const question = questionInForm(head, form);
-  return question === null ? null : JSON.stringify(question);
+export function verificationText(
+  head: Pick<ExchangeHead, "verification" | "call">,
+  form: string | null,
+): string | null {
+  const verification = verificationInForm(head, form);
+  return verification === null ? null : JSON.stringify(verification);
 }
 
 function headersInForm(headers: HeaderPairs, key: OriginKey, form: string): HeaderPairs {

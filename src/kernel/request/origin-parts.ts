@@ -1,4 +1,4 @@
-// What an exchange sends to the origin, derived from the client's request: the headers of the call, and the question whether
+// What an exchange sends to the origin, derived from the client's request: the headers of the call, and the verification, whether
 // an earlier attempt took effect. The key is forwarded as the route says.
 
 import { keyHeaders, singleHeaders } from "../config/key-source.ts";
@@ -13,7 +13,7 @@ import type { OriginCall, Verification } from "./message.ts";
 import { withoutApplied } from "./prefer.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
 import { originKey, type OriginKey } from "./origin-key.ts";
-import { questionAbout, withStep } from "../verify/question-about.ts";
+import { verificationRequest, withStep } from "../verify/verification-request.ts";
 
 const PREFER = "prefer";
 
@@ -36,7 +36,7 @@ export function originCall(intent: ExchangeIntent, trace: Trace | null, hasBytes
  */
 export function verificationOf(intent: ExchangeIntent): Verification | null {
   const { route, key, url } = intent;
-  return questionAbout(route, key.key, url, () =>
+  return verificationRequest(route, key.key, url, () =>
     forwardedHeaders(intent, null).filter(([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name)),
   );
 }

@@ -1,5 +1,5 @@
 // Reads the scope of a request's key: the values of the parts that identify the caller, as the route names them. They are
-// only digested, so the scope stores no credential (a question to the origin does, until its attempt is settled). A missing part
+// only digested, so the scope stores no credential (a verification at the origin does, until its attempt is settled). A missing part
 // is a value of its own, so all anonymous callers share one scope, and no caller with a credential is in it. A part that is
 // ambiguous is refused, never treated as missing.
 

@@ -192,20 +192,20 @@ export class DueRequests {
 }
 
 /** A record whose outcome the origin has to be asked about, and when. */
-export interface WaitingQuestion {
+export interface WaitingVerification {
   readonly id: RecordId;
   readonly at: EpochMs;
 }
 
 /** Reads an index that holds only these records, ordered by route first, so that many of one route never hide another route's. */
-export class WaitingQuestions {
+export class WaitingVerifications {
   readonly #sql: Sql;
 
   constructor(sql: Sql) {
     this.#sql = sql;
   }
 
-  /** The routes that have waiting questions, in order. Costs one seek for each route. */
+  /** The routes that have waiting verifications, in order. Costs one seek for each route. */
   routes(): readonly string[] {
     return this.#sql
       .exec<{ route: string }>(
@@ -218,8 +218,8 @@ export class WaitingQuestions {
       .map(({ route }) => route);
   }
 
-  /** The first questions of a route, longest waiting first. */
-  first(route: string, limit: number): readonly WaitingQuestion[] {
+  /** The first verifications of a route, longest waiting first. */
+  first(route: string, limit: number): readonly WaitingVerification[] {
     return this.#sql
       .exec<{ id: string; verify_at: number }>(
         "SELECT id, verify_at FROM records INDEXED BY records_to_ask WHERE verify_at IS NOT NULL AND route = ? ORDER BY verify_at LIMIT ?",

@@ -10,7 +10,7 @@ import type { Participation } from "../step-hook.ts";
 import type { Attachments } from "./attachments.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import { type Label, UNLABELLED } from "./label.ts";
-import { DueRequests, LockEnds, WaitingQuestions } from "./due-records.ts";
+import { DueRequests, LockEnds, WaitingVerifications } from "./due-records.ts";
 import { KnownElders } from "../previous-shards/elder-rows.ts";
 import { KeyLister } from "../previous-shards/key-lister.ts";
 import { ExpiredRecords } from "./expired-records.ts";
@@ -51,7 +51,7 @@ export class Ledger {
   readonly #rows: RecordRows;
   readonly #recordBodies: RecordBodies;
   readonly lockEnds: LockEnds;
-  readonly questions: WaitingQuestions;
+  readonly verifications: WaitingVerifications;
   readonly due: DueRequests;
   readonly seal: Seal;
   readonly heldKeys: KeyLister;
@@ -75,7 +75,7 @@ export class Ledger {
     this.#transaction(() => migrate(sql));
     this.expiryBuckets = new ExpiryBuckets(sql);
     this.lockEnds = new LockEnds(sql);
-    this.questions = new WaitingQuestions(sql);
+    this.verifications = new WaitingVerifications(sql);
     this.due = new DueRequests(sql, this.expiryBuckets);
     this.tables = new LaterTables(sql, this.#transaction);
     const { tables } = this;

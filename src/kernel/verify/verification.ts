@@ -1,9 +1,9 @@
 // Asks the origin whether a lost attempt took effect (`unknown = "verify"`), with the credential of the attempt's own request.
-// kernel/record/question.ts decides what an answer means; questions.ts decides when to ask.
+// kernel/record/verification-answer.ts decides what an answer means; verifications.ts decides when to ask.
 
 import type { Origin } from "../config/resolved.ts";
 import type { LifeCycleEvent, Step } from "../record/events.ts";
-import { type Asker, findingOf, hasSecondChance } from "../record/question.ts";
+import { type Asker, findingOf, hasSecondChance } from "../record/verification-answer.ts";
 import type { Policy } from "../record/record.ts";
 import { epochMs, type RecordId } from "../record/units.ts";
 import type { Verification } from "../request/message.ts";
@@ -32,11 +32,11 @@ export interface VerificationPorts {
 /** The largest answer that is kept; a larger one settles the record without its response. */
 const MAX_BYTES = 1 << 20;
 
-/** How long a question may take in total, including its second chance and the whole answer; a route may allow less. */
-export const QUESTION_MS = 30_000;
+/** How long a verification may take in total, including its second chance and the whole answer; a route may allow less. */
+export const VERIFICATION_MS = 30_000;
 
 /**
- * Asks what became of the record's last attempt, and settles the record if the origin knows. `callers` is the question of
+ * Asks what became of the record's last attempt, and settles the record if the origin knows. `callers` is the verification of
  * another caller, with that caller's credential: a second chance when the origin no longer accepts the claim's credential.
  * Rejects when the store fails.
  */
@@ -53,7 +53,7 @@ export async function verify(
   const attemptId = reply.record.attempt.id;
   // Read again, because a step that ends the lock moves the record to another bucket.
   const text = ledger.verification(id, ledger.find(id));
-  // A question equal to the claim's carries no other credential.
+  // A verification equal to the claim's carries no other credential.
   const second = JSON.stringify(callers) === text ? null : callers;
   const answer = await askInTurn(parse(text), second, ports);
   switch (answer.kind) {
@@ -86,8 +86,8 @@ async function askInTurn(
   callers: Verification | null,
   ports: VerificationPorts,
 ): Promise<Answer> {
-  const endsAt = performance.now() + QUESTION_MS;
-  const first = claims === null ? null : await ask(claims, "claim", QUESTION_MS, ports);
+  const endsAt = performance.now() + VERIFICATION_MS;
+  const first = claims === null ? null : await ask(claims, "claim", VERIFICATION_MS, ports);
   if (callers === null || !hasSecondChance(first?.kind ?? null)) return first ?? OPEN;
   return ask(callers, "another", endsAt - performance.now(), ports);
 }
@@ -98,7 +98,7 @@ async function ask(
   leftMs: number,
   ports: VerificationPorts,
 ): Promise<Answer> {
-  // The route's `timeout` covers the whole question: an answer that is not complete by then does not count.
+  // The route's `timeout` covers the whole verification: an answer that is not complete by then does not count.
   const totalMs = Math.min(verification.timeoutMs, leftMs);
   const request = { ...verification, method: "GET", body: null, totalMs };
   const answer = await callOrigin(request, ports.target(verification.origin), ports);
@@ -128,7 +128,7 @@ const OPEN: Answer = { kind: "open" };
 
 /** Reads what the claim wrote, in this deployment or an earlier one. `null` if it cannot be read: an error would quote a credential. */
 function parse(text: string | null): Verification | null {
-  return text === null ? null : readOrReport(() => readJson(text, "a question to the origin", isVerification), {});
+  return text === null ? null : readOrReport(() => readJson(text, "a verification at the origin", isVerification), {});
 }
 
 function isVerification(value: unknown): value is Verification {

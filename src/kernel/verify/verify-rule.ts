@@ -1,4 +1,4 @@
-// `verify`: where the origin is asked whether an operation took effect, and which of the client's headers the question carries. The
+// `verify`: where the origin is asked whether an operation took effect, and which of the client's headers the verification carries. The
 // answer's status decides alone, so the key may stand only in the path: there a 404 says that nothing has this name. A search
 // by a key in the query is answered with 200 and an empty list.
 
@@ -10,7 +10,7 @@ import { firstRepeated, TOKEN } from "../config/values.ts";
 export interface VerifyRule {
   /** A path at the origin, or a URL. Its path contains `{key}`. */
   readonly target: string;
-  /** The names of the client's headers that the question carries, in lower case; `null`: all of them. */
+  /** The names of the client's headers that the verification carries, in lower case; `null`: all of them. */
   readonly headers: readonly string[] | null;
 }
 

@@ -1,7 +1,7 @@
 // The origin's journal: each arrival from its first byte to the end of its connection, and each effect.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Arrival, Effect, OriginMarks, Question } from "../history.ts";
+import type { Arrival, Effect, OriginMarks, Verification } from "../history.ts";
 
 /** Identifies an answer and records how far it has been written. */
 export interface OpenAnswer {
@@ -56,7 +56,7 @@ type Draft = { -readonly [Name in keyof Arrival]: Arrival[Name] };
 /** `earlier`: what an earlier process of this origin has reported. */
 export function createArrivals(
   report: (event: Arrival | Effect) => void,
-  earlier: readonly (Arrival | Effect | Question)[] = [],
+  earlier: readonly (Arrival | Effect | Verification)[] = [],
 ): Arrivals {
   const acts = earlier.filter((event) => event.type === "effect");
   const done = new Map(acts.map((act) => [`${recordName(act)} ${act.credential}`, act.id]));

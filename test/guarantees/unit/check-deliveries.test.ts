@@ -3,7 +3,7 @@
 import { describe, it } from "vitest";
 import type { HistoryEvent } from "../history.ts";
 import { delivered, queueHistory, queueStory, stillParked } from "./message-story.ts";
-import { acted, expectBad, expectGood, KEY, LOST, outage, questioned, story } from "./story.ts";
+import { acted, expectBad, expectGood, KEY, LOST, outage, verifiedAt, story } from "./story.ts";
 
 const RULE = "G9 acknowledged means settled";
 const GUESS = "G6 never two by guess";
@@ -63,7 +63,7 @@ describe("a message", () => {
     expectGoodOf(...parked, hold.changed(-1, "resolve", 5_000));
     expectGoodOf(...parked, hold.changed(-1, "forget", 5_000));
     const asked = verify.got(1, "m/1", 20, { ...LOST, closedAt: 40 });
-    const found = questioned(2, 1_700, { scope: asked.scope, credential: asked.credential, effect: "e1" });
+    const found = verifiedAt(2, 1_700, { scope: asked.scope, credential: asked.credential, effect: "e1" });
     const first = delivered("m", 1, 10, 50, "retried");
     expectGoodOf(verify.sent("m"), asked, acted(asked), first, found, delivered("m", 2, 1_600, 1_720));
   });

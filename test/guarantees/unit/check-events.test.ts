@@ -18,7 +18,7 @@ import {
   problem,
   published,
   publishedByOrigin,
-  questioned,
+  verifiedAt,
   replayed,
   story,
   reported,
@@ -79,7 +79,7 @@ describe("a result", () => {
 
   it("that the origin has reported has an event", () => {
     const lost = came(1, "q1", 10, { ...VERIFY, ...LOST });
-    const found = questioned(2, 2_000, { effect: "e1" });
+    const found = verifiedAt(2, 2_000, { effect: "e1" });
     const replay = asked("q9", 3_000, 3_010, given(found), { ...VERIFY, ...CALM });
     const history = [asked("q1", 0, 30, LEFT, VERIFY), lost, acted(lost), found, replay] as const;
     expectGood(story(...history, published(found), NONE_LEFT));

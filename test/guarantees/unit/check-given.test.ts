@@ -18,7 +18,7 @@ import {
   LOST,
   outage,
   problem,
-  questioned,
+  verifiedAt,
   replayed,
   story,
   reported,
@@ -198,21 +198,21 @@ describe("verify", () => {
   }
 
   it("starts another attempt when the origin has said that it knows of none", () => {
-    expectGood(second(questioned(2, 2_000)));
+    expectGood(second(verifiedAt(2, 2_000)));
     expectBad(second(), TWO);
-    expectBad(second(questioned(2, 2_000, { status: 503 })), TWO);
-    expectBad(second(questioned(2, 6_000)), TWO);
+    expectBad(second(verifiedAt(2, 2_000, { status: 503 })), TWO);
+    expectBad(second(verifiedAt(2, 6_000)), TWO);
   });
 
   it("starts none when it said so before the lock's end, or to another credential", () => {
-    expectBad(second(questioned(2, 1_400)), TWO);
-    expectBad(second(questioned(2, 2_000, { credential: BOB })), TWO);
-    expectBad(second(acted(gone), questioned(2, 2_000, { credential: BOB })), EFFECT);
-    expectGood(second(questioned(2, 2_000), acted(gone, 2_500)));
+    expectBad(second(verifiedAt(2, 1_400)), TWO);
+    expectBad(second(verifiedAt(2, 2_000, { credential: BOB })), TWO);
+    expectBad(second(acted(gone), verifiedAt(2, 2_000, { credential: BOB })), EFFECT);
+    expectGood(second(verifiedAt(2, 2_000), acted(gone, 2_500)));
   });
 
   it("replays what the origin reported", () => {
-    const found = questioned(2, 2_000, { effect: "e1" });
+    const found = verifiedAt(2, 2_000, { effect: "e1" });
     const last = asked("q9", 9_000, 9_010, given(found), { ...VERIFY, ...CALM });
     const heard = asked("q2", 1_990, 2_030, given(found), VERIFY);
     expectGood(story(...open, acted(gone), found, heard, last));
@@ -228,7 +228,7 @@ describe("verify", () => {
   });
 
   it("lets the reported answer expire, also when it was reported before the lock would have ended", () => {
-    const found = questioned(2, 200, { effect: "e1" });
+    const found = verifiedAt(2, 200, { effect: "e1" });
     const heard = asked("q2", 190, 230, given(found), VERIFY);
     const anew = (at: number): History => {
       const next = came(3, "q3", at, { ...VERIFY, attempt: 1 });
@@ -241,10 +241,10 @@ describe("verify", () => {
   });
 
   it("finds a question that does not end, whatever the origin answers", () => {
-    const found = questioned(2, 2_000, { effect: "e1" });
+    const found = verifiedAt(2, 2_000, { effect: "e1" });
     const last = asked("q9", 9_000, 9_010, given(found), { ...VERIFY, ...CALM });
     for (const mode of ["trickle", "hang"]) {
-      const long = questioned(3, 1_600, { mode, status: null, lastAt: null, closedAt: 8_600, closedBy: "peer" });
+      const long = verifiedAt(3, 1_600, { mode, status: null, lastAt: null, closedAt: 8_600, closedBy: "peer" });
       expectBad(story(...open, long, found, last), WEDGED);
       expectGood(story(...open, { ...long, closedAt: 3_200 }, found, last));
       expectGood(story(...open, long, outage("stopped", 2_000, 6_000), found, last));
@@ -253,7 +253,7 @@ describe("verify", () => {
 
   it("finds outcome-unknown without Retry-After, and a key that stays unknown", () => {
     const bare = asked("q2", 3_000, 3_010, problem("outcome-unknown"), VERIFY);
-    const found = questioned(2, 4_000, { effect: "e1" });
+    const found = verifiedAt(2, 4_000, { effect: "e1" });
     const last = asked("q9", 9_000, 9_010, given(found), { ...VERIFY, ...CALM });
     expectBad(story(...open, bare, found, last), "honest problems");
     const never = asked("q9", 9_000, 9_010, problem("outcome-unknown", 409, { retryAfterMs: 1_000 }), {

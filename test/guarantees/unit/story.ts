@@ -12,7 +12,7 @@ import type {
   Look,
   Outage,
   OutboxLook,
-  Question,
+  Verification,
 } from "../history.ts";
 import { checkHistory } from "../check-history.ts";
 import { expect } from "vitest";
@@ -142,10 +142,10 @@ export function problem(code: string, status = 409, more: Partial<Answer> = {}):
 }
 
 /** The origin was asked, and reported at once that there is no effect, or the given `effect`. */
-export function questioned(seq: number, at: number, more: Partial<Question> = {}): Question {
+export function verifiedAt(seq: number, at: number, more: Partial<Verification> = {}): Verification {
   const effect = more.effect ?? null;
   return {
-    type: "question",
+    type: "verification",
     seq,
     key: KEY,
     scope: ANN,
@@ -190,7 +190,7 @@ function inert(ending: Ending): Ending {
 }
 
 /** The event of an answer, as `every` gets it. */
-export function published(of: Arrival | Question | Decision, more: Partial<EventTry> = {}): EventTry {
+export function published(of: Arrival | Verification | Decision, more: Partial<EventTry> = {}): EventTry {
   const { seq, key, scope, status } = of;
   const id = `event-${seq}-0`;
   return {
@@ -232,7 +232,7 @@ export function accepted(): Answer {
 
 /** A replay of the answer that a question or a decision provided. */
 export function given(
-  { seq, scope, status, headers, sha256 }: Question | Decision,
+  { seq, scope, status, headers, sha256 }: Verification | Decision,
   more: Partial<Answer> = {},
 ): Answer {
   const like = came(seq, "", 0, { scope, status, headers, sha256 });

@@ -29,7 +29,7 @@ export function tellOf(origin: OriginClient, key: string, behaviour: Behaviour):
   return origin.behave({ key, path: lookUpPath(key) }, { effect: false, ...behaviour });
 }
 
-export async function questions(origin: OriginClient, key: string): Promise<readonly RecordedRequest[]> {
+export async function verifications(origin: OriginClient, key: string): Promise<readonly RecordedRequest[]> {
   return (await origin.requests(key)).filter(({ method }) => method === "GET");
 }
 

@@ -34,7 +34,7 @@ export interface Follower {
 
 export type MonitorShared = Pick<
   KernelParts,
-  "steps" | "attempts" | "ledger" | "timers" | "room" | "offsets" | "questions"
+  "steps" | "attempts" | "ledger" | "timers" | "room" | "offsets" | "verifications"
 >;
 
 /** A record whose attempt does not run here is looked at again after this time: it is lost, and its lock ends. */
@@ -105,8 +105,8 @@ export class Monitors {
    * next look will find it.
    */
   async #asked({ id, head }: Follower, { policy }: Unknown, leftMs: number, caller: Caller | null): Promise<boolean> {
-    const { questions, room } = this.#shared;
-    const ask = (): Promise<void> => questions.run(id, policy, null);
+    const { verifications, room } = this.#shared;
+    const ask = (): Promise<void> => verifications.run(id, policy, null);
     if (leftMs <= 0) {
       // It logs its own failure.
       ask().catch(() => undefined);

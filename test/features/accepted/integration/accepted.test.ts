@@ -18,7 +18,7 @@ import {
 
 async function look(bench: ShardBench, head: ExchangeHead, changes: Partial<MonitorQuestion> = {}): Promise<Said> {
   const { record, rules, request } = head;
-  const question: MonitorQuestion = {
+  const verification: MonitorQuestion = {
     record,
     rules,
     echo: request.echo,
@@ -28,7 +28,7 @@ async function look(bench: ShardBench, head: ExchangeHead, changes: Partial<Moni
     cancel: false,
     ...changes,
   };
-  return saidBy(await bench.stub.fetch(MONITOR_CALL.url, { method: "POST", body: JSON.stringify(question) }));
+  return saidBy(await bench.stub.fetch(MONITOR_CALL.url, { method: "POST", body: JSON.stringify(verification) }));
 }
 
 /** Its lock is longer than any pause of the alarm. */

@@ -58,7 +58,7 @@ async function endOf(client: RecordingClient, request: AcceptedRequest): Promise
     return ending.kind === "answer" && ending.monitor === null && ending.retryAfterMs === null ? ending : null;
   };
   await until(result, "the end of an accepted request", LONGEST_MS);
-  for (const question of strangersTo(request)) await client.look({ ...question, isStranger: true });
+  for (const verification of strangersTo(request)) await client.look({ ...verification, isStranger: true });
   return client.send(request, true);
 }
 

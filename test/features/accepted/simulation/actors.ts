@@ -74,10 +74,10 @@ class AcceptedActors implements Actors<AcceptedKind> {
   }
 
   /** Asks the living instance, and not by its call: that would be answered in a later turn, and a cancellation is judged in its own. */
-  #ask(question: MonitorQuestion, caller: Caller): Promise<Response> {
+  #ask(verification: MonitorQuestion, caller: Caller): Promise<Response> {
     const feature = this.#world.host.shard.exchanges.features.find(answersMonitors);
     if (feature === undefined) throw new TypeError("no request is accepted");
-    return feature.answerMonitor(question, caller);
+    return feature.answerMonitor(verification, caller);
   }
 
   /** A client asks the monitor of a request, or cancels it there. */

@@ -14,7 +14,7 @@ import { type Client, clientOf, removeGateway, until } from "../../../support/e2
 interface Seen {
   readonly acted: Set<string>;
   readonly calls: string[];
-  readonly questions: string[];
+  readonly verifications: string[];
 }
 
 const KEY_HEADERS = ["idempotency-key", "x-request-key"] as const;
@@ -30,7 +30,7 @@ class KeyedOrigin {
       request.resume();
       request.on("end", () => {
         if (request.method === "GET") {
-          seen.questions.push(decodeURIComponent(asked ?? ""));
+          seen.verifications.push(decodeURIComponent(asked ?? ""));
           response.writeHead(seen.acted.has(decodeURIComponent(asked ?? "")) ? 200 : 404).end();
           return;
         }
@@ -46,7 +46,7 @@ class KeyedOrigin {
   }
 
   of(place: string): Seen {
-    const known = this.#seen.get(place) ?? { acted: new Set(), calls: [], questions: [] };
+    const known = this.#seen.get(place) ?? { acted: new Set(), calls: [], verifications: [] };
     this.#seen.set(place, known);
     return known;
   }
@@ -132,10 +132,10 @@ it.each(Object.entries(CHANGES))(
       return given.status < 300 ? given : null;
     }, "the operation has its answer");
     expect(answer.status).toBeLessThan(300);
-    const { acted, calls, questions } = origin.of(name);
+    const { acted, calls, verifications } = origin.of(name);
     const sent = got.replace("KEY", key);
     expect(calls).toEqual([sent, sent]);
     expect(acted.size).toBe(1);
-    expect(new Set(questions)).toEqual(new Set(name.startsWith("verify") ? [`${key}:charge`] : []));
+    expect(new Set(verifications)).toEqual(new Set(name.startsWith("verify") ? [`${key}:charge`] : []));
   },
 );

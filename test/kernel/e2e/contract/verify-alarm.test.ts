@@ -18,7 +18,7 @@ import {
   expectOpen,
   lookUpPath,
   loseAnswer,
-  questions,
+  verifications,
   type Sent,
   SETTINGS,
   tellOf,
@@ -77,14 +77,14 @@ describe.concurrent("the alarm", () => {
       const lost = rows().ofKey(message.key);
       const row = await rows().until(lost.id, isState("completed"), "the answer");
       expect(row).toMatchObject({ attempt: 1, verification: null, verify_at: null });
-      const [question, ...more] = await questions(origin, message.key);
+      const [verification, ...more] = await verifications(origin, message.key);
       expect(more).toEqual([]);
-      expect(question?.arrivedAtMs).toBeGreaterThanOrEqual(lost.locked_until);
-      expect(question?.headers.find(([name]) => /^authorization$/i.test(name))?.[1]).toBe("Bearer caller");
+      expect(verification?.arrivedAtMs).toBeGreaterThanOrEqual(lost.locked_until);
+      expect(verification?.headers.find(([name]) => /^authorization$/i.test(name))?.[1]).toBe("Bearer caller");
       const replay = await bench.send(message);
       expectGiven(replay, 200, "it happened");
       expectReplay(await bench.send(message), replay);
-      expect(await questions(origin, message.key)).toHaveLength(1);
+      expect(await verifications(origin, message.key)).toHaveLength(1);
       expect(await origin.effects(message.key)).toBe(1);
     }));
 
@@ -97,7 +97,7 @@ describe.concurrent("the alarm", () => {
       expect(lost).toMatchObject({ state: "started", attempt: 1 });
       const row = await rows().until(lost.id, isState("completed"), "the answer");
       expect(row).toMatchObject({ attempt: 1, verification: null });
-      const asked = await questions(origin, message.key);
+      const asked = await verifications(origin, message.key);
       expect(asked).toHaveLength(1);
       expect(asked[0]?.arrivedAtMs).toBeGreaterThanOrEqual(lost.locked_until);
       expectGiven(await bench.send(message), 200, "it happened");
@@ -115,7 +115,7 @@ describe.concurrent("the alarm", () => {
       // No question while the lock lasts, because the attempt may still run.
       const early = await bench.send(message);
       expectProblem(early, { code: "in-flight", status: 409, retryable: true, echo: message.key });
-      expect(await questions(origin, message.key)).toEqual([]);
+      expect(await verifications(origin, message.key)).toEqual([]);
       const row = await rows().until(id, isState("failed"), "the answer");
       expect(row).toMatchObject({ attempt: 1, verification: null });
       const second = await bench.send(message);
@@ -145,7 +145,7 @@ describe.concurrent("the alarm", () => {
       try {
         await rows().until(id, isState("completed"), "the answer");
         expectGiven(await bench.send(message), 200, "it happened");
-        const asked = await questions(origin, message.key);
+        const asked = await verifications(origin, message.key);
         expect(asked).toHaveLength(4);
         expect(asked[3]?.arrivedAtMs).toBeGreaterThanOrEqual(before.verify_at ?? Infinity);
       } finally {
@@ -162,7 +162,7 @@ describe.concurrent("the alarm", () => {
       const { id, locked_until: lockedUntil } = rows().ofKey(message.key);
       const asked: VerificationRow[] = [];
       for (const times of [1, 2, 3]) asked.push(await rows().until(id, isAsked(times), `question ${times}`));
-      expect(asked.map(({ verifications }) => verifications)).toEqual([1, 2, 3]);
+      expect(asked.map((row) => row.verifications)).toEqual([1, 2, 3]);
       // Each pause is twice the one before, and counts from a question that came no sooner than the last one allowed.
       const ends = [lockedUntil, ...asked.map(({ verify_at: at }) => at ?? 0)];
       const pauses = ends.slice(1).map((end, index) => end - (ends[index] ?? 0));
@@ -170,15 +170,15 @@ describe.concurrent("the alarm", () => {
         expect(pauses[index]).toBeGreaterThanOrEqual(least);
       }
       const reached = await until(async () => {
-        const found = await questions(origin, message.key);
+        const found = await verifications(origin, message.key);
         return found.length >= 3 ? found : null;
       }, "the third question");
       expect(reached).toHaveLength(3);
-      for (const [index, question] of reached.entries()) {
-        expect(question.arrivedAtMs).toBeGreaterThanOrEqual(ends[index] ?? Infinity);
+      for (const [index, verification] of reached.entries()) {
+        expect(verification.arrivedAtMs).toBeGreaterThanOrEqual(ends[index] ?? Infinity);
       }
       expectOpen(await bench.send(message), message.key, 16);
-      expect(await questions(origin, message.key)).toHaveLength(4);
+      expect(await verifications(origin, message.key)).toHaveLength(4);
       await tellOf(origin, message.key, { status: 200, body: "said at last" });
       const answer = await bench.send(message);
       expectGiven(answer, 200, "said at last");
@@ -214,6 +214,6 @@ describe.concurrent("the alarm", () => {
       const ids = messages.map(({ key }) => rows().ofKey(key).id);
       for (const id of ids) await rows().until(id, isState("completed"), "the answer");
       for (const message of messages) expectGiven(await bench.send(message), 200, message.key);
-      for (const { key } of messages) expect(await questions(origin, key)).toHaveLength(1);
+      for (const { key } of messages) expect(await verifications(origin, key)).toHaveLength(1);
     }));
 });

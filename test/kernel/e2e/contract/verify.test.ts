@@ -1,6 +1,6 @@
 // `unknown = "verify"`: the gateway asks the origin whether a lost attempt took effect. The origin's report is the answer from
 // then on; a report of no effect frees the key only once the attempt can no longer run. verify-alarm.test.ts tests the alarm,
-// verify-question.test.ts the form of the question.
+// verify-request.test.ts the form of the question.
 
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -15,7 +15,7 @@ import {
   expectOpen,
   LOCKED,
   loseAnswer,
-  questions,
+  verifications,
   SETTINGS,
   tellOf,
   VERIFY,
@@ -79,10 +79,10 @@ describe("an origin that has acted", () => {
     await tellOf(scene.origin, key, { status: 500 });
     for (let again = 0; again < 2; again += 1) expectReplay(await scene.send(message), answer);
 
-    const [question, ...more] = await questions(scene.origin, key);
+    const [verification, ...more] = await verifications(scene.origin, key);
     expect(more).toEqual([]);
-    expect(question).toMatchObject({ url: `/by-key/${key}`, attempt: null, body: { bytes: 0 } });
-    const sent = new Map(question?.headers.map(([name, value]) => [name.toLowerCase(), value]));
+    expect(verification).toMatchObject({ url: `/by-key/${key}`, attempt: null, body: { bytes: 0 } });
+    const sent = new Map(verification?.headers.map(([name, value]) => [name.toLowerCase(), value]));
     expect(Object.fromEntries(sent)).toMatchObject({ authorization: "Bearer of the caller", "x-tenant": "one" });
     for (const [name] of headers.slice(2)) expect(sent.has(name.toLowerCase())).toBe(false);
     expect(await attempts(scene.origin, key)).toHaveLength(1);
@@ -104,7 +104,7 @@ describe("an origin that has acted", () => {
     for (const answer of await Promise.all(duplicates.map(({ response }) => response))) {
       expectGiven(answer, 200, "for all");
     }
-    expect(await questions(scene.origin, message.key)).toHaveLength(1);
+    expect(await verifications(scene.origin, message.key)).toHaveLength(1);
     expect(await scene.origin.effects(message.key)).toBe(1);
   });
 
@@ -129,7 +129,7 @@ describe("an origin that has acted", () => {
       const problem = expectProblem(answer, { code: "response-not-kept", status: 409, retryable: false, echo });
       expect(problem["originalStatus"]).toBe(200);
     }
-    expect(await questions(scene.origin, message.key)).toHaveLength(1);
+    expect(await verifications(scene.origin, message.key)).toHaveLength(1);
     expect(await scene.origin.effects(message.key)).toBe(1);
   });
 
@@ -138,7 +138,7 @@ describe("an origin that has acted", () => {
     await loseAnswer(scene, message);
     const reuse = await scene.send({ ...message, body: "something else" });
     expectProblem(reuse, { code: "key-reused", status: 422, retryable: false, echo: message.key });
-    expect(await questions(scene.origin, message.key)).toEqual([]);
+    expect(await verifications(scene.origin, message.key)).toEqual([]);
   });
 });
 
@@ -148,7 +148,7 @@ describe("an origin that knows of nothing", () => {
     await loseAnswer(scene, message);
     await tellOf(scene.origin, message.key, { status: 404 });
     for (let again = 0; again < 3; again += 1) expectOpen(await scene.send(message), message.key, 600);
-    expect(await questions(scene.origin, message.key)).toHaveLength(3);
+    expect(await verifications(scene.origin, message.key)).toHaveLength(3);
     // It was at work, and now it shows.
     await tellOf(scene.origin, message.key, { status: 200, body: "late" });
     expectGiven(await scene.send(message), 200, "late");
@@ -173,7 +173,7 @@ describe("an origin that knows of nothing", () => {
     const [first, again, ...more] = await attempts(scene.origin, message.key);
     expect([first?.attempt, again?.attempt, more]).toEqual(["1", "2", []]);
     expect(again?.arrivedAtMs).toBeGreaterThanOrEqual(lockedUntil);
-    const last = (await questions(scene.origin, message.key)).at(-1);
+    const last = (await verifications(scene.origin, message.key)).at(-1);
     expect(last?.arrivedAtMs).toBeGreaterThanOrEqual(lockedUntil);
     expect(last?.seq).toBeLessThan(again?.seq ?? 0);
     expect(await scene.origin.effects(message.key)).toBe(1);
@@ -200,9 +200,9 @@ describe.concurrent("an origin that does not say", () => {
     const { id } = rows.ofKey(message.key);
     expectOpen(await scene.send(message), message.key, 4);
     // Asked by the alarm, so after the lock's end.
-    await rows.until(id, ({ verifications }) => (verifications ?? 0) > 0, "a question after the lock");
+    await rows.until(id, (row) => (row.verifications ?? 0) > 0, "a verification after the lock");
     expectOpen(await scene.send(message), message.key, 8);
-    expect((await questions(scene.origin, message.key)).length).toBeGreaterThanOrEqual(2);
+    expect((await verifications(scene.origin, message.key)).length).toBeGreaterThanOrEqual(2);
     expect(await scene.origin.requests()).not.toContainEqual(expect.objectContaining({ path: "/elsewhere" }));
     await tellOf(scene.origin, message.key, { status: 201, body: "said at last" });
     const answer = await until(async () => {

@@ -10,7 +10,7 @@ it("an object does at its alarm all of this, in this order", () =>
       "bodies in the bucket",
       "expired records",
       "locks",
-      "questions",
+      "verifications",
       "accepted requests",
       "events",
       "alerts",

@@ -49,17 +49,17 @@ function limitTimers(most: number): { readonly peak: () => number } {
 /** A request whose outcome is unknown, and the question about it, which the test answers. */
 async function loseOutcome(run: HeldExchanges["run"], world: HeldWorld) {
   const head = headOf({}, "verify");
-  const question = Promise.withResolvers<Response>();
+  const verification = Promise.withResolvers<Response>();
   let acts = 0;
   world.origin = (url) => {
-    if (url.endsWith("/look-up")) return question.promise;
+    if (url.endsWith("/look-up")) return verification.promise;
     acts += 1;
     return Promise.reject(new Error("connection lost"));
   };
   vi.useFakeTimers({ toFake: ["Date"] });
   expect(await saidBy(await run(head))).toMatchObject({ code: "origin-dropped" });
   vi.setSystemTime(Date.now() + LOCK_MS);
-  return { head, question, acts: () => acts };
+  return { head, verification, acts: () => acts };
 }
 
 describe("duplicates that are abandoned", () => {
@@ -115,12 +115,12 @@ describe("duplicates that are abandoned", () => {
 
   it("start no attempt when the origin reports that the last one had no effect", async () => {
     await withExchanges(async ({ run, world }) => {
-      const { head, question, acts } = await loseOutcome(run, world);
+      const { head, verification, acts } = await loseOutcome(run, world);
       const caller = new AbortController();
       const asking = run(again(head), caller);
       caller.abort();
       expect(await saidBy(await asking)).toMatchObject({ status: 409, code: "outcome-unknown" });
-      question.resolve(new Response(null, { status: 404 }));
+      verification.resolve(new Response(null, { status: 404 }));
       await scheduler.wait(1);
       expect(acts()).toBe(1);
       // A client that is still there starts it.
@@ -131,14 +131,14 @@ describe("duplicates that are abandoned", () => {
 
   it("start no attempt when they leave after they are woken and before they continue", async () => {
     await withExchanges(async ({ run, world }) => {
-      const { head, question, acts } = await loseOutcome(run, world);
+      const { head, verification, acts } = await loseOutcome(run, world);
       // The signal says that the client has gone before the gateway has noticed.
       const caller = new AbortController();
       let hasLeft = false;
       Object.defineProperty(caller.signal, "aborted", { get: () => hasLeft });
       const asking = run(again(head), caller);
       hasLeft = true;
-      question.resolve(new Response(null, { status: 404 }));
+      verification.resolve(new Response(null, { status: 404 }));
       expect(await saidBy(await asking)).toMatchObject({ status: 409, code: "outcome-unknown" });
       expect(acts()).toBe(1);
     });

@@ -242,9 +242,9 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
     }
   }
   nextDeadline(ledger);
-  for (const route of ledger.questions.routes()) {
-    ledger.questions.first(route, 1);
-    ledger.questions.tooFar(route, NOW);
+  for (const route of ledger.verifications.routes()) {
+    ledger.verifications.first(route, 1);
+    ledger.verifications.tooFar(route, NOW);
   }
   // One that cannot be read is set aside.
   const broken = freshId();

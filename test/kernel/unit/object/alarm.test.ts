@@ -81,23 +81,23 @@ describe("the alarm", () => {
 
   it("is set again after a request that has written nothing, if the platform has dropped it", async () => {
     const { alarm, set } = alarmWith(() => at(-100));
-    expect(alarm.isInQuestion).toBe(true);
+    expect(alarm.isUncertain).toBe(true);
     await alarm.restore();
-    expect([set, alarm.isInQuestion]).toEqual([[-100], false]);
+    expect([set, alarm.isUncertain]).toEqual([[-100], false]);
     vi.setSystemTime(NOW + 120_000);
-    expect(alarm.isInQuestion).toBe(true);
+    expect(alarm.isUncertain).toBe(true);
   });
 
   it("is asked for once where the platform has it, or nothing is due", async () => {
     const known = alarmWith(() => at(10), at(5));
     await known.alarm.restore();
     known.alarm.moveTo(at(7));
-    expect([known.set, known.alarm.isInQuestion]).toEqual([[], false]);
+    expect([known.set, known.alarm.isUncertain]).toEqual([[], false]);
     const idle = alarmWith(() => null);
     await idle.alarm.restore();
-    expect([idle.set, idle.alarm.isInQuestion]).toEqual([[], false]);
+    expect([idle.set, idle.alarm.isUncertain]).toEqual([[], false]);
     vi.setSystemTime(NOW + 120_000);
-    expect(idle.alarm.isInQuestion).toBe(true);
+    expect(idle.alarm.isUncertain).toBe(true);
   });
 
   it("that is set while the platform is asked stays as it is", async () => {

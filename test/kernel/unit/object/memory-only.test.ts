@@ -79,7 +79,7 @@ const WHY: Readonly<Record<string, string>> = {
   "features/claims/object/open-offsets.ts": OF_ROWS, // feature: claims
   "features/outbox/object/relay.ts": RUNNING, // feature: outbox
   "features/claims/object/partition-positions.ts": "ends with its turn", // feature: claims
-  "kernel/verify/questions.ts": RUNNING,
+  "kernel/verify/verifications.ts": RUNNING,
   "kernel/object/reachability.ts": ATTEMPTED,
   "kernel/previous-scope/aliases.ts": OF_ROWS,
   "features/audit/object/audit.ts": OF_ROWS, // feature: audit

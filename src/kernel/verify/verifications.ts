@@ -1,6 +1,6 @@
-// The questions that origins are being asked, and the choice of the next: one at a time for each record, and a few at a time for
+// The verifications that are under way, and the choice of the next: one at a time for each record, and a few at a time for
 // the alarm; duplicates ask besides. Routes take turns, so that an origin that does not answer for one route delays no other route.
-// The alarm begins questions without waiting for them; each question that ends begins the next.
+// The alarm begins verifications without waiting for them; each verification that ends begins the next.
 
 import type { Policy } from "../record/record.ts";
 import {
@@ -19,20 +19,20 @@ import type { Alarm } from "../object/alarm.ts";
 import { PAUSE_MS, takeNextTurn } from "../object/next-turn.ts";
 import type { Ledger } from "../store/ledger.ts";
 import { pauseAfter } from "../store/unreadable.ts";
-import { QUESTION_MS } from "./verification.ts";
+import { VERIFICATION_MS } from "./verification.ts";
 
-/** How many questions the alarm asks at a time: fewer than the six connections that a shard has. */
+/** How many verifications the alarm makes at a time: fewer than the six connections that a shard has. */
 const MAX_AT_ONCE = 4;
 
 /** How many of these may belong to one route, so that the other routes get their turn. */
 const MAX_PER_ROUTE = 2;
 
-/** An instance may be lost with its questions. The alarm checks after the time by which they must have been answered. */
-const CHECK_AFTER_MS = durationMs(QUESTION_MS + 5000);
+/** An instance may be lost with its verifications. The alarm checks after the time by which they must have been answered. */
+const CHECK_AFTER_MS = durationMs(VERIFICATION_MS + 5000);
 
 const FAILURE = "the origin could not be asked";
 
-export interface QuestionPorts {
+export interface VerificationsPorts {
   readonly ledger: Ledger;
   readonly alarm: Pick<Alarm, "moveTo">;
   readonly waitUntil: (promise: Promise<unknown>) => void;
@@ -40,11 +40,11 @@ export interface QuestionPorts {
   readonly ask: (id: RecordId, policy: Policy, own: Verification | null) => Promise<void>;
 }
 
-export class Questions {
-  readonly #ports: QuestionPorts;
-  /** All questions that are being asked, including those of duplicates, and whether they have a second chance (verification.ts). */
+export class Verifications {
+  readonly #ports: VerificationsPorts;
+  /** All verifications under way, including those of duplicates, and whether they have a second chance (verification.ts). */
   readonly #running = new Map<RecordId, { readonly end: Promise<void>; readonly hasSecondChance: boolean }>();
-  /** The routes of the questions that the alarm has begun. */
+  /** The routes of the verifications that the alarm has begun. */
   readonly #begun = new Map<RecordId, string>();
   /** Records that could not be read, and until when they are left out, so that they keep no other from its turn. */
   readonly #putOff = new Map<RecordId, EpochMs>();
@@ -52,12 +52,12 @@ export class Questions {
   #lastRoute = "";
   #pausedUntil = epochMs(0);
 
-  constructor(ports: QuestionPorts) {
+  constructor(ports: VerificationsPorts) {
     this.#ports = ports;
   }
 
   /**
-   * Asks about a record; `own` is the calling client's own question. Joins a question about it that is already being asked, and asks again
+   * Asks about a record; `own` is the calling client's own verification. Joins one of it that is already under way, and asks again
    * after one that had no client's credential for its second chance.
    */
   run(id: RecordId, policy: Policy, own: Verification | null): Promise<void> {
@@ -66,38 +66,38 @@ export class Questions {
       const { end, hasSecondChance } = running;
       return own === null || hasSecondChance ? end : end.then(() => this.run(id, policy, own));
     }
-    const question = this.#ports.ask(id, policy, own).finally(() => {
+    const verification = this.#ports.ask(id, policy, own).finally(() => {
       this.#running.delete(id);
       this.#begun.delete(id);
     });
-    this.#running.set(id, { end: question, hasSecondChance: own !== null });
+    this.#running.set(id, { end: verification, hasSecondChance: own !== null });
     this.#ports.waitUntil(
-      question.then(
+      verification.then(
         () => this.#continue(),
         (error: unknown) => this.#pause(error),
       ),
     );
-    return question;
+    return verification;
   }
 
   isAsked(id: RecordId): boolean {
     return this.#running.has(id);
   }
 
-  /** Waits for the end of the question about a record that is being asked. Whether there was one. */
+  /** Waits for the end of a verification of the record that is under way. Whether there was one. */
   async about(id: RecordId): Promise<boolean> {
     const running = this.#running.get(id);
     await running?.end.catch(() => undefined);
     return running !== undefined;
   }
 
-  /** Begins the questions that are due, as many as may be asked at a time. */
+  /** Begins the verifications that are due, as many as may run at a time. */
   askDue(now: EpochMs): void {
     if (lasts(this.#pausedUntil, PAUSE_MS, now)) return;
     for (const [id, until] of this.#putOff) if (until <= now) this.#putOff.delete(id);
     for (;;) {
       let isAnyHandled = false;
-      for (const route of roundRobin(this.#ports.ledger.questions.routes(), this.#lastRoute)) {
+      for (const route of roundRobin(this.#ports.ledger.verifications.routes(), this.#lastRoute)) {
         if (this.#isFull(route)) continue;
         const due = this.#first(route, now);
         if (due === null || due.isBusy || due.at > now) continue;
@@ -119,7 +119,7 @@ export class Questions {
       const entry = this.#ports.ledger.find(id);
       if (entry === null) throw new Error("the record is gone");
       this.#begun.set(id, route);
-      // Nobody waits for this question; `run` logs its failure.
+      // Nobody waits for this verification; `run` logs its failure.
       this.run(id, entry.record.policy, null).catch(() => undefined);
     } catch (error) {
       this.#putOff.set(id, later(now, pauseAfter(error, PAUSE_MS)));
@@ -127,12 +127,12 @@ export class Questions {
     }
   }
 
-  /** When the alarm has to come for the next question; `null` when there is none. */
+  /** When the alarm has to come for the next verification; `null` when there is none. */
   nextAt(now: EpochMs): EpochMs | null {
     let next: EpochMs | null = null;
-    for (const route of this.#ports.ledger.questions.routes()) {
+    for (const route of this.#ports.ledger.verifications.routes()) {
       const first = this.#first(route, now);
-      // What is being asked, or waits for its turn, continues when a question ends.
+      // What is being verified, or waits for its turn, continues when a verification ends.
       const isBusy = first === null || first.isBusy || this.#isFull(route);
       const at = isBusy ? later(now, CHECK_AFTER_MS) : first.at;
       next = next === null ? at : earliest(next, at);
@@ -145,12 +145,12 @@ export class Questions {
     return this.#begun.size >= MAX_AT_ONCE || ofRoute >= MAX_PER_ROUTE;
   }
 
-  /** The first question of a route that is not being asked, when it may be asked; if all are, the first question. */
+  /** The first verification of a route that is not under way, when it may begin; if all are, the first verification. */
   #first(
     route: string,
     now: EpochMs,
   ): { readonly id: RecordId; readonly at: EpochMs; readonly isBusy: boolean } | null {
-    const rows = this.#ports.ledger.questions
+    const rows = this.#ports.ledger.verifications
       .first(route, this.#running.size + this.#putOff.size + 1)
       .map(({ id, at }) => {
         const isBusy = at <= now && this.#running.has(id);
@@ -160,7 +160,7 @@ export class Questions {
     return rows.find(({ isBusy }) => !isBusy) ?? rows[0] ?? null;
   }
 
-  /** A question has ended: the next one begins, and the alarm is set for those that are not due yet. */
+  /** A verification has ended: the next one begins, and the alarm is set for those that are not due yet. */
   #continue(): void {
     takeNextTurn({
       begin: (now) => this.askDue(now),

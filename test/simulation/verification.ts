@@ -8,7 +8,7 @@ import { PlainHeaders, type PlainRequest } from "./platform.ts";
 /** Time between two bytes of a trickling answer: below every timeout for the next byte. */
 export const TRICKLE_MS = 10;
 
-export class Question {
+export class Verification {
   readonly record: string;
   /** The attempt that the question is about. */
   readonly attempt: AttemptFacts | undefined;

@@ -4,12 +4,12 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import type { OriginMarks, Question } from "../history.ts";
+import type { OriginMarks, Verification } from "../history.ts";
 import { type Arrivals, header, recordName } from "./arrivals.ts";
 import { bodyOf, digestHead, MARKS_HEADER, REQUEST_HEADER, sha256 } from "./marks.ts";
 
 /** How the origin answers one question for a key. */
-export type QuestionMode =
+export type VerificationMode =
   /** Truthfully: reports what it did for the credential that asks. */
   | "truth"
   /** Truthfully, just before the gateway gives up. */
@@ -28,9 +28,9 @@ export type QuestionMode =
   | "503";
 
 /** A question about a record. */
-export type Asked = Pick<Question, "key" | "scope" | "credential"> & { readonly mode: QuestionMode };
+export type Asked = Pick<Verification, "key" | "scope" | "credential"> & { readonly mode: VerificationMode };
 
-export interface Questions {
+export interface Verifications {
   answer(asked: Asked, request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Ends and reports the open questions. */
   closeAll(): void;
@@ -44,15 +44,15 @@ const TRICKLE_MS = 300;
 /** The origin ends trickling and hanging answers itself, long after the gateway should have given up. */
 const STALL_MS = 7_000;
 
-type Draft = { -readonly [Name in keyof Question]: Question[Name] };
+type Draft = { -readonly [Name in keyof Verification]: Verification[Name] };
 
-export function createQuestions(arrivals: Arrivals, report: (event: Question) => void): Questions {
-  const open = new Set<(by: Question["closedBy"]) => void>();
+export function createQuestions(arrivals: Arrivals, report: (event: Verification) => void): Verifications {
+  const open = new Set<(by: Verification["closedBy"]) => void>();
 
   return {
     async answer({ mode, ...caller }, request, response) {
       const draft: Draft = {
-        type: "question",
+        type: "verification",
         seq: arrivals.number(),
         ...caller,
         mode,
@@ -66,7 +66,7 @@ export function createQuestions(arrivals: Arrivals, report: (event: Question) =>
         closedBy: "origin",
       };
       let endedHere = false;
-      const close = (by: Question["closedBy"]): void => {
+      const close = (by: Verification["closedBy"]): void => {
         if (open.delete(close)) report({ ...draft, closedAt: Date.now(), closedBy: by });
       };
       open.add(close);

@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Finding, findingOf, hasSecondChance, isPlainInPath } from "../../../../src/kernel/record/question.ts";
+import {
+  type Finding,
+  findingOf,
+  hasSecondChance,
+  isPlainInPath,
+} from "../../../../src/kernel/record/verification-answer.ts";
 
 describe("an answer to the question whether an attempt took effect", () => {
   it.each<[status: number | null, claim: Finding, another: Finding]>([

@@ -1,15 +1,15 @@
-// The question to the origin whether an attempt took effect, for requests and for messages of queues: where it goes, with the key
+// The request that asks the origin whether an attempt took effect, for requests and for messages of queues: where it goes, with the key
 // as the origin got it, and how long it may take.
 
 import type { Route } from "../config/resolved.ts";
-import { isPlainInPath } from "../record/question.ts";
+import { isPlainInPath } from "../record/verification-answer.ts";
 import type { HeaderPairs } from "../request/headers.ts";
 import type { Verification } from "../request/message.ts";
 import { FORWARDED_NAMES } from "../request/host.ts";
 import { originUrl } from "../request/origin.ts";
 import { KEY_IN_URL } from "../request/origin-key.ts";
 
-/** A question is asked within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
+/** A verification is made within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
 const MAX_VERIFICATION_MS = 30_000;
 
 /** The key that the origin gets for a step of the operation. */
@@ -18,10 +18,10 @@ export function withStep(key: string, step: string): string {
 }
 
 /**
- * `null` when the route asks no questions, or when this key cannot be part of a path. `url` is that of the request or the message;
- * `headers` are made only if there is a question.
+ * `null` when the route has no verification, or when this key cannot be part of a path. `url` is that of the request or the message;
+ * `headers` are made only if there is a verification.
  */
-export function questionAbout(
+export function verificationRequest(
   { verify, origin, forwardKey, rules }: Route,
   key: string,
   url: string | URL,

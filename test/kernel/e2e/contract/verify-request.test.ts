@@ -15,7 +15,7 @@ import {
   loseAnswer,
   loseAnswerForGood,
   lookUpPath,
-  questions,
+  verifications,
   SETTINGS,
   type Sent,
   tellOf,
@@ -65,8 +65,8 @@ describe("where the origin is asked", () => {
       await loseAnswer(scene, { path: "/locked/escaped", key });
       await tellOf(scene.origin, key, { status: 200, body: "found" });
       expectGiven(await scene.send({ path: "/locked/escaped", key }), 200, "found");
-      const [question, ...more] = await questions(scene.origin, key);
-      expect([question?.url, more]).toEqual([`/by-key/${encodeURIComponent(key)}`, []]);
+      const [verification, ...more] = await verifications(scene.origin, key);
+      expect([verification?.url, more]).toEqual([`/by-key/${encodeURIComponent(key)}`, []]);
     },
   );
 
@@ -79,7 +79,7 @@ describe("where the origin is asked", () => {
       await loseAnswerForGood(scene, message);
       // The origin would answer 200 to whatever it is asked.
       expectHeld(await scene.send(message), key);
-      expect(await questions(scene.origin, key)).toEqual([]);
+      expect(await verifications(scene.origin, key)).toEqual([]);
     },
   );
 
@@ -89,9 +89,9 @@ describe("where the origin is asked", () => {
     await loseAnswer(scene, { path: "/locked/quoted", key: sent }, key);
     await tellOf(scene.origin, key, { status: 200, body: "found" });
     expectGiven(await scene.send({ path: "/locked/quoted", key: sent }), 200, "found");
-    const [question] = await questions(scene.origin, key);
-    expect(question?.url).toBe(`/by-key/${encodeURIComponent(key)}`);
-    expect(question === undefined ? null : sentHeader(question, "idempotency-key")).toBe(sent);
+    const [verification] = await verifications(scene.origin, key);
+    expect(verification?.url).toBe(`/by-key/${encodeURIComponent(key)}`);
+    expect(verification === undefined ? null : sentHeader(verification, "idempotency-key")).toBe(sent);
   });
 
   it("puts the key wherever the path has it", async () => {
@@ -101,7 +101,7 @@ describe("where the origin is asked", () => {
     await loseAnswer(scene, { path: "/twice/x?own=1", key });
     await scene.origin.behave({ key, path: asked }, { status: 200, effect: false, body: "found" });
     expectGiven(await scene.send({ path: "/twice/x?own=1", key }), 200, "found");
-    expect((await questions(scene.origin, key)).map(({ url }) => url)).toEqual([`${asked}?full=1`]);
+    expect((await verifications(scene.origin, key)).map(({ url }) => url)).toEqual([`${asked}?full=1`]);
   });
 
   it("asks about the key that the origin has seen: the step's", async () => {
@@ -110,8 +110,8 @@ describe("where the origin is asked", () => {
     await loseAnswer(scene, { path: "/step/x", key }, step);
     await tellOf(scene.origin, step, { status: 200, body: "charged" });
     expectGiven(await scene.send({ path: "/step/x", key }), 200, "charged");
-    const [question, ...more] = await questions(scene.origin, step);
-    expect([question?.url, more]).toEqual([`/by-key/${key}%3Acharge`, []]);
+    const [verification, ...more] = await verifications(scene.origin, step);
+    expect([verification?.url, more]).toEqual([`/by-key/${key}%3Acharge`, []]);
     expect(await scene.origin.requests(key)).toEqual([]);
   });
 
@@ -124,7 +124,7 @@ describe("where the origin is asked", () => {
     const answer = await scene.send({ path, headers });
     expectReplay(await scene.send({ path, headers }), answer);
     const asked = (await scene.origin.requests()).filter(({ url }) => url === `/by-key/${key}`);
-    expect(asked.map((question) => sentHeader(question, "x-request-key"))).toEqual([key]);
+    expect(asked.map((verification) => sentHeader(verification, "x-request-key"))).toEqual([key]);
   });
 
   const SECRETS: readonly HeaderPair[] = [
@@ -145,11 +145,11 @@ describe("where the origin is asked", () => {
       await loseAnswer(scene, message);
       await other.behave({ path }, { status: 200, effect: false, body: "it knows" });
       expectGiven(await scene.send(message), 200, "it knows");
-      const [question, ...more] = (await other.requests()).filter((one) => one.path === path);
+      const [verification, ...more] = (await other.requests()).filter((one) => one.path === path);
       expect(more).toEqual([]);
-      expect(question?.method).toBe("GET");
+      expect(verification?.method).toBe("GET");
       const own = new Set(SECRETS.map(([name]) => name.toLowerCase()));
-      const sent = (question?.headers ?? []).map(([name, value]): HeaderPair => [name.toLowerCase(), value]);
+      const sent = (verification?.headers ?? []).map(([name, value]): HeaderPair => [name.toLowerCase(), value]);
       expect(sent.filter(([name]) => own.has(name) || name === "idempotency-key")).toEqual(listed);
       expect(sent.map(([name]) => name)).toContain("x-forwarded-host");
       expect(await scene.origin.requests(key)).toHaveLength(1);
@@ -167,10 +167,10 @@ describe("the credential with which the origin is asked", () => {
       await tellOf(scene.origin, key, { status: 200, body: `for ${credential}` });
       expectGiven(await scene.send(caller(credential)), 200, `for ${credential}`);
     }
-    const asked = await questions(scene.origin, key);
-    expect(asked.map((question) => sentHeader(question, "authorization"))).toEqual(callers);
+    const asked = await verifications(scene.origin, key);
+    expect(asked.map((verification) => sentHeader(verification, "authorization"))).toEqual(callers);
     for (const credential of callers) expectGiven(await scene.send(caller(credential)), 200, `for ${credential}`);
-    expect(await questions(scene.origin, key)).toHaveLength(2);
+    expect(await verifications(scene.origin, key)).toHaveLength(2);
     expect(await attempts(scene.origin, key)).toHaveLength(2);
   });
 
@@ -183,11 +183,11 @@ describe("the credential with which the origin is asked", () => {
     const { id } = rows.ofKey(key);
     await scene.send({ ...message, headers: headers("new") });
     const asked = await until(async () => {
-      const all = await questions(scene.origin, key);
+      const all = await verifications(scene.origin, key);
       return all.length >= 2 ? all : null;
     }, "the alarm's question");
     await tellOf(scene.origin, key, { status: 200, body: "known" });
-    const credentials = asked.slice(0, 2).map((question) => sentHeader(question, "authorization"));
+    const credentials = asked.slice(0, 2).map((verification) => sentHeader(verification, "authorization"));
     expect(credentials).toEqual(["Bearer old", "Bearer old"]);
     // The first attempt's question is kept, not the latest one.
     expect(rows.ofId(id).verification).toContain("Bearer old");
@@ -210,8 +210,8 @@ describe("the credential with which the origin is asked", () => {
     await scene.origin.behave({ key, path: lookUpPath(key) }, { sequence });
     expectOpen(await scene.send({ ...message, headers: headers("new") }), key, 600);
     expectGiven(await scene.send({ ...message, headers: headers("new") }), 200, "known");
-    const asked = await questions(scene.origin, key);
-    expect(asked.map((question) => sentHeader(question, "authorization"))).toEqual([
+    const asked = await verifications(scene.origin, key);
+    expect(asked.map((verification) => sentHeader(verification, "authorization"))).toEqual([
       "Bearer old",
       "Bearer new",
       "Bearer old",

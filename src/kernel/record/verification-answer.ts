@@ -1,9 +1,9 @@
-// What the origin's answer to a verification question says about a lost attempt. "Not found" counts only if the question
+// What the origin's answer to a verification says about a lost attempt. "Not found" counts only if the verification
 // carried the credential of the attempt's own client: origins also say "not found" to callers who may not see a resource,
 // and believing that could cause a second effect.
 
 /**
- * Whether a key is safe in the path of a question to the origin. After an origin or a proxy decodes the path, some characters
+ * Whether a key is safe in the path of a verification at the origin. After an origin or a proxy decodes the path, some characters
  * would ask for something else, whose answer would be mistaken for the operation's: dot segments, slashes, `?` and `#`,
  * `;` for parameters, and `%` for what is decoded a second time.
  */
@@ -11,7 +11,7 @@ export function isPlainInPath(key: string): boolean {
   return key !== "." && key !== ".." && !/[/\\?#;%]/.test(key);
 }
 
-/** Whose credential a question carries: the lost attempt's own, or that of another caller in the same scope. */
+/** Whose credential a verification carries: the lost attempt's own, or that of another caller in the same scope. */
 export type Asker = "claim" | "another";
 
 /**
