@@ -14,8 +14,8 @@ const SHORTENED = [
   "kernel/e2e/contract/differential",
   "kernel/e2e/contract/fuzz",
   "kernel/e2e/failures/crash",
-  "kernel/e2e/layouts/clock",
-  "kernel/e2e/layouts/ends",
+  "features/previous-shards/e2e/clock",
+  "features/previous-shards/e2e/ends",
   "features/outbox/e2e/crash",
 ];
 
@@ -36,7 +36,7 @@ const ONLY_LONG = [
   "kernel/e2e/failures/leavers",
   "kernel/e2e/failures/long-call",
   "kernel/e2e/failures/stream-crash",
-  "kernel/e2e/layouts/mixed",
+  "features/previous-shards/e2e/mixed",
   "operator/e2e/console-pages",
   "operator/e2e/console-walk",
   "operator/e2e/pauses",
@@ -55,7 +55,7 @@ const ONLY_LONG = [
 /** They begin first, so that nothing waits for them in the end. */
 const LONGEST = filesOf([
   "kernel/e2e/failures/long-call",
-  "kernel/e2e/layouts/mixed",
+  "features/previous-shards/e2e/mixed",
   "kernel/e2e/contract/fuzz",
   "package/e2e/newcomer",
   "kernel/e2e/contract/guarantees",

@@ -5,7 +5,13 @@ import * as v from "valibot";
 
 import { unreached } from "../conformance/unreachable.ts";
 import { parseJson } from "./arguments.ts";
-import { endedSchema, layoutSchema, layoutsSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
+import {
+  endedSchema,
+  type layoutSchema,
+  layoutsSchema,
+  problemSchema,
+  recentSchema,
+} from "../operator/gateway-schema.ts";
 import { forgottenSchema, previewSchema } from "../operator/change-schema.ts";
 import { recordPageSchema, recordSchema } from "../operator/record-schema.ts";
 import { printable } from "./look.ts";
@@ -74,8 +80,6 @@ export interface OperatorClient {
   resolve(id: string, reason: string, response: Resolution): Promise<RecordDetail>;
   forget(id: string, reason: string): Promise<void>;
   layouts(): Promise<LayoutList>;
-  /** Seals every object of an older layout. */
-  closeLayout(layout: string): Promise<LayoutState>;
   /** Ends every session of the console. */
   endSessions(): Promise<void>;
   /** The exchanges after the cursor; with null, all that the gateway remembers. */
@@ -156,7 +160,6 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
       read(recordSchema, `/records/${id}/resolve`, { ...resolution(reason, response), confirm: true }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
     layouts: () => read(layoutsSchema, "/layouts"),
-    closeLayout: (layout) => read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {}),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>
       read(recentSchema, after === null ? "/recent" : `/recent?after=${encodeURIComponent(after)}`, undefined, signal),

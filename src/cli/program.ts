@@ -10,7 +10,6 @@ import { defineCheck } from "./check.ts";
 import { defineConformance } from "./conformance.ts";
 import { defineInit } from "./init.ts";
 import { ownVersion } from "./installation.ts";
-import { defineLayouts } from "./layouts.ts";
 import { defineLs } from "./ls.ts";
 import { defineOpenapi } from "./openapi.ts";
 import { newCommand } from "./run.ts";
@@ -28,7 +27,6 @@ const OWN: readonly OwnCommand[] = [
   { name: "resolve", define: defineResolve },
   { name: "forget", define: defineForget },
   { name: "tail", define: defineTail },
-  { name: "layouts", define: defineLayouts },
   { name: "sign-out", define: defineSignOut },
 ];
 

@@ -13,6 +13,7 @@ import { identitiesNode } from "./identities/cli/node.ts"; // feature: identitie
 import { keySourcesNode } from "./key-sources/cli/node.ts"; // feature: key-sources
 import { outboxNode } from "./outbox/cli/node.ts"; // feature: outbox
 import { pagesNode } from "./pages/cli/node.ts"; // feature: pages
+import { previousShardsNode } from "./previous-shards/cli/layouts.ts"; // feature: previous-shards
 import { queuesNode } from "./queues/cli/node.ts"; // feature: queues
 import { tryQueue } from "./queues/cli/try-queue.ts"; // feature: queues
 
@@ -24,6 +25,7 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
   keySourcesNode, // feature: key-sources
   acceptedNode, // feature: accepted
   pagesNode, // feature: pages
+  previousShardsNode, // feature: previous-shards
   auditNode, // feature: audit
 ];
 

@@ -9,6 +9,7 @@ import { callersObject } from "./callers/object/eraser.ts"; // feature: callers
 import { claimsObject } from "./claims/object/calls.ts"; // feature: claims
 import { digestMultipart } from "./forms/object/digested-multipart.ts"; // feature: forms
 import { outboxObject } from "./outbox/object/feature.ts"; // feature: outbox
+import { previousShardsObject } from "./previous-shards/object/feature.ts"; // feature: previous-shards
 import { queuesObject } from "./queues/object/deliveries.ts"; // feature: queues
 
 export const objectFeatures: ObjectFeatures = (kernel) => [
@@ -19,6 +20,7 @@ export const objectFeatures: ObjectFeatures = (kernel) => [
   bulkObject(kernel), // feature: bulk
   callersObject(kernel), // feature: callers
   auditObject(kernel), // feature: audit
+  previousShardsObject(kernel), // feature: previous-shards
 ];
 
 export const objectFunctions: ObjectFunctions = {

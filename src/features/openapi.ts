@@ -8,6 +8,7 @@ import { callersOpenApi } from "./callers/operator/openapi.ts"; // feature: call
 import { claimsOpenApi } from "./claims/operator/openapi.ts"; // feature: claims
 import { hoursOpenApi } from "./hours/operator/openapi.ts"; // feature: hours
 import { outboxOpenApi } from "./outbox/operator/openapi.ts"; // feature: outbox
+import { previousShardsOpenApi } from "./previous-shards/operator/openapi.ts"; // feature: previous-shards
 import { queuesOpenApi } from "./queues/operator/openapi.ts"; // feature: queues
 
 export const OPENAPI_FEATURES: readonly OpenApiFeature[] = [
@@ -18,4 +19,5 @@ export const OPENAPI_FEATURES: readonly OpenApiFeature[] = [
   outboxOpenApi, // feature: outbox
   claimsOpenApi, // feature: claims
   queuesOpenApi, // feature: queues
+  previousShardsOpenApi, // feature: previous-shards
 ];

@@ -13,6 +13,7 @@ import { callerProver } from "./identities/worker.ts"; // feature: identities
 import { keySearch } from "./key-sources/worker.ts"; // feature: key-sources
 import { outboxWorker } from "./outbox/worker.ts"; // feature: outbox
 import { pagesWorker } from "./pages/worker.ts"; // feature: pages
+import { objectFinder, previousShardsWorker } from "./previous-shards/worker.ts"; // feature: previous-shards
 import { queuesWorker } from "./queues/worker.ts"; // feature: queues
 
 export const workerFeatures: WorkerFeatures = (kernel) => [
@@ -23,12 +24,14 @@ export const workerFeatures: WorkerFeatures = (kernel) => [
   callersWorker(kernel), // feature: callers
   hoursWorker(kernel), // feature: hours
   auditWorker(kernel), // feature: audit
+  previousShardsWorker(kernel), // feature: previous-shards
   // An answer at a monitor's address is made inert after everything else.
   pagesWorker(kernel), // feature: pages
   acceptedWorker(kernel), // feature: accepted
 ];
 
 export const workerFunctions: WorkerFunctions = {
+  objectFinder, // feature: previous-shards
   callerProver, // feature: identities
   keySearch, // feature: key-sources
   graphqlReader, // feature: graphql

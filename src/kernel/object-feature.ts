@@ -4,6 +4,7 @@
 import type { AnsweredCall } from "./call.ts";
 import type { DigestMultipart } from "./body/upload.ts";
 import type { Due } from "./due.ts";
+import type { Closing, Elsewhere, Placed } from "./elsewhere.ts";
 import type { ExchangeAnswer } from "./object/exchange-answer.ts";
 import type { Incoming, KernelParts } from "./object/exchange-ports.ts";
 import type { Exchanges } from "./object/exchanges.ts";
@@ -56,6 +57,13 @@ export interface FeatureActions {
   readonly follow?: (exchange: PerformedExchange) => Promise<ExchangeAnswer>;
   /** Stores a message with its record, whose outcome is unknown. `refusal` is the answer if it cannot. */
   readonly park?: (exchange: PerformedExchange, refusal: ClientProblem) => ExchangeAnswer;
+  /**
+   * Whether a key without a record begins elsewhere; `null`: it begins here. Asked before each claim, in its turn; the answer is made in the same turn, when
+   * nothing of the key is left here.
+   */
+  readonly elsewhere?: (placed: Placed) => (() => Elsewhere) | null;
+  /** For operators: whether the object is closed; `null`: it is open. */
+  readonly closing?: () => Closing | null;
 }
 
 /** An exchange, for whoever performs one of its actions. */

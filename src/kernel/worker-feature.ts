@@ -13,6 +13,7 @@ import type { ShardPlaces } from "../operator/shards.ts";
 import type { TrafficReader } from "../operator/traffic-reader.ts";
 import type { Call } from "./call.ts";
 import type { Config, Route } from "./config/resolved.ts";
+import type { FindObject } from "./elsewhere.ts";
 import type { Encryptions } from "./encryption/encryption.ts";
 import type {
   CanonicalMultipart,
@@ -36,13 +37,15 @@ export interface WorkerKernel {
   readonly namespace: DurableObjectNamespace;
   readonly places: ShardPlaces;
   readonly callShard: CallShard;
+  /** For calls about records other than `callShard`. */
+  readonly findObject: FindObject;
   readonly proveCaller: ProveCaller;
   readonly encryptions: Pick<Encryptions, "scopeDigests">;
   readonly reporter: ExchangeReporter;
   /** Hands over what this isolate has counted, and waits for nothing. */
   readonly flush: () => void;
   /** What is only read; a change would have to be audited. */
-  readonly operator: Pick<Operator, "isPerKey" | "list" | "inspect" | "omittedHeaders">;
+  readonly operator: Pick<Operator, "isPerKey" | "list" | "inspect" | "omittedHeaders" | "counts">;
   readonly askOperators: AskOperators;
   /** Whatever a feature lets operators change goes through it. */
   readonly audit: AuditLog;
@@ -67,6 +70,8 @@ export interface WorkerFeature extends RequestFeature {
 export interface WorkerFunctions {
   /** Proves who callers are. Without it nobody is proved, and a route whose scope has an identity refuses everybody. */
   readonly callerProver?: (ports: ProverPorts) => ProveCaller;
+  /** Finds the object of a key among those of several layouts, for one isolate. Without it there is one layout. */
+  readonly objectFinder?: () => FindObject;
   /** Without it no route's keys are elsewhere than in headers. */
   readonly keySearch?: (graphql: GraphqlReader | null) => SearchKey;
   readonly graphqlReader?: GraphqlReader;

@@ -14,9 +14,9 @@ import type { OperatorAuth } from "./access/auth.ts";
 import { parseChange } from "./change-request.ts";
 import { NO_PAGE, parseListRequest, whyNotListed } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
-import type { EndedView, HealthView, LayoutsView, LayoutView, RecentView, TotalsView } from "./gateway-schema.ts";
+import type { EndedView, HealthView, LayoutsView, RecentView, TotalsView } from "./gateway-schema.ts";
 import { previewOf } from "./given-response.ts";
-import { type CloseResult, type GivenResponse, type Operator, openCounts } from "./operator.ts";
+import { type GivenResponse, type Operator, openCounts } from "./operator.ts";
 import { CHANGES, RECORD_ID } from "./request-schema.ts";
 import type { ForgottenView, PreviewView } from "./change-schema.ts";
 import type { RecordPageView, RecordView } from "./record-schema.ts";
@@ -68,15 +68,6 @@ export function operatorApp(
     const { shards, layouts, unreachable } = await operator.counts();
     if (shards.length === 0 && unreachable.length > 0) return refuse({ code: "store-unavailable" });
     return context.json<LayoutsView>({ layouts: layouts.map(viewLayout), routes: operator.routes });
-  });
-  app.post("/layouts/:layout/close", async (context) => {
-    const forbidden = auth.forbids(context.get("actor"), context.req.raw);
-    if (forbidden !== null) return refuse(forbidden);
-    const layout = context.req.param("layout");
-    const result = await operator.close(layout, context.get("actor"));
-    return result.kind === "closed"
-      ? context.json<LayoutView>(viewLayout(result.layout))
-      : invalid(whyNotClosed(result.why));
   });
   app.get("/metrics", async (c) => {
     const metrics = features.flatMap((feature) => feature.metrics ?? []);
@@ -175,17 +166,6 @@ async function preview(
       const retryAfterMs = Math.max(0, record.lockedUntil - Date.now());
       return refuse({ code: "change-refused", why: "in-flight", retryAfterMs });
     }
-  }
-}
-
-function whyNotClosed(why: Extract<CloseResult, { readonly kind: "refused" }>["why"]): string {
-  switch (why) {
-    case "unknown":
-      return "layout must be one of those that GET /layouts lists.";
-    case "in-force":
-      return "This layout is in force, so its objects take new keys: only one of previous_shards can be closed.";
-    case "per-key":
-      return 'Every key has its own object (shards = "per-key"), and those cannot be listed or closed.';
   }
 }
 

@@ -79,13 +79,5 @@ export function audited(operator: Operator, audit: AuditLog): Operator {
         () => operator.endSessions(by),
         () => "done",
       ),
-    close: (layout, by) =>
-      audit.record(
-        by,
-        "close-layout",
-        { target: layout },
-        () => operator.close(layout, by),
-        (result) => (result.kind === "refused" ? `refused: ${result.why}` : "done"),
-      ),
   };
 }

@@ -4,7 +4,7 @@
 import * as v from "valibot";
 import { OUTCOMES } from "../kernel/record/outcome.ts";
 import { COUNTED_STATES } from "../kernel/record/record.ts";
-import { HELD } from "../kernel/record/held-keys.ts";
+import { HELD } from "../kernel/record/held-rows.ts";
 import {
   A_TIME,
   about,
@@ -58,27 +58,23 @@ export const layoutSchema = v.object({
   layout: about(layoutTitle, "Its name: its shards, and its jurisdiction if it has one: 64, 64b-eu, per-key.", "64"),
   shards: about(v.union([count, v.string()]), "Its value of shards.", 64),
   jurisdiction: about(v.nullable(v.string()), "null: anywhere.", null),
-  left: about(
+  next: about(
     v.nullable(layoutTitle),
-    "The layout for which it was left, as configured; null for a layout in force.",
+    "The layout that follows it in the configuration; null for a layout in force.",
     "128",
   ),
-  next: about(v.array(layoutTitle), "The layouts in which the new keys of its sealed objects begin.", ["128"]),
-  elders: about(v.array(layoutTitle), "Older layouts that its objects know: they were left at some time.", ["32"]),
+  closedFor: about(v.array(layoutTitle), "The layouts for which its closed objects were closed: keys begin there.", [
+    "128",
+  ]),
   routes: about(v.array(v.string()), "The routes that use it: their methods and paths.", ["POST PATCH /v1/payments"]),
   objects: about(
     v.nullable(count),
     "How many objects it has; null with one for each key, which cannot be counted.",
     64,
   ),
-  open: about(count, "Objects that take new keys.", 0),
-  sealed: about(count, "Objects that take no new keys and still hold something.", 12),
-  empty: about(count, "Objects that take no new keys and hold nothing.", 52),
-  keys: about(
-    v.nullable(count),
-    "How many keys its sealed objects hold; null when one of them holds more than 256.",
-    1031,
-  ),
+  open: about(count, "Objects in which keys may begin.", 0),
+  closed: about(count, "Objects in which no key begins any more, and that still hold something.", 12),
+  empty: about(count, "Objects that are closed and hold nothing.", 52),
   holds: about(
     v.array(
       v.object({
@@ -86,7 +82,7 @@ export const layoutSchema = v.object({
         count: about(count, "How many; of each object at most 100 of a kind are counted.", 6),
       }),
     ),
-    "All that its sealed objects hold. Without the layout nobody would find it.",
+    "All that its closed objects hold. Without the layout nobody would find it.",
   ),
   ...openCountEntries,
   lastExpiresAt: about(
@@ -99,7 +95,7 @@ export const layoutSchema = v.object({
     "Whether it can be taken out of previous_shards without losing anything that its objects hold.",
     false,
   ),
-  reason: about(v.string(), "Why it may go or not.", "12 objects still hold 1031 records and 6 events."),
+  reason: about(v.string(), "Why it may go or not.", "12 objects still hold 531 records and 6 events."),
   unreachable,
 });
 
@@ -133,7 +129,7 @@ const runningRouteSchema = v.object({
 
 /** All layouts that the configuration lists. */
 export const layoutsSchema = v.object({
-  layouts: about(v.array(layoutSchema), "Those in force first, then the older ones."),
+  layouts: about(v.array(layoutSchema), "Those in force first, then the previous ones."),
   routes: about(v.array(runningRouteSchema), "The protected routes, in the order of matching."),
 });
 

@@ -9,7 +9,7 @@ import { scopeNames } from "../kernel/config/scope-part.ts";
 import { type EpochMs, epochMs } from "../kernel/record/units.ts";
 import type { Counts } from "../kernel/object/operator-calls.ts";
 import type { CountedByShard } from "../kernel/object/totals.ts";
-import { HELD, type HeldKind, MAX_HELD } from "../kernel/record/held-keys.ts";
+import { HELD, type HeldKind, MAX_HELD } from "../kernel/record/held-rows.ts";
 import type { ShardAnswer } from "./ask-shards.ts";
 import type { LayoutsView, LayoutView } from "./gateway-schema.ts";
 import { openCounts, type WithEpochTimes } from "./operator.ts";
@@ -17,25 +17,24 @@ import type { ConfiguredLayout } from "./shards.ts";
 
 export type LayoutSummary = WithEpochTimes<LayoutView>;
 
-/** `open`: takes new keys. Both others are sealed: `empty` ones hold nothing any more, so nothing of them can be forgotten. */
-export const OBJECT_STATES = ["open", "sealed", "empty"] as const;
+/** `open`: keys begin in it. Both others are closed: `empty` ones hold nothing any more, so nothing of them can be forgotten. */
+export const OBJECT_STATES = ["open", "closed", "empty"] as const;
 type ObjectState = (typeof OBJECT_STATES)[number];
 
-export function objectState({ change }: Pick<Counts, "change">): ObjectState {
-  const seal = change.seal;
-  if (seal === null) return "open";
-  return seal.holds.length === 0 ? "empty" : "sealed";
+export function objectState({ closed }: Pick<Counts, "closed">): ObjectState {
+  if (closed === null) return "open";
+  return closed.holds.length === 0 ? "empty" : "closed";
 }
 
-/** What the empty objects of layouts that were left have counted. The totals need it before nobody asks these objects any more. */
+/** What the empty objects of previous layouts have counted. The totals need it before nobody asks these objects any more. */
 export function leftCounts(
   layouts: readonly ConfiguredLayout[],
   asked: readonly ShardAnswer<Counts>[],
 ): readonly CountedByShard[] {
-  const older = new Set(layouts.flatMap(({ left, title }) => (left === null ? [] : [title])));
+  const previous = new Set(layouts.flatMap(({ next, title }) => (next === null ? [] : [title])));
   return asked.flatMap(({ shard, layout, answer }) => {
-    const left = answer?.change.seal?.left ?? null;
-    return left === null || !older.has(layout) ? [] : [{ shard, since: left.since, routes: left.routes }];
+    const left = answer?.closed?.left ?? null;
+    return left === null || !previous.has(layout) ? [] : [{ shard, since: left.since, routes: left.routes }];
   });
 }
 
@@ -57,44 +56,40 @@ export function summarizeLayouts(
 }
 
 interface Counted extends Omit<LayoutSummary, "mayGo" | "reason"> {
-  /** Requests that its sealed objects have answered in the last day. */
+  /** Requests that its closed objects have answered in the last day. */
   readonly dayRequests: number;
   /** Of which kinds it holds more than was counted. */
   readonly isMoreHeld: ReadonlySet<HeldKind>;
 }
 
 function countLayout(
-  { title, layout, left, routes }: ConfiguredLayout,
+  { title, layout, next, routes }: ConfiguredLayout,
   asked: readonly ShardAnswer<Counts>[],
 ): Counted {
   const answers = asked.flatMap(({ answer }) => (answer === null ? [] : [answer]));
   const inState = (state: ObjectState): number => answers.filter((answer) => objectState(answer) === state).length;
-  const changes = answers.map(({ change }) => change);
-  const seals = changes.flatMap(({ seal }) => (seal === null ? [] : [seal]));
-  const known = new Set(changes.flatMap(({ elders }) => elders.map(layoutTitle)));
+  const closed = answers.flatMap((answer) => answer.closed ?? []);
   return {
     layout: title,
     shards: layout.shards,
     jurisdiction: layout.jurisdiction,
-    left: left === null ? null : layoutTitle(left),
-    next: [...new Set(seals.map(({ next }) => layoutTitle(next)))],
-    elders: [...known],
+    next: next === null ? null : layoutTitle(next),
+    closedFor: [...new Set(closed.map((one) => layoutTitle(one.next)))],
     routes,
     objects: shardCount(layout.shards),
     open: inState("open"),
-    sealed: inState("sealed"),
+    closed: inState("closed"),
     empty: inState("empty"),
-    keys: seals.reduce<number | null>((sum, { keys }) => (sum === null || keys === null ? null : sum + keys), 0),
     holds: HELD.flatMap((what) => {
-      const counts = seals.flatMap(({ holds }) => holds.flatMap((one) => (one.what === what ? [one.count] : [])));
+      const counts = closed.flatMap(({ holds }) => holds.flatMap((one) => (one.what === what ? [one.count] : [])));
       return counts.length === 0 ? [] : [{ what, count: counts.reduce((sum, count) => sum + count, 0) }];
     }),
     isMoreHeld: new Set(
-      seals.flatMap(({ holds }) => holds.flatMap(({ what, count }) => (count < MAX_HELD ? [] : [what]))),
+      closed.flatMap(({ holds }) => holds.flatMap(({ what, count }) => (count < MAX_HELD ? [] : [what]))),
     ),
-    dayRequests: seals.reduce((sum, seal) => sum + (seal.left?.dayRequests ?? 0), 0),
+    dayRequests: closed.reduce((sum, { left }) => sum + (left?.dayRequests ?? 0), 0),
     ...openCounts(answers),
-    lastExpiresAt: changes.reduce<EpochMs | null>((last, one) => latestOf(last, one.lastExpiresAt), null),
+    lastExpiresAt: answers.reduce<EpochMs | null>((last, one) => latestOf(last, one.lastExpiresAt), null),
     unreachable: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
   };
 }
@@ -106,56 +101,53 @@ function judge(
   others: readonly LayoutSummary[],
   isAddedUp: boolean,
 ): Pick<LayoutSummary, "mayGo" | "reason"> {
-  const stays = layout.left === null ? inForceReason(layout) : reasonToStay(layout, configured, others);
+  const stays = layout.next === null ? inForceReason(layout) : reasonToStay(layout, configured, others);
   const reason = stays ?? (isAddedUp ? null : NOT_ADDED_UP);
   return reason === null ? { mayGo: true, reason: farewell(layout) } : { mayGo: false, reason };
 }
 
 const NOT_ADDED_UP =
-  "Sealed and empty, but the object with the totals did not answer, and the metrics would lack what was counted here: ask again.";
+  "Closed and empty, but the object with the totals did not answer, and the metrics would lack what was counted here: ask again.";
 
 function farewell({ dayRequests }: Counted): string {
-  const go = "Sealed and empty: take it out of previous_shards.";
+  const go = "Closed and empty: take it out of previous_shards.";
   if (dayRequests === 0) return go;
   const many = dayRequests === 1 ? "1 request that it has" : `${dayRequests} requests that it has`;
   return `${go} The last 24 hours then lack ${many} answered; the metrics keep counting them.`;
 }
 
-function inForceReason({ layout, next, objects }: Counted): string {
-  if (objects === null) return "In force: new keys begin here. Its objects, one for each key, cannot be counted.";
-  if (next.length === 0) return "In force: new keys begin here.";
+function inForceReason({ layout, closedFor, objects }: Counted): string {
+  if (objects === null) return "In force. Its objects, one for each key, cannot be counted.";
+  if (closedFor.length === 0) return "In force.";
   return (
-    `In force, but objects of it were left for ${next.join(" and ")}, where their new keys begin: ` +
-    `a layout that was left is never entered again. Go back to shards = ${next[0]}, with ${layout} in previous_shards.`
+    `In force, but objects of it are closed for ${closedFor.join(" and ")}, where their keys begin: ` +
+    `a closed object is never opened again. Go back to shards = ${closedFor[0]}, with ${layout} in previous_shards.`
   );
 }
 
 /** `null`: the layout may go. */
 function reasonToStay(
-  { layout, left, next, elders, objects, open, sealed, holds, isMoreHeld, unreachable }: Counted,
+  { layout, closedFor, objects, open, closed, holds, isMoreHeld, unreachable }: Counted,
   configured: ReadonlySet<string>,
   others: readonly LayoutSummary[],
 ): string | null {
   if (objects === null) {
     return "Its objects, one for each key, cannot be counted: take it out when the longest retention (with remember, that) has passed since the last deployment in which it was in force.";
   }
-  const strange = next.filter((title) => !configured.has(title));
+  const strange = closedFor.filter((title) => !configured.has(title));
   if (strange.length > 0) {
-    return `Left for ${strange.join(" and ")}, which the configuration does not list: append it to previous_shards.`;
-  }
-  if (open > 0 && left !== null && elders.includes(left)) {
-    return `Some of its objects sent their keys on to ${left}, and some of ${left} to this one: write another number for shards, with both in previous_shards.`;
+    return `Closed for ${strange.join(" and ")}, which the configuration does not list: append it to previous_shards.`;
   }
   if (open > 0) {
-    return `${objectsText(open)} of it ${open === 1 ? "is" : "are"} still open and may take new keys: close the layout, or wait.`;
+    return `${objectsText(open)} of it ${open === 1 ? "is" : "are"} open, and keys begin there: close the layout when this configuration is deployed everywhere.`;
   }
-  if (sealed > 0)
-    return `${objectsText(sealed)} still ${sealed === 1 ? "holds" : "hold"} ${heldText(holds, isMoreHeld)}.`;
+  if (closed > 0)
+    return `${objectsText(closed)} still ${closed === 1 ? "holds" : "hold"} ${heldText(holds, isMoreHeld)}.`;
   if (unreachable.length > 0) return `${objectsText(unreachable.length)} did not answer: ask again.`;
-  const sender = others.find((other) => other.left !== null && !other.mayGo && other.next.includes(layout));
+  const sender = others.find((other) => other.next !== null && !other.mayGo && other.closedFor.includes(layout));
   return sender === undefined
     ? null
-    : `Sealed and empty, but objects of ${sender.layout} still send requests to it: take ${sender.layout} out first.`;
+    : `Closed and empty, but objects of ${sender.layout} still send requests to it: take ${sender.layout} out first.`;
 }
 
 /** "3 records, 6 events and 2 positions"; what has to be done about it, if waiting is not enough. */

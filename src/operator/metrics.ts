@@ -94,8 +94,12 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
     byName("requests_total", "Requests answered, by route and outcome.", "requests", "outcome"),
     byName("attempts_total", "Attempts started: the first of a record, or again.", "attempts", "kind"),
     byName("verdicts_total", "Attempts ended, by verdict.", "verdicts", "verdict"),
-    byName("asks_total", "Questions to objects of older layouts, by what they said.", "asks", "answer"),
-    together("moved_total", "Requests sent on to another layout.", "moved"),
+    byName(
+      "elsewhere_total",
+      "Requests without a record here whose keys begin in another layout.",
+      "elsewhere",
+      "answer",
+    ),
     together("given_up_total", "Accepted requests that were given up without a result.", "givenUp"),
     ofRoutes(
       "origin_seconds",

@@ -180,3 +180,6 @@ export function pageParameters(limit: string): readonly Json[] {
     ),
   ];
 }
+
+/** The title of a layout in a path. */
+export const LAYOUT: Json = { $ref: "#/components/parameters/Layout" };

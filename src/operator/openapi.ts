@@ -52,18 +52,6 @@ function framePaths(): Json {
         problems: ["Unavailable"],
       }),
     },
-    "/layouts/{layout}/close": {
-      post: operation({
-        id: "closeLayout",
-        summary: "Seals every object of an older layout: no new key begins there.",
-        description:
-          "Seals the objects that are still open; the others are sealed already. Cannot be undone, and loses nothing: new keys begin in the layout in force. Refused for a layout in force. Objects that do not answer are named in unreachable: send it again. A body is not read.",
-        isAdmins: true,
-        parameters: [LAYOUT],
-        answer: answer("The layout as it is now.", "Layout"),
-        problems: ["Invalid", "Forbidden", "Unavailable"],
-      }),
-    },
     "/metrics": {
       get: operation({
         id: "metrics",
@@ -168,7 +156,6 @@ function framePaths(): Json {
   };
 }
 
-const LAYOUT: Json = { $ref: "#/components/parameters/Layout" };
 const ID: Json = { $ref: "#/components/parameters/Id" };
 
 function changeOperation(change: Omit<Operation, "isAdmins" | "parameters" | "problems">): Json {

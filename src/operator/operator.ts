@@ -89,14 +89,9 @@ export type ChangeResult =
 
 /** What all shards have open: those that answered, and the names of those that did not. */
 export interface AllCounts extends Pick<TotalsView, "shards" | "unreachable"> {
-  /** Those in force first, then the older ones. */
+  /** Those in force first, then the previous ones. */
   readonly layouts: readonly LayoutSummary[];
 }
-
-export type CloseResult =
-  | { readonly kind: "closed"; readonly layout: LayoutSummary }
-  /** `per-key`: its objects cannot be listed. */
-  | { readonly kind: "refused"; readonly why: "unknown" | "in-force" | "per-key" };
 
 export type OpenCounts = Omit<TotalsView, "shards" | "unreachable">;
 
@@ -116,7 +111,7 @@ export function openCounts(shards: readonly Pick<ShardCountsView, keyof OpenCoun
 export interface Operator {
   /** Whether every route has an object for each key, so that records are found only by their key. */
   readonly isPerKey: boolean;
-  /** Whether the configuration lists older layouts. */
+  /** Whether the configuration lists previous layouts. */
   readonly isChangingLayout: boolean;
   /** In the order of matching. */
   readonly routes: LayoutsView["routes"];
@@ -144,6 +139,4 @@ export interface Operator {
   endSessions(by: Actor): Promise<void>;
   /** Counts of the shards that can be enumerated: none when every key has its own object. */
   counts(): Promise<AllCounts>;
-  /** Seals every object of an older layout, so that no new key begins there. `by` is for the log. Rejects when none answers. */
-  close(layout: string, by: Actor): Promise<CloseResult>;
 }

@@ -130,7 +130,7 @@ export function layoutFamily(answered: readonly Answered[]): Family {
   return {
     name: "onceway_layout_objects",
     type: "gauge",
-    help: "Objects of a layout: open ones take new keys, sealed ones still hold records, empty ones are sealed and hold none.",
+    help: "Objects of a layout: in open ones keys begin, closed ones still hold something, empty ones are closed and hold nothing.",
     samples,
   };
 }

@@ -1,7 +1,6 @@
 // Implements `Operator` with calls to the shards.
 
 import type { Route } from "../kernel/config/resolved.ts";
-import { layoutTitle } from "../kernel/config/layout.ts";
 import type { LayoutsView } from "./gateway-schema.ts";
 import { keyHashOf, type RecordId } from "../kernel/record/units.ts";
 import { encodeMessage } from "../kernel/request/message.ts";
@@ -25,7 +24,6 @@ import { type Ask, listRecords } from "./list.ts";
 import type {
   ChangeRequest,
   ChangeResult,
-  CloseResult,
   Operator,
   RecordDetail,
   RecordFilter,
@@ -56,7 +54,7 @@ export class ShardOperator implements Operator {
   }
 
   get isChangingLayout(): boolean {
-    return this.#places.layouts.some(({ left }) => left !== null);
+    return this.#places.layouts.some(({ next }) => next !== null);
   }
 
   get routes(): LayoutsView["routes"] {
@@ -137,28 +135,6 @@ export class ShardOperator implements Operator {
     const left = leftCounts(layouts, asked);
     const answer = left.length === 0 ? [] : await unlessSilent(totals, addUp(this.#namespace, totals, left));
     return summarizeLayouts(layouts, asked, answer !== null);
-  }
-
-  async close(title: string, by: Actor): Promise<CloseResult> {
-    const { layouts, listed } = this.#places;
-    const layout = layouts.find((one) => one.title === title);
-    if (layout === undefined) return { kind: "refused", why: "unknown" };
-    const { left } = layout;
-    if (left === null) return { kind: "refused", why: "in-force" };
-    const places = listed.filter((place) => place.layout === title);
-    if (places.length === 0) return { kind: "refused", why: "per-key" };
-    const closed = await askShards(this.#namespace, places, (shard) => shard(OPERATOR_CALLS).close(left));
-    if (closed.every(({ answer }) => answer === null)) throw new Error(`unreachable: every object of ${title}`);
-    console.warn({ message: "layout closed", layout: title, next: layoutTitle(left), by: by.name });
-    // The reason depends on the other layouts as well.
-    const others = await askShards(
-      this.#namespace,
-      listed.filter((place) => place.layout !== title),
-      (shard) => shard(OPERATOR_CALLS).counts(),
-    );
-    const summary = (await this.#summaries([...closed, ...others])).find((one) => one.layout === title);
-    if (summary === undefined) throw new Error(`no summary of ${title}`);
-    return { kind: "closed", layout: summary };
   }
 
   omittedHeaders(route: string): readonly string[] {

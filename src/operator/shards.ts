@@ -1,4 +1,4 @@
-// Which objects keep records, according to the configuration: those of the layouts in force, and those of older layouts that it
+// Which objects keep records, according to the configuration: those of the layouts in force, and those of previous layouts that it
 // still lists. Routes that differ in number of shards or jurisdiction have different objects.
 
 import { type Layout, layoutName, layoutTitle, shardCount } from "../kernel/config/layout.ts";
@@ -16,8 +16,8 @@ export interface LaidPlace extends ShardPlace {
 export interface ConfiguredLayout {
   readonly title: string;
   readonly layout: Layout;
-  /** The layout for which it was left; `null`: it is in force. */
-  readonly left: Layout | null;
+  /** The layout that follows it in the configuration; `null`: it is in force. */
+  readonly next: Layout | null;
   /** The routes that use it: `POST PATCH /v1/payments`. */
   readonly routes: readonly string[];
 }
@@ -28,7 +28,7 @@ export type GatewayPlace = Pick<Layout, "jurisdiction" | "locationHint">;
 const ANYWHERE: GatewayPlace = { jurisdiction: null, locationHint: null };
 
 export class ShardPlaces {
-  /** Those in force first, then the older ones, oldest first. */
+  /** Those in force first, then the previous ones, oldest first. */
   readonly layouts: readonly ConfiguredLayout[];
   readonly #gateway: GatewayPlace;
   readonly #hasConsumers: boolean;
@@ -94,16 +94,18 @@ export class ShardPlaces {
 
 function layoutsOf(routes: readonly Route[]): readonly ConfiguredLayout[] {
   const uses = routes.map(({ methods, path, layouts }) => ({ ...layouts, route: `${methods.join(" ")} ${path}` }));
-  const inForce = uses.toReversed().map(({ own, route }) => ({ layout: own, left: null, route }));
+  const inForce = uses.toReversed().map(({ own, route }) => ({ layout: own, next: null, route }));
   const older = uses
     .toReversed()
-    .flatMap(({ own, elders, route }) => elders.map((layout) => ({ layout, left: own, route })));
+    .flatMap(({ own, previous, route }) =>
+      previous.map((layout, at) => ({ layout, next: previous[at + 1] ?? own, route })),
+    );
   const byName = new Map<string, ConfiguredLayout>();
   // The first route that uses a layout says where its objects are created, so it comes last.
-  for (const { layout, left, route } of [...inForce, ...older]) {
+  for (const { layout, next, route } of [...inForce, ...older]) {
     const name = layoutName(layout);
     const others = byName.get(name)?.routes ?? [];
-    byName.set(name, { title: layoutTitle(layout), layout, left, routes: [route, ...others] });
+    byName.set(name, { title: layoutTitle(layout), layout, next, routes: [route, ...others] });
   }
   return [...byName.values()];
 }

@@ -70,7 +70,7 @@ function problemsOf(config: Config): readonly ConfigProblem[] {
     if (previousScopes.some(usesAddress)) problems.push({ path: `${name}.previous_scope`, message: IP_MESSAGE });
     if (newKeys !== null) problems.push({ path: `${name}.new_keys`, message: NEW_KEYS_MESSAGE });
     if (isPlaced(layouts.own)) problems.push({ path: `${name}.jurisdiction`, message: JURISDICTION_MESSAGE });
-    if (layouts.elders.some(isPlaced) && !isPlaced(layouts.own)) {
+    if (layouts.previous.some(isPlaced) && !isPlaced(layouts.own)) {
       problems.push({ path: `${name}.previous_shards`, message: JURISDICTION_MESSAGE });
     }
   }

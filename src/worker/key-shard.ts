@@ -18,7 +18,7 @@ import { exchangeCalls } from "../kernel/object/exchange-calls.ts";
 import { Exchanges } from "../kernel/object/exchanges.ts";
 import { Heartbeat } from "../kernel/object/heartbeat.ts";
 import { ITTY_URL, ittyDurable } from "../kernel/object/itty.ts";
-import { ALIVE_CALL, askElder, callItself } from "../kernel/object/object-calls.ts";
+import { ALIVE_CALL, callItself } from "../kernel/object/object-calls.ts";
 import { OPERATOR_CALLS, OperatorCalls, type ShardNumbers } from "../kernel/object/operator-calls.ts";
 import { originTarget } from "../kernel/object/origin-call.ts";
 import { type Origins, Reachability } from "../kernel/object/reachability.ts";
@@ -58,7 +58,6 @@ export class KeyShard extends ittyDurable() {
         waitUntil: (promise) => state.waitUntil(promise),
         heartbeat: new Heartbeat(timers, () => callItself(state, env)),
         timers,
-        askElder: (place, question) => askElder(bindingIn(env, "KEY_SHARD"), place, question),
         limiter: (binding) => limiterIn(env, binding),
         shard: state.id.name ?? "",
         env,
@@ -67,13 +66,13 @@ export class KeyShard extends ittyDurable() {
       },
       objectFeatures,
     );
-    const { steps, elders, features } = this.#exchanges;
+    const { steps, actions, features } = this.#exchanges;
     const operator = new OperatorCalls({
       kept: storage.kv,
       ledger,
       list: new RecordList(storage.sql, ledger.numbers),
       steps,
-      elders,
+      closing: () => actions.closing?.() ?? null,
       databaseBytes: () => storage.sql.databaseSize,
       placesTaken: () => this.#exchanges.attempts.accepted,
       verificationEnd: (id) => this.#exchanges.verificationEnd(id),

@@ -16,6 +16,7 @@ import { ShardOperator } from "../operator/shard-operator.ts";
 import { ShardPlaces } from "../operator/shards.ts";
 import { TrafficReader } from "../operator/traffic-reader.ts";
 import { shardCaller, shardStub } from "../kernel/object/call-shard.ts";
+import { askOwn } from "../kernel/elsewhere.ts";
 import { bindingIn } from "../kernel/object/bindings.ts";
 import { TrafficFlusher } from "../kernel/traffic/traffic-flusher.ts";
 import { isScopedByToken } from "../kernel/request/rotating-tokens.ts";
@@ -75,8 +76,9 @@ function gatewayOf(
   const mayRotate = (path: string): boolean => config.routes.some((one) => one.path === path && isScopedByToken(one));
   const reader = new TrafficReader({ namespace, shards, totals, routes, mayRotate, flush });
   const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings, exports);
-  const callShard = shardCaller(namespace);
-  const { callerProver, keySearch, graphqlReader, canonicalMultipart } = workerFunctions;
+  const { objectFinder, callerProver, keySearch, graphqlReader, canonicalMultipart } = workerFunctions;
+  const findObject = objectFinder?.() ?? askOwn;
+  const callShard = shardCaller(namespace, findObject);
   const ports = {
     callShard,
     target,
@@ -96,6 +98,7 @@ function gatewayOf(
     namespace,
     places,
     callShard,
+    findObject,
     proveCaller: ports.proveCaller,
     encryptions,
     reporter: ports.reporter,

@@ -278,7 +278,10 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   ],
   "npm run check-config": ["test/check.ts", "src/cli/onceway.ts"],
   "npx wrangler deploy --dry-run": ["test/cli/e2e/init.test.ts", '"deploy", "--dry-run"'],
-  "npx onceway check --against https://api.example.com": ["test/operator/e2e/layouts.test.ts", '"--against"'],
+  "npx onceway check --against https://api.example.com": [
+    "test/features/previous-shards/e2e/command.test.ts",
+    '"--against"',
+  ],
   'npx onceway forget --scope header:authorization --preview --reason "asked to be erased" < credential.txt': [
     "test/features/callers/e2e/forget-scope.test.ts",
     '"--preview"',
@@ -326,18 +329,18 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     '"audit", "--by", "ann", "--since"',
   ],
   "npx onceway audit --export audit.ndjson": ["test/features/audit/e2e/audit.test.ts", '"audit", "--export", file'],
-  "npx onceway layouts": ["test/operator/e2e/layouts.test.ts", 'onceway("layouts")'],
-  "npx onceway layouts --close 64": ["test/operator/e2e/layouts.test.ts", '"--close", "3"'],
+  "npx onceway layouts": ["test/features/previous-shards/e2e/command.test.ts", 'onceway("layouts")'],
+  "npx onceway layouts --close 64": ["test/features/previous-shards/e2e/command.test.ts", '"--close", "3"'],
   "for n in 0 1; do npx onceway check --against https://ops-$n.example.com || break; done": [
-    "test/operator/e2e/layouts.test.ts",
+    "test/features/previous-shards/e2e/command.test.ts",
     '"--against"',
   ],
   "npx onceway layouts --url https://ops-0.example.com --url https://ops-1.example.com --close 64": [
-    "test/operator/e2e/layouts.test.ts",
+    "test/features/previous-shards/e2e/command.test.ts",
     'other, "--close"',
   ],
   "npx onceway layouts --url https://ops-0.example.com --url https://ops-1.example.com": [
-    "test/operator/e2e/layouts.test.ts",
+    "test/features/previous-shards/e2e/command.test.ts",
     '"layouts", "--url"',
   ],
   "npx wrangler login": NEEDS_ACCOUNT,
@@ -386,11 +389,11 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run simulate": { notRun: "takes minutes; the test below runs a hundred interleavings" },
   "npm run simulate -- --interleavings 100000 --seed 1": { notRun: "the same" },
   "npm run simulate -- --layouts --interleavings 100000 --seed 1": {
-    notRun: "takes minutes; test/simulation/layouts/layouts.test.ts runs 1,500 interleavings",
+    notRun: "takes minutes; test/features/previous-shards/simulation/layouts.test.ts runs 1,500 interleavings",
   },
   "npm run bench -- cost": ["test/docs/docs.test.ts", '["bench", "cost"]'],
   "npx node test/layouts/run.ts --requests 10000 --kills 20 --seed anything": [
-    "test/kernel/e2e/layouts/mixed.test.ts",
+    "test/features/previous-shards/e2e/mixed.test.ts",
     "judgedRound(",
   ],
   "npm run bench -- sealed": TAKES_LONG,

@@ -12,17 +12,15 @@ const OUTPUT_CHARACTERS = 4_000;
 
 /** After how many passes a point may stop the process: some are passed at every request, others once for each object. */
 const PASSES: Readonly<Record<Point, number>> = {
-  "before-question": 6,
-  "question-arrived": 6,
-  "seal-written": 2,
-  "seal-durable": 6,
-  "answer-arrived": 6,
+  "close-arrived": 40,
+  "close-written": 20,
+  "close-durable": 40,
   "claim-written": 40,
   "claim-durable": 40,
   "origin-answered": 40,
   "end-written": 40,
-  "sent-away": 10,
-  "told-of-elders": 10,
+  "sent-elsewhere": 10,
+  "told-of-closed": 10,
 };
 
 export type Counts = Record<Point, number>;
@@ -50,17 +48,15 @@ export function noKills(): Counts {
 }
 
 const NO_KILLS: Readonly<Counts> = {
-  "before-question": 0,
-  "question-arrived": 0,
-  "seal-written": 0,
-  "seal-durable": 0,
-  "answer-arrived": 0,
+  "close-arrived": 0,
+  "close-written": 0,
+  "close-durable": 0,
   "claim-written": 0,
   "claim-durable": 0,
   "origin-answered": 0,
   "end-written": 0,
-  "sent-away": 0,
-  "told-of-elders": 0,
+  "sent-elsewhere": 0,
+  "told-of-closed": 0,
 };
 
 export async function startKillingBox(

@@ -44,7 +44,7 @@ export const PLANS = {
   },
   /** Each has its own and knows of no other, as before there was `previous_shards`. The checker must find what that breaks. */
   strangers: { 32: { shards: 32 }, 64: { shards: 64 }, 96: { shards: 96 }, 128: { shards: 128 } },
-  /** The last two have forgotten the second, which is safe: the first one's objects name it. */
+  /** The last two have forgotten the second, which is safe: the closed objects of the first name it. */
   forgetful: {
     32: { shards: 32 },
     64: { shards: 64, previous_shards: [32] },
@@ -90,9 +90,9 @@ export interface RoundResult {
   readonly closed: number;
 }
 
-/** A deployment, and the older layouts that it lists. */
+/** A deployment, and the previous layouts that it lists. */
 interface PlannedWorker extends Deployment {
-  readonly older: readonly string[];
+  readonly previous: readonly string[];
 }
 
 export async function runRound(options: RoundOptions): Promise<RoundResult> {
@@ -165,8 +165,8 @@ async function makeWorkers(options: RoundOptions, originUrl: string): Promise<re
   const workers: PlannedWorker[] = [];
   for (const name of NAMES) {
     const layout: LayoutSettings = PLANS[options.plan][name];
-    const older = (layout.previous_shards ?? []).map(String);
-    workers.push({ ...serviceOf(options, originUrl, name), name, port: await quietPort(), older });
+    const previous = (layout.previous_shards ?? []).map(String);
+    workers.push({ ...serviceOf(options, originUrl, name), name, port: await quietPort(), previous });
   }
   return workers;
 }

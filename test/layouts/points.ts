@@ -2,16 +2,12 @@
 // what an object is given (its storage, its bindings, the global fetch), so production code knows nothing of them.
 
 export const POINTS = [
-  /** A newer object has decided to ask, and the question has not left. */
-  "before-question",
-  /** The question has arrived at the older object, which has done nothing yet. */
-  "question-arrived",
-  /** The seal is written, and its turn has not ended: nothing is committed. */
-  "seal-written",
-  /** The seal is durable, and the older object's answer has not left. */
-  "seal-durable",
-  /** The newer object has the answer, and has claimed nothing yet. */
-  "answer-arrived",
+  /** An operator's close has arrived at an object, which has done nothing yet. */
+  "close-arrived",
+  /** The close is written, and its turn has not ended: nothing is committed. */
+  "close-written",
+  /** The close is durable, and the operator has not heard of it. */
+  "close-durable",
   /** A claim is written, and its turn has not ended. */
   "claim-written",
   /** The claim is durable, and the origin has not been called. */
@@ -20,10 +16,10 @@ export const POINTS = [
   "origin-answered",
   /** The attempt's end is written, and its turn has not ended. */
   "end-written",
-  /** A sealed object has said that the key belongs elsewhere, and its word has not reached the Worker. */
-  "sent-away",
-  /** A request that names older layouts, because of its Worker's configuration or another object's word, has arrived. */
-  "told-of-elders",
+  /** An object has said that a key begins elsewhere, and its answer has not reached the Worker. */
+  "sent-elsewhere",
+  /** A request that says which objects are closed has arrived. */
+  "told-of-closed",
 ] as const;
 
 export type Point = (typeof POINTS)[number];
@@ -39,6 +35,3 @@ export const STRIKES_VARIABLE = "STRIKES";
 
 /** At this path each Worker and the objects set their clock: `?ahead=MS`, below 0 for behind. */
 export const CLOCK_PATH = "/.rig/clock";
-
-/** At this path the objects say how many questions they have sent to older objects. */
-export const ASKED_PATH = "/.rig/asked";

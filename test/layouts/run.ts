@@ -16,7 +16,7 @@ import { FAULTS } from "./planted.ts";
 import { POINTS } from "./points.ts";
 import { rigEntry } from "./sources.ts";
 
-/** One state directory seals 192 objects, so many kills at a seal need several. */
+/** One state directory closes 192 objects, so many kills at a close need several. */
 const REQUESTS_IN_A_ROUND = 10_000;
 
 const { values } = parseArgs({

@@ -1,16 +1,13 @@
 // Deployments of several layouts over one namespace of objects, for tests: each has a name, keeps its port across restarts, and
 // sends to an origin of the test's own. The fewest shards that show something, so that every object is met by a few keys.
 
-import { copyFile, mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import * as v from "valibot";
+import { rm } from "node:fs/promises";
 import type { Json } from "../../src/serve/workerd-config.ts";
 import { quietPort } from "../chaos/gateway-box.ts";
+import { ADMIN_TOKEN } from "../chaos/operators.ts";
 import { type GatewayVars, makeStateDir } from "../support/gateway.ts";
 import { type Deployments, startDeployments, withLayout } from "./deployments.ts";
-import { ASKED_PATH, CLOCK_PATH } from "./points.ts";
+import { CLOCK_PATH } from "./points.ts";
 
 type Layout = Readonly<Record<string, Json>>;
 
@@ -32,10 +29,6 @@ export interface LayoutScene<Name extends string> {
   restart(fleet: Fleet<Name>): Promise<void>;
   /** Sets every clock so far ahead of the machine's (below 0: behind). The code has to be the rig's own entry. */
   setClock(aheadMs: number): Promise<void>;
-  /** How many questions objects have sent to older ones since the last start. The objects' code has to be the rig's own entry. */
-  asked(): Promise<number>;
-  /** How many objects are sealed. */
-  sealed(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -88,11 +81,6 @@ export async function startLayoutScene<Name extends string>(
         if (status !== 204) throw new Error(`the clock was not set: ${status}`);
       }
     },
-    async asked() {
-      const response = await fetch(`http://127.0.0.1:${objectsPort}${ASKED_PATH}`);
-      return v.parse(askedAnswer, await response.json()).asked;
-    },
-    sealed: () => countSealed(stateDir),
     async close() {
       await running.stop();
       await rm(stateDir, { recursive: true, force: true });
@@ -100,28 +88,9 @@ export async function startLayoutScene<Name extends string>(
   };
 }
 
-const askedAnswer = v.object({ asked: v.number() });
-
-const seals = v.array(v.object({ next: v.string() }));
-
-/** Reads copies, because a reader of an original could hold a lock that its object needs. */
-async function countSealed(stateDir: string): Promise<number> {
-  const files = await readdir(stateDir, { recursive: true });
-  const copies = await mkdtemp(join(tmpdir(), "onceway-seals-"));
-  let sealed = 0;
-  for (const [at, file] of files.filter((name) => /KeyShard\/[0-9a-f]{64}\.sqlite$/.test(name)).entries()) {
-    const copy = join(copies, `${at}.sqlite`);
-    await copyFile(join(stateDir, file), copy);
-    await copyFile(join(stateDir, `${file}-wal`), `${copy}-wal`).catch(() => undefined);
-    const database = new DatabaseSync(copy);
-    const rows = hasSeal(database) ? v.parse(seals, database.prepare("SELECT next FROM seal").all()) : [];
-    database.close();
-    sealed += rows.length;
-  }
-  await rm(copies, { recursive: true, force: true });
-  return sealed;
-}
-
-function hasSeal(database: DatabaseSync): boolean {
-  return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'seal'").all().length > 0;
+/** An operator closes a previous layout through a deployment that lists it. */
+export async function closeLayout(url: string, layout: string, token = ADMIN_TOKEN): Promise<void> {
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await fetch(`${url}/_onceway/layouts/${layout}/close`, { method: "POST", headers });
+  if (response.status !== 200) throw new Error(`not closed: ${response.status} ${await response.text()}`);
 }

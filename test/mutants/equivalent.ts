@@ -9,12 +9,6 @@ interface Equivalent {
 
 const EQUIVALENT: readonly Equivalent[] = [
   {
-    file: "src/kernel/record/held-keys.ts",
-    before: "if ((list[middle] ?? 0) < hash) from = middle + 1;",
-    after: "if ((list[middle] ?? 1) < hash) from = middle + 1;",
-    reason: "the middle always lies in the list",
-  },
-  {
     file: "src/kernel/request/intent.ts",
     before: 'const hasTrailingSlash = routes.some(({ path }) => path.length > 1 && path.endsWith("/"));',
     after: 'const hasTrailingSlash = routes.some(({ path }) => (path.length > 1 || path.endsWith("/")));',

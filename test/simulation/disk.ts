@@ -6,7 +6,7 @@ import { bound, type Cursor, cursor, isQuery, Statements } from "../support/sqli
 
 type Value = ArrayBuffer | string | number | null;
 
-const LATER_TABLE = /^CREATE TABLE IF NOT EXISTS (outbox|resting|positions|listed) /;
+const LATER_TABLE = /^CREATE TABLE IF NOT EXISTS (outbox|resting|positions) /;
 
 export class Disk {
   readonly #database = new DatabaseSync(":memory:");
@@ -25,8 +25,8 @@ export class Disk {
   refusals = 0;
 
   readonly #hasTriggers: boolean;
-  /** Whether anything has been written about a change of the layout. */
-  #hasTransition = false;
+  /** Whether anything has been written about closed objects. */
+  #hasClosed = false;
 
   /** The tables that are made when they are needed. */
   readonly #later = new Set<string>();
@@ -41,7 +41,7 @@ export class Disk {
     if (!this.#hasTriggers && query.startsWith("CREATE TRIGGER")) return cursor([], 0);
     const made = LATER_TABLE.exec(query)?.[1];
     if (made !== undefined) this.#later.add(made);
-    if (query.startsWith("INSERT INTO seal") || query.startsWith("INSERT INTO elders")) this.#hasTransition = true;
+    if (/^INSERT (INTO|OR IGNORE INTO) closed/.test(query)) this.#hasClosed = true;
     const statement = this.statement(query);
     if (isQuery(query)) return cursor(statement.all(...bound(values)), 0);
     if (this.isFull && (query.startsWith("INSERT") || query.startsWith("UPDATE"))) {
@@ -112,7 +112,7 @@ export class Disk {
     this.#database.exec("DROP TABLE IF EXISTS reach");
     for (const table of this.#later) this.#database.exec(`DROP TABLE IF EXISTS ${table}`);
     this.#later.clear();
-    this.#endTransition();
+    this.#forgetClosed();
     this.setAlarm(null);
     this.commit();
     this.written = 0;
@@ -120,15 +120,12 @@ export class Disk {
     this.refusals = 0;
   }
 
-  /** The tables of a change of the layout are empty; where there are triggers, these and the tables are gone, as in a new object. */
-  #endTransition(): void {
-    if (!this.#hasTransition) return;
-    this.#hasTransition = false;
-    const found = this.statement("SELECT name FROM sqlite_schema WHERE name IN ('seal', 'elders', 'aliases')").all();
-    for (const { name } of found) {
-      this.#database.exec(this.#hasTriggers ? `DROP TABLE ${String(name)}` : `DELETE FROM ${String(name)}`);
-    }
-    if (this.#hasTriggers) this.#database.exec("DROP TRIGGER IF EXISTS sealed");
+  /** As in a new object. */
+  #forgetClosed(): void {
+    if (!this.#hasClosed) return;
+    this.#hasClosed = false;
+    for (const table of ["closed", "closed_before"]) this.#database.exec(`DELETE FROM ${table}`);
+    if (this.#hasTriggers) this.#database.exec("DROP TRIGGER IF EXISTS closed_to_keys");
   }
 
   /** Whether a table that is made when it is needed exists. */

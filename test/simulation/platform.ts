@@ -83,6 +83,10 @@ export class PlainResponse {
   text(): Promise<string> {
     return textOf(this.body);
   }
+
+  async json(): Promise<unknown> {
+    return JSON.parse(await this.text());
+  }
 }
 
 export class PlainRequest {

@@ -8,8 +8,8 @@
 import { parseArgs } from "node:util";
 import { Progress } from "../support/progress.ts";
 import { explore, replay } from "./explore.ts";
-import { exploreLayouts, replayLayouts } from "./layouts/interleaving.ts";
-import { FAULTS as LAYOUT_FAULTS, KINDS as LAYOUT_KINDS } from "./layouts/plan.ts";
+import { exploreLayouts, replayLayouts } from "../features/previous-shards/simulation/interleaving.ts";
+import { FAULTS as LAYOUT_FAULTS, KINDS as LAYOUT_KINDS } from "../features/previous-shards/simulation/plan.ts";
 import { extrasWithout, FAULTS, KINDS } from "./plan.ts";
 
 const { values } = parseArgs({

@@ -15,7 +15,9 @@ import type { ExchangeHead } from "../../src/kernel/request/message.ts";
 import { Ledger } from "../../src/kernel/store/ledger.ts";
 import { RecordList } from "../../src/kernel/store/record-list.ts";
 import { homeOf, type Homes, WHOLE_BUCKET } from "../../src/kernel/store/record-numbers.ts";
-import { makeTransitionTables } from "../../src/kernel/store/schema.ts";
+import { makeAliasesTable } from "../../src/kernel/store/schema.ts";
+import { CLOSED_BEFORE_TABLE } from "../../src/features/previous-shards/object/closed-before.ts"; // feature: previous-shards
+import { CLOSED_TABLE } from "../../src/features/previous-shards/object/closed-object.ts"; // feature: previous-shards
 import { heldRows } from "../../src/kernel/store/tables.ts";
 import { Timers } from "../../src/kernel/object/timers.ts";
 import { NOTHING_COUNTED } from "../../src/kernel/object/totals.ts";
@@ -31,7 +33,6 @@ export interface ShardWorld {
   readonly bucket: Bucket | null;
   readonly target: ExchangePorts["target"];
   readonly sync: () => Promise<void>;
-  readonly askElder: ExchangePorts["askElder"];
   readonly limiter: ExchangePorts["limiter"];
   readonly features: ObjectFeatures;
   readonly env: Readonly<Record<string, unknown>>;
@@ -42,9 +43,6 @@ const ALARM_RETRY_MS = 5000;
 
 /** The first or the last slot, so that many records find their home taken. */
 const CROWDED_HOMES: Homes = { of: (id) => (homeOf(id) % 2 === 0 ? 0 : 2 ** 31 - 1), range: () => WHOLE_BUCKET };
-
-/** So few that most lists tell about a part of the keys. */
-const MOST_LISTED = 1;
 
 export class Shard {
   readonly exchanges: Exchanges;
@@ -57,7 +55,7 @@ export class Shard {
   /** For when the alarm stands whose handler runs; `null` when none does. */
   #handledMs: number | null = null;
 
-  constructor({ disk, bucket, target, sync, askElder, limiter, features, env }: ShardWorld) {
+  constructor({ disk, bucket, target, sync, limiter, features, env }: ShardWorld) {
     this.#disk = disk;
     const setAlarm = (ms: number): void => {
       // Within its own handler the platform drops an alarm for no later time than the one that runs.
@@ -65,7 +63,7 @@ export class Shard {
     };
     const storage = storageOn(disk, () => this.#isAlive, setAlarm);
     const wake = (afterMs: number): void => this.#alarm.moveTo(epochMs(Date.now() + afterMs));
-    this.#ledger = new Ledger(storage, bucketOf(bucket), wake, { homes: CROWDED_HOMES, mostListed: MOST_LISTED });
+    this.#ledger = new Ledger(storage, bucketOf(bucket), wake, CROWDED_HOMES);
     this.#alarm = new Alarm(storage, () => this.exchanges.nextDeadline());
     const timers = new Timers();
     this.exchanges = new Exchanges(
@@ -79,7 +77,6 @@ export class Shard {
         heartbeat: new Heartbeat(timers, () => Promise.resolve()),
         timers,
         reporter: new ExchangeReporter("shard", new Traffic(), null),
-        askElder,
         limiter,
         shard: "shard",
         env,
@@ -87,14 +84,14 @@ export class Shard {
       },
       features,
     );
-    const { steps, elders } = this.exchanges;
+    const { steps, actions } = this.exchanges;
     this.#calls = new CallTable(this.exchanges.features.flatMap(({ calls = [] }) => calls));
     this.#operator = new OperatorCalls({
       kept: NO_KEPT,
       ledger: this.#ledger,
       list: new RecordList(storage.sql, this.#ledger.numbers),
       steps,
-      elders,
+      closing: () => actions.closing?.() ?? null,
       databaseBytes: () => 0,
       placesTaken: () => this.exchanges.attempts.accepted,
       verificationEnd: (id) => this.exchanges.verificationEnd(id),
@@ -141,15 +138,17 @@ export class Shard {
 }
 
 /**
- * A disk with the gateway's tables, all empty. One without triggers has those for a change of the layout too, because making tables
- * takes longer than everything else in an interleaving.
+ * A disk with the gateway's tables, all empty, and those for a change of the layout, because making tables takes longer than everything else in an
+ * interleaving.
  */
 export function freshDisk(hasTriggers = true): Disk {
   const disk = new Disk(hasTriggers);
   const isAlive = (): boolean => true;
   const storage = storageOn(disk, isAlive, () => undefined);
   if (new Ledger(storage).inFlight().length > 0) throw new Error("a fresh disk has a record");
-  if (!hasTriggers) makeTransitionTables(storage.sql);
+  if (!hasTriggers) makeAliasesTable(storage.sql);
+  storage.sql.exec(CLOSED_TABLE); // feature: previous-shards
+  storage.sql.exec(CLOSED_BEFORE_TABLE); // feature: previous-shards
   disk.commit();
   return disk;
 }

@@ -57,13 +57,14 @@ export function bucketOf(bucket: Bucket | null): R2Bucket | null {
 export function namespaceOf(
   fetch: (name: string, url: string, body: unknown) => Promise<unknown>,
 ): DurableObjectNamespace {
-  const namespace: unknown = {
-    idFromName: (name: string) => name,
+  const namespace = (suffix: string): object => ({
+    idFromName: (name: string) => name + suffix,
     get: (name: string) => ({
       fetch: (url: string, { body }: { readonly body: unknown }) => fetch(name, url, body),
     }),
-  };
-  return namespace as DurableObjectNamespace;
+    jurisdiction: (name: string) => namespace(`-${name}`),
+  });
+  return namespace("") as DurableObjectNamespace;
 }
 
 /** A route of which only the layouts are known: nothing else matters where a key's object is found. */

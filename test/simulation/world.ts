@@ -199,7 +199,6 @@ export class World {
       bucket: this.bucket,
       sync: () => host.sync(),
       target: (origin) => this.#target(origin),
-      askElder: () => Promise.reject(new Error("there is no elder")),
       limiter: () => ({
         limit: () => new Promise((resolve) => this.limits.push((success) => resolve({ success }))),
       }),

@@ -69,9 +69,9 @@ export function eventOf(
   switch (kind) {
     case "begin":
     case "wait":
-      return { type: "request", fingerprint: FINGERPRINT, attemptId: fresh, home: { kind: "own" }, accept: kind };
+      return { type: "request", fingerprint: FINGERPRINT, attemptId: fresh, accept: kind };
     case "sync":
-      return { type: "request", fingerprint: FINGERPRINT, attemptId: fresh, home: { kind: "own" } };
+      return { type: "request", fingerprint: FINGERPRINT, attemptId: fresh };
     case "park":
       return { type: "park", fingerprint: FINGERPRINT };
     case "due":

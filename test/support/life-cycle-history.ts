@@ -3,7 +3,6 @@
 
 import fc from "fast-check";
 import type { LifeCycleEvent, Step } from "../../src/kernel/record/events.ts";
-import { OWN } from "../../src/kernel/record/home.ts";
 import { step } from "../../src/kernel/record/life-cycle.ts";
 import { deadlineOf } from "../../src/kernel/record/step.ts";
 import type { IdempotencyRecord, Policy } from "../../src/kernel/record/record.ts";
@@ -168,14 +167,12 @@ function eventOf(what: TimelineEvent, started: readonly string[], now: EpochMs):
         type: "request",
         fingerprint: what.other ? OTHER_FINGERPRINT : FINGERPRINT,
         attemptId: attemptId(`attempt ${started.length}`),
-        home: OWN,
       };
     case "claim":
       return {
         type: "claim",
         fingerprint: what.other ? OTHER_FINGERPRINT : FINGERPRINT,
         attemptId: attemptId((what.again ? started.at(-1) : undefined) ?? `attempt ${started.length}`),
-        home: OWN,
         note: { holder: null, position: null },
       };
     case "renew":

@@ -42,7 +42,7 @@ function promisesOf({ entries, promises }: NodeFeature, config: Config): readonl
 
 /** A route for scripts: its settings on one level, without the groups in which the gateway keeps them. */
 export function flatRoute({ rules: { policy, lists, ...rules }, layouts, ...route }: Route): object {
-  const previousShards = layouts.elders.map(({ shards, jurisdiction }) => ({ shards, jurisdiction }));
+  const previousShards = layouts.previous.map(({ shards, jurisdiction }) => ({ shards, jurisdiction }));
   const keyFrom = route.keyFrom.map(writtenSource);
   return { ...route, keyFrom, ...layouts.own, previousShards, ...policy, ...lists, ...rules };
 }

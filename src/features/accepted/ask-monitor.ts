@@ -1,34 +1,29 @@
 // Asks objects what became of an accepted request.
 
-import { type Layout, layoutName } from "../../kernel/config/layout.ts";
-import { OPTIONS, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
+import { elsewhereIn, type FindObject } from "../../kernel/elsewhere.ts";
+import { locate, OPTIONS, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
 import { placeOf } from "../../kernel/object/shard-place.ts";
-import { MAX_HOPS } from "../../kernel/previous-shards/follow-hop.ts";
 import { STATUS_HEADER } from "../../kernel/request/headers.ts";
 import type { AskMonitor } from "./monitor.ts";
 import { MONITOR_CALL, NO_MONITOR_STATUS } from "./monitor-question.ts";
 
 /** For the monitors of accepted requests. Their answers come from whichever object keeps the record, and no body is at stake. */
-export function monitorAsker(namespace: DurableObjectNamespace): AskMonitor {
-  return async ({ own, elders }, questionIn) => {
-    const layouts = [own, ...elders.toReversed()];
-    const most = layouts.length + MAX_HOPS;
-    const asked = new Set<string>();
+export function monitorAsker(namespace: DurableObjectNamespace, findObject: FindObject): AskMonitor {
+  return async (placing, layouts, questionIn) => {
     try {
-      for (const layout of layouts) {
-        if (asked.has(layoutName(layout)) || asked.size === most) continue;
-        asked.add(layoutName(layout));
-        const question = await questionIn(layout);
-        const place = placeOf(question.record.id, layout);
+      const answer = await findObject(placing, layouts, async (layout, previous) => {
+        const question = await questionIn(layout, previous);
+        const isForeign = layout.jurisdiction !== layouts.own.jurisdiction;
+        const located = isForeign ? await locate(namespace, layout, question) : null;
+        if (located !== null) return located;
         const body = JSON.stringify(question);
-        const response = await withRetries(() =>
+        const place = placeOf(placing, layout);
+        const given = await withRetries(() =>
           shardStub(namespace, place).fetch(MONITOR_CALL.url, { ...OPTIONS, body }),
         );
-        if (!isNotHere(response)) return response;
-        const { next }: { readonly next: Layout | null } = await response.json();
-        if (next !== null) layouts.push(next);
-      }
-      return "not-found";
+        return elsewhereIn(given) ?? { kind: "given", given };
+      });
+      return answer !== null && isNotHere(answer) ? "not-found" : answer;
     } catch (error) {
       console.error({ message: "shard unavailable", reason: String(error) });
       return null;

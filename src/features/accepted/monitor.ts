@@ -3,6 +3,7 @@
 
 import type { Layout, Layouts } from "../../kernel/config/layout.ts";
 import type { Route } from "../../kernel/config/resolved.ts";
+import type { Previous } from "../../kernel/elsewhere.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
 import { durationMs } from "../../kernel/record/units.ts";
 import { named, namerOf, readScopes } from "../../kernel/request/exchange-request.ts";
@@ -24,11 +25,12 @@ import { problemResponse } from "../../kernel/request/problem-response.ts";
 
 /**
  * Asks the objects that may keep the record, in one layout after the other. `not-found`: none of them has it, for this caller and this
- * request. `null`: one cannot be reached, so nobody knows.
+ * request. `null`: one cannot be reached, so nobody knows. `placing` decides which objects.
  */
 export type AskMonitor = (
+  placing: string,
   layouts: Layouts,
-  questionIn: (layout: Layout) => Promise<MonitorQuestion>,
+  questionIn: (layout: Layout, previous: Previous | undefined) => Promise<MonitorQuestion>,
 ) => Promise<Response | "not-found" | null>;
 
 export interface MonitorPorts {
@@ -89,7 +91,9 @@ async function answerMonitor(question: MonitorRequest, { proveCaller, askMonitor
   if (!FINGERPRINT_PREFIX.test(fingerprintPrefix)) return problemResponse(NOT_FOUND, echo);
   const namesIn = namerOf(key, scopes);
   const waitMs = Math.min(preferencesIn(headers.get("prefer")).waitMs ?? 0, route.rules.waitMs, MAX_WAIT_MS);
-  const answer = await askMonitor(route.layouts, async (layout) => ({
+  const [placing] = await namesIn(route.layouts.own);
+  const answer = await askMonitor(placing, route.layouts, async (layout, previous) => ({
+    ...(previous === undefined ? null : { previous }),
     record: { ...named(await namesIn(layout)), key, route: route.path, lane: scopes.lane },
     rules: route.rules,
     echo,

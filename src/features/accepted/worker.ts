@@ -8,8 +8,8 @@ import { monitorAsker } from "./ask-monitor.ts";
 import { inertAtMonitors } from "./inert-answer.ts";
 import { monitorEndpoint, type MonitorPorts } from "./monitor.ts";
 
-export function acceptedWorker({ config, namespace, proveCaller }: WorkerKernel): WorkerFeature {
-  return { name: "accepted", ...monitors(config, { proveCaller, askMonitor: monitorAsker(namespace) }) };
+export function acceptedWorker({ config, namespace, findObject, proveCaller }: WorkerKernel): WorkerFeature {
+  return { name: "accepted", ...monitors(config, { proveCaller, askMonitor: monitorAsker(namespace, findObject) }) };
 }
 
 /** Where no route accepts requests, the addresses of monitors are the origin's. */

@@ -1,7 +1,8 @@
 // The Worker's calls to shards about consumers' claims: one for each object that keeps some of their records. What fails for one
 // object is no reason to refuse the records of the others.
 
-import { type Layout, layoutName } from "../../kernel/config/layout.ts";
+import type { Layout } from "../../kernel/config/layout.ts";
+import { type FindObject, isSameLayout, type Previous } from "../../kernel/elsewhere.ts";
 import type { Policy } from "../../kernel/record/record.ts";
 import { joinedPosition } from "../../kernel/record/position.ts";
 import {
@@ -9,97 +10,123 @@ import {
   type CallClaims,
   type ClaimAnswer,
   type ClaimEntry,
-  type ClaimMessage,
   type ClaimReply,
   type ClaimRequest,
   CLAIMS_CALL,
   POSITION_CALL,
 } from "./message.ts";
+import { named } from "../../kernel/request/exchange-request.ts";
 import { placingOf } from "../../kernel/request/message.ts";
-import { askObject, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
-import { follow, MAX_HOPS } from "../../kernel/previous-shards/follow-hop.ts";
+import { askObject, locate, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
 import { placeOf, type ShardPlace, shardTitle } from "../../kernel/object/shard-place.ts";
-
-/** One of the requests, and its place among them. */
-interface Placed extends ClaimRequest {
-  readonly at: number;
-}
 
 const UNAVAILABLE: ClaimAnswer = { state: "unavailable" };
 
-export function claimsCaller(namespace: DurableObjectNamespace): CallClaims {
-  return async ({ layouts: { own }, rules: { policy } }, requests) => {
-    const groups = new Map<string, { readonly place: ShardPlace; readonly placed: Placed[] }>();
-    for (const [at, request] of requests.entries()) {
-      const place = placeOf(placingOf(request.entry.record), own);
-      const group = groups.get(shardTitle(place)) ?? { place, placed: [] };
-      groups.set(shardTitle(place), group);
-      group.placed.push({ ...request, at });
-    }
-    const answers = requests.map(() => UNAVAILABLE);
-    await Promise.all(
-      [...groups.values()].map(async ({ place, placed }) => {
-        const replies = await ask(namespace, place, { policy, entries: placed.map(({ entry }) => entry) });
-        await Promise.all(
-          placed.map(async (one, index) => {
-            answers[one.at] = await settled(namespace, own, policy, one, replies[index] ?? UNAVAILABLE);
-          }),
-        );
-      }),
-    );
-    return answers;
+export function claimsCaller(namespace: DurableObjectNamespace, findObject: FindObject): CallClaims {
+  return async ({ layouts, rules: { policy } }, requests) => {
+    const { own, previous: before } = layouts;
+    const calls = new SharedCalls(namespace, policy, requests.length);
+    const settle = async (request: ClaimRequest): Promise<ClaimAnswer> => {
+      try {
+        const answer = await findObject<ClaimAnswer>(placingOf(request.entry.record), layouts, async (at, previous) => {
+          const entry = await entryIn(request, at, own, previous, before.length > 0);
+          const isForeign = at.jurisdiction !== own.jurisdiction;
+          const located = isForeign ? await locate(namespace, at, entry) : null;
+          if (located !== null) return located;
+          const given = await calls.ask(placeOf(placingOf(entry.record), at), entry);
+          return "elsewhere" in given ? given.elsewhere : { kind: "given", given };
+        });
+        return answer ?? UNAVAILABLE;
+      } catch (error) {
+        console.error({ message: "a claim's record was not found", reason: String(error) });
+        return UNAVAILABLE;
+      } finally {
+        calls.leave();
+      }
+    };
+    return Promise.all(requests.map(settle));
   };
 }
 
+/** The claim with its record's names in the layout of the object that it goes to. */
+async function entryIn(
+  { entry, namesIn }: ClaimRequest,
+  at: Layout,
+  own: Layout,
+  previous: Previous | undefined,
+  isChanging: boolean,
+): Promise<ClaimEntry> {
+  const { position } = entry;
+  if (!isChanging && previous === undefined && isSameLayout(at, own)) return entry;
+  return {
+    ...entry,
+    record: { ...entry.record, ...named(await namesIn(at)) },
+    ...(previous === undefined ? null : { previous }),
+    // The message before may have been claimed in the object of another layout: nobody waits for it here.
+    position: position === null ? null : { ...position, previous: null },
+  };
+}
+
+interface WaitingEntry {
+  readonly entry: ClaimEntry;
+  readonly answer: (reply: ClaimReply) => void;
+}
+
+/**
+ * Claims that go to one object at the same time share a call, so that those of one message are one commit. A call leaves when each claim waits for an
+ * answer, or has its own.
+ */
+class SharedCalls {
+  readonly #namespace: DurableObjectNamespace;
+  readonly #policy: Policy;
+  /** Claims that may still join a call. */
+  #walking: number;
+  #waiting = new Map<string, { readonly place: ShardPlace; readonly entries: WaitingEntry[] }>();
+
+  constructor(namespace: DurableObjectNamespace, policy: Policy, walking: number) {
+    this.#namespace = namespace;
+    this.#policy = policy;
+    this.#walking = walking;
+  }
+
+  ask(place: ShardPlace, entry: ClaimEntry): Promise<ClaimReply> {
+    const title = shardTitle(place);
+    const call = this.#waiting.get(title) ?? { place, entries: [] };
+    this.#waiting.set(title, call);
+    return new Promise((answer) => {
+      call.entries.push({ entry, answer });
+      this.leave();
+    });
+  }
+
+  /** A claim waits, or is over. */
+  leave(): void {
+    this.#walking -= 1;
+    if (this.#walking > 0) return;
+    const calls = this.#waiting;
+    this.#waiting = new Map();
+    for (const { place, entries } of calls.values()) void this.#send(place, entries);
+  }
+
+  async #send(place: ShardPlace, entries: readonly WaitingEntry[]): Promise<void> {
+    const message = { policy: this.#policy, entries: entries.map(({ entry }) => entry) };
+    const replies = await withRetries(() => askObject(shardStub(this.#namespace, place), CLAIMS_CALL, message)).catch(
+      (error: unknown): readonly ClaimReply[] => {
+        console.error({ message: "shard unavailable", reason: String(error) });
+        return [];
+      },
+    );
+    this.#walking += entries.length;
+    for (const [index, { answer }] of entries.entries()) answer(replies[index] ?? UNAVAILABLE);
+  }
+}
+
 export function positionAsker(namespace: DurableObjectNamespace): AskPosition {
-  return async ({ layouts: { own, elders } }, placedBy, question) => {
-    const parts = [own, ...elders].map((layout) => {
+  return async ({ layouts: { own, previous } }, placedBy, question) => {
+    const parts = [own, ...previous].map((layout) => {
       const place = placeOf(placedBy, layout);
       return withRetries(() => askObject(shardStub(namespace, place), POSITION_CALL, question));
     });
     return joinedPosition(await Promise.all(parts));
   };
-}
-
-/** One reply for each entry, or none. */
-async function ask(
-  namespace: DurableObjectNamespace,
-  place: ShardPlace,
-  message: ClaimMessage,
-): Promise<readonly ClaimReply[]> {
-  try {
-    return await withRetries(() => askObject(shardStub(namespace, place), CLAIMS_CALL, message));
-  } catch (error) {
-    console.error({ message: "shard unavailable", reason: String(error) });
-    return [];
-  }
-}
-
-/** The answer of whichever object keeps the record. */
-async function settled(
-  namespace: DurableObjectNamespace,
-  own: Layout,
-  policy: Policy,
-  { entry, namesIn }: ClaimRequest,
-  first: ClaimReply,
-): Promise<ClaimAnswer> {
-  let reply = first;
-  let layout = own;
-  let next: ClaimEntry = entry;
-  const { attemptId, act, position } = entry;
-  try {
-    for (let hops = 1; "hop" in reply && hops < MAX_HOPS; hops += 1) {
-      const followed = await follow(reply.hop, layout, next, namesIn);
-      ({ layout } = followed);
-      const { record, elders, absent } = followed;
-      next = { record, layout, elders, absent, attemptId, act, position };
-      const place = placeOf(placingOf(next.record), layout);
-      const [answer = UNAVAILABLE] = await ask(namespace, place, { policy, entries: [next] });
-      reply = answer;
-    }
-  } catch (error) {
-    console.error({ message: "a claim's record was not found", layout: layoutName(layout), reason: String(error) });
-    return UNAVAILABLE;
-  }
-  return "hop" in reply ? UNAVAILABLE : reply;
 }

@@ -8,19 +8,18 @@ import { laneOf } from "../../kernel/record/lanes.ts";
 import { attemptId, durationMs, fingerprint, keyHashOf } from "../../kernel/record/units.ts";
 import type { ClaimAct, ClaimRequest } from "./message.ts";
 import { digest } from "../../kernel/request/digest.ts";
-import { named, namedElders } from "../../kernel/request/exchange-request.ts";
+import { named } from "../../kernel/request/exchange-request.ts";
 import type { NamesIn } from "../../kernel/request/message.ts";
 import { nameRecord } from "../../kernel/request/record-name.ts";
 import type { ScopeValues } from "../../kernel/request/scope.ts";
 import type { RequestedClaim } from "./claim-body.ts";
 
 export async function claimRequest({ group, route }: Consumer, wish: RequestedClaim): Promise<ClaimRequest> {
-  const { own, elders } = route.layouts;
   const { key, position } = wish;
   const scope = scopeOf(group, position);
   const namesIn: NamesIn = async (layout) => [await nameRecord(key, scope, layoutName(layout))];
   const [names, act, placedBy] = await Promise.all([
-    namesIn(own),
+    namesIn(route.layouts.own),
     actOf(wish, route.rules.policy.lockMs),
     position === null ? null : partitionHash(group, position),
   ]);
@@ -33,8 +32,6 @@ export async function claimRequest({ group, route }: Consumer, wish: RequestedCl
         lane: laneOf(`claims ${group}`),
         ...(placedBy === null ? null : { placedBy }),
       },
-      layout: own,
-      ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
       attemptId: attemptIn(group, wish.attemptId),
       act,
       position,

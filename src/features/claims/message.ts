@@ -8,8 +8,8 @@ import type { Position } from "../../kernel/record/events.ts";
 import type { PartitionPosition } from "../../kernel/record/position.ts";
 import type { Policy } from "../../kernel/record/record.ts";
 import type { AttemptId, DurationMs, Fingerprint } from "../../kernel/record/units.ts";
-import type { Hop } from "../../kernel/previous-shards/hops.ts";
-import type { Homed, NamesIn } from "../../kernel/request/message.ts";
+import type { Elsewhere, Previous } from "../../kernel/elsewhere.ts";
+import type { NamesIn, RecordName } from "../../kernel/request/message.ts";
 
 /** Claims, and what becomes of them. One reply for each entry, in their order. */
 export const CLAIMS_CALL = call<ClaimMessage, readonly ClaimReply[]>("claims");
@@ -35,7 +35,9 @@ export type ClaimAct =
 export const CLAIM_EFFECTS = ["none", "unknown"] as const;
 export type ClaimEffect = (typeof CLAIM_EFFECTS)[number];
 
-export interface ClaimEntry extends Homed {
+export interface ClaimEntry {
+  readonly record: RecordName;
+  readonly previous?: Previous;
   readonly attemptId: AttemptId;
   readonly act: ClaimAct;
   /** Set if the record lies with the others of its partition. */
@@ -69,8 +71,8 @@ export type ClaimAnswer =
   | { readonly state: "in-flight"; readonly retryAfterMs: number }
   | { readonly state: Exclude<ClaimState, "granted" | "completed" | "in-flight"> };
 
-/** What the shard says about one record: the answer, or where the record is, or may be. */
-export type ClaimReply = ClaimAnswer | { readonly hop: Hop };
+/** What the shard says about one record: the answer, or where its key begins. */
+export type ClaimReply = ClaimAnswer | { readonly elsewhere: Elsewhere };
 
 /** What a consumer asks about one record. */
 export interface ClaimRequest {

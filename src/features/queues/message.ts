@@ -9,7 +9,7 @@ import { laneOf } from "../../kernel/record/lanes.ts";
 import type { BodyKind, MessageFacts } from "../../kernel/record/parked-message.ts";
 import { attemptId, epochMs, MAX_KEY_LENGTH } from "../../kernel/record/units.ts";
 import { comparisonOf } from "../../kernel/request/comparison.ts";
-import { named, namedElders } from "../../kernel/request/exchange-request.ts";
+import { named } from "../../kernel/request/exchange-request.ts";
 import { findKey } from "../../kernel/request/find-key.ts";
 import { fingerprintRequest } from "../../kernel/request/fingerprint.ts";
 import {
@@ -165,12 +165,11 @@ interface MessageParts {
 async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessageParts): Promise<ExchangeRequest> {
   const { route, url } = queue;
   const { body, key, scope } = parts;
-  const { own, elders } = route.layouts;
   const namesIn: NamesIn = async (layout: Layout) => [await nameRecord(key, scope, layoutName(layout))];
   const { pathname, search } = new URL(url);
   const type = new HeaderSnapshot([["content-type", body.type]]);
   const [names, fingerprint, noted] = await Promise.all([
-    namesIn(own),
+    namesIn(route.layouts.own),
     fingerprintRequest(
       { method: "POST", ...queue.target, headers: [] },
       body.bytes,
@@ -222,8 +221,6 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
       telemetry: { log: route.log, serverTiming: false, trace: null },
       ...(noted?.excerpt === undefined ? null : { excerpt: noted.excerpt }),
       ...(isHeld || isTooOld ? { park: true as const, message: factsOf(message, body) } : null),
-      layout: own,
-      ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
     },
     namesIn,
     body: body.bytes,

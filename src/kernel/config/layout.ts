@@ -20,7 +20,7 @@ export interface Layout {
 /** The layouts of a route: the one that it claims new keys in, and those that may still hold older ones, oldest first. */
 export interface Layouts {
   readonly own: Layout;
-  readonly elders: readonly Layout[];
+  readonly previous: readonly Layout[];
 }
 
 /** The layout's name. Routes with the same name share their objects. */

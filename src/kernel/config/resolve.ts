@@ -136,12 +136,12 @@ export function layoutsOf(
 ): Layouts {
   const locationHint = settings.location_hint ?? null;
   const jurisdiction = settings.jurisdiction ?? null;
-  const elders = settings.previous_shards.map((entry) =>
+  const previous = settings.previous_shards.map((entry) =>
     typeof entry === "object"
       ? { ...entry, jurisdiction: entry.jurisdiction === "none" ? null : entry.jurisdiction, locationHint }
       : { shards: entry, jurisdiction, locationHint },
   );
-  return { own: { shards: settings.shards, jurisdiction, locationHint }, elders };
+  return { own: { shards: settings.shards, jurisdiction, locationHint }, previous };
 }
 
 function rulesOf(settings: FullSettings): RouteRules {

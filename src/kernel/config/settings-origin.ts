@@ -8,7 +8,7 @@ import { choice, parsed, setting } from "./setting-kinds.ts";
 import { BINDING_PATTERN, ENTRYPOINT_PATTERN, ORIGIN_TYPE_MESSAGE, parseOrigin } from "./values.ts";
 import { JURISDICTIONS, LOCATION_HINTS } from "./words.ts";
 
-/** Each listed layout may cost a first request one call more, and a request goes from object to object eight times at most. */
+/** Each listed layout may cost a first request one call more, and a request asks eight objects at most (src/features/previous-shards/walk.ts). */
 const MAX_PREVIOUS = 6;
 
 const PREVIOUS_MESSAGE =
@@ -82,7 +82,7 @@ export const originSettings = {
   shards: setting(shards(), {
     description:
       'How many Durable Objects share the keys, or `"per-key"` for one object for each key. Letters after the number ' +
-      '(`"64b"`) give the objects other names: for a way back to a number that was left, or for a route with objects of its own.',
+      '(`"64b"`) give the objects other names: for a way back to a closed number, or for a route with objects of its own.',
     takes: `a whole number, 1 to ${MAX_SHARDS}, such a number with letters, or \`"per-key"\``,
     default: 64,
     onChange:
@@ -96,8 +96,8 @@ export const originSettings = {
     ),
     {
       description:
-        "Earlier values of `shards`, oldest first. Old keys keep working. Until the old objects are empty, each new key costs " +
-        "one extra call. Where `jurisdiction` changed, every entry " +
+        "Earlier values of `shards`, oldest first. Old keys keep working. Once the old objects are closed, each new key costs " +
+        "one extra call until they are empty. Where `jurisdiction` changed, every entry " +
         'names its own: `{ shards = 64, jurisdiction = "none" }`.',
       takes: "a list of values of `shards`, or of tables with `shards` and `jurisdiction`",
       default: [],

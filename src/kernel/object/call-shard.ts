@@ -1,59 +1,68 @@
 // The Worker's calls to a shard. A failed call is retried with a new stub and the same attempt id: the shard runs an attempt only
-// once, however often it is delivered. If all retries fail, the caller gets `null`, and nothing is sent to the origin. While the
-// layout changes, an object may send the Worker on to another one (kernel/previous-shards/hops.ts), with the same request and attempt id. If that
-// leads nowhere, every object was reached, so that is told apart from a failure.
+// once, however often it is delivered. If all retries fail, the caller gets `null`, and nothing is sent to the origin. An object may answer that a key
+// begins elsewhere (kernel/elsewhere.ts): then the next one gets the same request with the same attempt id. If that leads nowhere, every object was
+// reached, so that is told apart from a failure.
 
 import type { Call, RawCall } from "../call.ts";
 import type { Layout } from "../config/layout.ts";
+import {
+  askOwn,
+  type Elsewhere,
+  elsewhereIn,
+  type FindObject,
+  isSameLayout,
+  LOCATE_CALL,
+  type Placed,
+  type Previous,
+} from "../elsewhere.ts";
 import { SMALL_BYTES } from "../request/body.ts";
 import { endAfter } from "../request/drain.ts";
+import { named } from "../request/exchange-request.ts";
 import { firstOf } from "../request/first-of.ts";
-import { Contradiction, type Hop, hopIn, type Located } from "../previous-shards/hops.ts";
 import { offerMessage, streamMessage } from "../request/message-stream.ts";
 import {
-  type ExchangeHead,
   type ExchangeRequest,
   encodeExchange,
   EXCHANGE_CALL,
-  headText,
-  LOCATE_CALL,
   OFFER_CALL,
+  placingOf,
   UPLOAD_CALL,
 } from "../request/message.ts";
 import type { Jurisdiction } from "../config/words.ts";
 import type { CallShard } from "../request/protect.ts";
-import { follow, MAX_HOPS } from "../previous-shards/follow-hop.ts";
 import { placeOf, type ShardPlace } from "./shard-place.ts";
 
 /** Pauses before the second and the third try: an object that was reset starts again within a few milliseconds. */
 const PAUSES_MS = [50, 250];
 
-export function shardCaller(namespace: DurableObjectNamespace): CallShard {
-  /** Whether an object has sent this isolate on, so that the layout changes although the configuration does not say so. */
-  let hasMoved = false;
-  return async (route, exchange) => {
-    let at: Addressed = { layout: route.layouts.own, exchange };
-    let isLocated = exchange.rest === null || (exchange.head.elders === undefined && !hasMoved);
+export function shardCaller(namespace: DurableObjectNamespace, findObject: FindObject = askOwn): CallShard {
+  /** Whether an object has told this isolate that a key begins elsewhere, although its configuration may not say so. */
+  let hasClosed = false;
+  return async ({ layouts }, exchange) => {
+    const { own, previous: before } = layouts;
+    const isSentOnce = exchange.rest !== null;
     try {
-      for (let hops = 0; hops < MAX_HOPS; hops += 1) {
-        if (!isLocated) {
-          const located = await locate(namespace, at);
-          isLocated = !("kind" in located);
-          hasMoved ||= !isLocated;
-          at = "kind" in located ? await followed(located, at) : located;
-          continue;
+      const response = await findObject(placingOf(exchange.head.record), layouts, async (at, previous) => {
+        const addressed = { layout: at, exchange: await inLayout(exchange, at, own, previous) };
+        // The request itself is the question, unless its body can be sent only once, or may not go where it does not belong.
+        const isElsewhere = at.jurisdiction !== own.jurisdiction;
+        if (isElsewhere || (isSentOnce && (before.length > 0 || hasClosed))) {
+          const located = await locate(namespace, at, addressed.exchange.head);
+          hasClosed ||= located !== null;
+          if (located !== null) return located;
         }
-        const response = await send(namespace, at);
-        const hop = hopIn(response);
-        if (hop === null) return response;
-        hasMoved = true;
-        if (exchange.rest !== null) throw new Error("the key has moved while its body was sent");
-        at = await followed(hop, at);
-      }
-      throw new Contradiction("the key's home was not found");
+        const given = await send(namespace, addressed);
+        const elsewhere = elsewhereIn(given);
+        if (elsewhere === null) return { kind: "given", given };
+        hasClosed = true;
+        if (isSentOnce) throw new Error("the key begins elsewhere since its body is being sent");
+        return elsewhere;
+      });
+      if (response === null) console.error({ message: "a key begins in none of the objects that were asked" });
+      return response ?? "nowhere";
     } catch (error) {
       console.error({ message: "shard unavailable", reason: String(error) });
-      return error instanceof Contradiction ? "homeless" : null;
+      return null;
     }
   };
 }
@@ -64,23 +73,30 @@ interface Addressed {
   readonly exchange: ExchangeRequest;
 }
 
-async function followed(hop: Hop, { layout, exchange }: Addressed): Promise<Addressed> {
-  const next = await follow(hop, layout, exchange.head, exchange.namesIn);
-  return { layout: next.layout, exchange: withHead(exchange, next) };
+/** The request with its record's names in the layout of the object that it goes to. */
+async function inLayout(
+  exchange: ExchangeRequest,
+  at: Layout,
+  own: Layout,
+  previous: Previous | undefined,
+): Promise<ExchangeRequest> {
+  const isOwn = isSameLayout(at, own);
+  if (isOwn && previous === undefined) return exchange;
+  const { head } = exchange;
+  const record = isOwn ? head.record : { ...head.record, ...named(await exchange.namesIn(at)) };
+  return { ...exchange, head: { ...head, record, ...(previous === undefined ? null : { previous }) } };
 }
 
-function withHead(exchange: ExchangeRequest, changes: Partial<ExchangeHead>): ExchangeRequest {
-  return { ...exchange, head: { ...exchange.head, ...changes } };
-}
-
-/** Finds out whether this object is the key's home, before a body is sent that can be sent only once. */
-async function locate(namespace: DurableObjectNamespace, at: Addressed): Promise<Addressed | Hop> {
-  const message = headText(at.exchange.head);
-  const response = await withRetries(() => post(namespace, at, LOCATE_CALL, message));
-  const hop = hopIn(response);
-  if (hop !== null) return hop;
-  const { absent }: Located = await response.json();
-  return { ...at, exchange: withHead(at.exchange, { absent }) };
+/** Asks the key's object of a layout where the key begins, before it gets the request; `null`: there, or it has a record there. */
+export function locate(
+  namespace: DurableObjectNamespace,
+  at: Layout,
+  { record, previous }: Placed,
+): Promise<Elsewhere | null> {
+  const { id, olderIds, placedBy, route } = record;
+  const names = { id, route, ...(olderIds && { olderIds }), ...(placedBy === undefined ? null : { placedBy }) };
+  const placed = { record: names, ...(previous === undefined ? null : { previous }) };
+  return withRetries(() => askObject(shardStub(namespace, placeOf(placingOf(record), at)), LOCATE_CALL, placed));
 }
 
 async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<Response> {
@@ -104,7 +120,7 @@ function post(
   { url }: RawCall,
   body: BodyInit,
 ): Promise<Response> {
-  return shardStub(namespace, placeOf(exchange.head.record.id, layout)).fetch(url, { ...OPTIONS, body });
+  return shardStub(namespace, placeOf(placingOf(exchange.head.record), layout)).fetch(url, { ...OPTIONS, body });
 }
 
 /** A call that fails within this time after its body was refused is retried with the same bytes. */
@@ -127,9 +143,9 @@ async function offer(
 
 async function freeAfter(exchange: ExchangeRequest, taken: Promise<void>, answer: Promise<Response>): Promise<void> {
   await taken;
-  // Another object may need the body after a hop.
+  // If the key begins elsewhere, another object needs the body.
   const isAnswer = answer.then(
-    (response) => hopIn(response) === null,
+    (response) => elsewhereIn(response) === null,
     () => false,
   );
   if ((await firstOf(isAnswer, FAILING_MS)) !== false) exchange.free();

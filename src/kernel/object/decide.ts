@@ -3,6 +3,7 @@
 // (kernel/record/life-cycle.ts).
 
 import { assertForClaimant, type OutcomeReply, type Reply } from "../record/events.ts";
+import type { Elsewhere } from "../elsewhere.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { Attempt, Completed, IdempotencyRecord, Policy, Started, Unknown } from "../record/record.ts";
 import type { EpochMs } from "../record/units.ts";
@@ -37,8 +38,8 @@ export type Action =
   | { readonly kind: "follow" }
   /** Ask the origin whether the last attempt took effect, then decide again. `refusal` is the answer if the wait fails. */
   | { readonly kind: "ask"; readonly policy: Policy; readonly refusal: ClientProblem }
-  /** The record is claimed in another object, or not before an elder has been asked. */
-  | { readonly kind: "leave" }
+  /** There is no record, and the key begins in another object. */
+  | { readonly kind: "elsewhere"; readonly elsewhere: Elsewhere }
   | Refusal;
 
 interface Refusal {
@@ -75,8 +76,6 @@ export interface Situation {
   /** The attempt that this instance runs for the record. */
   readonly inFlight: AttemptInFlight | undefined;
 }
-
-const LEAVE: Action = { kind: "leave" };
 
 const TAKE_BODY: Action = { kind: "take-body" };
 
@@ -129,8 +128,6 @@ export function decide(reply: Reply, situation: Situation): Action {
     case "not-kept":
     case "key-expired":
       return outcomeAction(reply, entry?.response ?? null, now);
-    case "not-here":
-      return LEAVE;
     case "mismatch":
       return isIncomparable(reply, situation)
         ? incomparable(entry?.record ?? null)

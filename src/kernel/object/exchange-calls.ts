@@ -3,17 +3,11 @@
 import { bytesBody, offeredBody } from "../body/request-body.ts";
 import { receive } from "../body/upload.ts";
 import { answered, type AnsweredCall, responded } from "../call.ts";
+import { LOCATE_CALL } from "../elsewhere.ts";
 import type { ObjectFunctions } from "../object-feature.ts";
+import { epochMs } from "../record/units.ts";
 import { MessageReader } from "../request/message-stream.ts";
-import {
-  ASK_CALL,
-  decodeExchange,
-  EXCHANGE_CALL,
-  LOCATE_CALL,
-  OFFER_CALL,
-  readHead,
-  UPLOAD_CALL,
-} from "../request/message.ts";
+import { decodeExchange, EXCHANGE_CALL, OFFER_CALL, UPLOAD_CALL } from "../request/message.ts";
 import type { Bodies } from "../store/bodies.ts";
 import type { Exchanges } from "./exchanges.ts";
 import type { Timers } from "./timers.ts";
@@ -41,7 +35,6 @@ export function exchangeCalls(
       if ("problem" in reception) return exchanges.refuse(reception.head, reception.problem);
       return exchanges.run(reception.head, reception.body, request);
     }),
-    responded(LOCATE_CALL, async (request) => exchanges.locate(readHead(await request.text()))),
-    answered(ASK_CALL, (question) => exchanges.elders.reply(question)),
+    answered(LOCATE_CALL, (placed) => exchanges.elsewhere(placed, epochMs(Date.now()))),
   ];
 }

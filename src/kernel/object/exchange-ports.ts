@@ -2,6 +2,7 @@
 
 import type { Origin } from "../config/resolved.ts";
 import type { FeatureActions } from "../object-feature.ts";
+import type { EpochMs } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import type { Fetcher } from "../request/pass-through.ts";
 import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
@@ -9,8 +10,7 @@ import type { Alarm } from "./alarm.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { EventOffsets } from "../resume/event-offsets.ts";
 import type { RequestBody } from "../body/request-body.ts";
-import type { AskElder } from "../previous-shards/elder-questions.ts";
-import type { Elders } from "../previous-shards/elders.ts";
+import type { Elsewhere, Placed } from "../elsewhere.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Limiter, NewKeys } from "../new-keys/new-keys.ts";
 import type { Verifications } from "../verify/verifications.ts";
@@ -33,7 +33,6 @@ export interface ExchangePorts {
   readonly heartbeat: Heartbeat;
   readonly timers: Timers;
   readonly reporter: ExchangeReporter;
-  readonly askElder: AskElder;
   /** The rate limit binding of this name; `null` when it does not exist. */
   readonly limiter: (binding: string) => Limiter | null;
   /** The object's name. */
@@ -46,7 +45,11 @@ export interface ExchangePorts {
 export interface KernelParts extends ExchangePorts {
   readonly steps: RecordSteps;
   readonly attempts: AttemptsInFlight;
-  readonly elders: Elders;
+  /**
+   * Where a key begins that has no record here and may not begin here; `null`: it has one, or may. Then nothing is left of the key, not even an expired
+   * record. To be asked in the turn of the claim.
+   */
+  readonly elsewhere: (placed: Placed, now: EpochMs) => Elsewhere | null;
   readonly verifications: Verifications;
   readonly newKeys: NewKeys;
   readonly offsets: EventOffsets;

@@ -7,7 +7,7 @@ import type { ClientProblem } from "../record/problem.ts";
 import type { Started } from "../record/record.ts";
 import { type AttemptId, attemptId, type EpochMs, epochMs, type RecordId } from "../record/units.ts";
 import type { FeatureActions, PerformedExchange } from "../object-feature.ts";
-import type { Hop } from "../previous-shards/hops.ts";
+import type { Elsewhere } from "../elsewhere.ts";
 import { type ExchangeHead, storedHead } from "../request/message.ts";
 import type { KeyCount } from "../request/scope.ts";
 import { verificationInForm, verificationText } from "../request/origin-key.ts";
@@ -26,7 +26,6 @@ import {
   refuse,
   waitFor,
 } from "./decide.ts";
-import { AT_HOME, type Homing, type Words, wordsIn } from "../previous-shards/elders.ts";
 import type { Incoming, Shared } from "./exchange-ports.ts";
 import type { Attachments } from "../store/attachments.ts";
 import type { StoredRequest } from "../store/stored-request.ts";
@@ -44,10 +43,6 @@ export class Exchange {
   #mayBegin: boolean | null = null;
   /** The name of the record that the request means: while the scope changes, it may be one of several. */
   #id: RecordId;
-  /** What elders have said about the key. */
-  readonly #words: Words;
-  /** Where the key's new record would have begun when it was last decided. */
-  #homing: Homing = AT_HOME;
 
   constructor(incoming: Incoming, shared: Shared) {
     const { rules, request } = incoming.head;
@@ -56,11 +51,10 @@ export class Exchange {
     this.#giveUpAt = performance.now() + (rules.duplicate === "reject" ? 0 : rules.waitMs);
     this.#attemptId = request.attemptId;
     this.#id = incoming.head.record.id;
-    this.#words = wordsIn(incoming.head);
   }
 
   /** The answer, at once if it is a replay for which nothing has to be waited for. Throws when the store fails. */
-  answer(): ExchangeAnswer | Promise<ExchangeAnswer | Hop> {
+  answer(): ExchangeAnswer | Promise<ExchangeAnswer | Elsewhere> {
     const { head, body } = this.#incoming;
     let isOver = true;
     try {
@@ -79,7 +73,7 @@ export class Exchange {
    * Acts until an action gives the answer, and decides again after each that gives none. There is no `await` between a decision and its action: a
    * claim and the start of its attempt are one turn, so that no other request ever finds a claim without its attempt.
    */
-  async #perform(first: Action): Promise<ExchangeAnswer | Hop> {
+  async #perform(first: Action): Promise<ExchangeAnswer | Elsewhere> {
     let action = first;
     try {
       for (;;) {
@@ -94,7 +88,7 @@ export class Exchange {
   }
 
   /** `null`: what was needed, or waited for, is there, and the exchange decides again. */
-  async #act(action: Action): Promise<ExchangeAnswer | Hop | null> {
+  async #act(action: Action): Promise<ExchangeAnswer | Elsewhere | null> {
     switch (action.kind) {
       case "take-body":
         return (await this.#incoming.body.take()) ? null : this.#refuse({ code: "store-unavailable" });
@@ -117,8 +111,8 @@ export class Exchange {
         return this.#wait(action);
       case "ask":
         return this.#ask(action);
-      case "leave":
-        return this.#leave();
+      case "elsewhere":
+        return action.elsewhere;
       case "refuse":
         return this.#refuse(action.problem);
     }
@@ -127,15 +121,16 @@ export class Exchange {
   /** Load, step, save: reads the record, takes the step, writes it, and decides the next action, in one turn without an `await`. */
   #decide(): Action {
     const { head, body, span } = this.#incoming;
-    const { steps, elders, attempts } = this.#shared;
+    const { steps, attempts } = this.#shared;
     const { policy } = head.rules;
     const now = epochMs(Date.now());
     const id = steps.nameOf(head, now);
     // An answer, not a failure: the request must not go on without protection.
     if (id === null) return refuse({ code: "store-unavailable" });
     this.#id = id;
-    this.#homing = elders.homing(head, this.#words);
-    const event = this.#event(this.#homing);
+    const elsewhere = this.#shared.elsewhere(head, now);
+    if (elsewhere !== null) return { kind: "elsewhere", elsewhere };
+    const event = this.#event();
     const before = this.#beforeClaim(id, event, now);
     if (before !== null) return before;
     const stored = event.accept === undefined || !body.isHere ? null : () => this.#stored();
@@ -156,12 +151,12 @@ export class Exchange {
   }
 
   /** The request as the life cycle gets it. */
-  #event({ home }: Homing): RequestEvent {
+  #event(): RequestEvent {
     const { request, async } = this.#incoming.head;
     const { fingerprint, otherFingerprint } = request;
     // How a new request of this kind begins; `undefined`: its client waits.
     const accept = async?.accepts === true ? this.#performer("accept")() : undefined;
-    return { type: "request", fingerprint, otherFingerprint, attemptId: this.#attemptId, home, accept };
+    return { type: "request", fingerprint, otherFingerprint, attemptId: this.#attemptId, accept };
   }
 
   /** What a claim needs first, and needs time: the body, because it may break off, and leave to begin a new key. `null`: nothing. */
@@ -180,7 +175,7 @@ export class Exchange {
   }
 
   /** Follows the answer of the attempt in flight, or waits for it. */
-  async #attach(duplicate: Duplicate): Promise<ExchangeAnswer | Hop | null> {
+  async #attach(duplicate: Duplicate): Promise<ExchangeAnswer | Elsewhere | null> {
     // If its own attempt fails, the next one needs a new id.
     if (duplicate.isOwn) this.#attemptId = attemptId(crypto.randomUUID());
     const given = await duplicate.inFlight.attempt.attach(this.#incoming.head, this.#signal);
@@ -211,11 +206,6 @@ export class Exchange {
     const wait = this.#place(Number.POSITIVE_INFINITY, { untilBegun: false, isCounted: true });
     const woken = await waited(span, room.until(ask, wait));
     return this.#mayContinue(woken) ? null : this.#refuse(refusal);
-  }
-
-  #leave(): Promise<Hop | null> {
-    const { head, span } = this.#incoming;
-    return waited(span, this.#shared.elders.leave(head, this.#words, this.#homing));
   }
 
   #refuse(problem: ClientProblem): ExchangeAnswer {
@@ -279,6 +269,7 @@ function attachmentsOf(head: ExchangeHead, stored: (() => StoredRequest) | null)
     ...(excerpt === undefined ? null : { excerpt }),
     ...(record.olderIds === undefined ? null : { aliases: record.olderIds }),
     ...(stored === null ? null : { request: stored }),
+    ...(head.previous === undefined ? null : { placed: head }),
   };
 }
 

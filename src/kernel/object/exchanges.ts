@@ -4,14 +4,13 @@ import { type Due, nextDue } from "../due.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import { epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
-import { type Hop, hopResponse } from "../previous-shards/hops.ts";
+import { type Elsewhere, elsewhereResponse, type Placed } from "../elsewhere.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import type { FeatureActions, ObjectFeature, ObjectFeatures } from "../object-feature.ts";
 import type { StepHook } from "../step-hook.ts";
 import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "../resume/event-offsets.ts";
 import type { RequestBody } from "../body/request-body.ts";
-import { Elders } from "../previous-shards/elders.ts";
 import { countedSteps } from "./shard-traffic.ts";
 import { Exchange } from "./exchange.ts";
 import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
@@ -35,7 +34,8 @@ export class Exchanges {
   /** The attempts that this instance is running. */
   readonly attempts = new AttemptsInFlight();
   readonly steps: RecordSteps;
-  readonly elders: Elders;
+  /** What features do in exchanges. */
+  readonly actions: FeatureActions;
   /** In the order of their work. */
   readonly features: readonly ObjectFeature[];
   /** What takes part in each step of a record, in this order. */
@@ -59,14 +59,13 @@ export class Exchanges {
       ask: (id, policy, own) => verify(id, policy, own, verification),
     });
     const room = new WaitingRoom(ports.timers);
-    this.elders = new Elders({ ...ports, attempts, steps: this.steps });
-    const { steps, elders } = this;
+    const { steps } = this;
     const newKeys = new NewKeys(ports.limiter, ports.timers);
     const kernel = {
       ...ports,
       attempts,
       steps,
-      elders,
+      elsewhere: (placed: Placed, now: EpochMs) => this.elsewhere(placed, now),
       verifications,
       newKeys,
       room,
@@ -77,8 +76,8 @@ export class Exchanges {
       deliver: (...message) => this.deliver(...message),
       restoreAlarm: () => this.#restoreAlarm(),
     });
-    const actions: FeatureActions = Object.assign({}, ...this.features.map((one) => one.actions));
-    this.#shared = { ...kernel, actions };
+    this.actions = Object.assign({}, ...this.features.map((one) => one.actions));
+    this.#shared = { ...kernel, actions: this.actions };
     this.hooks = [...this.features.flatMap(({ hooks = [] }) => hooks), countedSteps(ports.reporter.traffic)];
     this.dues = [
       // First of all: what it brings back is due in the same turn.
@@ -99,7 +98,7 @@ export class Exchanges {
     const given = this.#answer({ head, body, caller, span });
     const answer = given instanceof Promise ? await given : given;
     // Not the end of the exchange, which another object reports.
-    if ("kind" in answer) return hopResponse(answer);
+    if ("kind" in answer) return elsewhereResponse(answer);
     const response = this.#finish(span, answer);
     leaveIfGone(answer, caller);
     this.#restoreAlarm();
@@ -118,7 +117,7 @@ export class Exchanges {
   }
 
   /** A record that cannot be read refuses its requests at once: its Worker would only ask again. Any other failure rejects. */
-  #answer(incoming: Incoming): ExchangeAnswer | Promise<ExchangeAnswer | Hop> {
+  #answer(incoming: Incoming): ExchangeAnswer | Promise<ExchangeAnswer | Elsewhere> {
     const refused = (error: unknown): ExchangeAnswer => {
       if (!(error instanceof UnreadableError)) throw error;
       console.error({ message: error.message, recordId: incoming.head.record.id });
@@ -132,10 +131,12 @@ export class Exchanges {
     }
   }
 
-  /** Tells a Worker whether this object is the home of a key, before it sends a large body. */
-  async locate(head: ExchangeHead): Promise<Response> {
-    const located = await this.elders.locate(head);
-    return "kind" in located ? hopResponse(located) : Response.json(located);
+  /** Where a key begins that has no record here; `null`: it has one, or begins here. */
+  elsewhere(placed: Placed, now: EpochMs): Elsewhere | null {
+    const answer = this.actions.elsewhere?.(placed) ?? null;
+    if (answer === null) return null;
+    const { id, olderIds = [] } = placed.record;
+    return this.steps.holdsAny([id, ...olderIds], now) ? null : answer();
   }
 
   /** Waits for the end of a verification of the record that is under way. Whether there was one. */

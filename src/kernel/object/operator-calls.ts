@@ -2,9 +2,9 @@
 // come by `fetch`, like exchanges.
 
 import { answered, type AnsweredCall, call, rawCall, responded } from "../call.ts";
-import type { Layout } from "../config/layout.ts";
+import type { Closing } from "../elsewhere.ts";
 import type { OperatorEvent, Unchangeable } from "../record/events.ts";
-import type { HeldRows } from "../record/held-keys.ts";
+import type { HeldRows } from "../record/held-rows.ts";
 import type { CountedState } from "../record/record.ts";
 import { type TimelineEvent, timelineOf } from "../record/timeline.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../record/units.ts";
@@ -14,7 +14,6 @@ import type { CountedByShard, LeftCounts } from "./totals.ts";
 import { storedBytes } from "./answers.ts";
 import type { ResponseHead } from "./exchange-answer.ts";
 import { START } from "../resume/event-offsets.ts";
-import type { Elders } from "../previous-shards/elders.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Excerpt } from "../notes/excerpts.ts";
 import type { Ledger } from "../store/ledger.ts";
@@ -31,8 +30,6 @@ export const OPERATOR_CALLS = {
   /** Whether there is a row for the record, also one that cannot be read. */
   has: call<RecordId, boolean>("has"),
   counts: call<void, Counts>("counts"),
-  /** Seals the object for another layout. */
-  close: call<Layout, Counts>("close"),
   numbers: call<void, ShardNumbers>("numbers"),
   /** Only of the operators' object: the current generation of the console's sessions. */
   sessions: call<void, string>("sessions"),
@@ -70,27 +67,15 @@ export interface Counts extends Omit<OpenCounts, "atLeast"> {
   readonly placesTaken: number;
   /** Size of the database. */
   readonly bytes: number;
-  readonly change: LayoutChange;
-}
-
-/** How far an object has come in a change of the layout. */
-export interface LayoutChange {
-  /** `null`: new keys begin here. */
-  readonly seal: SealState | null;
+  /** `null`: keys begin here. */
+  readonly closed: ClosedState | null;
   /** When all finished records have expired, at most an eighth of a retention too late; `null` without any. */
   readonly lastExpiresAt: EpochMs | null;
-  /** The layouts of the older objects that this one knows. They were left at some time. */
-  readonly elders: readonly Layout[];
 }
 
-/** An object that takes no new keys. */
-export interface SealState {
-  /** The layout in which they begin. */
-  readonly next: Layout;
-  readonly at: EpochMs | null;
-  /** How many keys it still holds; `null`: more than it lists. */
-  readonly keys: number | null;
-  /** All that it still holds, the records of these keys among it. */
+/** An object in which no key begins any more. */
+export interface ClosedState extends Closing {
+  /** All that it still holds. */
   readonly holds: readonly HeldRows[];
   /** Once it holds nothing: what it leaves behind. */
   readonly left: LeftCounts | null;
@@ -119,7 +104,7 @@ export interface OperatorPorts {
   readonly ledger: Ledger;
   readonly list: RecordList;
   readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
-  readonly elders: Pick<Elders, "answer">;
+  readonly closing: () => Closing | null;
   readonly databaseBytes: () => number;
   readonly placesTaken: () => number;
   /** Waits for the end of a verification of the record that is under way. Whether there was one. */
@@ -190,35 +175,24 @@ export class OperatorCalls {
       oldestWaitingMs: Math.max(0, now - (ledger.due.next() ?? now)),
       placesTaken: placesTaken(),
     };
-    return { inFlight, failed, unknown, ...accepted, atLeast, bytes: databaseBytes(), change: this.#change() };
-  }
-
-  #change(): LayoutChange {
-    const { list, ledger } = this.#ports;
-    const { seal, elders } = ledger;
     return {
-      seal: seal.next === null ? null : this.#sealState(seal.next),
+      inFlight,
+      failed,
+      unknown,
+      ...accepted,
+      atLeast,
+      bytes: databaseBytes(),
+      closed: this.#closed(),
       lastExpiresAt: list.lastExpiry(),
-      elders: [...elders.layouts].map(readLayout),
     };
   }
 
-  #sealState(next: string): SealState {
-    const { ledger, held, left } = this.#ports;
+  #closed(): ClosedState | null {
+    const { closing, held, left } = this.#ports;
+    const closed = closing();
+    if (closed === null) return null;
     const holds = held();
-    return {
-      next: readLayout(next),
-      at: ledger.seal.at,
-      keys: ledger.heldKeys.count(),
-      holds,
-      left: holds.length === 0 ? left() : null,
-    };
-  }
-
-  /** Seals the object for `next`, as when an object of that layout asks it; it may be sealed for another one already. */
-  close(next: Layout): Counts {
-    this.#ports.elders.answer({ recordIds: [], next });
-    return this.counts();
+    return { ...closed, holds, left: holds.length === 0 ? left() : null };
   }
 
   /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
@@ -244,7 +218,6 @@ export class OperatorCalls {
       answered(OPERATOR_CALLS.inspect, (id) => this.inspect(id)),
       answered(OPERATOR_CALLS.has, (id) => this.#ports.ledger.has(id)),
       answered(OPERATOR_CALLS.counts, () => this.counts()),
-      answered(OPERATOR_CALLS.close, (next) => this.close(next)),
       answered(OPERATOR_CALLS.sessions, () => this.sessions()),
       answered(OPERATOR_CALLS.endSessions, () => this.endSessions()),
       responded(CHANGE_CALL, (request) => this.#changeOne(request)),
@@ -298,11 +271,6 @@ export function changeRecord(
     console.warn({ message: "record forgotten", recordId: id, by: event.by, reason: event.reason });
   }
   return why;
-}
-
-function readLayout(text: string): Layout {
-  const layout: Layout = JSON.parse(text);
-  return layout;
 }
 
 function headOf({ status, statusText, headers }: ResponseHead): ResponseHead {

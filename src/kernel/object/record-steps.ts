@@ -141,12 +141,15 @@ export class RecordSteps {
     return [...new Set([id, ...olderIds, ...ids])].some((name) => this.holds(name, now)) || isCut;
   }
 
-  /** Whether there is a record. One that has expired is erased in this turn, because its absence has to last (kernel/previous-shards/seal.ts). */
+  /** Whether there is a record. One that has expired is erased in this turn, because another object may begin its key: a clock that goes back must not bring it back. */
   holds(id: RecordId, now: EpochMs): boolean {
-    // Also when the record has gone already: another object may begin the key after that.
+    // Also when the record has gone already.
     this.#ports.attempts.cutOff(id, now);
-    const policy = this.#ports.ledger.find(id)?.record.policy;
-    return policy !== undefined && this.take(id, { type: "ask" }, policy, now).reply.type === "here";
+    const found = this.#ports.ledger.find(id)?.record ?? null;
+    if (found === null) return false;
+    if (this.see(id, found, now) !== null) return true;
+    this.take(id, { type: "tick" }, found.policy, now);
+    return false;
   }
 
   /** Applies to a record what time has changed, and writes it. */

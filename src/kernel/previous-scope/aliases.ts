@@ -3,7 +3,7 @@
 // apart, so they are found by what they ask as well, and no look-up reads them all.
 
 import { type Fingerprint, type RecordId, recordId } from "../record/units.ts";
-import { makeTransitionTables, type Sql } from "../store/schema.ts";
+import { makeAliasesTable, type Sql } from "../store/schema.ts";
 
 /**
  * Keeps code that knows no aliases from claiming under a name whose record has another name: its INSERT fails, so it sends nothing
@@ -12,7 +12,7 @@ import { makeTransitionTables, type Sql } from "../store/schema.ts";
 const TRIGGER =
   "CREATE TRIGGER IF NOT EXISTS aliased BEFORE INSERT ON records WHEN EXISTS (SELECT 1 FROM aliases WHERE id = NEW.id) BEGIN SELECT RAISE(ABORT, 'aliased'); END";
 
-/** Finds the names of a record that is erased. A change of the layout alone does not need it. */
+/** Finds the names of a record that is erased. */
 const INDEX = "CREATE INDEX IF NOT EXISTS aliases_by_target ON aliases (target)";
 
 /** The most records that one look-up returns. */
@@ -33,7 +33,7 @@ export class Aliases {
   /** Whether this instance has seen to it that the table and the trigger exist. */
   #isReady = false;
 
-  /** `mayExist`: whether the tables for transitions exist. */
+  /** `mayExist`: whether the table exists. */
   constructor(sql: Sql, mayExist: boolean) {
     this.#sql = sql;
     this.#exist = mayExist && this.#any();
@@ -57,7 +57,7 @@ export class Aliases {
   /** To be called in the transaction that writes the record. What is in memory changes only when that has succeeded. */
   add(names: readonly RecordId[], target: RecordId, fingerprint: Fingerprint): void {
     if (!this.#isReady) {
-      makeTransitionTables(this.#sql);
+      makeAliasesTable(this.#sql);
       this.#sql.exec(INDEX);
       this.#sql.exec(TRIGGER);
     }

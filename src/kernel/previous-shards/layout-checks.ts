@@ -1,5 +1,5 @@
-// Checks the layouts and scopes of a configuration, in each route and between routes. An object of an older layout is sealed for
-// one newer layout and never opens again (src/kernel/object/README.md), so all routes that share a layout have to leave it together,
+// Checks the layouts and scopes of a configuration, in each route and between routes. An object of a previous layout is closed for
+// one other layout and never opened again (src/features/previous-shards/README.md), so all routes that share a layout have to leave it together,
 // and no route enters it again.
 
 import { type Layout, layoutName, type Layouts, shardCount } from "../config/layout.ts";
@@ -14,21 +14,21 @@ export interface PlacedLayouts {
 
 /** What is wrong with a route's own `previous_shards`. `written` is the setting as it was read. */
 export function previousShardsProblem(
-  { own, elders }: Layouts,
+  { own, previous }: Layouts,
   written: readonly (number | string | object)[],
 ): string | null {
   const tables = written.filter((entry) => typeof entry === "object").length;
   if (tables > 0 && tables < written.length) {
-    const all = writePreviousShards(elders, null);
+    const all = writePreviousShards(previous, null);
     return `has entries with and without a jurisdiction: write ${all}, each with the jurisdiction that it had`;
   }
-  const names = elders.map(layoutName);
-  const twice = elders.find((elder, at) => names.indexOf(layoutName(elder)) !== at);
+  const names = previous.map(layoutName);
+  const twice = previous.find((one, at) => names.indexOf(layoutName(one)) !== at);
   if (twice !== undefined) return `lists ${asWritten(twice, own)} twice: write it once`;
   if (!names.includes(layoutName(own))) return null;
   return (
-    `lists ${asWritten(own, own)}, which is in force, and objects that were left take no new keys: ` +
-    adviseAfresh(own, elders)
+    `lists ${asWritten(own, own)}, which is in force, and a closed object is never opened again: ` +
+    adviseAfresh(own, previous)
   );
 }
 
@@ -46,7 +46,7 @@ export function sharedLayoutProblems(routes: readonly PlacedLayouts[]): readonly
 function conflict(one: PlacedLayouts, other: PlacedLayouts): string | null {
   const remedy = "write the same shards and previous_shards in both";
   if (layoutName(one.layouts.own) === layoutName(other.layouts.own)) {
-    const [names, otherNames] = [one, other].map(({ layouts }) => layouts.elders.map(layoutName).join());
+    const [names, otherNames] = [one, other].map(({ layouts }) => layouts.previous.map(layoutName).join());
     if (names === otherNames) return null;
     return `differs from that of ${one.place}, which has the same objects: ${remedy}`;
   }
@@ -56,26 +56,26 @@ function conflict(one: PlacedLayouts, other: PlacedLayouts): string | null {
   ] as const) {
     const left = successors(leaving.layouts).get(layoutName(staying.layouts.own));
     if (left === undefined) continue;
-    const { elder, next } = left;
-    return `${leaving.place} leaves ${quoted(elder)} for ${quoted(next)}, but ${staying.place} keeps its keys there: ${remedy}`;
+    const { layout, next } = left;
+    return `${leaving.place} leaves ${quoted(layout)} for ${quoted(next)}, but ${staying.place} keeps its keys there: ${remedy}`;
   }
   const others = successors(other.layouts);
-  for (const [name, { elder, next }] of successors(one.layouts)) {
+  for (const [name, { layout, next }] of successors(one.layouts)) {
     const otherNext = others.get(name)?.next ?? next;
     if (layoutName(otherNext) === layoutName(next)) continue;
-    return `${one.place} leaves ${quoted(elder)} for ${quoted(next)}, but ${other.place} for ${quoted(otherNext)}: ${remedy}`;
+    return `${one.place} leaves ${quoted(layout)} for ${quoted(next)}, but ${other.place} for ${quoted(otherNext)}: ${remedy}`;
   }
   return null;
 }
 
 interface Left {
-  readonly elder: Layout;
+  readonly layout: Layout;
   readonly next: Layout;
 }
 
 /** For which layout each older one was left. */
-function successors({ own, elders }: Layouts): ReadonlyMap<string, Left> {
-  return new Map(elders.map((elder, at) => [layoutName(elder), { elder, next: elders[at + 1] ?? own }]));
+function successors({ own, previous }: Layouts): ReadonlyMap<string, Left> {
+  return new Map(previous.map((one, at) => [layoutName(one), { layout: one, next: previous[at + 1] ?? own }]));
 }
 
 /** What is wrong with a route's own `previous_scope`. */
@@ -99,9 +99,9 @@ export interface NamedLayout {
 }
 
 /** The setting for these layouts, oldest first. Only where all have the jurisdiction of `own` it needs no tables. */
-export function writePreviousShards(elders: readonly NamedLayout[], own: NamedLayout | null): string {
-  const isPlain = own !== null && elders.every(({ jurisdiction }) => jurisdiction === own.jurisdiction);
-  return `[${elders.map((elder) => (isPlain ? JSON.stringify(elder.shards) : asTable(elder))).join(", ")}]`;
+export function writePreviousShards(previous: readonly NamedLayout[], own: NamedLayout | null): string {
+  const isPlain = own !== null && previous.every(({ jurisdiction }) => jurisdiction === own.jurisdiction);
+  return `[${previous.map((one) => (isPlain ? JSON.stringify(one.shards) : asTable(one))).join(", ")}]`;
 }
 
 function asWritten(layout: NamedLayout, own: NamedLayout): string {

@@ -39,7 +39,7 @@ export type ClaimWord =
   | { readonly state: "in-flight"; readonly retryAfterMs: number }
   | { readonly state: Exclude<ClaimState, "granted" | "completed" | "in-flight"> };
 
-/** The answer to `claim`. The reply `not-here` has to be followed first. */
+/** The answer to `claim`. */
 export function claimWord(reply: Reply, now: EpochMs): ClaimWord {
   assertForClaimant(reply, "a claim");
   switch (reply.type) {
@@ -64,7 +64,6 @@ export function claimWord(reply: Reply, now: EpochMs): ClaimWord {
     case "mismatch":
       return { state: "mismatch" };
     case "accepted":
-    case "not-here":
       throw new TypeError(`a claim was answered with ${reply.type}`);
   }
 }

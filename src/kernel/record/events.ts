@@ -1,7 +1,6 @@
 // The events that a record's state machine takes, and the replies that it gives. Only life-cycle.ts decides which reply
 // follows which event.
 
-import type { Elsewhere, Home } from "./home.ts";
 import type { ParkedMessage } from "./parked-message.ts";
 import type { Completed, Failed, IdempotencyRecord, Remembered, Started, Unknown, Waiting } from "./record.ts";
 import type { AttemptId, EpochMs, Fingerprint } from "./units.ts";
@@ -9,16 +8,13 @@ import type { EndReason, NoResult } from "./verdict.ts";
 
 export type LifeCycleEvent =
   /**
-   * A request with the record's key and scope arrived. If it starts an attempt, that attempt gets `attemptId`. `home` says where a
-   * new key begins; a record that exists is here.
-   */
+   * A request with the record's key and scope arrived. If it starts an attempt, that attempt gets `attemptId`. */
   | {
       readonly type: "request";
       readonly fingerprint: Fingerprint;
       /** The same request's fingerprint in another form, which an earlier record may have. */
       readonly otherFingerprint?: Fingerprint | undefined;
       readonly attemptId: AttemptId;
-      readonly home: Home;
       /**
        * Set if the request is stored and its client does not wait: the first attempt begins at once, or it waits for its turn.
        * Without `schedule` in the policy it means nothing.
@@ -33,7 +29,6 @@ export type LifeCycleEvent =
       readonly type: "claim";
       readonly fingerprint: Fingerprint;
       readonly attemptId: AttemptId;
-      readonly home: Home;
       readonly note: ClaimNote;
     }
   /** The time of an accepted request has come. If that starts an attempt, it gets `attemptId`. */
@@ -44,8 +39,6 @@ export type LifeCycleEvent =
   | { readonly type: "park"; readonly fingerprint: Fingerprint; readonly message?: ParkedMessage }
   /** A monitor's client wants to know the outcome of the request whose fingerprint begins with `fingerprintPrefix`, or to cancel it. */
   | { readonly type: "look" | "cancel"; readonly fingerprintPrefix: string }
-  /** An object of a newer layout asks whether there is a record. */
-  | { readonly type: "ask" }
   /** The operation took effect. The answer is the attempt's own or, if `verified`, the origin's answer to a verification. */
   | {
       readonly type: "result";
@@ -138,11 +131,6 @@ export type Reply =
   | { readonly type: "given-up"; readonly record: Failed }
   /** To a monitor: there is no such record, or it is of another request. */
   | { readonly type: "unseen" }
-  /** To a request: there is no record, and none may be claimed here, or not yet. */
-  | { readonly type: "not-here"; readonly home: Elsewhere }
-  /** To `ask`. After `absent` nothing is left of a record, not even an expired one. */
-  | { readonly type: "here" }
-  | { readonly type: "absent" }
   /** To `verify`: ask the origin now. */
   | { readonly type: "ask"; readonly record: Unknown }
   /** To an attempt: it owns the record, and its event counts. */
@@ -183,8 +171,6 @@ type OtherReply = Extract<
       | "given-up"
       | "unseen"
       | "parked"
-      | "here"
-      | "absent"
       | "ask"
       | "settled"
       | "superseded"
@@ -198,8 +184,6 @@ const TO_OTHERS = {
   "given-up": true,
   unseen: true,
   parked: true,
-  here: true,
-  absent: true,
   ask: true,
   settled: true,
   superseded: true,

@@ -87,8 +87,6 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
       const asked = afterVerification(current, current.verifyAt, now);
       return changed(asked, { type: "ask", record: asked });
     }
-    case "ask":
-      return unchanged(record, { type: "here" });
     case "tick":
       return changed(current, { type: "nothing-due" });
     case "release":
@@ -134,23 +132,10 @@ function stepWithoutRecord(
   switch (event.type) {
     case "request":
     case "claim": {
-      const { fingerprint, attemptId, home } = event;
-      switch (home.kind) {
-        case "own": {
-          const none = { id: attemptId, number: 0, mayHaveActed: false };
-          return claim(fingerprint, { ...none, startedAt: now, lockedUntil: NO_LOCK }, event, policy, now);
-        }
-        case "moved":
-          // If the expired record stayed, a clock that goes back would replay it while an attempt runs elsewhere.
-          return { record: null, reply: { type: "not-here", home }, deadline: null };
-        case "ask":
-        case "unnamed":
-          return unchanged(expired, { type: "not-here", home });
-      }
+      const { fingerprint, attemptId } = event;
+      const none = { id: attemptId, number: 0, mayHaveActed: false };
+      return claim(fingerprint, { ...none, startedAt: now, lockedUntil: NO_LOCK }, event, policy, now);
     }
-    case "ask":
-      // As above: the asking object may start an attempt.
-      return { record: null, reply: { type: "absent" }, deadline: null };
     case "look":
     case "cancel":
       return unchanged(expired, { type: "unseen" });

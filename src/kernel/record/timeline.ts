@@ -142,7 +142,6 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
     case "forget":
     case "request":
     case "claim":
-    case "ask":
     case "renew":
     case "verify":
     case "tick":
@@ -184,7 +183,6 @@ function eventOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now: Epo
     case "look":
     case "request":
     case "claim":
-    case "ask":
     case "renew":
     case "verify":
     case "tick":

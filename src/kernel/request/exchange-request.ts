@@ -1,7 +1,7 @@
 // From a request with a key to the exchange that the shard runs: its scope, body and fingerprint are read here. Nothing is
 // sent before all of the request has been found good.
 
-import { type Layout, layoutName } from "../config/layout.ts";
+import { layoutName } from "../config/layout.ts";
 import type { Route, RouteRules } from "../config/resolved.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import { attemptId, durationMs, type RecordId } from "../record/units.ts";
@@ -14,7 +14,6 @@ import { comparedQuery } from "./compared-query.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { forwardedHost, requestedHost } from "./host.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
-import type { NamedElder } from "../previous-shards/hops.ts";
 import type { AnsweredAtOnce, CanonicalMultipart, ProveCaller, SearchedKey, SearchKey } from "../request-feature.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
 import type { AsyncRequest, ExchangeRequest, NamesIn, RecordName, Upload, Verification } from "./message.ts";
@@ -137,7 +136,6 @@ async function exchangeOf(
     headers: comparedHeaders(route.fingerprint.headers, headers, comparison),
   };
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
-  const { own, elders } = route.layouts;
   const namesIn = namerOf(key.key, scopes);
   const isWhole = body.kind === "whole";
   const notable: NotableRequest = {
@@ -151,7 +149,7 @@ async function exchangeOf(
     sizeBytes: isWhole ? bytes.byteLength : declaredLength(headers),
   };
   const [names, fingerprint] = await Promise.all([
-    namesIn(own),
+    namesIn(route.layouts.own),
     // If the body is still coming, the shard digests its bytes, and the fingerprint computed here is not used.
     fingerprintRequest(parts, bytes, comparison, request, canonicalMultipart),
   ]);
@@ -175,8 +173,6 @@ async function exchangeOf(
       telemetry: { log, serverTiming, trace },
       ...(newKeys === null ? null : { newKeys }),
       ...(route.async === "never" ? null : { async: asyncRequestOf(intent) }),
-      layout: own,
-      ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
     },
     note: () => noteOf(route.note, notable, Date.now()),
     namesIn,
@@ -237,11 +233,6 @@ export function readScopes(
     else if (older.problem.code === "identity-unavailable") return older;
   }
   return { scope: scope.values, olderScopes, lane: callerLane(scope.values, headers) };
-}
-
-/** Layouts with the names that a request's record has there. */
-export function namedElders(layouts: readonly Layout[], namesIn: NamesIn): Promise<readonly NamedElder[]> {
-  return Promise.all(layouts.map(async (layout) => ({ layout, recordIds: await namesIn(layout) })));
 }
 
 function uploadOf(headers: HeadersView, route: Route, parts: FingerprintParts, comparison: Comparison): Upload {

@@ -74,12 +74,12 @@ export const STATUS_HEADER = "Idempotency-Status";
 export const UNPROTECTED_HEADER = "Idempotency-Unprotected";
 /** From a shard to the Worker: the replay is small enough to be cached there. No client ever sees it. */
 export const SMALL_HEADER = "Idempotency-Small";
-/** From a shard to the Worker: the exchange belongs to another object (message.ts). No client ever sees it. */
-export const MOVED_HEADER = "Onceway-Moved";
+/** From a shard to the Worker: the key begins in another object (kernel/elsewhere.ts). No client ever sees it. */
+export const ELSEWHERE_HEADER = "Onceway-Elsewhere";
 /** From an origin to the gateway: events that the origin itself makes of its result, as JSON. No client ever sees it. */
 export const EVENT_HEADER = "Onceway-Event";
 /** Said to the gateway alone. No client ever sees them, whoever answers it. */
-export const PRIVATE_HEADERS = [SMALL_HEADER, MOVED_HEADER, EVENT_HEADER];
+export const PRIVATE_HEADERS = [SMALL_HEADER, ELSEWHERE_HEADER, EVENT_HEADER];
 const GATEWAY_HEADERS = new Set(
   [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER, ...PRIVATE_HEADERS].map((name) =>
     name.toLowerCase(),

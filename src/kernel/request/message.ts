@@ -2,7 +2,7 @@
 // never passed on: none of its headers, its URL or its abort signal becomes part of the call to the shard. A message is
 // the length of its head (32 bits, big-endian), the head as JSON, and then the request's body.
 
-import { call, rawCall } from "../call.ts";
+import { rawCall } from "../call.ts";
 import type { Layout } from "../config/layout.ts";
 import type { Origin, RouteRules } from "../config/resolved.ts";
 import type { MessageFacts } from "../record/parked-message.ts";
@@ -13,7 +13,7 @@ import type { Comparison } from "./comparison.ts";
 import type { Encryption } from "../encryption/encryption.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
-import type { AbsentWord, ElderQuestion, ElderReply, NamedElder } from "../previous-shards/hops.ts";
+import type { Previous } from "../elsewhere.ts";
 import type { OriginKey } from "./origin-key.ts";
 import type { KeyCount } from "./scope.ts";
 
@@ -21,12 +21,6 @@ import type { KeyCount } from "./scope.ts";
 export const EXCHANGE_CALL = rawCall("exchange");
 export const OFFER_CALL = rawCall("offer");
 export const UPLOAD_CALL = rawCall("upload");
-
-/** Where the home of a key is, with a head alone: before a body is sent that can be sent only once. */
-export const LOCATE_CALL = rawCall("locate");
-
-/** An object asks its elder. */
-export const ASK_CALL = call<ElderQuestion, ElderReply>("ask");
 
 /** The call to the origin without the attempt's number, which only the record knows. */
 export interface OriginCall {
@@ -149,16 +143,9 @@ export interface ExchangeHead {
   readonly park?: true;
   /** Only with `park`: what its dead letter would say of it. */
   readonly message?: MessageFacts;
-  /** The layout of the object that is addressed. Absent where objects are of one layout for ever. */
-  readonly layout?: Layout;
-  /** The layouts before it, oldest first; if there are any. */
-  readonly elders?: readonly NamedElder[];
-  /** What elders have said about the key already. */
-  readonly absent?: readonly AbsentWord[];
+  /** What is known of the layouts before that of the object which is addressed; absent: nothing. */
+  readonly previous?: Previous;
 }
-
-/** The part of a head by which its record is found, whatever the layout. */
-export type Homed = Pick<ExchangeHead, "record" | "layout" | "elders" | "absent">;
 
 /** What a replay depends on. */
 export type ReplayHead = Pick<ExchangeHead, "record" | "rules" | "encryption"> & {

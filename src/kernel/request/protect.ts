@@ -16,10 +16,10 @@ import type { ReplayCache } from "./replay-cache.ts";
 import { unreadOf } from "./body.ts";
 
 /**
- * Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write; `homeless` when
- * every shard answers and none keeps the key, because deployments contradict each other.
+ * Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write; `nowhere` when
+ * every shard answers and the key begins in none of them, because operators have contradicted each other.
  */
-export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | "homeless" | null>;
+export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | "nowhere" | null>;
 
 /** The ways out of the Worker. */
 export interface Ports extends ReadPorts {
@@ -83,7 +83,7 @@ async function answer(
   const message = await withNote(request);
   const response = await callShard(route, isCached ? toCache(message) : message);
   // Nothing is down, so failing open is not meant: a retry would act again.
-  if (response === "homeless") return null;
+  if (response === "nowhere") return null;
   if (response !== null) return isCached ? replays.keep(response, asked, Date.now()) : response;
   if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;
   return reporter.finish(span, await forwardUnprotected(request, target(route.origin)), "unprotected");

@@ -1,6 +1,7 @@
 // What is saved with a record, in the same commit.
 
 import type { TimelineEvent } from "../record/timeline.ts";
+import type { Placed } from "../elsewhere.ts";
 import type { RecordId } from "../record/units.ts";
 import type { Excerpt } from "../notes/excerpts.ts";
 import type { Label } from "./label.ts";
@@ -30,4 +31,6 @@ export interface Attachments {
   readonly originEvents?: string | null;
   /** What operators may read of the request's body for a time; only with a claim. */
   readonly excerpt?: Excerpt | null;
+  /** Of a request that names previous layouts. */
+  readonly placed?: Placed;
 }

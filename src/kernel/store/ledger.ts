@@ -11,11 +11,9 @@ import type { Attachments } from "./attachments.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import { type Label, UNLABELLED } from "./label.ts";
 import { DueRequests, LockEnds, WaitingVerifications } from "./due-records.ts";
-import { KnownElders } from "../previous-shards/elder-rows.ts";
-import { KeyLister } from "../previous-shards/key-lister.ts";
 import { ExpiredRecords } from "./expired-records.ts";
 import { ExpiryBuckets, expiryBucketOf } from "./expiry-buckets.ts";
-import { type Crowd, IS_IN_FLIGHT, placeIn, RecordNumbers } from "./record-numbers.ts";
+import { type Homes, IS_IN_FLIGHT, placeIn, RecordNumbers } from "./record-numbers.ts";
 import { type Entry, entryOf, findIn, formFor, readableEntries } from "./entry.ts";
 import { FOUND_COLUMNS, type FoundRow } from "./record-row.ts";
 import { RecordRows } from "./record-rows.ts";
@@ -26,7 +24,6 @@ import { LaterTables } from "./later-tables.ts";
 import { RemoteBodies } from "../overflow/remote-bodies.ts";
 import { FIRST_CHUNKS } from "./response-rows.ts";
 import { type Sql, migrate } from "./schema.ts";
-import { Seal } from "../previous-shards/seal.ts";
 import { type AcceptanceWrite, acceptanceWriteOf, type StoredRequest } from "./stored-request.ts";
 import { storeSql } from "./store-error.ts";
 
@@ -53,9 +50,6 @@ export class Ledger {
   readonly lockEnds: LockEnds;
   readonly verifications: WaitingVerifications;
   readonly due: DueRequests;
-  readonly seal: Seal;
-  readonly heldKeys: KeyLister;
-  readonly elders: KnownElders;
   readonly aliases: Aliases;
   readonly excerpts: Excerpts;
   readonly counts: CountRows;
@@ -65,7 +59,8 @@ export class Ledger {
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
   readonly #inFlight = new Map<RecordId, Entry>();
 
-  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined, crowd: Crowd = {}) {
+  /** `homes`: for tests, in which many records collide. */
+  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined, homes?: Homes) {
     const sql = storeSql(storage.sql);
     this.#sql = sql;
     this.#transaction = (run) => storage.transactionSync(run);
@@ -79,12 +74,9 @@ export class Ledger {
     this.due = new DueRequests(sql, this.expiryBuckets);
     this.tables = new LaterTables(sql, this.#transaction);
     const { tables } = this;
-    this.numbers = new RecordNumbers(sql, tables.has("reach"), crowd.homes);
+    this.numbers = new RecordNumbers(sql, tables.has("reach"), homes);
     this.#rows = new RecordRows(sql, this.numbers);
     this.#recordBodies = new RecordBodies(this.bodies, this.remote, this.#rows);
-    this.seal = new Seal(sql, this.#transaction, tables.has("aliases"));
-    this.heldKeys = new KeyLister(sql, this.numbers, this.expiryBuckets, crowd.mostListed);
-    this.elders = new KnownElders(tables);
     this.aliases = new Aliases(sql, tables.has("aliases"));
     this.excerpts = new Excerpts(tables);
     this.counts = new CountRows(tables);

@@ -94,12 +94,6 @@ export interface Homes {
   readonly range: (begin: string) => SlotRange;
 }
 
-/** For tests, in which many records collide, and few keys are too many for a list. */
-export interface Crowd {
-  readonly homes?: Homes | undefined;
-  readonly mostListed?: number;
-}
-
 export function homeOf(id: string): number {
   const sum = digest(id.slice(BEGIN_DIGITS));
   return firstHome(id.slice(0, BEGIN_DIGITS)) + ((sum ^ (sum >>> DIGEST_BITS)) & (2 ** DIGEST_BITS - 1));

@@ -104,28 +104,14 @@ const KEY_FORMS: Step = [`ALTER TABLE records ADD COLUMN key_form TEXT`];
 export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED, PUBLISHED, NOTED, TURNS, KEY_FORMS];
 
 /**
- * For a change of the layout (seal.ts, elders.ts) or of the scope (aliases.ts). They are no step, because each table of a new object
- * costs rows, and most objects never take part in such a change.
+ * Other names of records, for a change of the scope (aliases.ts). It is no step, because each table of a new object costs rows, and most objects never
+ * take part in such a change.
  */
-const TRANSITION_TABLES: Step = [
-  // `next` is the layout in which new keys begin once this object is sealed, as JSON.
-  `CREATE TABLE IF NOT EXISTS seal (one INTEGER PRIMARY KEY CHECK (one = 1), next TEXT NOT NULL, at INTEGER NOT NULL)`,
-  // Objects of older layouts. `next` is NULL until the object has been asked.
-  `CREATE TABLE IF NOT EXISTS elders (name TEXT PRIMARY KEY, layout TEXT NOT NULL, next TEXT) WITHOUT ROWID`,
-  // Other names of records: those that they would have in older scopes.
-  `CREATE TABLE IF NOT EXISTS aliases (id TEXT NOT NULL, fingerprint TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (id, fingerprint, target)) WITHOUT ROWID`,
-];
+const ALIASES_TABLE =
+  "CREATE TABLE IF NOT EXISTS aliases (id TEXT NOT NULL, fingerprint TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (id, fingerprint, target)) WITHOUT ROWID";
 
-export function makeTransitionTables(sql: Sql): void {
-  for (const statement of TRANSITION_TABLES) sql.exec(statement);
-}
-
-/** What elders have listed of their keys (elders.ts): `hashes` are four bytes for each key, in order, as `Uint32Array` has them. */
-const LISTED_TABLE =
-  "CREATE TABLE IF NOT EXISTS listed (elder TEXT NOT NULL, begin TEXT NOT NULL, at INTEGER NOT NULL, hashes BLOB NOT NULL, PRIMARY KEY (elder, begin)) WITHOUT ROWID";
-
-export function makeListedTable(sql: Sql): void {
-  sql.exec(LISTED_TABLE);
+export function makeAliasesTable(sql: Sql): void {
+  sql.exec(ALIASES_TABLE);
 }
 
 /** How far from its home a record may lie at most (record-numbers.ts), once that is more than usual. */

@@ -1,14 +1,14 @@
 // Every table of an object, and what its rows mean for a layout that is left: what an object still holds would be lost to operators and
 // clients without the layout. A test fails for a table that is not listed here.
 
-import { HELD, type HeldKind, type HeldRows, MAX_HELD } from "../record/held-keys.ts";
+import { HELD, type HeldKind, type HeldRows, MAX_HELD } from "../record/held-rows.ts";
 import type { Sql } from "./schema.ts";
 
 /** `where`: only these rows. `why`: a layout may go in spite of them. */
 type TableUse = { readonly holds: HeldKind; readonly where?: string } | { readonly why: string };
 
 const OF_RECORDS = "goes with the records, which are counted";
-const OF_CHANGE = "is of use to the requests of this layout alone";
+const OF_CHANGE = "is of use to the requests of this layout alone"; // feature: previous-shards
 
 export const TABLES: Readonly<Record<string, TableUse>> = {
   records: { holds: "records" },
@@ -28,9 +28,8 @@ export const TABLES: Readonly<Record<string, TableUse>> = {
   },
   totals: { why: "is in an object that belongs to no layout" },
   addresses: { why: "saves attempts a connection, and is found out again" },
-  seal: { why: OF_CHANGE },
-  elders: { why: OF_CHANGE },
-  listed: { why: OF_CHANGE },
+  closed: { why: OF_CHANGE }, // feature: previous-shards
+  closed_before: { why: OF_CHANGE }, // feature: previous-shards
   reach: { why: "is of use to look-ups of records, which are counted" },
   steps_taken: { why: "is of use to the schema" },
 };

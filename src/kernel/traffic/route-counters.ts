@@ -8,10 +8,6 @@ import { OUTCOMES } from "../record/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../record/timeline.ts";
 import { Histogram, type HistogramCounts, isOfTheseBounds, largerTimes } from "./histogram.ts";
 
-/** What an object of an older layout says when a newer one asks it for a record; `failed`: nothing. */
-export const ASK_ANSWERS = ["absent", "here", "failed"] as const;
-export type AskAnswer = (typeof ASK_ANSWERS)[number];
-
 /** What a destination of events is called among the routes. */
 export function outboxRoute(destination: string): string {
   return `outbox:${destination}`;
@@ -26,9 +22,8 @@ export const COUNTED = {
   verdicts: ATTEMPT_VERDICTS,
   /** Attempts begun while as many others ran as the platform allows to call at once. */
   queued: ["queued"],
-  /** Questions to objects of older layouts, and requests that were sent on to another layout. */
-  asks: ASK_ANSWERS,
-  moved: ["moved"],
+  /** Requests that an object had no record for, and whose keys begin in another layout (kernel/elsewhere.ts). */
+  elsewhere: ["closed", "first"],
   /** Accepted requests that were given up. */
   givenUp: ["given-up"],
   /** How often an isolate has noticed that the tokens of the route's callers expire before their records do. */

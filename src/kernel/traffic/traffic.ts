@@ -7,7 +7,7 @@ import type { EventFate } from "../record/outbox.ts";
 import { isInDoubt, type Outcome } from "../record/outcome.ts";
 import type { AttemptVerdict } from "../record/timeline.ts";
 import { bookkeep } from "./bookkeep.ts";
-import { type AskAnswer, type Counted, type CountedName, outboxRoute, type RouteNumbers } from "./route-counters.ts";
+import { type Counted, type CountedName, outboxRoute, type RouteNumbers } from "./route-counters.ts";
 import { type Counts, Tally } from "./tally.ts";
 
 /** One exchange that has ended. */
@@ -110,14 +110,9 @@ export class Traffic {
     this.#count(route, "verdicts", verdict);
   }
 
-  /** Counts a question to the object of an older layout. */
-  asked(route: string, answer: AskAnswer): void {
-    this.#count(route, "asks", answer, 1, "more-comes");
-  }
-
-  /** Counts a request that was sent on to another layout. */
-  moved(route: string): void {
-    this.#count(route, "moved", "moved");
+  /** Counts a request whose key begins in another layout. */
+  elsewhere(route: string, answer: CountedName<"elsewhere">): void {
+    this.#count(route, "elsewhere", answer);
   }
 
   /** Counts the dead letter of a message. */

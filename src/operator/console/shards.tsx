@@ -14,7 +14,7 @@ export function Shards({ view, shards, layouts, unreachable }: { readonly view: 
       <h1 id="shards-title">Shards</h1>
       <UnreachableShards unreachable={unreachable} />
       <div id="layouts" data-live>
-        {layouts.map((layout) => (layout.left === null ? null : <OlderLayout layout={layout} now={view.now} />))}
+        {layouts.map((layout) => (layout.next === null ? null : <PreviousLayout layout={layout} now={view.now} />))}
       </div>
       <section class="card" id="shards" data-live>
         {shards.length + unreachable.length === 0 ? (
@@ -30,12 +30,12 @@ export function Shards({ view, shards, layouts, unreachable }: { readonly view: 
   );
 }
 
-function OlderLayout({ layout, now }: { readonly layout: LayoutSummary; readonly now: number }) {
-  const { objects, sealed, empty, lastExpiresAt, mayGo, reason } = layout;
+function PreviousLayout({ layout, now }: { readonly layout: LayoutSummary; readonly now: number }) {
+  const { objects, closed, empty, lastExpiresAt, mayGo, reason } = layout;
   return (
     <p class={mayGo ? "note completed" : "note"}>
-      <strong>Layout {layout.layout}</strong>, left for {layout.left}
-      {objects === null ? null : `: sealed ${sealed + empty} of ${objects}, empty ${empty} of ${objects}`}
+      <strong>Layout {layout.layout}</strong>, followed by {layout.next}
+      {objects === null ? null : `: closed ${closed + empty} of ${objects}, empty ${empty} of ${objects}`}
       {lastExpiresAt === null ? null : (
         <>
           , last record expires <Time at={lastExpiresAt} now={now} rel="in" />

@@ -31,8 +31,8 @@ function routesOf(...settings: readonly object[]): readonly Route[] {
 }
 
 function running(shards: number | string, changes: Partial<Running> = {}): Running {
-  const none = { jurisdiction: null, next: [], elders: [], objects: 64, mayGo: false, reason: "Held.", failed: 0 };
-  return { layout: String(shards), shards, left: null, routes: ["POST PATCH /pay"], ...none, ...changes };
+  const none = { jurisdiction: null, closedFor: [], objects: 64, mayGo: false, reason: "Held.", failed: 0 };
+  return { layout: String(shards), shards, next: null, routes: ["POST PATCH /pay"], ...none, ...changes };
 }
 
 function compare(settings: object, ...layouts: readonly Running[]): Comparison {
@@ -58,11 +58,11 @@ describe("a configuration is fine", () => {
   it.each<[what: string, settings: object, layouts: readonly Running[]]>([
     ["that changes nothing", { shards: 64 }, [running(64)]],
     ["that lists what is in force", { shards: 128, previous_shards: [64] }, [running(64)]],
-    ["that drops what may go", { shards: 128 }, [running(128), running(64, { left: "128", mayGo: true })]],
+    ["that drops what may go", { shards: 128 }, [running(128), running(64, { next: "128", mayGo: true })]],
     [
       "that goes back under another name",
       { shards: "64b", previous_shards: [64, 128] },
-      [running(128, { elders: ["64"] }), running(64, { left: "128", next: ["128"] })],
+      [running(128), running(64, { next: "128", closedFor: ["128"] })],
     ],
     [
       "whose other route never used the layout",
@@ -85,7 +85,7 @@ describe("a configuration is refused", () => {
     [
       "that drops an older layout too early",
       { shards: 256, previous_shards: [128] },
-      [running(128), running(64, { left: "128" })],
+      [running(128), running(64, { next: "128" })],
       [
         "ROUTES[0].previous_shards: forgets layout 64, which may still hold records (Held.): write previous_shards = [64, 128]",
       ],
@@ -99,30 +99,42 @@ describe("a configuration is refused", () => {
       ],
     ],
     [
-      "that enters a layout again which is still listed",
+      "that enters a closed layout again",
       { shards: 64, previous_shards: [128] },
-      [running(128), running(64, { left: "128" })],
+      [running(128), running(64, { next: "128", closedFor: ["128"], mayGo: true })],
       [
-        'ROUTES[0].shards: enters layout 64 again, which was left for 128, and objects that were left take no new keys: write shards = "64b" for as many objects with other names',
+        'ROUTES[0].shards: enters layout 64, whose objects are closed for 128, and a closed object is never opened again: write shards = "64b" for as many objects with other names',
       ],
     ],
     [
-      "that enters a layout again which only the newer objects know",
-      { shards: 64, previous_shards: [128] },
-      [running(128, { elders: ["64"] })],
-      ["ROUTES[0].shards: enters layout 64 again"],
-    ],
-    [
-      "that stays in a layout whose objects were left, after a roll-back",
+      "that stays in a layout that is closed, after a roll-back",
       { shards: 64 },
-      [running(64, { next: ["128"] })],
-      ["ROUTES[0].shards: enters layout 64 again, which was left for 128"],
+      [running(64, { closedFor: ["128"] })],
+      ["ROUTES[0].shards: enters layout 64, whose objects are closed for 128"],
     ],
     [
-      "that does not list where an older layout's later keys are",
+      "that begins keys in the newer layout, before the older one is closed",
+      { shards: 64, previous_shards: [128] },
+      [running(128), running(64, { next: "128" })],
+      ["ROUTES[0].previous_shards: begins keys in layout 128, and the running gateway in 64"],
+    ],
+    [
+      "that begins keys in a layout that the running one does not know",
+      { shards: 256, previous_shards: [32, 64, 128] },
+      [running(128), running(64, { next: "128" })],
+      ["ROUTES[0].previous_shards: begins keys in layout 32, and the running gateway in 64"],
+    ],
+    [
+      "that lists layouts in another order",
+      { shards: 256, previous_shards: [32, 128, 64] },
+      [running(128), running(32, { next: "64" }), running(64, { next: "128" })],
+      ["ROUTES[0].previous_shards: changes the order of 32, 64, 128"],
+    ],
+    [
+      "that does not list where a closed layout's later keys are",
       { shards: 256, previous_shards: [64] },
-      [running(256), running(64, { left: "256", next: ["128"] })],
-      ["ROUTES[0].previous_shards: lists layout 64, which was left for 128, where its later keys are: append 128"],
+      [running(256), running(64, { next: "256", closedFor: ["128"] })],
+      ["ROUTES[0].previous_shards: lists layout 64, which is closed for 128, where its later keys are: append 128"],
     ],
     [
       "that forgets the layout of a route that it no longer has",
@@ -145,7 +157,7 @@ describe("a configuration is refused", () => {
 });
 
 it("warns of an older layout with an object for each key, because nobody can count it", () => {
-  const perKey = running("per-key", { objects: null, left: "64" });
+  const perKey = running("per-key", { objects: null, next: "64" });
   const { problems, warnings } = compare({ shards: 64 }, running(64), perKey);
   expect(problems).toEqual([]);
   expect(warnings).toMatchObject([{ path: "ROUTES[0].previous_shards" }]);
@@ -228,7 +240,7 @@ describe("a jurisdiction of the gateway itself", () => {
     expect(warned("eu", running(64))).toContain("IDEMPOTENCY.jurisdiction");
     expect(warned(null, running(64, eu))).toContain("IDEMPOTENCY.jurisdiction");
     // It was left for another, and may have been of any.
-    expect(warned("eu", running(64), running(64, { ...eu, left: "64" }))).toContain("IDEMPOTENCY.jurisdiction");
+    expect(warned("eu", running(64), running(64, { ...eu, next: "64" }))).toContain("IDEMPOTENCY.jurisdiction");
   });
 
   it("is fine where a layout in force has it, and where nothing runs", () => {
@@ -383,21 +395,22 @@ describe("an identity of the same name", () => {
   });
 });
 
-it("what it says to write instead of a layout that was left is not refused in turn", () => {
-  for (const [shards, left] of [
+it("what it says to write instead of a closed layout is not refused in turn", () => {
+  for (const [shards, taken] of [
     ["per-key", []],
     ["per-key", ["64"]],
     [64, ["64b"]],
     ["64b", [64]],
   ] as const) {
-    const layouts = [running(128, { elders: [String(shards), ...left.map(String)], routes: [] })];
+    const closed = running(shards, { next: "128", closedFor: ["128"], routes: [] });
+    const layouts = [running(128, { routes: [] }), closed, ...taken.map((one) => running(one, { routes: [] }))];
     const [problem = ""] = messages(
       compareLayouts(routesOf({ path: "/pay", shards, previous_shards: [128] }), layouts, []),
     );
     const value: unknown = JSON.parse(/write shards = ("?\w+"?)/.exec(problem)?.[1] ?? "null");
     if (typeof value !== "number" && typeof value !== "string") throw new Error(problem);
     expect(parseShards(value)).toMatchObject({ ok: true });
-    expect([shards, ...left].map(String)).not.toContain(String(value));
+    expect([shards, ...taken].map(String)).not.toContain(String(value));
   }
 });
 

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { type Look, plainLook, printable, shorten } from "../../../src/cli/look.ts";
 import type { LayoutState, RecordDetail, RecordSummary } from "../../../src/cli/operator-client.ts";
-import { layoutsTable, tableOfAll } from "../../../src/cli/layouts.ts";
+import { layoutsTable, tableOfAll } from "../../../src/features/previous-shards/cli/layouts.ts";
 import { recordText } from "../../../src/cli/record-text.ts";
 import { recordsTable } from "../../../src/cli/records-table.ts";
 import { exchangeLine } from "../../../src/cli/tail.ts";
@@ -68,15 +68,13 @@ const layout: LayoutState = {
   layout: "64",
   shards: 64,
   jurisdiction: null,
-  left: "128",
-  next: ["128"],
-  elders: [],
+  next: "128",
+  closedFor: ["128"],
   routes: ["POST PATCH /v1/payments"],
   objects: 64,
   open: 0,
-  sealed: 12,
+  closed: 12,
   empty: 52,
-  keys: null,
   inFlight: 0,
   waiting: 0,
   failed: 10_000,
@@ -119,8 +117,17 @@ describe("an accepted request that waits", () => {
 });
 
 describe("tableOfAll", () => {
-  const own = { ...layout, layout: "128", left: null, open: 128, sealed: 0, empty: 0, reason: "In force." };
-  const empty = { ...layout, sealed: 0, empty: 64, mayGo: true, reason: "Sealed and empty: take it out." };
+  const own = {
+    ...layout,
+    layout: "128",
+    next: null,
+    closedFor: [],
+    open: 128,
+    closed: 0,
+    empty: 0,
+    reason: "In force.",
+  };
+  const empty = { ...layout, closed: 0, empty: 64, mayGo: true, reason: "Closed and empty: take it out." };
   const asked = (...states: readonly (readonly LayoutState[])[]): readonly string[] => {
     const all = states.map((layouts, at) => ({ gateway: `https://ops-${at}.example/`, layouts }));
     const lines = tableOfAll(all, NOW, plainLook).split("\n");
@@ -131,7 +138,7 @@ describe("tableOfAll", () => {
   it("lets an older layout go only if every gateway does", () => {
     expect(asked([own, empty], [own, empty])).toEqual([
       "128: In force.",
-      "64: Sealed and empty in all 2 gateways: take it out of previous_shards.",
+      "64: Closed and empty in all 2 gateways: take it out of previous_shards.",
     ]);
   });
 

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { OWN } from "../../../src/kernel/record/home.ts";
 import { step } from "../../../src/kernel/record/life-cycle.ts";
 import { deadlineOf } from "../../../src/kernel/record/step.ts";
 import type { Expiring, Policy } from "../../../src/kernel/record/record.ts";
@@ -220,7 +219,6 @@ describe("life cycle over any history", () => {
           type: "request",
           fingerprint: record.fingerprint,
           attemptId: record.attempt.id,
-          home: OWN,
         } as const;
         const alive = step(record, { type: "tick" }, policy, now).record !== null;
         if (alive) expect(step(record, again, policy, now).reply.type).not.toBe("start");

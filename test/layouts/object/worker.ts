@@ -1,18 +1,16 @@
 // The gateway's own Worker, whose objects can be stopped at a named point (points.ts), and whose clock can be set. What an object
-// is given is wrapped: its storage, its namespace, and the fetch that calls the origin.
+// is given is wrapped: its storage, and the fetch that calls the origin.
 
 import gateway from "../../../src/index.ts";
 import { KeyShard as RealKeyShard } from "../../../src/worker/key-shard.ts";
 import { fromMachine, ofMachine, setClock } from "./clock.ts";
-import { ASK_CALL, EXCHANGE_CALL, decodeExchange } from "../../../src/kernel/request/message.ts";
-import { MOVED_HEADER } from "../../../src/kernel/request/headers.ts";
-import { ASKED_PATH, CLOCK_PATH } from "../points.ts";
+import { CLOSE_CALL } from "../../../src/features/previous-shards/calls.ts";
+import { EXCHANGE_CALL, decodeExchange } from "../../../src/kernel/request/message.ts";
+import { ELSEWHERE_HEADER } from "../../../src/kernel/request/headers.ts";
+import { CLOCK_PATH } from "../points.ts";
 import { Striker } from "./striker.ts";
 
 export { Operators } from "../../../src/index.ts";
-
-/** How many questions the objects have sent since the process began. */
-let asked = 0;
 
 export default {
   fetch(request, env, ctx) {
@@ -21,15 +19,13 @@ export default {
       case CLOCK_PATH:
         setClock(Number(searchParams.get("ahead")));
         return new Response(null, { status: 204 });
-      case ASKED_PATH:
-        return Response.json({ asked });
       default:
         return gateway.fetch(request, env, ctx);
     }
   },
 } satisfies ExportedHandler;
 
-/** One for all objects of the isolate, so that "the third seal" means the third of the process. */
+/** One for all objects of the isolate, so that "the third close" means the third of the process. */
 let striker: Striker | null = null;
 
 const callOrigin = globalThis.fetch;
@@ -41,22 +37,31 @@ globalThis.fetch = async (...call: Parameters<typeof fetch>) => {
 };
 
 export class KeyShard extends RealKeyShard {
+  readonly #sync: () => Promise<void>;
+
   constructor(state: DurableObjectState, env: Readonly<Record<string, unknown>>) {
     striker ??= new Striker(env);
-    super(watchState(state), { ...env, KEY_SHARD: watchNamespace(env["KEY_SHARD"]) });
+    super(watchState(state), env);
+    this.#sync = () => state.storage.sync();
   }
 
   override alarm(info?: AlarmInvocationInfo): void {
     super.alarm(info === undefined ? info : { ...info, scheduledTime: fromMachine(info.scheduledTime) });
   }
 
+  override async ask(name: string, question: string): Promise<unknown> {
+    if (name !== CLOSE_CALL.name) return super.ask(name, question);
+    await striker?.pass("close-arrived");
+    const answer = await super.ask(name, question);
+    await this.#sync();
+    await striker?.pass("close-durable");
+    return answer;
+  }
+
   override async fetch(request: Request): Promise<Response> {
-    const { url } = request;
-    if (url === ASK_CALL.url) await striker?.pass("question-arrived");
-    if (url === EXCHANGE_CALL.url && (await hasElders(request))) await striker?.pass("told-of-elders");
+    if (request.url === EXCHANGE_CALL.url && (await saysClosed(request))) await striker?.pass("told-of-closed");
     const response = await super.fetch(request);
-    if (url === ASK_CALL.url) await striker?.pass("seal-durable");
-    if (response.headers.has(MOVED_HEADER)) await striker?.pass("sent-away");
+    if (response.headers.has(ELSEWHERE_HEADER)) await striker?.pass("sent-elsewhere");
     return response;
   }
 }
@@ -80,32 +85,10 @@ function watchSql(storage: DurableObjectStorage): SqlStorage {
     const cursor = storage.sql.exec<never>(query, ...values);
     if (/^INSERT OR \w+ INTO records/.test(query)) striker?.passWithin("claim-written");
     if (/^UPDATE OR \w+ records/.test(query)) striker?.passWithin("end-written");
-    if (query.startsWith("INSERT INTO seal")) striker?.passWithin("seal-written");
+    if (query.startsWith("INSERT INTO closed ")) striker?.passWithin("close-written");
     return cursor;
   };
   return wrap(storage.sql, (name) => (name === "exec" ? exec : null));
-}
-
-function watchNamespace(namespace: unknown): unknown {
-  if (!isNamespace(namespace)) return namespace;
-  const get: DurableObjectNamespace["get"] = (...args) => watchStub(namespace.get(...args));
-  return wrap(namespace, (name) => (name === "get" ? get : null));
-}
-
-function isNamespace(value: unknown): value is DurableObjectNamespace {
-  return typeof value === "object" && value !== null && "idFromName" in value;
-}
-
-function watchStub<T extends Rpc.DurableObjectBranded | undefined>(stub: DurableObjectStub<T>): DurableObjectStub<T> {
-  const ask = async (...call: Parameters<typeof fetch>): Promise<Response> => {
-    if (call[0] !== ASK_CALL.url) return stub.fetch(...call);
-    asked += 1;
-    await striker?.pass("before-question");
-    const response = await stub.fetch(...call);
-    await striker?.pass("answer-arrived");
-    return response;
-  };
-  return wrap(stub, (name) => (name === "fetch" ? ask : null));
 }
 
 /** The platform's own object, with some members replaced. Its methods need the object itself as `this`. */
@@ -120,6 +103,6 @@ function wrap<T extends object>(target: T, replace: (name: PropertyKey) => unkno
   });
 }
 
-async function hasElders(request: Request): Promise<boolean> {
-  return decodeExchange(await request.clone().bytes()).head.elders !== undefined;
+async function saysClosed(request: Request): Promise<boolean> {
+  return decodeExchange(await request.clone().bytes()).head.previous !== undefined;
 }

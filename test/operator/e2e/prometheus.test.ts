@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OUTCOMES } from "../../../src/kernel/record/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../../../src/kernel/record/timeline.ts";
 import { BOUNDS_MS } from "../../../src/kernel/traffic/histogram.ts";
-import { ASK_ANSWERS } from "../../../src/kernel/traffic/route-counters.ts";
+import { COUNTED as COUNTERS } from "../../../src/kernel/traffic/route-counters.ts";
 import { freshKey } from "../../support/http.ts";
 import { programPath } from "../../support/programs.ts";
 import { type Prometheus, type Series, startPrometheus } from "../../support/prometheus.ts";
@@ -93,8 +93,7 @@ describe("Prometheus", () => {
       onceway_requests_total: OUTCOMES.length,
       onceway_attempts_total: 2,
       onceway_verdicts_total: ATTEMPT_VERDICTS.length,
-      onceway_asks_total: ASK_ANSWERS.length,
-      onceway_moved_total: 1,
+      onceway_elsewhere_total: COUNTERS.elsewhere.length,
       onceway_given_up_total: 1,
       onceway_origin_seconds_bucket: BOUNDS_MS.length + 1,
       onceway_origin_seconds_sum: 1,

@@ -1,13 +1,13 @@
-// What operators are told of the layouts, from what the shards have said: how far a change is, and when an older layout may go.
+// What operators are told of the layouts, from what the shards have said: how far a change is, and when a previous layout may go.
 
 import { describe, expect, it } from "vitest";
 import { type Layout, layoutTitle } from "../../../src/kernel/config/layout.ts";
-import { MAX_HELD } from "../../../src/kernel/record/held-keys.ts";
+import { MAX_HELD } from "../../../src/kernel/record/held-rows.ts";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import type { ShardAnswer } from "../../../src/operator/ask-shards.ts";
 import { type LayoutSummary, leftCounts, summarizeLayouts } from "../../../src/operator/layouts.ts";
 import type { ConfiguredLayout } from "../../../src/operator/shards.ts";
-import type { Counts, SealState } from "../../../src/kernel/object/operator-calls.ts";
+import type { Counts, ClosedState } from "../../../src/kernel/object/operator-calls.ts";
 
 const NONE = {
   waiting: 0,
@@ -24,25 +24,25 @@ function layoutOf(shards: Layout["shards"]): Layout {
   return { shards, jurisdiction: null, locationHint: null };
 }
 
-function configured(shards: Layout["shards"], left: Layout["shards"] | null = null): ConfiguredLayout {
+function configured(shards: Layout["shards"], next: Layout["shards"] | null = null): ConfiguredLayout {
   const layout = layoutOf(shards);
-  return { title: layoutTitle(layout), layout, left: left === null ? null : layoutOf(left), routes: ["POST /a"] };
+  return { title: layoutTitle(layout), layout, next: next === null ? null : layoutOf(next), routes: ["POST /a"] };
 }
 
-function open(counts: Partial<Counts> = {}, elders: readonly Layout[] = []): Counts {
-  return { ...NONE, change: { seal: null, lastExpiresAt: null, elders }, ...counts };
+function open(counts: Partial<Counts> = {}): Counts {
+  return { ...NONE, closed: null, lastExpiresAt: null, ...counts };
 }
 
-function sealedFor(
+function closedFor(
   next: Layout["shards"],
-  keys: number | null,
+  records: number,
   expires: number | null = null,
-  more: Partial<SealState> = {},
+  more: Partial<ClosedState> = {},
 ): Counts {
-  const holds = keys === 0 ? [] : ([{ what: "records", count: keys ?? 257 }] as const);
+  const holds = records === 0 ? [] : ([{ what: "records", count: records }] as const);
   const left = holds.length === 0 ? { since: 1, routes: [], dayRequests: 0 } : null;
-  const seal = { next: layoutOf(next), at: epochMs(1), keys, holds, left, ...more };
-  return { ...NONE, change: { seal, lastExpiresAt: expires === null ? null : epochMs(expires), elders: [] } };
+  const closed = { next: layoutOf(next), at: epochMs(1), holds, left, ...more };
+  return { ...NONE, closed, lastExpiresAt: expires === null ? null : epochMs(expires) };
 }
 
 /** The objects of a layout; `null` did not answer. */
@@ -63,33 +63,32 @@ function summaryOf(
 const CHANGE = [configured(3), configured(2, 3)];
 const NEW = asked("3", open(), open(), open());
 
-describe("an older layout", () => {
-  it("may go when every object is sealed and empty", () => {
-    expect(summaryOf("2", CHANGE, NEW, asked("2", sealedFor(3, 0), sealedFor(3, 0)))).toMatchObject({
+describe("a previous layout", () => {
+  it("may go when every object is closed and empty", () => {
+    expect(summaryOf("2", CHANGE, NEW, asked("2", closedFor(3, 0), closedFor(3, 0)))).toMatchObject({
       objects: 2,
       open: 0,
-      sealed: 0,
+      closed: 0,
       empty: 2,
-      keys: 0,
-      left: "3",
-      next: ["3"],
+      next: "3",
+      closedFor: ["3"],
       mayGo: true,
-      reason: "Sealed and empty: take it out of previous_shards.",
+      reason: "Closed and empty: take it out of previous_shards.",
     });
   });
 
   it("adds up what its objects hold", () => {
     const counts = {
-      ...sealedFor(3, 2, 70),
+      ...closedFor(3, 2, 70),
       inFlight: 1,
       waiting: 4,
       failed: 2,
       unknown: 3,
       atLeast: ["failed"] as const,
     };
-    expect(summaryOf("2", CHANGE, NEW, asked("2", counts, sealedFor(3, 5, 90)))).toMatchObject({
-      sealed: 2,
-      keys: 7,
+    expect(summaryOf("2", CHANGE, NEW, asked("2", counts, closedFor(3, 5, 90)))).toMatchObject({
+      closed: 2,
+      holds: [{ what: "records", count: 7 }],
       inFlight: 1,
       // The other one runs code that does not count these.
       waiting: 4,
@@ -98,27 +97,25 @@ describe("an older layout", () => {
       atLeast: ["failed"],
       lastExpiresAt: 90,
     });
-    expect(summaryOf("2", CHANGE, NEW, asked("2", counts, sealedFor(3, null)))).toMatchObject({ keys: null });
   });
 
   const stays: readonly (readonly [why: string, old: readonly (Counts | null)[], reason: string])[] = [
-    ["an object holds records", [sealedFor(3, 0), sealedFor(3, 1)], "1 object still holds 1 record."],
-    ["objects hold more than they list", [sealedFor(3, null), sealedFor(3, 1)], "2 objects still hold 258+ records."],
+    ["an object holds records", [closedFor(3, 0), closedFor(3, 1)], "1 object still holds 1 record."],
+    [
+      "objects hold more than they count",
+      [closedFor(3, MAX_HELD), closedFor(3, 1)],
+      "2 objects still hold 101+ records.",
+    ],
     [
       "an object is open, although it is empty",
-      [sealedFor(3, 0), open()],
-      "1 object of it is still open and may take new keys: close the layout, or wait.",
+      [closedFor(3, 0), open()],
+      "1 object of it is open, and keys begin there: close the layout when this configuration is deployed everywhere.",
     ],
-    ["an object does not answer", [sealedFor(3, 0), null], "1 object did not answer: ask again."],
+    ["an object does not answer", [closedFor(3, 0), null], "1 object did not answer: ask again."],
     [
-      "an object is sealed for a layout that is not listed",
-      [sealedFor(3, 0), sealedFor(4, 0)],
-      "Left for 4, which the configuration does not list: append it to previous_shards.",
-    ],
-    [
-      "an object follows the layout that follows it",
-      [sealedFor(3, 0), open({}, [layoutOf(3)])],
-      "Some of its objects sent their keys on to 3, and some of 3 to this one: write another number for shards, with both in previous_shards.",
+      "an object is closed for a layout that is not listed",
+      [closedFor(3, 0), closedFor(4, 0)],
+      "Closed for 4, which the configuration does not list: append it to previous_shards.",
     ],
   ];
   it.each(stays)("has to stay while %s", (_why, old, reason) => {
@@ -138,27 +135,27 @@ describe("an older layout", () => {
       "2 records, 1 body, 1 event and 3 alerts.",
     ],
     [[], "1 object still holds 1 event."],
-  ] satisfies [SealState["holds"], string][])(
+  ] satisfies [ClosedState["holds"], string][])(
     "has to stay while one of its objects holds %j, with no record",
     (holds, text) => {
-      const other = sealedFor(3, 0, null, { holds: [{ what: "events", count: 1 }] });
-      const summary = summaryOf("2", CHANGE, NEW, asked("2", sealedFor(3, 0, null, { holds }), other));
-      expect(summary).toMatchObject({ mayGo: false, keys: 0 });
+      const other = closedFor(3, 0, null, { holds: [{ what: "events", count: 1 }] });
+      const summary = summaryOf("2", CHANGE, NEW, asked("2", closedFor(3, 0, null, { holds }), other));
+      expect(summary).toMatchObject({ mayGo: false });
       expect(summary.reason).toContain(text);
     },
   );
 
   it("has to stay while positions are left, and says what becomes of them", () => {
     const holds = [{ what: "positions", count: 2 }] as const;
-    const summary = summaryOf("2", CHANGE, NEW, asked("2", sealedFor(3, 0, null, { holds }), sealedFor(3, 0)));
-    expect(summary).toMatchObject({ sealed: 1, empty: 1, mayGo: false, holds });
+    const summary = summaryOf("2", CHANGE, NEW, asked("2", closedFor(3, 0, null, { holds }), closedFor(3, 0)));
+    expect(summary).toMatchObject({ closed: 1, empty: 1, mayGo: false, holds });
     expect(summary.reason).toBe(
       "1 object still holds 2 positions: without it their groups go on where their brokers say.",
     );
   });
 
   it("has to stay until the totals have what it has counted", () => {
-    const old = asked("2", sealedFor(3, 0), sealedFor(3, 0));
+    const old = asked("2", closedFor(3, 0), closedFor(3, 0));
     const [, summary] = summarizeLayouts(CHANGE, [...NEW, ...old], false);
     expect(summary).toMatchObject({ layout: "2", mayGo: false });
     expect(summary?.reason).toContain("the object with the totals did not answer");
@@ -167,17 +164,17 @@ describe("an older layout", () => {
       { shard: "shard-1-of-2", since: 1, routes: [] },
     ]);
     // Whatever still holds something is asked again.
-    expect(leftCounts(CHANGE, asked("2", sealedFor(3, 1), open(), null))).toEqual([]);
+    expect(leftCounts(CHANGE, asked("2", closedFor(3, 1), open(), null))).toEqual([]);
   });
 
   it("says that it holds more than is counted", () => {
-    const old = asked("2", sealedFor(3, 0), sealedFor(3, 1, null, { holds: [{ what: "records", count: MAX_HELD }] }));
+    const old = asked("2", closedFor(3, 0), closedFor(3, 1, null, { holds: [{ what: "records", count: MAX_HELD }] }));
     expect(summaryOf("2", CHANGE, NEW, old).reason).toContain("1 object still holds 100+ records");
   });
 
   it("says what the last day loses with it", () => {
     const left = (dayRequests: number) => ({ left: { since: 1, routes: [], dayRequests } });
-    const old = asked("2", sealedFor(3, 0, null, left(3)), sealedFor(3, 0, null, left(58)));
+    const old = asked("2", closedFor(3, 0, null, left(3)), closedFor(3, 0, null, left(58)));
     expect(summaryOf("2", CHANGE, NEW, old)).toMatchObject({
       mayGo: true,
       reason: expect.stringContaining("The last 24 hours then lack 61 requests that it has answered"),
@@ -186,12 +183,12 @@ describe("an older layout", () => {
 
   it("has to stay while an older one sends its keys there", () => {
     const layouts = [configured(4), configured(2, 4), configured(3, 4)];
-    const third = asked("3", sealedFor(4, 0));
-    expect(summaryOf("3", layouts, asked("2", sealedFor(3, 1)), third)).toMatchObject({
+    const third = asked("3", closedFor(4, 0));
+    expect(summaryOf("3", layouts, asked("2", closedFor(3, 1)), third)).toMatchObject({
       mayGo: false,
-      reason: "Sealed and empty, but objects of 2 still send requests to it: take 2 out first.",
+      reason: "Closed and empty, but objects of 2 still send requests to it: take 2 out first.",
     });
-    expect(summaryOf("3", layouts, asked("2", sealedFor(3, 0)), third)).toMatchObject({ mayGo: true });
+    expect(summaryOf("3", layouts, asked("2", closedFor(3, 0)), third)).toMatchObject({ mayGo: true });
   });
 
   it("with an object for each key cannot be counted", () => {
@@ -202,20 +199,13 @@ describe("an older layout", () => {
 });
 
 describe("a layout in force", () => {
-  it("says so, and which older layouts its objects know", () => {
-    const knowing = asked("3", open({}, [layoutOf(2), layoutOf(1)]), open({}, [layoutOf(2)]), open());
-    expect(summaryOf("3", CHANGE, knowing)).toMatchObject({
-      left: null,
-      open: 3,
-      elders: ["2", "1"],
-      mayGo: false,
-      reason: "In force: new keys begin here.",
-    });
+  it("says so", () => {
+    expect(summaryOf("3", CHANGE, NEW)).toMatchObject({ next: null, open: 3, mayGo: false, reason: "In force." });
   });
 
-  it("says when it was left for another one, after the configuration was rolled back", () => {
-    expect(summaryOf("3", [configured(3)], asked("3", sealedFor(6, 1), open(), open())).reason).toContain(
-      "objects of it were left for 6",
+  it("says that it is closed for another one, after the configuration was rolled back", () => {
+    expect(summaryOf("3", [configured(3)], asked("3", closedFor(6, 1), open(), open())).reason).toContain(
+      "objects of it are closed for 6",
     );
   });
 });

@@ -25,7 +25,8 @@ const HELD: ShardNumbers = {
   since: 0,
   routes: [],
   features: { outbox: [], claims: [] },
-  change: { seal: null, lastExpiresAt: null, elders: [] },
+  closed: null,
+  lastExpiresAt: null,
 };
 
 function shardsOf(count: number, changed: Partial<ShardNumbers> | null = {}): readonly ScrapedShard[] {

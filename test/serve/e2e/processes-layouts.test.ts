@@ -48,7 +48,7 @@ function onceway(...args: readonly string[]): Promise<CommandOutcome> {
   return runOnceway(args, { ONCEWAY_TOKEN: ADMIN_TOKEN });
 }
 
-it("an older number that one process has done with stays as long as another one has records of it", async () => {
+it("a previous number that one process has done with stays as long as another one has records of it", async () => {
   const before = await fileWith({ shards: 1 });
   const states = await writeDeployment({});
   const placeOf = async (name: string): Promise<Place> => ({
@@ -71,7 +71,7 @@ it("an older number that one process has done with stays as long as another one 
   const second = await Promise.all(places.map((place) => start(changed, place)));
   expect((await onceway("layouts", ...both, "--close", "1")).code).toBe(0);
   const alone = await onceway("layouts", "--url", `http://127.0.0.1:${idle.operatorPort}`);
-  expect(alone.stdout).toContain("1: Sealed and empty: take it out of previous_shards.");
+  expect(alone.stdout).toContain("1: Closed and empty: take it out of previous_shards.");
   const { code, stdout } = await onceway("layouts", ...both);
   expect([code, stdout]).toEqual([0, expect.stringContaining(`1: ${urls[1]}/: 1 object still holds 1 record.`)]);
   expect(stdout).not.toContain("take it out");

@@ -10,6 +10,8 @@ import { readConfig } from "../../../src/features/settings.ts";
 import { type Consume, queueConsumer } from "../../../src/features/queues/consume.ts"; // feature: queues
 import { deliverer } from "../../../src/features/queues/object/deliveries.ts"; // feature: queues
 import { claimsCaller, positionAsker } from "../../../src/features/claims/call-claims.ts"; // feature: claims
+import { askOwn, type FindObject } from "../../../src/kernel/elsewhere.ts";
+import { objectFinder } from "../../../src/features/previous-shards/walk.ts"; // feature: previous-shards
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
 import { monitors } from "../../../src/features/accepted/worker.ts"; // feature: accepted
 import { monitorAsker } from "../../../src/features/accepted/ask-monitor.ts"; // feature: accepted
@@ -81,8 +83,10 @@ export class CountedShard {
       ...DESTINATIONS,
     });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
+    let findObject: FindObject = askOwn;
+    findObject = objectFinder(); // feature: previous-shards
     const ports = {
-      callShard: shardCaller(this.#namespace()),
+      callShard: shardCaller(this.#namespace(), findObject),
       encryptions: new Encryptions(read.sealSecrets),
       target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
@@ -90,13 +94,13 @@ export class CountedShard {
     };
     // feature: claims begins
     const claims = createClaims("/_claims", read.config.consumers, TOKENS, {
-      callClaims: claimsCaller(this.#namespace()),
+      callClaims: claimsCaller(this.#namespace(), findObject),
       askPosition: positionAsker(this.#namespace()),
       reporter: ports.reporter,
     });
     // feature: claims ends
     const { proveCaller } = ports;
-    const askMonitor = monitorAsker(this.#namespace()); // feature: accepted
+    const askMonitor = monitorAsker(this.#namespace(), findObject); // feature: accepted
     const features = [
       { endpoint: claimsEndpoint("/_claims", claims) }, // feature: claims
       monitors(read.config, { proveCaller, askMonitor }), // feature: accepted

@@ -1,16 +1,19 @@
 // Deployments of the whole gateway with different layouts, over one namespace of objects in workerd, and one origin under the
-// test's control. Each bench has layouts of its own, because a seal lasts for as long as the file's storage.
+// test's control. Each bench has layouts of its own, because an object stays closed for as long as the file's storage.
 
-import { ASK_CALL } from "../../../src/kernel/request/message.ts";
 import { ADMIN } from "./operators.ts";
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import { createApp } from "../../../src/worker/app.ts";
+import { askOwn, type FindObject } from "../../../src/kernel/elsewhere.ts";
 import type { Layout } from "../../../src/kernel/config/layout.ts";
 import { readConfig } from "../../../src/features/settings.ts";
 import { keyHash } from "../../../src/kernel/request/record-name.ts";
-import { ShardOperator } from "../../../src/operator/shard-operator.ts";
+import { objectFinder } from "../../../src/features/previous-shards/walk.ts"; // feature: previous-shards
+import { layoutCloser } from "../../../src/features/previous-shards/operator/close.ts"; // feature: previous-shards
+import { closeObject } from "./close-object.ts"; // feature: previous-shards
+import { workerKernel } from "./worker-kernel.ts"; // feature: previous-shards
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
 import { monitors } from "../../../src/features/accepted/worker.ts"; // feature: accepted
 import { monitorAsker } from "../../../src/features/accepted/ask-monitor.ts"; // feature: accepted
@@ -85,14 +88,19 @@ export class Deployments {
     const read = readConfig({ IDEMPOTENCY: { origin: ORIGIN, ...settings }, ROUTES: [{ path: "/*" }] });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     const calls: string[] = [];
+    let findObject: FindObject = askOwn;
+    findObject = objectFinder(); // feature: previous-shards
     const ports = {
-      callShard: shardCaller(observed(env.KEY_SHARD, (path) => calls.push(path))),
+      callShard: shardCaller(
+        observed(env.KEY_SHARD, (path) => calls.push(path)),
+        findObject,
+      ),
       encryptions: new Encryptions([]),
       target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       proveCaller: noIdentities,
     };
-    const askMonitor = monitorAsker(env.KEY_SHARD); // feature: accepted
+    const askMonitor = monitorAsker(env.KEY_SHARD, findObject); // feature: accepted
     const features = [
       monitors(read.config, { proveCaller: noIdentities, askMonitor }), // feature: accepted
     ];
@@ -109,15 +117,28 @@ export class Deployments {
     };
   }
 
+  // feature: previous-shards begins
   /** An operator closes `layout(count)`, in a deployment of `layout(next)` that lists it. */
   async close(count: number, next: number): Promise<void> {
     const shards = { shards: this.layout(next), previous_shards: [this.layout(count)] };
     const read = readConfig({ IDEMPOTENCY: { origin: ORIGIN, ...shards }, ROUTES: [{ path: "/*" }] });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
-    const operator = new ShardOperator(env.KEY_SHARD, read.config.routes);
-    const { kind } = await operator.close(this.layout(count), ADMIN);
-    if (kind !== "closed") throw new Error(`layout ${count} is not closed`);
+    const result = await layoutCloser(workerKernel(read.config.routes))(this.layout(count), ADMIN);
+    if (result.kind !== "closed") throw new Error(`layout ${count} is not closed: ${result.why}`);
   }
+
+  /** The same, one object of these keys after the other, and without what the command looks at. */
+  async closeEach(
+    count: number,
+    next: number | "per-key",
+    keys: readonly string[],
+    jurisdiction: Layout["jurisdiction"] = null,
+  ): Promise<void> {
+    const shards = next === "per-key" ? next : (`${next}${this.#letters}` as const);
+    const to = { shards, jurisdiction, locationHint: null };
+    for (const key of keys) await closeObject(await this.stub(count, key), to);
+  }
+  // feature: previous-shards ends
 
   /** The object that keeps a key in `layout(count)`. */
   async stub(count: number, key: string): Promise<DurableObjectStub> {
@@ -188,24 +209,12 @@ export class Deployments {
     return this.within(count, key, (_ledger, { sql }) => sql.exec("SELECT id FROM records").toArray().length);
   }
 
-  /** The layout for which the key's object of `layout(count)` is sealed, as a count. */
-  sealed(count: number, key: string): Promise<number | null> {
-    return this.within(count, key, ({ seal }) =>
-      seal.next === null ? null : Number.parseInt(seal.next.slice(11), 10),
-    );
-  }
-
-  /** Counts the questions that the key's object of `layout(count)` is asked. */
-  async asks(count: number, key: string): Promise<() => number> {
-    let asks = 0;
-    await this.within(count, key, (_ledger, _storage, instance) => {
-      const fetch = instance.fetch.bind(instance);
-      vi.spyOn(instance, "fetch").mockImplementation((request) => {
-        if (request.url === ASK_CALL.url) asks += 1;
-        return fetch(request);
-      });
+  /** The layout for which the key's object of `layout(count)` is closed, as a count. */
+  closedFor(count: number, key: string): Promise<number | null> {
+    return this.within(count, key, ({ tables }) => {
+      const [row] = tables.has("closed") ? tables.sql.exec<{ next: string }>("SELECT next FROM closed").toArray() : [];
+      return row === undefined ? null : Number.parseInt(row.next.slice(11), 10);
     });
-    return () => asks;
   }
 
   async evict(count: number, key: string): Promise<void> {

@@ -9,7 +9,6 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
 import { Alarm } from "../../../src/kernel/object/alarm.ts";
-import type { Elders } from "../../../src/kernel/previous-shards/elders.ts";
 import { Exchanges } from "../../../src/kernel/object/exchanges.ts";
 import { Heartbeat } from "../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
@@ -51,7 +50,6 @@ export interface HeldWorld {
 export interface HeldExchanges {
   readonly world: HeldWorld;
   readonly steps: RecordSteps;
-  readonly elders: Elders;
   readonly dues: readonly Due[];
   readonly hooks: readonly StepHook[];
   readonly ledger: Ledger;
@@ -103,7 +101,6 @@ export async function withExchanges(
         heartbeat: new Heartbeat(timers, () => Promise.resolve()),
         timers,
         reporter: new ExchangeReporter("shard", traffic, null),
-        askElder: () => Promise.reject(new Error("there is no elder")),
         limiter: () => ({ limit: ({ key }) => world.limit(key) }),
         shard: "shard",
         env: {},
@@ -114,7 +111,6 @@ export async function withExchanges(
     await test({
       world,
       steps: exchanges.steps,
-      elders: exchanges.elders,
       dues: exchanges.dues,
       hooks: exchanges.hooks,
       ledger,

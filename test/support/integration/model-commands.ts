@@ -4,7 +4,6 @@
 import fc from "fast-check";
 import { expect, vi } from "vitest";
 import { assertForClaimant, type LifeCycleEvent } from "../../../src/kernel/record/events.ts";
-import { OWN } from "../../../src/kernel/record/home.ts";
 import { step } from "../../../src/kernel/record/life-cycle.ts";
 import { deadlineOf } from "../../../src/kernel/record/step.ts";
 import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
@@ -42,7 +41,7 @@ const now = (): ReturnType<typeof epochMs> => epochMs(Date.now());
 /** Applies one request to the model and returns its client's answer. `null`: the attempt is lost, and there is no answer. */
 function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour | null): string | null {
   const known = model.records.get(ask.record) ?? NONE;
-  const event = { type: "request", fingerprint: fingerprint(ask.fingerprint), attemptId: attempt, home: OWN } as const;
+  const event = { type: "request", fingerprint: fingerprint(ask.fingerprint), attemptId: attempt } as const;
   const { record, reply } = step(known.record, event, policyOf(ask), now());
   model.records.set(ask.record, { ...known, record });
   assertForClaimant(reply, "a request");
@@ -63,7 +62,6 @@ function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour 
       return "422 key-reused";
     case "granted-again":
     case "accepted":
-    case "not-here":
       throw new TypeError(`a request was answered with ${reply.type}`);
   }
 }

@@ -3,6 +3,7 @@
 import { env } from "cloudflare:test";
 import { readConfig } from "../../../src/features/settings.ts";
 import type { Route } from "../../../src/kernel/config/resolved.ts";
+import { askOwn } from "../../../src/kernel/elsewhere.ts";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
@@ -34,6 +35,7 @@ export function workerKernel(routes: readonly Route[] = [], namespace = env.KEY_
     namespace,
     places,
     callShard: notCalled,
+    findObject: askOwn,
     proveCaller: notCalled,
     encryptions: new Encryptions([]),
     reporter: new ExchangeReporter("worker", new Traffic(), null, () => undefined),

@@ -11,6 +11,7 @@ import { epochMs, type EpochMs, type RecordId } from "../../../kernel/record/uni
 import { ECHO_HEADER, STATUS_HEADER } from "../../../kernel/request/headers.ts";
 import type { ReplayHead } from "../../../kernel/request/message.ts";
 import { replay } from "../../../kernel/object/answers.ts";
+import { elsewhereResponse } from "../../../kernel/elsewhere.ts";
 import { answerOf, type ExchangeAnswer, problemAnswerAs } from "../../../kernel/object/exchange-answer.ts";
 import { ASK_AGAIN_MS, notKept, outcomeAction } from "../../../kernel/object/decide.ts";
 import type { Caller, KernelParts } from "../../../kernel/object/exchange-ports.ts";
@@ -34,7 +35,7 @@ export interface Follower {
 
 export type MonitorShared = Pick<
   KernelParts,
-  "steps" | "attempts" | "ledger" | "timers" | "room" | "offsets" | "verifications"
+  "steps" | "attempts" | "ledger" | "timers" | "room" | "offsets" | "verifications" | "elsewhere"
 >;
 
 /** A record whose attempt does not run here is looked at again after this time: it is lost, and its lock ends. */
@@ -157,9 +158,9 @@ export class Monitors {
       const answer = cancel ? this.#cancel(follower) : (await this.follow(follower, caller))?.response;
       if (answer !== undefined) return answer;
     }
-    const { next } = this.#shared.ledger.seal;
-    const body = JSON.stringify({ next: next === null ? null : JSON.parse(next) });
-    return new Response(body, { status: NO_MONITOR_STATUS, headers: { [STATUS_HEADER]: "monitor-not-found" } });
+    const elsewhere = this.#shared.elsewhere(question, epochMs(Date.now()));
+    if (elsewhere !== null) return elsewhereResponse(elsewhere);
+    return new Response(null, { status: NO_MONITOR_STATUS, headers: { [STATUS_HEADER]: "monitor-not-found" } });
   }
 
   #names({ record: { id, olderIds = [] } }: MonitorQuestion): ReadonlySet<RecordId> {

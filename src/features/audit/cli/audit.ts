@@ -101,5 +101,5 @@ export function auditTable(entries: readonly AuditEntry[], look: Look): string {
 
 export const auditNode: NodeFeature = {
   name: "audit",
-  commands: [{ name: "audit", after: "layouts", define: defineAudit }],
+  commands: [{ name: "audit", after: "tail", define: defineAudit }],
 };

@@ -28,9 +28,9 @@ function claimCalls(claims: Claims, list: ClaimList): readonly AnsweredCall[] {
   ];
 }
 
-export function claimsObject({ ledger, storage, steps, elders, timers }: ObjectKernel): ObjectFeature {
+export function claimsObject({ ledger, storage, steps, elsewhere, timers }: ObjectKernel): ObjectFeature {
   const positions = new Positions(ledger.tables);
-  const claims = new Claims({ ledger, positions, steps, elders, timers });
+  const claims = new Claims({ ledger, positions, steps, elsewhere, timers });
   const list = new ClaimList(storage.sql, positions);
   return {
     name: "claims",

@@ -3,8 +3,7 @@
 // its time has come, unless its holder extends it.
 
 import { claimWord, type ClaimWord, isCompletedBy, isReleasedBy, mayExtend } from "../../../kernel/record/claim.ts";
-import type { LifeCycleEvent, Position } from "../../../kernel/record/events.ts";
-import type { Home } from "../../../kernel/record/home.ts";
+import type { LifeCycleEvent } from "../../../kernel/record/events.ts";
 import { step } from "../../../kernel/record/life-cycle.ts";
 import type { PartitionPosition } from "../../../kernel/record/position.ts";
 import { isClosed, type Policy, type Started } from "../../../kernel/record/record.ts";
@@ -18,7 +17,7 @@ import {
 } from "../message.ts";
 import { storedBytes } from "../../../kernel/object/answers.ts";
 import { START } from "../../../kernel/resume/event-offsets.ts";
-import { type Elders, wordsIn } from "../../../kernel/previous-shards/elders.ts";
+import type { KernelParts } from "../../../kernel/object/exchange-ports.ts";
 import { PartitionPositions } from "./partition-positions.ts";
 import type { RecordSteps, TakenStep } from "../../../kernel/object/record-steps.ts";
 import type { Entry, Ledger } from "../../../kernel/store/ledger.ts";
@@ -36,7 +35,7 @@ export interface ClaimPorts {
   readonly ledger: Ledger;
   readonly positions: Positions;
   readonly steps: RecordSteps;
-  readonly elders: Elders;
+  readonly elsewhere: KernelParts["elsewhere"];
   readonly timers: Timers;
 }
 
@@ -75,32 +74,28 @@ export class Claims {
 
   /** Never rejects: what goes wrong with one entry is no reason to refuse the others. */
   async #answer(entry: ClaimEntry, policy: Policy, room: { bytes: number }): Promise<ClaimReply> {
-    const words = wordsIn(entry);
     try {
-      for (;;) {
-        const homing = this.#ports.elders.homing(entry, words);
-        const decided = this.#decide(entry, policy, homing.home);
-        if (decided !== null) return await this.#withResult(decided, room);
-        const hop = await this.#ports.elders.leave(entry, words, homing);
-        if (hop !== null) return { hop };
-      }
+      const elsewhere = this.#ports.elsewhere(entry, epochMs(Date.now()));
+      if (elsewhere !== null) return { elsewhere };
+      return await this.#withResult(this.#decide(entry, policy), room);
     } catch (error) {
       console.error({ message: "a claim failed", recordId: entry.record.id, reason: String(error) });
       return { state: "unavailable" };
     }
   }
 
-  /** One turn, without an `await`. `null`: the record is, or may be, in another object. */
-  #decide(entry: ClaimEntry, policy: Policy, home: Home): Decided | null {
+  /** One turn, without an `await`. */
+  #decide(entry: ClaimEntry, policy: Policy): Decided {
     const { ledger } = this.#ports;
-    const { record: name, attemptId, act } = entry;
-    const position = positionIn(entry);
+    const { record: name, attemptId, act, position, previous } = entry;
     const now = epochMs(Date.now());
     if (act.verb === "claim") {
       const { fingerprint, lockMs, holder } = act;
-      const event = { type: "claim", fingerprint, attemptId, home, note: { holder, position } } as const;
-      const taken = this.#ports.steps.take(name.id, event, { ...policy, lockMs }, now, { label: name });
-      if (taken.reply.type === "not-here") return null;
+      const event = { type: "claim", fingerprint, attemptId, note: { holder, position } } as const;
+      const taken = this.#ports.steps.take(name.id, event, { ...policy, lockMs }, now, {
+        label: name,
+        ...(previous === undefined ? null : { placed: entry }),
+      });
       const word = claimWord(taken.reply, now);
       if (position !== null) {
         const claimed = { id: name.id, route: name.route, ...position };
@@ -110,7 +105,6 @@ export class Claims {
       return answerOf(word, taken.entry, now);
     }
     const found = ledger.find(name.id);
-    if (found === null && home.kind !== "own") return null;
     const record = found?.record ?? null;
     const history = found?.history ?? [];
     switch (act.verb) {
@@ -176,11 +170,6 @@ export class Claims {
     });
     return bytes === null ? answer : { ...answer, result: jsonOf(await new Response(bytes).text()), resultBytes: size };
   }
-}
-
-/** Where the layout has changed, the message before may have been claimed in an older object: nobody waits for it here. */
-function positionIn({ position, elders }: ClaimEntry): Position | null {
-  return position === null || elders === undefined ? position : { ...position, previous: null };
 }
 
 const SUPERSEDED: Decided = { answer: { state: "superseded" } };

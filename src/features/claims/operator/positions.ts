@@ -51,10 +51,10 @@ export class PositionsOperator {
   async set({ group, stream, partition, next }: PositionChange): Promise<boolean> {
     const route = this.#groups.find(({ path }) => path === CONSUMER_LABEL + group);
     if (route === undefined) return false;
-    const { own, elders } = route.layouts;
+    const { own, previous } = route.layouts;
     const placedBy = await partitionHash(group, { stream, partition });
     await Promise.all(
-      [own, ...elders].map(async (layout) => {
+      [own, ...previous].map(async (layout) => {
         const calls = asking(CLAIM_CALLS, shardStub(this.#namespace, placeOf(placedBy, layout)));
         await calls.setPosition({ route: route.path, stream, partition, next, ifKnown: layout !== own });
       }),

@@ -39,7 +39,7 @@ export type Deliver = (
 export function deliverer(namespace: DurableObjectNamespace, callShard: CallShard): Deliver {
   const alone = async (route: Route, exchange: ExchangeRequest): Promise<DeliveryReport | null> => {
     const response = await callShard(route, exchange);
-    return response === null || response === "homeless" ? null : reportOf(response);
+    return response === null || response === "nowhere" ? null : reportOf(response);
   };
   return (route, exchanges) => {
     // `undefined`: it has to go alone.
@@ -70,7 +70,7 @@ function callsFor(route: Route, exchanges: readonly ExchangeRequest[]): readonly
   const calls: { readonly place: ShardPlace; readonly together: ExchangeRequest[] }[] = [];
   const open = new Map<string, ExchangeRequest[]>();
   for (const exchange of exchanges) {
-    if (exchange.head.elders !== undefined || exchange.body.byteLength > SMALL_BYTES) continue;
+    if (route.layouts.previous.length > 0 || exchange.body.byteLength > SMALL_BYTES) continue;
     const place = placeOf(exchange.head.record.id, route.layouts.own);
     const last = open.get(place.name);
     if (last !== undefined && last.length < MOST_TOGETHER) {

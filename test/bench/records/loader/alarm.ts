@@ -61,7 +61,6 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
       alarm,
       reachability: REACHABILITY,
       target: () => null,
-      askElder: () => Promise.reject(new Error("there is no elder")),
       limiter: () => null,
       shard: "shard",
       sync: () => Promise.resolve(),

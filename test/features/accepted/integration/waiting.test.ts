@@ -3,6 +3,7 @@
 import { expect, it, vi } from "vitest";
 import type { RecordState } from "../../../../src/kernel/record/record.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
+import { closeObject } from "../../../support/integration/close-object.ts";
 import { objectState } from "../../../../src/operator/layouts.ts";
 import { PLACES } from "../../../../src/features/accepted/object/accepted-attempts.ts";
 import { asyncHead, SCHEDULE, untilState } from "../../../support/integration/accepted.ts";
@@ -82,12 +83,13 @@ it("counts what is given up after its last attempt, and not what its operator ca
   expect(routes).toMatchObject([{ route: "/act", counts: { givenUp: { "given-up": 1 } } }]);
 });
 
-it("does not call a sealed object empty while they wait in it", async () => {
+it("does not call a closed object empty while they wait in it", async () => {
   const bench = new WaitingBench();
   const head = await bench.refused();
-  const closed = await bench.operator.close({ shards: 128, jurisdiction: null, locationHint: null });
-  expect(closed).toMatchObject({ waiting: 1, change: { seal: { keys: 1 }, lastExpiresAt: null } });
-  expect(objectState(closed)).toBe("sealed");
+  await closeObject(bench.stub, { shards: 128, jurisdiction: null, locationHint: null });
+  const counts = await bench.operator.counts();
+  expect(counts).toMatchObject({ waiting: 1, closed: { holds: [{ what: "records", count: 1 }] }, lastExpiresAt: null });
+  expect(objectState(counts)).toBe("closed");
   // It still makes their attempts.
   bench.origin = () => new Response("busy", { status: 503 });
   vi.setSystemTime(Date.now() + SCHEDULE.longestPauseMs);

@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from "vitest";
 import type { LifeCycleEvent } from "../../../../src/kernel/record/events.ts";
-import { OWN } from "../../../../src/kernel/record/home.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
 import { type TimelineEvent, timelineOf, updateHistory } from "../../../../src/kernel/record/timeline.ts";
@@ -36,7 +35,7 @@ const tell = (unknown: Policy["unknown"], ...events: Events): readonly string[] 
   live(accepting(unknown), events).reported;
 
 function request(id: string, accept?: "begin" | "wait"): LifeCycleEvent {
-  return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id), home: OWN, accept };
+  return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id), accept };
 }
 const due = (id: string): LifeCycleEvent => ({ type: "due", attemptId: attemptId(id) });
 const unreadable: LifeCycleEvent = { type: "unreadable" };

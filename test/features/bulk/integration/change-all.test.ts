@@ -107,8 +107,8 @@ function startScene(namespace = env.KEY_SHARD) {
   };
   const read = readConfig({ IDEMPOTENCY: settings, ROUTES: [{ path: "/pay" }, { path: "/other" }] });
   const [route] = read.ok ? read.config.routes : [];
-  const [elder] = route?.layouts.elders ?? [];
-  if (!read.ok || route === undefined || elder === undefined) throw new Error("not configured");
+  const [previous] = route?.layouts.previous ?? [];
+  if (!read.ok || route === undefined || previous === undefined) throw new Error("not configured");
   const kernel = workerKernel(read.config.routes, namespace);
   const { operator } = kernel;
   const stubs = new Set<string>();
@@ -123,7 +123,7 @@ function startScene(namespace = env.KEY_SHARD) {
       isOlder = false,
       history: readonly TimelineEvent[] = [],
     ): Promise<Kept> {
-      const layout = isOlder ? elder : route.layouts.own;
+      const layout = isOlder ? previous : route.layouts.own;
       const key = crypto.randomUUID();
       const id = await nameRecord(key, [], layoutName(layout));
       const { name } = placeOf(id, layout);

@@ -67,7 +67,7 @@ export class ClaimBench extends OperatedBench {
 
   async #one(entry: ClaimEntry): Promise<ClaimAnswer> {
     const [reply] = await this.ask(entry);
-    if (reply === undefined || "hop" in reply) throw new Error(`no answer: ${JSON.stringify(reply)}`);
+    if (reply === undefined || "elsewhere" in reply) throw new Error(`no answer: ${JSON.stringify(reply)}`);
     return reply;
   }
 

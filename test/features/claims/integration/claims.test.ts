@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { operatorCalls } from "../../../support/integration/operated-bench.ts";
 import { CHANGE_CALL, type ChangeAnswer } from "../../../../src/kernel/object/operator-calls.ts";
 import { encodeMessage } from "../../../../src/kernel/request/message.ts";
-import { ASK_CALL } from "../../../../src/kernel/request/message.ts";
+import { closeObject } from "../../../support/integration/close-object.ts";
 import { durationMs, type RecordId } from "../../../../src/kernel/record/units.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "./claim-bench.ts";
 import { HOUR_MS } from "../../../support/integration/records.ts";
@@ -233,25 +233,15 @@ describe("a batch", () => {
   });
 });
 
-describe("while the layout changes", () => {
-  const [OLD, NEW] = [1, 2].map((shards) => ({ shards, jurisdiction: null, locationHint: null }));
-
-  it("a sealed object grants no new key, and goes on with those that it has", async () => {
-    const bench = new ClaimBench();
-    const [old, fresh] = [tryOf(), tryOf()];
-    if (OLD === undefined || NEW === undefined) throw new Error("no layouts");
-    await bench.claim(old);
-    await bench.stub.fetch(ASK_CALL.url, {
-      method: "POST",
-      body: JSON.stringify({ recordIds: [fresh.id], next: NEW }),
-    });
-    const moved = { hop: { kind: "moved", to: NEW } };
-    const layout = OLD;
-    expect(await bench.ask(entryOf(fresh, claimAct(), { layout }))).toMatchObject([moved]);
-    expect(await bench.ask(entryOf(fresh, { verb: "complete", result: null }, { layout }))).toMatchObject([moved]);
-    expect(await bench.ask(entryOf(old, { verb: "extend" }, { layout }))).toMatchObject([{ state: "granted" }]);
-    expect(await bench.ask(entryOf(old, { verb: "complete", result: null }, { layout }))).toEqual([
-      { state: "settled" },
-    ]);
-  });
+it("a closed object grants no new key, and goes on with those that it has", async () => {
+  const bench = new ClaimBench();
+  const [old, fresh] = [tryOf(), tryOf()];
+  const next = { shards: 2, jurisdiction: null, locationHint: null };
+  await bench.claim(old);
+  await closeObject(bench.stub, next);
+  const elsewhere = { elsewhere: { kind: "closed", next, isEmpty: false } };
+  expect(await bench.ask(entryOf(fresh, claimAct()))).toEqual([elsewhere]);
+  expect(await bench.ask(entryOf(fresh, { verb: "complete", result: null }))).toEqual([elsewhere]);
+  expect(await bench.ask(entryOf(old, { verb: "extend" }))).toMatchObject([{ state: "granted" }]);
+  expect(await bench.ask(entryOf(old, { verb: "complete", result: null }))).toEqual([{ state: "settled" }]);
 });

@@ -29,7 +29,7 @@ const at = (offset: number, previous: number | null = null) => ({ position: { ..
 
 async function claim(bench: ClaimBench, one: Try, offset: number, previous: number | null = null): Promise<string> {
   const [reply] = await bench.ask(entryOf(one, claimAct(), at(offset, previous)));
-  return reply !== undefined && "state" in reply ? reply.state : "hop";
+  return reply !== undefined && "state" in reply ? reply.state : "elsewhere";
 }
 
 async function end(bench: ClaimBench, one: Try, offset: number, how: "complete" | "release"): Promise<string> {
@@ -38,7 +38,7 @@ async function end(bench: ClaimBench, one: Try, offset: number, how: "complete" 
       ? ({ verb: "complete", result: null } as const)
       : ({ verb: "release", effect: "none", reason: "x" } as const);
   const [reply] = await bench.ask(entryOf(one, act, at(offset)));
-  return reply !== undefined && "state" in reply ? reply.state : "hop";
+  return reply !== undefined && "state" in reply ? reply.state : "elsewhere";
 }
 
 describe("a position", () => {

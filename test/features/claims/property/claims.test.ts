@@ -3,10 +3,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { claimWord } from "../../../../src/kernel/record/claim.ts";
-import { OWN } from "../../../../src/kernel/record/home.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
-import { attemptId, epochMs } from "../../../../src/kernel/record/units.ts";
-import { FINGERPRINT, operatedHistory, play, policyFor, type Taken } from "../../../support/life-cycle-history.ts";
+import { operatedHistory, play, type Taken } from "../../../support/life-cycle-history.ts";
 
 function checkHistories(check: (taken: readonly Taken[]) => void): void {
   fc.assert(
@@ -46,7 +44,7 @@ it("is treated as a request but for that", () => {
     for (const { event, reply, before, record, policy, now } of taken) {
       if (event.type !== "claim" || reply.type === "granted-again") continue;
       const { note: _, ...rest } = event;
-      const asked = step(before, { ...rest, type: "request", home: OWN }, policy, now);
+      const asked = step(before, { ...rest, type: "request" }, policy, now);
       expect({ record, reply }).toEqual({ record: asked.record, reply: asked.reply });
     }
   });
@@ -67,13 +65,4 @@ it("has an answer for each reply that a claim can get", () => {
     for (const { event, reply, now } of taken) if (event.type === "claim") states.add(claimWord(reply, now).state);
   });
   expect([...states].toSorted()).toEqual(["completed", "granted", "in-flight", "mismatch", "unknown"]);
-});
-
-it("is refused where another layout has the key", () => {
-  const home = { kind: "moved", to: "8 null" } as const;
-  const note = { holder: null, position: null };
-  const event = { type: "claim", fingerprint: FINGERPRINT, attemptId: attemptId("a"), home, note } as const;
-  const { reply } = step(null, event, policyFor("hold"), epochMs(1));
-  expect(reply).toEqual({ type: "not-here", home });
-  expect(() => claimWord(reply, epochMs(1))).toThrow("not-here");
 });

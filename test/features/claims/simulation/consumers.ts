@@ -88,7 +88,7 @@ export class Consumers {
       if (life !== this.#host.life) return lose();
       for (const [at, reply] of replies.entries()) {
         const [one, entry] = [tries[at], entries[at]];
-        if (one === undefined || entry === undefined || "hop" in reply) continue;
+        if (one === undefined || entry === undefined || "elsewhere" in reply) continue;
         this.#world.trace(`        ${entry.act.verb} of ${one.id} for ${one.key}: ${reply.state}`);
         this.#rules.decides(one, entry.act, reply, nextBefore, disk);
         const done = (): void => tell(one, entry.act, reply);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isCompletedBy, mayExtend } from "../../../../src/kernel/record/claim.ts";
 import type { LifeCycleEvent } from "../../../../src/kernel/record/events.ts";
-import { OWN } from "../../../../src/kernel/record/home.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord } from "../../../../src/kernel/record/record.ts";
 import { type TimelineEvent, updateHistory } from "../../../../src/kernel/record/timeline.ts";
@@ -14,7 +13,6 @@ const claim = (id: typeof A): LifeCycleEvent => ({
   type: "claim",
   fingerprint: fingerprint("f"),
   attemptId: id,
-  home: OWN,
   note: { holder: null, position: null },
 });
 const released: LifeCycleEvent = { type: "refused", attemptId: A, reason: { kind: "status", status: 503 } };

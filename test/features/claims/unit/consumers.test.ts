@@ -80,7 +80,7 @@ describe("a group of consumers", () => {
       async: "always",
     };
     const { route } = groupOf({ lock: "10s" }, { IDEMPOTENCY });
-    expect(route.layouts).toMatchObject({ own: { shards: 7 }, elders: [{ shards: 3 }] });
+    expect(route.layouts).toMatchObject({ own: { shards: 7 }, previous: [{ shards: 3 }] });
     expect(route.rules.policy).toEqual({
       unknown: "hold",
       lockMs: 10_000,

@@ -1,5 +1,6 @@
 // Messages of one batch in one call to their shard: each is an exchange of its own, whatever becomes of the others or of the call.
 
+import type { Layout } from "../../../../src/kernel/config/layout.ts";
 import { env } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
 import { readConfig } from "../../../../src/features/settings.ts";
@@ -43,7 +44,11 @@ function callObject(url: string, init: RequestInit): Promise<Response> {
   return instead(url) ?? bench.stub.fetch(url, init);
 }
 
-function deliver(all: readonly ExchangeHead[], text = "{}"): Promise<readonly (DeliveryReport | null)[]> {
+function deliver(
+  all: readonly ExchangeHead[],
+  text = "{}",
+  previous: readonly Layout[] = [],
+): Promise<readonly (DeliveryReport | null)[]> {
   const exchanges = all.map((head): ExchangeRequest => ({
     head,
     body: new TextEncoder().encode(text),
@@ -52,13 +57,14 @@ function deliver(all: readonly ExchangeHead[], text = "{}"): Promise<readonly (D
     free: () => undefined,
   }));
   if (route === undefined) throw new Error(JSON.stringify(read));
-  return Promise.all(ask(route, exchanges));
+  return Promise.all(ask({ ...route, layouts: { ...route.layouts, previous } }, exchanges));
 }
 
 function heads(count: number): readonly ExchangeHead[] {
   return Array.from({ length: count }, () => headOf());
 }
 
+const LAYOUT: Layout = { shards: 1, jurisdiction: null, locationHint: null };
 const FIRST = { status: 201, word: "first", isWhole: true, retryAfterMs: null, originalStatus: null };
 
 describe("messages of one shard", () => {
@@ -110,12 +116,7 @@ describe("messages of one shard", () => {
     expect(await deliver([first, second], "x".repeat(20_000))).toEqual([FIRST, FIRST]);
     expect(calls).toEqual(["/1/offer", "/1/offer"]);
     calls.length = 0;
-    expect(
-      await deliver([
-        { ...headOf(), elders: [] },
-        { ...headOf(), elders: [] },
-      ]),
-    ).toEqual([FIRST, FIRST]);
+    expect(await deliver([headOf(), headOf()], undefined, [LAYOUT])).toEqual([FIRST, FIRST]);
     expect(calls).toEqual(["/1/exchange", "/1/exchange"]);
   });
 });

@@ -3,7 +3,6 @@
 import { describe, expect, it } from "vitest";
 import { describeRecord, type RecordDescription } from "../../../../src/kernel/record/describe-record.ts";
 import { isToMonitor, type LifeCycleEvent, type Reply } from "../../../../src/kernel/record/events.ts";
-import { OWN } from "../../../../src/kernel/record/home.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
 import { type TimelineEvent, updateHistory } from "../../../../src/kernel/record/timeline.ts";
@@ -43,7 +42,6 @@ const request = (id: string, accept?: "wait"): LifeCycleEvent => ({
   type: "request",
   fingerprint: FINGERPRINT,
   attemptId: attemptId(id),
-  home: OWN,
   accept,
 });
 const ended = (type: "refused" | "ambiguous", id: string): LifeCycleEvent => ({
@@ -203,6 +201,6 @@ describe("an operator reads of an accepted request", () => {
 });
 
 it("a monitor gets no reply of another kind", () => {
-  const others: readonly Reply[] = [{ type: "settled" }, { type: "parked" }, { type: "nothing-due" }, { type: "here" }];
+  const others: readonly Reply[] = [{ type: "settled" }, { type: "parked" }, { type: "nothing-due" }];
   expect([{ type: "unseen" } as const, ...others].filter(isToMonitor)).toEqual([{ type: "unseen" }]);
 });

@@ -99,7 +99,6 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
         heartbeat: parts.heartbeat,
         timers,
         reporter: new ExchangeReporter("shard", parts.traffic, null),
-        askElder: () => Promise.reject(new Error("there is no elder")),
         limiter: () => null,
         shard: "shard",
         env: {},

@@ -110,7 +110,7 @@ function threePieces(): BodyReader {
 
 async function call(namespace: DurableObjectNamespace, ...sent: Parameters<CallShard>): Promise<Response | null> {
   const response = await shardCaller(namespace)(...sent);
-  if (response === "homeless") throw new Error("no object keeps the key");
+  if (response === "nowhere") throw new Error("no object keeps the key");
   return response;
 }
 

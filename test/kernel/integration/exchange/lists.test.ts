@@ -19,5 +19,11 @@ it("an object does at its alarm all of this, in this order", () =>
 
 it("in a step of a record these take part, in this order", () =>
   withExchanges(async ({ hooks }) => {
-    expect(hooks.map(({ name }) => name)).toEqual(["events", "dead letters", "alerts", "counts"]);
+    expect(hooks.map(({ name }) => name)).toEqual([
+      "events", // feature: outbox
+      "dead letters", // feature: outbox
+      "alerts", // feature: outbox
+      "previous-shards", // feature: previous-shards
+      "counts",
+    ]);
   }));

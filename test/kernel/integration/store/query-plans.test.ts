@@ -27,6 +27,7 @@ import { useAudit } from "../../../features/audit/integration/statements.ts"; //
 import { useRecordScan } from "../../../features/callers/integration/statements.ts"; // feature: callers
 import { useClaims } from "../../../features/claims/integration/statements.ts"; // feature: claims
 import { useOutbox } from "../../../features/outbox/integration/statements.ts"; // feature: outbox
+import { usePreviousShards } from "../../../features/previous-shards/integration/statements.ts"; // feature: previous-shards
 
 /** What each feature does with the database, its statements all. */
 const USED_BY_FEATURES: readonly ((ledger: Ledger, storage: LedgerStorage) => void)[] = [
@@ -34,6 +35,8 @@ const USED_BY_FEATURES: readonly ((ledger: Ledger, storage: LedgerStorage) => vo
   useAudit, // feature: audit
   useRecordScan, // feature: callers
   useClaims, // feature: claims
+  // The last: afterwards the object takes no record.
+  usePreviousShards, // feature: previous-shards
 ];
 
 interface Ran {
@@ -103,11 +106,10 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT count\(\*\) AS n FROM \(SELECT 1 FROM \w+ WHERE .* LIMIT 100\)$/, ANY_SCAN],
   [/^SELECT name FROM sqlite_schema WHERE type = 'table'$/, "SCAN sqlite_schema"],
   // One row at most.
-  [/^SELECT next, at FROM seal$/, "SCAN seal"],
+  [/^SELECT next, at FROM closed$/, "SCAN closed"], // feature: previous-shards
   // A few rows for each older layout.
-  [/^SELECT name, layout, next FROM elders$/, "SCAN elders"],
+  [/^SELECT name, layout FROM closed_before$/, "SCAN closed_before"], // feature: previous-shards
   // A few rows for each older object, once for each instance.
-  [/^SELECT elder, begin, hashes FROM listed WHERE begin = '' OR at >= \?$/, "SCAN listed"],
   // One row at most.
   [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases USING COVERING INDEX aliases_by_target"],
   // As many of the last events of a lane as are looked at, found by the key: those of the statement within.
@@ -123,8 +125,8 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT total\(started_at <= \?1\) AS old, .* LIMIT \?3\)$/, "SCAN (subquery-1)"],
   // As many rows as the schema has tables and indexes.
   [/^SELECT 1 FROM sqlite_schema WHERE name = 'audit'$/, "SCAN sqlite_schema"],
-  // As many rows as are listed at most.
-  [/^SELECT id FROM records LIMIT \?$/, "SCAN records"],
+  // One row at most.
+  [/^SELECT 1 FROM records LIMIT 1$/, "SCAN records"], // feature: previous-shards
 ];
 
 /** When locks have ended, and records that are remembered have expired. */
@@ -271,16 +273,13 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.save(aliased, null, claim, { aliases: [freshId()] });
   ledger.aliases.targets(freshId());
   ledger.save(aliased, ledger.find(aliased), null);
-  ledger.elders.note("shard-0-of-1", { layout: "{}", next: null, held: { begin: "", hashes: "" } }, NOW);
   // A window that is full.
   const crowded = new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) }, null, undefined, {
-    homes: { of: () => 0, range: () => WHOLE_BUCKET },
+    of: () => 0,
+    range: () => WHOLE_BUCKET,
   });
   for (let more = 0; more < 9; more += 1) crowded.save(freshId(), null, claim);
   for (const use of USED_BY_FEATURES) use(ledger, { sql, transactionSync: (run) => storage.transactionSync(run) });
-  ledger.seal.close("{}", NOW);
-  ledger.heldKeys.around(freshId());
-  ledger.heldKeys.count();
   void new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) });
 }
 
@@ -291,7 +290,7 @@ function inShard<T>(run: (storage: DurableObjectStorage) => Promise<T>): Promise
 
 const sources: Readonly<Record<string, string>> = import.meta.glob(
   [
-    "../../../../src/kernel/{object,store,body,previous-shards,previous-scope,notes,overflow}/**/*.ts",
+    "../../../../src/kernel/{object,store,body,previous-scope,notes,overflow}/**/*.ts",
     "../../../../src/features/*/object/*.ts",
   ],
   {

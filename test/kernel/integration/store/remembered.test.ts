@@ -42,7 +42,7 @@ function inLedger(run: (opened: Opened) => void | Promise<void>, homes?: Homes):
   return runInDurableObject(stub, async (_instance, { storage }) => {
     const { sql, take } = countRows(storage.sql);
     const transactionSync = <T>(body: () => T): T => storage.transactionSync(body);
-    const ledger = new Ledger({ sql, transactionSync }, env.BODIES, () => undefined, { homes });
+    const ledger = new Ledger({ sql, transactionSync }, env.BODIES, () => undefined, homes);
     const rowsWritten = (): number => take().written;
     rowsWritten();
     await run({ ledger, storage, rowsWritten });

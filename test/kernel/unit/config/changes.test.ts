@@ -22,7 +22,8 @@ import { graphqlReader } from "../../../../src/features/graphql/worker.ts"; // f
 import { callerProver } from "../../../../src/features/identities/worker.ts"; // feature: identities
 import { keySearch } from "../../../../src/features/key-sources/worker.ts"; // feature: key-sources
 import { intentReader } from "../../../../src/kernel/request/intent.ts";
-import type { OriginCall } from "../../../../src/kernel/request/message.ts";
+import type { Route } from "../../../../src/kernel/config/resolved.ts";
+import type { NamesIn, OriginCall } from "../../../../src/kernel/request/message.ts";
 import { callInForm } from "../../../../src/kernel/request/origin-key.ts";
 import { configOf } from "./support.ts";
 
@@ -125,6 +126,13 @@ function request(forwardedHost: string): Request {
   });
 }
 
+/** The names under which a record is looked for, in each layout of its route. */
+async function foundIn({ layouts }: Pick<Route, "layouts">, namesIn: NamesIn): Promise<Pick<Seen, "ids" | "layouts">> {
+  const all = [layouts.own, ...layouts.previous];
+  const ids = await Promise.all(all.map((layout) => namesIn(layout)));
+  return { ids: ids.flat(), layouts: all.map(layoutName) };
+}
+
 /** Configured as a route, or for the whole gateway. */
 async function tryRequest(settings: Table, gateway: Table, forwardedHost = "shop.example.com"): Promise<Seen> {
   const read = readConfig({
@@ -144,11 +152,10 @@ async function tryRequest(settings: Table, gateway: Table, forwardedHost = "shop
   const telemetry = { log: "none", serverTiming: false, trace: null } as const;
   const found = await readExchange(intent, telemetry, { ...ports, encryptions: new Encryptions(read.sealSecrets) });
   if (found.kind !== "exchange") return { kind: found.kind === "pass" ? "unprotected" : "refused", ...NONE };
-  const { record, request: asked, call, layout, elders = [] } = found.exchange.head;
+  const { request: asked, call } = found.exchange.head;
   return {
     kind: "exchange",
-    ids: [record.id, ...(record.olderIds ?? []), ...elders.flatMap(({ recordIds }) => recordIds)],
-    layouts: [...(layout === undefined ? [] : [layout]), ...elders.map((one) => one.layout)].map(layoutName),
+    ...(await foundIn(intent.route, found.exchange.namesIn)),
     fingerprint: String(asked.fingerprint),
     call,
   };
@@ -176,11 +183,10 @@ async function tryMessage(settings: Table, secret = "secret"): Promise<Seen> {
     0,
   );
   if (found.kind === "dead") return { kind: "refused", ...NONE };
-  const { record, request: asked, call, layout, elders = [] } = found.exchange.head;
+  const { request: asked, call } = found.exchange.head;
   return {
     kind: "exchange",
-    ids: [record.id, ...elders.flatMap(({ recordIds }) => recordIds)],
-    layouts: [...(layout === undefined ? [] : [layout]), ...elders.map((one) => one.layout)].map(layoutName),
+    ...(await foundIn(queue.route, found.exchange.namesIn)),
     fingerprint: String(asked.fingerprint),
     call,
   };
@@ -200,12 +206,10 @@ async function tryClaim(settings: Table): Promise<Seen> {
   if (consumer === undefined) throw new Error("no group");
   const attempt = "00000000-0000-4000-8000-000000000000";
   const wish = { key: "k1", attemptId: attempt, position: null, verb: "extend" } as const;
-  const { entry } = await claimRequest(consumer, wish);
-  const { record, layout, elders = [] } = entry;
+  const { namesIn } = await claimRequest(consumer, wish);
   return {
     kind: "exchange",
-    ids: [record.id, ...elders.flatMap(({ recordIds }) => recordIds)],
-    layouts: [...(layout === undefined ? [] : [layout]), ...elders.map((one) => one.layout)].map(layoutName),
+    ...(await foundIn(consumer.route, namesIn)),
     fingerprint: "",
     call: null,
   };

@@ -150,8 +150,8 @@ describe("previous_shards", () => {
       { shards: 64, jurisdiction: "none" },
       { shards: 128, jurisdiction: "us" },
     ];
-    expect(routeOf({ shards: 64, jurisdiction: "us", previous_shards }).layouts.elders).toHaveLength(2);
-    expect(routeOf({ shards: "64b", previous_shards: [64, 128] }).layouts.elders).toHaveLength(2);
+    expect(routeOf({ shards: 64, jurisdiction: "us", previous_shards }).layouts.previous).toHaveLength(2);
+    expect(routeOf({ shards: "64b", previous_shards: [64, 128] }).layouts.previous).toHaveLength(2);
   });
 });
 

@@ -47,7 +47,6 @@ it("is all ways into an object", () => {
     [
       "alerts",
       "alive",
-      "ask",
       "audit-begin",
       "audit-end",
       "audit-page",

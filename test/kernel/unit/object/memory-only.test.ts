@@ -30,7 +30,6 @@ const CACHE = "saves work, and is made again";
 const LIMIT = "limits what this instance does; a new one has done nothing yet";
 
 const WHY: Readonly<Record<string, string>> = {
-  "kernel/record/held-keys.ts": "a part of key-lister.ts, and of one list on its way",
   "kernel/request/body-reader.ts": OF_ONE_REQUEST,
   "kernel/request/body.ts": OF_ONE_REQUEST,
   "kernel/request/byte-budget.ts": LIMIT,
@@ -65,8 +64,6 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/body/stored-stream.ts": OF_ONE_REQUEST,
   "features/outbox/object/destination-memory.ts": "which lanes fail in a row; rows say when each is tried", // feature: outbox
   "features/accepted/object/accepted-attempts.ts": RUNNING, // feature: accepted
-  "kernel/previous-shards/elder-questions.ts": ATTEMPTED,
-  "kernel/previous-shards/elders.ts": OF_ROWS,
   "kernel/object/exchange-answer.ts": OF_ONE_REQUEST,
   "kernel/object/exchange.ts": OF_ONE_REQUEST,
   "kernel/object/heartbeat.ts": RUNNING,
@@ -76,7 +73,10 @@ const WHY: Readonly<Record<string, string>> = {
   "worker/key-shard.ts": ATTEMPTED,
   "features/accepted/object/monitor.ts": LIMIT, // feature: accepted
   "kernel/new-keys/new-keys.ts": RUNNING,
+  "features/claims/call-claims.ts": "ends with its request", // feature: claims
   "features/claims/object/open-offsets.ts": OF_ROWS, // feature: claims
+  "features/previous-shards/object/closed-before.ts": OF_ROWS, // feature: previous-shards
+  "features/previous-shards/object/closed-object.ts": OF_ROWS, // feature: previous-shards
   "features/outbox/object/relay.ts": RUNNING, // feature: outbox
   "features/claims/object/partition-positions.ts": "ends with its turn", // feature: claims
   "kernel/verify/verifications.ts": RUNNING,
@@ -88,13 +88,11 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/store/due-records.ts": OF_ROWS,
   "kernel/store/expired-records.ts": CACHE,
   "kernel/store/expiry-buckets.ts": OF_ROWS,
-  "kernel/previous-shards/key-lister.ts": OF_ROWS,
   "kernel/store/ledger.ts": OF_ROWS,
   "kernel/store/record-list.ts": CACHE,
   "kernel/store/record-numbers.ts": OF_ROWS,
   "kernel/overflow/remote-bodies.ts": ATTEMPTED,
   "features/outbox/object/rests.ts": OF_ROWS, // feature: outbox
-  "kernel/previous-shards/seal.ts": OF_ROWS,
   "kernel/object/timers.ts": RUNNING,
   "kernel/object/totals.ts": OF_ROWS,
   "kernel/object/waiters.ts": RUNNING,

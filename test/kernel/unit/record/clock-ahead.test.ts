@@ -11,7 +11,6 @@ import {
   WINDOW_MS,
 } from "../../../../src/kernel/record/alerts.ts";
 import type { LifeCycleEvent, Step } from "../../../../src/kernel/record/events.ts";
-import { OWN } from "../../../../src/kernel/record/home.ts";
 import { MAX_PAUSE_MS, step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
 import { attemptId, dueAt, durationMs, epochMs, lasts } from "../../../../src/kernel/record/units.ts";
@@ -37,7 +36,7 @@ function policyOf(unknown: Policy["unknown"]): Policy {
 }
 
 function request(id: string, accept?: "begin" | "wait"): LifeCycleEvent {
-  return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id), home: OWN, accept };
+  return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id), accept };
 }
 
 const refused = (id: string): LifeCycleEvent => ({ type: "refused", attemptId: attemptId(id), reason, pause });

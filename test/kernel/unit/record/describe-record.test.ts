@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { describeRecord, type RecordDescription } from "../../../../src/kernel/record/describe-record.ts";
 import type { LifeCycleEvent } from "../../../../src/kernel/record/events.ts";
-import { OWN } from "../../../../src/kernel/record/home.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
 import { type Change, type TimelineEvent, timelineOf, updateHistory } from "../../../../src/kernel/record/timeline.ts";
@@ -61,7 +60,6 @@ const request = (id: string): LifeCycleEvent => ({
   type: "request",
   fingerprint: fingerprint("f"),
   attemptId: attemptId(id),
-  home: OWN,
 });
 const result = (id: string, status = 201, { kept = true, verified = false } = {}): LifeCycleEvent => ({
   type: "result",

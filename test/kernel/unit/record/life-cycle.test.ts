@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { LifeCycleEvent } from "../../../../src/kernel/record/events.ts";
-import { OWN } from "../../../../src/kernel/record/home.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
 import { attemptId, epochMs } from "../../../../src/kernel/record/units.ts";
@@ -17,7 +16,7 @@ import {
 const T0 = 1_000_000;
 
 function request(id: string) {
-  return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id), home: OWN } as const;
+  return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id) } as const;
 }
 
 /** Plays events at times relative to T0. Returns the reply's type and the record's state after each. */
@@ -128,7 +127,6 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
         [at, release],
         [at, resolve],
         [at, result],
-        [at, { type: "ask" }],
         [at, { type: "forget", by: "admin", reason: "because" }],
         [at, request("b")],
       ).slice(2),
@@ -136,7 +134,6 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
       "unchangeable → completed",
       "unchangeable → completed",
       "superseded → completed",
-      "here → completed",
       "changed → none",
       "start → started",
     ]);
@@ -301,7 +298,6 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
       type: "request",
       fingerprint: OTHER_FINGERPRINT,
       attemptId: attemptId("z"),
-      home: OWN,
     };
     expect(
       tell(

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LifeCycleEvent } from "../../../../src/kernel/record/events.ts";
 import { claimText } from "../../../../src/kernel/record/describe-record.ts";
-import { OWN } from "../../../../src/kernel/record/home.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
 import { type TimelineEvent, timelineOf, updateHistory, verdictOf } from "../../../../src/kernel/record/timeline.ts";
@@ -51,7 +50,6 @@ const request = (id: string): LifeCycleEvent => ({
   type: "request",
   fingerprint: fingerprint("f"),
   attemptId: attemptId(id),
-  home: OWN,
 });
 const result = (id: string, verified = false): LifeCycleEvent => ({
   type: "result",
@@ -151,7 +149,6 @@ describe("the timeline of a record", () => {
       type: "claim",
       fingerprint: fingerprint("f"),
       attemptId: attemptId("a"),
-      home: OWN,
       note: { holder: null, position: { stream, partition, offset } },
     });
     const lines = tell("retry", 2001, [0, claim(5)], [5, refused("a")], [2000, claim(6)]);

@@ -48,8 +48,7 @@ describe("Traffic", () => {
     isolate.passed("/a");
     isolate.attempt("/b", 1);
     isolate.verdict("/b", "lost");
-    isolate.asked("/c", "here");
-    isolate.moved("/d");
+    isolate.elsewhere("/c", "closed");
     const before = isolate.numbers;
     const shard = new Traffic();
     shard.add(JSON.parse(JSON.stringify(isolate.take())), NOW);

@@ -1,0 +1,164 @@
+// `onceway layouts`: shows how far a change of the number of shards has come, and which previous number may go; closes a layout.
+// Several self-hosted processes have records of their own, so it asks all that are named, and a number may go only when all
+// of them say so.
+
+import { type Command, InvalidArgumentError, Option } from "commander";
+
+import { LAYOUT_TITLE_PATTERN } from "../../../kernel/config/layout.ts";
+import { Failure, REFUSED } from "../../../cli/exit-codes.ts";
+import { columns, jsonLine, type Look, lookOf, printable } from "../../../cli/look.ts";
+import type { NodeFeature } from "../../../kernel/node-feature.ts";
+import { layoutSchema } from "../../../operator/gateway-schema.ts";
+import { type LayoutState, type OperatorClient, Refusal } from "../../../cli/operator-client.ts";
+import { connect, operatorCommand, type OperatorOptions, readGateway } from "../../../cli/operator-options.ts";
+import { fromNow } from "../../../cli/times.ts";
+
+interface LayoutsOptions extends Pick<OperatorOptions, "tokenFile" | "json"> {
+  readonly url?: readonly URL[];
+  readonly close?: string;
+}
+
+/** What one gateway says. */
+export interface GatewayLayouts {
+  readonly gateway: string;
+  readonly layouts: readonly LayoutState[];
+}
+
+function defineLayouts(command: Command): Command {
+  command
+    .summary("show the layouts in use, and which previous one may go")
+    .description(
+      "Shows the layouts that the running configuration lists (shards and previous_shards), and when a previous one may be taken out. With several self-hosted processes, write --url for each: each knows only its own records.",
+    )
+    .option(
+      "--close <LAYOUT>",
+      "close the objects of a previous layout that are still open: no key begins in them any more, and it cannot be undone",
+      readLayout,
+    );
+  const url = new Option("--url <URL>", "the gateway, https://api.example.com; once for each of several processes")
+    .env("ONCEWAY_URL")
+    .argParser(readGateways);
+  return operatorCommand(command, "print what the API answers, one line for each gateway", url).action(layouts);
+}
+
+function readLayout(text: string): string {
+  if (new RegExp(LAYOUT_TITLE_PATTERN).test(text)) return text;
+  throw new InvalidArgumentError('Write a previous layout as "npx onceway layouts" lists it: 64.');
+}
+
+function readGateways(text: string, earlier: readonly URL[] | undefined): readonly URL[] {
+  const url = readGateway(text);
+  const others = earlier ?? [];
+  if (others.some(({ href }) => href === url.href)) {
+    throw new InvalidArgumentError("It is named twice: write the URL of each process once.");
+  }
+  return [...others, url];
+}
+
+async function layouts({ close, url: gateways = [], ...options }: LayoutsOptions): Promise<void> {
+  const isAlone = gateways.length < 2;
+  const asked: GatewayLayouts[] = [];
+  for (const url of gateways.length === 0 ? [undefined] : gateways) {
+    const client = connect({ ...options, ...(url === undefined ? {} : { url }) });
+    const gateway = url?.href ?? "";
+    const [shown, answer] = await (close === undefined ? showAll(client) : closeOne(client, close)).catch((error) => {
+      // Its message names no gateway.
+      throw error instanceof Refusal && !isAlone ? new Failure(REFUSED, `${gateway}: ${error.message}`) : error;
+    });
+    asked.push({ gateway, layouts: shown });
+    if (options.json === true) console.log(jsonLine(isAlone ? answer : { gateway, ...answer }));
+  }
+  const look = lookOf(process.stdout);
+  if (options.json !== true) {
+    const [only = { layouts: [] }] = asked;
+    console.log(isAlone ? layoutsTable(only.layouts, Date.now(), look) : tableOfAll(asked, Date.now(), look));
+  }
+  const shown = asked.flatMap(({ layouts: its }) => its);
+  const silent = shown.flatMap(({ unreachable }) => unreachable);
+  if (silent.length > 0) {
+    process.stderr.write(`${printable(`Did not answer: ${silent.join(", ")}. Run it again later.`)}\n`);
+  }
+  if (close !== undefined && shown.some(({ open }) => open > 0 || silent.length > 0)) process.exitCode = REFUSED;
+}
+
+/** The layouts to show, and what the API answered. */
+type Answered = readonly [readonly LayoutState[], object];
+
+async function showAll(client: OperatorClient): Promise<Answered> {
+  const { layouts: all } = await client.layouts();
+  return [all, { layouts: all }];
+}
+
+async function closeOne(client: OperatorClient, layout: string): Promise<Answered> {
+  const one = await client.read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {});
+  return [[one], one];
+}
+
+const HEADINGS = [
+  "LAYOUT",
+  "OBJECTS",
+  "OPEN",
+  "CLOSED",
+  "EMPTY",
+  "IN FLIGHT",
+  "WAITING",
+  "FAILED",
+  "UNKNOWN",
+  "LAST EXPIRES",
+];
+
+/** A line of numbers for each layout, then a sentence for each. */
+export function layoutsTable(all: readonly LayoutState[], now: number, look: Look): string {
+  const sentences = all.map(({ layout, next, mayGo, reason }) => sentence(look, next, mayGo, `${layout}: ${reason}`));
+  return [...numbers(all, now, look), "", ...sentences].join("\n");
+}
+
+/** The numbers of each gateway, then what they mean for all of them together. */
+export function tableOfAll(asked: readonly GatewayLayouts[], now: number, look: Look): string {
+  const tables = asked.flatMap(({ gateway, layouts: its }) => [printable(gateway), ...numbers(its, now, look), ""]);
+  const titles = [...new Set(asked.flatMap(({ layouts: its }) => its.map(({ layout }) => layout)))];
+  return [...tables, ...titles.flatMap((title) => judgeTogether(title, asked, look))].join("\n");
+}
+
+function judgeTogether(title: string, asked: readonly GatewayLayouts[], look: Look): readonly string[] {
+  const said = asked.map(({ gateway, layouts: its }) => ({
+    gateway,
+    state: its.find(({ layout }) => layout === title),
+  }));
+  const next = said.find(({ state }) => state !== undefined && state.next !== null)?.state?.next ?? null;
+  if (said.every(({ state }) => state?.mayGo === true)) {
+    const text = `${title}: Closed and empty in all ${asked.length} gateways: take it out of previous_shards.`;
+    return [sentence(look, next, true, text)];
+  }
+  const reasons = said.flatMap(({ gateway, state }) =>
+    state?.mayGo === true ? [] : [{ gateway, reason: state?.reason ?? "Not in its configuration: give all the same." }],
+  );
+  const different = new Set(reasons.map(({ reason }) => reason));
+  if (different.size === 1 && reasons.length === asked.length) {
+    return [...different].map((reason) => sentence(look, next, false, `${title}: ${reason}`));
+  }
+  return reasons.map(({ gateway, reason }) => sentence(look, next, false, `${title}: ${gateway}: ${reason}`));
+}
+
+function numbers(all: readonly LayoutState[], now: number, look: Look): readonly string[] {
+  const rows = all.map((one) => [
+    printable(one.layout),
+    one.objects === null ? "per key" : String(one.objects),
+    ...[one.open, one.closed, one.empty, one.inFlight].map(String),
+    ...(["waiting", "failed", "unknown"] as const).map(
+      (state) => `${one[state]}${one.atLeast.includes(state) ? "+" : ""}`,
+    ),
+    one.lastExpiresAt === null ? "" : fromNow(one.lastExpiresAt, now),
+  ]);
+  const [headings = "", ...lines] = columns([HEADINGS, ...rows]);
+  return [look.paint("dim", headings), ...lines];
+}
+
+function sentence(look: Look, next: string | null, mayGo: boolean, text: string): string {
+  return next === null ? printable(text) : look.paint(mayGo ? "green" : "yellow", printable(text));
+}
+
+export const previousShardsNode: NodeFeature = {
+  name: "previous-shards",
+  commands: [{ name: "layouts", after: "tail", define: defineLayouts }],
+};

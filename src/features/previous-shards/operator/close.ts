@@ -1,0 +1,55 @@
+// Closes all objects of a layout, for the one that follows it in the configuration. There is no way back, so it is refused where it could leave keys without an
+// object in which they begin.
+
+import { layoutName, layoutTitle } from "../../../kernel/config/layout.ts";
+import type { WorkerKernel } from "../../../kernel/worker-feature.ts";
+import type { Actor } from "../../../operator/access/auth.ts";
+import { askShards } from "../../../operator/ask-shards.ts";
+import type { LayoutSummary } from "../../../operator/layouts.ts";
+import { CLOSE_CALL } from "../calls.ts";
+
+export type CloseResult =
+  | { readonly kind: "closed"; readonly layout: LayoutSummary }
+  | { readonly kind: "refused"; readonly why: WhyNotClosed };
+
+/** `per-key`: its objects cannot be listed. `next-closed`: keys could begin nowhere. `before-open`: keys begin in an older layout still. */
+export type WhyNotClosed = "unknown" | "in-force" | "per-key" | "next-closed" | "before-open";
+
+/** Closes a layout by its title. Rejects when an object does not answer that has to, or none does. */
+export type CloseLayout = (title: string, by: Actor) => Promise<CloseResult>;
+
+export function layoutCloser({ namespace, places, operator, audit }: WorkerKernel): CloseLayout {
+  const close = async (title: string, by: Actor): Promise<CloseResult> => {
+    const { layouts, listed } = places;
+    const layout = layouts.find((one) => one.title === title);
+    if (layout === undefined) return { kind: "refused", why: "unknown" };
+    const { next } = layout;
+    if (next === null) return { kind: "refused", why: "in-force" };
+    const objects = listed.filter((place) => place.layout === title);
+    if (objects.length === 0) return { kind: "refused", why: "per-key" };
+    const summaries = (await operator.counts()).layouts;
+    const nextSummary = summaries.find((one) => one.layout === layoutTitle(next));
+    if ((nextSummary?.closedFor.length ?? 0) > 0) return { kind: "refused", why: "next-closed" };
+    const before = layouts.filter((one) => one.next !== null && layoutName(one.next) === layoutName(layout.layout));
+    const summariesBefore = summaries.filter((one) => before.some((other) => other.title === one.layout));
+    if (summariesBefore.some(({ open }) => open > 0)) return { kind: "refused", why: "before-open" };
+    const silent = [...summariesBefore, ...(nextSummary === undefined ? [] : [nextSummary])].flatMap(
+      ({ unreachable }) => unreachable,
+    );
+    if (silent.length > 0) throw new Error(`unreachable: ${silent.join(", ")}`);
+    const closed = await askShards(namespace, objects, (shard) => shard({ close: CLOSE_CALL }).close(next));
+    if (closed.every(({ answer }) => answer === null)) throw new Error(`unreachable: every object of ${title}`);
+    console.warn({ message: "layout closed", layout: title, next: layoutTitle(next), by: by.name });
+    const summary = (await operator.counts()).layouts.find((one) => one.layout === title);
+    if (summary === undefined) throw new Error(`no summary of ${title}`);
+    return { kind: "closed", layout: summary };
+  };
+  return (title, by) =>
+    audit.record(
+      by,
+      "close-layout",
+      { target: title },
+      () => close(title, by),
+      (result) => (result.kind === "refused" ? `refused: ${result.why}` : "done"),
+    );
+}
