@@ -1,5 +1,5 @@
-// `onceway openapi SPEC`: adds what the gateway does to an existing OpenAPI description of the API behind it, from the configuration.
-// Must never change the file that it reads.
+// `onceway openapi SPEC`: what the gateway adds to an existing OpenAPI description of the API behind it, from the configuration, as an
+// Overlay. Must never change the file that it reads.
 
 import type { Command } from "commander";
 
@@ -10,36 +10,34 @@ import { problemLines } from "./check.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { printableLines } from "./look.ts";
 import { additionsTo } from "./openapi-additions.ts";
-import { mergedText, overlayText, readDescription } from "./openapi-document.ts";
+import { overlayText, readDescription } from "./openapi-document.ts";
 import { readWranglerFile, usualFile } from "./wrangler-file.ts";
 
 export function defineOpenapi(command: Command): Command {
   return command
-    .summary("add the keys, problems and statuses of protected operations to an OpenAPI description")
+    .summary("write an Overlay: the keys, problems and statuses of the protected operations of an OpenAPI description")
     .description(
-      "Reads SPEC (OpenAPI 3, YAML or JSON) and the routes of a configuration, and prints SPEC with what clients of the\n" +
-        "protected operations need to know. What SPEC has already stays as it is, comments included. Changes no file.",
+      "Reads SPEC (OpenAPI 3, YAML or JSON) and the routes of a configuration, and prints an OpenAPI Overlay 1.0.0 with what\n" +
+        "clients of the protected operations need to know and SPEC lacks. A tool for Overlays applies it to SPEC.",
     )
     .argument("<SPEC>", "the description of the API behind the gateway")
     .option("--config <FILE>", "the gateway's configuration (default: what Wrangler reads here)")
     .option("--env <NAME>", "the routes of this environment, not those of the top level")
-    .option("--overlay", "print only the additions, as an OpenAPI Overlay 1.0.0")
     .option("-o, --output <FILE>", "write there, not to standard output")
     .addHelpText(
       "after",
       "\nExit codes: 0 done, 1 no operation of SPEC is protected, or SPEC or the configuration is invalid,\n2 a file cannot be read or written, or wrong arguments.",
     )
-    .action(addToSpec);
+    .action(writeOverlay);
 }
 
 interface OpenapiOptions {
   readonly config?: string;
   readonly env?: string;
-  readonly overlay?: boolean;
   readonly output?: string;
 }
 
-function addToSpec(file: string, { config = usualFile(), env, overlay, output }: OpenapiOptions): void {
+function writeOverlay(file: string, { config = usualFile(), env, output }: OpenapiOptions): void {
   const description = readDescription(readBytes(file).toString());
   if ("problem" in description) throw new Failure(REFUSED, `${file}${description.problem}`);
   const { additions, notes, operationCount } = additionsTo(description.members, routesOf(config, env ?? null));
@@ -50,7 +48,7 @@ function addToSpec(file: string, { config = usualFile(), env, overlay, output }:
       `${file}: no route of ${config} protects any operation: their paths include that of "servers"`,
     );
   }
-  const text = overlay === true ? overlayText(description, additions) : mergedText(description, additions);
+  const text = overlayText(description, additions);
   if (output === undefined) process.stdout.write(text);
   else writeBytes(output, Buffer.from(text));
 }

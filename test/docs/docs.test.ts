@@ -302,7 +302,10 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   ],
   'npx onceway conformance https://api.example.com/v1/payments --body \'{"amount":100,"reference":"{token}"}\' --other-body \'{"amount":101,"reference":"{token}"}\' --caller @caller.txt --other-caller @other-caller.txt':
     ["test/kernel/e2e/contract/conformance-suite.test.ts", '"--other-body"'],
-  "npx onceway openapi openapi.yaml --output public.yaml": ["test/cli/unit/openapi/openapi.test.ts", '"--output"'],
+  "npx onceway openapi openapi.yaml --output keys.overlay.yaml": [
+    "test/cli/unit/openapi/openapi.test.ts",
+    '"--output"',
+  ],
   "npx onceway outbox ls": ["test/features/outbox/e2e/operators.test.ts", '"outbox", "ls"'],
   'npx onceway outbox resend billing --state dead --preview --reason "the receiver works again"': [
     "test/features/outbox/e2e/operators.test.ts",
