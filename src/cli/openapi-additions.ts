@@ -121,7 +121,7 @@ function responsesOf({
   rules,
   maxRequestBodyBytes,
 }: Route): Readonly<Record<string, ResponseName>> {
-  const reused = String(rules.mismatchStatus);
+  const reused = String(rules.keyReusedStatus);
   return {
     ...(accepts === "never" ? {} : { "202": "IdempotencyAccepted" as const }),
     "400": key === "required" ? "IdempotencyKeyMissingOrInvalid" : "IdempotencyKeyInvalid",

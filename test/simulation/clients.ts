@@ -93,7 +93,7 @@ export function headFor(
       timeoutMs: TIMEOUT_MS,
       idleTimeoutMs: TIMEOUT_MS,
       maxResponseBodyBytes: plan.keptBytes,
-      mismatchStatus: 422,
+      keyReusedStatus: 422,
       omitHeaders: [],
     },
     call: {

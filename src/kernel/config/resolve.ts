@@ -160,7 +160,7 @@ function rulesOf(settings: FullSettings): RouteRules {
     timeoutMs: settings.timeout,
     idleTimeoutMs: settings.idle_timeout,
     maxResponseBodyBytes: settings.max_response_body,
-    mismatchStatus: settings.mismatch_status,
+    keyReusedStatus: settings.key_reused_status,
     omitHeaders: settings.omit_headers,
   };
 }

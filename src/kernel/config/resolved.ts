@@ -72,7 +72,7 @@ export interface RouteRules {
   /** How long the origin may pause between two pieces of the response's body. */
   readonly idleTimeoutMs: number;
   readonly maxResponseBodyBytes: number;
-  readonly mismatchStatus: number;
+  readonly keyReusedStatus: number;
   /** Names of response headers that a replay leaves out; lower case. */
   readonly omitHeaders: readonly string[];
   /** Only of queues. */

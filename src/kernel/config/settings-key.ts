@@ -216,7 +216,7 @@ export const keySettings = {
     default: {},
     onChange: CHANGES_FINGERPRINTS,
   }),
-  mismatch_status: setting(whole(400, 499, 422), {
+  key_reused_status: setting(whole(400, 499, 422), {
     description: "The status of `key-reused`: the key was used before, for another request.",
     default: 422,
     onChange: "applies at once",

@@ -128,10 +128,10 @@ export function decide(reply: Reply, situation: Situation): Action {
     case "not-kept":
     case "key-expired":
       return outcomeAction(reply, entry?.response ?? null, now);
-    case "mismatch":
+    case "key-reused":
       return isIncomparable(reply, situation)
         ? incomparable(entry?.record ?? null)
-        : refuse({ code: "key-reused", status: head.rules.mismatchStatus });
+        : refuse({ code: "key-reused", status: head.rules.keyReusedStatus });
     case "granted-again":
       throw new TypeError(`a request was answered with ${reply.type}`);
   }
@@ -164,7 +164,7 @@ function inDoubt({ verifyAt }: Unknown, now: EpochMs): Extract<ClientProblem, { 
 
 /** The record is of a `sealed` route and the request's route is not, so nobody knows whether it is the same request. */
 export function isIncomparable(reply: Reply, { head, entry }: Pick<Situation, "head" | "entry">): boolean {
-  return reply.type === "mismatch" && head.encryption === undefined && isKeyed(entry?.record.fingerprint ?? null);
+  return reply.type === "key-reused" && head.encryption === undefined && isKeyed(entry?.record.fingerprint ?? null);
 }
 
 /** Nothing is sent. */

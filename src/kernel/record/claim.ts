@@ -61,7 +61,7 @@ export function claimWord(reply: Reply, now: EpochMs): ClaimWord {
         ? { state: "unknown" }
         : { state: "completed", attempt: attempt.number, completedAt: null };
     }
-    case "mismatch":
+    case "key-reused":
       return { state: "mismatch" };
     case "accepted":
       throw new TypeError(`a claim was answered with ${reply.type}`);

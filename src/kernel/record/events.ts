@@ -122,7 +122,7 @@ export type Reply =
   /** To a request: it comes too late for the response, and the operation took effect, or may have. */
   | { readonly type: "key-expired"; readonly record: Remembered }
   /** To a request: the key was used for a different request. */
-  | { readonly type: "mismatch" }
+  | { readonly type: "key-reused" }
   /** To a request or a monitor: it has been accepted, and nobody waits for its outcome. `isNew`: by this request, to wait for its turn. */
   | { readonly type: "accepted"; readonly record: Waiting | Started; readonly isNew: boolean }
   /** To `park`: the message is stored with the record. */

@@ -41,10 +41,10 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
   switch (event.type) {
     case "request":
       if (event.fingerprint !== current.fingerprint && event.otherFingerprint !== current.fingerprint)
-        return unchanged(record, { type: "mismatch" });
+        return unchanged(record, { type: "key-reused" });
       return applyRequest(record, current, event, policy, now);
     case "claim":
-      if (event.fingerprint !== current.fingerprint) return unchanged(record, { type: "mismatch" });
+      if (event.fingerprint !== current.fingerprint) return unchanged(record, { type: "key-reused" });
       if (current.state === "started" && event.attemptId === current.attempt.id)
         return unchanged(record, { type: "granted-again", record: current });
       return applyRequest(record, current, event, policy, now);

@@ -38,7 +38,7 @@ export function wellKnownResponse(config: Config): Response {
 
 function publishedRoute(route: Route): object {
   const { min, max, pattern } = route.keyFormat;
-  const { policy, lists, duplicate, waitMs, mismatchStatus } = route.rules;
+  const { policy, lists, duplicate, waitMs, keyReusedStatus } = route.rules;
   return {
     path: route.path,
     methods: route.methods,
@@ -59,7 +59,7 @@ function publishedRoute(route: Route): object {
     retentionSeconds: policy.retentionMs / 1000,
     ...(policy.rememberMs === undefined ? {} : { rememberSeconds: policy.rememberMs / 1000 }),
     notReplayed: { refused: lists.refused, ambiguous: lists.ambiguous },
-    mismatchStatus,
+    mismatchStatus: keyReusedStatus,
     maxRequestBodyBytes: route.maxRequestBodyBytes,
   };
 }

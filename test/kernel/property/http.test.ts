@@ -189,7 +189,7 @@ describe("message", () => {
                 timeoutMs: 1,
                 idleTimeoutMs: 1,
                 maxResponseBodyBytes: 1,
-                mismatchStatus: 422,
+                keyReusedStatus: 422,
                 omitHeaders,
               },
               call: { origin: { kind: "zone" as const }, method: "POST", url: text, headers, hasBody: true },

@@ -263,14 +263,14 @@ describe("life cycle over any history", () => {
     );
   });
 
-  it("never touches a record on a mismatch, and checks for it in every state", () => {
+  it("never touches a record for a reused key, and checks for it in every state", () => {
     checkHistories((taken) => {
       for (const { event, before, record, reply, now, policy } of taken) {
         if (event.type !== "request" || before === null) continue;
         const alive = step(before, { type: "tick" }, policy, now).record !== null;
         const differs = event.fingerprint !== before.fingerprint;
-        expect(reply.type === "mismatch").toBe(alive && differs);
-        if (reply.type === "mismatch") expect(record).toBe(before);
+        expect(reply.type === "key-reused").toBe(alive && differs);
+        if (reply.type === "key-reused") expect(record).toBe(before);
       }
     });
   });
@@ -311,7 +311,7 @@ describe("life cycle over any history", () => {
     checkHistories((taken) => {
       for (const { before, record, reply } of taken) {
         if (
-          ["in-flight", "replay", "not-kept", "outcome-unknown", "key-expired", "mismatch", "superseded"].includes(
+          ["in-flight", "replay", "not-kept", "outcome-unknown", "key-expired", "key-reused", "superseded"].includes(
             reply.type,
           ) &&
           record !== null

@@ -58,7 +58,7 @@ function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour 
       return "409 outcome-unknown";
     case "key-expired":
       return "409 key-expired";
-    case "mismatch":
+    case "key-reused":
       return "422 key-reused";
     case "granted-again":
     case "accepted":

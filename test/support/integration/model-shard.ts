@@ -125,7 +125,7 @@ export class ModelShard {
         timeoutMs: 5000,
         idleTimeoutMs: 5000,
         maxResponseBodyBytes: 1000,
-        mismatchStatus: 422,
+        keyReusedStatus: 422,
         omitHeaders: [],
       },
       // The test's own `fetch` is the network here.

@@ -147,7 +147,7 @@ export function headOf(changes: HeadChanges = {}, unknown: RouteRules["policy"][
       timeoutMs: 20_000,
       idleTimeoutMs: 20_000,
       maxResponseBodyBytes: 1 << 20,
-      mismatchStatus: 422,
+      keyReusedStatus: 422,
       omitHeaders: [],
       ...changes.rules,
     },

@@ -120,7 +120,7 @@ describe("a claim", () => {
     plantStep((actual, record, event, now) => {
       const taken = actual(record, event, record.policy, now);
       return event.type === "claim" && record.state === "completed"
-        ? { ...taken, record, reply: { type: "mismatch" } }
+        ? { ...taken, record, reply: { type: "key-reused" } }
         : null;
     });
     await expectFound(/G12: c\d+ hears mismatch, and every claim of r\d was the same/, "claims");

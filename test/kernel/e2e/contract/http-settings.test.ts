@@ -28,7 +28,7 @@ beforeAll(async () => {
     { path: "/format/length/*", key_format: { min: 4, max: 6 } },
     { path: "/put/*", methods: ["PUT"] },
     { path: "/optional/*", key: "optional" },
-    { path: "/conflict/*", mismatch_status: 409 },
+    { path: "/conflict/*", key_reused_status: 409 },
     { path: "/lists/*", refused: [500], ambiguous: [], unknown: "hold" },
     { path: "/brief/*", timeout: "2s", lock: "2500ms", retention: `${RETENTION_MS}ms` },
   ]);
@@ -256,7 +256,7 @@ function expectPassed(response: RawResponse, became: string | null): void {
   ]);
 }
 
-it("mismatch_status: a reused key is answered with this status", async () => {
+it("key_reused_status: a reused key is answered with this status", async () => {
   const key = freshKey();
   await scene.send({ path: "/conflict/x", key, body: "one" });
   const reuse = await scene.send({ path: "/conflict/x", key, body: "two" });

@@ -332,7 +332,7 @@ const ROUTES: Cases = {
   ],
   "fingerprint.query_except": [[[], ["a"]]],
   "fingerprint.headers": [[[], ["x-version"]]],
-  mismatch_status: [[422, 409]],
+  key_reused_status: [[422, 409]],
   forward_key: [
     ["client", "charge", RETRY],
     ["client", "none", RETRY],

@@ -74,7 +74,7 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
       "settled → completed",
       "replay → completed",
       "key-expired → completed",
-      "mismatch → completed",
+      "key-reused → completed",
       "nothing-due → remembered",
       "key-expired → remembered",
       "start → started",
@@ -293,7 +293,7 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
     ]);
   });
 
-  it("answers a mismatch in every state, before anything else", () => {
+  it("answers a reused key in every state, before anything else", () => {
     const other: LifeCycleEvent = {
       type: "request",
       fingerprint: OTHER_FINGERPRINT,
@@ -312,13 +312,13 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
       ),
     ).toEqual([
       "start → started",
-      "mismatch → started",
+      "key-reused → started",
       "settled → failed",
-      "mismatch → failed",
+      "key-reused → failed",
       "start → started",
       "settled → completed",
-      "mismatch → completed",
+      "key-reused → completed",
     ]);
-    expect(tell("hold", [0, request("a")], [2, ambiguous], [3, other]).at(-1)).toBe("mismatch → unknown");
+    expect(tell("hold", [0, request("a")], [2, ambiguous], [3, other]).at(-1)).toBe("key-reused → unknown");
   });
 });
