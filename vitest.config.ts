@@ -25,7 +25,7 @@ const ONLY_LONG = [
   "kernel/e2e/bodies/early-answers",
   "kernel/e2e/bodies/memory",
   "kernel/e2e/bodies/uploads",
-  "kernel/e2e/callers/sealed-large",
+  "kernel/e2e/callers/encrypted-large",
   "features/claims/e2e/brokers",
   "features/claims/e2e/publish",
   "kernel/e2e/contract/budget",

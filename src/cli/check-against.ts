@@ -69,12 +69,16 @@ function movedAway(jurisdiction: string | null, running: readonly RunningLayout[
 
 /** Nothing takes effect twice, but no retry gets the response of before. */
 function unopened(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
-  if (route.sealed !== false || !inherited.of(route).some(({ sealed }) => sealed === true)) return [];
+  if (
+    route.encryptResponses !== false ||
+    !inherited.of(route).some(({ encryptResponses }) => encryptResponses === true)
+  )
+    return [];
   return [
     {
-      path: `${route.name}.sealed`,
+      path: `${route.name}.encrypt_responses`,
       message:
-        'leaves responses that do not open, because sealed = true is in force: write "past" for a retention first',
+        'leaves responses that do not open, because encrypt_responses = true is in force: write "past" for a retention first',
       isCertain: true,
     },
   ];

@@ -22,7 +22,7 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
   const promise: readonly (readonly [string, string])[] =
     giveUpAt === null ? [] : [["given up", `after attempt ${lastAttempt}, or ${when(giveUpAt)}`]];
   const facts: readonly (readonly [string, string])[] = [
-    ["key", record.sealed ? `${record.key} (sealed: only its caller can read key and response)` : record.key],
+    ["key", record.encrypted ? `${record.key} (encrypted: only its caller can read key and response)` : record.key],
     ...requestFacts(record, now),
     ["route", `${record.route} (${rules})`],
     ["state", `${record.state}, attempt ${record.attempt}`],
@@ -101,9 +101,9 @@ function eventLines(event: TimelineEvent): readonly string[] {
   return [begun, `${readableTime(event.endedAt)}  attempt ${event.attempt} ${verdict} after ${took}${status}${reason}`];
 }
 
-function responseLines({ response, responseKept, sealed }: RecordDetail, look: Look): readonly string[] {
-  if (response === null && sealed && responseKept === true) {
-    return [look.paint("bold", "response sealed"), "  only the caller's own retry opens it"];
+function responseLines({ response, responseKept, encrypted }: RecordDetail, look: Look): readonly string[] {
+  if (response === null && encrypted && responseKept === true) {
+    return [look.paint("bold", "response encrypted"), "  only the caller's own retry opens it"];
   }
   if (response === null) {
     return [look.paint("bold", responseKept === false ? "response not kept" : "no response")];

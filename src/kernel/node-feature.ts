@@ -121,8 +121,8 @@ export interface RunningRoute {
   readonly identities?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** The names of the places that its keys come from; an older gateway does not say it. */
   readonly keyFrom?: readonly string[];
-  /** Whether responses of new attempts are sealed. */
-  readonly sealed?: boolean;
+  /** Whether responses of new attempts are encrypted. */
+  readonly encryptResponses?: boolean;
   /** Which requests are answered before their result. */
   readonly async?: string;
   /** What tells a retry from a reuse, as one text. */

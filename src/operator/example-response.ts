@@ -17,7 +17,7 @@ export interface Example {
 
 interface ExampleRecord {
   readonly id: RecordId;
-  readonly sealed: boolean;
+  readonly encrypted: boolean;
   readonly response: ResponseView | null;
   readonly timeline: readonly TimelineEvent[];
 }
@@ -30,10 +30,10 @@ const CHARSET = /;\s*charset="?([\w-]+)"?/i;
 const TEXT = /^(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml)$)/i;
 
 /** `null`: the record has no response of the origin's. */
-export function exampleIn({ id, sealed, response, timeline }: ExampleRecord): Example | null {
+export function exampleIn({ id, encrypted, response, timeline }: ExampleRecord): Example | null {
   // What an operator once typed must not spread.
   const isGiven = timeline.some((event) => event.type === "change" && event.action === "resolve");
-  if (response === null || sealed || isGiven) return null;
+  if (response === null || encrypted || isGiven) return null;
   const { status, headers, sizeBytes } = response;
   const valueOf = (wanted: string): string | null =>
     headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? null;

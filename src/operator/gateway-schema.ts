@@ -116,7 +116,7 @@ const runningRouteSchema = v.object({
       "json:/id",
     ]),
   ),
-  sealed: v.exactOptional(about(v.boolean(), "Whether responses of new attempts are sealed.", true)),
+  encryptResponses: v.exactOptional(about(v.boolean(), "Whether responses of new attempts are encrypted.", true)),
   async: v.exactOptional(about(v.string(), "Which requests are answered before their result.", "prefer")),
   fingerprint: v.exactOptional(
     about(

@@ -182,7 +182,7 @@ function latestOf(one: EpochMs | null, other: EpochMs | null): EpochMs | null {
 
 /** The routes as operators see them. */
 export function routeViews(routes: readonly Route[]): LayoutsView["routes"] {
-  return routes.map(({ path, methods, scope, identities, keyFrom, sealed, async, fingerprint }) => ({
+  return routes.map(({ path, methods, scope, identities, keyFrom, encryptResponses, async, fingerprint }) => ({
     path,
     methods,
     scope: scopeNames(scope),
@@ -190,7 +190,7 @@ export function routeViews(routes: readonly Route[]): LayoutsView["routes"] {
       ? {}
       : { identities: Object.fromEntries(identities.map((one) => [one.name, identityRoots(one)])) }),
     keyFrom: keyFrom.map(sourceName),
-    sealed: sealed === true,
+    encryptResponses: encryptResponses === true,
     async,
     fingerprint: JSON.stringify(fingerprint),
   }));

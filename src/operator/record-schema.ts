@@ -30,12 +30,12 @@ const summaryEntries = {
   layout: about(v.string(), "The layout of that shard.", "64"),
   key: about(
     v.string(),
-    "The idempotency key; of a sealed record, what is stored instead: the first half of the id.",
+    "The idempotency key; of an encrypted record, what is stored instead: the first half of the id.",
     "8e03978e-40d5-43e8-bc93-6894a57f9324",
   ),
-  sealed: about(
+  encrypted: about(
     v.boolean(),
-    "Whether the record is of a `sealed` route: nobody but the caller can read its key, and the response if the origin gave it.",
+    "Whether the record is of an `encrypt_responses` route: nobody but the caller can read its key, and the response if the origin gave it.",
     false,
   ),
   route: about(v.string(), "The path of its route, as configured when the record was claimed.", "/v1/payments/*"),
@@ -45,7 +45,7 @@ const summaryEntries = {
         method: about(v.string(), "The method.", "POST"),
         target: about(
           v.nullable(v.string()),
-          "Path and query, or the path alone, as the route notes it (`note`); null: neither, or the route is sealed.",
+          "Path and query, or the path alone, as the route notes it (`note`); null: neither, or the route is encrypted.",
           "/v1/payments?source=app",
         ),
         sizeBytes: about(v.nullable(count), "The size of the body; null if it is not known.", 57),
@@ -78,7 +78,11 @@ const summaryEntries = {
     "null while an attempt is in flight or waits for its turn.",
     "2026-11-22T08:30:40.000Z",
   ),
-  status: about(v.nullable(status), "The status of the result; null when none is known, and when it is sealed.", 201),
+  status: about(
+    v.nullable(status),
+    "The status of the result; null when none is known, and when it is encrypted.",
+    201,
+  ),
   responseKept: about(v.nullable(v.boolean()), "Whether the response is replayed; null when there is none.", true),
 };
 
@@ -150,7 +154,7 @@ export const recordSchema = v.object({
   ),
   fingerprint: about(
     v.string(),
-    "SHA-256 of what the request asks for, in hexadecimal; of a sealed record, of that and the caller's values.",
+    "SHA-256 of what the request asks for, in hexadecimal; of an encrypted record, of that and the caller's values.",
     "ab".repeat(32),
   ),
   policy: about(policySchema, "The rules under which the last attempt was claimed."),
@@ -175,7 +179,7 @@ export const recordSchema = v.object({
     null,
   ),
   timeline: about(v.array(eventSchema), "Oldest first; the last 50 events."),
-  response: about(v.nullable(responseSchema), "null when no response is kept, and when it is sealed."),
+  response: about(v.nullable(responseSchema), "null when no response is kept, and when it is encrypted."),
 });
 
 /** One page of a list. It may be short, or empty, and not be the last. */

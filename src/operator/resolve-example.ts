@@ -1,5 +1,5 @@
 // Finds what the form for a response is filled in with: a recent success on the same route. Its body is another request's, perhaps another
-// caller's: it is read only when an administrator asks for it, which the audit log notes. Sealed records neither give an example nor get one.
+// caller's: it is read only when an administrator asks for it, which the audit log notes. Encrypted records neither give an example nor get one.
 
 import { ExpiringCache } from "../kernel/request/expiring-cache.ts";
 import { firstOf } from "../kernel/request/first-of.ts";
@@ -26,7 +26,7 @@ export class Examples {
   /** For the form of this record; `null`: there is none, or nothing to fill in. */
   async of(record: RecordDetail, { role }: Actor, now: number): Promise<Example | null> {
     const isOpen = record.state === "unknown" || record.state === "failed" || record.state === "waiting";
-    if (role !== "admin" || !isOpen || record.sealed || this.#operator.isPerKey) return null;
+    if (role !== "admin" || !isOpen || record.encrypted || this.#operator.isPerKey) return null;
     const method = record.request?.method ?? null;
     const { example } = await this.#found.getOr(`${method ?? ""} ${record.route}`, now, STANDS_MS, async () => {
       const found = this.#find(record.route, method).catch(() => null);
@@ -62,6 +62,6 @@ export class Examples {
   }
 }
 
-function isSuccess({ sealed, status, responseKept }: RecordSummary): boolean {
-  return !sealed && responseKept === true && status !== null && status >= 200 && status < 300;
+function isSuccess({ encrypted, status, responseKept }: RecordSummary): boolean {
+  return !encrypted && responseKept === true && status !== null && status >= 200 && status < 300;
 }

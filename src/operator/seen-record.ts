@@ -9,7 +9,7 @@ import type { ListedRecord } from "./list.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
 import type { LaidPlace } from "./shards.ts";
 
-export function summaryOf({ id, shard, layout, key, route, sealedScope, note, record }: ListedRecord): RecordSummary {
+export function summaryOf({ id, shard, layout, key, route, scopeDigest, note, record }: ListedRecord): RecordSummary {
   const { state, attempt } = record;
   const isCompleted = state === "completed";
   return {
@@ -17,7 +17,7 @@ export function summaryOf({ id, shard, layout, key, route, sealedScope, note, re
     shard,
     layout,
     key,
-    sealed: sealedScope !== undefined,
+    encrypted: scopeDigest !== undefined,
     route,
     request: note === undefined ? null : requestOf(note),
     state,

@@ -59,12 +59,12 @@ function textIn(value: unknown): string | null {
 }
 
 function gatewayOf(
-  { config, operators: access, sealSecrets }: Extract<ConfigReading, { readonly ok: true }>,
+  { config, operators: access, encryptionSecrets }: Extract<ConfigReading, { readonly ok: true }>,
   bindings: Readonly<Record<string, unknown>>,
 ): Gateway {
   const namespace = bindingIn(bindings, "KEY_SHARD");
   if (namespace === null) throw new TypeError("there is no Durable Object binding KEY_SHARD: see wrangler.toml");
-  const encryptions = new Encryptions(sealSecrets);
+  const encryptions = new Encryptions(encryptionSecrets);
   const traffic = new Traffic();
   const rules = allRoutes(config);
   const places = new ShardPlaces(rules, config.gateway);

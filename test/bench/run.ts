@@ -39,10 +39,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--rounds N] [--seconds N] [--connections N] [--disk]",
     run: () => import("./transition.ts"),
   },
-  sealed: {
-    measures: "* first requests and replays of sealed responses, beside open ones, and bytes for each record",
+  encrypted: {
+    measures: "* first requests and replays of encrypted responses, beside open ones, and bytes for each record",
     options: "[--rounds N] [--seconds N] [--connections N]",
-    run: () => import("./sealed.ts"),
+    run: () => import("./encrypted.ts"),
   },
   accepted: {
     measures: "* requests that somebody waits for beside accepted ones in one shard, and accepted ones to their result",

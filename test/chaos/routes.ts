@@ -49,7 +49,7 @@ export interface ChaosRoute {
   /** The key is in the body, and in no header. */
   readonly bodyKey?: boolean;
   /** Responses are encrypted for their callers. */
-  readonly sealed?: boolean;
+  readonly encrypted?: boolean;
   /** Several credentials share a scope. */
   readonly shared?: boolean;
   /** Callers have many credentials, and the origin says whose one is. */
@@ -86,8 +86,8 @@ const ROUTES: readonly ChaosRoute[] = [
   { path: "/retry", unknown: "retry", duplicate: "reject", retentionMs: 7_000, publishes: true },
   { path: "/retry-wait", unknown: "retry", duplicate: "wait", retentionMs: 20_000 },
   { path: "/retry-attach", unknown: "retry", duplicate: "attach", retentionMs: 12_000, publishes: true },
-  { path: "/sealed", unknown: "retry", duplicate: "attach", retentionMs: 11_000, sealed: true },
-  { path: "/sealed-hold", unknown: "hold", duplicate: "wait", retentionMs: 10_000, sealed: true },
+  { path: "/encrypted", unknown: "retry", duplicate: "attach", retentionMs: 11_000, encrypted: true },
+  { path: "/encrypted-hold", unknown: "hold", duplicate: "wait", retentionMs: 10_000, encrypted: true },
   {
     path: "/verify",
     unknown: "verify",
@@ -244,7 +244,7 @@ function unknownRetentionOf(retentionMs: number): number {
 
 function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: string]: Json } {
   const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared } = route;
-  const { bodyKey, identity, sealed, rememberMs, accepts, tokens, publishes, takesTurns } = route;
+  const { bodyKey, identity, encrypted, rememberMs, accepts, tokens, publishes, takesTurns } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (retentionMs > TIMES.unknownRetentionMs) settings["unknown_retention"] = `${unknownRetentionOf(retentionMs)}ms`;
   if (rememberMs !== undefined) settings["remember"] = `${rememberMs}ms`;
@@ -256,7 +256,7 @@ function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: strin
   if (accepts !== undefined) Object.assign(settings, { async: accepts, give_up: GIVE_UP });
   if (takesTurns === true) settings["shards"] = "1t";
   if (hasEvents && publishes === true) settings["publish"] = PUBLISH;
-  if (sealed === true) settings["sealed"] = true;
+  if (encrypted === true) settings["encrypt_responses"] = true;
   if (unknown === "verify") settings["verify"] = `${VERIFICATION_PATH}{key}`;
   if (shared === true) settings["scope"] = [`header:${TENANT_HEADER.toLowerCase()}`];
   if (identity === true) settings["scope"] = ["identity:caller"];

@@ -399,7 +399,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/features/previous-shards/e2e/mixed.test.ts",
     "judgedRound(",
   ],
-  "npm run bench -- sealed": TAKES_LONG,
+  "npm run bench -- encrypted": TAKES_LONG,
   "npx node test/features/claims/rounds/run.ts --rounds 10": ["test/features/claims/e2e/brokers.test.ts", "killRound("],
   "npx node test/features/queues/rounds/run.ts --kills 200": ["test/features/queues/e2e/crash.test.ts", "runRound("],
   "npx node test/features/queues/rounds/run.ts --kills 50 --seed 11 verify": [

@@ -136,6 +136,8 @@ const ROUTE: readonly Settings[] = [
   { refused: ["503"] },
   { ambiguous: [504, 600] },
   { ambiguous: [504, 504] },
+  { sealed: true },
+  { mismatch_status: 409 },
   { key_reused_status: 500 },
   { key_reused_status: 422.5 },
   { unknown: "verify" },
@@ -217,7 +219,7 @@ const ROUTE: readonly Settings[] = [
   { path: undefined },
   { path: 7 },
   { operator_path: "/ops" },
-  { sealed: true },
+  { encrypt_responses: true },
 ];
 
 const MISSPELT = ["retenton", "timout", "loc", "idleTimeout", "max-request-body", "method", "forwardkey"];
@@ -498,13 +500,13 @@ const VARIABLES: readonly Settings[] = [
   { ROUTES: [PAYMENTS], IDEMPOTENCY: { environment: "<b>", trust_forwarded: "yes" } },
   { ROUTES: [PAYMENTS], ADMIN_TOKEN: "short" },
   { ROUTES: [PAYMENTS], ...TOKENS, READ_TOKEN: TOKENS.ADMIN_TOKEN },
-  { ROUTES: [{ ...PAYMENTS, sealed: "yes" }], ...SEAL },
-  { ROUTES: [{ ...PAYMENTS, sealed: true }], SEAL_SECRET: "short" },
-  { ROUTES: [{ ...PAYMENTS, sealed: true }], ...SEAL, SEAL_SECRET_2: SEAL.SEAL_SECRET },
-  { ROUTES: [{ ...PAYMENTS, sealed: true, unknown: "verify", verify: "/v1/by-key/{key}" }], ...SEAL },
-  { ROUTES: [{ ...PAYMENTS, sealed: true, previous_scope: [["ip"]] }], ...SEAL },
-  { ROUTES: [{ ...PAYMENTS, sealed: true, label: "json:/id", excerpt: {} }], ...SEAL },
-  { ROUTES: [{ ...PAYMENTS, sealed: true, async: "prefer" }], ...SEAL },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: "yes" }], ...SEAL },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true }], SEAL_SECRET: "short" },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true }], ...SEAL, SEAL_SECRET_2: SEAL.SEAL_SECRET },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true, unknown: "verify", verify: "/v1/by-key/{key}" }], ...SEAL },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true, previous_scope: [["ip"]] }], ...SEAL },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true, label: "json:/id", excerpt: {} }], ...SEAL },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true, async: "prefer" }], ...SEAL },
 ];
 
 const ALL: readonly (readonly [what: string, given: unknown, variables: Settings])[] = [

@@ -67,8 +67,9 @@ function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route
 
 /** What the route's rule for unknown outcomes means for whoever retries. */
 function promiseOf(route: Route): string {
-  const sealed = route.sealed === true ? "; responses open for their callers only (sealed = true)" : "";
-  return promiseOfRule(route) + sealed + acceptanceOf(route);
+  const encrypted =
+    route.encryptResponses === true ? "; responses open for their callers only (encrypt_responses = true)" : "";
+  return promiseOfRule(route) + encrypted + acceptanceOf(route);
 }
 
 /** What the gateway promises about requests that it has accepted: which attempts it makes without being asked again. */

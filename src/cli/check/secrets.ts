@@ -4,7 +4,7 @@
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
 import { isConfiguration } from "../../kernel/config/read.ts";
 import { dotted, isTable, type Table } from "../../kernel/config/table.ts";
-import { sealSecretNames } from "../../kernel/encryption/seal-secrets.ts";
+import { encryptionSecretNames } from "../../kernel/encryption/encryption-secrets.ts";
 
 /** Forms that nothing but a secret has, as their issuers document them for scanners. */
 const FORMS: readonly (readonly [what: string, form: RegExp])[] = [
@@ -33,7 +33,7 @@ const MIN_SECRET_LENGTH = 12;
 
 /** `named`: variables that the configuration names as secrets. Each variable is reported once. */
 export function secretProblems(prefix: string, vars: Table, named: readonly string[]): readonly ConfigProblem[] {
-  const names = new Set(["ADMIN_TOKEN", "READ_TOKEN", ...sealSecretNames(vars), ...named]);
+  const names = new Set(["ADMIN_TOKEN", "READ_TOKEN", ...encryptionSecretNames(vars), ...named]);
   return Object.entries(vars).flatMap(([name, value]) => {
     if (names.has(name)) return [secretProblem(prefix, name, "is a secret")];
     return textsIn(value, name).flatMap(({ path, text }) => {

@@ -1,4 +1,4 @@
-// Checks the relations between the settings that say whose request it is: scopes, sealed responses and limits of
+// Checks the relations between the settings that say whose request it is: scopes, encrypted responses and limits of
 // new keys. As in cross-checks.ts, a relation with an invalid setting is skipped.
 
 import type { HasBinding, InForce } from "./in-force.ts";
@@ -6,7 +6,7 @@ import { previousScopeProblem } from "../previous-shards/layout-checks.ts";
 import type { ConfigProblem } from "./resolved.ts";
 
 export function callerProblems(inForce: InForce, hasBinding: HasBinding): readonly ConfigProblem[] {
-  return [...scopeProblems(inForce), ...sealedProblems(inForce), ...newKeysProblems(inForce, hasBinding)];
+  return [...scopeProblems(inForce), ...encryptionProblems(inForce), ...newKeysProblems(inForce, hasBinding)];
 }
 
 function scopeProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
@@ -15,27 +15,32 @@ function scopeProblems({ all, isKnown, place }: InForce): readonly ConfigProblem
   return message === null ? [] : [{ path: `${place("scope", "previous_scope")}.previous_scope`, message }];
 }
 
-/** What a sealed record would have to keep in the open, or could not open. */
-function sealedProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
+/** What an encrypted record would have to keep in the open, or could not open. */
+function encryptionProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  if (isKnown("sealed", "unknown") && all.sealed === true && all.unknown === "verify") {
+  if (isKnown("encrypt_responses", "unknown") && all.encrypt_responses === true && all.unknown === "verify") {
     const message =
-      'must not be "verify" with sealed = true, because the origin is asked without the caller, so the caller\'s ' +
+      'must not be "verify" with encrypt_responses = true, because the origin is asked without the caller, so the caller\'s ' +
       'headers would be stored in the open: write unknown = "hold"';
-    problems.push({ path: `${place("sealed", "unknown")}.unknown`, code: "settings-contradict", message });
+    problems.push({ path: `${place("encrypt_responses", "unknown")}.unknown`, code: "settings-contradict", message });
   }
-  if (isKnown("sealed", "previous_scope") && all.sealed !== false && all.previous_scope.length > 0) {
+  if (
+    isKnown("encrypt_responses", "previous_scope") &&
+    all.encrypt_responses !== false &&
+    all.previous_scope.length > 0
+  ) {
     const message =
-      "must be empty with sealed, because a response opens only with the scope values with which it was sealed: change " +
-      'the scope after sealed = "past" has been in force for a retention, and write sealed = true after that';
-    const path = `${place("sealed", "previous_scope")}.previous_scope`;
+      "must be empty with encrypt_responses, because a response opens only with the scope values with which it was encrypted: change " +
+      'the scope after encrypt_responses = "past" has been in force for a retention, and write encrypt_responses = true after that';
+    const path = `${place("encrypt_responses", "previous_scope")}.previous_scope`;
     problems.push({ path, code: "settings-contradict", message });
   }
   for (const setting of ["label", "excerpt"] as const) {
-    if (!isKnown("sealed", setting) || all.sealed !== true || all[setting] === undefined) continue;
+    if (!isKnown("encrypt_responses", setting) || all.encrypt_responses !== true || all[setting] === undefined)
+      continue;
     const message =
-      "would keep a part of the request in the open with sealed = true: remove it, or write sealed = false";
-    problems.push({ path: `${place("sealed", setting)}.${setting}`, message });
+      "would keep a part of the request in the open with encrypt_responses = true: remove it, or write encrypt_responses = false";
+    problems.push({ path: `${place("encrypt_responses", setting)}.${setting}`, message });
   }
   return problems;
 }

@@ -10,7 +10,7 @@ import type { OperatorAccess } from "./operators.ts";
 import { readAccess, readOperators, readOperatorTokens } from "./read-operators.ts";
 import { readSettings, type SettingsReading } from "./read-settings.ts";
 import { isTable, problemOfIssue, readJson } from "./table.ts";
-import { missingSecret, readSealSecrets } from "../encryption/seal-secrets.ts";
+import { missingSecret, readEncryptionSecrets } from "../encryption/encryption-secrets.ts";
 import { resolveConfig, type WrittenRoute } from "./resolve.ts";
 import type { ConfigProblem } from "./problem.ts";
 import type { Config } from "./resolved.ts";
@@ -25,8 +25,8 @@ export type ConfigReading =
       readonly config: Config;
       /** `null`: operators have no access. */
       readonly operators: OperatorAccess | null;
-      /** For `sealed` routes: see `readSealSecrets`. */
-      readonly sealSecrets: readonly string[];
+      /** For `encrypt_responses` routes: see `readEncryptionSecrets`. */
+      readonly encryptionSecrets: readonly string[];
     }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
@@ -63,8 +63,8 @@ export function readConfigWith(
   const { named, problems: operatorProblems } = readOperators(env, hasBinding, declared.entries);
   const { access, problems: accessProblems } = readAccess(env);
   const { tokens, problems: tokenProblems } = readOperatorTokens(env, named, access !== null);
-  const seal = readSealSecrets(env);
-  problems.push(...operatorProblems, ...accessProblems, ...tokenProblems, ...seal.problems);
+  const encryption = readEncryptionSecrets(env);
+  problems.push(...operatorProblems, ...accessProblems, ...tokenProblems, ...encryption.problems);
 
   const names = routeVariables(env);
   const routes: RouteDraft[] = [];
@@ -129,15 +129,15 @@ export function readConfigWith(
     features,
     declared,
   });
-  const unsealable = config.routes.find(({ sealed }) => sealed !== false);
-  if (unsealable !== undefined && hasSecrets && seal.values.length === 0) {
-    return { ok: false, problems: [missingSecret(unsealable.name)] };
+  const unencryptable = config.routes.find(({ encryptResponses }) => encryptResponses !== false);
+  if (unencryptable !== undefined && hasSecrets && encryption.values.length === 0) {
+    return { ok: false, problems: [missingSecret(unencryptable.name)] };
   }
   const taken = tokens.flatMap(({ values }) => values);
   const secrets = hasSecrets ? listed.flatMap(({ secretProblems }) => secretProblems?.(config, env, taken) ?? []) : [];
   if (secrets.length > 0) return { ok: false, problems: secrets };
   const operators = tokens.length === 0 && access === null ? null : { tokens, access };
-  return { ok: true, config, operators, sealSecrets: seal.values };
+  return { ok: true, config, operators, encryptionSecrets: encryption.values };
 }
 
 function writtenRoutes(routes: readonly RouteDraft[]): readonly WrittenRoute[] {

@@ -16,7 +16,7 @@ import type {
   OperatorListener,
   PreflightRule,
   QueryForm,
-  SealedRule,
+  EncryptionRule,
   StoreFailureRule,
 } from "./words.ts";
 import type { Identity } from "./identity.ts";
@@ -140,7 +140,7 @@ export interface Route {
   readonly onStoreFailure: StoreFailureRule;
   readonly maxRequestBodyBytes: number;
   readonly forwardKey: ForwardKey;
-  readonly sealed: SealedRule;
+  readonly encryptResponses: EncryptionRule;
   readonly note: NoteRule;
   readonly log: LogRule;
   /** Whether responses carry `Server-Timing`. */

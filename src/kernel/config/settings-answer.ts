@@ -43,7 +43,7 @@ export const answerSettings = {
     default: "10MB",
     onChange: "applies to new attempts",
   }),
-  sealed: setting(
+  encrypt_responses: setting(
     v.pipe(
       v.union([v.boolean(), v.literal("past")], 'must be true, false or "past": write true'),
       v.metadata({ takes: '`true`, `false` or `"past"`' }),
@@ -54,7 +54,7 @@ export const answerSettings = {
         'operators included. Needs the secret `SEAL_SECRET`. `"past"`: new ones are not, and earlier ones still open.',
       default: false,
       onChange:
-        'applies to new attempts; **from `true` write `"past"` for a retention, or sealed responses do not open**',
+        'applies to new attempts; **from `true` write `"past"` for a retention, or encrypted responses do not open**',
     },
   ),
   omit_headers: setting(headerNames(lowerCase), {

@@ -57,7 +57,7 @@ export const STORE_FAILURE_RULES = ["closed", "open"] as const;
 export type StoreFailureRule = (typeof STORE_FAILURE_RULES)[number];
 
 /** Whether responses are encrypted for their callers. `past`: new ones are not, and earlier ones still open. */
-export type SealedRule = boolean | "past";
+export type EncryptionRule = boolean | "past";
 
 /** `own`: operators have access only through the entrypoint `Operators` (index.ts), not through the clients' port. */
 export const OPERATOR_LISTENERS = ["shared", "own"] as const;

@@ -1,4 +1,4 @@
-// The response of a `sealed` route, as it is stored and as its caller gets it. Status, headers and the size of the body are
+// The response of an `encrypt_responses` route, as it is stored and as its caller gets it. Status, headers and the size of the body are
 // encrypted together, so a body that lacks its end does not open either. An operator, or a copy of the database, has no key.
 
 import { bytesOfHex, hex } from "../request/digest.ts";
@@ -22,7 +22,7 @@ const decoder = new TextDecoder();
 type ResponseHead = Pick<StoredResponse, "status" | "statusText" | "headers">;
 
 /** What the envelope tells. */
-interface SealedHead extends ResponseHead {
+interface EncryptedHead extends ResponseHead {
   /** Of the body: its bytes, and the chunks in which they are. */
   readonly size: number;
   readonly chunks: number;
@@ -43,7 +43,7 @@ export class ResponseEncryption {
 
   static async of({ keys }: Encryption): Promise<ResponseEncryption> {
     const [newest] = keys;
-    if (newest === undefined) throw new TypeError("a sealed route without a key");
+    if (newest === undefined) throw new TypeError("an encrypted route without a key");
     return new ResponseEncryption(await BodyCipher.withKey(bytesOfHex(newest.key)), newest.secretId);
   }
 
@@ -62,11 +62,11 @@ export class ResponseEncryption {
   }
 
   async #envelope({ status, statusText, headers }: ResponseHead, size: number, chunks: number): Promise<Uint8Array> {
-    const head: SealedHead = { status, statusText, headers, size, chunks };
-    const sealed = await this.cipher.encrypt(encoder.encode(JSON.stringify(head)), HEAD_PLACE, this.#begin);
-    const envelope = new Uint8Array(BEGIN_BYTES + sealed.byteLength);
+    const head: EncryptedHead = { status, statusText, headers, size, chunks };
+    const ciphertext = await this.cipher.encrypt(encoder.encode(JSON.stringify(head)), HEAD_PLACE, this.#begin);
+    const envelope = new Uint8Array(BEGIN_BYTES + ciphertext.byteLength);
     envelope.set(this.#begin);
-    envelope.set(sealed, BEGIN_BYTES);
+    envelope.set(ciphertext, BEGIN_BYTES);
     return envelope;
   }
 }
@@ -85,10 +85,10 @@ export async function openResponse(
   const begin = envelope.subarray(0, BEGIN_BYTES);
   const secretId = hex(begin.subarray(1, 1 + ID_BYTES));
   const fail = (reason: string): null => {
-    console.error({ message: "a sealed response does not open", recordId: record.id, secretId, reason });
+    console.error({ message: "an encrypted response does not open", recordId: record.id, secretId, reason });
     return null;
   };
-  if (encryption === undefined) return fail("the request's route is not sealed");
+  if (encryption === undefined) return fail("the request's route is not encrypted");
   const key = begin[0] === VERSION ? encryption.keys.find((one) => one.secretId === secretId) : undefined;
   if (key === undefined) return fail("its secret is not configured");
   try {
@@ -98,10 +98,10 @@ export async function openResponse(
   }
 }
 
-async function openWith(key: CallersKey, begin: Uint8Array, sealed: Uint8Array, body: StoredBody): Promise<Opened> {
+async function openWith(key: CallersKey, begin: Uint8Array, ciphertext: Uint8Array, body: StoredBody): Promise<Opened> {
   const cipher = await BodyCipher.withKey(bytesOfHex(key.key), begin.slice(1 + ID_BYTES));
-  const text = await cipher.decrypt(sealed, HEAD_PLACE, begin);
-  const head: SealedHead = JSON.parse(decoder.decode(text));
+  const text = await cipher.decrypt(ciphertext, HEAD_PLACE, begin);
+  const head: EncryptedHead = JSON.parse(decoder.decode(text));
   const { status, statusText, headers, size, chunks } = head;
   if (body.kind === "inline") {
     const bytes = await cipher.decrypt(body.bytes, placeInChunk(0, 0));

@@ -1,8 +1,8 @@
-// What a request to a `sealed` route brings so that only its caller can read its record: keys for the response, derived from the
+// What a request to an `encrypt_responses` route brings so that only its caller can read its record: keys for the response, derived from the
 // gateway's secrets and from the caller's scope values and idempotency key, and digests of these values instead of the values.
 // All of it travels in the message to the shard. The keys, and the digest of the caller, are never stored or logged.
 
-import type { SealedRule } from "../config/words.ts";
+import type { EncryptionRule } from "../config/words.ts";
 import { fingerprint, type Fingerprint } from "../record/units.ts";
 import { digest, digestBytes, hex } from "../request/digest.ts";
 import type { ExchangeHead, RequestFacts } from "../request/message.ts";
@@ -35,15 +35,15 @@ const NO_SALT = new Uint8Array();
 const encoder = new TextEncoder();
 
 /** What keys are derived for. */
-const FOR_RESPONSE = encoder.encode("onceway sealed response ");
-const FOR_SCOPE = encoder.encode("onceway sealed scope ");
+const FOR_RESPONSE = encoder.encode("onceway encrypted response ");
+const FOR_SCOPE = encoder.encode("onceway encrypted scope ");
 
 interface Secret {
   readonly id: string;
   readonly key: Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 }
 
-/** Derives what requests to `sealed` routes bring. */
+/** Derives what requests to `encrypt_responses` routes bring. */
 export class Encryptions {
   readonly #values: readonly string[];
   #secrets: readonly Secret[] | null = null;
@@ -53,11 +53,11 @@ export class Encryptions {
     this.#values = values;
   }
 
-  /** The same request as its shard gets it on a `sealed` route. */
-  async encrypted(head: ExchangeHead, scope: ScopeValues, rule: Exclude<SealedRule, false>): Promise<ExchangeHead> {
+  /** The same request as its shard gets it on an `encrypt_responses` route. */
+  async encrypted(head: ExchangeHead, scope: ScopeValues, rule: Exclude<EncryptionRule, false>): Promise<ExchangeHead> {
     const { record, request } = head;
     const isOn = rule === true;
-    const callerDigest = await digestBytes(["onceway sealed caller", record.key, ...scope]);
+    const callerDigest = await digestBytes(["onceway encrypted caller", record.key, ...scope]);
     const caller = hex(callerDigest);
     const secrets = await this.#read();
     const [keys, facts, scopeDigest] = await Promise.all([
@@ -72,17 +72,17 @@ export class Encryptions {
     ]);
     const encryption = { isOn, keys, caller };
     if (scopeDigest === undefined) return { ...head, request: facts, encryption };
-    return { ...head, record: { ...record, key: "", sealedScope: scopeDigest }, request: facts, encryption };
+    return { ...head, record: { ...record, key: "", scopeDigest }, request: facts, encryption };
   }
 
-  /** What sealed records store of a scope, for each secret that is known: one of these. */
+  /** What encrypted records store of a scope, for each secret that is known: one of these. */
   async scopeDigests(scope: ScopeValues): Promise<readonly string[]> {
     const secrets = await this.#read();
     return Promise.all(secrets.map((secret) => scopeDigestOf(secret, scope)));
   }
 
   async #scopeDigest([newest]: readonly Secret[], scope: ScopeValues): Promise<string> {
-    if (newest === undefined) throw new TypeError("a sealed route without a secret");
+    if (newest === undefined) throw new TypeError("an encrypted route without a secret");
     return scopeDigestOf(newest, scope);
   }
 
@@ -94,7 +94,7 @@ export class Encryptions {
 }
 
 async function readSecret(value: string): Promise<Secret> {
-  const id = (await digest(["onceway seal secret", value])).slice(0, SECRET_ID_DIGITS);
+  const id = (await digest(["onceway encryption secret", value])).slice(0, SECRET_ID_DIGITS);
   const key = await crypto.subtle.importKey("raw", encoder.encode(value), "HKDF", false, ["deriveBits"]);
   return { id, key };
 }
@@ -112,17 +112,17 @@ async function derive({ key }: Secret, purpose: Uint8Array, of: Uint8Array, bits
   return hex(new Uint8Array(derived));
 }
 
-/** Fingerprints in the form of `sealed` begin with this. */
+/** Fingerprints in the form of `encrypt_responses` begin with this. */
 const KEYED = "keyed:";
 
-/** Whether a record's fingerprint can only be compared with that of a request to a `sealed` route. */
+/** Whether a record's fingerprint can only be compared with that of a request to an `encrypt_responses` route. */
 export function isKeyed(stored: Fingerprint | null): boolean {
   return stored?.startsWith(KEYED) === true;
 }
 
 /**
  * The facts of a request, with the fingerprint that a new record gets and the one that an earlier record may have: the plain
- * one tells a body that can be guessed, so `sealed` records have a digest of it and of the caller's values. It does not depend
+ * one tells a body that can be guessed, so `encrypt_responses` records have a digest of it and of the caller's values. It does not depend
  * on the secrets, because another secret must not make retries look like reuse.
  */
 export async function withFingerprints(
@@ -132,7 +132,7 @@ export async function withFingerprints(
 ): Promise<RequestFacts> {
   if (encryption === undefined) return { ...request, fingerprint: plain };
   const { isOn, caller } = encryption;
-  const keyed = fingerprint(KEYED + (await digest(["onceway sealed fingerprint", caller, plain])));
+  const keyed = fingerprint(KEYED + (await digest(["onceway encrypted fingerprint", caller, plain])));
   const [own, other] = isOn ? [keyed, plain] : [plain, keyed];
   return { ...request, fingerprint: own, otherFingerprint: other };
 }

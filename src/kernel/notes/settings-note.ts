@@ -1,4 +1,4 @@
-// Settings for what a record tells operators of its request. Checks single members; `cross-checks.ts` checks that a sealed route keeps
+// Settings for what a record tells operators of its request. Checks single members; `cross-checks.ts` checks that an encrypted route keeps
 // nothing in the open.
 
 import * as v from "valibot";
@@ -65,11 +65,11 @@ export const noteSettings = {
 /** What a route's settings say. */
 export function noteRuleOf(
   { note, label, excerpt }: v.InferOutput<v.StrictObjectSchema<typeof noteSettings, undefined>>,
-  isSealed: boolean,
+  isEncrypted: boolean,
 ): NoteRule {
   const { bytes, keep } = { ...EXCERPT_DEFAULTS, ...excerpt };
   return {
-    what: isSealed ? "none" : (note ?? "target"),
+    what: isEncrypted ? "none" : (note ?? "target"),
     label: label ?? null,
     excerpt: excerpt === undefined ? null : { bytes, keepMs: keep },
   };

@@ -83,7 +83,7 @@ export class AttemptSettlement {
   /** The response is a result. `stored` is what the record keeps; `null` when it keeps none. */
   result({ status, events }: Answered, stored: KeptResponse | null): Step | null {
     const { id } = this.#record.attempt;
-    // On a `sealed` route the record does not tell it, not even if the response is not kept.
+    // On an `encrypt_responses` route the record does not tell it, not even if the response is not kept.
     const shownStatus = this.#head.encryption?.isOn === true ? null : status;
     const event = {
       type: "result",

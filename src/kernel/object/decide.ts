@@ -162,7 +162,7 @@ function inDoubt({ verifyAt }: Unknown, now: EpochMs): Extract<ClientProblem, { 
   };
 }
 
-/** The record is of a `sealed` route and the request's route is not, so nobody knows whether it is the same request. */
+/** The record is of an `encrypt_responses` route and the request's route is not, so nobody knows whether it is the same request. */
 export function isIncomparable(reply: Reply, { head, entry }: Pick<Situation, "head" | "entry">): boolean {
   return reply.type === "key-reused" && head.encryption === undefined && isKeyed(entry?.record.fingerprint ?? null);
 }

@@ -274,6 +274,7 @@ function attachmentsOf(head: ExchangeHead, stored: (() => StoredRequest) | null)
 }
 
 function warnOfEncrypted(recordId: RecordId): void {
-  const message = 'a sealed record does not open, because the request\'s route is not sealed: write sealed = "past"';
+  const message =
+    'an encrypted record does not open, because the request\'s route is not encrypted: write encrypt_responses = "past"';
   console.warn({ message, recordId });
 }

@@ -1,4 +1,4 @@
-// What an attempt's response becomes in the store: as it is or, on a `sealed` route, encrypted. A body is whole in memory, in the
+// What an attempt's response becomes in the store: as it is or, on an `encrypt_responses` route, encrypted. A body is whole in memory, in the
 // chunks that a spool has written, or in R2.
 
 import type { AttemptId, BodyNumber } from "../record/units.ts";

@@ -15,10 +15,10 @@ export interface DescribedRecord {
   readonly attempt: number;
   /** No other attempt starts before. */
   readonly lockedUntil: EpochMs;
-  /** Of the result; `null` when there is none, or when it is sealed. */
+  /** Of the result; `null` when there is none, or when it is encrypted. */
   readonly status: number | null;
-  /** Whether the record is of a `sealed` route, and tells no status. */
-  readonly sealed?: boolean;
+  /** Whether the record is of an `encrypt_responses` route, and tells no status. */
+  readonly encrypted?: boolean;
   /** Whether the response is replayed; `null` when there is none. */
   readonly responseKept: boolean | null;
   /** Whether the gateway has accepted the request, and makes its attempts by itself. */
@@ -190,16 +190,18 @@ function completed(
       retry,
     };
   }
-  if (status === null) return { tone: "neutral", headline: responseKept === false ? STATUS_NOT_STORED : SEALED, retry };
+  if (status === null)
+    return { tone: "neutral", headline: responseKept === false ? STATUS_NOT_STORED : ENCRYPTED, retry };
   return { ...resultOf(status), retry };
 }
 
-const STATUS_NOT_STORED = "The origin answered. Its status is not stored, because the route is sealed.";
-const SEALED = "The origin answered. Status, headers and body are sealed: only the caller's own retry opens them.";
+const STATUS_NOT_STORED = "The origin answered. Its status is not stored, because the route is encrypted.";
+const ENCRYPTED =
+  "The origin answered. Status, headers and body are encrypted: only the caller's own retry opens them.";
 
-function remembered({ attempt, status, sealed = false }: DescribedRecord): Omit<RecordDescription, "changes"> {
-  const doubt = sealed
-    ? `attempt ${attempt} succeeded or may have, which is sealed`
+function remembered({ attempt, status, encrypted = false }: DescribedRecord): Omit<RecordDescription, "changes"> {
+  const doubt = encrypted
+    ? `attempt ${attempt} succeeded or may have, which is encrypted`
     : `attempt ${attempt} may have succeeded, and nobody decided`;
   const what = status === null ? doubt : `the origin answered ${status}`;
   return {

@@ -27,7 +27,7 @@ export type ClientProblem =
   /** `retryAfterMs` is `null` when the origin is never asked whether the operation took effect. */
   | { readonly code: "outcome-unknown"; readonly retryAfterMs: number | null }
   | { readonly code: "response-not-kept"; readonly originalStatus: number | null }
-  /** `originalStatus` is `null` when no result was ever known, or when the record was sealed. */
+  /** `originalStatus` is `null` when no result was ever known, or when the record was encrypted. */
   | { readonly code: "key-expired"; readonly originalStatus: number | null }
   /** `holdsKey`: the limit is that of a body in which a key is looked for. */
   | { readonly code: "body-too-large"; readonly limitBytes: number; readonly holdsKey?: true }

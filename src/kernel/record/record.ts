@@ -123,7 +123,7 @@ export interface Unknown extends RecordBase {
 /** The operation took effect; its first answer is final. */
 export interface Completed extends RecordBase {
   readonly state: "completed";
-  /** `null`: it is sealed with the response. */
+  /** `null`: it is encrypted with the response. */
   readonly status: number | null;
   /** Whether the response is stored. It is not if it was too large or could not be written. */
   readonly kept: boolean;

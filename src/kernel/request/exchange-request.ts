@@ -113,8 +113,8 @@ async function readKeyed(
     case "whole":
     case "over": {
       const exchange = await exchangeOf(intent, scopes, body, telemetry, canonicalMultipart);
-      if (route.sealed === false) return { kind: "exchange", exchange };
-      const head = await encryptions.encrypted(exchange.head, scopes.scope, route.sealed);
+      if (route.encryptResponses === false) return { kind: "exchange", exchange };
+      const head = await encryptions.encrypted(exchange.head, scopes.scope, route.encryptResponses);
       return { kind: "exchange", exchange: { ...exchange, head } };
     }
   }

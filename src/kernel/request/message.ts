@@ -67,8 +67,8 @@ export interface RecordName {
   readonly id: RecordId;
   readonly key: string;
   readonly route: string;
-  /** A digest of the scope's values, on `sealed` routes; then `key` is empty. */
-  readonly sealedScope?: string;
+  /** A digest of the scope's values, on `encrypt_responses` routes; then `key` is empty. */
+  readonly scopeDigest?: string;
   /** The names that the record would have in older scopes; if there are any. */
   readonly olderIds?: readonly RecordId[];
   /** What operators are told of the request: see kernel/record/request-note.ts. */
@@ -98,7 +98,7 @@ export interface RequestFacts {
   /** For the attempt that this request may start. */
   readonly attemptId: AttemptId;
   readonly fingerprint: Fingerprint;
-  /** The same request's fingerprint in a record from before `sealed` was switched; see encryption.ts. */
+  /** The same request's fingerprint in a record from before `encrypt_responses` was switched; see encryption.ts. */
   readonly otherFingerprint?: Fingerprint;
   /** Whether requests with this fingerprint have the same bytes. */
   readonly sameBytes: boolean;
@@ -131,7 +131,7 @@ export interface ExchangeHead {
   /** `null` when the origin cannot be asked. */
   readonly verification: Verification | null;
   readonly telemetry: Telemetry;
-  /** Only in messages of `sealed` routes. */
+  /** Only in messages of `encrypt_responses` routes. */
   readonly encryption?: Encryption;
   /** Only where the route limits new keys. */
   readonly newKeys?: KeyCount;

@@ -1,6 +1,6 @@
 // How the origin gets the key of an operation: in which headers, and in which form. For an origin that knows keys, another form is another
 // operation, and acts again. So a record keeps the form of its first attempt, and every later attempt, and every verification, has that
-// form, whatever the settings have become. The key itself is not part of a form: each request brings it, and a sealed record must not tell it.
+// form, whatever the settings have become. The key itself is not part of a form: each request brings it, and an encrypted record must not tell it.
 
 import { isPlainInPath } from "../record/verification-answer.ts";
 import { KEY_FORM_LINE } from "../record/record-fault.ts";

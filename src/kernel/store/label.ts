@@ -1,16 +1,16 @@
-// The names by which operators know a record. The key of a record of a `sealed` route is not stored: a digest of its scope is in its
+// The names by which operators know a record. The key of a record of an `encrypt_responses` route is not stored: a digest of its scope is in its
 // place, which tells whose record it is to whoever knows the scope's values and the gateway's secret. It has no column of its own,
 // because each column of a new object costs rows.
 
 import { keyHashOf } from "../record/units.ts";
 
 export interface Label {
-  /** The idempotency key; of a sealed record the digest of it with which its id begins. */
+  /** The idempotency key; of an encrypted record the digest of it with which its id begins. */
   readonly key: string;
   /** The path of the route, as configured. */
   readonly route: string;
-  /** Only of a sealed record. */
-  readonly sealedScope?: string;
+  /** Only of an encrypted record. */
+  readonly scopeDigest?: string;
   /** What the record notes of its request (kernel/record/request-note.ts), as text; absent: nothing. */
   readonly note?: string;
   /** Whose turn the record takes (kernel/record/lanes.ts); absent: lane 0, or it was not asked for. */
@@ -32,15 +32,15 @@ export interface LabelRow {
 }
 
 /** No key begins like this: keys are visible ASCII (kernel/request/key-text.ts). */
-const SEALED = "\u00a7sealed ";
+const ENCRYPTED = "\u00a7encrypted ";
 
 /** What the column `key` has. */
-export function keyText({ key, sealedScope }: Label): string {
-  return sealedScope === undefined ? key : SEALED + sealedScope;
+export function keyText({ key, scopeDigest }: Label): string {
+  return scopeDigest === undefined ? key : ENCRYPTED + scopeDigest;
 }
 
 export function readLabel({ id, key, route, note, lane = null }: LabelRow): Label {
   const more = { ...(note === null ? {} : { note }), ...(lane === null ? {} : { lane }) };
-  if (!key.startsWith(SEALED)) return { key, route, ...more };
-  return { key: `sha256:${keyHashOf(id)}`, route, ...more, sealedScope: key.slice(SEALED.length) };
+  if (!key.startsWith(ENCRYPTED)) return { key, route, ...more };
+  return { key: `sha256:${keyHashOf(id)}`, route, ...more, scopeDigest: key.slice(ENCRYPTED.length) };
 }

@@ -123,9 +123,9 @@ export function RecordFacts({ record, view }: RecordFactsProps) {
         {policy.schedule === undefined ? "" : `, ${scheduleText(policy.schedule)}`}
         {policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`}
       </dd>
-      {record.sealed ? (
+      {record.encrypted ? (
         <>
-          <dt>Sealed</dt>
+          <dt>Encrypted</dt>
           <dd>key and response are for the caller only; a search for the full key finds the record</dd>
         </>
       ) : null}

@@ -98,10 +98,10 @@ export function RecordPage({ view, record, draft, example }: RecordPageProps) {
   );
 }
 
-function noResponse({ state, responseKept, sealed, status }: RecordDetail): string {
+function noResponse({ state, responseKept, encrypted, status }: RecordDetail): string {
   if (state === "remembered") return "Erased.";
-  if (sealed && responseKept === true) {
-    return "Sealed: it is encrypted with the caller's own values, so only the caller's retry opens it.";
+  if (encrypted && responseKept === true) {
+    return "Encrypted with the caller's own values, so only the caller's retry opens it.";
   }
   return responseKept === false
     ? `The origin answered${status === null ? "" : ` ${status}`}, and its response was not kept: it was too large, or could not be stored.`

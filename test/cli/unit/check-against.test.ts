@@ -306,22 +306,22 @@ describe("where the keys come from", () => {
   });
 });
 
-describe("a route that is no longer sealed", () => {
-  const compared = (sealed: unknown, before: boolean | undefined): Comparison =>
-    compareToPay({ sealed }, before === undefined ? {} : { sealed: before });
+describe("a route that is no longer encrypted", () => {
+  const compared = (encrypted: unknown, before: boolean | undefined): Comparison =>
+    compareToPay({ encrypt_responses: encrypted }, before === undefined ? {} : { encryptResponses: before });
 
-  it('is refused while sealed = true is in force, unless it is "past"', () => {
+  it('is refused while encrypt_responses = true is in force, unless it is "past"', () => {
     expect(messages(compared(false, true))).toEqual([
-      'ROUTES[0].sealed: leaves responses that do not open, because sealed = true is in force: write "past" for a retention first',
+      'ROUTES[0].encrypt_responses: leaves responses that do not open, because encrypt_responses = true is in force: write "past" for a retention first',
     ]);
-    for (const [sealed, before] of [
+    for (const [encrypted, before] of [
       ["past", true],
       [true, true],
       [true, false],
       [false, false],
       [false, undefined],
     ] as const) {
-      expect(compared(sealed, before)).toEqual(FINE);
+      expect(compared(encrypted, before)).toEqual(FINE);
     }
   });
 });

@@ -27,7 +27,7 @@ const summary: RecordSummary = {
   expiresAt: "2026-11-22T08:30:40.000Z",
   status: null,
   responseKept: null,
-  sealed: false,
+  encrypted: false,
   accepted: false,
   nextAttemptAt: null,
 };

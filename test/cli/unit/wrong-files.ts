@@ -173,7 +173,7 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
   "an open quote": withPath('"/v1/payments'),
   "curly quotes": withPath("“/v1/payments”"),
   "a duration without quotes": withMore("timeout = 30s\n"),
-  "a word of Python": withMore("sealed = True\n"),
+  "a word of Python": withMore("encrypt_responses = True\n"),
   "a null": withMore("origin = null\n"),
   "a colon": replaced("path =", "path:"),
   "a comment of JavaScript": replaced("name =", "// the gateway\nname ="),

@@ -36,7 +36,7 @@ export const WRONG_JSON_FILES: Readonly<Record<string, string>> = {
   "text without quotes": replaced('"/v1/payments"', "/v1/payments"),
   "a duration without quotes": replaced('"methods": ["POST"]', '"timeout": 30s'),
   "an open quote": replaced('"gateway"', '"gateway'),
-  "a word of Python": replaced('"methods": ["POST"]', '"sealed": True'),
+  "a word of Python": replaced('"methods": ["POST"]', '"encrypt_responses": True'),
   "an undefined value": replaced('"methods": ["POST"]', '"timeout": undefined'),
   "a null": replaced('["POST"]', "null"),
   "an equals sign": replaced('"name":', '"name" ='),

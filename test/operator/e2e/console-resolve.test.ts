@@ -1,6 +1,6 @@
 // @module-tag needs/chromium
 // The form for a response is filled in from a success on the same route: status and type at once, another request's body only when
-// somebody asks, marked, confirmed and audited; and nothing from or for a sealed record.
+// somebody asks, marked, confirmed and audited; and nothing from or for an encrypted record.
 
 import { randomBytes } from "node:crypto";
 import type { Browser, Page } from "playwright-core";
@@ -127,10 +127,10 @@ it.each(Object.entries(LOOKS))("a form with an example is accessible %s", async 
   await scene.close();
 });
 
-it("a sealed record neither gives an example nor gets one", async () => {
+it("an encrypted record neither gives an example nor gets one", async () => {
   const scene = await startOperatorScene(
     { shards: 2, scope: ["header:authorization"], timeout: "9m", lock: "10m" },
-    [{ path: HOLD, unknown: "hold", sealed: true }],
+    [{ path: HOLD, unknown: "hold", encrypt_responses: true }],
     { ADMIN_TOKEN, READ_TOKEN, SEAL_SECRET: randomBytes(32).toString("hex") },
   );
   const headers = [["Authorization", "Bearer of-a-caller"]] as [string, string][];

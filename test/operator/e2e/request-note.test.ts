@@ -19,7 +19,7 @@ beforeAll(async () => {
       { path: "/header/*", label: "header:x-customer" },
       { path: "/excerpt/*", excerpt: { bytes: 10, keep: "1h" } },
       { path: "/short/*", excerpt: { bytes: 10, keep: "1ms" } },
-      { path: "/sealed/*", sealed: true },
+      { path: "/encrypted/*", encrypt_responses: true },
     ],
     { ADMIN_TOKEN, READ_TOKEN, SEAL_SECRET },
   );
@@ -49,7 +49,7 @@ async function seen({ path, body = '{"order":{"id":1042}}', headers = {}, chunke
   const key = freshKey();
   const sent = { authorization: "Bearer ann", "content-type": "application/json", ...headers };
   expect((await scene.send({ path, key, body, headers: Object.entries(sent), chunked })).status).toBe(201);
-  const query = path.startsWith("/sealed/") ? `route=${encodeURIComponent("/sealed/*")}` : `key=${key}`;
+  const query = path.startsWith("/encrypted/") ? `route=${encodeURIComponent("/encrypted/*")}` : `key=${key}`;
   const { records } = v.parse(listed, (await scene.ask("GET", `/records?${query}`)).json);
   const [summary] = records;
   const { json, text } = await scene.ask("GET", `/records/${summary.id}`);
@@ -129,7 +129,7 @@ describe("a record", () => {
     expect(await seen({ path: "/short/1" })).toMatchObject({ excerpt: null });
   });
 
-  it("of a sealed route says nothing of its request", async () => {
-    expect(await seen({ path: "/sealed/1" })).toMatchObject({ request: null });
+  it("of an encrypted route says nothing of its request", async () => {
+    expect(await seen({ path: "/encrypted/1" })).toMatchObject({ request: null });
   });
 });

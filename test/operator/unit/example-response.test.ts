@@ -7,7 +7,7 @@ const ID = recordId("ab".repeat(32));
 type Headers = readonly (readonly [string, string])[];
 
 function recordWith(headers: Headers, sizeBytes = 20, status = 201) {
-  return { id: ID, sealed: false, response: { status, statusText: "", headers, sizeBytes }, timeline: [] } as const;
+  return { id: ID, encrypted: false, response: { status, statusText: "", headers, sizeBytes }, timeline: [] } as const;
 }
 
 describe("what a form for a response is filled in with", () => {
@@ -44,9 +44,9 @@ describe("what a form for a response is filled in with", () => {
     expect(exampleIn(recordWith(json, 16_385))?.hasText).toBe(false);
   });
 
-  it("is nothing of a sealed record, of one without a response, and of one that an operator gave", () => {
+  it("is nothing of an encrypted record, of one without a response, and of one that an operator gave", () => {
     const record = recordWith([["content-type", "application/json"]]);
-    expect(exampleIn({ ...record, sealed: true })).toBeNull();
+    expect(exampleIn({ ...record, encrypted: true })).toBeNull();
     expect(exampleIn({ ...record, response: null })).toBeNull();
     const given = { type: "change", at: epochMs(0), action: "resolve", by: "ann", reason: "" } as const;
     expect(exampleIn({ ...record, timeline: [given] })).toBeNull();

@@ -102,11 +102,11 @@ it.each(["IDEMPOTENCY", "IDENTITIES", "ROUTES_2", "QUEUES"])("takes no configura
 });
 
 it("refuses a configuration that its secrets do not fit", async () => {
-  const vars = { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES: [{ path: "/", sealed: true }] };
+  const vars = { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES: [{ path: "/", encrypt_responses: true }] };
   const { args } = await writeDeployment({ vars });
   const without = serve(args);
   expect(await without.exited).toBe(1);
-  expect(without.output()).toContain("wrangler.toml: ROUTES[0].sealed: needs the secret SEAL_SECRET");
+  expect(without.output()).toContain("wrangler.toml: ROUTES[0].encrypt_responses: needs the secret SEAL_SECRET");
   const secrets = { SEAL_SECRET: "short", ADMIN_TOKEN: "short" };
   const short = serve([...args, "--secret", "SEAL_SECRET", "--secret", "ADMIN_TOKEN"], secrets);
   expect(await short.exited).toBe(1);

@@ -8,7 +8,7 @@ import type { GatewayVars } from "../gateway.ts";
 import type { HeaderPair } from "../http.ts";
 import type { Message } from "./scene.ts";
 
-const ROUTE_NAMES = ["json", "form", "multipart", "graphql", "sealed", "later"] as const;
+const ROUTE_NAMES = ["json", "form", "multipart", "graphql", "encrypted", "later"] as const;
 type RouteName = (typeof ROUTE_NAMES)[number] | "late";
 
 /** What may differ between two tries of one operation. */
@@ -51,7 +51,7 @@ export function callersVars(originUrl: string, issuer: Issuer): GatewayVars {
     IDENTITIES: { user: { jwt: { issuer: issuer.name, audience: AUDIENCE, jwks: issuer.jwks } } },
     ROUTES: [
       { path: "/json/:operation", key_from: JSON_KEYS, fingerprint: json },
-      { path: "/sealed/:operation", key_from: JSON_KEYS, fingerprint: json, sealed: true },
+      { path: "/encrypted/:operation", key_from: JSON_KEYS, fingerprint: json, encrypt_responses: true },
       { path: "/later/:operation", key_from: JSON_KEYS, fingerprint: json, async: "prefer" },
       {
         path: "/late/:operation",
@@ -175,7 +175,7 @@ function bodyOf(
       );
     }
     case "json":
-    case "sealed":
+    case "encrypted":
     case "later":
     case "late":
       return jsonOf([["amount", amount], ["note", "für Ada"], ["timestamp", how.nonce], ...own], how);

@@ -74,7 +74,7 @@ export class CountedShard {
     const read = readConfig({
       IDEMPOTENCY: { origin: `http://${this.#address}`, shards: 1, ...settings },
       ROUTES: [{ path: "/protected/*" }],
-      // For `sealed`, if the settings say so.
+      // For `encrypt_responses`, if the settings say so.
       SEAL_SECRET: "a".repeat(64),
       QUEUES: [{ queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } }], // feature: queues
       DEAD: {},
@@ -87,7 +87,7 @@ export class CountedShard {
     findObject = objectFinder(); // feature: previous-shards
     const ports = {
       callShard: shardCaller(this.#namespace(), findObject),
-      encryptions: new Encryptions(read.sealSecrets),
+      encryptions: new Encryptions(read.encryptionSecrets),
       target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       proveCaller: noIdentities,

@@ -40,9 +40,9 @@ function unusedGiveUp({ all, source, isKnown }: InForce<AsyncSettings>): readonl
 /** What an accepted request needs: a place where it may lie, and a record. */
 function acceptanceProblems({ all, isKnown, place }: InForce<AsyncSettings>): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  if (isKnown("sealed") && all.sealed === true) {
-    const message = `must not be "${all.async}" with sealed = true, because an accepted request is stored in the open until its result: write async = "never"`;
-    problems.push({ path: `${place("async", "sealed")}.async`, code: "settings-contradict", message });
+  if (isKnown("encrypt_responses") && all.encrypt_responses === true) {
+    const message = `must not be "${all.async}" with encrypt_responses = true, because an accepted request is stored in the open until its result: write async = "never"`;
+    problems.push({ path: `${place("async", "encrypt_responses")}.async`, code: "settings-contradict", message });
   }
   if (isKnown("on_store_failure") && all.on_store_failure === "open") {
     const message = `must not be "open" with async = "${all.async}", because a request that cannot be stored cannot be accepted: write "closed"`;

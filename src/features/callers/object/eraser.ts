@@ -1,5 +1,5 @@
 // Forgets the records of one caller, for the day when somebody asks to be erased. No row says whose it is: a record's name is computed
-// again from its key and the caller's scope values, and compared; a sealed record, whose key is not stored, has a digest of its scope. What the
+// again from its key and the caller's scope values, and compared; an encrypted record, whose key is not stored, has a digest of its scope. What the
 // outbox has not delivered yet, and its dead letters, are erased with the records: each says the key of its record.
 // One call looks at a bounded number of rows in one short turn. The values are never stored, logged or answered.
 
@@ -38,8 +38,8 @@ export const ERASURE_BEGIN: ErasurePlace = { ...FIRST_PLACE, isFirstLook: true }
 export interface ScopeErasure {
   /** The caller's values in each of the scopes in which the records may have been claimed. */
   readonly scopes: readonly ScopeValues[];
-  /** What sealed records store of these scopes, under each of the gateway's secrets. */
-  readonly sealedScopes: readonly string[];
+  /** What encrypted records store of these scopes, under each of the gateway's secrets. */
+  readonly scopeDigests: readonly string[];
   /** The name of the layout whose object this is. */
   readonly layout: string;
   readonly from: ErasurePlace;
@@ -151,10 +151,10 @@ export class ScopeEraser {
 
 /** Whether a record, or an event's record, is that of the caller with these scope values. */
 async function isOfScope(
-  { id, label: { key, sealedScope } }: Pick<ScannedRecord, "id" | "label">,
-  { scopes, sealedScopes, layout }: Pick<ScopeErasure, "scopes" | "sealedScopes" | "layout">,
+  { id, label: { key, scopeDigest } }: Pick<ScannedRecord, "id" | "label">,
+  { scopes, scopeDigests, layout }: Pick<ScopeErasure, "scopes" | "scopeDigests" | "layout">,
 ): Promise<boolean> {
-  if (sealedScope !== undefined) return sealedScopes.includes(sealedScope);
+  if (scopeDigest !== undefined) return scopeDigests.includes(scopeDigest);
   const found = await Promise.all(scopes.map((values) => isNameIn(id, key, values, layout)));
   return found.includes(true);
 }

@@ -43,10 +43,10 @@ export function scopeForgetter({
   return async ({ scope, cursor, by: { name: by }, ...forgetting }) => {
     const scopes = fittingScopes(routes, scope);
     if (scopes.length === 0) return { kind: "no-scope", scopes: namedScopes(routes) };
-    const sealedScopes = (await Promise.all(scopes.map((one) => encryptions.scopeDigests(one)))).flat();
+    const scopeDigests = (await Promise.all(scopes.map((one) => encryptions.scopeDigests(one)))).flat();
     const { layouts, listed } = places;
     const names = new Map(layouts.map(({ title, layout }) => [title, layoutName(layout)]));
-    const erased = await eraseScope(listed, { ...forgetting, by, scopes, sealedScopes }, cursor, (place, erasure) => {
+    const erased = await eraseScope(listed, { ...forgetting, by, scopes, scopeDigests }, cursor, (place, erasure) => {
       const slice = { ...erasure, layout: names.get(place.layout) ?? place.layout };
       return unlessSilent(place, askObject(shardStub(namespace, place), ERASE_SCOPE_CALL, slice));
     });

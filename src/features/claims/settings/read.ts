@@ -65,7 +65,7 @@ const NO_CALL: Settings = {
   previous_scope: [],
   on_store_failure: "closed",
   remember: null,
-  sealed: false,
+  encrypt_responses: false,
   key_format: {},
   forward_key: { kind: "client" },
 };

@@ -96,7 +96,7 @@ export class Outbox {
   ): readonly NewEvent[] {
     const publications = before?.policy.publish;
     if (publications === undefined || after?.state !== "completed" || before?.state === "completed") return [];
-    // Only a sealed record does not say its status, and a sealed route publishes nothing.
+    // Only an encrypted record does not say its status, and an encrypted route publishes nothing.
     if (after.status === null) return [];
     return eventsOf(publications, factsOf(id, after, after.status, source, this.#ports.ledger));
   }

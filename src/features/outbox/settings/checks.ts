@@ -29,10 +29,10 @@ export function publishProblems(
       problems.push({ path: `${at}[${index}].data`, message });
     }
   }
-  if (isKnown("sealed") && all.sealed === true) {
+  if (isKnown("encrypt_responses") && all.encrypt_responses === true) {
     const message =
-      "must be empty with sealed = true, because an event would tell whoever receives it, and whoever has the database, what is sealed: leave it out";
-    problems.push({ path: `${place("publish", "sealed")}.publish`, message });
+      "must be empty with encrypt_responses = true, because an event would tell whoever receives it, and whoever has the database, what is encrypted: leave it out";
+    problems.push({ path: `${place("publish", "encrypt_responses")}.publish`, message });
   }
   return problems;
 }

@@ -248,12 +248,12 @@ describe("an attempt whose turn comes after give_up.after", () => {
 });
 
 describe("a request that is accepted after an attempt", () => {
-  it("of the same request on a sealed route has a monitor", async () => {
+  it("of the same request on an encrypted route has a monitor", async () => {
     const bench = new ShardBench();
     bench.origin = () => new Response("busy", { status: 503 });
     const head = asyncHead();
-    const sealed = { ...head, request: { ...head.request, fingerprint: fingerprint("keyed:1") } };
-    const { async: _, ...others } = sealed;
+    const encrypted = { ...head, request: { ...head.request, fingerprint: fingerprint("keyed:1") } };
+    const { async: _, ...others } = encrypted;
     expect(await bench.send(messageOf(others))).toMatchObject({ status: 503, text: "busy" });
     bench.origin = () => new Response("done");
     const open = again({ ...head, request: { ...head.request, otherFingerprint: fingerprint("keyed:1") } });

@@ -39,15 +39,19 @@ describe("async", () => {
     expect(routes.map(({ rules }) => rules.policy.schedule?.giveUpAfterMs)).toEqual([3_600_000, 86_400_000, undefined]);
   });
 
-  it("cannot be with sealed responses, because the stored request is not sealed", () => {
+  it("cannot be with encrypted responses, because the stored request is not encrypted", () => {
     const SEAL_SECRET = "a".repeat(32);
-    const sealed = { IDEMPOTENCY: { async: "prefer" }, ROUTES: [{ ...PAYMENTS, sealed: true }], SEAL_SECRET };
-    expect(problemsOf(sealed)).toMatchObject([
+    const encrypted = {
+      IDEMPOTENCY: { async: "prefer" },
+      ROUTES: [{ ...PAYMENTS, encrypt_responses: true }],
+      SEAL_SECRET,
+    };
+    expect(problemsOf(encrypted)).toMatchObject([
       {
         path: "ROUTES[0].async",
       },
     ]);
-    configOf({ ROUTES: [{ ...PAYMENTS, async: "prefer", sealed: "past" }], SEAL_SECRET });
+    configOf({ ROUTES: [{ ...PAYMENTS, async: "prefer", encrypt_responses: "past" }], SEAL_SECRET });
   });
 
   it("may be of other routes than the defaults that it does not fit", () => {

@@ -156,7 +156,7 @@ function summaryOf(id: RecordSummary["id"], shard: string, startedAt: number): R
     shard,
     layout: "4",
     key: id,
-    sealed: false,
+    encrypted: false,
     route: "/pay",
     request: null,
     state: "unknown",

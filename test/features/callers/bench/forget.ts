@@ -93,7 +93,7 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
   const events = new OwnedEvents(sql, store.events);
   const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), events, steps });
   const scopes = [scope, FORMER];
-  const asked = { scopes, sealedScopes: [], layout: LAYOUT, isPreview, includesUnknown: false, by: "", reason: "" };
+  const asked = { scopes, scopeDigests: [], layout: LAYOUT, isPreview, includesUnknown: false, by: "", reason: "" };
   const turns: Turn[] = [];
   for (let from: Place | null = FIRST_PLACE; from !== null;) {
     sql.exec("BEGIN IMMEDIATE");

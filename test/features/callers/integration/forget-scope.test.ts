@@ -103,7 +103,7 @@ describe("the walk over all shards", () => {
   const scopes = [["header:authorization", SECRET]];
   const erasing = {
     scopes,
-    sealedScopes: [],
+    scopeDigests: [],
     isPreview: false,
     includesUnknown: false,
     by: "admin",

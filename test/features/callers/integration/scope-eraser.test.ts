@@ -38,13 +38,13 @@ async function save(
   scope: readonly string[],
   record: IdempotencyRecord,
   key: string = crypto.randomUUID(),
-  sealedScope?: string,
+  scopeDigest?: string,
 ): Promise<string> {
   const id = await nameRecord(key, scope, LAYOUT);
   await runInDurableObject(stub, (_instance, { storage }) => {
     const kept = record.state === "completed" ? { response } : {};
-    const sealed = sealedScope === undefined ? {} : { sealedScope };
-    new Ledger(storage).save(id, null, record, { ...kept, label: { key, route: "/", ...sealed } });
+    const encrypted = scopeDigest === undefined ? {} : { scopeDigest };
+    new Ledger(storage).save(id, null, record, { ...kept, label: { key, route: "/", ...encrypted } });
   });
   return key;
 }
@@ -108,7 +108,7 @@ const done = (): IdempotencyRecord => completed(claim(), epochMs(Date.now()));
 async function eraseSlice(stub: Stub, erasure: Partial<ScopeErasure>): Promise<ErasedSlice> {
   const whole: ScopeErasure = {
     scopes: [ANNA],
-    sealedScopes: [],
+    scopeDigests: [],
     layout: LAYOUT,
     from: ERASURE_BEGIN,
     isPreview: false,
@@ -164,28 +164,28 @@ describe("a shard that forgets a caller", () => {
     expect(await erase(stub, { layout: "2", scopes: [BEN] })).toMatchObject({ forgotten: 0 });
   });
 
-  it("finds sealed records by the digest of their scope, under each secret that it is told", async () => {
+  it("finds encrypted records by the digest of their scope, under each secret that it is told", async () => {
     const stub = freshShard();
     const [older = "", newer = ""] = ["older", "newer"].map((name) => name.padEnd(64, "0"));
     const keys: string[] = [];
     for (const secret of [older, newer]) {
       for (const scope of [ANNA, BEN]) {
-        const [sealedScope = ""] = await new Encryptions([secret]).scopeDigests(scope);
-        keys.push(await save(stub, scope, done(), crypto.randomUUID(), sealedScope));
+        const [scopeDigest = ""] = await new Encryptions([secret]).scopeDigests(scope);
+        keys.push(await save(stub, scope, done(), crypto.randomUUID(), scopeDigest));
       }
     }
-    const sealedScopes = await new Encryptions([newer, older]).scopeDigests(ANNA);
+    const scopeDigests = await new Encryptions([newer, older]).scopeDigests(ANNA);
     const before = await keysIn(stub);
     expect(before.filter((key) => keys.includes(key))).toEqual([]);
     expect(await erase(stub)).toMatchObject({ forgotten: 0 });
-    expect(await erase(stub, { sealedScopes: sealedScopes.slice(0, 1), isPreview: true })).toMatchObject({
+    expect(await erase(stub, { scopeDigests: scopeDigests.slice(0, 1), isPreview: true })).toMatchObject({
       forgotten: 1,
     });
-    expect(await erase(stub, { sealedScopes })).toMatchObject({ forgotten: 2, inFlight: 0, unknown: 0 });
+    expect(await erase(stub, { scopeDigests })).toMatchObject({ forgotten: 2, inFlight: 0, unknown: 0 });
     expect(await keysIn(stub)).toHaveLength(2);
-    expect(await erase(stub, { sealedScopes })).toMatchObject({ forgotten: 0 });
+    expect(await erase(stub, { scopeDigests })).toMatchObject({ forgotten: 0 });
     const bens = await new Encryptions([newer, older]).scopeDigests(BEN);
-    expect(await erase(stub, { sealedScopes: bens })).toMatchObject({ forgotten: 2 });
+    expect(await erase(stub, { scopeDigests: bens })).toMatchObject({ forgotten: 2 });
   });
 
   it("looks at a bounded number of rows in one call, and may be stopped and repeated", async () => {

@@ -40,7 +40,7 @@ describe("a group of consumers", () => {
 
   it("publishes what it says, or else what IDEMPOTENCY says", () => {
     const others = {
-      IDEMPOTENCY: { publish: [{ to: "audit", type: "done" }], sealed: true, forward_key: "charge" },
+      IDEMPOTENCY: { publish: [{ to: "audit", type: "done" }], encrypt_responses: true, forward_key: "charge" },
       DESTINATIONS: [{ name: "audit", queue: "AUDIT" }],
       AUDIT: {},
     };

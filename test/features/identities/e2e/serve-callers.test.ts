@@ -1,11 +1,11 @@
-// What a self-hosted gateway does with callers: identities from its configuration, sealed responses with a secret from its environment.
+// What a self-hosted gateway does with callers: identities from its configuration, encrypted responses with a secret from its environment.
 
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
 import { AUDIENCE, type Issuer, startIssuer } from "../../../support/issuer.ts";
 import { startOrigin, type TestOrigin } from "../../../support/origin.ts";
 import { essence, isReplay, problemCode, send } from "../../../support/e2e/guarantees-client.ts";
-import { freshSecret } from "../../../support/e2e/sealed-scene.ts";
+import { freshSecret } from "../../../support/e2e/encrypted-scene.ts";
 import { cleanUp, serve, type ServeProcess, writeDeployment } from "../../../support/e2e/serve-process.ts";
 import { tracesIn } from "../../../support/e2e/traces-in-files.ts";
 
@@ -25,13 +25,13 @@ async function stop(gateway: ServeProcess): Promise<void> {
   expect(await gateway.exited).toBe(0);
 }
 
-it("verifies identities and replays sealed responses, with a secret from the environment that changes", async () => {
+it("verifies identities and replays encrypted responses, with a secret from the environment that changes", async () => {
   const { name, jwks } = issuer;
   const { args, stateDir } = await writeDeployment({
     vars: {
       IDEMPOTENCY: { origin: origin.url, shards: 1 },
       IDENTITIES: { user: { jwt: { issuer: name, audience: AUDIENCE, jwks } } },
-      ROUTES: [{ path: "/pay", scope: ["identity:user"], sealed: true }],
+      ROUTES: [{ path: "/pay", scope: ["identity:user"], encrypt_responses: true }],
     },
     secrets: { required: ["SEAL_SECRET"] },
   });

@@ -106,8 +106,8 @@ describe("publish", () => {
     expect(problems([HOOK], { ...steps, key_format: { max: 250 } }).join("\n")).toContain(
       "ROUTES[0].key_format.max must not exceed 247, because the next step gets <key>:payment",
     );
-    expect(problems([HOOK], { ...steps, sealed: true }, { SEAL_SECRET: "0".repeat(64) }).join("\n")).toContain(
-      "ROUTES[0].publish must be empty with sealed = true",
-    );
+    expect(
+      problems([HOOK], { ...steps, encrypt_responses: true }, { SEAL_SECRET: "0".repeat(64) }).join("\n"),
+    ).toContain("ROUTES[0].publish must be empty with encrypt_responses = true");
   });
 });

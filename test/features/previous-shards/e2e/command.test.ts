@@ -85,7 +85,7 @@ it("a configuration that forgets the layout in force is refused, and one that li
 it("a previous layout is shown, closed and counted until it may go", async () => {
   // Read by anyone with a token.
   const { layouts, routes } = v.parse(layoutsSchema, (await ask("GET", "/layouts", READ_TOKEN)).json);
-  expect(routes).toMatchObject([{ path: "/pay", sealed: false, async: "never" }]);
+  expect(routes).toMatchObject([{ path: "/pay", encryptResponses: false, async: "never" }]);
   expect(layouts).toMatchObject([
     { layout: "5", next: null, objects: 5, open: 5, mayGo: false, routes: ["POST PATCH /pay"] },
     { layout: "3", next: "5", objects: 3, mayGo: false },

@@ -24,11 +24,11 @@ const ROUTES = [
   { path: "/v1/*" },
   { path: "/new_keys/*", new_keys: { binding: "NEW_KEYS" } },
   { path: "/cors/*", cors: { origins: [PAGE] } },
-  { path: "/sealed/*", sealed: true },
+  { path: "/encrypted/*", encrypt_responses: true },
 ];
 
 /** The routes with one setting more than the plain one. Their requests come from a page. */
-const SETTINGS = ["new_keys", "cors", "sealed"];
+const SETTINGS = ["new_keys", "cors", "encrypt_responses"];
 
 let origin: Origin;
 let gateway: Gateway;

@@ -26,7 +26,7 @@ import { type ModelRun, modelRun, playModel } from "../../../support/e2e/fuzz-mo
 import { essence, isReplay, problemCode, problemOf, send, until } from "../../../support/e2e/guarantees-client.ts";
 import { readLedgers } from "../../../support/e2e/guarantees-ledger.ts";
 import { clientOf, removeGateway } from "../../../support/e2e/scene.ts";
-import { freshSecret } from "../../../support/e2e/sealed-scene.ts";
+import { freshSecret } from "../../../support/e2e/encrypted-scene.ts";
 
 const PROTECTED_METHODS = ["POST", "PATCH", "PUT", "DELETE"];
 /** Marks every answer of the origin, to distinguish it from the gateway's own. */

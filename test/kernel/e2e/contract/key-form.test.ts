@@ -78,7 +78,13 @@ const CHANGES: Readonly<
   "switched-off": [{}, { forward_key: "none" }, "KEY", "KEY", "idempotency-key: KEY"],
   "switched-on": [{ forward_key: "none" }, {}, "KEY", "KEY", ""],
   "other-header": [{ key_from: TWO }, { key_from: TWO.slice(0, 1) }, "x:KEY", "KEY", "x-request-key: KEY"],
-  "sealed-step": [{ sealed: true }, { sealed: true, forward_key: "charge" }, "KEY", "KEY", "idempotency-key: KEY"],
+  "encrypted-step": [
+    { encrypt_responses: true },
+    { encrypt_responses: true, forward_key: "charge" },
+    "KEY",
+    "KEY",
+    "idempotency-key: KEY",
+  ],
   "verify-step": [
     { unknown: "verify", verify: "/verify-step/{key}", forward_key: "charge" },
     { unknown: "verify", verify: "/verify-step/{key}", forward_key: "refund" },

@@ -150,7 +150,10 @@ async function tryRequest(settings: Table, gateway: Table, forwardedHost = "shop
   if (intent.kind === "pass") return { kind: "unprotected", ...NONE };
   if (intent.kind !== "exchange" && intent.kind !== "search") return { kind: "refused", ...NONE };
   const telemetry = { log: "none", serverTiming: false, trace: null } as const;
-  const found = await readExchange(intent, telemetry, { ...ports, encryptions: new Encryptions(read.sealSecrets) });
+  const found = await readExchange(intent, telemetry, {
+    ...ports,
+    encryptions: new Encryptions(read.encryptionSecrets),
+  });
   if (found.kind !== "exchange") return { kind: found.kind === "pass" ? "unprotected" : "refused", ...NONE };
   const { request: asked, call } = found.exchange.head;
   return {
@@ -347,7 +350,7 @@ const ROUTES: Cases = {
     ["reject", "attach"],
   ],
   max_request_body: [["10MB", 10]],
-  sealed: [
+  encrypt_responses: [
     [true, "past"],
     [false, "past"],
     [true, false],

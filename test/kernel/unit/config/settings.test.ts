@@ -46,7 +46,7 @@ describe("defaults", () => {
       omitHeaders: ["set-cookie"],
       forwardKey: { kind: "client" },
       log: "errors",
-      sealed: false,
+      encryptResponses: false,
       serverTiming: false,
       trustForwarded: false,
     });

@@ -1,4 +1,4 @@
-// `sealed = true`: with the whole state of a gateway and all of its secrets in hand, nothing of a response can be read, nor of
+// `encrypt_responses = true`: with the whole state of a gateway and all of its secrets in hand, nothing of a response can be read, nor of
 // the request's key, credential and body. The caller's own retry opens it, byte for byte.
 
 import { randomBytes } from "node:crypto";
@@ -8,7 +8,7 @@ import { keyHashOf } from "../../../../src/kernel/record/units.ts";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
 import { askGateway, BASE } from "../../../support/e2e/operator-scene.ts";
 import { type Message, until, untilPrinted } from "../../../support/e2e/scene.ts";
-import { freshSecret, type SealedScene, startSealedScene } from "../../../support/e2e/sealed-scene.ts";
+import { freshSecret, type EncryptedScene, startEncryptedScene } from "../../../support/e2e/encrypted-scene.ts";
 import { shardFiles } from "../../../support/e2e/shard-database.ts";
 import { tracesIn } from "../../../support/e2e/traces-in-files.ts";
 
@@ -18,15 +18,15 @@ const LARGE_BYTES = 300_000;
 const ROUTES = [
   { path: "/retry", unknown: "retry" },
   { path: "/attach", duplicate: "attach", wait: "10s" },
-  { path: "/open", sealed: false },
+  { path: "/open", encrypt_responses: false },
   { path: "/brief", timeout: "10s", lock: "11s", retention: "12s", remember: "1h" },
   { path: "/*" },
 ];
 
-let scene: SealedScene;
+let scene: EncryptedScene;
 beforeAll(async () => {
   // Only the attempt that the crash ends has a short lock; whatever must succeed has time, also on a slow machine.
-  scene = await startSealedScene(FIRST, [
+  scene = await startEncryptedScene(FIRST, [
     { path: "/retry", unknown: "retry", timeout: "1s", lock: "2s" },
     ...ROUTES.slice(1),
   ]);
@@ -99,7 +99,7 @@ describe.each(SIZES)("a %s response", (size) => {
     expect(await scene.origin.effects(keyOf(message))).toBe(1);
   });
 
-  it("leaves its traces on a route that is not sealed, where the same search finds them", async () => {
+  it("leaves its traces on a route that is not encrypted, where the same search finds them", async () => {
     const { message, marks } = caseOf("/open", size);
     await scene.send(message);
     const found = new Set(tracesIn(scene.gateway.stateDir, [...marks, keyOf(message)]).map(([text]) => text));
@@ -127,7 +127,7 @@ describe("somebody else", () => {
     expect(await scene.origin.effects(keyOf(message))).toBe(1);
   });
 
-  it("with the operators' token sees that it is sealed, and no more", async () => {
+  it("with the operators' token sees that it is encrypted, and no more", async () => {
     const { message, marks } = caseOf("/pay", "small");
     await scene.send(message);
     const ask = (path: string) => askGateway(`${scene.gateway.url}${BASE}${path}`, "GET", {});
@@ -138,7 +138,7 @@ describe("somebody else", () => {
     expect(record.json).toMatchObject({
       key: `sha256:${keyHashOf(id)}`,
       state: "completed",
-      sealed: true,
+      encrypted: true,
       status: null,
       response: null,
       responseKept: true,
@@ -205,7 +205,7 @@ describe("what is stored for a while", () => {
 });
 
 describe("a caller who is forgotten", () => {
-  it("leaves no sealed record, under a newer secret neither, and nobody else is forgotten", async () => {
+  it("leaves no encrypted record, under a newer secret neither, and nobody else is forgotten", async () => {
     const secrets = { ...FIRST, SEAL_SECRET_2: freshSecret() };
     const [older, newer, others] = [caseOf("/pay", "small"), caseOf("/pay", "large"), caseOf("/pay", "small")];
     const [credential = ""] = older.marks;
@@ -227,7 +227,7 @@ describe("a caller who is forgotten", () => {
   });
 });
 
-describe("a sealed record that is only remembered", () => {
+describe("an encrypted record that is only remembered", () => {
   it("does not say that its response was lost, nor what its status was", async () => {
     const { message, marks } = caseOf("/brief", "small");
     expect((await scene.send(message)).status).toBe(271);
@@ -272,7 +272,7 @@ describe("a changed byte", () => {
     await scene.again();
     const answer = await scene.send(message);
     expect([answer.status, codeOf(answer)]).toEqual([409, "response-not-kept"]);
-    await untilPrinted(scene.gateway, "a sealed response does not open");
+    await untilPrinted(scene.gateway, "an encrypted response does not open");
     expect(await scene.origin.effects(keyOf(message))).toBe(1);
   });
 });
@@ -299,50 +299,50 @@ describe("the secrets", () => {
   });
 });
 
-describe("a route that is sealed or opened later", () => {
+describe("a route that is encrypted or opened later", () => {
   afterAll(() => scene.again({ routes: ROUTES }));
 
-  const withSealed = (sealed: boolean | "past") => ({ routes: [{ path: "/*", sealed }] });
+  const withEncrypted = (encrypted: boolean | "past") => ({ routes: [{ path: "/*", encrypt_responses: encrypted }] });
 
   it("replays what it has, whichever way it was stored", async () => {
-    const sealed = caseOf("/change", "small").message;
-    const before = await scene.send(sealed);
-    await scene.again(withSealed("past"));
-    expectReplay(await scene.send(sealed), before);
+    const encrypted = caseOf("/change", "small").message;
+    const before = await scene.send(encrypted);
+    await scene.again(withEncrypted("past"));
+    expectReplay(await scene.send(encrypted), before);
     const open = caseOf("/change", "small");
     const plain = await scene.send(open.message);
     expect(tracesIn(scene.gateway.stateDir, open.marks)).not.toEqual([]);
-    await scene.again(withSealed(true));
+    await scene.again(withEncrypted(true));
     expectReplay(await scene.send(open.message), plain);
-    expectReplay(await scene.send(sealed), before);
-    expect((await scene.send({ ...sealed, body: "{}" })).status).toBe(422);
+    expectReplay(await scene.send(encrypted), before);
+    expect((await scene.send({ ...encrypted, body: "{}" })).status).toBe(422);
     expect((await scene.send({ ...open.message, body: "{}" })).status).toBe(422);
-    expect(await scene.origin.effects(keyOf(sealed))).toBe(1);
+    expect(await scene.origin.effects(keyOf(encrypted))).toBe(1);
     expect(await scene.origin.effects(keyOf(open.message))).toBe(1);
   });
 
   it('without "past" tells that it took effect, and sends nothing', async () => {
     const { message } = caseOf("/change", "small");
     await scene.send(message);
-    await scene.again(withSealed(false));
+    await scene.again(withEncrypted(false));
     const answer = await scene.send(message);
     expect([answer.status, codeOf(answer)]).toEqual([409, "response-not-kept"]);
     expect(await scene.origin.effects(keyOf(message))).toBe(1);
-    await untilPrinted(scene.gateway, "a sealed record does not open");
+    await untilPrinted(scene.gateway, "an encrypted record does not open");
   });
 
   it('without "past" answers retries of an unfinished record with 503, until it is "past"', async () => {
-    await scene.again(withSealed(true));
+    await scene.again(withEncrypted(true));
     const { message, marks } = caseOf("/change", "small");
     const { behave: _, ...plain } = message;
     const lost = await scene.send({ ...plain, behave: { drop: "after-effect" } });
     expect(lost.status).toBe(502);
-    await scene.again(withSealed(false));
+    await scene.again(withEncrypted(false));
     const answer = await scene.send(plain);
     expect([answer.status, codeOf(answer)]).toEqual([503, "store-unavailable"]);
-    const reported = await untilPrinted(scene.gateway, "a sealed record does not open");
+    const reported = await untilPrinted(scene.gateway, "an encrypted record does not open");
     expect([...marks, keyOf(message)].filter((text) => reported.includes(text))).toEqual([]);
-    await scene.again(withSealed("past"));
+    await scene.again(withEncrypted("past"));
     const unknown = await scene.send(plain);
     expect([unknown.status, codeOf(unknown)]).toEqual([409, "outcome-unknown"]);
     expect(await scene.origin.effects(keyOf(message))).toBe(1);

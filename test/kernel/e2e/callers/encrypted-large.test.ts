@@ -1,4 +1,4 @@
-// `sealed = true` for bodies of many megabytes: in chunks, in R2, and in both directions. After a crash in the middle no half body is
+// `encrypt_responses = true` for bodies of many megabytes: in chunks, in R2, and in both directions. After a crash in the middle no half body is
 // replayed, and nothing of it can be read.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { freshKey, headerValue } from "../../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../../support/origin.ts";
 import { digestOfGenerated, openTransfer, type Received, transfer } from "../../../support/e2e/bytes-client.ts";
 import { bucketObjects, removeGateway, startGatewayWithBucket, until } from "../../../support/e2e/scene.ts";
-import { freshSecret } from "../../../support/e2e/sealed-scene.ts";
+import { freshSecret } from "../../../support/e2e/encrypted-scene.ts";
 import { tracesIn } from "../../../support/e2e/traces-in-files.ts";
 
 const BYTES = 20_000_000;
@@ -23,7 +23,7 @@ beforeAll(async () => {
     { path: "/chunks", max_response_body: "100MB", max_request_body: "100MB" },
     { path: "/crash", max_response_body: "100MB", unknown: "retry" },
   ];
-  const settings = { shards: 1, sealed: true, timeout: "2s", lock: "3s" };
+  const settings = { shards: 1, encrypt_responses: true, timeout: "2s", lock: "3s" };
   gateway = await startGatewayWithBucket(origin.url, settings, routes, { SEAL_SECRET: freshSecret() });
 });
 afterAll(async () => {

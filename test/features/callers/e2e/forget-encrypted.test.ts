@@ -1,4 +1,4 @@
-// The records of one caller are forgotten although they are sealed, under each secret that is still listed, and although the
+// The records of one caller are forgotten although they are encrypted, under each secret that is still listed, and although the
 // caller is named by an identity. The other caller's are replayed.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ import { startOrigin, type TestOrigin } from "../../../support/origin.ts";
 import { ADMIN_TOKEN } from "../../../support/e2e/operator-scene.ts";
 import { expectFirstAnswer, expectReplay } from "../../../support/e2e/problem.ts";
 import { clientOf, removeGateway } from "../../../support/e2e/scene.ts";
-import { freshSecret } from "../../../support/e2e/sealed-scene.ts";
+import { freshSecret } from "../../../support/e2e/encrypted-scene.ts";
 
 const OLDER = { SEAL_SECRET: freshSecret() };
 const BOTH = { ...OLDER, SEAL_SECRET_2: freshSecret() };
@@ -29,9 +29,9 @@ beforeAll(async () => {
       IDEMPOTENCY: { origin: origin.url, shards: 2, scope: ["header:authorization"] },
       IDENTITIES: { user: { jwt } },
       ROUTES: [
-        { path: "/sealed", sealed: true },
+        { path: "/encrypted", encrypt_responses: true },
         { path: "/user", scope: ["identity:user"] },
-        { path: "/sealed-user", scope: ["identity:user"], sealed: true },
+        { path: "/encrypted-user", scope: ["identity:user"], encrypt_responses: true },
       ],
       ADMIN_TOKEN,
     },
@@ -67,23 +67,23 @@ async function expectForgotten(scope: string, count: number): Promise<void> {
   expect(await forget(scope, "--yes")).toMatchObject({ code: 0, stdout: `forgotten: ${records} and 0 events\n` });
 }
 
-describe("a caller whose records are sealed", () => {
+describe("a caller whose records are encrypted", () => {
   it("is forgotten under the older and the newer secret, and the other caller is not", async () => {
     const [older, newer] = [freshKey(), freshKey()];
-    const annas = await send("/sealed", "anna", older);
-    const first = await send("/sealed", "ben", older);
+    const annas = await send("/encrypted", "anna", older);
+    const first = await send("/encrypted", "ben", older);
     await restart(BOTH);
-    await send("/sealed", "anna", newer);
-    const second = await send("/sealed", "ben", newer);
-    expectReplay(await send("/sealed", "anna", older), annas);
+    await send("/encrypted", "anna", newer);
+    const second = await send("/encrypted", "ben", newer);
+    expectReplay(await send("/encrypted", "anna", older), annas);
 
     await expectForgotten("header:authorization=Bearer anna", 2);
     await restart(BOTH);
-    expectReplay(await send("/sealed", "ben", older), first);
-    expectReplay(await send("/sealed", "ben", newer), second);
+    expectReplay(await send("/encrypted", "ben", older), first);
+    expectReplay(await send("/encrypted", "ben", newer), second);
     expect([await origin.effects(older), await origin.effects(newer)]).toEqual([2, 2]);
     for (const key of [older, newer]) {
-      expectFirstAnswer(await send("/sealed", "anna", key), 201);
+      expectFirstAnswer(await send("/encrypted", "anna", key), 201);
       expect(await origin.effects(key)).toBe(3);
     }
     expect(gateway.output()).not.toContain("anna");
@@ -92,7 +92,7 @@ describe("a caller whose records are sealed", () => {
 
 describe.each([
   ["/user", "alice"],
-  ["/sealed-user", "carol"],
+  ["/encrypted-user", "carol"],
 ])("a caller who is named by an identity (%s)", (path, name) => {
   it("is forgotten with all tokens", async () => {
     const keys = [freshKey(), freshKey()];

@@ -1,10 +1,10 @@
-// `sealed = true` for bodies that come slowly: followed while they arrive, resumed after the last event that a client has seen,
+// `encrypt_responses = true` for bodies that come slowly: followed while they arrive, resumed after the last event that a client has seen,
 // replayed after a crash. At no moment is any of them readable on disk.
 
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { HeaderPair } from "../../../support/http.ts";
-import { freshSecret } from "../../../support/e2e/sealed-scene.ts";
+import { freshSecret } from "../../../support/e2e/encrypted-scene.ts";
 import { EVENTS, isReplay, startStreamScene, type StreamScene } from "../../../support/e2e/stream-scene.ts";
 import { tracesIn } from "../../../support/e2e/traces-in-files.ts";
 
@@ -13,7 +13,7 @@ const EVENTS_BEFORE = 40;
 
 let scene: StreamScene;
 beforeAll(async () => {
-  const routes = [{ path: "/*", duplicate: "attach", wait: "20s", sealed: true }];
+  const routes = [{ path: "/*", duplicate: "attach", wait: "20s", encrypt_responses: true }];
   scene = await startStreamScene(routes, { SEAL_SECRET: freshSecret() });
 });
 afterAll(() => scene.close());

@@ -1,4 +1,4 @@
-// What a sealed route costs the store, in exact operations: what any other costs, and one commit more where the body is stored as it
+// What an encrypted route costs the store, in exact operations: what any other costs, and one commit more where the body is stored as it
 // comes.
 
 import { afterAll, describe, expect, it, vi } from "vitest";
@@ -13,12 +13,12 @@ afterAll(() => {
 });
 
 async function begun(): Promise<CountedShard> {
-  const shard = new CountedShard({ sealed: true });
+  const shard = new CountedShard({ encrypt_responses: true });
   await shard.begin();
   return shard;
 }
 
-describe("on a sealed route", () => {
+describe("on an encrypted route", () => {
   it("a small response costs no statement and no row more", async () => {
     const shard = await begun();
     const key = crypto.randomUUID();

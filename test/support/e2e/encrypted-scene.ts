@@ -1,4 +1,4 @@
-// A gateway with sealed routes and one shard, an origin behind it, and operators with all their rights.
+// A gateway with encrypted routes and one shard, an origin behind it, and operators with all their rights.
 
 import { randomBytes } from "node:crypto";
 import type { Gateway, GatewayVars } from "../gateway.ts";
@@ -11,7 +11,7 @@ export function freshSecret(): string {
   return randomBytes(32).toString("hex");
 }
 
-export interface SealedScene extends Client {
+export interface EncryptedScene extends Client {
   readonly origin: TestOrigin;
   /** The gateway that runs now. */
   readonly gateway: Gateway;
@@ -27,11 +27,11 @@ export interface SealedScene extends Client {
 export type Secrets = Readonly<Record<string, string>>;
 
 /** `settings` are those of all routes. */
-export async function startSealedScene(
+export async function startEncryptedScene(
   secrets: Secrets,
   routes: GatewayVars["ROUTES"],
-  settings: GatewayVars["IDEMPOTENCY"] = { sealed: true },
-): Promise<SealedScene> {
+  settings: GatewayVars["IDEMPOTENCY"] = { encrypt_responses: true },
+): Promise<EncryptedScene> {
   const origin = await startOrigin();
   const IDEMPOTENCY = { origin: origin.url, shards: 1, timeout: "20s", lock: "30s", ...settings };
   const varsOf = (ROUTES: GatewayVars["ROUTES"]): GatewayVars => ({ IDEMPOTENCY, ROUTES, ADMIN_TOKEN });

@@ -1,9 +1,9 @@
-// Reads the secrets with which responses of `sealed` routes are encrypted (`wrangler secret put SEAL_SECRET`). Secrets cannot be
+// Reads the secrets with which responses of `encrypt_responses` routes are encrypted (`wrangler secret put SEAL_SECRET`). Secrets cannot be
 // read back, so they are rotated by adding one under a later name. No message may ever show one.
 
 import type { ConfigProblem } from "../config/resolved.ts";
 
-export interface SealSecrets {
+export interface EncryptionSecrets {
   /** The one for new responses first, then those under which older ones still open. */
   readonly values: readonly string[];
   readonly problems: readonly ConfigProblem[];
@@ -22,14 +22,14 @@ const MAX_SECRETS = 3;
 const MAKE = "write the output of `openssl rand -hex 32`";
 
 /** Names of the secrets, in the order of their age: `SEAL_SECRET`, `SEAL_SECRET_2`, `SEAL_SECRET_10`. */
-export function sealSecretNames(env: Readonly<Record<string, unknown>>): readonly string[] {
+export function encryptionSecretNames(env: Readonly<Record<string, unknown>>): readonly string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith(PREFIX))
     .toSorted((one, other) => one.localeCompare(other, "en", { numeric: true }));
 }
 
-export function readSealSecrets(env: Readonly<Record<string, unknown>>): SealSecrets {
-  const names = sealSecretNames(env);
+export function readEncryptionSecrets(env: Readonly<Record<string, unknown>>): EncryptionSecrets {
+  const names = encryptionSecretNames(env);
   const problems: ConfigProblem[] = [];
   const values: string[] = [];
   for (const name of names) {
@@ -56,5 +56,5 @@ export function readSealSecrets(env: Readonly<Record<string, unknown>>): SealSec
 /** The problem of routes that need a secret where there is none. */
 export function missingSecret(route: string): ConfigProblem {
   const message = `needs the secret ${PREFIX}, and there is none: ${MAKE} to npx wrangler secret put ${PREFIX}, or into the environment of npm run serve -- --secret ${PREFIX}`;
-  return { path: `${route}.sealed`, message };
+  return { path: `${route}.encrypt_responses`, message };
 }

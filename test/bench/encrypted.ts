@@ -1,6 +1,6 @@
-// What a sealed response costs, beside the same gateway with an open one: processor time of a first request and of a replay that the
+// What an encrypted response costs, beside the same gateway with an open one: processor time of a first request and of a replay that the
 // Worker does not remember, in interleaved rounds, and bytes on disk for each record.
-// `npm run bench -- sealed [--rounds 7] [--seconds 2] [--connections 16]`; `test/bench/install.sh` once before.
+// `npm run bench -- encrypted [--rounds 7] [--seconds 2] [--connections 16]`; `test/bench/install.sh` once before.
 
 import { readdirSync, statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -30,7 +30,7 @@ const KNOWN_KEYS = 8192;
 const PATH = "/v1/payments";
 const KINDS = ["first request", "replay"] as const;
 
-const stateDir = await mkdtemp(join(tmpdir(), "onceway-sealed-"));
+const stateDir = await mkdtemp(join(tmpdir(), "onceway-encrypted-"));
 const origin = await startOrigin();
 const stops: (() => Promise<void>)[] = [];
 
@@ -41,9 +41,12 @@ function bytesIn(folder: string): number {
 }
 
 /** A gateway with so many records, for first requests and for replays; and the bytes of each record. */
-async function gateway(sealed: boolean): Promise<{ readonly variants: readonly Variant[]; readonly bytes: number }> {
-  const name = sealed ? "sealed" : "open";
-  const vars = { IDEMPOTENCY: { origin: origin.url, shards: 8, sealed }, ROUTES: [{ path: "/v1/*" }] };
+async function gateway(encrypted: boolean): Promise<{ readonly variants: readonly Variant[]; readonly bytes: number }> {
+  const name = encrypted ? "encrypted" : "open";
+  const vars = {
+    IDEMPOTENCY: { origin: origin.url, shards: 8, encrypt_responses: encrypted },
+    ROUTES: [{ path: "/v1/*" }],
+  };
   const folder = join(stateDir, name);
   const started = await startWorkerd({ stateDir: folder, vars, bindings: { SEAL_SECRET: "s".repeat(64) } });
   await fill(started.url, PATH, "known", KNOWN_KEYS);
@@ -62,27 +65,27 @@ async function gateway(sealed: boolean): Promise<{ readonly variants: readonly V
 }
 
 try {
-  const [open, sealed] = [await gateway(false), await gateway(true)];
-  const variants = [...open.variants, ...sealed.variants];
+  const [open, encrypted] = [await gateway(false), await gateway(true)];
+  const variants = [...open.variants, ...encrypted.variants];
   const plan = { connections, rounds: Number(options.rounds), seconds: Number(options.seconds), warmUpSeconds: 8 };
   const samples = await runRounds(variants, plan);
   console.log(rowsTable(rowsOf(variants, samples)));
   for (const kind of KINDS) {
     const spread = ratio(samples, {
       name: kind,
-      of: `sealed ${kind}`,
+      of: `encrypted ${kind}`,
       to: `open ${kind}`,
       metric: "microsecondsPerRequest",
       connections,
     });
-    const times = ["open", "sealed"].map((name) =>
+    const times = ["open", "encrypted"].map((name) =>
       spreadOf(samplesOf(samples, `${name} ${kind}`, connections).map((one) => one.microsecondsPerRequest)),
     );
     const [before, after] = times.map((one) => one?.median.toFixed(0));
     const figures = `${spread?.median.toFixed(2)} (${spread?.min.toFixed(2)} to ${spread?.max.toFixed(2)})`;
-    console.log(`${kind}: ${before} µs open, ${after} µs sealed; sealed ÷ open ${figures}`);
+    console.log(`${kind}: ${before} µs open, ${after} µs encrypted; encrypted ÷ open ${figures}`);
   }
-  console.log(`bytes on disk for each record: ${open.bytes.toFixed(0)} open, ${sealed.bytes.toFixed(0)} sealed`);
+  console.log(`bytes on disk for each record: ${open.bytes.toFixed(0)} open, ${encrypted.bytes.toFixed(0)} encrypted`);
 } finally {
   for (const stop of stops.toReversed()) await stop();
   origin.stop();

@@ -6,25 +6,25 @@ import { PAYMENTS, problemsOf } from "./support.ts";
 
 const [FIRST, SECOND, THIRD, FOURTH] = ["a", "b", "c", "d"].map((letter) => letter.repeat(32));
 
-const sealed = (settings: object = {}, others: object = {}) => ({
-  ROUTES: [{ ...PAYMENTS, sealed: true, ...settings }],
+const encrypted = (settings: object = {}, others: object = {}) => ({
+  ROUTES: [{ ...PAYMENTS, encrypt_responses: true, ...settings }],
   ...others,
 });
 
 const lines = (env: Readonly<Record<string, unknown>>) =>
   problemsOf(env).map(({ path, message }) => `${path}: ${message}`);
 
-describe("the secrets of sealed routes", () => {
+describe("the secrets of encrypted routes", () => {
   it("are those whose names start with SEAL_SECRET, the newest first", () => {
     const secrets = { SEAL_SECRET_10: THIRD, SEAL_SECRET: FIRST, SEAL_SECRET_9: SECOND };
-    expect(readConfig(sealed({}, secrets))).toMatchObject({ ok: true, sealSecrets: [THIRD, SECOND, FIRST] });
+    expect(readConfig(encrypted({}, secrets))).toMatchObject({ ok: true, encryptionSecrets: [THIRD, SECOND, FIRST] });
   });
 
-  it.each([[true], ["past"]])("are needed where sealed = %j, and nowhere else", (value) => {
-    expect(lines(sealed({ sealed: value }))).toEqual([
-      "ROUTES[0].sealed: needs the secret SEAL_SECRET, and there is none: write the output of `openssl rand -hex 32` to npx wrangler secret put SEAL_SECRET, or into the environment of npm run serve -- --secret SEAL_SECRET",
+  it.each([[true], ["past"]])("are needed where encrypt_responses = %j, and nowhere else", (value) => {
+    expect(lines(encrypted({ encrypt_responses: value }))).toEqual([
+      "ROUTES[0].encrypt_responses: needs the secret SEAL_SECRET, and there is none: write the output of `openssl rand -hex 32` to npx wrangler secret put SEAL_SECRET, or into the environment of npm run serve -- --secret SEAL_SECRET",
     ]);
-    expect(readConfig(sealed({ sealed: false }))).toMatchObject({ ok: true, sealSecrets: [] });
+    expect(readConfig(encrypted({ encrypt_responses: false }))).toMatchObject({ ok: true, encryptionSecrets: [] });
   });
 
   it.each([
@@ -33,24 +33,24 @@ describe("the secrets of sealed routes", () => {
     ["beyond ASCII", `${FIRST}é`],
     ["no text", 7],
   ])("are refused if one is %s, and never shown", (_, value) => {
-    const [line = "", ...others] = lines(sealed({}, { SEAL_SECRET: value }));
+    const [line = "", ...others] = lines(encrypted({}, { SEAL_SECRET: value }));
     expect(others).toEqual([expect.stringContaining("needs the secret")].slice(0, others.length));
     expect(line).toContain("SEAL_SECRET: must be at least 32 visible ASCII characters without spaces");
     expect(line).not.toContain(String(value).slice(0, 20));
   });
 
   it("are refused if two are the same, or if there are more than three", () => {
-    expect(lines(sealed({}, { SEAL_SECRET: FIRST, SEAL_SECRET_2: FIRST }))).toEqual([
+    expect(lines(encrypted({}, { SEAL_SECRET: FIRST, SEAL_SECRET_2: FIRST }))).toEqual([
       expect.stringMatching(/^SEAL_SECRET_2: must differ/),
     ]);
     const many = { SEAL_SECRET_1: FIRST, SEAL_SECRET_2: SECOND, SEAL_SECRET_3: THIRD, SEAL_SECRET_4: FOURTH };
-    expect(lines(sealed({}, many))).toEqual([
+    expect(lines(encrypted({}, many))).toEqual([
       expect.stringMatching(/^SEAL_SECRET_1: is one of 4 .* leave out the first ones/),
     ]);
   });
 
   it("do not belong in a file, and the check of a file does not miss them", () => {
-    const vars = { IDEMPOTENCY: { origin: "https://api.example.com" }, ...sealed() };
+    const vars = { IDEMPOTENCY: { origin: "https://api.example.com" }, ...encrypted() };
     const problems = (own: object) =>
       checkWranglerConfig({ vars: own })[0]?.problems.filter(
         ({ path }) => path.startsWith("SEAL") || path.startsWith("ROUTES"),
@@ -62,30 +62,34 @@ describe("the secrets of sealed routes", () => {
   });
 });
 
-describe("sealed", () => {
+describe("encrypted", () => {
   const secret = { SEAL_SECRET: FIRST };
 
   it("cannot be combined with questions that need the caller's headers in the open", () => {
     const settings = { unknown: "verify", verify: "/v1/payments/by-key/{key}" };
-    expect(lines(sealed(settings, secret))).toEqual([
+    expect(lines(encrypted(settings, secret))).toEqual([
       expect.stringMatching(/^ROUTES\[0\]\.unknown: must not be "verify"/),
     ]);
-    expect(readConfig(sealed({ ...settings, sealed: "past" }, secret)).ok).toBe(true);
+    expect(readConfig(encrypted({ ...settings, encrypt_responses: "past" }, secret)).ok).toBe(true);
   });
 
   it.each([[true], ["past"]])("cannot be combined with older scopes (%j)", (value) => {
-    const settings = { sealed: value, scope: ["header:x-tenant"], previous_scope: [["header:authorization"]] };
-    expect(lines(sealed(settings, secret))).toEqual([
-      expect.stringMatching(/^ROUTES\[0\]\.previous_scope: must be empty with sealed/),
+    const settings = {
+      encrypt_responses: value,
+      scope: ["header:x-tenant"],
+      previous_scope: [["header:authorization"]],
+    };
+    expect(lines(encrypted(settings, secret))).toEqual([
+      expect.stringMatching(/^ROUTES\[0\]\.previous_scope: must be empty with encrypt_responses/),
     ]);
   });
 
   it("cannot be combined with parts of the request that operators may read", () => {
     const settings = { label: "json:/id", excerpt: {} };
-    expect(lines(sealed(settings, secret))).toEqual([
+    expect(lines(encrypted(settings, secret))).toEqual([
       expect.stringMatching(/^ROUTES\[0\]\.label: would keep/),
       expect.stringMatching(/^ROUTES\[0\]\.excerpt: would keep/),
     ]);
-    expect(readConfig(sealed({ ...settings, sealed: "past" }, secret)).ok).toBe(true);
+    expect(readConfig(encrypted({ ...settings, encrypt_responses: "past" }, secret)).ok).toBe(true);
   });
 });
