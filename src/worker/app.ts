@@ -67,7 +67,7 @@ export function createApp(
         const isHere = !intent.isAboutRecord || isForThisProcess(request.headers);
         return isHere ? intent.answer() : refuse({ code: "store-unavailable" });
       }
-      case "publish":
+      case "policy":
         return wellKnownResponse(config);
       case "refuse":
         return refuse(intent.problem);

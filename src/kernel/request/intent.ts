@@ -31,7 +31,7 @@ export type Intent =
   /** A feature answers. */
   | OwnRequest
   /** A request for the published policy. */
-  | { readonly kind: "publish" }
+  | { readonly kind: "policy" }
   /** To the origin and back, streamed. `route` is the one that lets it pass without a key; `null`: none matches. */
   | { readonly kind: "pass"; readonly passing: PassThroughRequest; readonly route: Route | null }
   | Refusal
@@ -104,7 +104,7 @@ export function intentReader(config: Config, isOperators: SpotToken, endpoints: 
     if (own !== null) return own;
     for (const { tokens } of withTokens) if (tokens?.isTheirs(given.headers) === true) return tokens.refusal;
     const request = withoutSession(given);
-    if (isRead(request.method) && plainestPath(url.pathname) === WELL_KNOWN_PATH) return { kind: "publish" };
+    if (isRead(request.method) && plainestPath(url.pathname) === WELL_KNOWN_PATH) return { kind: "policy" };
     const found = findIn(others, request, url);
     if (found !== null) return found;
     const route = findRoute(request.method, url.pathname);

@@ -67,7 +67,7 @@ describe("a question for a monitor", () => {
     ["DELETE /requests", {}, "pass /*"],
     ["DELETE /requestsjobs/7", {}, "pass /*"],
     ["GET /other", {}, "pass null"],
-    ["GET ", {}, "publish"],
+    ["GET ", {}, "policy"],
     ["GET /requests/jobs/7?key=k1", { Authorization: "Bearer operator" }, "refuse operator-not-found"],
   ])("for %s with %j is: %s", (target, headers, words) => {
     expect(inAccepted(target, headers)).toBe(words);

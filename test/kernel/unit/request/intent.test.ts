@@ -33,7 +33,7 @@ function wordsOf(intent: Intent): string {
       return `search ${intent.route.path}`;
     case "operate":
     case "own":
-    case "publish":
+    case "policy":
     case "loop":
       return intent.kind;
   }
@@ -50,7 +50,7 @@ describe("a request's intent", () => {
     ["POST /required", { "Idempotency-Key": "two words" }, "refuse-exchange key-invalid"],
     ["POST /elsewhere", { "Idempotency-Key": "k1" }, "search /elsewhere"],
     ["GET /elsewhere", {}, "pass null"],
-    ["GET /.well-known/idempotency", {}, "publish"],
+    ["GET /.well-known/idempotency", {}, "policy"],
     ["POST /.well-known/idempotency", {}, "pass null"],
     ["GET /_onceway/records", {}, "operate"],
     ["GET /%5fonceway/records", {}, "refuse operator-not-found"],
