@@ -1,6 +1,7 @@
 // `npm run remove-feature -- NAME`: takes a feature out of this working copy: its folders, the lines that are marked with its name, and links to
 // what is gone. With `--prove`, and the names of some features or none for each, it does so in a copy of its own and runs there what has to
-// stay green: the types, the unit tests and the integration tests.
+// stay green: the types, the unit tests, the integration tests and a short simulation. `--together` takes all of them out of one copy, which leaves the
+// kernel alone, and runs the tests there; `--turn` proves one, the next at each commit; `--types` runs no tests.
 //
 // A line of the feature outside its folders ends with `// feature: NAME`; several begin with `// feature: NAME begins` and end with
 // `// feature: NAME ends`. A line with two names goes with either, and a file of which nothing is left goes too.
@@ -55,7 +56,7 @@ export function withoutLinks(text: string, isGone: (target: string) => boolean):
 
 /** The features that have to go with `feature`, itself the last. */
 export function goingWith(feature: string): readonly string[] {
-  const users = Object.keys(NEEDS).filter((one) => NEEDS[one]?.includes(feature) === true);
+  const users = Object.keys(NEEDS).filter((one) => NEEDS[one]?.[feature] !== undefined);
   return [...users.flatMap(goingWith), feature];
 }
 
@@ -77,22 +78,23 @@ function removeFrom(project: string, feature: string): void {
 }
 
 /** What has to stay green. The documents speak of all features, so their test is not among it; words are approved anew. */
-const PROOF: readonly (readonly string[])[] = [
-  [process.execPath, "src/cli/generate.ts"],
-  ["tsc", "-b", "--noEmit"],
+const GENERATE = [process.execPath, "src/cli/generate.ts"];
+const TYPES = ["tsc", "-b", "--noEmit"];
+const TESTS: readonly (readonly string[])[] = [
   ["vitest", "run", "--reporter", "dot", "-u", "--project", "unit", "--exclude", "test/docs/**"],
   ["vitest", "run", "--reporter", "dot", "--project", "integration"],
+  [process.execPath, "test/simulation/run.ts", "--interleavings", "300", "--seed", "29"],
 ];
 
-/** Takes `feature` out of a copy and runs the proof there; what failed first, or `null`. */
-function failureWithout(feature: string): string | null {
-  const copy = mkdtempSync(join(tmpdir(), `onceway-without-${feature}-`));
+/** Takes these features out of a copy and runs the proof there; what failed first, or `null`. */
+function failureWithout(features: readonly string[], proof: readonly (readonly string[])[]): string | null {
+  const copy = mkdtempSync(join(tmpdir(), "onceway-without-"));
   try {
     const files = execFileSync("git", ["ls-files"], { cwd: PROJECT, encoding: "utf8" }).split("\n").filter(Boolean);
     for (const file of files) if (existsSync(join(PROJECT, file))) cpSync(join(PROJECT, file), join(copy, file));
     symlinkSync(join(PROJECT, "node_modules"), join(copy, "node_modules"));
-    for (const one of goingWith(feature)) removeFrom(copy, one);
-    for (const [program = "", ...args] of PROOF) {
+    for (const one of inOrder(features)) removeFrom(copy, one);
+    for (const [program = "", ...args] of proof) {
       const { status, stdout, stderr } = spawnSync(program, args, { cwd: copy, encoding: "utf8" });
       const printed = `${stdout}\n${stderr}`.split("\n");
       if (status !== 0) return [`${program} ${args.join(" ")}`, ...printed.slice(-100)].join("\n");
@@ -103,22 +105,46 @@ function failureWithout(feature: string): string | null {
   }
 }
 
+/** Each feature with those that need it, once. */
+function inOrder(features: readonly string[]): readonly string[] {
+  return [...new Set(features.flatMap(goingWith))];
+}
+
+/** The feature whose turn it is at this commit. */
+function inTurn(all: readonly string[]): readonly string[] {
+  const commits = Number(execFileSync("git", ["rev-list", "--count", "HEAD"], { cwd: PROJECT, encoding: "utf8" }));
+  return all.slice(commits % all.length).slice(0, 1);
+}
+
 function main(): void {
-  const { values, positionals } = parseArgs({ options: { prove: { type: "boolean" } }, allowPositionals: true });
-  const all = readdirSync(join(PROJECT, "src/features"), { withFileTypes: true }).filter((entry) =>
-    entry.isDirectory(),
-  );
+  const { values, positionals } = parseArgs({
+    options: {
+      prove: { type: "boolean" },
+      together: { type: "boolean" },
+      turn: { type: "boolean" },
+      types: { type: "boolean" },
+    },
+    allowPositionals: true,
+  });
+  const all = readdirSync(join(PROJECT, "src/features"), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
   if (values.prove !== true) {
-    if (positionals.length === 0) throw new Error(`name a feature: ${all.map(({ name }) => name).join(", ")}`);
-    for (const feature of positionals) for (const one of goingWith(feature)) removeFrom(PROJECT, one);
+    if (positionals.length === 0) throw new Error(`name a feature: ${all.join(", ")}`);
+    for (const one of inOrder(positionals)) removeFrom(PROJECT, one);
     return;
   }
-  for (const feature of positionals.length > 0 ? positionals : all.map(({ name }) => name)) {
+  const named = positionals.length > 0 ? positionals : all;
+  const features = values.turn === true ? inTurn(named) : named;
+  const together = values.together === true;
+  // The parameter of a list that is empty is unused, so the compiler refuses the kernel alone.
+  const types = together ? [GENERATE] : [GENERATE, TYPES];
+  const proof = values.types === true ? types : [...types, ...TESTS];
+  for (const group of together ? [features] : features.map((one) => [one])) {
     const begun = Date.now();
-    const failure = failureWithout(feature);
-    console.log(
-      `${failure === null ? "passed" : "FAILED"} without ${feature} (${Math.round((Date.now() - begun) / 1000)} s)`,
-    );
+    const failure = failureWithout(group, proof);
+    const seconds = Math.round((Date.now() - begun) / 1000);
+    console.log(`${failure === null ? "passed" : "FAILED"} without ${inOrder(group).join(", ")} (${seconds} s)`);
     if (failure === null) continue;
     console.log(failure);
     process.exitCode = 1;

@@ -1,6 +1,6 @@
 // What makes a request of before another one: its record's name (scope, and what features add to it) and its fingerprint. Compares a route with those of the running gateway whose requests it takes over. Pure.
 
-import { NODE_FEATURES } from "../features/node.ts";
+import { CHECKS } from "./check/of-features.ts";
 import type { Route } from "../kernel/config/resolved.ts";
 import { scopeNames } from "../kernel/config/scope-part.ts";
 import type { Forgetting } from "../kernel/node-feature.ts";
@@ -10,7 +10,7 @@ export function renaming(route: Route, inherited: InheritedRoutes): readonly For
   return [
     ...otherScopes(route, inherited),
     ...otherFingerprints(route, inherited),
-    ...NODE_FEATURES.flatMap(({ check }) => check?.forgetting?.(route, inherited.of(route)) ?? []),
+    ...CHECKS.flatMap(({ forgetting }) => forgetting?.(route, inherited.of(route)) ?? []),
   ];
 }
 

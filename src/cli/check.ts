@@ -7,7 +7,8 @@ import { type Command, Option } from "commander";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "./check/file.ts";
 import { below, type ConfigProblem } from "../kernel/config/problem.ts";
-import { describeConfig, ENTRY_KINDS, flatEntry, flatRoute } from "./check/describe.ts";
+import { describeConfig, flatEntry, flatRoute } from "./check/describe.ts";
+import { ENTRY_KINDS } from "./check/of-features.ts";
 import { allRoutes } from "../kernel/config/resolved.ts";
 import { nearestName } from "../kernel/config/nearest-name.ts";
 import { isTable, type Table } from "../kernel/config/table.ts";

@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 
-import { NODE_FEATURES } from "../features/node.ts";
+import { NODE_FEATURES, NODE_FUNCTIONS } from "../features/node.ts";
 import type { NodeCommand } from "../kernel/node-feature.ts";
 import { runServe } from "../serve/serve.ts";
 import { defineForget, defineRelease, defineResolve } from "./change.ts";
@@ -50,7 +50,7 @@ export function onceway(): Command {
   program.commandsGroup("Set up and try:");
   defineInit(program.command("init"));
   defineCheck(program.command("check"));
-  defineTry(program.command("try"));
+  defineTry(program.command("try"), NODE_FUNCTIONS.tryQueue);
   defineConformance(program.command("conformance"));
   defineOpenapi(program.command("openapi"));
   defineServe(program.command("serve"));

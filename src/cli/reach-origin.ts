@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import type { CheckedEnvironment } from "./check/file.ts";
 import { isExample, originsOf } from "./check/reach.ts";
 import { below, type ConfigProblem } from "../kernel/config/problem.ts";
-import { NODE_FEATURES } from "../features/node.ts";
+import { CHECKS } from "./check/of-features.ts";
 
 const CONNECT_MS = 2_000;
 
@@ -49,7 +49,7 @@ export async function withOrigins(environment: CheckedEnvironment): Promise<Chec
       .filter(({ url }) => !isExample(url.hostname))
       .map(async ({ path, url }) => ({ path, url, found: await reachOrigin(url) })),
   );
-  const ofFeatures = await Promise.all(NODE_FEATURES.flatMap(({ check }) => check?.look?.(config) ?? []));
+  const ofFeatures = await Promise.all(CHECKS.flatMap(({ look }) => look?.(config) ?? []));
   const problemsOf = (which: "no-such-host" | "silent", words: (url: URL) => string): readonly ConfigProblem[] =>
     looked
       .filter(({ found }) => found === which)

@@ -36,6 +36,9 @@ export interface SettingText {
   readonly place: string | null;
 }
 
+/** The settings of routes, those of all features too. */
+export const ROUTE_ENTRIES: SettingEntries = SETTINGS.entries;
+
 /** Tables, by their names, with the members that follow them. */
 type Tables = Readonly<Record<string, SettingEntries>>;
 
@@ -48,7 +51,7 @@ const TABLES: Tables = Object.assign(
 export function settingTexts(): readonly SettingText[] {
   return [
     textOf("path", pathSchema, "only in routes"),
-    ...textsOf(SETTINGS.entries, "", null),
+    ...textsOf(ROUTE_ENTRIES, "", null),
     ...textsOf(gatewayEntries, "", "not in routes"),
   ];
 }
@@ -63,7 +66,7 @@ export function ownTexts({ needed, optional, tables }: NodeVariable): readonly S
 
 /** The settings of routes that its entries have too. */
 export function inheritedBy({ inherits = [] }: NodeVariable): SettingEntries {
-  return inheritedEntries(inherits, SETTINGS.entries);
+  return inheritedEntries(inherits, ROUTE_ENTRIES);
 }
 
 /** All of them, for editors. */

@@ -22,7 +22,7 @@ import { trialJson, trialText } from "./try-report.ts";
 import { buildRequest, type TryArguments, withOtherBody } from "./try-request.ts";
 import { diagnose } from "./diagnose.ts";
 import { reachOrigin } from "./reach-origin.ts";
-import { NODE_FEATURES, NODE_FUNCTIONS } from "../features/node.ts";
+import { credentialFaults } from "./check/of-features.ts";
 import { readWranglerFile, usualFile } from "./wrangler-file.ts";
 
 const POLICY_MS = 5_000;
@@ -33,7 +33,8 @@ export type TryQueue = (
   timeoutMs: number,
 ) => Promise<void>;
 
-export function defineTry(command: Command): Command {
+/** `tryQueue`: the gateway consumes queues. */
+export function defineTry(command: Command, tryQueue?: TryQueue): Command {
   return command
     .summary("send a request, or a queue's message, twice, and say what happened")
     .description(
@@ -62,7 +63,7 @@ export function defineTry(command: Command): Command {
       "\nExit codes: 0 the request is protected, 1 it is not, or that is not proved, 2 wrong arguments, not confirmed,\n" +
         "or no answer.",
     )
-    .action(tryIt);
+    .action((target: string | undefined, options: TryOptions) => tryIt(target, options, tryQueue));
 }
 
 /** A message has no headers, and its key is in its body. */
@@ -85,13 +86,17 @@ interface TryOptions extends Omit<TryArguments, "key">, OperatorOptions {
   readonly yes?: boolean;
 }
 
-async function tryIt(target: string | undefined, { queue, ...options }: TryOptions): Promise<void> {
+async function tryIt(
+  target: string | undefined,
+  { queue, ...options }: TryOptions,
+  tryQueue: TryQueue | undefined,
+): Promise<void> {
   const timeout = parseDuration(options.timeout);
   if (!timeout.ok) throw new Failure(UNUSABLE, `--timeout ${timeout.message}`);
   if (queue !== undefined) {
     if (target !== undefined) throw new Failure(UNUSABLE, `With --queue, write --url ${target}: it names the gateway.`);
-    if (NODE_FUNCTIONS.tryQueue === undefined) throw new Failure(UNUSABLE, "This gateway consumes no queues.");
-    return NODE_FUNCTIONS.tryQueue({ ...options, queue }, timeout.value);
+    if (tryQueue === undefined) throw new Failure(UNUSABLE, "This gateway consumes no queues.");
+    return tryQueue({ ...options, queue }, timeout.value);
   }
   if (target === undefined) {
     throw new Failure(UNUSABLE, "Missing URL: write that of an operation behind the gateway, or --queue NAME.");
@@ -128,7 +133,7 @@ async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeou
   const credential = readGatewayMarks(first).problem?.code === "credential-invalid";
   if (credential && own !== null) {
     const { config } = own;
-    const faults = NODE_FEATURES.flatMap((one) => one.credentialFaults?.(request.headers, config, Date.now()) ?? []);
+    const faults = credentialFaults(request.headers, config, Date.now());
     diagnosis = { ...diagnosis, happened: [...diagnosis.happened, ...faults] };
   }
 

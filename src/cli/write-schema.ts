@@ -10,7 +10,6 @@ import { parseArgs } from "node:util";
 import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 import { type GenericSchema, strictObject } from "valibot";
 
-import { SETTINGS } from "../features/settings.ts";
 import { pathSchema } from "../kernel/config/settings.ts";
 import { gatewayEntries } from "../kernel/config/settings-gateway.ts";
 import type { NodeVariable } from "../kernel/node-feature.ts";
@@ -22,6 +21,7 @@ import {
   ownTexts,
   type SettingText,
   settingTexts,
+  ROUTE_ENTRIES,
 } from "./settings-table.ts";
 import { VARIABLES } from "./variables.ts";
 
@@ -71,11 +71,11 @@ function wranglerSchema(): object {
       },
       settings: {
         description: "Defaults for every protected route.",
-        ...converted(strictObject({ ...SETTINGS.entries, ...gatewayEntries }), DESCRIPTIONS),
+        ...converted(strictObject({ ...ROUTE_ENTRIES, ...gatewayEntries }), DESCRIPTIONS),
       },
       route: {
         description: "One protected route; the first that matches counts.",
-        ...converted(strictObject({ path: pathSchema, ...SETTINGS.entries }), DESCRIPTIONS),
+        ...converted(strictObject({ path: pathSchema, ...ROUTE_ENTRIES }), DESCRIPTIONS),
       },
       ...Object.fromEntries(
         VARIABLES.map((one) => [

@@ -20,6 +20,8 @@ export interface ObjectKernel extends KernelParts {
   readonly deliver: Exchanges["deliver"];
   /** To be called after each answer to a client: an object whose alarm was dropped sets it again. */
   readonly restoreAlarm: () => void;
+  /** All features of the object. Empty while they are made. */
+  readonly features: () => readonly ObjectFeature[];
 }
 
 export interface ObjectFeature {
@@ -31,9 +33,20 @@ export interface ObjectFeature {
   readonly dues?: readonly Due[];
   /** What has been put off by a clock that was ahead is due at once; returns how much that was. */
   readonly bringBack?: (now: EpochMs) => number;
+  /** Rows that it keeps beside the records and that name theirs: what erases the data of a caller erases them too. In slices of so many rows. */
+  readonly rowsOfRecords?: (most: number) => Iterable<readonly RowOfRecord[]>;
   readonly calls?: readonly AnsweredCall[];
   /** What it holds now, for its metrics in the Worker (`MetricsFeature.held`); plain data. */
   readonly numbers?: () => unknown;
+}
+
+/** A row that outlives its record. */
+export interface RowOfRecord {
+  readonly record: RecordId;
+  /** The key of its record, as the record's own column has it; empty: it is about no record, or about none that says its key. */
+  readonly key: string;
+  /** Erases it, also when it has moved since it was found; whether it still existed. */
+  readonly erase: () => boolean;
 }
 
 export type ObjectFeatures = (kernel: ObjectKernel) => readonly ObjectFeature[];

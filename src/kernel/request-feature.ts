@@ -105,3 +105,14 @@ export type GraphqlReading =
 
 /** The canonical form of a multipart body; `null`: it has none. Pauses after each slice of its work. */
 export type CanonicalMultipart = (body: Uint8Array, boundary: string) => Generator<undefined, Uint8Array | null>;
+
+/** What one feature alone does when a request is read, by name. */
+export interface ReadingFunctions {
+  /** Proves who callers are. Without it nobody is proved, and a route whose scope has an identity refuses everybody. */
+  readonly callerProver?: (ports: ProverPorts) => ProveCaller;
+  /** Without it no route's keys are elsewhere than in headers. */
+  readonly keySearch?: (graphql: GraphqlReader | null) => SearchKey;
+  readonly graphqlReader?: GraphqlReader;
+  /** Without it multipart bodies are compared byte by byte. */
+  readonly canonicalMultipart?: CanonicalMultipart;
+}

@@ -15,15 +15,7 @@ import type { Call } from "./call.ts";
 import type { Config, Route } from "./config/resolved.ts";
 import type { FindObject } from "./elsewhere.ts";
 import type { Encryptions } from "./encryption/encryption.ts";
-import type {
-  CanonicalMultipart,
-  FinishAnswer,
-  GraphqlReader,
-  ProveCaller,
-  ProverPorts,
-  RequestFeature,
-  SearchKey,
-} from "./request-feature.ts";
+import type { FinishAnswer, ProveCaller, ReadingFunctions, RequestFeature } from "./request-feature.ts";
 import type { CallShard } from "./request/protect.ts";
 import type { ExchangeReporter } from "./traffic/exchange-reporter.ts";
 import type { RouteNumbers } from "./traffic/route-counters.ts";
@@ -67,16 +59,9 @@ export interface WorkerFeature extends RequestFeature {
 }
 
 /** What one feature alone does in the Worker, by name. */
-export interface WorkerFunctions {
-  /** Proves who callers are. Without it nobody is proved, and a route whose scope has an identity refuses everybody. */
-  readonly callerProver?: (ports: ProverPorts) => ProveCaller;
+export interface WorkerFunctions extends ReadingFunctions {
   /** Finds the object of a key among those of several layouts, for one isolate. Without it there is one layout. */
   readonly objectFinder?: () => FindObject;
-  /** Without it no route's keys are elsewhere than in headers. */
-  readonly keySearch?: (graphql: GraphqlReader | null) => SearchKey;
-  readonly graphqlReader?: GraphqlReader;
-  /** Without it multipart bodies are compared byte by byte. */
-  readonly canonicalMultipart?: CanonicalMultipart;
   /** Writes down what operators change. */
   readonly auditLog?: (ask: AskOperators) => AuditLog;
   /** The last step of an answer while the configuration has problems, and no feature is made. */

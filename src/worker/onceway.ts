@@ -10,7 +10,7 @@ import { Encryptions } from "../kernel/encryption/encryption.ts";
 import { NO_AUDIT_LOG } from "../operator/audited.ts";
 import { createOperate, operatorTokens } from "../operator/operate.ts";
 import { CONFIGURATION_RETRY_MS } from "../kernel/record/delivery.ts";
-import { NO_PROOFS } from "../kernel/request/scope.ts";
+import { readingFeatures } from "../kernel/request/exchange-request.ts";
 import { tokenSpotter } from "../kernel/request/token-auth.ts";
 import { ShardOperator } from "../operator/shard-operator.ts";
 import { ShardPlaces } from "../operator/shards.ts";
@@ -23,7 +23,6 @@ import { isScopedByToken } from "../kernel/request/rotating-tokens.ts";
 import { NETWORK, originTarget } from "../kernel/object/origin-call.ts";
 import { outboxRoute } from "../kernel/traffic/route-counters.ts";
 import { Traffic } from "../kernel/traffic/traffic.ts";
-import type { ProveCaller } from "../kernel/request-feature.ts";
 import type { AskOperators, WorkerKernel } from "../kernel/worker-feature.ts";
 import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
 
@@ -44,9 +43,6 @@ export function createGateway(): Gateway {
   const refuse = createRefusingApp(read.problems, workerFunctions.finishRefusal);
   return { fetch: refuse, operate: refuse, queue: retryLater, scheduled: () => Promise.resolve() };
 }
-
-/** Without the feature, a route whose scope has an identity refuses everybody. */
-const proveNobody: ProveCaller = () => Promise.resolve(NO_PROOFS);
 
 /** Retries whole batches, while the configuration cannot be used or does not know the queue. */
 async function retryLater(batch: MessageBatch): Promise<void> {
@@ -76,15 +72,12 @@ function gatewayOf(
   const mayRotate = (path: string): boolean => config.routes.some((one) => one.path === path && isScopedByToken(one));
   const reader = new TrafficReader({ namespace, shards, totals, routes, mayRotate, flush });
   const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings, exports);
-  const { objectFinder, callerProver, keySearch, graphqlReader, canonicalMultipart } = workerFunctions;
-  const findObject = objectFinder?.() ?? askOwn;
+  const findObject = workerFunctions.objectFinder?.() ?? askOwn;
   const callShard = shardCaller(namespace, findObject);
   const ports = {
     callShard,
     target,
-    proveCaller: callerProver?.({ network: NETWORK, target, waitUntil }) ?? proveNobody,
-    ...(keySearch === undefined ? null : { searchKey: keySearch(graphqlReader ?? null) }),
-    ...(canonicalMultipart === undefined ? null : { canonicalMultipart }),
+    ...readingFeatures(workerFunctions, { network: NETWORK, target, waitUntil }),
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
     encryptions,
   };

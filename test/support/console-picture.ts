@@ -1,5 +1,5 @@
 // Makes the pictures of the console that the docs show: the gateway in front of the demo's API, some traffic of each kind, and
-// overview and last day in Chromium. `npx node test/support/console-picture.ts` writes src/operator/console/overview.png and day.png again.
+// overview and last day in Chromium. `npx node test/support/console-picture.ts` writes src/operator/console/overview.png and src/features/hours/day.png again.
 
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { freePort } from "./ports.ts";
 import { projectDir } from "./wrangler.ts";
 
 const OVERVIEW = join(projectDir, "src/operator/console/overview.png");
-const DAY = join(projectDir, "src/operator/console/day.png");
+const DAY = join(projectDir, "src/features/hours/day.png");
 const DAY_OF_ROUTES = [
   { route: "/v1/payments/*", busiest: 240, originMs: 90 },
   { route: "/v1/orders", busiest: 130, originMs: 40 },

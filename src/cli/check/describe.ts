@@ -1,21 +1,18 @@
 // Shows what a configuration protects, before it is deployed: a short table for people, which no script may parse, and each
 // route's settings for scripts. Decides which settings the table shows, and names them as the file does.
 
-import { NODE_FEATURES } from "../../features/node.ts";
 import { sourceText, writtenSource } from "../../kernel/config/key-source.ts";
 import type { Config, ForwardKey, Route } from "../../kernel/config/resolved.ts";
 import { scopePartName } from "../../kernel/config/scope-part.ts";
 import { describeOrigin } from "../../kernel/config/settings-origin.ts";
 import { formatDuration } from "../../kernel/config/units.ts";
-import type { DescribedEntry, Heading, NodeFeature } from "../../kernel/node-feature.ts";
+import type { DescribedEntry, Heading } from "../../kernel/node-feature.ts";
 import type { UnknownRule } from "../../kernel/record/record.ts";
+import { ENTRY_KINDS, promisesOfFeatures } from "./of-features.ts";
 
 const HEADINGS: readonly Heading[] = ["path", "methods", "origin", "key", "scope", "unknown", "duplicate", "retention"];
 
 type Row = Readonly<Record<Heading, string>>;
-
-/** Entries of features that have records, by what `check --json` calls them. */
-export const ENTRY_KINDS = NODE_FEATURES.flatMap(({ entries }) => entries ?? []);
 
 /** One line per route, indented, in columns. */
 export function describeConfig(config: Config): string {
@@ -30,14 +27,9 @@ export function describeConfig(config: Config): string {
     .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd())
     .concat(config.routes.map((route) => `  ${route.path}: ${promiseOf(route)}`))
     .concat(config.routes.flatMap((route) => ignoredOf(route).map((ignored) => `  ${route.path}: ${ignored}`)))
-    .concat(NODE_FEATURES.flatMap((feature) => promisesOf(feature, config).map((promise) => `  ${promise}`)))
+    .concat(promisesOfFeatures(config).map((promise) => `  ${promise}`))
     .concat(`  everything else goes to ${describeOrigin(config.origin)} unprotected`)
     .join("\n");
-}
-
-function promisesOf({ entries, promises }: NodeFeature, config: Config): readonly string[] {
-  const own = entries?.of(config) ?? [];
-  return own.map(({ route, promise }) => `${route.path}: ${promise}`).concat(promises?.(config) ?? []);
 }
 
 /** A route for scripts: its settings on one level, without the groups in which the gateway keeps them. */

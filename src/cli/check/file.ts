@@ -1,7 +1,7 @@
 // Checks a whole wrangler.toml, parsed, before it is deployed: the top level and every environment, each as the platform
 // would run it (environments do not inherit variables or bindings). Pure: it reads no file and prints nothing.
 
-import { NODE_FEATURES } from "../../features/node.ts";
+import { CHECKS } from "./of-features.ts";
 import { LIST_VARIABLES, VARIABLES } from "../variables.ts";
 import { variablesOf } from "../../kernel/config/read-tables.ts";
 import { deploymentProblems, flagWarnings } from "./deployment.ts";
@@ -20,8 +20,6 @@ import { isCredential, scopePartName } from "../../kernel/config/scope-part.ts";
 
 /** The platform's limit for one variable. */
 export const MAX_VARIABLE_BYTES = 5_120;
-
-const CHECKS = NODE_FEATURES.flatMap(({ check }) => check ?? []);
 
 /** What one environment would run; `name` is null for the top level. */
 export interface CheckedEnvironment {

@@ -37,7 +37,7 @@ export class Exchanges {
   /** What features do in exchanges. */
   readonly actions: FeatureActions;
   /** In the order of their work. */
-  readonly features: readonly ObjectFeature[];
+  readonly features: readonly ObjectFeature[] = [];
   /** What takes part in each step of a record, in this order. */
   readonly hooks: readonly StepHook[];
   /** All that the alarm does, in this order. */
@@ -75,6 +75,7 @@ export class Exchanges {
       ...kernel,
       deliver: (...message) => this.deliver(...message),
       restoreAlarm: () => this.#restoreAlarm(),
+      features: () => this.features,
     });
     this.actions = Object.assign({}, ...this.features.map((one) => one.actions));
     this.#shared = { ...kernel, actions: this.actions };

@@ -14,7 +14,15 @@ import { comparedQuery } from "./compared-query.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { forwardedHost, requestedHost } from "./host.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
-import type { AnsweredAtOnce, CanonicalMultipart, ProveCaller, SearchedKey, SearchKey } from "../request-feature.ts";
+import type {
+  AnsweredAtOnce,
+  CanonicalMultipart,
+  ProveCaller,
+  ProverPorts,
+  ReadingFunctions,
+  SearchedKey,
+  SearchKey,
+} from "../request-feature.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
 import type { AsyncRequest, ExchangeRequest, NamesIn, RecordName, Upload, Verification } from "./message.ts";
 import { monitorOf } from "./monitor-url.ts";
@@ -46,6 +54,18 @@ export interface ReadPorts {
   /** Only where the feature is. */
   readonly searchKey?: SearchKey;
   readonly canonicalMultipart?: CanonicalMultipart;
+}
+
+/** The ports that features fill, as far as they are there. */
+export function readingFeatures(
+  { callerProver, keySearch, graphqlReader, canonicalMultipart }: ReadingFunctions,
+  ports: ProverPorts,
+): Omit<ReadPorts, "encryptions"> {
+  return {
+    proveCaller: callerProver?.(ports) ?? (() => Promise.resolve(NO_PROOFS)),
+    ...(keySearch === undefined ? null : { searchKey: keySearch(graphqlReader ?? null) }),
+    ...(canonicalMultipart === undefined ? null : { canonicalMultipart }),
+  };
 }
 
 export async function readExchange(

@@ -4,13 +4,11 @@ import { expect, it } from "vitest";
 import { readConfig } from "../../../src/features/settings.ts";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
 import { readExchange } from "../../../src/kernel/request/exchange-request.ts";
-import { callerProver } from "../../../src/features/identities/worker.ts"; // feature: identities
 import { intentReader } from "../../../src/kernel/request/intent.ts";
+import { noIdentities } from "../../support/integration/no-identities.ts";
 import { dimensionsWithout } from "../dimensions.ts";
 import { addressHeaders, FLOODER, LANE_CALLERS } from "../callers.ts";
 import { gatewayVars, TURNS_PATH } from "../routes.ts";
-
-const nowhere = { fetch: () => Promise.reject(new Error("nobody is asked")) };
 
 it("callers who take turns in chaos are in different lanes", async () => {
   const reading = readConfig(
@@ -19,7 +17,7 @@ it("callers who take turns in chaos are in different lanes", async () => {
   if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
   const readIntent = intentReader(reading.config, () => false);
   const ports = {
-    proveCaller: callerProver({ network: nowhere, target: () => nowhere, waitUntil: () => undefined }), // feature: identities
+    proveCaller: noIdentities,
     encryptions: new Encryptions([]),
   };
   const laneOf = async (caller: string): Promise<number | undefined> => {

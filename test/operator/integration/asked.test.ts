@@ -6,7 +6,8 @@ import { OperatedBench } from "../../support/integration/operated-bench.ts";
 import { heldAnswer, LOCK_MS, messageOf } from "../../support/integration/shard-bench.ts";
 import { silence } from "../../support/integration/silence.ts";
 import { epochMs } from "../../../src/kernel/record/units.ts"; // feature: bulk
-import { encodeMessage, type ExchangeHead } from "../../../src/kernel/request/message.ts";
+import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
+import { encodeMessage } from "../../../src/kernel/request/message.ts"; // feature: bulk
 import { CHANGE_LISTED_CALL } from "../../../src/features/bulk/object/listed-changes.ts"; // feature: bulk
 
 silence();

@@ -99,11 +99,10 @@ export class CountedShard {
       reporter: ports.reporter,
     });
     // feature: claims ends
-    const { proveCaller } = ports;
     const askMonitor = monitorAsker(this.#namespace(), findObject); // feature: accepted
     const features = [
       { endpoint: claimsEndpoint("/_claims", claims) }, // feature: claims
-      monitors(read.config, { proveCaller, askMonitor }), // feature: accepted
+      monitors(read.config, { proveCaller: noIdentities, askMonitor }), // feature: accepted
     ];
     this.#handle = createApp(read.config, ports, { features });
     // feature: queues begins

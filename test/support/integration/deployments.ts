@@ -9,6 +9,7 @@ import { createApp } from "../../../src/worker/app.ts";
 import { askOwn, type FindObject } from "../../../src/kernel/elsewhere.ts";
 import type { Layout } from "../../../src/kernel/config/layout.ts";
 import { readConfig } from "../../../src/features/settings.ts";
+import type { RequestFeature } from "../../../src/kernel/request-feature.ts";
 import { keyHash } from "../../../src/kernel/request/record-name.ts";
 import { objectFinder } from "../../../src/features/previous-shards/walk.ts"; // feature: previous-shards
 import { layoutCloser } from "../../../src/features/previous-shards/operator/close.ts"; // feature: previous-shards
@@ -101,7 +102,7 @@ export class Deployments {
       proveCaller: noIdentities,
     };
     const askMonitor = monitorAsker(env.KEY_SHARD, findObject); // feature: accepted
-    const features = [
+    const features: readonly RequestFeature[] = [
       monitors(read.config, { proveCaller: noIdentities, askMonitor }), // feature: accepted
     ];
     const handle = createApp(read.config, ports, { features });

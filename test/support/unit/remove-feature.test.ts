@@ -43,5 +43,6 @@ describe("a page without a feature", () => {
 
 it("takes those that need it along, first", () => {
   expect(goingWith("outbox")).toEqual(["queues", "outbox"]);
+  expect(goingWith("accepted")).toEqual(["queues", "accepted"]);
   expect(goingWith("pages")).toEqual(["pages"]);
 });

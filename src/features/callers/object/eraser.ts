@@ -1,9 +1,9 @@
 // Forgets the records of one caller, for the day when somebody asks to be erased. No row says whose it is: a record's name is computed
-// again from its key and the caller's scope values, and compared; an encrypted record, whose key is not stored, has a digest of its scope. What the
-// outbox has not delivered yet, and its dead letters, are erased with the records: each says the key of its record.
+// again from its key and the caller's scope values, and compared; an encrypted record, whose key is not stored, has a digest of its scope. What
+// other features keep beside the records, such as undelivered events, is erased too: each row says the key of its record.
 // One call looks at a bounded number of rows in one short turn. The values are never stored, logged or answered.
 
-import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
+import type { ObjectFeature, ObjectKernel, RowOfRecord } from "../../../kernel/object-feature.ts";
 import { answered, call } from "../../../kernel/call.ts";
 import type { OperatorEvent } from "../../../kernel/record/events.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
@@ -12,8 +12,6 @@ import type { ScopeValues } from "../../../kernel/request/scope.ts";
 import type { RecordSteps } from "../../../kernel/object/record-steps.ts";
 import { readLabel } from "../../../kernel/store/label.ts";
 import type { Ledger } from "../../../kernel/store/ledger.ts";
-import { OutboxStore } from "../../outbox/object/outbox-store.ts";
-import { type OwnedEvent, OwnedEvents } from "../../outbox/object/owned-events.ts";
 import type { Place } from "../../../kernel/store/record-numbers.ts";
 import { FIRST_PLACE, FIRST_WAITING, RecordScan, type ScannedRecord } from "./record-scan.ts";
 
@@ -58,7 +56,7 @@ export interface ErasureCounts {
   readonly inFlight: number;
   /** Left, unless these are included: the outcome is unknown. A preview counts them here in any case. */
   readonly unknown: number;
-  /** Of the outbox, dead letters included; in a preview, those that would be erased. */
+  /** Of other features' rows, such as events and dead letters; in a preview, those that would be erased. */
   readonly events: number;
 }
 
@@ -70,7 +68,7 @@ export interface ErasedSlice extends ErasureCounts {
 export interface EraserPorts {
   readonly ledger: Pick<Ledger, "find">;
   readonly scan: RecordScan;
-  readonly events: OwnedEvents;
+  readonly features: ObjectKernel["features"];
   readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
 }
 
@@ -93,29 +91,24 @@ export class ScopeEraser {
       if (!isNothing) return { forgotten, ...left, next: FIRST_PLACE };
     }
     const { isNothing: _, ...slice } = await this.#look(from.isFirstLook === true ? FIRST_PLACE : from, erasure);
-    return slice.next === null ? { ...slice, events: await this.#eraseEvents(erasure) } : slice;
+    return slice.next === null ? { ...slice, events: await this.#eraseRows(erasure) } : slice;
   }
 
   /**
-   * Erases what the outbox still has of the caller's results and messages, whose records may be gone for long, or only counts it. All of it
-   * in one call, in short turns: an event has no place that a cursor could name, because it moves with each try.
+   * Erases what other features still have of the caller, whose records may be gone for long, or only counts it. All of it in one call, in
+   * short turns: such a row has no place that a cursor could name, because an event moves with each try.
    */
-  async #eraseEvents(erasure: ScopeErasure): Promise<number> {
-    const { events: all } = this.#ports;
+  async #eraseRows(erasure: ScopeErasure): Promise<number> {
     let count = 0;
-    for (let after: OwnedEvent | null = null; ;) {
-      const events: readonly OwnedEvent[] = all.slice(after, ROWS_PER_CALL);
-      const labelled = events.map(({ record: id, key }) => ({
-        id,
-        label: readLabel({ id, key, route: "", note: null }),
-      }));
-      // oxlint-disable-next-line no-await-in-loop -- one short turn after the other
-      const own = await Promise.all(labelled.map((event) => isOfScope(event, erasure)));
-      const found = events.filter((_, at) => own[at] === true);
-      count += erasure.isPreview ? found.length : all.erase(found);
-      after = events.at(-1) ?? null;
-      if (after === null || events.length < ROWS_PER_CALL) return count;
+    for (const { rowsOfRecords } of this.#ports.features()) {
+      for (const rows of rowsOfRecords?.(ROWS_PER_CALL) ?? []) {
+        // oxlint-disable-next-line no-await-in-loop -- one short turn after the other
+        const own = await Promise.all(rows.map((row) => isOfScope(labelled(row), erasure)));
+        const found = rows.filter((_, at) => own[at] === true);
+        count += (erasure.isPreview ? found : found.filter((row) => row.erase())).length;
+      }
     }
+    return count;
   }
 
   async #look(from: Place, erasure: ScopeErasure): Promise<ErasedSlice & { readonly isNothing: boolean }> {
@@ -149,7 +142,11 @@ export class ScopeEraser {
   }
 }
 
-/** Whether a record, or an event's record, is that of the caller with these scope values. */
+function labelled({ record: id, key }: RowOfRecord): Pick<ScannedRecord, "id" | "label"> {
+  return { id, label: readLabel({ id, key, route: "", note: null }) };
+}
+
+/** Whether a record, or the record of a row, is that of the caller with these scope values. */
 async function isOfScope(
   { id, label: { key, scopeDigest } }: Pick<ScannedRecord, "id" | "label">,
   { scopes, scopeDigests, layout }: Pick<ScopeErasure, "scopes" | "scopeDigests" | "layout">,
@@ -159,12 +156,7 @@ async function isOfScope(
   return found.includes(true);
 }
 
-export function callersObject({ ledger, storage: { sql }, steps }: ObjectKernel): ObjectFeature {
-  const eraser = new ScopeEraser({
-    ledger,
-    scan: new RecordScan(sql),
-    events: new OwnedEvents(sql, new OutboxStore(ledger.tables).events),
-    steps,
-  });
+export function callersObject({ ledger, storage: { sql }, steps, features }: ObjectKernel): ObjectFeature {
+  const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), features, steps });
   return { name: "callers", calls: [answered(ERASE_SCOPE_CALL, (erasure) => eraser.erase(erasure))] };
 }

@@ -6,6 +6,7 @@ import { type AlertPorts, Alerts } from "./alerts.ts";
 import { OutboxCalls } from "./calls.ts";
 import { DeadLetters } from "./dead-letters.ts";
 import { outboxHooks } from "./hooks.ts";
+import { OwnedEvents } from "./owned-events.ts";
 import { OutboxStore } from "./outbox-store.ts";
 import { Outbox, type OutboxPorts } from "./relay.ts";
 import { alertReceivers, eventTarget } from "./target.ts";
@@ -32,6 +33,7 @@ export function outboxObject(
     count: (...counted) => traffic.relayed(...counted),
   });
   const deadLetters = new DeadLetters({ ledger, alerts, traffic });
+  const owned = new OwnedEvents(kernel.storage.sql, store.events);
   const calls = new OutboxCalls(store, outbox, alerts);
   return {
     name: "outbox",
@@ -41,6 +43,7 @@ export function outboxObject(
       { name: "alerts", nextAt: () => alerts.nextAt(), run: (now) => alerts.tellDue(now) },
     ],
     bringBack: (now) => store.list.bringBack(now, LAST_LOOKED_AT) + store.alerts.bringBack(now),
+    rowsOfRecords: (most) => owned.slices(most),
     calls: calls.calls,
     numbers: () => calls.counts(),
   };

@@ -1,14 +1,11 @@
-// Whose the events of the outbox are, for the day when a caller asks to be erased. Reads nothing of what they say.
+// The events of the outbox with the keys of their records, for the day when a caller asks to be erased. Reads nothing of what they say.
 
-import { type RecordId, recordId } from "../../../kernel/record/units.ts";
+import type { RowOfRecord } from "../../../kernel/object-feature.ts";
+import { recordId } from "../../../kernel/record/units.ts";
 import { AT_PLACE, type EventPlace, type OutboxRows } from "./rows.ts";
 import type { Sql } from "../../../kernel/store/schema.ts";
 
-export interface OwnedEvent extends EventPlace {
-  readonly record: RecordId;
-  /** The key of its record, as the record's own column has it; empty: it is about no record, or about none that says its key. */
-  readonly key: string;
-}
+export interface OwnedEvent extends EventPlace, RowOfRecord {}
 
 interface OwnedRow {
   readonly [column: string]: SqlStorageValue;
@@ -44,18 +41,27 @@ export class OwnedEvents {
       )
       .toArray();
     return rows.map(({ destination, lane, due, seq, id, record, key }) => {
-      return { destination, lane, due, seq, id, record: recordId(record), key };
+      const place = { destination, lane, due, seq, id };
+      return Object.assign(place, { record: recordId(record), key, erase: () => this.#erase(place, record) });
     });
   }
 
-  /** Erases these events, also one that has moved since it was found. Returns how many there still were. */
-  erase(events: readonly OwnedEvent[]): number {
-    const erased = events.filter(
-      ({ destination, lane, due, seq, id, record }) =>
-        this.#deletes(AT_PLACE, destination, lane, due, seq, id) ||
-        this.#deletes("destination = ? AND id = ? AND record = ?", destination, id, record),
+  /** All of them. Each slice is read when it is wanted. */
+  *slices(most: number): Generator<readonly OwnedEvent[]> {
+    for (let after: OwnedEvent | undefined; ;) {
+      const events: readonly OwnedEvent[] = this.slice(after ?? null, most);
+      if (events.length > 0) yield events;
+      after = events.at(-1);
+      if (after === undefined || events.length < most) return;
+    }
+  }
+
+  /** Erases an event, also one that has moved since it was found; whether it still existed. */
+  #erase({ destination, lane, due, seq, id }: EventPlace, record: string): boolean {
+    return (
+      this.#deletes(AT_PLACE, destination, lane, due, seq, id) ||
+      this.#deletes("destination = ? AND id = ? AND record = ?", destination, id, record)
     );
-    return erased.length;
   }
 
   #deletes(where: string, ...values: readonly (string | number)[]): boolean {

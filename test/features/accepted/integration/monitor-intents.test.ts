@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { monitorEndpoint } from "../../../../src/features/accepted/monitor.ts";
-import { preflightEndpoint } from "../../../../src/features/pages/cors.ts";
+import { preflightEndpoint } from "../../../../src/features/pages/cors.ts"; // feature: pages
 import { readConfig } from "../../../../src/features/settings.ts";
 import type { Config } from "../../../../src/kernel/config/resolved.ts";
 import { type Intent, intentReader } from "../../../../src/kernel/request/intent.ts";
@@ -27,7 +27,12 @@ function wordsOf(intent: Intent): string {
 
 const ACCEPTED = configOf({
   ROUTES: [
-    { path: "/jobs/:id", methods: ["POST", "PUT"], async: "prefer", cors: { origins: ["https://shop.example"] } },
+    {
+      path: "/jobs/:id",
+      methods: ["POST", "PUT"],
+      async: "prefer",
+      cors: { origins: ["https://shop.example"] }, // feature: pages
+    },
     { path: "/reports", async: "always" },
     { path: "/payments" },
     { path: "/*", methods: ["DELETE"], key: "optional" },
@@ -38,7 +43,7 @@ const ASKS = { Origin: "https://shop.example", "Access-Control-Request-Method": 
 describe("a question for a monitor", () => {
   const proveCaller = (): Promise<never> => Promise.reject(new Error("nobody is asked"));
   const endpoints = [
-    preflightEndpoint(ACCEPTED),
+    preflightEndpoint(ACCEPTED), // feature: pages
     monitorEndpoint({ proveCaller, askMonitor: () => Promise.resolve(null) }),
   ];
   const readAccepted = intentReader(
@@ -62,7 +67,7 @@ describe("a question for a monitor", () => {
     ["GET /requests/nowhere?key=k1", {}, "refuse monitor-not-found"],
     ["POST /requests/jobs/7?key=k1", {}, "refuse request-invalid"],
     ["OPTIONS /requests/jobs/7?key=k1", {}, "refuse request-invalid"],
-    ["OPTIONS /requests/jobs/7?key=k1", ASKS, "preflight GET, HEAD, DELETE"],
+    ["OPTIONS /requests/jobs/7?key=k1", ASKS, "preflight GET, HEAD, DELETE"], // feature: pages
     ["OPTIONS /requests/reports?key=k1", ASKS, "refuse request-invalid"],
     ["DELETE /requests", {}, "pass /*"],
     ["DELETE /requestsjobs/7", {}, "pass /*"],

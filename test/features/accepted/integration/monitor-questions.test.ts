@@ -5,8 +5,8 @@ import { describe, expect, it } from "vitest";
 import { createApp } from "../../../../src/worker/app.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
-import { callerProver } from "../../../../src/features/identities/worker.ts";
-import { preflightEndpoint, readableAnswer } from "../../../../src/features/pages/cors.ts";
+import { workerFunctions } from "../../../../src/features/worker.ts";
+import { preflightEndpoint, readableAnswer } from "../../../../src/features/pages/cors.ts"; // feature: pages
 import {
   type MonitorQuestion,
   MONITOR_CALL,
@@ -14,6 +14,7 @@ import {
 } from "../../../../src/features/accepted/monitor-question.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import type { AskMonitor } from "../../../../src/features/accepted/monitor.ts";
+import { readingFeatures } from "../../../../src/kernel/request/exchange-request.ts";
 import { monitors } from "../../../../src/features/accepted/worker.ts";
 import type { Ports } from "../../../../src/kernel/request/protect.ts";
 import { objectFinder } from "../../../../src/features/previous-shards/walk.ts";
@@ -26,7 +27,7 @@ import { silence } from "../../../support/integration/silence.ts";
 
 silence();
 
-const PAGE = "https://shop.example.com";
+const PAGE = "https://shop.example.com"; // feature: pages
 const FINGERPRINT_PREFIX = "0123456789abcdef".repeat(2);
 const NOT_HERE = { status: NO_MONITOR_STATUS, headers: { "Idempotency-Status": "monitor-not-found" } };
 
@@ -42,19 +43,20 @@ function workerWith(
   isTheirs: (headers: Headers) => boolean = NOBODY,
 ) {
   const heads: ExchangeHead[] = [];
-  const reading = readConfig({
+  const read = readConfig({
     IDEMPOTENCY: { origin: "https://api.example" },
     ROUTES: [{ path: "/jobs/:id", methods: ["POST", "PUT"], async: "prefer", ...rules }],
     ...others,
   });
-  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const whoAmI = {
     fetch: (url: string, init?: RequestInit) => {
       const isKnown = new Request(url, init).headers.get("authorization") === "Bearer a";
       return Promise.resolve(isKnown ? Response.json({ id: "a" }) : new Response(null, { status: 401 }));
     },
   };
-  const proveCaller = callerProver({ network: whoAmI, target: () => whoAmI, waitUntil: () => undefined });
+  const reading = { network: whoAmI, target: () => whoAmI, waitUntil: () => undefined };
+  const { proveCaller } = readingFeatures(workerFunctions, reading);
   const ports: Ports = {
     callShard: (_, { head }) => {
       heads.push(head);
@@ -66,11 +68,11 @@ function workerWith(
     reporter: new ExchangeReporter("worker", new Traffic(), null),
   };
   const features = [
-    { endpoint: preflightEndpoint(reading.config), finish: readableAnswer },
-    monitors(reading.config, { proveCaller, askMonitor }),
+    { endpoint: preflightEndpoint(read.config), finish: readableAnswer }, // feature: pages
+    monitors(read.config, { proveCaller, askMonitor }),
   ];
   const operators = { operate: () => new Response("operators"), isTheirs };
-  const handle = createApp(reading.config, ports, { operators, features });
+  const handle = createApp(read.config, ports, { operators, features });
   const send = async (target: string, headers: Rules = {}): Promise<Response> => {
     const [method = "", path = ""] = target.split(" ");
     const all = { Host: "gateway.example", Authorization: "Bearer a", ...headers };
@@ -237,6 +239,7 @@ describe("a question for a monitor", () => {
     }
   });
 
+  // feature: identities begins
   it("proves its caller as a retry does", async () => {
     const { ask, questions } = answering(() => new Response());
     const IDENTITIES = { customer: { ask: { path: "/me", pointer: "/id" } } };
@@ -248,6 +251,7 @@ describe("a question for a monitor", () => {
     expect((await send(`GET ${address}`)).status).toBe(200);
     expect(questions[0]?.record).toEqual(nameIn(head));
   });
+  // feature: identities ends
 
   it("gets 503 if a shard that may have the record does not answer", async () => {
     const { send } = workerWith(() => Promise.resolve(null));
@@ -270,15 +274,20 @@ describe("a question for a monitor", () => {
       [`GET ${address.replace("k1", "%20")}`, 400, {}, nowhere],
       [`GET ${address.replace("jobs", "others")}`, 404, {}, nowhere],
       [`POST ${address}`, 405, {}, nowhere],
-      [`OPTIONS ${address}`, 204, { Origin: PAGE, "Access-Control-Request-Method": "DELETE" }, nowhere],
-      [`GET ${address}`, 401, { Authorization: "Bearer b" }, nowhere],
+      [`OPTIONS ${address}`, 204, { Origin: PAGE, "Access-Control-Request-Method": "DELETE" }, nowhere], // feature: pages
+      [`GET ${address}`, 401, { Authorization: "Bearer b" }, nowhere], // feature: identities
       [`GET ${address}`, 404, { Authorization: theirs }, nowhere],
     ];
     for (const [target, status, headers, ask] of cases) {
-      const rules = { cors: { origins: [PAGE] }, scope: ["identity:customer"] };
-      const IDENTITIES = { customer: { ask: { path: "/me", pointer: "/id" } } };
+      const rules = {
+        cors: { origins: [PAGE] }, // feature: pages
+        scope: ["identity:customer"], // feature: identities
+      };
+      const others = {
+        IDENTITIES: { customer: { ask: { path: "/me", pointer: "/id" } } }, // feature: identities
+      };
       const isTheirs = (all: Headers): boolean => all.get("authorization") === theirs;
-      const { send } = workerWith(ask, rules, { IDENTITIES }, isTheirs);
+      const { send } = workerWith(ask, rules, others, isTheirs);
       const response = await send(target, headers);
       expect([target, response.status]).toEqual([target, status]);
       expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -290,6 +299,7 @@ describe("a question for a monitor", () => {
     }
   });
 
+  // feature: pages begins
   it("is readable for the pages of the route, whatever is answered", async () => {
     const address = "/.well-known/idempotency/requests/jobs/7?key=k1";
     const cors = { origins: [PAGE], preflight: "pass" };
@@ -309,6 +319,7 @@ describe("a question for a monitor", () => {
       ]);
     }
   });
+  // feature: pages ends
 });
 
 type Shards = `1${string}`;

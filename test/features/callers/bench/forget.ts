@@ -4,18 +4,19 @@
 // `npm run bench -- forget [--records N] [--tmpfs]`
 
 import { countedSteps } from "../../../../src/kernel/object/shard-traffic.ts";
-import { outboxHooks } from "../../../../src/features/outbox/object/hooks.ts";
+import { outboxHooks } from "../../../../src/features/outbox/object/hooks.ts"; // feature: outbox
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
 import { nameRecord } from "../../../../src/kernel/request/record-name.ts";
+import type { ObjectFeature } from "../../../../src/kernel/object-feature.ts";
 import { Alarm } from "../../../../src/kernel/object/alarm.ts";
 import { AttemptsInFlight } from "../../../../src/kernel/object/attempts-in-flight.ts";
 import { RecordSteps } from "../../../../src/kernel/object/record-steps.ts";
-import { DeadLetters } from "../../../../src/features/outbox/object/dead-letters.ts";
+import { DeadLetters } from "../../../../src/features/outbox/object/dead-letters.ts"; // feature: outbox
 import { ScopeEraser } from "../../../../src/features/callers/object/eraser.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { OwnedEvents } from "../../../../src/features/outbox/object/owned-events.ts";
+import { OwnedEvents } from "../../../../src/features/outbox/object/owned-events.ts"; // feature: outbox
 import { FIRST_PLACE, RecordScan } from "../../../../src/features/callers/object/record-scan.ts";
 import type { Place } from "../../../../src/kernel/store/record-numbers.ts";
 import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
@@ -24,7 +25,7 @@ import { tailCell } from "../../../bench/quantiles.ts";
 import { withFolder } from "../../../bench/records/folder.ts";
 import { completedRecord } from "../../../bench/records/loader/completed-record.ts";
 import { FileStorage } from "../../../bench/records/loader/file-storage.ts";
-import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
+import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts"; // feature: outbox
 
 const { values: options } = parseArgs({
   options: { records: { type: "string", default: "10000" }, tmpfs: { type: "boolean", default: false } },
@@ -76,22 +77,27 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
   const ledger = new Ledger(storage.ledgerStorage);
   const { sql } = storage.ledgerStorage;
   const alarm = new Alarm({ setAlarm: () => Promise.resolve(), getAlarm: () => Promise.resolve(null) }, () => null);
+  const traffic = new Traffic();
+  // feature: outbox begins
   const outbox = { eventsOf: () => [], published: () => undefined };
   const alerts = { ofStep: () => null, added: () => undefined, report: () => undefined };
-  const traffic = new Traffic();
   const store = new OutboxStore(ledger.tables);
+  const events = new OwnedEvents(sql, store.events);
+  // feature: outbox ends
   const steps = new RecordSteps({
     ledger,
     alarm,
     attempts: new AttemptsInFlight(),
     hooks: () => [
-      ...outboxHooks({ store, outbox, alerts, deadLetters: new DeadLetters({ ledger, traffic, alerts }) }),
+      ...outboxHooks({ store, outbox, alerts, deadLetters: new DeadLetters({ ledger, traffic, alerts }) }), // feature: outbox
       countedSteps(traffic),
     ],
     isAsked: () => false,
   });
-  const events = new OwnedEvents(sql, store.events);
-  const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), events, steps });
+  const features = (): readonly ObjectFeature[] => [
+    { name: "outbox", rowsOfRecords: (most) => events.slices(most) }, // feature: outbox
+  ];
+  const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), features, steps });
   const scopes = [scope, FORMER];
   const asked = { scopes, scopeDigests: [], layout: LAYOUT, isPreview, includesUnknown: false, by: "", reason: "" };
   const turns: Turn[] = [];

@@ -37,7 +37,7 @@ export function useOutbox(ledger: Ledger, { sql }: LedgerStorage): void {
     outbox.eraseDead(destination, NOW, 1);
   }
   // None of them is where it was found.
-  owned.erase(found);
+  for (const event of found) event.erase();
   const reported = { events: [], states: [{ name: "in-doubt", at: NOW, count: 1, due: NOW }], at: NOW };
   alerts.tell(null, reported);
   alerts.get("in-doubt");

@@ -51,28 +51,6 @@ describe("the operations of", () => {
     expect(await cost(shard, key)).toEqual([{ status: 201, isReplay: true, bytes: 2 }, COUNTS.replay]);
   });
 
-  it("a queue's message are those of a request, and a duplicate delivery writes no row", async () => {
-    const shard = await begun();
-    const id = crypto.randomUUID();
-    shard.take();
-    expect(await shard.deliver(id)).toBe(1);
-    expect(shard.take()).toEqual(COUNTS.first);
-    expect(await shard.deliver(id)).toBe(1);
-    expect(shard.take()).toEqual(COUNTS.replay);
-    expect(COUNTS.replay.rowsWritten).toBe(0);
-  });
-
-  it("a batch of a queue are those of its messages, but for the calls of their object, which they share", async () => {
-    const shard = await begun();
-    const ids = Array.from({ length: 5 }, () => crypto.randomUUID());
-    shard.take();
-    expect(await shard.deliver(...ids)).toBe(5);
-    const { first, replay } = COUNTS;
-    expect(shard.take()).toMatchObject({ objectCalls: 1, originCalls: 5, rowsWritten: 5 * first.rowsWritten });
-    expect(await shard.deliver(...ids)).toBe(5);
-    expect(shard.take()).toMatchObject({ objectCalls: 1, originCalls: 0, rowsWritten: 5 * replay.rowsWritten });
-  });
-
   it("the tables of a new object", async () => {
     const shard = new CountedShard();
     await shard.makeTables();

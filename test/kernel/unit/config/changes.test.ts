@@ -16,11 +16,12 @@ import { layoutName } from "../../../../src/kernel/config/layout.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import { configuredHeaders, readMessage } from "../../../../src/features/queues/message.ts"; // feature: queues
 import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
-import { readExchange } from "../../../../src/kernel/request/exchange-request.ts";
+import { readExchange, readingFeatures } from "../../../../src/kernel/request/exchange-request.ts";
 import { canonicalMultipart } from "../../../../src/features/forms/worker.ts"; // feature: forms
 import { graphqlReader } from "../../../../src/features/graphql/worker.ts"; // feature: graphql
 import { callerProver } from "../../../../src/features/identities/worker.ts"; // feature: identities
 import { keySearch } from "../../../../src/features/key-sources/worker.ts"; // feature: key-sources
+import type { ReadingFunctions } from "../../../../src/kernel/request-feature.ts";
 import { intentReader } from "../../../../src/kernel/request/intent.ts";
 import type { Route } from "../../../../src/kernel/config/resolved.ts";
 import type { NamesIn, OriginCall } from "../../../../src/kernel/request/message.ts";
@@ -101,11 +102,13 @@ const SECRETS = { SEAL_SECRET: "0123456789abcdef".repeat(4) };
 const unused = (): never => {
   throw new Error("nobody is asked");
 };
-const ports = {
-  proveCaller: callerProver({ network: { fetch: unused }, target: unused, waitUntil: unused }), // feature: identities
-  searchKey: keySearch(graphqlReader), // feature: key-sources
+const functions: ReadingFunctions = {
+  callerProver, // feature: identities
+  keySearch, // feature: key-sources
+  graphqlReader, // feature: graphql
   canonicalMultipart, // feature: forms
 };
+const ports = readingFeatures(functions, { network: { fetch: unused }, target: unused, waitUntil: unused });
 
 const BODY = JSON.stringify({ id: "k1", at: 1, tenant: "t1", query: "mutation { pay }" });
 
