@@ -56,7 +56,7 @@ export interface View {
   readonly viewer: Viewer;
   /** The server's time; all durations are relative to it. */
   readonly now: number;
-  /** Whether the configuration lists older layouts, so that records show theirs. */
+  /** Whether the configuration lists previous layouts, so that records show theirs. */
   readonly isChangingLayout: boolean;
   /** To the pages of features. */
   readonly links: readonly ConsoleLink[];

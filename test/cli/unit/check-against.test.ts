@@ -83,7 +83,7 @@ describe("a configuration is refused", () => {
       ["ROUTES[0].previous_shards: forgets layout 64, which is in force: write previous_shards = [64]"],
     ],
     [
-      "that drops an older layout too early",
+      "that drops a previous layout too early",
       { shards: 256, previous_shards: [128] },
       [running(128), running(64, { next: "128" })],
       [
@@ -156,7 +156,7 @@ describe("a configuration is refused", () => {
   });
 });
 
-it("warns of an older layout with an object for each key, because nobody can count it", () => {
+it("warns of a previous layout with an object for each key, because nobody can count it", () => {
   const perKey = running("per-key", { objects: null, next: "64" });
   const { problems, warnings } = compare({ shards: 64 }, running(64), perKey);
   expect(problems).toEqual([]);

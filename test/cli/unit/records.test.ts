@@ -135,7 +135,7 @@ describe("tableOfAll", () => {
     return lines.slice(lines.lastIndexOf("") + 1);
   };
 
-  it("lets an older layout go only if every gateway does", () => {
+  it("lets a previous layout go only if every gateway does", () => {
     expect(asked([own, empty], [own, empty])).toEqual([
       "128: In force.",
       "64: Closed and empty in all 2 gateways: take it out of previous_shards.",

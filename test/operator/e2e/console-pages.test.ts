@@ -103,12 +103,12 @@ describe.each(Object.entries(LOOKS))("every page %s", (_name, options) => {
   });
 });
 
-it("shows the layout of each record, and how far the change is, while an older layout is listed", async () => {
+it("shows the layout of each record, and how far the change is, while a previous layout is listed", async () => {
   const { page, close } = await openConsole(browser, scene);
   await signIn(page);
   await page.goto(`${CONSOLE}/shards`);
   expect(await page.locator("#layouts").textContent()).toMatch(
-    /^Layout 2a, left for 4: sealed \d of 2, empty \d of 2\. (?:Still needed|No longer needed)\. /,
+    /^Layout 2a, followed by 4: closed \d of 2, empty \d of 2\. (?:Still needed|No longer needed)\. /,
   );
   await page.goto(`${CONSOLE}/records?key=${keys.completed}`);
   expect(await page.locator("#records td[data-label=Layout]").textContent()).toBe("4");

@@ -45,7 +45,7 @@ export class PositionsOperator {
   }
 
   /**
-   * Sets where a group goes on: in the object of the partition, and in those of older layouts that know a position. `false`: there is no
+   * Sets where a group goes on: in the object of the partition, and in those of previous layouts that know a position. `false`: there is no
    * such group. Rejects when one of them does not answer; the same call may be made again.
    */
   async set({ group, stream, partition, next }: PositionChange): Promise<boolean> {

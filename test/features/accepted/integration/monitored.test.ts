@@ -138,7 +138,7 @@ describe("the monitor of an accepted request", () => {
 });
 
 describe("a monitor, when the configuration changes", () => {
-  it("finds a record of an older layout, and leaves it there", async () => {
+  it("finds a record of a previous layout, and leaves it there", async () => {
     const all = new Deployments();
     const [old, next] = [all.deploy(1, [], ASYNC), all.deploy(2, [1], ASYNC)];
     const release = holding(all);
@@ -150,7 +150,7 @@ describe("a monitor, when the configuration changes", () => {
     expect(await all.records(2, key)).toBe(0);
   });
 
-  it("finds one of a newer layout, which an older deployment hears of from the sealed object", async () => {
+  it("finds one of a newer layout, which an older deployment hears of from the closed object", async () => {
     const all = new Deployments();
     const [old, next] = [all.deploy(1, [], ASYNC), all.deploy(2, [1], ASYNC)];
     const { monitor } = await post(next, fresh());

@@ -107,9 +107,8 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT name FROM sqlite_schema WHERE type = 'table'$/, "SCAN sqlite_schema"],
   // One row at most.
   [/^SELECT next, at FROM closed$/, "SCAN closed"], // feature: previous-shards
-  // A few rows for each older layout.
+  // A row for each closed object before it.
   [/^SELECT name, layout FROM closed_before$/, "SCAN closed_before"], // feature: previous-shards
-  // A few rows for each older object, once for each instance.
   // One row at most.
   [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases USING COVERING INDEX aliases_by_target"],
   // As many of the last events of a lane as are looked at, found by the key: those of the statement within.
