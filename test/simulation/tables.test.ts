@@ -10,6 +10,8 @@ import * as schema from "../../src/kernel/store/schema.ts";
 import { EXCERPTS_TABLE } from "../../src/kernel/notes/excerpts.ts";
 import { COUNTS_TABLE } from "../../src/kernel/store/counts.ts";
 import { AuditLog } from "../../src/features/audit/object/audit.ts"; // feature: audit
+import { CLOSED_BEFORE_TABLE } from "../../src/features/previous-shards/object/closed-before.ts"; // feature: previous-shards
+import { CLOSED_TABLE } from "../../src/features/previous-shards/object/closed-object.ts"; // feature: previous-shards
 import { POSITIONS_TABLE } from "../../src/features/claims/object/positions.ts"; // feature: claims
 import { ALERTS_TABLE, OUTBOX_TABLES } from "../../src/features/outbox/object/outbox-tables.ts"; // feature: outbox
 import { Disk } from "./disk.ts";
@@ -23,6 +25,8 @@ const LATER_TABLES: readonly string[] = [
   ...OUTBOX_TABLES, // feature: outbox
   ALERTS_TABLE, // feature: outbox
   POSITIONS_TABLE, // feature: claims
+  CLOSED_TABLE, // feature: previous-shards
+  CLOSED_BEFORE_TABLE, // feature: previous-shards
 ];
 
 function tablesOfTheCode(): readonly string[] {

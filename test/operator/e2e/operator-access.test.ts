@@ -18,7 +18,8 @@ import {
 } from "../../support/e2e/operator-scene.ts";
 import { startOperatorScene, type OperatorAnswer } from "../../support/e2e/operator-scene.ts";
 
-const SETTINGS = { shards: 2, scope: ["none"] };
+// A lock that outlasts the tests: what may be done about a record changes when its lock ends.
+const SETTINGS = { shards: 2, scope: ["none"], lock: "10m" };
 const ROUTES = [{ path: "/hold/*", unknown: "hold" }, { path: "/*" }];
 
 const BODIES: Readonly<Record<string, unknown>> = {
@@ -40,7 +41,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
 };
 
 let scene: OperatorScene;
-/** A record with an unknown outcome, for which all three changes would succeed. */
+/** A record with an unknown outcome, which an administrator could release or resolve. */
 let id = "";
 const key = freshKey();
 beforeAll(async () => {

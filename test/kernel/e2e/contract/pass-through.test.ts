@@ -69,7 +69,7 @@ it.each([
   async (method, path, how) => {
     const headers: [string, string][] = [
       ["Onceway-Event", '{"type":"paid","data":{"card":"4111"}}'],
-      ["Onceway-Moved", "1"],
+      ["Onceway-Elsewhere", '{"kind":"closed"}'],
       ["Idempotency-Small", "1"],
       ["X-Answer", "yes"],
     ];
