@@ -2,12 +2,17 @@
 // of a layout are closed and others are open.
 
 import { setTimeout as pause } from "node:timers/promises";
+import * as v from "valibot";
 import { ADMIN_TOKEN } from "../chaos/operators.ts";
 import type { Random } from "../chaos/random.ts";
 
 /** Closing makes every object of the layout that does not exist yet, so it is not done all the time. */
-const PAUSE_MS = [500, 5_000] as const;
-const PATIENCE_MS = 5_000;
+const PAUSE_MS = [100, 1_500] as const;
+/** A gateway that is killed ends the call at once, so this is only for one that hangs. */
+const PATIENCE_MS = 30_000;
+
+/** How many objects of the layout are open still. */
+const CLOSED = v.object({ open: v.number() });
 
 export interface ClosingRun {
   /** A deployment in use: its port, and the previous layouts that it lists. */
@@ -18,21 +23,21 @@ export interface ClosingRun {
 /** Resolves to how many times a gateway has said that it closed a layout. */
 export async function closeLayouts({ deployment, isOver }: ClosingRun, random: Random): Promise<number> {
   let closed = 0;
+  const whole = new Set<string>();
   while (!isOver()) {
     await pause(random.int(...PAUSE_MS));
     const { port, previous } = await deployment();
     if (previous.length === 0) continue;
-    const url = `http://127.0.0.1:${port}/_onceway/layouts/${random.pick(previous)}/close`;
+    // The oldest that has an open object, as a layout is refused while an older one has; when none has, again one that is closed.
+    const layout = previous.find((one) => !whole.has(one)) ?? random.pick(previous);
+    const url = `http://127.0.0.1:${port}/_onceway/layouts/${layout}/close`;
     const init = { method: "POST", headers: { authorization: `Bearer ${ADMIN_TOKEN}` } };
-    const status = await fetch(url, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) }).then(
-      async (response) => {
-        await response.body?.cancel();
-        return response.status;
-      },
+    const open = await fetch(url, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) })
+      .then(async (response) => (response.ok ? v.parse(CLOSED, await response.json()).open : null))
       // Killed meanwhile. What it has closed stays closed.
-      () => null,
-    );
-    if (status === 200) closed += 1;
+      .catch(() => null);
+    if (open !== null) closed += 1;
+    if (open === 0) whole.add(layout);
   }
   return closed;
 }

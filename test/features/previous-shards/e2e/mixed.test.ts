@@ -28,5 +28,6 @@ it.each(FAULTS)("finds: $name", { timeout: 240_000 }, async ({ patches, plan, ne
   const kills = killsAtEach(needsKills ? 2 : 0);
   const options = { seed: "planted", requests: 1_200, kills, plan, ...COMMON };
   const { violations } = await judgedRound({ ...options, main: await rigEntry(patches) });
-  expect(violations.map(({ rule }) => rule.slice(0, 2))).toContain("G6");
+  // A forgotten key is a second attempt at the origin, which breaks one of these or more, by what became of the first.
+  expect(violations.map(({ rule }) => rule.slice(0, 2)).filter((rule) => /^G[236]$/.test(rule))).not.toEqual([]);
 });
