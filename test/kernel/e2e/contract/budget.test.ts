@@ -24,7 +24,7 @@ const ROUTES = [
   { path: "/v1/*" },
   { path: "/new_keys/*", new_keys: { binding: "NEW_KEYS" } },
   { path: "/cors/*", cors: { origins: [PAGE] } },
-  { path: "/encrypted/*", encrypt_responses: true },
+  { path: "/encrypt_responses/*", encrypt_responses: true },
 ];
 
 /** The routes with one setting more than the plain one. Their requests come from a page. */

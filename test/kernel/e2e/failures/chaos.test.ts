@@ -35,7 +35,7 @@ it("keeps every guarantee while everything fails", { timeout: 180_000 }, async (
   expect(struck).toContain("gateway: stopped and continued");
   expect(struck.filter((name) => name.startsWith("origin: ")).length).toBeGreaterThanOrEqual(5);
   expect(struck.filter((name) => name.startsWith("client: ")).length).toBeGreaterThanOrEqual(2);
-  expect(struck.filter((name) => name.startsWith("question: ")).length).toBeGreaterThanOrEqual(2);
+  expect(struck.filter((name) => name.startsWith("verification: ")).length).toBeGreaterThanOrEqual(2);
   expect(struck.filter((name) => name.startsWith("operator: ")).length).toBeGreaterThanOrEqual(3);
   expect(effects).toBeGreaterThan(0);
   expect(arrivals).toBeGreaterThan(effects / 2);
