@@ -36,13 +36,13 @@ export const FAULTS: readonly Fault[] = [
     needsKills: true,
   },
   {
-    name: "a close that is told and not looked at",
+    name: "a close that half of the looks forget",
     patches: [
       NO_TRIGGER,
       {
         file: FEATURE,
         find: "if (closing !== null) return",
-        put: 'if (closing !== null && placed.record.id < "8") return',
+        put: "if (closing !== null && Math.random() < 0.5) return",
       },
     ],
     plan: "listed",
