@@ -36,7 +36,7 @@ it.each([
   ["kernel/object/exchange.ts", "kernel/node-feature.ts", "kernel"],
   ["kernel/config/read.ts", "features/settings.ts", "settings.ts"],
   ["worker/onceway.ts", "features/settings.ts", null],
-  ["features/settings.ts", "features/claims/settings/read.ts", null],
+  ["features/settings.ts", "features/claims/settings/feature.ts", null],
   ["features/settings.ts", "features/claims/api.ts", "claims"],
   ["worker/onceway.ts", "features/worker.ts", null],
   ["operator/api.ts", "features/worker.ts", "worker.ts"],

@@ -2,24 +2,21 @@
 // warns first: without a gateway the origin acts twice. `--queue` tries a queue's consumer instead (try-queue.ts).
 
 import { randomUUID } from "node:crypto";
-
 import { type Command, Option } from "commander";
-
 import { checkWranglerConfig } from "./check/file.ts";
 import { originsOf } from "./check/reach.ts";
 import type { Config } from "../kernel/config/resolved.ts";
 import { parseDuration } from "../kernel/config/units.ts";
-import { isLoopback } from "../kernel/config/values.ts";
+import { isLoopback, parseMethod } from "../kernel/config/values.ts";
 import { unreached } from "../conformance/unreachable.ts";
 import { askYes, openDialogue } from "./ask.ts";
-import { collect } from "./arguments.ts";
+import { collect, parseJson, readData, readHeader, readHeaders, readTarget } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import { Failure, OK, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { oneGateway, type OperatorOptions, TOKEN_FILE } from "./operator-options.ts";
-import { type Answer, type OutgoingRequest, sendOnce } from "./send.ts";
+import { type Answer, type OutgoingRequest, sendOnce, type HeaderLine } from "./send.ts";
 import { fetchPolicy, type Policy, readGatewayMarks } from "./gateway-marks.ts";
 import { trialJson, trialText } from "./try-report.ts";
-import { buildRequest, type TryArguments, withOtherBody } from "./try-request.ts";
 import { diagnose } from "./diagnose.ts";
 import { reachOrigin } from "./reach-origin.ts";
 import { credentialFaults } from "./check/of-features.ts";
@@ -190,4 +187,40 @@ async function send(which: string, request: OutgoingRequest, timeoutMs: number):
       `${request.url.origin}: no full response to the ${which} request (${reason}). ${advice}`,
     );
   }
+}
+
+// Builds the request of `onceway try` from its arguments and refuses invalid ones. Sends nothing.
+
+export interface TryArguments {
+  readonly method: string;
+  readonly data?: string;
+  readonly header: readonly string[];
+  readonly key: string;
+  readonly keyHeader: string;
+}
+
+/** Throws a Failure that says what to write instead. */
+export function buildRequest(target: string, { method, data, header, key, keyHeader }: TryArguments): OutgoingRequest {
+  const url = readTarget(target);
+  const parsedMethod = parseMethod(method.toUpperCase());
+  if (!parsedMethod.ok)
+    throw new Failure(UNUSABLE, `--method ${method} needs no protection: write POST, PATCH, PUT or DELETE`);
+  const headers = [...readHeaders(header)];
+  const isKeyHeader = ([name]: HeaderLine): boolean => name.toLowerCase() === keyHeader.toLowerCase();
+  if (headers.some(isKeyHeader)) throw new Failure(UNUSABLE, "--header names the key: give it with --key");
+  headers.push(readHeader(`${keyHeader}: ${key}`));
+  const body = data === undefined ? null : readData(data);
+  if (body !== null && !headers.some(([name]) => name.toLowerCase() === "content-type")) {
+    const isJson = parseJson(body.toString()) !== undefined;
+    headers.push(["Content-Type", isJson ? "application/json" : "text/plain"]);
+  }
+  return { method: parsedMethod.value, url, headers, body };
+}
+
+/** The same request with another body: another JSON value, or other bytes. */
+export function withOtherBody(request: OutgoingRequest): OutgoingRequest {
+  const text = request.body?.toString() ?? "";
+  const value = parseJson(text);
+  const body = value === undefined ? `${text} onceway-try` : JSON.stringify({ "onceway-try": value });
+  return { ...request, body: Buffer.from(body) };
 }

@@ -3,7 +3,7 @@
 import { readNote } from "../record/request-note.ts";
 import { type EpochMs, epochMs, type RecordId } from "../record/units.ts";
 import type { Label } from "../store/label.ts";
-import type { LaterTables } from "../store/later-tables.ts";
+import type { LaterTables } from "../store/schema.ts";
 
 /** The beginning of a request's body. */
 export interface Excerpt {

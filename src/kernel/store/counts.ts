@@ -1,7 +1,7 @@
 // What an object has counted: a row for each of the last hours with counts, and one for all earlier ones. The counts are JSON, which is not read here.
 // The table is made with the first of them.
 
-import type { LaterTables } from "./later-tables.ts";
+import type { LaterTables } from "./schema.ts";
 
 /** What was counted in one hour, as JSON. */
 export interface StoredHour {

@@ -20,10 +20,9 @@ import { RecordRows } from "./record-rows.ts";
 import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
 import { Excerpts } from "../notes/excerpts.ts";
 import { CountRows } from "./counts.ts";
-import { LaterTables } from "./later-tables.ts";
+import { LaterTables, type Sql, migrate } from "./schema.ts";
 import { RemoteBodies } from "../overflow/remote-bodies.ts";
 import { FIRST_CHUNKS } from "./response-rows.ts";
-import { type Sql, migrate } from "./schema.ts";
 import { type AcceptanceWrite, acceptanceWriteOf, type StoredRequest } from "./stored-request.ts";
 import { storeSql } from "./store-error.ts";
 

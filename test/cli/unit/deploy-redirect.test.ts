@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { unstable_readConfig } from "wrangler";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { redirectIn } from "../../../src/cli/deploy-redirect.ts";
+import { redirectIn } from "../../../src/cli/checked-file.ts";
 import { wranglerFileIn } from "../../../src/cli/wrangler-file.ts";
 import type { CommandOutcome } from "../../support/command-line.ts";
 import { callOnceway } from "../../support/command-line-here.ts";

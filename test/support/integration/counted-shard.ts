@@ -13,8 +13,7 @@ import { claimsCaller, positionAsker } from "../../../src/features/claims/call-c
 import { askOwn, type FindObject } from "../../../src/kernel/elsewhere.ts";
 import { objectFinder } from "../../../src/features/previous-shards/walk.ts"; // feature: previous-shards
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
-import { monitors } from "../../../src/features/accepted/worker.ts"; // feature: accepted
-import { monitorAsker } from "../../../src/features/accepted/ask-monitor.ts"; // feature: accepted
+import { monitors, monitorAsker } from "../../../src/features/accepted/worker.ts"; // feature: accepted
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";

@@ -16,8 +16,7 @@ import { layoutCloser } from "../../../src/features/previous-shards/operator/clo
 import { closeObject } from "./close-object.ts"; // feature: previous-shards
 import { workerKernel } from "./worker-kernel.ts"; // feature: previous-shards
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
-import { monitors } from "../../../src/features/accepted/worker.ts"; // feature: accepted
-import { monitorAsker } from "../../../src/features/accepted/ask-monitor.ts"; // feature: accepted
+import { monitors, monitorAsker } from "../../../src/features/accepted/worker.ts"; // feature: accepted
 import { placeOf } from "../../../src/kernel/object/shard-place.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { homeOf } from "../../../src/kernel/store/record-numbers.ts";

@@ -6,14 +6,22 @@
 import type { ObjectFeature, ObjectKernel, RowOfRecord } from "../../../kernel/object-feature.ts";
 import { answered, call } from "../../../kernel/call.ts";
 import type { OperatorEvent } from "../../../kernel/record/events.ts";
-import { epochMs } from "../../../kernel/record/units.ts";
+import { epochMs, type RecordId, recordId } from "../../../kernel/record/units.ts";
 import { isNameIn } from "../../../kernel/request/record-name.ts";
 import type { ScopeValues } from "../../../kernel/request/scope.ts";
 import type { RecordSteps } from "../../../kernel/object/record-steps.ts";
-import { readLabel } from "../../../kernel/store/label.ts";
+import { readLabel, type Label, LABEL_COLUMNS, type LabelRow } from "../../../kernel/store/label.ts";
 import type { Ledger } from "../../../kernel/store/ledger.ts";
-import type { Place } from "../../../kernel/store/record-numbers.ts";
-import { FIRST_PLACE, FIRST_WAITING, RecordScan, type ScannedRecord } from "./record-scan.ts";
+import {
+  type Place,
+  NUMBER,
+  placeAfter,
+  PLACE_COLUMNS,
+  placeIn,
+  type PlaceRow,
+  WAITING,
+} from "../../../kernel/store/record-numbers.ts";
+import type { Sql } from "../../../kernel/store/schema.ts";
 
 /** By a request alone: the values may be long, and they are secrets. */
 export const ERASE_SCOPE_CALL = call<ScopeErasure, ErasedSlice>("erase-scope");
@@ -29,6 +37,8 @@ export const RECORDS_PER_CALL = 10;
 export interface ErasurePlace extends Place {
   readonly isFirstLook?: boolean;
 }
+
+export const FIRST_PLACE: Place = { expiryBucket: 0, slot: 0 };
 
 /** Where the first call begins. */
 export const ERASURE_BEGIN: ErasurePlace = { ...FIRST_PLACE, isFirstLook: true };
@@ -159,4 +169,47 @@ async function isOfScope(
 export function callersObject({ ledger, storage: { sql }, steps, features }: ObjectKernel): ObjectFeature {
   const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), features, steps });
   return { name: "callers", calls: [answered(ERASE_SCOPE_CALL, (erasure) => eraser.erase(erasure))] };
+}
+
+// Goes through all records of a shard in the order of their numbers, a slice at a time: those in flight first, then by expiry. A
+// record that is begun or moved meanwhile may be missed.
+
+/** What says whose a record is. */
+export interface ScannedRecord {
+  readonly id: RecordId;
+  readonly label: Label;
+  readonly place: Place;
+}
+
+export interface ScanSlice {
+  readonly records: readonly ScannedRecord[];
+  /** Where the next slice begins; `null` at the end. */
+  readonly next: Place | null;
+}
+
+/** Where those begin that wait for an attempt, the last of all. */
+export const FIRST_WAITING: Place = { expiryBucket: WAITING, slot: 0 };
+
+export class RecordScan {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  slice({ expiryBucket, slot }: Place, limit: number): ScanSlice {
+    const rows = this.#sql
+      .exec<PlaceRow & LabelRow>(
+        `SELECT ${PLACE_COLUMNS}, id, ${LABEL_COLUMNS} FROM records WHERE number >= ${NUMBER} ORDER BY number LIMIT ?`,
+        expiryBucket,
+        slot,
+        limit,
+      )
+      .toArray();
+    const last = rows.length < limit ? undefined : rows.at(-1);
+    return {
+      records: rows.map((row) => ({ id: recordId(row.id), label: readLabel(row), place: placeIn(row) })),
+      next: last === undefined ? null : placeAfter(placeIn(last)),
+    };
+  }
 }

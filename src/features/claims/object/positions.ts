@@ -8,7 +8,7 @@ import type { TimelineEvent } from "../../../kernel/record/timeline.ts";
 import { type RecordId, recordId } from "../../../kernel/record/units.ts";
 import { IS_IN_FLIGHT } from "../../../kernel/store/record-numbers.ts";
 import { readHistory } from "../../../kernel/store/record-row.ts";
-import type { LaterTables } from "../../../kernel/store/later-tables.ts";
+import type { LaterTables } from "../../../kernel/store/schema.ts";
 import { readJson, readWhole } from "../../../kernel/store/unreadable.ts";
 
 /** A partition of a stream, as a group reads it; `route` is the group's name among routes. */

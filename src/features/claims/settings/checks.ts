@@ -2,11 +2,10 @@
 // show one.
 
 import type { HasBinding } from "../../../kernel/config/in-force.ts";
-import type { ConsumerDraft } from "./read.ts";
 import type { NamedOperator } from "../../../kernel/config/operators.ts";
 import { MAKE_TOKEN, tokenProblems } from "../../../kernel/config/read-operators.ts";
 import type { ConfigProblem, Consumer } from "../../../kernel/config/resolved.ts";
-import { CONSUMER_DEFAULTS, type ConsumerSettings } from "./entries.ts";
+import { CONSUMER_DEFAULTS, type ConsumerDraft, type ConsumerSettings } from "./entries.ts";
 import { formatDuration } from "../../../kernel/config/units.ts";
 
 /** The secrets that open a group, or would; each with the member that names it. */

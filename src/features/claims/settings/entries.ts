@@ -1,6 +1,7 @@
 // The settings of each `[[vars.CONSUMERS]]`: a group of consumers, which claims records and makes the attempts itself. Checks single
 // members; `checks.ts` checks the relations between them.
 
+import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
 import * as v from "valibot";
 
 import { MAX_LOCK_MS, MAX_RETENTION_MS } from "../../../kernel/config/settings-attempt.ts";
@@ -94,3 +95,8 @@ const { token_previous: _, ...defaulted } = consumerEntries;
 
 /** What applies to a member that has a default of its own. */
 export const CONSUMER_DEFAULTS = v.parse(v.required(v.strictObject(defaulted)), defaultsOf(defaulted));
+
+/** A group as it was written. */
+export interface ConsumerDraft extends RouteDraft {
+  readonly written: ConsumerSettings;
+}

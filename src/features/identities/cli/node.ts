@@ -1,10 +1,9 @@
 // Identities in Node: the variable `IDENTITIES`, and what `check` finds about it.
 
-import { describeIdentity } from "../../../kernel/config/identity.ts";
-import type { Route } from "../../../kernel/config/resolved.ts";
+import { describeIdentity, type IdentityRoots, identityRoots } from "../../../kernel/config/identity.ts";
+import type { Route, Config, ConfigProblem } from "../../../kernel/config/resolved.ts";
 import { identityNames } from "../../../kernel/config/scope-part.ts";
-import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
-import { comparedCredential, otherCallers, unusedIdentities } from "./check.ts";
+import type { NodeFeature, NodeVariable, Forgetting, RunningRoute } from "../../../kernel/node-feature.ts";
 import { issuersWithoutKeys } from "./key-set-look.ts";
 import { tokenFaults } from "./token-faults.ts";
 import { askEntries, identityEntries, identitySchema, jwtEntries } from "../settings/entries.ts";
@@ -45,4 +44,48 @@ function identitiesOf({ scope, identities }: Route): readonly string[] {
       const others = identity.anonymous === "allow" ? "; callers without a credential share one scope" : "";
       return `a refreshed credential finds its records: ${describeIdentity(identity)}${others}`;
     });
+}
+
+// What `onceway check` finds about identities: those that nothing names, credentials that are compared although they change, and callers who
+// get other names than the running gateway gives them. Pure.
+
+export function unusedIdentities({ identities, routes }: Config): readonly ConfigProblem[] {
+  return identities
+    .filter((identity) => !routes.some((route) => route.identities.includes(identity)))
+    .map(({ name }) => ({
+      path: `IDENTITIES.${name}`,
+      code: "setting-unused",
+      message: `is named by no scope, so it has no effect: write scope = ["identity:${name}"], or leave it out`,
+    }));
+}
+
+/** An identity is for callers whose credential changes, and a fingerprint with the credential would take their retry for another request. */
+export function comparedCredential({ name, fingerprint, identities }: Route): readonly ConfigProblem[] {
+  const headers = identities.flatMap(({ credential }) => credential.filter(({ kind }) => kind === "header"));
+  return headers
+    .filter((header) => fingerprint.headers.includes(header.name))
+    .map((header) => ({
+      path: `${name}.fingerprint.headers`,
+      message: `names ${header.name}, so a retry with a refreshed credential gets 422: leave it out, because the identity tells callers apart`,
+    }));
+}
+
+/** An identity that takes callers' names from elsewhere makes other records, although the scope reads the same. */
+export function otherCallers(route: Route, before: readonly RunningRoute[]): readonly Forgetting[] {
+  const running = before.map(({ identities = {} }) => identities);
+  return route.identities
+    .filter((identity) => running.some((ones) => isRenaming(ones[identity.name] ?? {}, identityRoots(identity))))
+    .map(({ name }) => ({
+      path: `IDENTITIES.${name}`,
+      message: `gives callers other names than the identity "${name}" that is in force, so their keys are forgotten: leave it as it is, write the new one under another name, and previous_scope = [["identity:${name}"]] in ${route.name}`,
+      isCertain: true,
+    }));
+}
+
+/** A caller of an issuer that is no longer trusted is refused, which forgets nothing by itself. */
+function isRenaming(before: IdentityRoots, after: IdentityRoots): boolean {
+  const isOtherKind = Object.keys(before).length > 0 && Object.hasOwn(before, "") !== Object.hasOwn(after, "");
+  return (
+    isOtherKind || Object.entries(before).some(([root, text]) => Object.hasOwn(after, root) && after[root] !== text)
+  );
 }

@@ -1,10 +1,11 @@
 // The outbox in Node: its command, the variable `DESTINATIONS` and what `check` finds about it.
 
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
-import { cronWarnings, destinationProblems } from "../settings/check-file.ts";
 import { published, unusedDestinations } from "../settings/checks.ts";
 import { destinationEntries, destinationGiveUpEntries, destinationSchema } from "../settings/entries.ts";
 import { defineOutbox } from "./outbox.ts";
+import { isTable, type Table } from "../../../kernel/config/table.ts";
+import type { Config, ConfigProblem, Queue } from "../../../kernel/config/resolved.ts";
 
 export const destinationsVariable: NodeVariable = {
   name: "DESTINATIONS",
@@ -33,3 +34,59 @@ export const outboxNode: NodeFeature = {
   },
   promises: published,
 };
+
+// Checks the destinations of a wrangler.toml against the rest of the file: queues that do not exist, and events that come back as
+// messages of the queue that they are about. Of one environment.
+
+export function destinationProblems(prefix: string, own: Table, config: Config): readonly ConfigProblem[] {
+  const queues = isTable(own["queues"]) ? own["queues"]["producers"] : undefined;
+  const producers = Array.isArray(queues) ? queues.filter(isTable) : [];
+  /** What each queue that gets events is called, by its destination. */
+  const led = new Map<string, unknown>();
+  const problems: ConfigProblem[] = [];
+  for (const { name, target } of config.destinations) {
+    if (target.kind === "webhook") continue;
+    const producer = producers.find(({ binding }) => binding === target.binding);
+    if (producer === undefined) {
+      const message = `the binding "${target.binding}" of "${name}" is no queue: write [[${prefix}queues.producers]] with binding = "${target.binding}"`;
+      problems.push({ path: `${prefix}DESTINATIONS`, code: "binding-missing", message });
+    } else led.set(name, producer["queue"]);
+  }
+  const consumed = new Set<unknown>(config.queues.map(({ queue }) => queue));
+  const circles = config.destinations
+    .filter(({ name, alerts }) => alerts.includes("dead-letter") && consumed.has(led.get(name)))
+    .map(({ name }) => ({
+      path: `${prefix}DESTINATIONS`,
+      message: `"${name}" is told of dead letters in "${String(led.get(name))}", which this gateway consumes, so that each alert could make the next one: write a destination with another queue`,
+    }));
+  return [...problems, ...circles, ...config.queues.flatMap((queue) => leadsBack(prefix, queue, led))];
+}
+
+/** A destination that would never be told what it asks for: only a cron trigger looks for silent shards. Environments inherit `triggers`. */
+export function cronWarnings({ destinations }: Config, own: Table, top: Table): readonly ConfigProblem[] {
+  const triggers = own["triggers"] ?? top["triggers"];
+  const crons = isTable(triggers) ? triggers["crons"] : undefined;
+  if (Array.isArray(crons) && crons.length > 0) return [];
+  return destinations
+    .filter(({ alerts }) => alerts.includes("silent-shard"))
+    .map(({ name }) => ({
+      path: "DESTINATIONS",
+      code: "setting-unused" as const,
+      message: `"${name}" is never told of a silent shard, because no cron trigger looks for one: write [triggers] with crons = ["* * * * *"]`,
+    }));
+}
+
+/** Each event would be a message whose result is an event again, for ever. */
+function leadsBack(
+  prefix: string,
+  { name, queue, route }: Queue,
+  led: ReadonlyMap<string, unknown>,
+): readonly ConfigProblem[] {
+  return (route.rules.policy.publish ?? [])
+    .filter(({ to }) => led.get(to) === queue)
+    .map(({ to }) => ({
+      path: `${prefix}${name}.publish`,
+      code: "settings-contradict",
+      message: `"${to}" leads back to "${queue}", so that each event would make the next one: write a destination with another queue`,
+    }));
+}

@@ -5,7 +5,7 @@ import { type NewEvent, NO_RECORD } from "../../../kernel/record/outbox.ts";
 import { epochMs, type EpochMs, type RecordId } from "../../../kernel/record/units.ts";
 import { ALERTS_TABLE } from "./outbox-tables.ts";
 import type { OutboxRows } from "./rows.ts";
-import type { LaterTables } from "../../../kernel/store/later-tables.ts";
+import type { LaterTables } from "../../../kernel/store/schema.ts";
 import { readOrReport, readTime, readWhole } from "../../../kernel/store/unreadable.ts";
 
 type Row = Record<"name" | "at" | "count" | "due", SqlStorageValue> & {

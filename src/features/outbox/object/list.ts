@@ -11,7 +11,7 @@ import {
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import { type EventPlace, MOST_COMPARED, type OutboxRows } from "./rows.ts";
 import { DEAD } from "./outbox-tables.ts";
-import type { LaterTables } from "../../../kernel/store/later-tables.ts";
+import type { LaterTables } from "../../../kernel/store/schema.ts";
 
 /** Only ids, enums and numbers, because it travels as JSON in a header (see itty.ts). */
 export interface EventQuery {

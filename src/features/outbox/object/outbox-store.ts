@@ -1,7 +1,7 @@
 // What an object keeps for the outbox: the events that are still to be relayed, and what has been told of. Each has its own tables, made with
 // their first row.
 
-import type { LaterTables } from "../../../kernel/store/later-tables.ts";
+import type { LaterTables } from "../../../kernel/store/schema.ts";
 import { AlertRows } from "./alert-rows.ts";
 import { OutboxList } from "./list.ts";
 import { OutboxRows } from "./rows.ts";

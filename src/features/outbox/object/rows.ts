@@ -5,8 +5,7 @@ import type { NewEvent } from "../../../kernel/record/outbox.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../../kernel/record/units.ts";
 import { DEAD, OUTBOX_TABLES } from "./outbox-tables.ts";
 import { RestRows } from "./rests.ts";
-import type { LaterTables } from "../../../kernel/store/later-tables.ts";
-import type { Sql } from "../../../kernel/store/schema.ts";
+import type { LaterTables, Sql } from "../../../kernel/store/schema.ts";
 import { readOrReport, readWhole, UnreadableError } from "../../../kernel/store/unreadable.ts";
 
 /** Where an event lies. Another may lie there later, so the event is named too. */

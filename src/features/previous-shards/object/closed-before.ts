@@ -7,7 +7,7 @@ import type { Placed } from "../../../kernel/elsewhere.ts";
 import { placeOf, shardTitle } from "../../../kernel/object/shard-place.ts";
 import { placingOf } from "../../../kernel/request/message.ts";
 import type { Participation } from "../../../kernel/step-hook.ts";
-import type { LaterTables } from "../../../kernel/store/later-tables.ts";
+import type { LaterTables } from "../../../kernel/store/schema.ts";
 
 /** `name`: the object's title. `layout`: as JSON. */
 export const CLOSED_BEFORE_TABLE =

@@ -4,7 +4,7 @@
 import type { Layout } from "../../../kernel/config/layout.ts";
 import type { Closing } from "../../../kernel/elsewhere.ts";
 import type { EpochMs } from "../../../kernel/record/units.ts";
-import type { LaterTables } from "../../../kernel/store/later-tables.ts";
+import type { LaterTables } from "../../../kernel/store/schema.ts";
 import { readTime } from "../../../kernel/store/unreadable.ts";
 
 /** `next`: the layout in which keys begin from now on, as JSON. */

@@ -2,11 +2,11 @@
 // routes have too are checked with theirs (`cross-checks.ts`); what else stands in the file, by `check-file.ts`.
 
 import type { HasBinding } from "../../../kernel/config/in-force.ts";
-import { type QueueDraft, targetOf } from "./read.ts";
+
 import { originOf } from "../../../kernel/config/settings-origin.ts";
-import type { ConfigProblem, Queue } from "../../../kernel/config/resolved.ts";
+import type { ConfigProblem, Origin, Queue } from "../../../kernel/config/resolved.ts";
 import type { FullSettings } from "../../../kernel/config/settings.ts";
-import { QUEUE_DEFAULTS } from "./entries.ts";
+import { QUEUE_DEFAULTS, type QueueDraft } from "./entries.ts";
 import { strangeHost } from "../../../kernel/verify/verify-rule.ts";
 import { DAY_MS, formatDuration, MINUTE_MS, SECOND_MS } from "../../../kernel/config/units.ts";
 
@@ -80,4 +80,21 @@ export function queueWarnings({ name, route, giveUpAfterMs, hasIdAsKey }: Queue)
     warnings.push({ path: `${name}.give_up.after`, message });
   }
   return warnings;
+}
+
+/** The host under which a binding is called if the configuration names none. It exists nowhere (RFC 6761, section 6.4). */
+export const NO_HOST = "https://origin.invalid";
+
+/** Where messages go: `to` as a URL is its own origin, unless a binding is called. */
+export function targetOf(origin: Origin, to: string): { readonly origin: Origin; readonly url: string } {
+  if (!to.startsWith("/")) {
+    const { href, origin: base } = new URL(to);
+    return {
+      origin: origin.kind === "binding" || origin.kind === "entrypoint" ? origin : { kind: "url", url: base },
+      url: href,
+    };
+  }
+  const { pathname, search } = new URL(to, NO_HOST);
+  const base = origin.kind === "url" ? origin.url : NO_HOST;
+  return { origin, url: base + pathname + search };
 }

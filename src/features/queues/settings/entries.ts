@@ -1,6 +1,7 @@
 // The settings of each `[[vars.QUEUES]]`: those of its own, and those of routes that apply to messages too. Checks single
 // members; `checks.ts` checks the relations between them.
 
+import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
 import * as v from "valibot";
 
 import { type KeyPart, MAX_SOURCES } from "../../../kernel/config/key-source.ts";
@@ -230,4 +231,9 @@ export const GIVE_UP_DEFAULTS = v.parse(v.required(v.strictObject(giveUpEntries)
 function defaultedEntries() {
   const { key, scope, headers, done, give_up } = queueOnlyEntries;
   return { key, scope, headers, done, give_up };
+}
+
+/** A queue as it was written. */
+export interface QueueDraft extends RouteDraft {
+  readonly written: QueueSettings;
 }

@@ -15,11 +15,10 @@ import {
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import type { AskMonitor } from "../../../../src/features/accepted/monitor.ts";
 import { readingFeatures } from "../../../../src/kernel/request/exchange-request.ts";
-import { monitors } from "../../../../src/features/accepted/worker.ts";
+import { monitors, monitorAsker } from "../../../../src/features/accepted/worker.ts";
 import type { Ports } from "../../../../src/kernel/request/protect.ts";
 import { objectFinder } from "../../../../src/features/previous-shards/walk.ts";
 import { elsewhereResponse } from "../../../../src/kernel/elsewhere.ts";
-import { monitorAsker } from "../../../../src/features/accepted/ask-monitor.ts";
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
 import { withoutInstance } from "../../../support/instance.ts";

@@ -14,10 +14,9 @@ import { Alarm } from "../../../../src/kernel/object/alarm.ts";
 import { AttemptsInFlight } from "../../../../src/kernel/object/attempts-in-flight.ts";
 import { RecordSteps } from "../../../../src/kernel/object/record-steps.ts";
 import { DeadLetters } from "../../../../src/features/outbox/object/dead-letters.ts"; // feature: outbox
-import { ScopeEraser } from "../../../../src/features/callers/object/eraser.ts";
+import { ScopeEraser, FIRST_PLACE, RecordScan } from "../../../../src/features/callers/object/eraser.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { OwnedEvents } from "../../../../src/features/outbox/object/owned-events.ts"; // feature: outbox
-import { FIRST_PLACE, RecordScan } from "../../../../src/features/callers/object/record-scan.ts";
 import type { Place } from "../../../../src/kernel/store/record-numbers.ts";
 import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
 import { grouped } from "../../../support/progress.ts";

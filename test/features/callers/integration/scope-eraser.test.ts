@@ -14,10 +14,10 @@ import {
   RECORDS_PER_CALL,
   ROWS_PER_CALL,
   type ScopeErasure,
+  FIRST_PLACE,
 } from "../../../../src/features/callers/object/eraser.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { OwnedEvents } from "../../../../src/features/outbox/object/owned-events.ts"; // feature: outbox
-import { FIRST_PLACE } from "../../../../src/features/callers/object/record-scan.ts";
 import { completed, HOUR_MS, policy, response, started } from "../../../support/integration/records.ts";
 import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts"; // feature: outbox
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts"; // feature: outbox

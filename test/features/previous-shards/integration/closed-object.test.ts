@@ -8,7 +8,7 @@ import type { Layout } from "../../../../src/kernel/config/layout.ts";
 import { type ClosedLayout, type Elsewhere, elsewhereIn, LOCATE_CALL } from "../../../../src/kernel/elsewhere.ts";
 import { epochMs } from "../../../../src/kernel/record/units.ts";
 import { EXCHANGE_CALL, type ExchangeHead } from "../../../../src/kernel/request/message.ts";
-import { LaterTables } from "../../../../src/kernel/store/later-tables.ts";
+import { LaterTables } from "../../../../src/kernel/store/schema.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { StoreError } from "../../../../src/kernel/store/store-error.ts";
 import { closeObject } from "../../../support/integration/close-object.ts";

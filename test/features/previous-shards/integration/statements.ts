@@ -3,7 +3,7 @@
 import { ClosedBefore } from "../../../../src/features/previous-shards/object/closed-before.ts";
 import { ClosedObject } from "../../../../src/features/previous-shards/object/closed-object.ts";
 import type { Ledger, LedgerStorage } from "../../../../src/kernel/store/ledger.ts";
-import { LaterTables } from "../../../../src/kernel/store/later-tables.ts";
+import { LaterTables } from "../../../../src/kernel/store/schema.ts";
 import { freshId, NOW } from "../../../support/integration/records.ts";
 
 /** Afterwards the object takes no record. */
