@@ -41,94 +41,112 @@ type Phase =
   | { readonly at: "bytes" | "chunk"; readonly left: number };
 
 export function createResponseParser(method: string): ResponseParser {
-  let pending: Buffer = Buffer.alloc(0);
-  let phase: Phase = { at: "head" };
-  let head: RawHead | null = null;
-  const interim: number[] = [];
-  const body: Buffer[] = [];
+  return new Parser(method);
+}
 
-  function takeLine(): string | null {
-    const end = pending.indexOf("\r\n");
+class Parser implements ResponseParser {
+  readonly #method: string;
+  #pending: Buffer = Buffer.alloc(0);
+  #phase: Phase = { at: "head" };
+  #head: RawHead | null = null;
+  readonly #interim: number[] = [];
+  readonly #body: Buffer[] = [];
+
+  constructor(method: string) {
+    this.#method = method;
+  }
+
+  push(bytes: Buffer): void {
+    this.#pending = Buffer.concat([this.#pending, bytes]);
+    while (this.#advance());
+  }
+
+  close(): void {
+    if (this.#phase.at === "until-close") this.#phase = { at: "done" };
+  }
+
+  head(): RawHead | null {
+    return this.#head;
+  }
+
+  isDone(): boolean {
+    return this.#phase.at === "done";
+  }
+
+  response(): RawResponse | null {
+    if (this.#head === null) return null;
+    return { ...this.#head, body: Buffer.concat(this.#body), complete: this.isDone(), interim: this.#interim };
+  }
+
+  #takeLine(): string | null {
+    const end = this.#pending.indexOf("\r\n");
     if (end < 0) return null;
-    const line = pending.toString("latin1", 0, end);
-    pending = pending.subarray(end + 2);
+    const line = this.#pending.toString("latin1", 0, end);
+    this.#pending = this.#pending.subarray(end + 2);
     return line;
   }
 
-  function takeHead(): boolean {
-    const end = pending.indexOf("\r\n\r\n");
+  #takeHead(): boolean {
+    const end = this.#pending.indexOf("\r\n\r\n");
     if (end < 0) return false;
-    const parsed = parseHead(pending.toString("latin1", 0, end));
-    pending = pending.subarray(end + 4);
+    const parsed = parseHead(this.#pending.toString("latin1", 0, end));
+    this.#pending = this.#pending.subarray(end + 4);
     if (parsed.status >= 100 && parsed.status < 200 && parsed.status !== 101) {
-      interim.push(parsed.status);
+      this.#interim.push(parsed.status);
       return true;
     }
-    head = parsed;
-    phase = framing(method, parsed);
+    this.#head = parsed;
+    this.#phase = framing(this.#method, parsed);
     return true;
   }
 
-  function takeBytes(left: number, whole: Phase, unfinished: "bytes" | "chunk"): boolean {
-    if (left > 0 && pending.length === 0) return false;
-    const taken = pending.subarray(0, left);
-    body.push(taken);
-    pending = pending.subarray(taken.length);
-    phase = taken.length === left ? whole : { at: unfinished, left: left - taken.length };
+  #takeBytes(left: number, whole: Phase, unfinished: "bytes" | "chunk"): boolean {
+    if (left > 0 && this.#pending.length === 0) return false;
+    const taken = this.#pending.subarray(0, left);
+    this.#body.push(taken);
+    this.#pending = this.#pending.subarray(taken.length);
+    this.#phase = taken.length === left ? whole : { at: unfinished, left: left - taken.length };
     return true;
   }
 
   /** False: more bytes are needed, or the body is done. */
-  function advance(): boolean {
+  #advance(): boolean {
+    const phase = this.#phase;
     switch (phase.at) {
       case "head":
-        return takeHead();
+        return this.#takeHead();
       case "bytes":
-        return takeBytes(phase.left, { at: "done" }, "bytes");
+        return this.#takeBytes(phase.left, { at: "done" }, "bytes");
       case "chunk":
-        return takeBytes(phase.left, { at: "chunk-end" }, "chunk");
+        return this.#takeBytes(phase.left, { at: "chunk-end" }, "chunk");
       case "chunk-size": {
-        const line = takeLine();
+        const line = this.#takeLine();
         if (line === null) return false;
         const size = Number.parseInt(line, 16);
         if (!/^[0-9a-f]+\s*(;|$)/i.test(line)) throw new Error(`not a chunk size: ${JSON.stringify(line)}`);
-        phase = size === 0 ? { at: "trailer" } : { at: "chunk", left: size };
+        this.#phase = size === 0 ? { at: "trailer" } : { at: "chunk", left: size };
         return true;
       }
       case "chunk-end": {
-        const line = takeLine();
+        const line = this.#takeLine();
         if (line === null) return false;
         if (line !== "") throw new Error(`a chunk is longer than its size: ${JSON.stringify(line)}`);
-        phase = { at: "chunk-size" };
+        this.#phase = { at: "chunk-size" };
         return true;
       }
       case "trailer": {
-        const line = takeLine();
-        if (line === "") phase = { at: "done" };
+        const line = this.#takeLine();
+        if (line === "") this.#phase = { at: "done" };
         return line !== null;
       }
       case "until-close":
-        body.push(pending);
-        pending = Buffer.alloc(0);
+        this.#body.push(this.#pending);
+        this.#pending = Buffer.alloc(0);
         return false;
       case "done":
         return false;
     }
   }
-
-  return {
-    push(bytes) {
-      pending = Buffer.concat([pending, bytes]);
-      while (advance());
-    },
-    close() {
-      if (phase.at === "until-close") phase = { at: "done" };
-    },
-    head: () => head,
-    isDone: () => phase.at === "done",
-    response: () =>
-      head === null ? null : { ...head, body: Buffer.concat(body), complete: phase.at === "done", interim },
-  };
 }
 
 function parseHead(text: string): RawHead {

@@ -3,7 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import type { Step } from "./clients.ts";
 import type { ConsoleLink } from "./console-link.ts";
@@ -63,6 +63,8 @@ const HEADERS = {
   "X-Content-Type-Options": "nosniff",
 } as const;
 
+const ONCE = "Open the console from the demo's page: each of its links works once.\n";
+
 export async function startPage({ port, examples, snapshot, start, gateway, signIn }: PageOptions): Promise<DemoPage> {
   const listeners = new Set<ServerResponse>();
   let last = "";
@@ -80,12 +82,7 @@ export async function startPage({ port, examples, snapshot, start, gateway, sign
     response: ServerResponse,
   ): Promise<void> => {
     if (headers["sec-fetch-site"] !== "same-origin" || query.get("ticket") !== ticket) {
-      return send(
-        response,
-        403,
-        "text/plain",
-        "Open the console from the demo's page: each of its links works once.\n",
-      );
+      return send(response, 403, "text/plain", ONCE);
     }
     const key = query.get("key");
     try {
@@ -128,21 +125,27 @@ export async function startPage({ port, examples, snapshot, start, gateway, sign
     if (file === undefined || type === undefined) return send(response, 404, "text/plain", "no such page\n");
     return send(response, 200, type, readFileSync(join(FOLDER, file), "utf8"));
   });
-  await new Promise<void>((resolve, reject) => {
+  await listening(server, port);
+  const timer = setInterval(changed, LOOK_MS);
+  const close = (): Promise<void> => {
+    clearInterval(timer);
+    return closed(server);
+  };
+  return { url: `http://127.0.0.1:${port}`, changed, close };
+}
+
+function listening(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, "127.0.0.1", resolve);
   });
-  const timer = setInterval(changed, LOOK_MS);
-  return {
-    url: `http://127.0.0.1:${port}`,
-    changed,
-    close: () =>
-      new Promise((resolve) => {
-        clearInterval(timer);
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
 }
 
 /** A page of another program on this machine may claim to be of this one; only a page of this server has read it. */

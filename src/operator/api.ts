@@ -80,6 +80,22 @@ export function operatorApp(
     if (recent === null) return invalid("after must be a cursor from this feed: start without one.");
     return context.json<RecentView>({ exchanges: recent.exchanges.map(viewExchange), cursor: recent.cursor });
   });
+  app.post("/sessions/end", async (context) => {
+    const forbidden = auth.forbids(context.get("actor"), context.req.raw);
+    if (forbidden !== null) return refuse(forbidden);
+    await operator.endSessions(context.get("actor"));
+    return context.json<EndedView>({ ended: true });
+  });
+  addRecords(app, auth, operator);
+  for (const { addApi } of features) addApi(app, auth);
+  app.onError((error) => {
+    console.error({ message: "operator request failed", reason: String(error) });
+    return refuse({ code: error instanceof AuditUnavailable ? "audit-unavailable" : "store-unavailable" });
+  });
+  return app;
+}
+
+function addRecords(app: Hono<Variables>, auth: OperatorAuth, operator: Operator): void {
   app.get("/records", async (context) => {
     const parsed = parseListRequest(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalid(parsed.reason);
@@ -105,21 +121,9 @@ export function operatorApp(
     const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": "attachment" };
     return new Response(body, { headers, encodeBody: "manual" });
   });
-  app.post("/sessions/end", async (context) => {
-    const forbidden = auth.forbids(context.get("actor"), context.req.raw);
-    if (forbidden !== null) return refuse(forbidden);
-    await operator.endSessions(context.get("actor"));
-    return context.json<EndedView>({ ended: true });
-  });
   for (const action of CHANGES) {
     app.post(`/records/:id/${action}`, (context) => change(context, action, auth, operator));
   }
-  for (const { addApi } of features) addApi(app, auth);
-  app.onError((error) => {
-    console.error({ message: "operator request failed", reason: String(error) });
-    return refuse({ code: error instanceof AuditUnavailable ? "audit-unavailable" : "store-unavailable" });
-  });
-  return app;
 }
 
 async function change(

@@ -25,145 +25,144 @@ export function openApiDocument(version: string, schemas: Json, features: readon
     },
     servers: [{ url: "/_onceway" }],
     security: [{ admin: [] }, { reader: [] }],
-    paths: together([framePaths(), ...features.map(({ paths }) => paths)]),
+    paths: together([FRAME_PATHS, ...features.map(({ paths }) => paths)]),
     components: components(schemas, features),
   };
 }
 
-function framePaths(): Json {
-  return {
-    "/health": {
-      get: operation({
-        id: "health",
-        summary: "Whether the Worker answers, its version, and what operators should change.",
-        answer: answer("The Worker answers.", "Health"),
-        problems: ["Unavailable"],
-      }),
-    },
-    "/drain": {
-      get: operation({
-        id: "drain",
-        summary: "What is in flight or open, by shard.",
-        description:
-          'Shards of routes with shards = "per-key" cannot be enumerated and are not counted. A shard that does not answer is named in unreachable and not counted, so nothing is in flight only if unreachable is empty. 503 when none answers.',
-        answer: answer("The counts.", "Totals"),
-        problems: ["Unavailable"],
-      }),
-    },
-    "/layouts": {
-      get: operation({
-        id: "layouts",
-        summary: "The layouts that the configuration lists, and which older one may go.",
-        description: 'Asks every object, except those of layouts with shards = "per-key". 503 when none answers.',
-        answer: answer("The layouts.", "Layouts"),
-        problems: ["Unavailable"],
-      }),
-    },
-    "/metrics": {
-      get: operation({
-        id: "metrics",
-        summary: "Metrics, as Prometheus reads them.",
-        description:
-          "Asks every shard that can be enumerated, one object request each, and one more that adds up what they have counted.",
-        parameters: [
-          queryParameter(
-            "shards",
-            { type: "string", enum: ["1"] },
-            "With 1, every gauge of shards has a series for each of them.",
-          ),
-        ],
-        answer: { description: "The metrics.", content: { "text/plain": { schema: { type: "string" } } } },
-        problems: ["Unavailable"],
-      }),
-    },
-    "/recent": {
-      get: operation({
-        id: "recent",
-        summary: "The latest exchanges, oldest first; with a cursor, those that came since.",
-        description:
-          "The exchanges in the shards' memory: the last 100 of each shard, and none from before it was last evicted. An exchange appears 300 ms after its end.",
-        parameters: [queryParameter("after", { type: "string" }, "A cursor from an earlier answer of this feed.")],
-        answer: answer("The exchanges.", "Recent"),
-        problems: ["Invalid", "Unavailable"],
-      }),
-    },
-    "/sessions/end": {
-      post: operation({
-        id: "endSessions",
-        summary: "Ends every session of the console, whoever started it.",
-        description: "The tokens stay valid. A body is not read.",
-        isAdmins: true,
-        answer: answer("All sessions have ended.", "Ended"),
-        problems: ["Forbidden", "Unavailable"],
-      }),
-    },
-    "/records": {
-      get: operation({
-        id: "listRecords",
-        summary: "Lists records, the last attempt that started latest first.",
-        description:
-          'A page may be shorter than limit, even empty, and not be the last: continue until cursor is null. One request looks at a bounded number of records: where a shard has more than about 4,000 that a filter may match, the list goes through all of them in parts, each in order, and total is an estimate. 400 for a cursor whose parts have grown four times as large: begin again. Records of routes with shards = "per-key" are found only by their key, or by 32 digits of their id. An unknown parameter is refused. A shard that does not answer is named in unreachable and left out of this page. 503 when none answers; with key or id, also when a shard that could hold the record does not.',
-        parameters: listParameters(),
-        answer: answer("A page.", "RecordPage"),
-        problems: ["Invalid", "Unavailable"],
-      }),
-    },
-    "/records/{id}": {
-      get: operation({
-        id: "inspectRecord",
-        summary: "One record with its timeline, without its response's body.",
-        parameters: [ID],
-        answer: answer("The record as it is now.", "Record"),
-        problems: ["NoRecord", "Unavailable"],
-      }),
-    },
-    "/records/{id}/body": {
-      get: operation({
-        id: "responseBody",
-        summary: "The bytes of the stored response.",
-        isAdmins: true,
-        parameters: [ID],
-        answer: {
-          description: "The bytes, in the response's content coding.",
-          content: { "application/octet-stream": { schema: {} } },
-        },
-        problems: ["Forbidden", "NoRecord", "Unavailable"],
-      }),
-    },
-    "/records/{id}/release": {
-      post: changeOperation({
-        id: "release",
-        summary: "Lets the next request start another attempt.",
-        description:
-          "For failed and unknown records. Attempts never overlap: the next one starts when the last one's lock has ended.",
-        request: "Reason",
-        answer: answer("The record, now failed.", "Record"),
-      }),
-    },
-    "/records/{id}/resolve": {
-      post: changeOperation({
-        id: "resolve",
-        summary: "Gives the record its response: every retry gets it from now on.",
-        description:
-          "For failed and unknown records. A response that contradicts itself is refused: a body that is not JSON under a JSON content-type, a body where the status allows none, one that is not encoded as content-encoding says, a header that may appear once but is given twice. Either preview or confirm must be true: preview changes nothing and returns what retries would get, confirm gives them the response.",
-        request: "Resolve",
-        answer: answer("The record, now completed; with preview, what retries would get.", "Record", "Preview"),
-      }),
-    },
-    "/records/{id}/forget": {
-      post: changeOperation({
-        id: "forget",
-        summary: "Erases the record: the next request with its key is a first request.",
-        description:
-          "Refused while an attempt may still be running. The log keeps the reason. For up to 30 seconds some Workers may still replay a completed record from their memory.",
-        request: "Reason",
-        answer: answer("The record is erased.", "Forgotten"),
-      }),
-    },
-  };
-}
-
 const ID: Json = { $ref: "#/components/parameters/Id" };
+
+/** What operators may do whatever the features. */
+const FRAME_PATHS: Json = {
+  "/health": {
+    get: operation({
+      id: "health",
+      summary: "Whether the Worker answers, its version, and what operators should change.",
+      answer: answer("The Worker answers.", "Health"),
+      problems: ["Unavailable"],
+    }),
+  },
+  "/drain": {
+    get: operation({
+      id: "drain",
+      summary: "What is in flight or open, by shard.",
+      description:
+        'Shards of routes with shards = "per-key" cannot be enumerated and are not counted. A shard that does not answer is named in unreachable and not counted, so nothing is in flight only if unreachable is empty. 503 when none answers.',
+      answer: answer("The counts.", "Totals"),
+      problems: ["Unavailable"],
+    }),
+  },
+  "/layouts": {
+    get: operation({
+      id: "layouts",
+      summary: "The layouts that the configuration lists, and which older one may go.",
+      description: 'Asks every object, except those of layouts with shards = "per-key". 503 when none answers.',
+      answer: answer("The layouts.", "Layouts"),
+      problems: ["Unavailable"],
+    }),
+  },
+  "/metrics": {
+    get: operation({
+      id: "metrics",
+      summary: "Metrics, as Prometheus reads them.",
+      description:
+        "Asks every shard that can be enumerated, one object request each, and one more that adds up what they have counted.",
+      parameters: [
+        queryParameter(
+          "shards",
+          { type: "string", enum: ["1"] },
+          "With 1, every gauge of shards has a series for each of them.",
+        ),
+      ],
+      answer: { description: "The metrics.", content: { "text/plain": { schema: { type: "string" } } } },
+      problems: ["Unavailable"],
+    }),
+  },
+  "/recent": {
+    get: operation({
+      id: "recent",
+      summary: "The latest exchanges, oldest first; with a cursor, those that came since.",
+      description:
+        "The exchanges in the shards' memory: the last 100 of each shard, and none from before it was last evicted. An exchange appears 300 ms after its end.",
+      parameters: [queryParameter("after", { type: "string" }, "A cursor from an earlier answer of this feed.")],
+      answer: answer("The exchanges.", "Recent"),
+      problems: ["Invalid", "Unavailable"],
+    }),
+  },
+  "/sessions/end": {
+    post: operation({
+      id: "endSessions",
+      summary: "Ends every session of the console, whoever started it.",
+      description: "The tokens stay valid. A body is not read.",
+      isAdmins: true,
+      answer: answer("All sessions have ended.", "Ended"),
+      problems: ["Forbidden", "Unavailable"],
+    }),
+  },
+  "/records": {
+    get: operation({
+      id: "listRecords",
+      summary: "Lists records, the last attempt that started latest first.",
+      description:
+        'A page may be shorter than limit, even empty, and not be the last: continue until cursor is null. One request looks at a bounded number of records: where a shard has more than about 4,000 that a filter may match, the list goes through all of them in parts, each in order, and total is an estimate. 400 for a cursor whose parts have grown four times as large: begin again. Records of routes with shards = "per-key" are found only by their key, or by 32 digits of their id. An unknown parameter is refused. A shard that does not answer is named in unreachable and left out of this page. 503 when none answers; with key or id, also when a shard that could hold the record does not.',
+      parameters: listParameters(),
+      answer: answer("A page.", "RecordPage"),
+      problems: ["Invalid", "Unavailable"],
+    }),
+  },
+  "/records/{id}": {
+    get: operation({
+      id: "inspectRecord",
+      summary: "One record with its timeline, without its response's body.",
+      parameters: [ID],
+      answer: answer("The record as it is now.", "Record"),
+      problems: ["NoRecord", "Unavailable"],
+    }),
+  },
+  "/records/{id}/body": {
+    get: operation({
+      id: "responseBody",
+      summary: "The bytes of the stored response.",
+      isAdmins: true,
+      parameters: [ID],
+      answer: {
+        description: "The bytes, in the response's content coding.",
+        content: { "application/octet-stream": { schema: {} } },
+      },
+      problems: ["Forbidden", "NoRecord", "Unavailable"],
+    }),
+  },
+  "/records/{id}/release": {
+    post: changeOperation({
+      id: "release",
+      summary: "Lets the next request start another attempt.",
+      description:
+        "For failed and unknown records. Attempts never overlap: the next one starts when the last one's lock has ended.",
+      request: "Reason",
+      answer: answer("The record, now failed.", "Record"),
+    }),
+  },
+  "/records/{id}/resolve": {
+    post: changeOperation({
+      id: "resolve",
+      summary: "Gives the record its response: every retry gets it from now on.",
+      description:
+        "For failed and unknown records. A response that contradicts itself is refused: a body that is not JSON under a JSON content-type, a body where the status allows none, one that is not encoded as content-encoding says, a header that may appear once but is given twice. Either preview or confirm must be true: preview changes nothing and returns what retries would get, confirm gives them the response.",
+      request: "Resolve",
+      answer: answer("The record, now completed; with preview, what retries would get.", "Record", "Preview"),
+    }),
+  },
+  "/records/{id}/forget": {
+    post: changeOperation({
+      id: "forget",
+      summary: "Erases the record: the next request with its key is a first request.",
+      description:
+        "Refused while an attempt may still be running. The log keeps the reason. For up to 30 seconds some Workers may still replay a completed record from their memory.",
+      request: "Reason",
+      answer: answer("The record is erased.", "Forgotten"),
+    }),
+  },
+};
 
 function changeOperation(change: Omit<Operation, "isAdmins" | "parameters" | "problems">): Json {
   return operation({

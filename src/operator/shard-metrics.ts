@@ -18,32 +18,7 @@ export interface Answered extends ScrapedShard {
 }
 
 export function shardFamilies(answered: readonly Answered[], isByShard: boolean): readonly Family[] {
-  const ofShards = (
-    name: string,
-    type: MetricType,
-    help: string,
-    value: (numbers: ShardNumbers) => number,
-  ): Family => ({
-    name: `onceway_${name}`,
-    type,
-    help,
-    samples: answered.map(({ shard, numbers }) => sample({ shard }, value(numbers))),
-  });
-  /** One series for all shards. `sum` and `max` over it are the same as over one for each shard. */
-  const together = (
-    name: string,
-    help: string,
-    combine: (values: readonly number[]) => number,
-    value: (numbers: ShardNumbers) => number,
-  ): Family =>
-    isByShard
-      ? ofShards(name, "gauge", help, value)
-      : {
-          name: `onceway_${name}`,
-          type: "gauge",
-          help,
-          samples: [sample({}, combine(answered.map(({ numbers }) => value(numbers))))],
-        };
+  const { ofShards, together } = familyMakers(answered, isByShard);
   return [
     together("calls_in_flight", "Attempts that run now.", sumOf, ({ callsInFlight }) => callsInFlight),
     ofShards(
@@ -91,6 +66,37 @@ export function shardFamilies(answered: readonly Answered[], isByShard: boolean)
       ({ overdueMs }) => overdueMs / 1000,
     ),
   ];
+}
+
+/** Makes the families of gauges and counters that each shard has. */
+function familyMakers(answered: readonly Answered[], isByShard: boolean) {
+  const ofShards = (
+    name: string,
+    type: MetricType,
+    help: string,
+    value: (numbers: ShardNumbers) => number,
+  ): Family => ({
+    name: `onceway_${name}`,
+    type,
+    help,
+    samples: answered.map(({ shard, numbers }) => sample({ shard }, value(numbers))),
+  });
+  /** One series for all shards. `sum` and `max` over it are the same as over one for each shard. */
+  const together = (
+    name: string,
+    help: string,
+    combine: (values: readonly number[]) => number,
+    value: (numbers: ShardNumbers) => number,
+  ): Family =>
+    isByShard
+      ? ofShards(name, "gauge", help, value)
+      : {
+          name: `onceway_${name}`,
+          type: "gauge",
+          help,
+          samples: [sample({}, combine(answered.map(({ numbers }) => value(numbers))))],
+        };
+  return { ofShards, together };
 }
 
 function sumOf(values: readonly number[]): number {

@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import type { FeatureSettings, OwnPath } from "../feature-settings.ts";
+import type { FeatureDraft, FeatureSettings, OwnPath } from "../feature-settings.ts";
 import { crossCheck, type RouteDraft } from "./cross-checks.ts";
 import type { HasBinding } from "./in-force.ts";
 import type { OperatorAccess } from "./operators.ts";
@@ -66,22 +66,8 @@ export function readConfigWith(
   const encryption = readEncryptionSecrets(env);
   problems.push(...operatorProblems, ...accessProblems, ...tokenProblems, ...encryption.problems);
 
-  const names = routeVariables(env);
-  const routes: RouteDraft[] = [];
-  let isComplete = true;
-  for (const name of names) {
-    const list = readRouteList(env[name]);
-    if (!list.ok) {
-      isComplete = false;
-      problems.push({ path: name, message: list.message });
-      continue;
-    }
-    for (const [index, value] of list.value.entries()) {
-      const route = readRoute(value, `${name}[${index}]`, declared);
-      problems.push(...route.problems);
-      routes.push(route);
-    }
-  }
+  const { routes, isComplete, problems: routeProblems } = readRoutes(env, declared);
+  problems.push(...routeProblems);
   const gateway = { ...GATEWAY_DEFAULTS, ...defaults.gateway };
   const given = {
     env,
@@ -93,16 +79,7 @@ export function readConfigWith(
   };
   const features = listed.map(({ read }) => read(given));
   problems.push(...features.flatMap((one) => one.problems ?? []));
-  const protects = features.some(
-    ({ drafts: own, problems: wrong = [] }) => own !== undefined && own.length + wrong.length > 0,
-  );
-  if (isComplete && routes.length === 0 && !protects) {
-    problems.push({
-      path: "ROUTES",
-      code: "routes-missing",
-      message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}`,
-    });
-  }
+  if (isComplete && routes.length === 0 && !features.some(protects)) problems.push(NO_ROUTES);
   const drafts = [...routes, ...features.flatMap((one) => one.drafts ?? [])];
   problems.push(
     ...ownPathProblems(
@@ -138,6 +115,34 @@ export function readConfigWith(
   if (secrets.length > 0) return { ok: false, problems: secrets };
   const operators = tokens.length === 0 && access === null ? null : { tokens, access };
   return { ok: true, config, operators, encryptionSecrets: encryption.values };
+}
+
+const NO_ROUTES: ConfigProblem = {
+  path: "ROUTES",
+  code: "routes-missing",
+  message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}`,
+};
+
+/** Whether a feature protects something else than routes, or would if it had no problem. */
+function protects({ drafts, problems = [] }: FeatureDraft): boolean {
+  return drafts !== undefined && drafts.length + problems.length > 0;
+}
+
+interface RoutesReading {
+  readonly routes: readonly RouteDraft[];
+  readonly problems: readonly ConfigProblem[];
+  /** Whether every variable is a list. */
+  readonly isComplete: boolean;
+}
+
+function readRoutes(env: Readonly<Record<string, unknown>>, declared: DeclaredSettings): RoutesReading {
+  const lists = routeVariables(env).map((name) => ({ name, list: readRouteList(env[name]) }));
+  const unread = lists.flatMap(({ name, list }) => (list.ok ? [] : [{ path: name, message: list.message }]));
+  const routes = lists.flatMap(({ name, list }) =>
+    list.ok ? list.value.map((value, index) => readRoute(value, `${name}[${index}]`, declared)) : [],
+  );
+  const problems = [...unread, ...routes.flatMap((route) => route.problems)];
+  return { routes, problems, isComplete: unread.length === 0 };
 }
 
 function writtenRoutes(routes: readonly RouteDraft[]): readonly WrittenRoute[] {

@@ -102,8 +102,13 @@ interface OpenProps extends OverviewProps {
   readonly total: OpenCounts;
 }
 
-/** What is not completed. */
-function Open({ view, total, shards, unreachable, inFlight, undecided, prevented }: OpenProps) {
+function Counts({
+  view,
+  total,
+  shards,
+  unreachable,
+  prevented,
+}: Pick<OpenProps, "view" | "total" | "shards" | "unreachable" | "prevented">) {
   const { paths } = view;
   const oldestWaitingMs = Math.max(0, ...shards.map((shard) => shard.oldestWaitingMs));
   const open = (state: "unknown" | "waiting" | "failed") => ({
@@ -112,30 +117,38 @@ function Open({ view, total, shards, unreachable, inFlight, undecided, prevented
     href: paths.listed({ state }),
   });
   return (
+    <dl class="tiles six" id="counts" data-live>
+      <CountTile name="Duplicates prevented" count={prevented} says="in 24 hours" href={paths.day} />
+      <CountTile
+        name="In flight"
+        count={total.inFlight}
+        says="at the origin"
+        href={paths.listed({ state: "started" })}
+      />
+      <CountTile {...open("unknown")} name="Unknown" says="need a decision" alert={total.unknown > 0} />
+      <CountTile
+        {...open("waiting")}
+        name="Waiting"
+        says={oldestWaitingMs < LATE_MS ? "for an attempt" : `one due for ${formatDuration(oldestWaitingMs)}`}
+        alert={oldestWaitingMs >= LATE_MS}
+      />
+      <CountTile {...open("failed")} name="Not done" says="the next try runs" />
+      <Tile
+        name="Stored"
+        figure={size(shards.reduce((sum, { bytes }) => sum + bytes, 0))}
+        says={`in ${unreachable.length === 0 ? "" : `${shards.length} of `}${shards.length + unreachable.length} shards`}
+        href={paths.shards}
+      />
+    </dl>
+  );
+}
+
+/** What is not completed. */
+function Open({ view, total, shards, unreachable, inFlight, undecided, prevented }: OpenProps) {
+  const { paths } = view;
+  return (
     <>
-      <dl class="tiles six" id="counts" data-live>
-        <CountTile name="Duplicates prevented" count={prevented} says="in 24 hours" href={paths.day} />
-        <CountTile
-          name="In flight"
-          count={total.inFlight}
-          says="at the origin"
-          href={paths.listed({ state: "started" })}
-        />
-        <CountTile {...open("unknown")} name="Unknown" says="need a decision" alert={total.unknown > 0} />
-        <CountTile
-          {...open("waiting")}
-          name="Waiting"
-          says={oldestWaitingMs < LATE_MS ? "for an attempt" : `one due for ${formatDuration(oldestWaitingMs)}`}
-          alert={oldestWaitingMs >= LATE_MS}
-        />
-        <CountTile {...open("failed")} name="Not done" says="the next try runs" />
-        <Tile
-          name="Stored"
-          figure={size(shards.reduce((sum, { bytes }) => sum + bytes, 0))}
-          says={`in ${unreachable.length === 0 ? "" : `${shards.length} of `}${shards.length + unreachable.length} shards`}
-          href={paths.shards}
-        />
-      </dl>
+      <Counts view={view} total={total} shards={shards} unreachable={unreachable} prevented={prevented} />
 
       <section class="card" id="undecided" data-live>
         <div class="head">

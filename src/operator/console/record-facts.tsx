@@ -67,20 +67,11 @@ function Request({ view, record: { request, replays, excerpt } }: RecordFactsPro
   );
 }
 
-export function RecordFacts({ record, view }: RecordFactsProps) {
-  const { now } = view;
-  const { id, shard, layout, route, attempt, startedAt, lockedUntil, expiresAt, fingerprint, policy } = record;
-  const { nextAttemptAt, giveUpAt, lastAttempt } = record;
+/** When the record changes by itself. */
+function Times({ record, now }: Pick<RecordFactsProps, "record"> & { readonly now: number }) {
+  const { attempt, lockedUntil, expiresAt, nextAttemptAt, giveUpAt, lastAttempt } = record;
   return (
-    <dl class="facts">
-      <Request record={record} view={view} />
-      <dt>Route</dt>
-      <dd class="mono">{route}</dd>
-      <dt>{attempt === 0 ? "Accepted" : "Attempt"}</dt>
-      <dd>
-        {attempt === 0 ? null : `${attempt}, `}
-        <Time at={startedAt} now={now} />
-      </dd>
+    <>
       {nextAttemptAt === null ? null : (
         <>
           <dt>Next attempt</dt>
@@ -113,6 +104,24 @@ export function RecordFacts({ record, view }: RecordFactsProps) {
           </dd>
         </>
       )}
+    </>
+  );
+}
+
+export function RecordFacts({ record, view }: RecordFactsProps) {
+  const { now } = view;
+  const { id, shard, layout, route, attempt, startedAt, fingerprint, policy } = record;
+  return (
+    <dl class="facts">
+      <Request record={record} view={view} />
+      <dt>Route</dt>
+      <dd class="mono">{route}</dd>
+      <dt>{attempt === 0 ? "Accepted" : "Attempt"}</dt>
+      <dd>
+        {attempt === 0 ? null : `${attempt}, `}
+        <Time at={startedAt} now={now} />
+      </dd>
+      <Times record={record} now={now} />
       <dt>Policy</dt>
       <dd>
         unknown = "{policy.unknown}", lock {formatDuration(policy.lockMs)}, retention{" "}

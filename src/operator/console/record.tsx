@@ -70,22 +70,7 @@ export function RecordPage({ view, record, draft, example }: RecordPageProps) {
         </div>
         <div>
           {" "}
-          <section class="card" id="response" data-live>
-            <div class="head">
-              <h2>Response</h2>
-              {record.response !== null && view.viewer.actor.role === "admin" ? (
-                <form method="post" action={view.paths.body(record.id)}>
-                  <FormToken view={view} />
-                  <button class="quiet">Download body, {size(record.response.sizeBytes)}</button>
-                </form>
-              ) : null}
-            </div>
-            {record.response === null ? (
-              <p class="empty">{noResponse(record)}</p>
-            ) : (
-              <Response response={record.response} />
-            )}
-          </section>
+          <ResponseCard view={view} record={record} />
           <section class="card" id="facts" data-live>
             <div class="head">
               <h2>Details</h2>
@@ -95,6 +80,23 @@ export function RecordPage({ view, record, draft, example }: RecordPageProps) {
         </div>
       </div>
     </Page>
+  );
+}
+
+function ResponseCard({ view, record }: Pick<RecordPageProps, "view" | "record">) {
+  return (
+    <section class="card" id="response" data-live>
+      <div class="head">
+        <h2>Response</h2>
+        {record.response !== null && view.viewer.actor.role === "admin" ? (
+          <form method="post" action={view.paths.body(record.id)}>
+            <FormToken view={view} />
+            <button class="quiet">Download body, {size(record.response.sizeBytes)}</button>
+          </form>
+        ) : null}
+      </div>
+      {record.response === null ? <p class="empty">{noResponse(record)}</p> : <Response response={record.response} />}
+    </section>
   );
 }
 

@@ -52,10 +52,6 @@ const PERIODS = [
 const STATES: readonly RecordState[] = ["waiting", "started", "unknown", "failed", "completed", "remembered"];
 
 export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, done }: RecordsProps) {
-  const { query, problem } = filter;
-  const states = query["state"]?.split(",") ?? [];
-  const { since: _since, until: _until, ...others } = query;
-  const parts = listed === null ? null : partsText(listed.parts);
   return (
     <Page view={view} place="records" title="Records">
       {done === null ? null : (
@@ -73,132 +69,148 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
         </a>
       </div>
       <UnreachableShards unreachable={listed?.unreachable ?? []} />
-      <form class="filter card" method="get" action={view.paths.records} role="search">
-        <div class="field wide">
-          <label for="key">
-            Idempotency key{" "}
-            <span class="soft small">or the first 8 or more digits of a record's id or a log's keyHash</span>
-          </label>
-          <input
-            id="key"
-            name="key"
-            type="search"
-            value={query["key"]}
-            autocomplete="off"
-            spellcheck={false}
-            class="mono"
-          />
-        </div>
-        <div class="field wide">
-          <label for="route">Route</label>
-          <select id="route" name="route">
-            <option value="">All routes</option>
-            {routes.map((route) => (
-              <option value={route} selected={route === query["route"]}>
-                {route}
-              </option>
-            ))}
-          </select>
-        </div>
-        <div class="field">
-          <label for="since">
-            Since <span class="soft small">how long ago, or a time</span>
-          </label>
-          <input id="since" name="since" placeholder="24h" value={query["since"]} autocomplete="off" />
-        </div>
-        <div class="field">
-          <label for="until">
-            Until <span class="soft small">the same</span>
-          </label>
-          <input id="until" name="until" placeholder="2026-11-23T08:30:00Z" value={query["until"]} autocomplete="off" />
-        </div>
-        <div class="field">
-          <label for="caller">Caller</label>
-          <input
-            id="caller"
-            name="caller"
-            placeholder="3f9a0c51d2be"
-            value={query["caller"]}
-            autocomplete="off"
-            class="mono"
-          />
-        </div>
-        <div class="field">
-          <label for="status">Status</label>
-          <input
-            id="status"
-            name="status"
-            placeholder="201"
-            value={query["status"]}
-            autocomplete="off"
-            inputmode="numeric"
-          />
-        </div>
-        <button class="main">Search</button>
-        <fieldset>
-          <legend>State</legend>
-          {STATES.map((state) => (
-            <label class="check">
-              <input type="checkbox" name="state" value={state} checked={states.includes(state)} /> {state}
-            </label>
-          ))}
-          {PERIODS.map(([name, since]) => (
-            <a
-              class="small"
-              href={`${view.paths.records}?${new URLSearchParams({ ...others, since }).toString()}`}
-              aria-current={since === query["since"] && query["until"] === undefined ? "true" : undefined}
-            >
-              {name}
-            </a>
-          ))}
-        </fieldset>
-        {problem === null ? null : (
-          <p class="note error" role="alert">
-            {problem}
-          </p>
-        )}
-      </form>
+      <FilterForm view={view} filter={filter} routes={routes} />
       {listed === null ? null : (
-        <section class="card" id="records" data-live>
-          {parts === null ? null : <p class="note">{parts}</p>}
-          {listed.records.length === 0 ? (
-            <p class="empty">{nothing(filter, isPerKey, listed)}</p>
-          ) : (
-            <RecordsTable
-              view={view}
-              records={listed.records}
-              columns={[
-                COLUMNS.route,
-                COLUMNS.state,
-                COLUMNS.attempt,
-                COLUMNS.began,
-                COLUMNS.status,
-                COLUMNS.expires,
-                ...(listed.records.some(({ state }) => state === "waiting") ? [COLUMNS.next] : []),
-                ...(view.isChangingLayout ? [COLUMNS.layout] : []),
-              ]}
-              labelledBy="records-title"
-            />
-          )}
-          {/* A key names few. */}
-          {view.viewer.actor.role !== "admin" ||
-          Object.keys(query).length === 0 ||
-          query["key"] !== undefined ? null : (
-            <p class="small">
-              <a href={`${view.paths.changeAll}?${new URLSearchParams(query).toString()}`}>Change all that match …</a>
-            </p>
-          )}
-          <Pages
-            path={view.paths.records}
-            query={query}
-            isFirst={isFirstPage}
-            cursor={listed.cursor}
-            previous={listed.previous}
-            last={LAST_PAGE}
-          />
-        </section>
+        <Found view={view} filter={filter} listed={listed} isFirstPage={isFirstPage} isPerKey={isPerKey} />
       )}
     </Page>
+  );
+}
+
+interface FieldProps {
+  readonly query: ReadFilter["query"];
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: string;
+  readonly placeholder: string;
+  readonly class?: string;
+  readonly inputmode?: "numeric";
+}
+
+function Field({ query, name, label, hint, ...input }: FieldProps) {
+  return (
+    <div class="field">
+      <label for={name}>
+        {label}
+        {hint === undefined ? null : (
+          <>
+            {" "}
+            <span class="soft small">{hint}</span>
+          </>
+        )}
+      </label>
+      <input id={name} name={name} value={query[name]} autocomplete="off" {...input} />
+    </div>
+  );
+}
+
+function FilterForm({ view, filter, routes }: Pick<RecordsProps, "view" | "filter" | "routes">) {
+  const { query, problem } = filter;
+  const states = query["state"]?.split(",") ?? [];
+  const { since: _since, until: _until, ...others } = query;
+  return (
+    <form class="filter card" method="get" action={view.paths.records} role="search">
+      <div class="field wide">
+        <label for="key">
+          Idempotency key{" "}
+          <span class="soft small">or the first 8 or more digits of a record's id or a log's keyHash</span>
+        </label>
+        <input
+          id="key"
+          name="key"
+          type="search"
+          value={query["key"]}
+          autocomplete="off"
+          spellcheck={false}
+          class="mono"
+        />
+      </div>
+      <div class="field wide">
+        <label for="route">Route</label>
+        <select id="route" name="route">
+          <option value="">All routes</option>
+          {routes.map((route) => (
+            <option value={route} selected={route === query["route"]}>
+              {route}
+            </option>
+          ))}
+        </select>
+      </div>
+      <Field query={query} name="since" label="Since" hint="how long ago, or a time" placeholder="24h" />
+      <Field query={query} name="until" label="Until" hint="the same" placeholder="2026-11-23T08:30:00Z" />
+      <Field query={query} name="caller" label="Caller" placeholder="3f9a0c51d2be" class="mono" />
+      <Field query={query} name="status" label="Status" placeholder="201" inputmode="numeric" />
+      <button class="main">Search</button>
+      <fieldset>
+        <legend>State</legend>
+        {STATES.map((state) => (
+          <label class="check">
+            <input type="checkbox" name="state" value={state} checked={states.includes(state)} /> {state}
+          </label>
+        ))}
+        {PERIODS.map(([name, since]) => (
+          <a
+            class="small"
+            href={`${view.paths.records}?${new URLSearchParams({ ...others, since }).toString()}`}
+            aria-current={since === query["since"] && query["until"] === undefined ? "true" : undefined}
+          >
+            {name}
+          </a>
+        ))}
+      </fieldset>
+      {problem === null ? null : (
+        <p class="note error" role="alert">
+          {problem}
+        </p>
+      )}
+    </form>
+  );
+}
+
+interface FoundProps extends Pick<RecordsProps, "view" | "filter" | "isFirstPage" | "isPerKey"> {
+  readonly listed: Listed;
+}
+
+function Found({ view, filter, listed, isFirstPage, isPerKey }: FoundProps) {
+  const { query } = filter;
+  const parts = partsText(listed.parts);
+  return (
+    <section class="card" id="records" data-live>
+      {parts === null ? null : <p class="note">{parts}</p>}
+      {listed.records.length === 0 ? (
+        <p class="empty">{nothing(filter, isPerKey, listed)}</p>
+      ) : (
+        <RecordsTable
+          view={view}
+          records={listed.records}
+          columns={[
+            COLUMNS.route,
+            COLUMNS.state,
+            COLUMNS.attempt,
+            COLUMNS.began,
+            COLUMNS.status,
+            COLUMNS.expires,
+            ...(listed.records.some(({ state }) => state === "waiting") ? [COLUMNS.next] : []),
+            ...(view.isChangingLayout ? [COLUMNS.layout] : []),
+          ]}
+          labelledBy="records-title"
+        />
+      )}
+      {/* A key names few. */}
+      {view.viewer.actor.role !== "admin" || Object.keys(query).length === 0 || query["key"] !== undefined ? null : (
+        <p class="small">
+          <a href={`${view.paths.changeAll}?${new URLSearchParams(query).toString()}`}>Change all that match …</a>
+        </p>
+      )}
+      <Pages
+        path={view.paths.records}
+        query={query}
+        isFirst={isFirstPage}
+        cursor={listed.cursor}
+        previous={listed.previous}
+        last={LAST_PAGE}
+      />
+    </section>
   );
 }
 
