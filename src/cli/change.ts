@@ -147,7 +147,7 @@ export function defineForget(command: Command): Command {
     .option("--without <PART>", "a part of the scope that the caller's requests lack", collect)
     .option(
       "--include-unknown",
-      "with --scope: also records in doubt, so that a retry may repeat what has taken effect",
+      "with --scope: also records with an unknown outcome, so that a retry may repeat what has taken effect",
     )
     .option("--status <STATUS>", "with --all: only those whose result has this status: 201")
     .option("--preview", "with --all or --scope: only count them")

@@ -114,11 +114,11 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     } catch (error) {
       const { reason, isUnsent } = unreached(error);
       const isChange = change !== undefined && !("preview" in change && change.preview === true);
-      const doubt =
+      const maybe =
         isChange && !isUnsent ? " The change may have been made all the same: look before you repeat it." : "";
       throw new Failure(
         UNUSABLE,
-        `${base} cannot be reached (${reason}): check --url, and that the gateway is running.${doubt}`,
+        `${base} cannot be reached (${reason}): check --url, and that the gateway is running.${maybe}`,
       );
     }
     if (!response.ok) throw await refusal(response, base);

@@ -10,10 +10,10 @@ import { fromNow, readableTime, roughDuration } from "./times.ts";
 export function recordText(record: RecordDetail, now: number, look: Look): string {
   const { policy } = record;
   const when = (iso: string): string => `${readableTime(iso)} (${fromNow(iso, now)})`;
-  const doubt =
+  const maybe =
     policy.unknown === "retry" ? "" : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`;
   const late = policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`;
-  const rules = `unknown = "${policy.unknown}", lock ${formatDuration(policy.lockMs)}, retention ${formatDuration(policy.retentionMs)}${doubt}${late}${scheduleText(policy)}`;
+  const rules = `unknown = "${policy.unknown}", lock ${formatDuration(policy.lockMs)}, retention ${formatDuration(policy.retentionMs)}${maybe}${late}${scheduleText(policy)}`;
   const next: readonly (readonly [string, string])[] =
     record.nextAttemptAt === null
       ? []

@@ -2,13 +2,13 @@
 
 import { OncewayError } from "./idempotency-error.ts";
 
-/** Another attempt has the lock, or may still be at work. Try again after `retryAfterMs`; the broker's own redelivery will do. */
+/** Another attempt has the lock, or may still be in flight. Try again after `retryAfterMs`; the broker's own redelivery will do. */
 export class InFlightError extends OncewayError {
   override readonly name = "InFlightError";
   readonly retryAfterMs: number;
 
   constructor(key: string, retryAfterMs: number) {
-    super(`another attempt of ${key} may be at work for ${retryAfterMs} ms`);
+    super(`another attempt of ${key} may be in flight for ${retryAfterMs} ms`);
     this.retryAfterMs = retryAfterMs;
   }
 }

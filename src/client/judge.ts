@@ -90,7 +90,7 @@ function outcomeOf(problem: Problem): Outcome {
   }
 }
 
-/** What is known after one more try: doubt about an earlier try stays until an answer settles it. */
+/** What is known after one more try: an earlier try stays unknown until an answer settles it. */
 export function combine(earlier: Outcome, latest: Outcome): Outcome {
   return earlier === "unknown" && latest === "no-effect" ? "unknown" : latest;
 }

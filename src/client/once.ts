@@ -109,7 +109,7 @@ export interface Replayed<Result> {
  * @param payload what the operation is about: text, bytes (an `ArrayBuffer` or a view of one) or plain JSON. The same key with another payload is
  * refused.
  * @throws {TypeError} if the payload is none of these: a `Map`, for example, or an instance of a class without `toJSON`.
- * @throws {InFlightError} if another attempt is at work. @throws {KeyReusedError} if the key was used for another payload.
+ * @throws {InFlightError} if another attempt is in flight. @throws {KeyReusedError} if the key was used for another payload.
  * @throws {OutcomeUnknownError} if an attempt may have taken effect and nobody knows. @throws {SupersededError} if the claim was lost meanwhile.
  * @throws {ClaimFailedError} if the gateway refuses the call or cannot be reached.
  *
@@ -177,7 +177,7 @@ async function claimInTurn<Result>(
     await turn?.come;
     const sentAt = calls.clock.now();
     const claimed = await callClaims<Result>(calls, "", entry).catch(async (error: unknown) => {
-      // It may have been granted, and with "hold" a lock that ends leaves doubt about a handler that was never called.
+      // It may have been granted, and with "hold" a lock that ends leaves the outcome unknown of a handler that was never called.
       const { key, attemptId, position } = entry;
       const release = { key, attemptId, position, effect: "none", reason: "the claim had no answer" };
       if (isUnanswered(error)) await callClaims({ ...calls, tries: 1 }, "release", release).catch(() => undefined);

@@ -58,7 +58,7 @@ export interface ProducerRun {
 export async function runProducer({ queues, report, isOver }: ProducerRun, random: Random): Promise<void> {
   while (!isOver()) {
     for (const [nth, produced] of produce(random).entries()) {
-      // One that is sent again finds the first one at work, in doubt or settled.
+      // One that is sent again finds the first one at work, unknown or settled.
       if (nth > 0) await pause(random.pick([0, random.int(0, 1_500)]));
       send(queues, produced, report);
     }
@@ -101,7 +101,7 @@ export async function settleMessages(run: SettlingRun, random: Random): Promise<
       run.report({ type: "parked", at: Date.now(), keys, isReleased: true });
       return;
     }
-    for (const { id, key } of parked?.filter((one) => isInDoubt(one) && !released.has(one.id)) ?? []) {
+    for (const { id, key } of parked?.filter((one) => mayBeUnknown(one) && !released.has(one.id)) ?? []) {
       const record = { id, key, scope: scopes.get(key) ?? "" };
       if ((await change(run, record, "release", random)) === "changed") released.add(id);
     }
@@ -110,6 +110,6 @@ export async function settleMessages(run: SettlingRun, random: Random): Promise<
 }
 
 /** Not while its lock lasts, or the object tries it. */
-function isInDoubt({ state }: ParkedRecord): boolean {
+function mayBeUnknown({ state }: ParkedRecord): boolean {
   return state === "unknown";
 }

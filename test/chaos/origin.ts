@@ -80,7 +80,7 @@ async function serve(
     case "late":
     case "ok":
     case "refuse":
-    case "doubt":
+    case "ambiguous":
       await pause(step.delayMs);
       await answer(arrival, step, response, "whole");
       return;

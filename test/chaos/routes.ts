@@ -237,7 +237,7 @@ export function gatewayVars(
   };
 }
 
-/** Doubt is kept for as long as a result at least. */
+/** An unknown outcome is kept for as long as a result at least. */
 function unknownRetentionOf(retentionMs: number): number {
   return Math.max(TIMES.unknownRetentionMs, retentionMs);
 }

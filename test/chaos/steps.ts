@@ -10,7 +10,7 @@ export type StepName =
   /** Does not act, and answers with a status that says so. */
   | "refuse"
   /** Acts, and answers with a status that leaves that open. */
-  | "doubt"
+  | "ambiguous"
   /** Resets the connection before it reads the request. */
   | "reset-unread"
   /** Reads the request, does not act, resets. */
@@ -111,7 +111,7 @@ function okStep(random: Random): Step {
 function faultStep(random: Random, timeoutMs: number, largeRefusals: boolean): Step {
   const name = random.weighted([
     [4, "refuse"],
-    [2, "doubt"],
+    [2, "ambiguous"],
     [2, "reset-unread"],
     [2, "reset"],
     [4, "act-reset"],
@@ -128,7 +128,7 @@ function faultStep(random: Random, timeoutMs: number, largeRefusals: boolean): S
 
 function statusOf(name: StepName, random: Random): number {
   if (name === "refuse") return random.pick([503, 429, 425]);
-  return name === "doubt" ? random.pick([502, 504, 408]) : 201;
+  return name === "ambiguous" ? random.pick([502, 504, 408]) : 201;
 }
 
 function delayOf(name: StepName, random: Random, timeoutMs: number): number {

@@ -47,6 +47,7 @@ const REPLACED: readonly Replaced[] = [
   },
   { pattern: /\b[eE]lders?\b|\b[hH]oming\b|\bnot-here\b|\bHop\b/, write: "previous and next; open, closed, empty" },
   { pattern: /kind: "publish"/, write: "policy" },
+  { pattern: /doubt/i, write: "verdict ambiguous, state unknown, problem and alert outcome-unknown" },
   { pattern: /NothingHappened|did-not-happen/, write: "refused, and no-effect for callers of the library" },
 ];
 

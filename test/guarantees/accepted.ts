@@ -1,4 +1,4 @@
-// G10 accepted is kept: after a 202 the request is tried until a result, a known doubt or the published limit, and its monitor tells
+// G10 accepted is kept: after a 202 the request is tried until a result, an unknown outcome or the published limit, and its monitor tells
 // its own caller which, and nobody else anything.
 
 import type { Answer, Exchange, Look } from "./history.ts";

@@ -232,7 +232,7 @@ function wrongEvents(
   ];
 }
 
-/** Who acts has been granted the attempt, acts once in it, and where doubt is held nobody acts after somebody who may have acted. */
+/** Who acts has been granted the attempt, acts once in it, and where an unknown outcome is held nobody acts after somebody who may have acted. */
 function wrongEffects(
   { name, unknown }: Group,
   key: string,
@@ -252,7 +252,7 @@ function wrongEffects(
   ];
 }
 
-/** In the end each message is completed, after somebody has acted for it, or in doubt. */
+/** In the end each message is completed, after somebody has acted for it, or unknown. */
 function unsettled(
   { name, unknown }: Group,
   byKey: ReadonlyMap<string, readonly Asked[]>,
@@ -262,8 +262,8 @@ function unsettled(
   return end.keys.flatMap((key) => {
     const asked = byKey.get(key) ?? [];
     const isDone = asked.some(({ reported }) => reported?.state === "settled" || reported?.state === "completed");
-    const isInDoubt = unknown === "hold" && asked.some(({ reported }) => reported?.state === "unknown");
-    if (!isDone) return isInDoubt ? [] : [`${key} is neither completed nor in doubt`];
+    const mayBeUnknown = unknown === "hold" && asked.some(({ reported }) => reported?.state === "unknown");
+    if (!isDone) return mayBeUnknown ? [] : [`${key} is neither completed nor unknown`];
     const hasActed = effects.some((effect) => effect.group === name && effect.key === key);
     return hasActed ? [] : [`${key} is completed, and nobody has acted for it`];
   });

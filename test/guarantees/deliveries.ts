@@ -3,9 +3,9 @@
 //
 //   delivery ─► attempt ─► result ─► done? ──yes──► acknowledged
 //                  │                   └───no───► dead letter, acknowledged
-//                  └► in doubt ─► parked, acknowledged ─► an operator, the origin's report, or time ─► done, or dead letter
+//                  └► unknown ─► parked, acknowledged ─► an operator, the origin's report, or time ─► done, or dead letter
 //
-// What a record keeps cannot be seen while the gateway runs, but a record keeps a message only if an attempt may be in doubt.
+// What a record keeps cannot be seen while the gateway runs, but a record keeps a message only if an attempt may be unknown.
 
 import { isDone } from "../support/settling-status.ts";
 import type { Arrival, Decision, Message } from "./history.ts";
@@ -99,15 +99,15 @@ function mayBeForgotten({ decisions }: RecordHistory, by: number): boolean {
   return decisions.some((one) => one.action === "forget" && mayHaveChanged(one) && one.sentAt <= by);
 }
 
-/** With `hold` a message in doubt is kept at once; with `verify` when it is so old that it is given up. */
+/** With `hold` a message with an unknown outcome is kept at once; with `verify` when it is so old that it is given up. */
 function mayBeParked(world: World, record: RecordHistory, { message, endAt }: Delivered): boolean {
   const { unknown, giveUpAfterMs = 0 } = record.policy;
   if (unknown === "retry" || (unknown === "verify" && endAt - message.sentAt < giveUpAfterMs)) return false;
-  return mayBeInDoubt(world, record, endAt);
+  return mayBeUnknown(world, record, endAt);
 }
 
 /** An attempt may have been lost by then, or have left open whether it acted. */
-function mayBeInDoubt(world: World, record: RecordHistory, by: number): boolean {
+function mayBeUnknown(world: World, record: RecordHistory, by: number): boolean {
   const [first] = record.deliveries;
   if (first === undefined) return false;
   const leavesOpen = (arrival: Arrival): boolean => {
@@ -231,10 +231,10 @@ function untrueReason(world: World, record: RecordHistory, message: Message, let
       return wasRefused ? null : "a message was given up, and no attempt was without effect";
     }
     case "outcome-unknown":
-      if (!mayBeInDoubt(world, record, at)) return "a message is in doubt, and no attempt of it can be";
+      if (!mayBeUnknown(world, record, at)) return "a message is unknown, and no attempt of it can be";
       // With "retry" and "verify" a message that is too old is not tried, and the origin not asked, for ever.
       if (unknown !== "hold" && writtenAt - message.sentAt >= giveUpAfterMs) return null;
-      if (unknown === "retry") return 'a message is in doubt in a queue with unknown = "retry"';
+      if (unknown === "retry") return 'a message is unknown in a queue with unknown = "retry"';
       return untrueExpiry(world, record, writtenAt);
     case "key-reused": {
       const others = record.deliveries.some(
@@ -247,7 +247,7 @@ function untrueReason(world: World, record: RecordHistory, message: Message, let
   }
 }
 
-/** A record in doubt has expired when the letter is written, so no attempt has begun in its last time. */
+/** A record with an unknown outcome has expired when the letter is written, so no attempt has begun in its last time. */
 function untrueExpiry(world: World, record: RecordHistory, writtenAt: number): string | null {
   const from = writtenAt - record.policy.unknownRetentionMs;
   const [first] = record.deliveries;

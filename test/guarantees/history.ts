@@ -322,7 +322,7 @@ export interface ConsumerEffect {
   readonly at: number;
 }
 
-/** The end of a group's work: each of these messages is completed, or in doubt. */
+/** The end of a group's work: each of these messages is completed, or unknown. */
 export interface ClaimsEnd {
   readonly type: "claims-end";
   readonly group: string;

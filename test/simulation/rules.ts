@@ -128,8 +128,8 @@ export class Rules {
         this.broken("G1", `${pair}, before the end of its lock at ${earlier.lockedUntilMs} (now ${latestMs})`);
       if (earlier.isReleased || earlier.isForgotten) continue;
       const settledMs = Math.min(earlier.lockedUntilMs, earlier.answeredAtMs ?? Number.POSITIVE_INFINITY);
-      const isInDoubt = earlier.isUndecided && earlier.resultAtMs === null && !earlier.isResolved;
-      const keptMs = isInDoubt ? LEAST_UNKNOWN_RETENTION_MS : LEAST_RETENTION_MS;
+      const mayBeUnknown = earlier.isUndecided && earlier.resultAtMs === null && !earlier.isResolved;
+      const keptMs = mayBeUnknown ? LEAST_UNKNOWN_RETENTION_MS : LEAST_RETENTION_MS;
       const forbiddenUntil = settledMs + (this.#plan.remembers ? LEAST_REMEMBER_MS : keptMs);
       if (this.#plan.unknown !== "retry" && earlier.absentAtMs === null && latestMs < forbiddenUntil) {
         this.broken("G6", `${pair}, whose outcome is unknown, with unknown = "${this.#plan.unknown}"`);

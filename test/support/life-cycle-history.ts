@@ -11,7 +11,7 @@ import { attemptId, durationMs, epochMs, type EpochMs, fingerprint } from "../..
 export const LOCK_MS = 40;
 export const RETENTION_MS = 100;
 export const UNKNOWN_RETENTION_MS = 250;
-/** Longer than the retention, and shorter than that of a record in doubt; longer than both. */
+/** Longer than the retention, and shorter than that of a record with an unknown outcome; longer than both. */
 export const REMEMBER_MS = [180, 400] as const;
 
 export const policyFor = (unknown: Policy["unknown"], rememberMs?: number): Policy => ({

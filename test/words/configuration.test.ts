@@ -366,9 +366,9 @@ const DESTINATIONS: readonly unknown[] = [
   [{ ...HOOK, secret: ["HOOK_SECRET", "HOOK_SECRET"] }],
   [{ ...HOOK, sekret: "x" }],
   [{ ...HOOK, give_up: { after: "60d" } }],
-  [{ ...HOOK, alerts: "in-doubt" }],
-  [{ ...HOOK, alerts: ["doubts"] }],
-  [{ ...HOOK, alerts: ["in-doubt", "in-doubt"] }],
+  [{ ...HOOK, alerts: "outcome-unknown" }],
+  [{ ...HOOK, alerts: ["dead"] }],
+  [{ ...HOOK, alerts: ["outcome-unknown", "outcome-unknown"] }],
   [{ ...HOOK, console: "http://ops.example/" }],
   [{ ...HOOK, console: "https://ops.example/?a" }],
 ];
@@ -566,7 +566,7 @@ it("the errors of variables are as approved, and no secret is among them", async
 const VERIFY = { unknown: "verify", verify: "/v1/by-key/{key}" };
 
 /** Right, but perhaps not meant so. Each is of one route. */
-const DOUBTFUL: readonly Settings[] = [
+const UNDECIDED: readonly Settings[] = [
   { ...VERIFY, scope: ["header:x-tenant"] },
   { on_store_failure: "open" },
   { fingerprint: { body: "json", except: ["/amount"] } },
@@ -579,7 +579,7 @@ it("the warnings are as approved", async () => {
   const jwt = { IDENTITIES: { user: { jwt: JWT } } };
   const compared = { ...PAYMENTS, scope: ["identity:user"], fingerprint: { headers: ["Authorization"] } };
   const cases: readonly (readonly [string, Settings])[] = [
-    ...DOUBTFUL.map((one) => [shown(one), { ROUTES: [{ ...PAYMENTS, ...one }] }] as const),
+    ...UNDECIDED.map((one) => [shown(one), { ROUTES: [{ ...PAYMENTS, ...one }] }] as const),
     ["an identity that no scope names", { ROUTES: [PAYMENTS], ...jwt }],
     ["a fingerprint that a refreshed credential changes", { ROUTES: [compared], ...jwt }],
     ["a destination to which nothing is published", { ROUTES: [PAYMENTS], DESTINATIONS: [QUEUE], ...HOOKS }],

@@ -190,13 +190,13 @@ function misspeltMethods({ name, methods }: Route): readonly ConfigProblem[] {
   });
 }
 
-/** Failing open breaks the promise of a route that repeats nothing in doubt. Where both are written, it is a problem. */
+/** Failing open breaks the promise of a route that repeats nothing whose outcome is unknown. Where both are written, it is a problem. */
 function failingOpen({ name, rules, onStoreFailure }: Route): readonly ConfigProblem[] {
   const { unknown } = rules.policy;
   if (onStoreFailure !== "open" || unknown === "retry") return [];
   const message =
     'is "open", so a request whose record cannot be reached is forwarded unprotected and may take effect twice, ' +
-    `although unknown = "${unknown}" (the default) repeats nothing in doubt: write unknown = "retry" if that is meant, or "closed" here`;
+    `although unknown = "${unknown}" (the default) repeats nothing whose outcome is unknown: write unknown = "retry" if that is meant, or "closed" here`;
   return [{ path: `${name}.on_store_failure`, code: "protection-weakened", message }];
 }
 

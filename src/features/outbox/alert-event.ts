@@ -28,8 +28,9 @@ export interface AlertFacts {
 
 /** What to do, for people who see only this. */
 const ADVICE: Readonly<Record<Alert, string>> = {
-  "in-doubt": "Find out at the origin whether it took effect. Then resolve the record with its answer, or release it.",
-  "old-doubt":
+  "outcome-unknown":
+    "Find out at the origin whether it took effect. Then resolve the record with its answer, or release it.",
+  "outcome-still-unknown":
     "Decide before unknown_retention has passed: then a retry counts as a first request. onceway ls --state unknown lists them.",
   "dead-letter": "Read the letter in the queue of dead letters. It has the message, the reason and the record.",
   "dead-event": "Find out why the destination did not take it. Then send it again: onceway outbox resend --state dead.",

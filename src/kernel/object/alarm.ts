@@ -54,7 +54,7 @@ export class Alarm {
   }
 
   /** Whether work may have been put off by a clock that was ahead: it has gone back, or an earlier instance may have seen it do so. */
-  isClockInDoubt(now: EpochMs): boolean {
+  isClockUncertain(now: EpochMs): boolean {
     return this.#seenAt === null || now < this.#seenAt;
   }
 

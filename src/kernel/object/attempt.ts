@@ -108,13 +108,13 @@ export class Attempt {
   }
 
   /** Whether it has ended with an unknown outcome and is still connected to the origin. */
-  get isInDoubt(): boolean {
+  get isAmbiguous(): boolean {
     return this.#end === "ambiguous" && this.#passed !== null;
   }
 
-  /** Cuts off a response in doubt if its lock has ended. */
+  /** Cuts off an ambiguous response if its lock has ended. */
   cutOff(now: EpochMs): void {
-    if (this.isInDoubt && now >= this.#lockedUntil) this.#passed?.cutOff();
+    if (this.isAmbiguous && now >= this.#lockedUntil) this.#passed?.cutOff();
   }
 
   /** Whether the first client has been given its stream. */
@@ -147,7 +147,7 @@ export class Attempt {
 
   /**
    * Passes on a response that is not a result, which its status alone decides and which is written to the record. The first client
-   * gets it; if the origin refused, all waiters do too. A response in doubt is passed on only until another attempt may start (G1).
+   * gets it; if the origin refused, all waiters do too. An ambiguous response is passed on only until another attempt may start (G1).
    */
   async #pass(response: OriginResponse, type: NoResult): Promise<void> {
     const { timers, settled } = this.#ports;

@@ -19,7 +19,7 @@ const CALLS_AT_ONCE = 6;
 export class AttemptsInFlight {
   readonly #all = new Map<RecordId, AttemptInFlight>();
   /** Attempts with an unknown outcome whose answer is still being passed on. */
-  readonly #inDoubt = new Map<RecordId, Attempt>();
+  readonly #ambiguous = new Map<RecordId, Attempt>();
 
   get count(): number {
     return this.#all.size;
@@ -46,31 +46,31 @@ export class AttemptsInFlight {
   }
 
   /**
-   * Cuts off an attempt in doubt that is still connected to the origin after its lock has ended. From then on another attempt may
+   * Cuts off an ambiguous attempt that is still connected to the origin after its lock has ended. From then on another attempt may
    * start, or the origin may be asked whether it took effect (G1, G6). Called before either can happen, because timers may fire
    * late.
    */
   cutOff(id: RecordId, now: EpochMs): void {
     this.#all.get(id)?.attempt.cutOff(now);
-    this.#inDoubt.get(id)?.cutOff(now);
+    this.#ambiguous.get(id)?.cutOff(now);
   }
 
-  /** The same for all of them, before this object says which keys it still has: the records of attempts in doubt may have expired. */
+  /** The same for all of them, before this object says which keys it still has: the records of ambiguous attempts may have expired. */
   cutOffAll(now: EpochMs): void {
-    for (const attempt of this.#inDoubt.values()) attempt.cutOff(now);
+    for (const attempt of this.#ambiguous.values()) attempt.cutOff(now);
   }
 
   /** The record has the attempt's verdict, so all waiters are woken. Only its current readers get the rest of its answer. */
   settled(id: RecordId, { attempt, waiters }: AttemptInFlight, answerFor: AnswerFor | null): void {
     this.#remove(id, attempt);
-    if (attempt.isInDoubt) this.#inDoubt.set(id, attempt);
+    if (attempt.isAmbiguous) this.#ambiguous.set(id, attempt);
     waiters.wake(answerFor);
   }
 
   /** The attempt is over, and its answer has been passed on. */
   remove(id: RecordId, { attempt, waiters }: AttemptInFlight): void {
     this.#remove(id, attempt);
-    if (this.#inDoubt.get(id) === attempt) this.#inDoubt.delete(id);
+    if (this.#ambiguous.get(id) === attempt) this.#ambiguous.delete(id);
     waiters.wake(null);
   }
 

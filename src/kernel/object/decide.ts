@@ -119,7 +119,7 @@ export function decide(reply: Reply, situation: Situation): Action {
     }
     case "outcome-unknown": {
       const { verifyAt, policy } = reply.record;
-      const refusal = inDoubt(reply.record, now);
+      const refusal = outcomeUnknown(reply.record, now);
       if (verifyAt !== null && !hasAsked) return { kind: "ask", policy, refusal };
       if (head.park !== true) return refuse(refusal);
       return situation.isBodyHere ? { kind: "park", refusal } : TAKE_BODY;
@@ -137,7 +137,7 @@ export function decide(reply: Reply, situation: Situation): Action {
   }
 }
 
-/** What is told of a record that no attempt is at work for, to a request and to a monitor. */
+/** What is told of a record that has no attempt in flight, to a request and to a monitor. */
 export function outcomeAction(
   reply: OutcomeReply,
   stored: KeptResponse | null,
@@ -149,13 +149,13 @@ export function outcomeAction(
     case "not-kept":
       return notKept(reply.record);
     case "outcome-unknown":
-      return refuse(inDoubt(reply.record, now));
+      return refuse(outcomeUnknown(reply.record, now));
     case "key-expired":
       return refuse({ code: "key-expired", originalStatus: reply.record.status });
   }
 }
 
-function inDoubt({ verifyAt }: Unknown, now: EpochMs): Extract<ClientProblem, { code: "outcome-unknown" }> {
+function outcomeUnknown({ verifyAt }: Unknown, now: EpochMs): Extract<ClientProblem, { code: "outcome-unknown" }> {
   return {
     code: "outcome-unknown",
     retryAfterMs: verifyAt === null ? null : Math.min(Math.max(0, verifyAt - now), ASK_AGAIN_MS),

@@ -171,7 +171,7 @@ export class Exchanges {
    */
   #bringBack(now: EpochMs): boolean {
     const { alarm, ledger } = this.#shared;
-    if (!alarm.isClockInDoubt(now)) return false;
+    if (!alarm.isClockUncertain(now)) return false;
     ledger.lockEnds.readAgain();
     this.#shared.verifications.endPauses();
     const verifications = ledger.verifications.routes().flatMap((route) => ledger.verifications.tooFar(route, now));

@@ -14,7 +14,7 @@ export interface Reach {
   /** Whether a failed `connect` to the address would mean anything. */
   canProbe: boolean;
   /** Whether the last call broke, or there was no call yet. */
-  doubtful: boolean;
+  uncertain: boolean;
   /** How many more times `connect` may be tried. */
   trialsLeft: number;
 }
@@ -54,15 +54,15 @@ export class Reachability {
   /** `false` only when it is certain that the origin cannot be reached within `timeoutMs`, so that nothing needs to be sent. */
   async isReachable(url: string, timeoutMs: number): Promise<boolean> {
     const address = addressOf(url);
-    const { canProbe, doubtful } = this.#reach(address);
-    return !canProbe || !doubtful || (await canConnect(this.#connect, address, timeoutMs, this.#timers));
+    const { canProbe, uncertain } = this.#reach(address);
+    return !canProbe || !uncertain || (await canConnect(this.#connect, address, timeoutMs, this.#timers));
   }
 
   /** The origin answered. */
   answered(url: string): void {
     const address = addressOf(url);
     const reach = this.#reach(address);
-    reach.doubtful = false;
+    reach.uncertain = false;
     if (reach.canProbe) this.#remember(address);
     if (reach.canProbe || reach.trialsLeft === 0) return;
     reach.trialsLeft -= 1;
@@ -71,11 +71,11 @@ export class Reachability {
 
   /** A call to the origin broke. */
   broke(url: string): void {
-    this.#reach(addressOf(url)).doubtful = true;
+    this.#reach(addressOf(url)).uncertain = true;
   }
 
   #reach(address: string): Reach {
-    const reach = this.#origins.get(address) ?? { canProbe: false, doubtful: true, trialsLeft: TRIALS };
+    const reach = this.#origins.get(address) ?? { canProbe: false, uncertain: true, trialsLeft: TRIALS };
     this.#origins.set(address, reach);
     if (!reach.canProbe && !this.#asked.has(address)) {
       this.#asked.add(address);

@@ -6,28 +6,34 @@ import type { IdempotencyRecord, Unknown } from "./record.ts";
 import { dueAt, type DurationMs, durationMs, epochMs, type EpochMs, lasts, later } from "./units.ts";
 
 /**
- * `in-doubt`: an operation may or may not have taken effect, and nobody will find out by himself. `old-doubt`: one has been undecided for a
+ * `outcome-unknown`: an operation may or may not have taken effect, and nobody will find out by himself. `outcome-still-unknown`: one has been undecided for a
  * day. `dead-letter`: a queue's message is given up. `dead-event`: an event is given up. `silent-shard`: an object does not answer.
  */
-export const ALERTS = ["in-doubt", "old-doubt", "dead-letter", "dead-event", "silent-shard"] as const;
+export const ALERTS = [
+  "outcome-unknown",
+  "outcome-still-unknown",
+  "dead-letter",
+  "dead-event",
+  "silent-shard",
+] as const;
 export type Alert = (typeof ALERTS)[number];
 
 /** An object tells at most once in this time of one thing, however often it happens. */
 export const WINDOW_MS = durationMs(900_000);
 
-export const OLD_DOUBT_MS = durationMs(86_400_000);
+export const STILL_UNKNOWN_MS = durationMs(86_400_000);
 
-/** Old doubts are told again after this time if nobody has decided. */
+/** Outcomes that are still unknown are told again after this time if nobody has decided. */
 export const REMIND_MS = durationMs(7 * 86_400_000);
 
-/** Doubts that become old soon after each other are told together. */
+/** Outcomes that have been unknown for a day soon after each other are told together. */
 export const LOOK_AGAIN_MS = durationMs(3_600_000);
 
 /** A shard that is asked once and does not answer may have been restarted. */
 export const SILENT_PASSES = 2;
 
-/** The name under which an object remembers when it looks for old doubts. */
-const OLD_DOUBT: Alert = "old-doubt";
+/** The name under which an object remembers when it looks for outcomes that are still unknown. */
+const STILL_UNKNOWN: Alert = "outcome-still-unknown";
 
 /** What an object remembers of what it has told. */
 export interface AlertState {
@@ -54,7 +60,7 @@ export function raiseAlert(
 
 /** How far away an alarm may be for something that is told. */
 function longestWait(name: string): DurationMs {
-  return name === OLD_DOUBT ? REMIND_MS : WINDOW_MS;
+  return name === STILL_UNKNOWN ? REMIND_MS : WINDOW_MS;
 }
 
 /** Those that a clock has put too far away that was ahead: they are due now. */
@@ -71,32 +77,32 @@ export function withRestSent({ name }: AlertState, now: EpochMs): AlertState {
 }
 
 /** Undecided operations: how many are a day old, since when the oldest is, and since when the oldest younger one. */
-export interface Doubts {
+export interface UnknownOutcomes {
   readonly old: number;
   readonly oldestSince: EpochMs | null;
   readonly nextSince: EpochMs | null;
 }
 
 /**
- * A doubt has begun: what changes in when the alarm looks for old ones; `null`: nothing, because it looks soon enough. When all others
+ * An outcome has become unknown: what changes in when the alarm looks for old ones; `null`: nothing, because it looks soon enough. When all others
  * have been told, the next look may be a week away.
  */
-export function expectOldDoubt(last: AlertState | null, name: string, since: EpochMs): AlertState | null {
-  const due = later(since, OLD_DOUBT_MS);
+export function expectStillUnknown(last: AlertState | null, name: string, since: EpochMs): AlertState | null {
+  const due = later(since, STILL_UNKNOWN_MS);
   if (last === null) return { name, at: since, count: 0, due };
   return last.due === null || last.due > due ? { ...last, due } : null;
 }
 
-/** When the alarm looks for old doubts again; `null`: there is no doubt. */
-export function lookAgainAt({ old, nextSince }: Doubts, now: EpochMs): EpochMs | null {
-  const next = nextSince === null ? null : Math.max(later(nextSince, OLD_DOUBT_MS), later(now, LOOK_AGAIN_MS));
+/** When the alarm looks for outcomes that are still unknown again; `null`: there are none. */
+export function lookAgainAt({ old, nextSince }: UnknownOutcomes, now: EpochMs): EpochMs | null {
+  const next = nextSince === null ? null : Math.max(later(nextSince, STILL_UNKNOWN_MS), later(now, LOOK_AGAIN_MS));
   const remind = old === 0 ? null : later(now, REMIND_MS);
   if (next === null || remind === null) return next === null ? remind : epochMs(next);
   return epochMs(Math.min(next, remind));
 }
 
 /** Whether a step has left the outcome of the last attempt unknown. */
-export function beginsDoubt(before: IdempotencyRecord | null, after: IdempotencyRecord | null): after is Unknown {
+export function becomesUnknown(before: IdempotencyRecord | null, after: IdempotencyRecord | null): after is Unknown {
   return after?.state === "unknown" && before?.state !== "unknown";
 }
 

@@ -26,7 +26,7 @@ export function applyOperatorEvent(
     case "release": {
       if (current.state === "completed" || current.state === "remembered") return refuse(current.state);
       const retryFrom = current.state === "failed" ? lockedUntil : latest(now, lockedUntil);
-      // An operator who releases a record in doubt has decided that nothing took effect.
+      // An operator who releases a record with an unknown outcome has decided that nothing took effect.
       const released = current.state === "unknown" ? settled(attempt) : attempt;
       const promise = current.state === "failed" ? undefined : current.accepted;
       if (promise !== undefined) {
@@ -85,7 +85,7 @@ export function lookAt(record: IdempotencyRecord | null, current: IdempotencyRec
   }
 }
 
-/** Only what is not at work, and cannot be, is cancelled; a monitor that cannot cancel is told what it would see. */
+/** Only what is not in flight, and cannot be, is cancelled; a monitor that cannot cancel is told what it would see. */
 export function cancel(
   record: IdempotencyRecord | null,
   current: IdempotencyRecord,

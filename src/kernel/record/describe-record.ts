@@ -27,8 +27,8 @@ export interface DescribedRecord {
 }
 
 export interface RecordDescription {
-  /** `settled`: it took effect and has a response. `doubt`: it may have taken effect. `neutral`: anything else. */
-  readonly tone: "settled" | "doubt" | "neutral";
+  /** `settled`: it took effect and has a response. `unknown`: it may have taken effect. `neutral`: anything else. */
+  readonly tone: "settled" | "unknown" | "neutral";
   readonly headline: string;
   /** What the next request with the key gets. */
   readonly retry: string;
@@ -99,10 +99,10 @@ function waiting({ attempt }: DescribedRecord, last: TimelineEvent | undefined):
     };
   }
   const why = last === undefined ? null : whyEnded(last);
-  const isDoubtful = last?.type === "attempt" && last.verdict !== "refused";
-  const tried = isDoubtful ? outcomeUnknown(attempt, why) : `Attempt ${attempt} did not take effect${because(why)}.`;
+  const mayHaveActed = last?.type === "attempt" && last.verdict !== "refused";
+  const tried = mayHaveActed ? outcomeUnknown(attempt, why) : `Attempt ${attempt} did not take effect${because(why)}.`;
   return {
-    tone: isDoubtful ? "doubt" : "neutral",
+    tone: mayHaveActed ? "unknown" : "neutral",
     headline:
       attempt === 0
         ? "Accepted. Its first attempt waits for its turn."
@@ -141,7 +141,7 @@ function failed(
     return { ...none, headline: `Attempt ${attempt} did not take effect${because(why)}.` };
   }
   return {
-    tone: "doubt",
+    tone: "unknown",
     headline: `${outcomeUnknown(attempt, why)} The route retries it (unknown = "retry").`,
     retry,
     advice: "If it succeeded, resolve it before the next request repeats it.",
@@ -164,7 +164,7 @@ function unknown(
   const tried = accepted ? ": the request will be tried by the gateway" : "";
   const later = isRemembered ? "gets 409 key-expired" : "counts as a first request";
   return {
-    tone: "doubt",
+    tone: "unknown",
     headline: headline + unread,
     retry: isAsked
       ? "A retry makes the gateway ask the origin at once, and gets 409 outcome-unknown until the origin can tell."
@@ -200,12 +200,12 @@ const ENCRYPTED =
   "The origin answered. Status, headers and body are encrypted: only the caller's own retry opens them.";
 
 function remembered({ attempt, status, encrypted = false }: DescribedRecord): Omit<RecordDescription, "changes"> {
-  const doubt = encrypted
+  const withoutStatus = encrypted
     ? `attempt ${attempt} succeeded or may have, which is encrypted`
     : `attempt ${attempt} may have succeeded, and nobody decided`;
-  const what = status === null ? doubt : `the origin answered ${status}`;
+  const what = status === null ? withoutStatus : `the origin answered ${status}`;
   return {
-    tone: status === null ? "doubt" : "neutral",
+    tone: status === null ? "unknown" : "neutral",
     headline: `Expired: ${what}. Only the key is remembered; response and history are erased.`,
     retry: "Every retry gets 409 key-expired.",
     advice: "Once it is forgotten, a retry counts as a first request and may repeat the operation.",

@@ -144,7 +144,7 @@ export type Reply =
   /** To `tick`, to `verify` when there is nothing to ask, to `due` and `unreadable` when no attempt may begin, and to `park` when nothing is unknown. */
   | { readonly type: "nothing-due" };
 
-/** What a record says that no attempt is at work for, and that starts none. */
+/** What a record says that has no attempt in flight, and that starts none. */
 export type OutcomeReply = Extract<Reply, { readonly type: "replay" | "not-kept" | "outcome-unknown" | "key-expired" }>;
 
 /** The replies that a monitor can get; `changed` if it cancels. */

@@ -113,7 +113,7 @@ export const EVERY_LANE = OWN_LANE + 1;
 export type Rests = ReadonlyMap<number, LaneRest>;
 
 /** After calls for so many lanes had no answer, and no other call had one in between, the destination rests as a whole. */
-const LANES_IN_DOUBT = 3;
+const LANES_UNCERTAIN = 3;
 
 /** What the relay knows of a destination. */
 export interface DestinationState {
@@ -136,14 +136,14 @@ export interface Turn {
 
 /** The next lane in turn of those that can be tried now; after a rest of the whole destination, the one that has failed least. `null`: none. */
 export function nextTurn(due: readonly LaneHead[], { rests, lastLane }: DestinationState, now: EpochMs): Turn | null {
-  const isInDoubt = rests.has(EVERY_LANE);
-  const failures = (lane: number): number => (isInDoubt ? (rests.get(lane)?.failures ?? 0) : 0);
+  const isUncertain = rests.has(EVERY_LANE);
+  const failures = (lane: number): number => (isUncertain ? (rests.get(lane)?.failures ?? 0) : 0);
   const distance = (lane: number): number => (lane - lastLane + LANES) % (LANES + 1);
   const [next] = due
     .filter((head) => triedFrom(head, rests) <= now)
     .map(({ lane }) => lane)
     .toSorted((one, other) => failures(one) - failures(other) || distance(one) - distance(other));
-  return next === undefined ? null : { lane: next, isProbe: isInDoubt || rests.has(next) };
+  return next === undefined ? null : { lane: next, isProbe: isUncertain || rests.has(next) };
 }
 
 /**
@@ -156,7 +156,7 @@ export function isOwnFailure(tries: number, { scope }: Failure, hasLaneFailed: b
 
 /** Whether the destination itself is away. `unanswered`: the lanes whose calls had no answer since any had one. */
 export function isAway(unanswered: ReadonlySet<number>, rests: Rests): boolean {
-  return rests.has(EVERY_LANE) || unanswered.size >= LANES_IN_DOUBT;
+  return rests.has(EVERY_LANE) || unanswered.size >= LANES_UNCERTAIN;
 }
 
 /** The rest that follows a failure; `before`: that of the failure before. */

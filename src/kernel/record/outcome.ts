@@ -79,8 +79,8 @@ export function outcomeOf(code: ClientProblemCode): Outcome {
   }
 }
 
-/** Whether an attempt without a result has ended this exchange, so that its record may be in doubt. */
-export function isInDoubt(outcome: Outcome): boolean {
+/** Whether an attempt without a result has ended this exchange, so that the outcome of its record may be unknown. */
+export function mayBeUnknown(outcome: Outcome): boolean {
   return outcome === "ambiguous" || outcome === "origin-dropped" || outcome === "origin-timeout";
 }
 
@@ -93,7 +93,7 @@ export function isKnownTrouble(outcome: Outcome): boolean {
   return outcome === "outcome-unknown" || outcome === "not-kept";
 }
 
-/** Whether an operator should look: an effect is in doubt, an answer is lost, or the gateway or its origin fails. */
+/** Whether an operator should look: an outcome is unknown, an answer is lost, or the gateway or its origin fails. */
 export function isTrouble(outcome: Outcome): boolean {
   switch (outcome) {
     case "ambiguous":

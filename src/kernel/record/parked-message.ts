@@ -55,6 +55,6 @@ export function deadParkedMessage(
     return status === null || matches(status, message.done) ? null : { message, reason: "rejected", status };
   }
   // Its record has expired. An attempt in flight was lost before that.
-  const isInDoubt = before.state === "started" || before.attempt.mayHaveActed;
-  return { message, reason: isInDoubt ? "outcome-unknown" : "exhausted", status: null };
+  const mayHaveActed = before.state === "started" || before.attempt.mayHaveActed;
+  return { message, reason: mayHaveActed ? "outcome-unknown" : "exhausted", status: null };
 }

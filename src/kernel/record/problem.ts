@@ -160,14 +160,14 @@ export function describeProblem(problem: Problem): ProblemDetails {
         retryable: true,
       };
     case "origin-dropped":
-      return inDoubt(
+      return describeAmbiguous(
         502,
         "Connection to the API lost",
         "The connection to the API broke, possibly after the request was sent",
         problem,
       );
     case "origin-timeout":
-      return inDoubt(504, "API timed out", "The API did not answer in time", problem);
+      return describeAmbiguous(504, "API timed out", "The API did not answer in time", problem);
     case "store-unavailable":
       return retryable(
         503,
@@ -243,26 +243,26 @@ function describeFault(why: CredentialFault): string {
 }
 
 /** The origin may have acted. The route decides whether a retry is useful. */
-function inDoubt(
+function describeAmbiguous(
   status: number,
   title: string,
   what: string,
-  doubt: { readonly unknown: UnknownRule | "unprotected"; readonly retryAfterMs: number },
+  left: { readonly unknown: UnknownRule | "unprotected"; readonly retryAfterMs: number },
 ): ProblemDetails {
-  switch (doubt.unknown) {
+  switch (left.unknown) {
     case "retry":
       return retryable(
         status,
         title,
         `${what}, so the operation may have taken effect. Send the same request with the same key again: the gateway makes another attempt once the first can no longer be running.`,
-        doubt.retryAfterMs,
+        left.retryAfterMs,
       );
     case "verify":
       return retryable(
         status,
         title,
         `${what}, so the operation may have taken effect. Send the same request with the same key again: the gateway first asks the API whether it did.`,
-        doubt.retryAfterMs,
+        left.retryAfterMs,
       );
     case "hold":
       return notRetryable(status, title, `${what}, so the operation may have taken effect. ${KEEP_THE_KEY}`);

@@ -20,7 +20,7 @@ export function deadlineOf(record: IdempotencyRecord): EpochMs {
   }
 }
 
-/** What a record says that no attempt is at work for, and that starts none: to a request, and to a monitor. */
+/** What a record says that has no attempt in flight, and that starts none: to a request, and to a monitor. */
 export function outcomeReply(record: Unknown | Completed | Remembered): OutcomeReply {
   switch (record.state) {
     case "unknown":

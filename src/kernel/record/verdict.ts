@@ -78,7 +78,7 @@ export function judgeUnanswered({ kind }: UnansweredEnd): NoResult {
   return kind === "unreachable" ? "refused" : "ambiguous";
 }
 
-/** The attempt, whose doubt has no further consequence. */
+/** The attempt, whose unknown outcome has no further consequence. */
 export function settled(attempt: Attempt): Attempt {
   return { ...attempt, mayHaveActed: false };
 }
@@ -156,11 +156,19 @@ export function outcomeUnknown(
       return repeatable({ fingerprint, attempt, policy, ...promiseOf(record) }, attempt.lockedUntil, since, advice);
     case "hold":
     case "verify": {
-      // Doubt does not expire with the retention: a retry after that could be a second effect.
+      // An unknown outcome does not expire with the retention: a retry after that could be a second effect.
       const expiresAt = later(since, policy.unknownRetentionMs);
       const verifyAt = policy.unknown === "verify" ? attempt.lockedUntil : null;
-      const doubt = { state: "unknown", fingerprint, attempt, policy, expiresAt, verifyAt, verifications: 0 } as const;
-      return { ...doubt, ...promiseOf(record) };
+      const unknown = {
+        state: "unknown",
+        fingerprint,
+        attempt,
+        policy,
+        expiresAt,
+        verifyAt,
+        verifications: 0,
+      } as const;
+      return { ...unknown, ...promiseOf(record) };
     }
   }
 }

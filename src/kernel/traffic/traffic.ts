@@ -4,7 +4,7 @@ import { rawCall } from "../call.ts";
 import type { ClaimState } from "../record/claim.ts";
 import type { DeadReason, DeliveryDecision } from "../record/delivery.ts";
 import type { EventFate } from "../record/outbox.ts";
-import { isInDoubt, type Outcome } from "../record/outcome.ts";
+import { mayBeUnknown, type Outcome } from "../record/outcome.ts";
 import type { AttemptVerdict } from "../record/timeline.ts";
 import { bookkeep } from "./bookkeep.ts";
 import { type Counted, type CountedName, outboxRoute, type RouteNumbers } from "./route-counters.ts";
@@ -47,7 +47,7 @@ export interface SentBatch extends TrafficBatch {
 export const TRAFFIC_CALL = rawCall("traffic");
 
 /**
- * When what was counted is written. `with-turn`: in the commit of what it counts, because an alert looks at it, or a record in doubt would be
+ * When what was counted is written. `with-turn`: in the commit of what it counts, because an alert looks at it, or a record with an unknown outcome would be
  * shown without its request. `more-comes`: what has begun is counted again at its end.
  */
 export type CountedWhen = "with-turn" | "soon" | "more-comes";
@@ -89,7 +89,7 @@ export class Traffic {
 
   exchange(report: ExchangeReport, now: number): void {
     this.#remember(report, now);
-    this.#into(now, isInDoubt(report.outcome) ? "with-turn" : "soon", (tally) => tally.exchange(report, now));
+    this.#into(now, mayBeUnknown(report.outcome) ? "with-turn" : "soon", (tally) => tally.exchange(report, now));
   }
 
   /** Counts a request that went to the origin without a key. It is not an exchange. */

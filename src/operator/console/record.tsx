@@ -24,7 +24,7 @@ export interface RecordPageProps {
 }
 
 /** How the three tones look. */
-const NOTES = { settled: "note completed", doubt: "note unknown", neutral: "note" } as const;
+const NOTES = { settled: "note completed", unknown: "note unknown", neutral: "note" } as const;
 
 export function RecordPage({ view, record, draft, example }: RecordPageProps) {
   const { key, state } = record;

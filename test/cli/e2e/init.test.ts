@@ -44,7 +44,7 @@ describe("the written file", () => {
     await wrangler.exited;
     expect(wrangler.output()).toContain("env.KEY_SHARD (KeyShard)");
     expect(wrangler.output()).toContain("--dry-run: exiting now.");
-    // Of what is bundled, nothing is missing or doubtful.
+    // Of what is bundled, nothing is missing or uncertain.
     expect(wrangler.output()).not.toMatch(/WARNING|ERROR/);
   });
 

@@ -67,7 +67,7 @@ async function idOf(key: string): Promise<string> {
 }
 
 /** A key whose operation took effect at the origin, and whose answer was lost. */
-async function keyInDoubt(): Promise<string> {
+async function unknownKey(): Promise<string> {
   const key = freshKey();
   await origin.behave({ key }, { sequence: [{ drop: "after-effect" }, { status: 201, body: "second" }] });
   expect((await client.send({ path: `/hold/${key}`, key })).status).toBe(502);
@@ -96,7 +96,7 @@ it("a key whose origin was killed in the call is found, shown and resolved, and 
 
 describe("ls", () => {
   it("lists records with an unknown outcome, as a table and as JSON", async () => {
-    const key = await keyInDoubt();
+    const key = await unknownKey();
     expect(await list("--key", key, "--state", "unknown,failed", "--route", "/hold/*")).toMatchObject([
       { key, state: "unknown", route: "/hold/*", attempt: 1 },
     ]);
@@ -130,7 +130,7 @@ describe("ls", () => {
 
 describe("show", () => {
   it("shows a record's timeline by its key, and the possible actions", async () => {
-    const key = await keyInDoubt();
+    const key = await unknownKey();
     const { code, stdout } = await onceway("show", "--key", key);
     expect(code).toBe(0);
     expect(stdout).toContain(`key           ${key}`);
@@ -169,7 +169,7 @@ describe("show", () => {
 
 describe("release, resolve, forget", () => {
   it("release lets the next request start an attempt", async () => {
-    const key = await keyInDoubt();
+    const key = await unknownKey();
     const { code, stdout } = await onceway("release", "--key", key, "--reason", "not in the books");
     expect(code).toBe(0);
     expect(stdout).toMatch(/^released: a request with this key starts attempt 2/);
@@ -182,7 +182,7 @@ describe("release, resolve, forget", () => {
   });
 
   it("resolve gives retries the response that the operator found", async () => {
-    const key = await keyInDoubt();
+    const key = await unknownKey();
     const file = join(folder, "body");
     await writeFile(file, Buffer.from([0, 255, 10]));
     const response = ["--status", "202", "-H", "Content-Type: application/x-bytes", "--body-file", file];
@@ -228,7 +228,7 @@ describe("release, resolve, forget", () => {
 
 describe("tokens", () => {
   it("may come from a file, and a read-only token changes nothing", async () => {
-    const key = await keyInDoubt();
+    const key = await unknownKey();
     const file = join(folder, "token");
     await writeFile(file, `${READ_TOKEN}\n`);
     const common = ["--url", gateway.url, "--token-file", file];

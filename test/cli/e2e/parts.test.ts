@@ -164,9 +164,9 @@ it("a change whose answer is lost may have been made, and a preview changes noth
   parts = [];
   refusal = "lost";
   const all = ["release", "--all", "--state", "unknown"];
-  const doubt = "The change may have been made all the same: look before you repeat it.";
+  const maybe = "The change may have been made all the same: look before you repeat it.";
   const changed = await onceway(...all, "--yes", "--as-of", UNTIL);
-  expect([changed.code, changed.stderr]).toEqual([2, expect.stringContaining(doubt)]);
+  expect([changed.code, changed.stderr]).toEqual([2, expect.stringContaining(maybe)]);
   const previewed = await onceway(...all, "--preview");
-  expect([previewed.code, previewed.stderr]).toEqual([2, expect.not.stringContaining(doubt)]);
+  expect([previewed.code, previewed.stderr]).toEqual([2, expect.not.stringContaining(maybe)]);
 });

@@ -110,7 +110,7 @@ describe("The example in src/client/README.md", () => {
 
   it("for onceway/client reports an unknown outcome", async () => {
     await scene.origin.behave({}, { drop: "after-effect" });
-    const printed = await runModule("doubt.mjs", examples.client.replace("console.error", "console.log"));
+    const printed = await runModule("unknown.mjs", examples.client.replace("console.error", "console.log"));
     expect(printed).toMatch(/^unknown [0-9a-f-]{36} origin-dropped\n$/);
   });
 });

@@ -198,7 +198,7 @@ describe("the end of an attempt", () => {
     expect(Math.max(...completing.tries.map((ms, at, all) => ms - (all[at - 1] ?? 0)))).toBeLessThanOrEqual(5000);
   });
 
-  it("is in doubt when the gateway has not heard it 30 seconds after the end of the lock, and not before", async () => {
+  it("is unknown when the gateway has not heard it 30 seconds after the end of the lock, and not before", async () => {
     const { run, elapsedMs, operations } = scene({ "": [GRANTED], complete: ["lost"], extend: ["lost"] });
     await expect(run(async () => 1)).rejects.toBeInstanceOf(OutcomeUnknownError);
     expect(elapsedMs()).toBeGreaterThanOrEqual(LOCK_MS + 30_000);

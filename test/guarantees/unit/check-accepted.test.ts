@@ -101,9 +101,9 @@ describe("its monitor", () => {
     expectGood(story(...kept, reported(accepted())));
   });
 
-  it("tells of doubt only where a route keeps it, and of a failing store only when something failed", () => {
-    const doubt = looked("m1", 5_000, problem("outcome-unknown"), RETRY);
-    expectBad(story(asked("q1", 0, 20, accepted(), RETRY), doubt), RULE);
+  it("tells of an unknown outcome only where a route keeps it, and of a failing store only when something failed", () => {
+    const ambiguous = looked("m1", 5_000, problem("outcome-unknown"), RETRY);
+    expectBad(story(asked("q1", 0, 20, accepted(), RETRY), ambiguous), RULE);
     const down = looked("m1", 5_000, problem("store-unavailable", 503));
     expectBad(story(...kept, down), RULE);
     expectGood(story(...kept, down, outage("killed", 4_990, 5_000)));

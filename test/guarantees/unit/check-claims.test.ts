@@ -101,7 +101,7 @@ describe("a lease", () => {
     expectGoodOf(claim, call("claim", "b", 130_000, granted(1)));
   });
 
-  it("that ended in doubt is followed by none where doubt is held", () => {
+  it("that ended unknown is followed by none where an unknown outcome is held", () => {
     const [first, next] = [call("claim", "a", 0, granted(1), HOLD), call("claim", "b", 1_100, granted(2), HOLD)];
     expectBadOf(first, next);
     expectBadOf(first, call("release", "a", 500, RELEASED, { ...HOLD, effect: "unknown" }), next);
@@ -136,7 +136,7 @@ describe("an effect", () => {
     expectBadOf(claim, act(1, 100), act(1, 200));
   });
 
-  it("is the only one where doubt is held, unless the first is released as without effect", () => {
+  it("is the only one where an unknown outcome is held, unless the first is released as without effect", () => {
     const [first, next] = [call("claim", "a", 0, granted(1), HOLD), call("claim", "b", 600, granted(2), HOLD)];
     const release = call("release", "a", 500, RELEASED, { ...HOLD, effect: "none" });
     expectGoodOf(first, act(1, 100, "hold"), release, next, act(2, 700, "hold"));
@@ -157,9 +157,9 @@ describe("the end of a group's work", () => {
     expectBadOf(claim, act, done, end("retry", "message-6"));
   });
 
-  it("may be a doubt that is held", () => {
-    const doubt = call("claim", "b", 1_100, { state: "unknown" }, HOLD);
-    expectGoodOf(call("claim", "a", 0, granted(1), HOLD), doubt, end("hold"));
+  it("may be an unknown outcome that is held", () => {
+    const ambiguous = call("claim", "b", 1_100, { state: "unknown" }, HOLD);
+    expectGoodOf(call("claim", "a", 0, granted(1), HOLD), ambiguous, end("hold"));
     expectBadOf(claim, call("claim", "b", 1_100, { state: "unknown" }), end());
   });
 });

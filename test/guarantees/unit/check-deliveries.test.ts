@@ -68,7 +68,7 @@ describe("a message", () => {
     expectGoodOf(verify.sent("m"), asked, acted(asked), first, found, delivered("m", 2, 1_600, 1_720));
   });
 
-  it("is parked only in doubt, and only where its rule says so", () => {
+  it("is parked only unknown, and only where its rule says so", () => {
     expectBadOf(retry.sent("m"), { ...lost, path: done.path, scope: done.scope }, delivered("m", 2, 1_600, 1_650));
     // Its attempt is still at work.
     const slow = hold.got(1, "m/1", 20, { headAt: 500, lastAt: 510, closedAt: 511 });
@@ -180,7 +180,7 @@ describe("a dead letter", () => {
     expectGoodOf(retry.sent("m"), retry.died("m", "exhausted", 6_050), late, outage("origin-refuses", 5_000, 6_100));
   });
 
-  it("of a parked message in doubt comes when its record has expired", () => {
+  it("of a parked message with an unknown outcome comes when its record has expired", () => {
     const DAY_MS = 86_400_000;
     expectGoodOf(...parked, hold.died("m", "outcome-unknown", 5 * DAY_MS));
     expectBadOf(...parked, hold.died("m", "outcome-unknown", 3 * DAY_MS));

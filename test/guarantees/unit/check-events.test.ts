@@ -61,11 +61,11 @@ describe("a result", () => {
 
   it("that nobody was told may have been lost before it was stored", () => {
     const other = asked("q1", 0, 30, LEFT, HOLD);
-    const doubt = came(1, "q1", 10, { ...HOLD, closedBy: "peer" });
+    const ambiguous = came(1, "q1", 10, { ...HOLD, closedBy: "peer" });
     const resolved = decided(-1, "resolve", 2_000);
     const replay = asked("q9", 3_000, 3_010, given(resolved), { ...HOLD, ...CALM });
     const killed = outage("killed", 5, 100);
-    expectGood(story(other, doubt, acted(doubt), killed, resolved, replay, published(resolved), NONE_LEFT));
+    expectGood(story(other, ambiguous, acted(ambiguous), killed, resolved, replay, published(resolved), NONE_LEFT));
   });
 
   it("that an operator has given has an event", () => {

@@ -35,8 +35,8 @@ const WEDGED = "G8 nothing wedges";
 
 /** An attempt on a route with hold, whose connection was lost after it had acted. Its lock ends at 1500. */
 const lost = came(1, "q1", 20, LOST);
-const doubt = asked("q1", 0, 40, problem("origin-dropped", 502));
-const begun = [doubt, lost, acted(lost)] as const;
+const ambiguous = asked("q1", 0, 40, problem("origin-dropped", 502));
+const begun = [ambiguous, lost, acted(lost)] as const;
 const unknown = asked("q9", 9_000, 9_010, problem("outcome-unknown"), CALM);
 
 describe("an operator's resolve", () => {
@@ -281,9 +281,9 @@ describe("a body that outgrows the ledger", () => {
     const SMALL = { path: "/hold-small", bytes: 250_000 };
     const large = came(1, "q1", 20, SMALL);
     const left = asked("q1", 0, 30, LEFT, { path: "/hold-small" });
-    const doubtful = asked("q9", 9_000, 9_010, problem("outcome-unknown"), { path: "/hold-small", ...CALM });
-    expectBad(story(left, large, acted(large), doubtful), "G5 the client may leave");
-    expectGood(story(left, large, acted(large), outage("killed", 700, 900), doubtful));
+    const uncertain = asked("q9", 9_000, 9_010, problem("outcome-unknown"), { path: "/hold-small", ...CALM });
+    expectBad(story(left, large, acted(large), uncertain), "G5 the client may leave");
+    expectGood(story(left, large, acted(large), outage("killed", 700, 900), uncertain));
   });
 });
 
@@ -399,8 +399,8 @@ describe("G7 with answers from resolve", () => {
     const stolen = asked("q2", 3_000, 3_010, given(resolve), { scope: ANN });
     const bobs = asked("q3", 9_000, 9_010, given(resolve), { scope: BOB, ...CALM });
     const other = { ...lost, seq: 5, request: "q5", scope: BOB };
-    const bobsDoubt = asked("q5", 0, 40, problem("origin-dropped", 502), { scope: BOB });
-    expectGood(story(...begun, unknown, bobsDoubt, other, resolve, bobs));
-    expectBad(story(...begun, unknown, bobsDoubt, other, resolve, bobs, stolen), "G7 nobody else's answer");
+    const bobsUnknown = asked("q5", 0, 40, problem("origin-dropped", 502), { scope: BOB });
+    expectGood(story(...begun, unknown, bobsUnknown, other, resolve, bobs));
+    expectBad(story(...begun, unknown, bobsUnknown, other, resolve, bobs, stolen), "G7 nobody else's answer");
   });
 });

@@ -35,16 +35,16 @@ const GOOD = story(...begun, settled);
 
 /** An attempt whose connection was lost, which the gateway reports at once. */
 const lost = came(1, "q1", 20, LOST);
-const doubt = asked("q1", 0, 40, problem("origin-dropped", 502));
+const ambiguous = asked("q1", 0, 40, problem("origin-dropped", 502));
 const lostRetry = came(1, "q1", 20, { ...LOST, ...RETRY });
-const doubtRetry = asked("q1", 0, 40, problem("origin-dropped", 502), RETRY);
+const unknownRetry = asked("q1", 0, 40, problem("origin-dropped", 502), RETRY);
 
 /** The second attempt on a route with retry. The lock lasts 1500 ms from the first request at time 0. */
 function secondTry(at: number, more: Partial<Arrival> = {}): History {
   const second = came(2, "q2", at, { ...RETRY, ...more });
   const retry = asked("q2", at - 10, at + 30, reported(second), RETRY);
   const last = asked("q9", at + 5_000, at + 5_010, replayed(second), { ...RETRY, ...CALM });
-  return story(doubtRetry, lostRetry, acted(lostRetry), retry, second, acted(second), last);
+  return story(unknownRetry, lostRetry, acted(lostRetry), retry, second, acted(second), last);
 }
 
 describe("the checker", () => {
@@ -85,7 +85,7 @@ describe("G1 one at a time", () => {
 
   it("finds two attempts at the origin at once", () => {
     const second = came(2, "q2", 2_000, RETRY);
-    const bad = story(doubtRetry, slow, asked("q2", 1_990, 2_030, reported(second), RETRY), second);
+    const bad = story(unknownRetry, slow, asked("q2", 1_990, 2_030, reported(second), RETRY), second);
     expectBad(bad, "G1 one at a time");
   });
 
@@ -93,7 +93,7 @@ describe("G1 one at a time", () => {
     const crossing = { ...slow, closedAt: 1_550 };
     const second = came(2, "q2", 1_510, RETRY);
     const last = asked("q9", 5_000, 5_010, replayed(second), { ...RETRY, ...CALM });
-    expectGood(story(doubtRetry, crossing, asked("q2", 1_500, 1_540, reported(second), RETRY), second, last));
+    expectGood(story(unknownRetry, crossing, asked("q2", 1_500, 1_540, reported(second), RETRY), second, last));
   });
 });
 
@@ -246,17 +246,17 @@ describe("G6 never two by guess", () => {
 
   it("finds any second attempt with hold, and a second effect", () => {
     const second = came(2, "q2", 5_000);
-    const bad = story(doubt, lost, acted(lost), asked("q2", 4_990, 5_030, reported(second)), second, acted(second));
+    const bad = story(ambiguous, lost, acted(lost), asked("q2", 4_990, 5_030, reported(second)), second, acted(second));
     expectBad(bad, RULE);
     expectBad(bad, "G6 one effect");
     const last = asked("q9", 5_000, 5_010, problem("outcome-unknown"), CALM);
-    expectGood(story(doubt, lost, acted(lost), last));
+    expectGood(story(ambiguous, lost, acted(lost), last));
   });
 
   it("finds an attempt after a client got outcome-unknown", () => {
     const told409 = asked("q2", 100, 110, problem("outcome-unknown"));
     const second = came(2, "q3", 5_000);
-    expectBad(story(doubt, told409, asked("q3", 4_990, 5_030, reported(second)), second), RULE);
+    expectBad(story(ambiguous, told409, asked("q3", 4_990, 5_030, reported(second)), second), RULE);
   });
 
   it("finds one that starts because the retention is over, and accepts it after unknown_retention", () => {
@@ -264,7 +264,7 @@ describe("G6 never two by guess", () => {
     const restarted = (at: number): History => {
       const second = came(2, "q3", at, { attempt: 1 });
       const last = asked("q9", at + 1_000, at + 1_010, replayed(second), CALM);
-      return story(doubt, told409, asked("q3", at - 10, at + 30, reported(second)), second, last);
+      return story(ambiguous, told409, asked("q3", at - 10, at + 30, reported(second)), second, last);
     };
     expectBad(restarted(25_000), RULE);
     expectGood(restarted(32_000));
@@ -331,8 +331,8 @@ describe("G8 nothing wedges", () => {
 
   it("finds in-flight after every lock has ended", () => {
     const unknown = asked("q9", 9_000, 9_010, problem("outcome-unknown"), CALM);
-    expectBad(story(doubt, lost, asked("q2", 4_000, 4_010, problem("in-flight")), unknown), RULE);
-    expectGood(story(doubt, lost, asked("q2", 1_400, 1_410, problem("in-flight")), unknown));
+    expectBad(story(ambiguous, lost, asked("q2", 4_000, 4_010, problem("in-flight")), unknown), RULE);
+    expectGood(story(ambiguous, lost, asked("q2", 1_400, 1_410, problem("in-flight")), unknown));
   });
 
   it("accepts a lock that a stopped gateway has renewed", () => {
@@ -346,7 +346,7 @@ describe("G8 nothing wedges", () => {
   it("finds a key that is never settled, is settled too late, or was not requested in the final phase", () => {
     const flying = asked("q8", 9_000, 9_010, problem("in-flight"), CALM);
     expectBad(story(...begun, flying), RULE);
-    expectBad(story(doubt, lost, flying, asked("q9", 19_000, 19_010, problem("outcome-unknown"), CALM)), RULE);
+    expectBad(story(ambiguous, lost, flying, asked("q9", 19_000, 19_010, problem("outcome-unknown"), CALM)), RULE);
     expectBad(story(...begun), RULE);
   });
 
@@ -357,7 +357,7 @@ describe("G8 nothing wedges", () => {
     const last = asked("q9", 20_000, 20_040, reported(late), calm);
     const until = (at: number, code: string, status: number): History =>
       story(
-        doubtRetry,
+        unknownRetry,
         lostRetry,
         asked("q7", 9_000, 9_810, problem(code, status), calm),
         slow,
@@ -443,6 +443,6 @@ describe("the gateway's problems", () => {
 
   it("finds outcome-unknown on a route with retry", () => {
     const unknown = asked("q2", 100, 110, problem("outcome-unknown"), RETRY);
-    expectBad(story(doubtRetry, lostRetry, unknown), RULE);
+    expectBad(story(unknownRetry, lostRetry, unknown), RULE);
   });
 });

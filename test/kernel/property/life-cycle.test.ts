@@ -34,7 +34,7 @@ function checkHistories(
   );
 }
 
-/** When the memory of what has settled a record or left it in doubt ends. It begins with the record's own retention. */
+/** When the memory of what has settled a record or left it unknown ends. It begins with the record's own retention. */
 function rememberedUntil({ policy, ...record }: Expiring): number {
   const keptMs = record.state === "unknown" ? UNKNOWN_RETENTION_MS : RETENTION_MS;
   return record.expiresAt - keptMs + (policy.rememberMs ?? keptMs);
@@ -122,19 +122,19 @@ describe("life cycle over any history", () => {
   it("takes no request for a first one while an attempt of its key may have acted and is remembered", () => {
     checkHistories(
       (taken) => {
-        let doubtUntil = 0;
+        let unknownUntil = 0;
         for (const { event, reply, before, record, now } of taken) {
           if (reply.type === "start" && reply.record.attempt.number === 1) {
-            expect(now).toBeGreaterThanOrEqual(doubtUntil);
-            doubtUntil = 0;
+            expect(now).toBeGreaterThanOrEqual(unknownUntil);
+            unknownUntil = 0;
           }
           const isOpen = record?.state === "failed" || record?.state === "unknown";
           const isLost = before?.state === "started" && event.type !== "refused" && event.type !== "release";
-          if (isOpen && isLost && event.type !== "absent") doubtUntil = rememberedUntil(record);
-          if (record?.state === "completed" || (reply.type === "changed" && event.type !== "resolve")) doubtUntil = 0;
-          if (reply.type === "settled" && event.type === "absent" && record?.state === "failed") doubtUntil = 0;
+          if (isOpen && isLost && event.type !== "absent") unknownUntil = rememberedUntil(record);
+          if (record?.state === "completed" || (reply.type === "changed" && event.type !== "resolve")) unknownUntil = 0;
+          if (reply.type === "settled" && event.type === "absent" && record?.state === "failed") unknownUntil = 0;
           // An attempt that is still heard of begins a new time.
-          if (doubtUntil > 0 && isOpen && record !== before) doubtUntil = rememberedUntil(record);
+          if (unknownUntil > 0 && isOpen && record !== before) unknownUntil = rememberedUntil(record);
         }
       },
       undefined,

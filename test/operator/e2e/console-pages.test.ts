@@ -255,7 +255,7 @@ describe("what a page says of a record", () => {
     await close();
   });
 
-  it("has the request of a record in doubt, although the gateway was killed as soon as it had answered", async () => {
+  it("has the request of a record with an unknown outcome, although the gateway was killed as soon as it had answered", async () => {
     const own = await startConsoleScene();
     await own.send({ path: HOLD, key: freshKey(), behave: { drop: "after-effect" } });
     await own.gateway.kill9();

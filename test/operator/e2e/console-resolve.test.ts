@@ -33,8 +33,8 @@ interface Opened {
   readonly key: string;
 }
 
-/** A route with a success, and the page of a record of it in doubt. */
-async function withDoubt(use: (opened: Opened) => Promise<void>): Promise<void> {
+/** A route with a success, and the page of a record of it with an unknown outcome. */
+async function withUnknown(use: (opened: Opened) => Promise<void>): Promise<void> {
   const scene = await startConsoleScene();
   try {
     await scene.send({ path: HOLD, key: freshKey(), behave: SUCCESS });
@@ -60,7 +60,7 @@ async function bodiesRead(scene: OperatorScene): Promise<number> {
 }
 
 it("status and type of a success are filled in, and nothing that is another caller's", () =>
-  withDoubt(async ({ scene, page }) => {
+  withUnknown(async ({ scene, page }) => {
     const form = page.locator("#resolve-form");
     expect(await form.getByLabel("Status").inputValue()).toBe("202");
     expect(await form.getByLabel("Headers").inputValue()).toBe(
@@ -74,7 +74,7 @@ it("status and type of a success are filled in, and nothing that is another call
   }));
 
 it("an example's body is shown when asked for, audited, and refused until it is confirmed", () =>
-  withDoubt(async ({ scene, page, key }) => {
+  withUnknown(async ({ scene, page, key }) => {
     const form = page.locator("#resolve-form");
     await form.getByLabel("Reason").fill("Seen at the bank");
     await form.getByRole("button", { name: SHOW }).click();
@@ -103,7 +103,7 @@ it("an example's body is shown when asked for, audited, and refused until it is 
   }));
 
 it("the Enter key asks for a preview, not for another caller's body", () =>
-  withDoubt(async ({ scene, page }) => {
+  withUnknown(async ({ scene, page }) => {
     const form = page.locator("#resolve-form");
     await form.getByLabel("Body").fill("{}");
     await form.getByLabel("Reason").fill("Seen at the bank");
@@ -148,7 +148,7 @@ it("an encrypted record neither gives an example nor gets one", async () => {
 });
 
 it("whoever may only read sees no form, and is refused the example's body", () =>
-  withDoubt(async ({ scene, page }) => {
+  withUnknown(async ({ scene, page }) => {
     const { pathname } = new URL(page.url());
     const reader = await openConsole(browser, scene);
     await signIn(reader.page, READ_TOKEN);

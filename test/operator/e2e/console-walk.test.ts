@@ -44,7 +44,7 @@ async function expectResolution(scene: OperatorScene, key: string): Promise<void
   expect(headerValue(retry, "idempotent-replayed")).toBe("true");
 }
 
-describe("a key in doubt", () => {
+describe("a key with an unknown outcome", () => {
   it.each([true, false])("is shown, resolved, and answers the retry (with the script: %s)", (javaScriptEnabled) =>
     withScene(async (scene) => {
       const key = await makeUnknown(scene);

@@ -175,7 +175,7 @@ export class Monitors {
     switch (reply.type) {
       case "unseen":
         return undefined;
-      // One that is given up already is not at work: it stays so.
+      // One that is given up already is not in flight: it stays so.
       case "changed":
       case "given-up":
         this.lookAgain(follower.id);

@@ -104,7 +104,7 @@ function previewText({ forgotten, inFlight, unknown, events }: ScopeErased): str
     `${recordsText(forgotten)} to forget`,
     `${eventsText(events)} to erase, dead letters included`,
     `${recordsText(inFlight)} in flight: left, repeat later`,
-    `${recordsText(unknown)} in doubt: left unless --include-unknown is given, because a retry may then repeat what has taken effect`,
+    `${recordsText(unknown)} with an unknown outcome: left unless --include-unknown is given, because a retry may then repeat what has taken effect`,
   ].join("\n");
 }
 
@@ -124,7 +124,9 @@ function report(sum: ScopeErased, { json, preview, includeUnknown }: ForgetScope
   const isDecided = preview === true || includeUnknown === true;
   const left = [
     ...(preview === true || inFlight === 0 ? [] : [`${recordsText(inFlight)} in flight: run it again later.`]),
-    ...(isDecided || unknown === 0 ? [] : [`${recordsText(unknown)} in doubt: settle them, or add --include-unknown.`]),
+    ...(isDecided || unknown === 0
+      ? []
+      : [`${recordsText(unknown)} with an unknown outcome: settle them, or add --include-unknown.`]),
     ...(unreachable.length === 0 ? [] : [`Did not answer: ${unreachable.join(", ")}. Run it again later.`]),
     ...(notListed.length === 0
       ? []

@@ -53,7 +53,7 @@ export interface ScopeErasure {
   readonly from: ErasurePlace;
   /** Only counts. */
   readonly isPreview: boolean;
-  /** Whether records in doubt are forgotten too, so that a retry may repeat what has taken effect. */
+  /** Whether records with an unknown outcome are forgotten too, so that a retry may repeat what has taken effect. */
   readonly includesUnknown: boolean;
   readonly by: string;
   readonly reason: string;

@@ -120,8 +120,8 @@ function ForgetScopePage({ view, outcome, problem, reason }: ForgetScopeProps) {
           </div>
           <LogReason value={reason} />
           <label class="check">
-            <input type="checkbox" name="unknown" value="yes" /> Also records in doubt: a retry may then repeat what has
-            taken effect.
+            <input type="checkbox" name="unknown" value="yes" /> Also records with an unknown outcome: a retry may then
+            repeat what has taken effect.
           </label>
           <label class="check">
             <input id="confirmed" type="checkbox" name="confirmed" value="yes" /> All these records are erased. Their
@@ -149,8 +149,8 @@ function Result({ erased, isPreview }: Outcome) {
         <strong>
           {isPreview ? "To forget" : "Forgotten"}: {grouped(forgotten)}.
         </strong>{" "}
-        In flight, left for later: {grouped(inFlight)}. In doubt{isPreview ? "" : ", left"}: {grouped(unknown)}. Events
-        and dead letters {isPreview ? "to erase" : "erased"}: {grouped(events)}.
+        In flight, left for later: {grouped(inFlight)}. Outcome unknown{isPreview ? "" : ", left"}: {grouped(unknown)}.
+        Events and dead letters {isPreview ? "to erase" : "erased"}: {grouped(events)}.
       </p>
       {notListed.length === 0 ? null : (
         <p>Not searched, because every key has an object of its own: {notListed.join(", ")}.</p>

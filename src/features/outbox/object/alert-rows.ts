@@ -1,6 +1,11 @@
 // What an object has told operators, and when. One row for each thing of which it tells; an object that has told nothing has no table.
 
-import { alertsBroughtBack, type AlertState, type Doubts, OLD_DOUBT_MS } from "../../../kernel/record/alerts.ts";
+import {
+  alertsBroughtBack,
+  type AlertState,
+  type UnknownOutcomes,
+  STILL_UNKNOWN_MS,
+} from "../../../kernel/record/alerts.ts";
 import { type NewEvent, NO_RECORD } from "../../../kernel/record/outbox.ts";
 import { epochMs, type EpochMs, type RecordId } from "../../../kernel/record/units.ts";
 import { ALERTS_TABLE } from "./outbox-tables.ts";
@@ -22,7 +27,7 @@ export interface AlertEvents {
   readonly at: EpochMs;
 }
 
-/** The most doubts that one look reads. */
+/** The most unknown outcomes that one look reads. */
 const MAX_COUNTED = 10_000;
 
 export class AlertRows {
@@ -101,8 +106,8 @@ export class AlertRows {
   }
 
   /** Reads at most MAX_COUNTED rows, found by the index of open records. */
-  doubts(now: EpochMs): Doubts {
-    const isOldFrom = now - OLD_DOUBT_MS;
+  unknownOutcomes(now: EpochMs): UnknownOutcomes {
+    const isOldFrom = now - STILL_UNKNOWN_MS;
     const { old, oldest, next } = this.#tables.sql
       .exec<{ old: number; oldest: number | null; next: number | null }>(
         "SELECT total(started_at <= ?1) AS old, min(started_at) AS oldest, min(CASE WHEN started_at > ?1 THEN started_at END) AS next FROM (SELECT started_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = 'unknown' AND expires_at > ?2 LIMIT ?3)",

@@ -5,9 +5,9 @@ import {
   type Alert,
   type AlertReport,
   type AlertState,
-  beginsDoubt,
+  becomesUnknown,
   type DeadLetterReport,
-  expectOldDoubt,
+  expectStillUnknown,
   lookAgainAt,
   withRestSent,
   SILENT_PASSES,
@@ -53,17 +53,17 @@ export class Alerts {
     route: () => string,
     now: EpochMs,
   ): AlertEvents | null {
-    if (!beginsDoubt(before, after)) return null;
+    if (!becomesUnknown(before, after)) return null;
     const { attempt, expiresAt, verifyAt } = after;
-    const old = this.#oldDoubt(attempt.startedAt);
+    const old = this.#stillUnknown(attempt.startedAt);
     // Where the gateway asks the origin itself, only what stays undecided is told.
-    const first = verifyAt === null ? this.#first("in-doubt", "in-doubt", now) : null;
+    const first = verifyAt === null ? this.#first("outcome-unknown", "outcome-unknown", now) : null;
     if (old.length === 0 && first === null) return null;
     const states = [...old, ...(first === null ? [] : [first.state])];
     if (first === null || first.more === null) return { events: [], states, at: now };
     const name = route();
-    const events = this.#events("in-doubt", now, {
-      id: `alert-in-doubt-${attempt.id}`,
+    const events = this.#events("outcome-unknown", now, {
+      id: `alert-outcome-unknown-${attempt.id}`,
       subject: id,
       summary: `Attempt ${attempt.number} of an operation at ${name} may or may not have taken effect.${others(first.more)}`,
       page: pageOf(id),
@@ -80,10 +80,14 @@ export class Alerts {
     return { events, states, at: now };
   }
 
-  /** Old doubts are looked for no later than this one becomes old. */
-  #oldDoubt(since: EpochMs): readonly AlertState[] {
-    if (this.#ports.receivers("old-doubt").length === 0) return [];
-    const state = expectOldDoubt(this.#ports.store.alerts.get("old-doubt"), "old-doubt", since);
+  /** Outcomes that are still unknown are looked for no later than a day after this one. */
+  #stillUnknown(since: EpochMs): readonly AlertState[] {
+    if (this.#ports.receivers("outcome-still-unknown").length === 0) return [];
+    const state = expectStillUnknown(
+      this.#ports.store.alerts.get("outcome-still-unknown"),
+      "outcome-still-unknown",
+      since,
+    );
     return state === null ? [] : [state];
   }
 
@@ -146,10 +150,10 @@ export class Alerts {
     return this.#events("dead-event", now, facts, destination);
   }
 
-  /** By the alarm: the rest of what was told, and old doubts. */
+  /** By the alarm: the rest of what was told, and outcomes that are still unknown. */
   tellDue(now: EpochMs): void {
     for (const state of this.#ports.store.alerts.due(now)) {
-      if (state.name === "old-doubt") this.#tellOldDoubts(state, now);
+      if (state.name === "outcome-still-unknown") this.#tellStillUnknown(state, now);
       else this.#tellRest(state, now);
     }
   }
@@ -158,20 +162,20 @@ export class Alerts {
     return this.#ports.store.alerts.next();
   }
 
-  #tellOldDoubts(state: AlertState, now: EpochMs): void {
+  #tellStillUnknown(state: AlertState, now: EpochMs): void {
     const { alerts } = this.#ports.store;
-    const doubts = alerts.doubts(now);
-    const due = lookAgainAt(doubts, now);
+    const unknown = alerts.unknownOutcomes(now);
+    const due = lookAgainAt(unknown, now);
     if (due === null) {
       alerts.erase(state.name);
       return;
     }
-    const { old, oldestSince } = doubts;
+    const { old, oldestSince } = unknown;
     const events =
       old === 0 || oldestSince === null
         ? []
-        : this.#events("old-doubt", now, {
-            id: `alert-old-doubt-${crypto.randomUUID()}`,
+        : this.#events("outcome-still-unknown", now, {
+            id: `alert-outcome-still-unknown-${crypto.randomUUID()}`,
             subject: this.#ports.shard,
             summary: `${old} ${old === 1 ? "operation has" : "operations have"} been undecided for a day or longer.`,
             page: "/console/records?state=unknown&until=24h",
@@ -190,11 +194,11 @@ export class Alerts {
     const minutes = Math.max(1, Math.round((now - at) / 60_000));
     const id = `alert-${alert}-${crypto.randomUUID()}`;
     switch (alert) {
-      case "in-doubt":
-        return this.#events("in-doubt", now, {
+      case "outcome-unknown":
+        return this.#events("outcome-unknown", now, {
           id,
           subject: this.#ports.shard,
-          summary: `${count} more ${count === 1 ? "operation" : "operations"} came into doubt within ${minutes} min.`,
+          summary: `The outcome of ${count} more ${count === 1 ? "operation" : "operations"} became unknown within ${minutes} min.`,
           page: "/console/records?state=unknown",
           data: { count, since: iso(at) },
         });

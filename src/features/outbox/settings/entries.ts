@@ -40,13 +40,13 @@ export const destinationGiveUpEntries = {
 const alertEntries = {
   alerts: setting(
     v.pipe(
-      v.array(choice(ALERTS), 'must be a list: write alerts = ["in-doubt", "old-doubt"]'),
+      v.array(choice(ALERTS), 'must be a list: write alerts = ["outcome-unknown", "outcome-still-unknown"]'),
       v.check((list) => firstRepeated(list) === null, repeated),
     ),
     {
       description:
-        'What the destination is told about the gateway itself, as events. `"in-doubt"`: an operation may or may not have taken effect; ' +
-        '`"old-doubt"`: one has been undecided for a day; `"dead-letter"`: a message of a queue is given up; `"dead-event"`: an event for ' +
+        'What the destination is told about the gateway itself, as events. `"outcome-unknown"`: an operation may or may not have taken effect; ' +
+        '`"outcome-still-unknown"`: one has been undecided for a day; `"dead-letter"`: a message of a queue is given up; `"dead-event"`: an event for ' +
         'another destination is given up; `"silent-shard"`: an object does not answer (with a cron trigger only).',
       takes: "a list of these words",
       default: [],

@@ -131,7 +131,7 @@ export const queueOnlyEntries = {
   ),
   give_up: setting(v.strictObject(giveUpEntries, 'must be a table: write { after = "24h" }'), {
     description:
-      "When a message that the origin never takes becomes a dead letter: `exhausted` if it was refused, `outcome-unknown` if the last attempt is in doubt, `store-unavailable` if its object could not be reached.",
+      "When a message that the origin never takes becomes a dead letter: `exhausted` if it was refused, `outcome-unknown` if the outcome of the last attempt is unknown, `store-unavailable` if its object could not be reached.",
     takes: "a table of the member below",
     default: {},
     onChange: "applies at once",

@@ -6,7 +6,7 @@ import { pointsOf, runRound, type UnknownRule } from "../rounds/round.ts";
 import { checkHistory } from "../../../guarantees/check-history.ts";
 import { countRun } from "../../../guarantees/summary.ts";
 
-/** How many keys have two effects, after a round without violations; and how many requests ended in doubt, and with a result. */
+/** How many keys have two effects, after a round without violations; and how many requests ended unknown, and with a result. */
 async function runAndCount(unknown: UnknownRule) {
   const points = pointsOf(unknown);
   const { history, killed } = await runRound({ unknown, points, kills: 1 });
@@ -14,27 +14,27 @@ async function runAndCount(unknown: UnknownRule) {
   expect(checkHistory(history)).toEqual([]);
   const ends = history.flatMap((event) => (event.type === "exchange" && event.calm ? [event.ending] : []));
   const codes = ends.map((ending) => (ending.kind === "answer" ? ending.code : "none"));
-  const inDoubt = codes.filter((code) => code === "outcome-unknown").length;
+  const undecided = codes.filter((code) => code === "outcome-unknown").length;
   const results = codes.filter((code) => code === null).length;
   expect(results).toBeGreaterThan(0);
-  expect(results + inDoubt).toBe(codes.length);
-  return { doubled: countRun(history).doubled, inDoubt };
+  expect(results + undecided).toBe(codes.length);
+  return { doubled: countRun(history).doubled, undecided };
 }
 
 describe("kill -9 of a gateway that has accepted requests", () => {
   it('ends each of them in one result with unknown = "verify", and doubles no effect', async () => {
-    expect(await runAndCount("verify")).toEqual({ doubled: 0, inDoubt: 0 });
+    expect(await runAndCount("verify")).toEqual({ doubled: 0, undecided: 0 });
   });
 
-  it('leaves those in doubt that were lost at the origin with unknown = "hold", and doubles no effect', async () => {
-    const { doubled, inDoubt } = await runAndCount("hold");
+  it('leaves those undecided that were lost at the origin with unknown = "hold", and doubles no effect', async () => {
+    const { doubled, undecided } = await runAndCount("hold");
     expect(doubled).toBe(0);
-    expect(inDoubt).toBeGreaterThan(0);
+    expect(undecided).toBeGreaterThan(0);
   });
 
   it('doubles only what was lost after the origin acted with unknown = "retry", each with a higher attempt', async () => {
-    const { doubled, inDoubt } = await runAndCount("retry");
+    const { doubled, undecided } = await runAndCount("retry");
     expect(doubled).toBeGreaterThan(0);
-    expect(inDoubt).toBe(0);
+    expect(undecided).toBe(0);
   });
 });

@@ -115,7 +115,7 @@ it("the console counts it, shows when it is tried next, and has it tried at once
   await close();
 });
 
-it("the console says that one in doubt will be tried by the gateway", async () => {
+it("the console says that one with an unknown outcome will be tried by the gateway", async () => {
   const key = freshKey();
   await scene.send({ path: "/held", key, behave: { drop: "after-read", effect: false } });
   const { page, close } = await openConsole(browser, scene);

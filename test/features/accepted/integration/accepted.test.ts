@@ -285,7 +285,7 @@ describe("an accepted request", () => {
     expect(await retrying).toMatchObject({ status: 200, text: "it took effect" });
   });
 
-  it("of a route that holds stays in doubt, and goes on when an operator has released it", async () => {
+  it("of a route that holds stays unknown, and goes on when an operator has released it", async () => {
     const bench = new ShardBench();
     bench.origin = () => new Response("?", { status: 504 });
     const head = asyncHead("hold");

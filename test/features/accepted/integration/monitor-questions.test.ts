@@ -380,7 +380,7 @@ describe("the objects that may have the record", () => {
     expect(asked).toHaveLength(8);
   });
 
-  it("are not left in doubt: one that does not answer may have it", async () => {
+  it("are not left unknown: one that does not answer may have it", async () => {
     const { ask, asked } = objects({ "1a": closedFor("1b"), "1c": notHere });
     const response = await ask();
     expect([response.status, response.headers.get("Idempotency-Status")]).toEqual([503, "store-unavailable"]);

@@ -32,7 +32,7 @@ class WaitingBench extends OperatedBench {
 
 const by = { by: "admin", reason: "because" };
 
-it("counts them apart from attempts in flight and from what is in doubt, and says how long the oldest has been due", async () => {
+it("counts them apart from attempts in flight and from what is unknown, and says how long the oldest has been due", async () => {
   const bench = new WaitingBench();
   await bench.refused();
   const others = { inFlight: 0, failed: 0, unknown: 0, atLeast: [] };

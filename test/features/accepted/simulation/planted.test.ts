@@ -111,7 +111,7 @@ describe("a monitor", () => {
 
 describe("what a clock that was ahead has put off", () => {
   it("stays there if nobody looks for it, and breaks G8", async () => {
-    vi.spyOn(Alarm.prototype, "isClockInDoubt").mockReturnValue(false);
+    vi.spyOn(Alarm.prototype, "isClockUncertain").mockReturnValue(false);
     // It takes a clock that goes ahead during an attempt which is refused then. With this seed one comes early.
     const found = await explore(500, 2, () => undefined, extrasOf(["jumps", "accepted"]));
     expectViolation(found, /G8: r\d \(waiting\) starts in \d+ ms, which a clock that was ahead/);

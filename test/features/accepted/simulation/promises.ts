@@ -1,4 +1,4 @@
-// What follows from a 202 (docs/guarantees.md, G10): the request is durable, and it is tried until it has a result, a doubt or used
+// What follows from a 202 (docs/guarantees.md, G10): the request is durable, and it is tried until it has a result, an unknown outcome or used
 // up its limit; its monitor says which, to those alone whose request it is. And what must hold of each request that a record keeps.
 
 import { PARKED, STATUS_HEADER } from "../../../../src/kernel/request/headers.ts";
@@ -219,7 +219,7 @@ export class Promises {
       this.#rules.broken("G10", `${id} has had its end (${state}), and attempts are still promised`);
     }
     if (state === "unknown" && this.#plan.unknown === "retry") {
-      this.#rules.broken("G10", `${id} is in doubt, with unknown = "retry"`);
+      this.#rules.broken("G10", `${id} is unknown, with unknown = "retry"`);
     }
     const { isParked = false, lastAttempt } = accepted;
     if (number > lastAttempt + (isWaiting ? 0 : Number(isParked))) {

@@ -212,34 +212,34 @@ describe("an accepted request", () => {
 });
 
 describe("what people decide about an accepted request", () => {
-  const doubt: Events = [
+  const lost: Events = [
     [0, request("a", "begin")],
     [5, ambiguous("a")],
   ];
 
   it("waits again when it is released, with a promise of its own", () => {
-    const { reported, record } = live(accepting("hold"), [...doubt, [50, release]]);
+    const { reported, record } = live(accepting("hold"), [...lost, [50, release]]);
     expect(reported.at(-1)).toBe("changed → waiting 50");
     expect(record).toMatchObject({ accepted: { acceptedAt: 0, giveUpAt: 1050, lastAttempt: 4 } });
-    expect(tell("hold", ...doubt, [6, release]).at(-1)).toBe(`changed → waiting ${LOCK_MS}`);
+    expect(tell("hold", ...lost, [6, release]).at(-1)).toBe(`changed → waiting ${LOCK_MS}`);
   });
 
   it("has its end when it is resolved or forgotten", () => {
-    expect(live(accepting("hold"), [...doubt, [50, resolve]]).record).not.toHaveProperty("accepted");
+    expect(live(accepting("hold"), [...lost, [50, resolve]]).record).not.toHaveProperty("accepted");
     expect(tell("hold", [0, request("a", "wait")], [1, resolve]).at(-1)).toBe("changed → completed");
     expect(tell("hold", [0, request("a", "wait")], [1, forget]).at(-1)).toBe("changed → none");
-    expect(tell("hold", ...doubt, [6, forget]).at(-1)).toBe("unchangeable → unknown");
+    expect(tell("hold", ...lost, [6, forget]).at(-1)).toBe("unchangeable → unknown");
   });
 
   it("is cancelled only while nothing is at work", () => {
     expect(tell("hold", [0, request("a", "wait")], [1, cancel])).toContain("changed → none");
     expect(tell("hold", [0, request("a", "begin")], [1, cancel])).toContain("accepted → started");
-    expect(tell("retry", ...doubt, [LOCK_MS - 1, cancel]).at(-1)).toContain("accepted → waiting");
-    expect(tell("hold", ...doubt, [50, cancel]).at(-1)).toBe("outcome-unknown → unknown");
+    expect(tell("retry", ...lost, [LOCK_MS - 1, cancel]).at(-1)).toContain("accepted → waiting");
+    expect(tell("hold", ...lost, [50, cancel]).at(-1)).toBe("outcome-unknown → unknown");
   });
 
   it("leaves a cancelled request that may have acted, and says so", () => {
-    const { reported, history } = live(accepting("retry"), [...doubt, [LOCK_MS, cancel]]);
+    const { reported, history } = live(accepting("retry"), [...lost, [LOCK_MS, cancel]]);
     expect(reported.at(-1)).toBe("changed → failed");
     expect(history.at(-1)).toEqual({ type: "change", action: "cancel", at: LOCK_MS, by: "client", reason: "" });
   });

@@ -33,8 +33,8 @@ afterAll(() => scene.close());
 
 type Changed = v.InferOutput<typeof allChangedSchema>;
 
-/** Keys in doubt, on a route. */
-async function inDoubt(name: Name, count: number): Promise<readonly string[]> {
+/** Keys with an unknown outcome, on a route. */
+async function unknownKeys(name: Name, count: number): Promise<readonly string[]> {
   const keys = Array.from({ length: count }, freshKey);
   await Promise.all(keys.map((key) => scene.send({ path: `/${name}`, key, behave: { drop: "after-effect" } })));
   return keys;
@@ -68,9 +68,9 @@ async function statesOf(keys: readonly string[]): Promise<readonly string[]> {
 
 describe("over HTTP", () => {
   it("releases all that match after a preview, and nothing that has begun since", async () => {
-    const keys = await inDoubt("release", 12);
+    const keys = await unknownKeys("release", 12);
     const others = await completed("release", 3);
-    const elsewhere = await inDoubt("late", 2);
+    const elsewhere = await unknownKeys("late", 2);
     const filter = { route: "/release" };
     const preview = await change({ change: "release", filter, preview: true });
     expect(preview).toMatchObject({
@@ -84,7 +84,7 @@ describe("over HTTP", () => {
     });
     expect(preview.records).toHaveLength(10);
     expect(await statesOf(keys)).toEqual(["unknown"]);
-    const late = await inDoubt("release", 1);
+    const late = await unknownKeys("release", 1);
     const { until } = preview;
     const done = await change({ change: "release", filter, confirm: true, until });
     expect(done).toMatchObject({
@@ -114,7 +114,7 @@ describe("over HTTP", () => {
   });
 
   it("shows what resolve would give, and gives it to every retry", async () => {
-    const keys = await inDoubt("resolve", 4);
+    const keys = await unknownKeys("resolve", 4);
     const response = {
       status: 201,
       headers: [
@@ -136,18 +136,18 @@ describe("over HTTP", () => {
 
   it("leaves what is in flight, and may still be running, and says so", async () => {
     const done = await completed("forget", 3);
-    const doubt = await inDoubt("forget", 2);
+    const unknown = await unknownKeys("forget", 2);
     const running = freshKey();
     const call = scene.open({ path: "/forget", key: running, behave: { hold: true } });
     await scene.origin.arrived(running);
     const filter = { route: "/forget" };
     const { until, ...preview } = await change({ change: "forget", filter, preview: true });
-    // The locks of those in doubt have not ended: their attempts may still be at work.
+    // The locks of those with an unknown outcome have not ended: their attempts may still be at work.
     const left = { matched: 6, changed: 3, refused: { inFlight: 3, completed: 0, remembered: 0 } };
     expect(preview).toMatchObject(left);
     expect(await change({ change: "forget", filter, confirm: true, until })).toMatchObject(left);
     expect(await statesOf(done)).toEqual(["none"]);
-    expect(await statesOf(doubt)).toEqual(["unknown"]);
+    expect(await statesOf(unknown)).toEqual(["unknown"]);
     expect(await stateOf(running)).toBe("started");
     await scene.origin.release(running);
     expect((await call.response).status).toBe(200);
@@ -169,7 +169,7 @@ describe("over HTTP", () => {
 
   // feature: audit begins
   it("changes nothing while the audit log cannot be written", async () => {
-    const keys = await inDoubt("audit", 2);
+    const keys = await unknownKeys("audit", 2);
     const filter = { route: "/audit" };
     const { until } = await change({ change: "release", filter, preview: true });
     // Makes the log.
@@ -194,7 +194,7 @@ describe("over HTTP", () => {
   // feature: audit ends
 
   it("goes on where a cursor says", async () => {
-    await inDoubt("long", 12);
+    await unknownKeys("long", 12);
     const list = await scene.ask("GET", "/records?route=/long&limit=5");
     const { cursor } = v.parse(v.object({ cursor: v.string() }), list.json);
     const asked = { change: "release", filter: { route: "/long" } };
@@ -215,7 +215,7 @@ function asOf(stdout: string): string {
 
 describe("on the command line", () => {
   it("counts, changes nothing without the time of its count, and with it what was counted", async () => {
-    const keys = await inDoubt("cli", 3);
+    const keys = await unknownKeys("cli", 3);
     await completed("cli", 1);
     const args = ["release", "--all", "--route", "/cli", "--reason", REASON];
     const preview = await onceway(...args, "--preview");
@@ -228,7 +228,7 @@ describe("on the command line", () => {
       expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining("count them with --preview")]);
     }
     expect(await statesOf(keys)).toEqual(["unknown"]);
-    const late = await inDoubt("cli", 1);
+    const late = await unknownKeys("cli", 1);
     const done = await onceway(...args, "--yes", "--as-of", asOf(preview.stdout));
     expect([done.code, done.stdout]).toEqual([0, "released: 3 of 4 records\n"]);
     expect(await statesOf(keys)).toEqual(["failed"]);
@@ -236,7 +236,7 @@ describe("on the command line", () => {
   });
 
   it("resolves with one response for all, and prints what the API answers", async () => {
-    const keys = await inDoubt("cli-resolve", 2);
+    const keys = await unknownKeys("cli-resolve", 2);
     const args = ["resolve", "--all", "--state", "unknown", "--route", "/cli-resolve", "--reason", REASON];
     const response = ["--status", "202", "--body", "seen"];
     const preview = await onceway(...args, ...response, "--preview");
@@ -249,7 +249,7 @@ describe("on the command line", () => {
   });
 
   it("says with its exit code that something is left for later", async () => {
-    await inDoubt("cli-forget", 1);
+    await unknownKeys("cli-forget", 1);
     const done = await completed("cli-forget", 2);
     const forget = ["forget", "--all", "--route", "/cli-forget", "--reason", REASON, "--yes", "--as-of"];
     forget.push(new Date().toISOString());

@@ -29,7 +29,7 @@ afterAll(async () => {
   await scene.close();
 });
 
-async function inDoubt(path: (typeof ROUTES)[number], count: number): Promise<readonly string[]> {
+async function unknownKeys(path: (typeof ROUTES)[number], count: number): Promise<readonly string[]> {
   const keys = Array.from({ length: count }, freshKey);
   for (const key of keys) await scene.send({ path, key, behave: { drop: "after-effect" } });
   return keys;
@@ -42,7 +42,7 @@ async function statesOf(path: string): Promise<string> {
 }
 
 it("an administrator sees what would be changed, confirms it, and nothing that has begun since is changed", async () => {
-  await inDoubt("/pay", 12);
+  await unknownKeys("/pay", 12);
   await scene.send({ path: "/pay", key: freshKey() });
   const { page, complaints, close } = await openConsole(browser, scene, { javaScriptEnabled: false });
   await signIn(page);
@@ -57,7 +57,7 @@ it("an administrator sees what would be changed, confirms it, and nothing that h
   expect(await result.innerText()).toContain("Left: 1, completed, which can only be forgotten.");
   expect(await page.locator("#first tbody tr").count()).toBe(10);
   // Begun after the preview.
-  await inDoubt("/pay", 1);
+  await unknownKeys("/pay", 1);
   await page.getByLabel("Reason").fill("not in the ledger");
   await page.getByRole("checkbox").check();
   await page.getByRole("button", { name: "Release them" }).click();
@@ -76,7 +76,7 @@ it("an administrator sees what would be changed, confirms it, and nothing that h
 });
 
 it("a response for all is shown before it is given", async () => {
-  const keys = await inDoubt("/give", 3);
+  const keys = await unknownKeys("/give", 3);
   const { page, close } = await openConsole(browser, scene, { javaScriptEnabled: false });
   await signIn(page);
   await page.goto(`${CHANGE_ALL}?route=%2Fgive&state=unknown`);
@@ -121,7 +121,7 @@ function sendByScript(
 }
 
 it("needs a condition, the confirmation, and an administrator's own form", async () => {
-  await inDoubt("/guarded", 2);
+  await unknownKeys("/guarded", 2);
   const { page, close } = await openConsole(browser, scene);
   await signIn(page);
   for (const address of [CHANGE_ALL, `${CHANGE_ALL}?state=unknow`]) {
@@ -157,7 +157,7 @@ it("needs a condition, the confirmation, and an administrator's own form", async
 
 describe.each(Object.entries(LOOKS))("%s", (_name, look) => {
   it("the page is accessible, without browser errors, and fits the screen", async () => {
-    await inDoubt("/looks", 1);
+    await unknownKeys("/looks", 1);
     const { page, complaints, close } = await openConsole(browser, scene, look);
     await signIn(page);
     for (const change of ["release", "resolve", "forget"]) {

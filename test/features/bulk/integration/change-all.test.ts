@@ -64,7 +64,7 @@ function remembered(): IdempotencyRecord {
 function parked(): IdempotencyRecord {
   const record = claim();
   const unknown = ended(record, "ambiguous");
-  if (unknown.state !== "unknown") throw new Error("not in doubt");
+  if (unknown.state !== "unknown") throw new Error("not unknown");
   return { ...unknown, accepted: { ...acceptanceWith(record), isParked: true } };
 }
 
@@ -283,7 +283,7 @@ describe("a change of all that match", () => {
     };
     const old = await begunAt(until - 60_000);
     const last = await begunAt(until - 10);
-    // In flight then, and in doubt since.
+    // In flight then, and unknown since.
     const since = await begunAt(until - 5);
     const late = await begunAt(until + 1);
     await scene.restart();

@@ -137,7 +137,7 @@ describe("a caller who asks to be erased", { timeout: 300_000, shuffle: false },
     expect(await erase(ANNA, { preview: true })).toMatchObject({ forgotten: EACH });
   });
 
-  it("is forgotten while requests go on, except what is in flight or in doubt, and nobody else is", async () => {
+  it("is forgotten while requests go on, except what is in flight or unknown, and nobody else is", async () => {
     const [running, lost] = [freshKey(), freshKey()];
     const held = send(ANNA, running, "/pay", { hold: true });
     await until(async () => ((await origin.effects(running)) === 1 ? true : null), "the origin is called");
@@ -145,7 +145,7 @@ describe("a caller who asks to be erased", { timeout: 300_000, shuffle: false },
     await until(async () => {
       const found = await erase(ANNA, { preview: true });
       return found.unknown === 1 && found.inFlight === 1 ? true : null;
-    }, "one is in flight, and one in doubt");
+    }, "one is in flight, and one unknown");
 
     const counted = await onceway("--preview");
     expect({ code: counted.code, stdout: counted.stdout.split("\n").slice(0, 4) }).toEqual({
@@ -154,7 +154,7 @@ describe("a caller who asks to be erased", { timeout: 300_000, shuffle: false },
         `${EACH} records to forget`,
         "0 events to erase, dead letters included",
         "1 record in flight: left, repeat later",
-        expect.stringContaining("1 record in doubt: left unless --include-unknown is given"),
+        expect.stringContaining("1 record with an unknown outcome: left unless --include-unknown is given"),
       ],
     });
     const others = sendAll(BEN, Array.from({ length: 200 }, freshKey));
@@ -162,14 +162,14 @@ describe("a caller who asks to be erased", { timeout: 300_000, shuffle: false },
     await others;
     expect({ code, stdout }).toEqual({ code: 1, stdout: `forgotten: ${EACH} records and 0 events\n` });
     expect(stderr).toContain("1 record in flight: run it again later.");
-    expect(stderr).toContain("1 record in doubt: settle them, or add --include-unknown.");
+    expect(stderr).toContain("1 record with an unknown outcome: settle them, or add --include-unknown.");
     expect(stderr).not.toContain("anna");
     expect(await erase(BEN, { preview: true })).toMatchObject({ forgotten: EACH + 200 });
     expect((await send(ANNA, lost, "/hold")).status).toBe(409);
 
     await origin.release();
     expect((await held).status).toBe(200);
-    // What is in doubt may still be running until its lock ends.
+    // What is unknown may still be running until its lock ends.
     await until(async () => {
       const again = await onceway("--yes", "--include-unknown");
       return again.code === 0 ? true : null;

@@ -213,12 +213,12 @@ describe("a shard that forgets a caller", () => {
     expect(await erase(stub, { scopes: [BEN], isPreview: true })).toMatchObject({ forgotten: count / 2 });
   });
 
-  it("leaves an attempt in flight, and a record in doubt unless it is included", async () => {
+  it("leaves an attempt in flight, and a record with an unknown outcome unless it is included", async () => {
     const stub = freshShard();
     await save(stub, ANNA, claim());
     const attempt = { ...claim().attempt, lockedUntil: epochMs(Date.now() - 1) };
     const ends = { expiresAt: epochMs(Date.now() + HOUR_MS), verifyAt: null, verifications: 0 };
-    const doubt = await save(stub, ANNA, { ...claim(), ...ends, attempt, state: "unknown" });
+    const unknown = await save(stub, ANNA, { ...claim(), ...ends, attempt, state: "unknown" });
     expect(await erase(stub, { isPreview: true, includesUnknown: true })).toMatchObject({
       forgotten: 0,
       inFlight: 1,
@@ -227,7 +227,7 @@ describe("a shard that forgets a caller", () => {
     expect(await erase(stub)).toMatchObject({ forgotten: 0, inFlight: 1, unknown: 1 });
     expect(await keysIn(stub)).toHaveLength(2);
     expect(await erase(stub, { includesUnknown: true })).toMatchObject({ forgotten: 1, inFlight: 1, unknown: 0 });
-    expect(await keysIn(stub)).not.toContain(doubt);
+    expect(await keysIn(stub)).not.toContain(unknown);
   });
 
   it("cancels what waits, with the request that was stored to be sent, and counts it once", async () => {

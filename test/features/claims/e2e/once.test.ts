@@ -62,7 +62,7 @@ it("lets one of many begin, and the others know", async () => {
   expect(await first).toMatchObject({ result: 1 });
 });
 
-it("frees the key when nothing happened, and leaves doubt after anything else", async () => {
+it("frees the key when nothing happened, and leaves the outcome unknown after anything else", async () => {
   const [free, held] = [randomUUID(), randomUUID()];
   const fail = (error: Error) => async (): Promise<number> => {
     throw error;
@@ -103,7 +103,7 @@ it("keeps the result of a handler that ends while the gateway is restarted", asy
     const { pathname } = new URL(new Request(input).url);
     return fetch(scene.gateway().url + pathname, init);
   };
-  // In doubt as soon as the lock ends, and with "retry" the next delivery would act again.
+  // Unknown as soon as the lock ends, and with "retry" the next delivery would act again.
   const own = { ...options(), group: "mail", token: MAIL_TOKEN, url, fetch: send, lockMs: 60_000 };
   const crashes: Promise<void>[] = [];
   const handler = async (): Promise<number> => {

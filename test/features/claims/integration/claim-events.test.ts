@@ -78,12 +78,12 @@ describe("a completed claim", () => {
 });
 
 describe("a claim that is not completed", () => {
-  it("has no event: released, in doubt, taken over, or late", async () => {
+  it("has no event: released, unknown, taken over, or late", async () => {
     const { bench, hooks } = scene("retry");
-    const [free, doubtful, late] = [tryOf(), tryOf(), tryOf()];
-    for (const one of [free, doubtful, late]) await bench.claim(one);
+    const [free, uncertain, late] = [tryOf(), tryOf(), tryOf()];
+    for (const one of [free, uncertain, late]) await bench.claim(one);
     await bench.release(free, "none");
-    await bench.release(doubtful, "unknown");
+    await bench.release(uncertain, "unknown");
     vi.setSystemTime(Date.now() + CLAIM_LOCK_MS + 1);
     expect(await bench.claim(tryOf(late.id))).toMatchObject({ state: "granted", attempt: 2 });
     expect(await bench.complete(late, "too late")).toEqual({ state: "superseded" });

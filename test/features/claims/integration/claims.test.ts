@@ -110,7 +110,7 @@ describe("a claim", () => {
 });
 
 describe("a lock that ends", () => {
-  it("leaves doubt with hold: its own holder may still end or extend it, nobody else", async () => {
+  it("leaves the outcome unknown with hold: its own holder may still end or extend it, nobody else", async () => {
     const bench = new ClaimBench("hold");
     const [completing, extending, waiting] = [tryOf(), tryOf(), tryOf()];
     await bench.ask(...[completing, extending, waiting].map((one) => entryOf(one, claimAct())));
@@ -171,7 +171,7 @@ describe("a release", () => {
     expect(await bench.claim(tryOf(one.id))).toMatchObject({ state: "granted", attempt: 2 });
   });
 
-  it("with an unknown effect leaves doubt with hold, and waits for the lock with retry", async () => {
+  it("with an unknown effect leaves the outcome unknown with hold, and waits for the lock with retry", async () => {
     const [held, retried] = [new ClaimBench("hold"), new ClaimBench("retry")];
     const one = tryOf();
     for (const bench of [held, retried]) {

@@ -108,10 +108,10 @@ describe("the claims of a group", () => {
       const label = { key: "k", route: "/pay" };
       ledger.save(freshId(), null, started(epochMs(Date.now())), { label });
     });
-    const [runs, free, doubtful, done] = [tryOf(), tryOf(), tryOf(), tryOf()];
-    for (const one of [runs, free, doubtful, done]) await bench.claim(one);
+    const [runs, free, uncertain, done] = [tryOf(), tryOf(), tryOf(), tryOf()];
+    for (const one of [runs, free, uncertain, done]) await bench.claim(one);
     await bench.release(free, "none");
-    await bench.release(doubtful, "unknown");
+    await bench.release(uncertain, "unknown");
     await bench.complete(done, 1);
     const counts = () => asking(CLAIM_CALLS, bench.stub).counts();
     const none = { route: ROUTE, atLeast: false, partitions: 0, heldSince: null };

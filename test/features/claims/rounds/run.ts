@@ -25,16 +25,16 @@ for (const broker of (["redis", "kafka"] as const).filter(isAsked)) {
   for (const unknown of ["hold", "retry"] as const) {
     for (const point of POINTS) {
       let doubled = 0;
-      let inDoubt = 0;
+      let undecided = 0;
       let wrong = 0;
       for (let round = 0; round < rounds; round += 1) {
         const verdict = await killRound(broker, unknown, point);
         doubled += verdict.struck.length > 1 ? 1 : 0;
-        inDoubt += verdict.ends["OutcomeUnknownError"] ?? 0;
+        undecided += verdict.ends["OutcomeUnknownError"] ?? 0;
         wrong += verdict.wrong.length + verdict.violations.length;
       }
       report(
-        { broker, unknown, point, kills: rounds, messages: rounds * MESSAGES, doubled, inDoubt, wrong },
+        { broker, unknown, point, kills: rounds, messages: rounds * MESSAGES, doubled, undecided, wrong },
         wrong > 0,
       );
     }

@@ -37,7 +37,7 @@ export interface ClaimsRound {
   start(options: Pick<ConsumerOptions, "name" | "stop"> & Partial<ConsumerOptions>): Promise<Consumer>;
   /** Sends one more message, after those of the beginning. */
   sendOne(): Promise<void>;
-  /** What all its consumers have asked and done, when each of these messages is completed or in doubt. */
+  /** What all its consumers have asked and done, when each of these messages is completed or unknown. */
   history(keys: readonly string[]): Promise<readonly HistoryEvent[]>;
   close(): Promise<void>;
 }

@@ -22,8 +22,8 @@ interface Lease {
   readonly number: number;
   readonly grantedAtMs: number;
   untilMs: number;
-  /** `doubt`: its holder said that it may have had an effect. */
-  state: "held" | "completed" | "released" | "doubt";
+  /** `unknown`: its holder said that it may have had an effect. */
+  state: "held" | "completed" | "released" | "unknown";
   result: string | null;
   endedAtMs: number;
   /** What operators have done: the next may begin; it has a result; it was erased. */
@@ -98,7 +98,7 @@ export class ClaimRules {
         if (answer.state !== "released") return this.#refuses(one, "release", own);
         if (own?.state === "released" || !this.#mayEnd(one, "released", own)) return;
         if (own.state === "completed") this.#broken(`${one.id} is released, and it was completed`);
-        change(own, { state: act.effect === "none" ? "released" : "doubt", endedAtMs: this.#clock.latestMs });
+        change(own, { state: act.effect === "none" ? "released" : "unknown", endedAtMs: this.#clock.latestMs });
     }
   }
 
@@ -200,8 +200,8 @@ export class ClaimRules {
     const isResult = other.state === "completed" || other.isResolved;
     if (isResult && latestMs < other.endedAtMs + LEAST_RETENTION_MS)
       this.#rules.broken("G2", `${pair}, whose result is kept`);
-    const isInDoubt = !isResult && other.state !== "released" && !other.isReleased;
-    if (this.#plan.unknown !== "retry" && isInDoubt && latestMs < endOf(other) + LEAST_UNKNOWN_RETENTION_MS)
+    const mayBeUnknown = !isResult && other.state !== "released" && !other.isReleased;
+    if (this.#plan.unknown !== "retry" && mayBeUnknown && latestMs < endOf(other) + LEAST_UNKNOWN_RETENTION_MS)
       this.#rules.broken("G6", `${pair}, whose outcome is unknown, with unknown = "hold"`);
   }
 

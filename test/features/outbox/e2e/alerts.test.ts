@@ -1,4 +1,4 @@
-// Operators are told, at a real receiver in another process, of operations in doubt, of doubts that are a day old, and of an event that
+// Operators are told, at a real receiver in another process, of operations with an unknown outcome, of outcomes that have been unknown for a day, and of an event that
 // is given up; also when the gateway is killed before it could tell. Dead letters: queues/alerts.test.ts; shards that do not answer:
 // operators/alerts.test.ts.
 
@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { OLD_DOUBT_MS } from "../../../../src/kernel/record/alerts.ts";
+import { STILL_UNKNOWN_MS } from "../../../../src/kernel/record/alerts.ts";
 import { type Gateway, startWorkerd } from "../../../support/gateway.ts";
 import { freshKey } from "../../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../../support/origin.ts";
@@ -56,16 +56,16 @@ async function order(key: string, behave?: object): Promise<number> {
 }
 
 /** An operation whose outcome nobody knows. */
-async function doubt(key = freshKey()): Promise<void> {
+async function loseOutcome(key = freshKey()): Promise<void> {
   expect(await order(key, { drop: "after-effect" })).toBe(502);
 }
 
-describe("an operation in doubt", () => {
-  beforeEach(() => startTelling(["in-doubt"]));
+describe("an operation with an unknown outcome", () => {
+  beforeEach(() => startTelling(["outcome-unknown"]));
 
   it("is told once, with its record and without its key", async () => {
     const key = freshKey();
-    await doubt(key);
+    await loseOutcome(key);
     const [line] = await receiver.taken(1);
     const id = line?.subject ?? "";
     const data = {
@@ -77,10 +77,10 @@ describe("an operation in doubt", () => {
       expiresAt: expect.any(String),
       more: 0,
     };
-    expectAlert(line, "in-doubt", { subject: id, shard: SHARD, page: `/console/records/${id}`, data });
+    expectAlert(line, "outcome-unknown", { subject: id, shard: SHARD, page: `/console/records/${id}`, data });
     expect(JSON.stringify(line)).not.toContain(key);
     // Another one in the same quarter of an hour is told with the others.
-    await doubt();
+    await loseOutcome();
     expect(await order(key)).toBe(409);
     await untilEventsLeft(gateway.stateDir, 0);
     expect(await receiver.taken(1)).toHaveLength(1);
@@ -88,21 +88,21 @@ describe("an operation in doubt", () => {
 
   it("is told after the gateway was killed before the receiver could take it", async () => {
     await receiver.kill();
-    await doubt();
+    await loseOutcome();
     await gateway.kill9();
     await receiver.startAgain();
     gateway = await gateway.restart();
-    expect((await receiver.taken(1)).map(({ type }) => type)).toEqual(["dev.onceway.alert.in-doubt"]);
+    expect((await receiver.taken(1)).map(({ type }) => type)).toEqual(["dev.onceway.alert.outcome-unknown"]);
   });
 });
 
-describe("doubts that are a day old", () => {
-  beforeEach(() => startTelling(["old-doubt"]));
+describe("outcomes that have been unknown for a day", () => {
+  beforeEach(() => startTelling(["outcome-still-unknown"]));
 
   /** A day later the gateway starts again. No request comes. */
   async function sleepForADay(): Promise<void> {
     await gateway.kill9();
-    passTime(gateway, OLD_DOUBT_MS);
+    passTime(gateway, STILL_UNKNOWN_MS);
     gateway = await gateway.restart();
   }
 
@@ -114,20 +114,20 @@ describe("doubts that are a day old", () => {
   };
 
   it("are told together and once, although no request comes and the gateway is killed again", async () => {
-    await doubt();
-    await doubt();
+    await loseOutcome();
+    await loseOutcome();
     expect(await receiver.taken(0)).toEqual([]);
     await sleepForADay();
     const [line] = await receiver.taken(1);
-    expectAlert(line, "old-doubt", OLD);
+    expectAlert(line, "outcome-still-unknown", OLD);
     await untilEventsLeft(gateway.stateDir, 0);
     await gateway.kill9();
     gateway = await gateway.restart();
-    await doubt();
+    await loseOutcome();
     await sleepForADay();
     // The old ones are told again after a week; the new one, which is a day old now, with them.
     const [, second] = await receiver.taken(2);
-    expectAlert(second, "old-doubt", {
+    expectAlert(second, "outcome-still-unknown", {
       ...OLD,
       data: { summary: "3 operations have been undecided for a day or longer.", count: 3 },
     });
@@ -136,8 +136,8 @@ describe("doubts that are a day old", () => {
   });
 
   it("are told when the receiver is back, once, by a gateway that was killed after it had noticed", async () => {
-    await doubt();
-    await doubt();
+    await loseOutcome();
+    await loseOutcome();
     await receiver.kill();
     await sleepForADay();
     await untilEventsLeft(gateway.stateDir, 1);
@@ -145,7 +145,7 @@ describe("doubts that are a day old", () => {
     await receiver.startAgain();
     gateway = await gateway.restart();
     const [line] = await receiver.taken(1);
-    expectAlert(line, "old-doubt", OLD);
+    expectAlert(line, "outcome-still-unknown", OLD);
     await untilEventsLeft(gateway.stateDir, 0);
     expect(await receiver.taken(1)).toHaveLength(1);
   });

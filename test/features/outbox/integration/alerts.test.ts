@@ -2,7 +2,7 @@
 // without anything lost of what came between.
 
 import { describe, expect, it } from "vitest";
-import { type Alert, ALERTS, OLD_DOUBT_MS, REMIND_MS, WINDOW_MS } from "../../../../src/kernel/record/alerts.ts";
+import { type Alert, ALERTS, STILL_UNKNOWN_MS, REMIND_MS, WINDOW_MS } from "../../../../src/kernel/record/alerts.ts";
 import type { NewEvent } from "../../../../src/kernel/record/outbox.ts";
 import type { Unknown } from "../../../../src/kernel/record/record.ts";
 import { attemptId, epochMs, type EpochMs, recordId } from "../../../../src/kernel/record/units.ts";
@@ -22,7 +22,7 @@ interface Scene {
   /** What has been stored so far. */
   readonly reported: { readonly destination: string; readonly event: string }[];
   /** Makes an operation whose outcome is unknown. */
-  readonly doubt: (now: EpochMs) => Unknown;
+  readonly loseOutcome: (now: EpochMs) => Unknown;
 }
 
 function inLedger<T>(test: (ledger: Ledger, storage: DurableObjectStorage) => T): Promise<T> {
@@ -42,13 +42,13 @@ function sceneIn(ledger: Ledger, wanted: readonly Alert[] = ALERTS, receivers = 
     published: (events) => void reported.push(...events),
     shard: "shard-0-of-1",
   });
-  const doubt = (now: EpochMs): Unknown => {
+  const loseOutcome = (now: EpochMs): Unknown => {
     const id = freshId();
     const claim = started();
     const attempt = { ...claim.attempt, id: attemptId(crypto.randomUUID()), startedAt: now };
     ledger.save(id, null, { ...claim, attempt });
     const entry = ledger.find(id);
-    const expiresAt = epochMs(now + 365 * OLD_DOUBT_MS);
+    const expiresAt = epochMs(now + 365 * STILL_UNKNOWN_MS);
     const { fingerprint, policy } = claim;
     const unknown: Unknown = {
       state: "unknown",
@@ -70,7 +70,7 @@ function sceneIn(ledger: Ledger, wanted: readonly Alert[] = ALERTS, receivers = 
     }
     return unknown;
   };
-  return { ledger, alerts, reported, doubt };
+  return { ledger, alerts, reported, loseOutcome };
 }
 
 function dataOf({ reported }: Scene): readonly unknown[] {
@@ -78,35 +78,35 @@ function dataOf({ reported }: Scene): readonly unknown[] {
 }
 
 describe("an object", () => {
-  it("tells of a doubt in the commit that makes it, or not at all", () =>
+  it("tells of an unknown outcome in the commit that makes it, or not at all", () =>
     inLedger((ledger, storage) => {
       const scene = sceneIn(ledger);
       storage.sql.exec(
         "CREATE TRIGGER full BEFORE UPDATE ON records WHEN NEW.state = 'unknown' BEGIN SELECT RAISE(ABORT, 'full'); END",
       );
-      expect(() => scene.doubt(START)).toThrow("full");
+      expect(() => scene.loseOutcome(START)).toThrow("full");
       expect(new OutboxStore(new Ledger(storage).tables).events.destinations()).toEqual([]);
       expect(new OutboxStore(new Ledger(storage).tables).alerts.next()).toBeNull();
       storage.sql.exec("DROP TRIGGER full");
-      scene.doubt(START);
+      scene.loseOutcome(START);
       expect(new OutboxStore(new Ledger(storage).tables).events.destinations()).toEqual(["ops"]);
-      expect(new OutboxStore(new Ledger(storage).tables).alerts.next()).toBe(START + OLD_DOUBT_MS);
+      expect(new OutboxStore(new Ledger(storage).tables).alerts.next()).toBe(START + STILL_UNKNOWN_MS);
     }));
 
   it("writes nothing more where nobody wants to be told", () =>
     inLedger((ledger, storage) => {
-      sceneIn(ledger, []).doubt(START);
+      sceneIn(ledger, []).loseOutcome(START);
       const tables = storage.sql.exec("SELECT 1 FROM sqlite_schema WHERE name IN ('outbox', 'alerts')").toArray();
       expect(tables).toEqual([]);
     }));
 
   it("names the route and the record, and neither the key nor a body", () =>
     inLedger((ledger) => {
-      const scene = sceneIn(ledger, ["in-doubt"]);
-      scene.doubt(START);
+      const scene = sceneIn(ledger, ["outcome-unknown"]);
+      scene.loseOutcome(START);
       const [event] = dataOf(scene);
       expect(event).toMatchObject({
-        type: "dev.onceway.alert.in-doubt",
+        type: "dev.onceway.alert.outcome-unknown",
         data: {
           route: "/pay",
           more: 0,
@@ -116,13 +116,13 @@ describe("an object", () => {
       expect(JSON.stringify(event)).not.toMatch(/"(?:key|body)"/);
     }));
 
-  it("makes five events of 10,000 doubts in an hour, which name all of them", () =>
+  it("makes five events of 10,000 unknown outcomes in an hour, which name all of them", () =>
     inLedger((ledger) => {
-      const scene = sceneIn(ledger, ["in-doubt"]);
+      const scene = sceneIn(ledger, ["outcome-unknown"]);
       for (let at = 0; at < 10_000; at += 1) {
         const now = epochMs(START + Math.floor((at * HOUR_MS) / 10_000));
         scene.alerts.tellDue(now);
-        scene.doubt(now);
+        scene.loseOutcome(now);
       }
       scene.alerts.tellDue(epochMs(START + HOUR_MS));
       expect(scene.reported).toHaveLength(5);
@@ -133,9 +133,9 @@ describe("an object", () => {
 
   it("tells again at once after a quiet quarter of an hour", () =>
     inLedger((ledger) => {
-      const scene = sceneIn(ledger, ["in-doubt"]);
-      scene.doubt(START);
-      scene.doubt(epochMs(START + WINDOW_MS));
+      const scene = sceneIn(ledger, ["outcome-unknown"]);
+      scene.loseOutcome(START);
+      scene.loseOutcome(epochMs(START + WINDOW_MS));
       expect(new Set(scene.reported.map(({ event }) => event)).size).toBe(2);
     }));
 
@@ -148,7 +148,7 @@ describe("an object", () => {
       }
       for (const at of [START, START, START + HOUR_MS, START + HOUR_MS, START + HOUR_MS].map(epochMs)) {
         scene.alerts.tellDue(at);
-        scene.doubt(at);
+        scene.loseOutcome(at);
       }
       scene.alerts.tellDue(epochMs(START + 2 * HOUR_MS));
       const summaries = scene.reported.map(({ event }) => String(JSON.parse(event).data.summary));
@@ -158,19 +158,19 @@ describe("an object", () => {
         "Attempt 1 of an operation may or may not have taken effect.",
         "1 more message of a became a dead letter within 60 min.",
         "2 more messages of b became dead letters within 60 min.",
-        "1 more operation came into doubt within 60 min.",
-        "3 more operations came into doubt within 60 min.",
+        "The outcome of 1 more operation became unknown within 60 min.",
+        "The outcome of 3 more operations became unknown within 60 min.",
       ]);
     }));
 
-  it("tells of old doubts once, and of the same ones again after a week", () =>
+  it("tells of outcomes that are still unknown once, and of the same ones again after a week", () =>
     inLedger((ledger) => {
-      const scene = sceneIn(ledger, ["old-doubt"]);
-      scene.doubt(START);
-      scene.doubt(epochMs(START + 60_000));
-      scene.alerts.tellDue(epochMs(START + OLD_DOUBT_MS - 1));
+      const scene = sceneIn(ledger, ["outcome-still-unknown"]);
+      scene.loseOutcome(START);
+      scene.loseOutcome(epochMs(START + 60_000));
+      scene.alerts.tellDue(epochMs(START + STILL_UNKNOWN_MS - 1));
       expect(scene.reported).toEqual([]);
-      const day = epochMs(START + OLD_DOUBT_MS);
+      const day = epochMs(START + STILL_UNKNOWN_MS);
       scene.alerts.tellDue(day);
       scene.alerts.tellDue(epochMs(day + HOUR_MS - 1));
       expect(dataOf(scene)).toMatchObject([{ data: { count: 1, since: new Date(START).toISOString() } }]);
@@ -179,26 +179,26 @@ describe("an object", () => {
       expect(scene.alerts.nextAt()).toBe(day + HOUR_MS + REMIND_MS);
     }));
 
-  it("tells of a doubt that is a day old although all older ones have been told, and the next look was a week away", () =>
+  it("tells of an unknown outcome that is a day old although all older ones have been told, and the next look was a week away", () =>
     inLedger((ledger) => {
-      const scene = sceneIn(ledger, ["old-doubt"]);
-      scene.doubt(START);
-      const day = epochMs(START + OLD_DOUBT_MS);
+      const scene = sceneIn(ledger, ["outcome-still-unknown"]);
+      scene.loseOutcome(START);
+      const day = epochMs(START + STILL_UNKNOWN_MS);
       scene.alerts.tellDue(day);
       expect(scene.alerts.nextAt()).toBe(day + REMIND_MS);
-      scene.doubt(epochMs(day + HOUR_MS));
-      scene.doubt(epochMs(day + 2 * HOUR_MS));
-      expect(scene.alerts.nextAt()).toBe(day + HOUR_MS + OLD_DOUBT_MS);
-      scene.alerts.tellDue(epochMs(day + HOUR_MS + OLD_DOUBT_MS));
+      scene.loseOutcome(epochMs(day + HOUR_MS));
+      scene.loseOutcome(epochMs(day + 2 * HOUR_MS));
+      expect(scene.alerts.nextAt()).toBe(day + HOUR_MS + STILL_UNKNOWN_MS);
+      scene.alerts.tellDue(epochMs(day + HOUR_MS + STILL_UNKNOWN_MS));
       expect(dataOf(scene)).toMatchObject([{ data: { count: 1 } }, { data: { count: 2 } }]);
     }));
 
-  it("looks no further for old doubts once all are decided", () =>
+  it("looks no further for outcomes that are still unknown once all are decided", () =>
     inLedger((ledger, storage) => {
-      const scene = sceneIn(ledger, ["old-doubt"]);
-      scene.doubt(START);
+      const scene = sceneIn(ledger, ["outcome-still-unknown"]);
+      scene.loseOutcome(START);
       storage.sql.exec("DELETE FROM records");
-      scene.alerts.tellDue(epochMs(START + OLD_DOUBT_MS));
+      scene.alerts.tellDue(epochMs(START + STILL_UNKNOWN_MS));
       expect([scene.reported, scene.alerts.nextAt()]).toEqual([[], null]);
     }));
 

@@ -226,7 +226,7 @@ it.each([
   expect(await letters(bench)).toEqual([]);
 });
 
-it("does not exist of an operation in doubt that was not parked", async () => {
+it("does not exist of an operation with an unknown outcome that was not parked", async () => {
   const bench = new ShardBench();
   bench.origin = () => new Response("?", { status: 504 });
   const { park: _park, ...head } = messageHead();

@@ -38,13 +38,13 @@ export function useOutbox(ledger: Ledger, { sql }: LedgerStorage): void {
   }
   // None of them is where it was found.
   for (const event of found) event.erase();
-  const reported = { events: [], states: [{ name: "in-doubt", at: NOW, count: 1, due: NOW }], at: NOW };
+  const reported = { events: [], states: [{ name: "outcome-unknown", at: NOW, count: 1, due: NOW }], at: NOW };
   alerts.tell(null, reported);
-  alerts.get("in-doubt");
+  alerts.get("outcome-unknown");
   alerts.below("silent-shard:");
   alerts.due(NOW);
   alerts.next();
   alerts.bringBack(NOW);
-  alerts.doubts(NOW);
-  alerts.erase("in-doubt");
+  alerts.unknownOutcomes(NOW);
+  alerts.erase("outcome-unknown");
 }

@@ -26,7 +26,7 @@ const CLOCK_BACK_MS = 20;
 const CHECK_AFTER_MS = 30_000;
 
 /** After so many lanes without an answer a destination may rest as a whole. */
-const LANES_IN_DOUBT = 3;
+const LANES_UNCERTAIN = 3;
 
 /** Pauses are drawn longer by this much. */
 const JITTER = 1.25;
@@ -177,7 +177,7 @@ export class EventRules {
         this.#broken(`${name} rests until ${until}, longer than the longest pause`);
       if (lane === EVERY_LANE) {
         const lanes = this.#mostUnanswered.get(destination) ?? 0;
-        if (lanes < LANES_IN_DOUBT) this.#broken(`${destination} rests as a whole after ${lanes} lanes had no answer`);
+        if (lanes < LANES_UNCERTAIN) this.#broken(`${destination} rests as a whole after ${lanes} lanes had no answer`);
         continue;
       }
       const most = this.#failures.get(name) ?? 0;

@@ -21,7 +21,7 @@ function env(destinations: unknown, route: object = {}, more: object = {}): Read
   };
 }
 
-const ALERTED = { alerts: ["in-doubt"], console: "https://ops.example/_onceway/" };
+const ALERTED = { alerts: ["outcome-unknown"], console: "https://ops.example/_onceway/" };
 
 function problems(...given: Parameters<typeof env>): readonly string[] {
   const read = readConfig(env(...given));
@@ -49,7 +49,7 @@ describe("destinations", () => {
         target: { kind: "webhook", url: "https://billing.example/hooks", secrets: ["HOOK_SECRET"] },
         giveUpAfterMs: HOUR_MS,
         keepDeadMs: 720 * HOUR_MS,
-        alerts: ["in-doubt"],
+        alerts: ["outcome-unknown"],
         console: "https://ops.example/_onceway",
       },
     ]);

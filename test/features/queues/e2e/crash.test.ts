@@ -26,7 +26,7 @@ describe("kill -9 of a queue's consumer", () => {
     expect(new Set(violations.map(({ rule }) => rule))).toContain("G6 one effect");
   });
 
-  it('doubles none with unknown = "verify", and leaves none in doubt', async () => {
+  it('doubles none with unknown = "verify", and leaves none unknown', async () => {
     const judged = await runAndJudge("verify", ["origin-acted", "origin-asked", "decided"]);
     expect(judged).toMatchObject({ violations: [], doubled: 0, parked: 0 });
     expect(judged.effects).toBe(judged.messages);
@@ -34,7 +34,7 @@ describe("kill -9 of a queue's consumer", () => {
     expect(["", "rejected"]).toContain(judged.reasons.join(" "));
   });
 
-  it('stores each message in doubt with its record with unknown = "hold", and doubles no effect', async () => {
+  it('stores each message whose outcome is unknown with its record with unknown = "hold", and doubles no effect', async () => {
     const { violations, doubled, parked, reasons } = await runAndJudge("hold", ["origin-arrived", "letter-answered"]);
     expect({ violations, doubled, reasons }).toEqual({ violations: [], doubled: 0, reasons: ["rejected"] });
     expect(parked).toBeGreaterThan(0);

@@ -79,8 +79,8 @@ describe("a message", () => {
 
   it("that the origin never takes, and that is never too old, breaks G9", async () => {
     planted.decide = (actual, answer, delivery) => {
-      const isInDoubt = answer.kind === "answer" && answer.verdict === "ambiguous";
-      return actual(answer, isInDoubt ? { ...delivery, ageMs: 0 } : delivery);
+      const isAmbiguous = answer.kind === "answer" && answer.verdict === "ambiguous";
+      return actual(answer, isAmbiguous ? { ...delivery, ageMs: 0 } : delivery);
     };
     await expectFound(/G9: m\d+ is never settled/, "deliveries", "poison");
   }, 120_000);

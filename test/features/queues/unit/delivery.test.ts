@@ -55,14 +55,14 @@ describe("a delivery", () => {
     ["a result whose end did not come", answer(201, "result", { isWhole: false }), RETRY],
     ["a refusal", answer(503, "refused"), RETRY],
     ["a refusal with a time", answer(429, "refused", { retryAfterMs: 90_000 }), { kind: "retry", afterMs: 90_000 }],
-    ["an answer in doubt", answer(502, "ambiguous"), RETRY],
+    ["an ambiguous answer", answer(502, "ambiguous"), RETRY],
     ["an attempt in flight", problem("in-flight", 12_000), { kind: "retry", afterMs: 12_000 }],
     ["an unknown outcome that nobody asks about", problem("outcome-unknown"), dead("outcome-unknown")],
     ["an unknown outcome that is asked about", problem("outcome-unknown", 9000), { kind: "retry", afterMs: 9000 }],
     ["a result that was not kept", problem("response-not-kept", null, 201), ACK],
     ["another result that was not kept", problem("response-not-kept", null, 500), dead("rejected", 500)],
     ["a result of which only the status is known", problem("key-expired", null, 200), ACK],
-    ["an old doubt", problem("key-expired"), dead("outcome-unknown")],
+    ["one that is still unknown", problem("key-expired"), dead("outcome-unknown")],
     ["another content under its key", problem("key-reused"), dead("key-reused")],
     ["an origin that cannot be reached", problem("origin-unreachable"), RETRY],
     ["a lost connection", problem("origin-dropped"), RETRY],
@@ -81,7 +81,7 @@ describe("a delivery", () => {
     ["a refusal", answer(503, "refused"), "exhausted"],
     ["an origin that cannot be reached", problem("origin-unreachable"), "exhausted"],
     ["an unknown outcome that is asked about", problem("outcome-unknown", 9000), "outcome-unknown"],
-    ["an answer in doubt", answer(500, "ambiguous"), "outcome-unknown"],
+    ["an ambiguous answer", answer(500, "ambiguous"), "outcome-unknown"],
     ["a result whose end did not come", answer(201, "result", { isWhole: false }), "outcome-unknown"],
     ["a lost connection", problem("origin-dropped"), "outcome-unknown"],
     ["a silent origin", problem("origin-timeout"), "outcome-unknown"],
@@ -97,7 +97,7 @@ describe("a delivery", () => {
     expect(decision.kind === "dead" ? decision.reason : null).toBe(reason);
   });
 
-  it("whose last attempt is in doubt is left to the next one where that stores it with its record, or asks the origin", () => {
+  it("whose last attempt is unknown is left to the next one where that stores it with its record, or asks the origin", () => {
     const isDead = (delivery: Delivery): boolean => decideDelivery(answer(500, "ambiguous"), delivery).kind === "dead";
     expect(isDead({ ...OLD, unknown: "hold" })).toBe(false);
     expect(isDead({ ...OLD, unknown: "retry" })).toBe(true);

@@ -55,14 +55,14 @@ const unreadable: LifeCycleEvent = { type: "unreadable" };
 const park: LifeCycleEvent = { type: "park", fingerprint: FINGERPRINT };
 const release: LifeCycleEvent = { type: "release", by: "admin", reason: "because" };
 
-/** In doubt after its first attempt, and stored. */
+/** Unknown after its first attempt, and stored. */
 const PARKED: Events = [
   [0, request("a")],
   [1, ended("ambiguous", "a")],
   [2, park],
 ];
 
-describe("a message in doubt", () => {
+describe("a message with an unknown outcome", () => {
   it("is stored once, and with its own content only", () => {
     const { record, replies } = live("hold", [...PARKED, [3, park], [4, request("b")]]);
     expect(replies).toEqual(["start", "settled", "parked", "parked", "outcome-unknown"]);
@@ -192,7 +192,7 @@ describe("an operator reads of an accepted request", () => {
     expect(descriptionOf(record, history)).toMatchObject({ headline, changes });
   });
 
-  it("in doubt, that a release has it tried", () => {
+  it("unknown, that a release has it tried", () => {
     const { record, history } = live("hold", PARKED);
     expect(descriptionOf(record, history).advice).toContain(
       "release it if it did not: the request will be tried by the gateway.",

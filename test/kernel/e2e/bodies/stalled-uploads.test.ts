@@ -72,7 +72,7 @@ describe("a client that stands still inside its body", () => {
     expect(text.split("\r\n")[0]).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it("whose body flows to the origin is in doubt, and its call ends", async () => {
+  it("whose body flows to the origin is unknown, and its call ends", async () => {
     const text = await answerOf(begin("/flows/pay", freshKey(), 100 * KIB, 50 * KIB));
     expect(text).toMatch(/^HTTP\/1\.1 50[24] /);
   });

@@ -224,8 +224,8 @@ it("origin-unreachable: says that nothing was sent once that is known, and the s
   const path = "/down/hold/payment";
   expectFirstAnswer(await scene.send({ path, key: freshKey() }), 201);
   await mortal.stopListening();
-  const doubtful = await scene.send({ path, key: freshKey() });
-  expect(doubtful.status).toBe(502);
+  const uncertain = await scene.send({ path, key: freshKey() });
+  expect(uncertain.status).toBe(502);
   const key = freshKey();
   const unreachable = { code: "origin-unreachable", status: 502, retryable: true, echo: key };
   expectProblem(await scene.send({ path, key }), unreachable);

@@ -9,7 +9,7 @@ let scene: Scene;
 beforeAll(async () => {
   const routes = [
     { path: "/cookie/*", scope: ["cookie:session"] },
-    { path: "/doubt/*", unknown: "hold", ambiguous: [500] },
+    { path: "/ambiguous/*", unknown: "hold", ambiguous: [500] },
     { path: "/*", unknown: "hold" },
   ];
   scene = await startScene({ shards: 1, scope: ["none"] }, routes);
@@ -46,7 +46,7 @@ describe("an origin's answer", () => {
   });
 
   it.each([600, 999])("with the invalid status %d is ambiguous where a 500 is", async (status) => {
-    const message = { path: "/doubt/x", key: freshKey(), behave: { status, body: "?" } };
+    const message = { path: "/ambiguous/x", key: freshKey(), behave: { status, body: "?" } };
     const first = await scene.send(message);
     expect({ status: first.status, body: first.body.toString() }).toEqual({ status: 500, body: "?" });
     const expected = { code: "outcome-unknown", status: 409, retryable: false, echo: message.key };

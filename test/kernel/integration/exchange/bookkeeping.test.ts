@@ -64,7 +64,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, async (_instance, { storage }) => {
     const timers = new Timers();
-    const origins: Origins = new Map([["127.0.0.1:9", { canProbe: true, doubtful: false, trialsLeft: 0 }]]);
+    const origins: Origins = new Map([["127.0.0.1:9", { canProbe: true, uncertain: false, trialsLeft: 0 }]]);
     const parts: Parts = {
       traffic: new Traffic(),
       known: { has: () => false, add: () => undefined },

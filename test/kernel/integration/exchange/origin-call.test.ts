@@ -76,7 +76,7 @@ async function pendingIn(
       body: null,
       totalMs: null,
     };
-    const reach = { canProbe: false, doubtful: false, trialsLeft: 0 };
+    const reach = { canProbe: false, uncertain: false, trialsLeft: 0 };
     const known = { has: () => false, add: () => undefined };
     const timers = new Timers();
     const outcome = await callOrigin({ ...call, timeoutMs: 9000, idleTimeoutMs: 9000 }, target, {

@@ -98,7 +98,7 @@ describe("settings that are right together for webhooks alone", () => {
 });
 
 describe("a route that fails open", () => {
-  it("gets a warning if it repeats nothing in doubt by default", () => {
+  it("gets a warning if it repeats nothing whose outcome is unknown by default", () => {
     expect(pathsOf({ on_store_failure: "open" })).toEqual(["ROUTES[0].on_store_failure"]);
     expect(pathsOf({ on_store_failure: "open", unknown: "retry" })).toEqual([]);
   });

@@ -36,7 +36,7 @@ it.each<[string, readonly Candidate[], string | null]>([
   ["none", [], null],
   ["the only one", [failed("a")], "a"],
   ["one at work before one that may be tried again", [failed("a"), started("b")], "b"],
-  ["one in doubt before one that may be tried again", [failed("a"), unknown("b")], "b"],
+  ["one unknown before one that may be tried again", [failed("a"), unknown("b")], "b"],
   ["one whose attempt may still run before one that may be tried again", [failed("a"), failed("b", 1001)], "b"],
   ["its own name first among equals", [failed("a"), failed("b")], "a"],
   ["one of the same request before one of another", [started("a", "other"), failed("b")], "b"],

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   alertsBroughtBack,
-  OLD_DOUBT_MS,
+  STILL_UNKNOWN_MS,
   REMIND_MS,
   raiseAlert,
   WINDOW_MS,
@@ -118,12 +118,18 @@ describe("after a clock that was ahead", () => {
 
   it("an alert is told at once, and what waits to be told is due", () => {
     const at = epochMs(NOW + HOUR_MS);
-    expect(raiseAlert({ name: "in-doubt", at, count: 2, due: null }, "in-doubt", NOW).more).toBe(2);
-    expect(raiseAlert({ name: "in-doubt", at: NOW, count: 2, due: null }, "in-doubt", NOW).more).toBeNull();
+    expect(raiseAlert({ name: "outcome-unknown", at, count: 2, due: null }, "outcome-unknown", NOW).more).toBe(2);
+    expect(
+      raiseAlert({ name: "outcome-unknown", at: NOW, count: 2, due: null }, "outcome-unknown", NOW).more,
+    ).toBeNull();
     const state = (name: string, inMs: number) => ({ name, at, count: 1, due: epochMs(NOW + inMs) });
-    const far = [state("in-doubt", WINDOW_MS + 1), state("old-doubt", REMIND_MS + 1)];
-    const near = [state("in-doubt", WINDOW_MS), state("old-doubt", OLD_DOUBT_MS), { ...state("x", 0), due: null }];
-    const back = [state("in-doubt", 0), state("old-doubt", 0)];
+    const far = [state("outcome-unknown", WINDOW_MS + 1), state("outcome-still-unknown", REMIND_MS + 1)];
+    const near = [
+      state("outcome-unknown", WINDOW_MS),
+      state("outcome-still-unknown", STILL_UNKNOWN_MS),
+      { ...state("x", 0), due: null },
+    ];
+    const back = [state("outcome-unknown", 0), state("outcome-still-unknown", 0)];
     expect(alertsBroughtBack([...far, ...near], NOW)).toEqual(back);
   });
 });

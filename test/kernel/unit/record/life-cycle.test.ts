@@ -172,7 +172,7 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
   });
 
   it.each(["hold", "verify"] as const)(
-    "%s: doubt outlasts the retention, up to unknown_retention after the lock",
+    "%s: an unknown outcome outlasts the retention, up to unknown_retention after the lock",
     (unknown) => {
       const end = LOCK_MS + UNKNOWN_RETENTION_MS;
       expect(

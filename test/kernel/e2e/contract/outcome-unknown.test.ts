@@ -1,4 +1,4 @@
-// Doubt does not expire with the retention: while nobody knows the outcome of an operation, the passing of time starts no other.
+// An unknown outcome does not expire with the retention: while nobody knows the outcome of an operation, the passing of time starts no other.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../../support/http.ts";
