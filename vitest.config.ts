@@ -41,14 +41,14 @@ const ONLY_LONG = [
   "operator/e2e/console-walk",
   "operator/e2e/pauses",
   "operator/e2e/prometheus",
-  "operator/e2e/told",
+  "operator/e2e/alerts",
   "features/outbox/e2e/saga",
-  "features/outbox/e2e/told",
+  "features/outbox/e2e/alerts",
   "package/e2e/beside",
   "package/e2e/newcomer",
   "package/e2e/template",
   "features/queues/e2e/parked-letters",
-  "features/queues/e2e/told",
+  "features/queues/e2e/alerts",
   "serve/e2e/demo-start",
 ];
 

@@ -58,7 +58,7 @@ export interface ProducerRun {
 export async function runProducer({ queues, report, isOver }: ProducerRun, random: Random): Promise<void> {
   while (!isOver()) {
     for (const [nth, produced] of produce(random).entries()) {
-      // One that is sent again finds the first one at work, unknown or settled.
+      // One that is sent again finds the first one in flight, unknown or settled.
       if (nth > 0) await pause(random.pick([0, random.int(0, 1_500)]));
       send(queues, produced, report);
     }

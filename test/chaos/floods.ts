@@ -43,7 +43,7 @@ export async function runFloods(run: Run, random: Random): Promise<readonly Task
     await Promise.all(flood.map((task) => askWhileWaiting(run, task, FLOOD_POLL_MS, isServed)));
     await isServed;
     await pause(random.int(3_000, 5_000));
-    // Who has his result has nothing at work when he comes again.
+    // Who has his result has nothing in flight when he comes again.
     await Promise.all(others.map((task) => send(run, task, random)));
   }
   return tasks;

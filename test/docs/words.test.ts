@@ -46,6 +46,7 @@ const REPLACED: readonly Replaced[] = [
     but: { "src/kernel/config/table.ts": "the name that encrypt_responses had" },
   },
   { pattern: /\b[eE]lders?\b|\b[hH]oming\b|\bnot-here\b|\bHop\b/, write: "previous and next; open, closed, empty" },
+  { pattern: /\bat[- ]work\b|[aA]tWork|\b[lL]iving\b|isLiving/, write: "in flight" },
   { pattern: /kind: "publish"/, write: "policy" },
   { pattern: /doubt/i, write: "verdict ambiguous, state unknown, problem and alert outcome-unknown" },
   { pattern: /NothingHappened|did-not-happen/, write: "refused, and no-effect for callers of the library" },

@@ -70,7 +70,7 @@ function untrueResult(world: World, record: RecordHistory, answer: Answer): stri
 function untold(world: World, record: RecordHistory, look: Look, answer: Answer): string | null {
   if (look.method === "DELETE" && answer.status === 204) return null;
   if (answer.monitor !== null)
-    return hasResultBefore(record, look) ? "the monitor says that it is at work, after a result" : null;
+    return hasResultBefore(record, look) ? "the monitor says that it is in flight, after a result" : null;
   switch (answer.code ?? "") {
     case "cancel-refused":
       return look.method === "DELETE" ? null : "cancel-refused to a question";
@@ -179,7 +179,7 @@ export function triedOnce(_world: World, record: RecordHistory): readonly Violat
   return violations;
 }
 
-/** What was cancelled is not tried, and what may be at work is not cancelled. */
+/** What was cancelled is not tried, and what may be in flight is not cancelled. */
 export function cancelledStays(world: World, record: RecordHistory): readonly Violation[] {
   const cancels = answersOf(record).filter(({ look, answer }) => look.method === "DELETE" && answer.status === 204);
   return cancels.flatMap(({ look }) => {
@@ -188,9 +188,12 @@ export function cancelledStays(world: World, record: RecordHistory): readonly Vi
     const before = new Set(answered.map(({ id }) => id));
     return record.arrivals.flatMap((arrival) => {
       const isLater = arrival.at > look.endAt && before.has(arrival.request);
-      const isAtWork = arrival.at < look.sentAt && !isRefused(world, arrival) && busyUntil(world, arrival) > look.endAt;
-      if (!isLater && !isAtWork) return [];
-      const what = isLater ? "a request was tried after it was cancelled" : "an attempt that was at work was cancelled";
+      const isInFlight =
+        arrival.at < look.sentAt && !isRefused(world, arrival) && busyUntil(world, arrival) > look.endAt;
+      if (!isLater && !isInFlight) return [];
+      const what = isLater
+        ? "a request was tried after it was cancelled"
+        : "an attempt that was in flight was cancelled";
       return [{ rule: RULE, what, evidence: naming(look, arrival) }];
     });
   });

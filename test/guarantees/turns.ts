@@ -1,6 +1,6 @@
 // Callers whose accepted requests wait for a place take turns (src/kernel/object/README.md, "Accepted requests"): a free place goes to the lane
-// with the fewest attempts at work, and of several to the request that has been due for longest. On the route that this checks, each
-// caller has a lane of its own, and all are in one object. So while somebody waits who has no attempt at work,
+// with the fewest attempts in flight, and of several to the request that has been due for longest. On the route that this checks, each
+// caller has a lane of its own, and all are in one object. So while somebody waits who has no attempt in flight,
 //
 // - none begins beside another one of its caller, and
 // - none begins whose request came later.
@@ -30,7 +30,7 @@ interface Start {
   readonly after: number;
 }
 
-/** A request that certainly waited for its turn, of a caller without any attempt at work. */
+/** A request that certainly waited for its turn, of a caller without any attempt in flight. */
 interface Wait {
   readonly first: Exchange;
   readonly from: number;
@@ -124,7 +124,7 @@ function overtaken(wait: Wait, start: Start, { works }: Caller): readonly Violat
   return [{ rule: RULE, what, evidence: naming(wait.first, arrival) }];
 }
 
-/** Whichever of the two began later, the other one was at work then. */
+/** Whichever of the two began later, the other one was in flight then. */
 function isBeside(other: Arrival, { at }: Arrival): boolean {
   return other.at <= at && other.lastAt !== null && other.lastAt >= at;
 }

@@ -1,5 +1,5 @@
 // The clock goes back around a record's expiry in the middle of a change of the layout. The closed object has said that it has no
-// living record of the key, and the next one has begun: from then on nobody may get the first answer again, although by the
+// current record of the key, and the next one has begun: from then on nobody may get the first answer again, although by the
 // closed object's clock it would be valid once more.
 
 import { freshKey, rawRequest, type RawResponse, endpoint } from "../support/http.ts";

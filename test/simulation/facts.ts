@@ -22,8 +22,8 @@ export interface AttemptFacts {
   lockCorrections: number;
   /** The end of its lock: at least one lock after the start, or later if the ledger durably says so. */
   lockedUntilMs: number;
-  /** Whether a living instance still runs it. */
-  isLiving: boolean;
+  /** Whether an instance still runs it. */
+  isInFlight: boolean;
   /** Whether its instance was lost while it ran. */
   isLost: boolean;
   /** Whether its claim has ever been durable. If not, a crash undoes it. */
@@ -81,7 +81,7 @@ export function startedAttempt(
     corrections,
     lockCorrections: corrections,
     lockedUntilMs: nowMs + LOCK_MS,
-    isLiving: true,
+    isInFlight: true,
     isLost: false,
     isDurable: false,
     number: 0,
@@ -169,8 +169,8 @@ export class Facts {
   }
 
   /** The attempts that an instance runs. */
-  living(): readonly AttemptFacts[] {
-    return [...this.attempts.values()].filter(({ isLiving }) => isLiving);
+  inFlight(): readonly AttemptFacts[] {
+    return [...this.attempts.values()].filter(({ isInFlight }) => isInFlight);
   }
 
   add(attempt: AttemptFacts): void {
@@ -197,8 +197,8 @@ export class Facts {
     }
     for (const attempt of this.attempts.values()) {
       if (attempt.object !== object) continue;
-      attempt.isLost ||= attempt.isLiving;
-      attempt.isLiving = false;
+      attempt.isLost ||= attempt.isInFlight;
+      attempt.isInFlight = false;
       const row = this.rows.get(attempt.record);
       if (attempt.isDurable && row?.attemptId === attempt.id && (row.state === "started" || row.state === "unknown")) {
         // The gateway has lost the origin's answer.

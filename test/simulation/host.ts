@@ -1,4 +1,4 @@
-// One object as the platform sees it: its disk, at most one living instance, its output gate and its alarm. world.ts has one of
+// One object as the platform sees it: its disk, at most one running instance, its output gate and its alarm. world.ts has one of
 // them, layouts/world.ts several.
 
 import type { Disk } from "./disk.ts";
@@ -26,7 +26,7 @@ export class Host {
     return this.#shard !== null;
   }
 
-  /** The living instance; a new one if there is none. */
+  /** The running instance; a new one if there is none. */
   get shard(): Shard {
     this.#shard ??= this.#make();
     return this.#shard;

@@ -54,7 +54,7 @@ export function decide(
     rules.broken("G6", `an operator's ${action} of ${record} beside a question to the origin, whose answer may come`);
   const before = { ...attempt };
   const reported = facts.reported.get(record);
-  const undo = (): void => void Object.assign(attempt, { ...before, isLiving: false });
+  const undo = (): void => void Object.assign(attempt, { ...before, isInFlight: false });
   switch (action) {
     case "release":
       attempt.isReleased = true;

@@ -91,7 +91,7 @@ export class OriginCall {
       this.attempt.isRefused = true;
       ends(this.attempt, this.#clock);
       this.attempt.refusedAfter = this.#requests();
-      this.attempt.isLiving = false;
+      this.attempt.isInFlight = false;
     }
     const getReader = (): object => ({ read: (view: Uint8Array) => this.#read(view), cancel: () => this.#cancel() });
     const declared = length === null ? [] : [["content-length", String(length)] as const];
@@ -113,7 +113,7 @@ export class OriginCall {
     if (ended !== null && this.#clock.corrections > ended.corrections) ends(this.attempt, this.#clock);
     this.#serve();
     // Even if the gateway does not read it.
-    this.attempt.isLiving = false;
+    this.attempt.isInFlight = false;
   }
 
   /** The connection breaks, or the gateway gives the call up. The origin may continue. */
@@ -128,7 +128,7 @@ export class OriginCall {
   /** The gateway no longer listens. A held call never leaves. */
   abandon(): void {
     this.isHeard = false;
-    this.attempt.isLiving = false;
+    this.attempt.isInFlight = false;
     if (this.work === "held" || this.hasActed) this.work = "over";
   }
 
@@ -165,7 +165,7 @@ export class OriginCall {
   #over(): void {
     this.#learnt();
     this.isHeard = false;
-    this.attempt.isLiving = false;
+    this.attempt.isInFlight = false;
   }
 
   /** The gateway knows from now on how the attempt ended. */

@@ -89,7 +89,7 @@ describe("an operator's decision", () => {
     await expectFound(/G2: r\d is resolved, after .* was told/, "operators");
   }, 60_000);
 
-  it("that forgets an attempt which may be at work breaks G1", async () => {
+  it("that forgets an attempt which may be in flight breaks G1", async () => {
     plantStep((_actual, _record, { type }) =>
       type === "forget" ? { record: null, reply: { type: "changed" }, deadline: null } : null,
     );

@@ -113,7 +113,7 @@ export class Rules {
       const pair = `${next.id} starts after ${earlier.id}`;
       // An attempt with a known result may still send the rest of a body that is not kept.
       const resultIsOver = earlier.resultAtMs !== null && this.hasExpired(earlier);
-      if (earlier.isLiving && !resultIsOver) this.broken("G1", `${pair}, which is still in flight`);
+      if (earlier.isInFlight && !resultIsOver) this.broken("G1", `${pair}, which is still in flight`);
       // The origin's own answer has ended its lock.
       if (earlier.isForgotten && earlier.answeredAtMs !== null && !earlier.isResolved) continue;
       const completedUntilMs = earlier.completedUntilMs ?? 0;
@@ -203,7 +203,7 @@ export class Rules {
 
   /** An operator's change was made to a record whose last attempt is `attempt`. */
   decides(action: string, attempt: AttemptFacts): void {
-    if (attempt.isLiving) this.broken("G1", `an operator's ${action} beside ${attempt.id}, which is in flight`);
+    if (attempt.isInFlight) this.broken("G1", `an operator's ${action} beside ${attempt.id}, which is in flight`);
     const hasSpoken = attempt.isRefused || (attempt.answeredAtMs !== null && !attempt.isResolved);
     const isOver = this.#seenBy(attempt) >= attempt.lockedUntilMs || hasSpoken;
     if (action === "forget" && !isOver) {
@@ -263,7 +263,7 @@ export class Rules {
     }
     attempt.isDurable = true;
     // One that runs on has its lock by the clock as it is. If it is lost later, that lock stands.
-    if (state === "started" && attempt.isLiving && this.#runsOn(attempt) && lockedUntilMs < attempt.lockedUntilMs)
+    if (state === "started" && attempt.isInFlight && this.#runsOn(attempt) && lockedUntilMs < attempt.lockedUntilMs)
       attempt.lockCorrections = this.#clock.corrections;
     attempt.lockedUntilMs = this.isRenewed(attempt)
       ? lockedUntilMs

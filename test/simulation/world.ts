@@ -277,7 +277,7 @@ export class World {
     this.facts.add(attempt);
     if (this.isUnreachable) {
       this.isUnreachable = false;
-      attempt.isLiving = false;
+      attempt.isInFlight = false;
       attempt.isRefused = true;
       return null;
     }
@@ -320,11 +320,11 @@ export class World {
     const { requests } = this.clients;
     const reads = requests.some(({ state }) => state === "reads" || state === "stalls");
     if (isAnswering || reads || this.host.isHandlingAlarm || !this.plan.extras.has("leavers")) return;
-    const living = new Set(this.facts.living().map(({ id }) => id));
+    const inFlight = new Set(this.facts.inFlight().map(({ id }) => id));
     // The client of an accepted request waits with a timer of its own.
     const waiting = requests.filter(
       ({ state, head, taker }) =>
-        state === "waits" && (head.async !== undefined || taker !== null || !living.has(head.request.attemptId)),
+        state === "waits" && (head.async !== undefined || taker !== null || !inFlight.has(head.request.attemptId)),
     );
     const others = this.actors.reduce((sum, one) => sum + (one.timers?.() ?? 0), 0);
     this.rules.rests(this.clock.count - others, waiting.length);

@@ -6,7 +6,7 @@ export type MonitorProblem =
   | { readonly code: "monitor-not-found" }
   /** The last attempt had no effect, or may be repeated, and no other is made. `lastStatus`: what the origin answered, if it did. */
   | { readonly code: "attempts-exhausted"; readonly lastStatus: number | null }
-  | { readonly code: "cancel-refused"; readonly why: "at-work"; readonly retryAfterMs: number }
+  | { readonly code: "cancel-refused"; readonly why: "in-flight"; readonly retryAfterMs: number }
   | { readonly code: "cancel-refused"; readonly why: "ended" };
 
 interface Description {
@@ -40,7 +40,7 @@ export function describeMonitorProblem(problem: MonitorProblem): Description {
         members: problem.lastStatus === null ? {} : { lastStatus: problem.lastStatus },
       };
     case "cancel-refused":
-      return problem.why === "at-work"
+      return problem.why === "in-flight"
         ? {
             ...none,
             status: 409,

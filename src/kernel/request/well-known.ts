@@ -110,7 +110,7 @@ const EXAMPLES: { readonly [Code in Published["code"]]: Extract<Published, { cod
   "configuration-invalid": { code: "configuration-invalid", problemCount: 0 },
   "monitor-not-found": { code: "monitor-not-found" },
   "attempts-exhausted": { code: "attempts-exhausted", lastStatus: null },
-  "cancel-refused": { code: "cancel-refused", why: "at-work", retryAfterMs: 0 },
+  "cancel-refused": { code: "cancel-refused", why: "in-flight", retryAfterMs: 0 },
 };
 
 function publishedProblems(): readonly object[] {

@@ -67,7 +67,7 @@ const PROBLEMS: readonly (readonly [Problem, again: boolean, outcome: string])[]
   [{ code: "configuration-invalid", problemCount: 1 }, false, "no-effect"],
   [{ code: "monitor-not-found" }, false, "unknown"],
   [{ code: "attempts-exhausted", lastStatus: 503 }, true, "unknown"],
-  [{ code: "cancel-refused", why: "at-work", retryAfterMs: 1000 }, true, "unknown"],
+  [{ code: "cancel-refused", why: "in-flight", retryAfterMs: 1000 }, true, "unknown"],
   [{ code: "cancel-refused", why: "ended" }, false, "unknown"],
 ];
 

@@ -182,7 +182,7 @@ describe("a cancelled request", () => {
     expectBad(refusal(cancelled, done, ...anew), RULE);
   });
 
-  it("was not at work", () => {
+  it("was not in flight", () => {
     const busy = came(1, "q1", 20, { ...HOLD, ...LOST, closedAt: 700 });
     expectBad(story(promise, busy, cancelled, ...anew), RULE);
   });

@@ -70,7 +70,7 @@ describe("a message", () => {
 
   it("is parked only unknown, and only where its rule says so", () => {
     expectBadOf(retry.sent("m"), { ...lost, path: done.path, scope: done.scope }, delivered("m", 2, 1_600, 1_650));
-    // Its attempt is still at work.
+    // Its attempt is still in flight.
     const slow = hold.got(1, "m/1", 20, { headAt: 500, lastAt: 510, closedAt: 511 });
     expectBadOf(hold.sent("m"), slow, delivered("m", 1, 10, 700), delivered("m", 2, 100, 200));
     expectGoodOf(

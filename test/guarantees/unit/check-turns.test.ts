@@ -30,7 +30,7 @@ function request(seq: number, scope: string, sentAt: number, at: number, ending 
   return { all: [first, attempt, acted(attempt), last] as const, stillWaits };
 }
 
-/** The flood has two at work, and two more that wait. */
+/** The flood has two in flight, and two more that wait. */
 const working = [request(1, `${FLOODER} 1`, 0, 20, accepted()), request(2, `${FLOODER} 2`, 0, 200, accepted())];
 const third = request(3, `${FLOODER} 3`, 0, 520);
 const flood = [...working.flatMap(({ all }) => all), ...third.all, third.stillWaits(310)];
@@ -40,7 +40,7 @@ const expectGoodOf = (...events: readonly HistoryEvent[]): void => expectGood(st
 const expectBadOf = (...events: readonly HistoryEvent[]): void => expectBad(story(...events), RULE);
 
 describe("callers who wait for a place", () => {
-  it("get it before another attempt of a caller who has one at work", () => {
+  it("get it before another attempt of a caller who has one in flight", () => {
     expectGoodOf(...flood, ...early.all);
     expectGoodOf(...flood, ...early.all, early.stillWaits(505));
     expectBadOf(...flood, ...early.all, early.stillWaits(530));
@@ -52,7 +52,7 @@ describe("callers who wait for a place", () => {
     expectGoodOf(...flood, ...early.all, early.stillWaits(515));
   });
 
-  it("have the place of one that may be at work, if the other caller has none", () => {
+  it("have the place of one that may be in flight, if the other caller has none", () => {
     const [, second] = working;
     const alone = [...flood].filter((one) => second?.all.every((its) => its !== one) ?? true);
     const unanswered = { ...third.all[1], at: 700, headAt: 1_190, lastAt: 1_200, closedAt: 1_201 };

@@ -44,7 +44,7 @@ describe("life cycle over any history", () => {
   it.each([
     ["the one before was refused, or its lock has ended", history],
     ["whatever operators decide", operatedHistory],
-  ])("starts an attempt only when none is at work: %s", (_name, histories) => {
+  ])("starts an attempt only when none is in flight: %s", (_name, histories) => {
     checkHistories(
       (taken) => {
         const lockedUntil = new Map<string, number>();

@@ -150,7 +150,7 @@ describe("a key with an unknown outcome", () => {
     expect(await page.locator("#resolve-form").count()).toBe(1);
     expect(complaints).toHaveLength(1);
     expect(await scene.origin.effects(key)).toBe(1);
-    // The first attempt may be at work until its lock ends; then the retry may go out.
+    // The first attempt may be in flight until its lock ends; then the retry may go out.
     const retry = await until(async () => {
       const response = await scene.send({ path: HOLD, key });
       return response.status === 409 ? null : response;

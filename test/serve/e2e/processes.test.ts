@@ -273,7 +273,7 @@ describe("a monitor", () => {
       const looks = [look("GET", monitor), look("GET", monitor, other), look("HEAD", monitor)];
       expect((await Promise.all(looks)).map(({ status }) => status)).toEqual([202, 202, 202]);
     }
-    // 204: it waits for its turn, and is cancelled. 409: it is at work. 404 would say that it is cancelled, whatever it does.
+    // 204: it waits for its turn, and is cancelled. 409: it is in flight. 404 would say that it is cancelled, whatever it does.
     const kept: typeof accepted = [];
     for (const one of accepted) {
       const { status } = await look("DELETE", one.monitor);

@@ -183,7 +183,7 @@ export class Monitors {
       case "accepted": {
         const { lockedUntil } = reply.record.attempt;
         const retryAfterMs = Math.min(Math.max(0, lockedUntil - now), ASK_AGAIN_MS);
-        return ofMonitor({ code: "cancel-refused", why: "at-work", retryAfterMs }, echo).response;
+        return ofMonitor({ code: "cancel-refused", why: "in-flight", retryAfterMs }, echo).response;
       }
       case "replay":
       case "not-kept":

@@ -1,4 +1,4 @@
-// Decides in an object whether a key without a record may begin there. Whoever asks has looked for a living record in the same turn, and asks again after
+// Decides in an object whether a key without a record may begin there. Whoever asks has looked for an unexpired record in the same turn, and asks again after
 // each `await`.
 
 import { answered } from "../../../kernel/call.ts";

@@ -80,7 +80,7 @@ export function judgeTrial({ deliveries, attempts, recordId }: QueueTrial): Tria
   if (open !== undefined) {
     return fails(
       `The message is not settled: its queue would deliver it again (${open.answer ?? "no answer from its shard"}).`,
-      `${show} Its origin may be down or still at work.`,
+      `${show} Its origin may be down, or slow.`,
     );
   }
   if (first.answer !== "first") {

@@ -132,7 +132,7 @@ describe("a monitor", () => {
     expect(anonymous(absent).body).toEqual(anonymous(unknown).body);
   });
 
-  it("lets its caller cancel what waits, and nothing that is at work", async () => {
+  it("lets its caller cancel what waits, and nothing that is in flight", async () => {
     const key = freshKey();
     await scene.origin.behave(
       { key },

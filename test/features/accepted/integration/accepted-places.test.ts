@@ -180,7 +180,7 @@ describe("callers who wait for places", () => {
     }
   });
 
-  it("come before those who come after a crash, although no attempt is at work that would begin theirs", async () => {
+  it("come before those who come after a crash, although no attempt is in flight that would begin theirs", async () => {
     const bench = new ShardBench();
     bench.origin = heldAnswer(() => new Response("done")).origin;
     for (let sent = 0; sent < PLACES; sent += 1) await bench.send(messageOf(headIn(1)));

@@ -141,7 +141,7 @@ describe("an accepted request", () => {
     expect(left).toEqual([0, 0]);
   });
 
-  it("waits for its turn while as many others are at work as may be", async () => {
+  it("waits for its turn while as many others are in flight as may be", async () => {
     const bench = new ShardBench();
     const held = heldAnswer(() => new Response("done"));
     bench.origin = held.origin;
@@ -182,7 +182,7 @@ describe("an accepted request", () => {
     expect(await looking).toMatchObject({ status: 200, text: "done" });
   });
 
-  it("is cancelled while nothing is at work, and only then", async () => {
+  it("is cancelled while nothing is in flight, and only then", async () => {
     const bench = new ShardBench();
     const held = heldAnswer(() => new Response("busy", { status: 503 }));
     bench.origin = held.origin;
@@ -218,7 +218,7 @@ describe("an accepted request", () => {
     await bench.send(messageOf(head));
     await untilState(bench, head, "unknown");
     const waiting = { waitMs: durationMs(60_000) };
-    // Within the lock the attempt may still be at work.
+    // Within the lock the attempt may still be in flight.
     expect(await look(bench, head, waiting)).toMatchObject({ status: 409, code: "outcome-unknown" });
     status = 200;
     expect(await look(bench, head, waiting)).toMatchObject({ status: 200, text: "it took effect" });

@@ -117,7 +117,7 @@ describe("the monitor of an accepted request", () => {
     }
   });
 
-  it("cancels it as long as nothing is at work", async () => {
+  it("cancels it as long as nothing is in flight", async () => {
     const all = new Deployments();
     const at = all.deploy(1, [], ASYNC);
     all.origin = () => new Response("busy", { status: 503 });

@@ -51,7 +51,7 @@ export async function historyOf(
   ];
 }
 
-/** Reads the monitor until it tells more than that the request is at work, asks it as strangers, and tries the request again. */
+/** Reads the monitor until it tells more than that the request is in flight, asks it as strangers, and tries the request again. */
 async function endOf(client: RecordingClient, request: AcceptedRequest): Promise<Exchange> {
   const result = async (): Promise<Exchange["ending"] | null> => {
     const { ending } = await client.look(request);

@@ -73,7 +73,7 @@ class AcceptedActors implements Actors<AcceptedKind> {
     return acceptedObject(kernel);
   }
 
-  /** Asks the living instance, and not by its call: that would be answered in a later turn, and a cancellation is judged in its own. */
+  /** Asks the running instance, and not by its call: that would be answered in a later turn, and a cancellation is judged in its own. */
   #ask(verification: MonitorQuestion, caller: Caller): Promise<Response> {
     const feature = this.#world.host.shard.exchanges.features.find(answersMonitors);
     if (feature === undefined) throw new TypeError("no request is accepted");

@@ -85,13 +85,13 @@ describe("an accepted request", () => {
 });
 
 describe("a monitor", () => {
-  it("that cancels an attempt at work breaks G10", async () => {
+  it("that cancels an attempt in flight breaks G10", async () => {
     plantStep((_actual, record, { type }) =>
       type === "cancel" && record.state === "started"
         ? { record: null, reply: { type: "changed" }, deadline: null }
         : null,
     );
-    await expectFound(/G10: r\d is cancelled, but a\d+ may be at work/, "accepted");
+    await expectFound(/G10: r\d is cancelled, but a\d+ may be in flight/, "accepted");
   }, 120_000);
 
   it("that compares no fingerprint breaks G7", async () => {

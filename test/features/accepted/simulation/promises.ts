@@ -135,7 +135,7 @@ export class Promises {
     }
     // One whose result is too large to be kept gives up its place while the rest arrives.
     const running = this.#facts
-      .living()
+      .inFlight()
       .filter((one) => this.#promises.has(one) && one.resultAtMs === null && one.id !== attempt.id);
     if (running.length >= PLACES) {
       this.#rules.broken("G8", `${attempt.id} starts beside ${running.length} others, and there are ${PLACES} places`);
@@ -168,8 +168,8 @@ export class Promises {
       const isOver = attempt.isRefused || this.#clock.latestMs >= attempt.lockedUntilMs;
       // One that was forgotten had the same id, if the same request was delivered again.
       const isItsOwn = attempt.id === before.attemptId && before.number > 0 && !attempt.isForgotten;
-      if (isItsOwn && (attempt.isLiving || !isOver)) {
-        this.#rules.broken("G10", `${record} is cancelled, but ${attempt.id} may be at work`);
+      if (isItsOwn && (attempt.isInFlight || !isOver)) {
+        this.#rules.broken("G10", `${record} is cancelled, but ${attempt.id} may be in flight`);
       }
     }
     const forgotten = isGone ? attempts.filter(({ isForgotten }) => !isForgotten) : [];

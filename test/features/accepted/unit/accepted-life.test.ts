@@ -231,7 +231,7 @@ describe("what people decide about an accepted request", () => {
     expect(tell("hold", ...lost, [6, forget]).at(-1)).toBe("unchangeable → unknown");
   });
 
-  it("is cancelled only while nothing is at work", () => {
+  it("is cancelled only while nothing is in flight", () => {
     expect(tell("hold", [0, request("a", "wait")], [1, cancel])).toContain("changed → none");
     expect(tell("hold", [0, request("a", "begin")], [1, cancel])).toContain("accepted → started");
     expect(tell("retry", ...lost, [LOCK_MS - 1, cancel]).at(-1)).toContain("accepted → waiting");

@@ -142,7 +142,7 @@ describe("over HTTP", () => {
     await scene.origin.arrived(running);
     const filter = { route: "/forget" };
     const { until, ...preview } = await change({ change: "forget", filter, preview: true });
-    // The locks of those with an unknown outcome have not ended: their attempts may still be at work.
+    // The locks of those with an unknown outcome have not ended: their attempts may still be in flight.
     const left = { matched: 6, changed: 3, refused: { inFlight: 3, completed: 0, remembered: 0 } };
     expect(preview).toMatchObject(left);
     expect(await change({ change: "forget", filter, confirm: true, until })).toMatchObject(left);

@@ -380,7 +380,7 @@ export class World {
     this.release();
   }
 
-  /** The durable records by their keys. A living one comes before one that has expired in another object. */
+  /** The durable records by their keys. An unexpired one comes before one that has expired in another object. */
   #byKey(): ReadonlyMap<string, DurableRow> {
     const all = new Map<string, DurableRow>();
     for (const rows of this.#rows.values()) {

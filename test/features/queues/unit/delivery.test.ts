@@ -88,7 +88,7 @@ describe("a delivery", () => {
     ["a result of which nothing is known", problem("response-not-kept"), "outcome-unknown"],
     ["a limit of new keys", problem("too-many-keys", 1000), "exhausted"],
     ["a credential that is refused", problem("credential-invalid"), "exhausted"],
-    // It is at work, or nobody could look: the next delivery learns what became of it.
+    // It is in flight, or nobody could look: the next delivery learns what became of it.
     ["an attempt in flight", problem("in-flight", 1000), null],
     ["a store that cannot be reached", problem("store-unavailable"), "store-unavailable"],
     ["no answer at all", { kind: "nothing" }, "store-unavailable"],

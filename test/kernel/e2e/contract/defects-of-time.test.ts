@@ -65,7 +65,7 @@ describe("a crash during an attempt", () => {
     expectReplay(await send(message), second);
     const requests = await origin.requests(message.key);
     expect(requests.map(({ attempt }) => attempt)).toEqual(["1", "2"]);
-    // The first may still be at work in the origin, so attempts never overlap within the lock.
+    // The first may still be in flight, so attempts never overlap within the lock.
     expect(requests[1]?.arrivedAtMs).toBeGreaterThanOrEqual(sentAt + LOCK_MS);
   });
 
@@ -104,7 +104,7 @@ describe("a crash during an attempt", () => {
   });
 });
 
-it("a lock never ends under a living attempt, however long the answer's body takes", async () => {
+it("a lock never ends under an attempt in flight, however long the answer's body takes", async () => {
   const chunks = Array.from({ length: 8 }, (_, index) => ({ text: `${index} `, pauseMs: 700 }));
   const message = { path: "/long/stream", key: freshKey() };
   await origin.behave({ key: message.key }, { status: 200, chunks });
@@ -125,7 +125,7 @@ it("a lock never ends under a living attempt, however long the answer's body tak
   expect(await origin.effects(message.key)).toBe(1);
 }, 30_000);
 
-it("a lock that was renewed outlives a crash: no second attempt while the first may still be at work", async () => {
+it("a lock that was renewed outlives a crash: no second attempt while the first may still be in flight", async () => {
   const behave = { status: 200, chunks: ["one, ", "two"], holdBody: 1 };
   const message = { path: "/retry/stream", key: freshKey(), behave };
   const { response } = clientOf(gateway.url).open({ ...message, timeoutMs: 60_000 });
@@ -199,5 +199,5 @@ describe("an alarm", () => {
   });
 });
 // "A failed completion write that leads to a second run": problems-of-the-gateway.test.ts, where the write fails.
-// "Completion or unlock without an owner" by an attempt that lives: a living attempt is never superseded in one
+// "Completion or unlock without an owner" by an attempt that runs: an attempt in flight is never superseded in one
 // process, so no request can bring it about; the life cycle's own tests cover it.

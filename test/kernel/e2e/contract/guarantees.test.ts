@@ -121,7 +121,7 @@ describe("G1 One at a time", () => {
     expect(await origin.effects(key)).toBe(1);
   });
 
-  it("never has two attempts at work when duplicates wait and the origin refuses again and again", async () => {
+  it("never has two attempts in flight when duplicates wait and the origin refuses again and again", async () => {
     const key = freshKey();
     const refusal = (status: number): Behaviour => ({ status, effect: false, delayMs: 40 });
     const sequence = [refusal(503), refusal(429), refusal(425), refusal(503), { status: 201, delayMs: 40 }];
@@ -180,7 +180,7 @@ describe("G1 One at a time", () => {
     const ends = new Set<number>();
     while (Date.now() < sentAt + 2 * LOCK_MS) {
       const [row] = await newRows(gateway.stateDir, before);
-      if (row?.state !== "started") throw new Error(`the attempt at work is ${row?.state}`);
+      if (row?.state !== "started") throw new Error(`the attempt in flight is ${row?.state}`);
       ends.add(row.locked_until);
       expect(problemCode(await send(gateway.url, { path: "/retry", key }))).toBe("in-flight");
     }

@@ -143,13 +143,13 @@ describe("an origin that has acted", () => {
 });
 
 describe("an origin that knows of nothing", () => {
-  it("never frees the key while the attempt may be at work", async () => {
+  it("never frees the key while the attempt may be in flight", async () => {
     const message = { path: "/locked/absent", key: freshKey() };
     await loseAnswer(scene, message);
     await tellOf(scene.origin, message.key, { status: 404 });
     for (let again = 0; again < 3; again += 1) expectOpen(await scene.send(message), message.key, 600);
     expect(await verifications(scene.origin, message.key)).toHaveLength(3);
-    // It was at work, and now it shows.
+    // It was in flight, and now it shows.
     await tellOf(scene.origin, message.key, { status: 200, body: "late" });
     expectGiven(await scene.send(message), 200, "late");
     expect(await attempts(scene.origin, message.key)).toHaveLength(1);

@@ -39,7 +39,7 @@ describe("a call of minutes", () => {
       // Read from the disk: to ask the gateway would wake the object.
       const [record] = await readLedgers(gateway.stateDir);
       expect(record).toMatchObject({ state: "started", attempt: 1 });
-      // Renewed on the way: the lock is longer than the call, but a living attempt does not wait for its end.
+      // Renewed on the way: the lock is longer than the call, but an attempt in flight does not wait for its end.
       expect(record?.locked_until).toBeGreaterThan(startedAt + 6 * MINUTE_MS);
       const duplicate = await scene.send(message);
       expectProblem(duplicate, { code: "in-flight", status: 409, retryable: true, echo: message.key });

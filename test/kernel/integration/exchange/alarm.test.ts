@@ -22,7 +22,7 @@ async function leaveBehind(
     for (const [id, record] of records) ledger.save(id, null, record, record.state === "completed" ? { response } : {});
     await storage.setAlarm(Date.now() + 3_600_000);
   });
-  // A living instance keeps the list of its expiry buckets; a crash loses it.
+  // A running instance keeps the list of its expiry buckets; a crash loses it.
   await evictDurableObject(stub);
 }
 

@@ -88,11 +88,11 @@ describe("an alarm", () => {
     async (others) => {
       const shard = new LeftShard();
       const now = Date.now();
-      const living = Array.from({ length: others / 2 }, () => [freshId(), started(epochMs(now))] as const);
+      const recent = Array.from({ length: others / 2 }, () => [freshId(), started(epochMs(now))] as const);
       const uncertain = Array.from({ length: others / 2 }, () => [freshId(), waiting()] as const);
       const lost = (): readonly [RecordId, Started] => [freshId(), started(epochMs(now - LOCK_MS))];
       const ending = [freshId(), started(epochMs(now - LOCK_MS + 1000))] as const;
-      await shard.leave([...living, ...uncertain, lost(), ending]);
+      await shard.leave([...recent, ...uncertain, lost(), ending]);
       // The first alarm of an instance reads what is stored.
       await shard.alarm();
       expect(await shard.countOf("unknown")).toBe(others / 2 + 1);

@@ -35,7 +35,7 @@ const started = (id: string, fingerprint = "mine"): Candidate => ({
 it.each<[string, readonly Candidate[], string | null]>([
   ["none", [], null],
   ["the only one", [failed("a")], "a"],
-  ["one at work before one that may be tried again", [failed("a"), started("b")], "b"],
+  ["one in flight before one that may be tried again", [failed("a"), started("b")], "b"],
   ["one unknown before one that may be tried again", [failed("a"), unknown("b")], "b"],
   ["one whose attempt may still run before one that may be tried again", [failed("a"), failed("b", 1001)], "b"],
   ["its own name first among equals", [failed("a"), failed("b")], "a"],

@@ -97,7 +97,7 @@ const CASES: readonly (readonly [name: string, unknown: Policy["unknown"], now: 
   ["answered by the second attempt", "retry", 99, [begun, timedOut, [45, request("b")], [50, result("b")]]],
   ["verified", "verify", 99, [begun, [41, tick], [60, result("a", 200, { verified: true })]]],
   ["resolved", "hold", 99, [begun, timedOut, [50, resolve]]],
-  ["resolved while its attempt may be at work", "hold", 9, [begun, timedOut, [6, resolve]]],
+  ["resolved while its attempt may be in flight", "hold", 9, [begun, timedOut, [6, resolve]]],
   ["released, then resolved", "hold", 99, [begun, timedOut, [50, release], [60, resolve]]],
   [
     "released, and answered by the next attempt",
@@ -123,7 +123,7 @@ const CASES: readonly (readonly [name: string, unknown: Policy["unknown"], now: 
   ["lost, to be repeated", "retry", 99, [begun]],
   ["verified not to have happened", "verify", 99, [begun, [41, tick], [60, absent("a", 50)]]],
   ["released", "hold", 99, [begun, timedOut, [50, release]]],
-  ["released while its attempt may be at work", "hold", 9, [begun, timedOut, [6, release]]],
+  ["released while its attempt may be in flight", "hold", 9, [begun, timedOut, [6, release]]],
   ["released twice", "hold", 99, [begun, timedOut, [50, release], [60, release]]],
 ];
 

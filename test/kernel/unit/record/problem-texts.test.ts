@@ -56,7 +56,7 @@ const FORMS: { readonly [Code in Problem["code"]]: readonly Extract<Problem, { r
   "monitor-not-found": [{ code: "monitor-not-found" }],
   "attempts-exhausted": [{ code: "attempts-exhausted", lastStatus: 503 }],
   "cancel-refused": [
-    { code: "cancel-refused", why: "at-work", retryAfterMs: 1_000 },
+    { code: "cancel-refused", why: "in-flight", retryAfterMs: 1_000 },
     { code: "cancel-refused", why: "ended" },
   ],
   "claim-invalid": [{ code: "claim-invalid", reason: "REASON." }],
