@@ -1,6 +1,8 @@
 // What a monitor refuses (src/features/accepted/README.md).
 
 /** The problems that only a monitor reports; what it knows about a record it tells as a retry would be told. */
+import { notRetryable, type ProblemDetails, retryable } from "./problem-details.ts";
+
 export type MonitorProblem =
   /** There is no such record, or it is not this caller's, or of another request. Which of these is not told. */
   | { readonly code: "monitor-not-found" }
@@ -9,53 +11,36 @@ export type MonitorProblem =
   | { readonly code: "cancel-refused"; readonly why: "in-flight"; readonly retryAfterMs: number }
   | { readonly code: "cancel-refused"; readonly why: "ended" };
 
-interface Description {
-  readonly status: number;
-  readonly title: string;
-  readonly detail: string;
-  readonly retryable: boolean;
-  readonly retryAfterMs: number | null;
-  readonly members: Readonly<Record<string, number>>;
-}
-
-export function describeMonitorProblem(problem: MonitorProblem): Description {
-  const none = { retryable: false, retryAfterMs: null, members: {} };
+export function describeMonitorProblem(problem: MonitorProblem): ProblemDetails {
   switch (problem.code) {
     case "monitor-not-found":
-      return {
-        ...none,
-        status: 404,
-        title: "Monitor not found",
-        detail:
-          "No request with this key, content and caller is known here. Check the address and the credential. If both are right, the request was cancelled or its record has expired: it may have taken effect, so read its outcome from the API before you send it again.",
-      };
+      return notRetryable(
+        404,
+        "Monitor not found",
+        "No request with this key, content and caller is known here. Check the address and the credential. If both are right, the request was cancelled or its record has expired: it may have taken effect, so read its outcome from the API before you send it again.",
+      );
     case "attempts-exhausted":
       return {
-        ...none,
-        status: 502,
-        title: "Attempts exhausted",
-        detail:
+        ...retryable(
+          502,
+          "Attempts exhausted",
           "No attempt brought a result, and the gateway makes no further one: it has made all that it promised, the request was cancelled, or what was stored of it cannot be read. To have it tried again, send the same request with the same key.",
-        retryable: true,
+          null,
+        ),
         members: problem.lastStatus === null ? {} : { lastStatus: problem.lastStatus },
       };
     case "cancel-refused":
       return problem.why === "in-flight"
-        ? {
-            ...none,
-            status: 409,
-            title: "Not cancelled",
-            detail:
-              "An attempt is running, or may be, so the operation may take effect. Nothing was changed. Try again later.",
-            retryable: true,
-            retryAfterMs: problem.retryAfterMs,
-          }
-        : {
-            ...none,
-            status: 409,
-            title: "Not cancelled",
-            detail:
-              "The operation has its result, or may have taken effect, so it can no longer be cancelled. Read the monitor to see which.",
-          };
+        ? retryable(
+            409,
+            "Not cancelled",
+            "An attempt is running, or may be, so the operation may take effect. Nothing was changed. Try again later.",
+            problem.retryAfterMs,
+          )
+        : notRetryable(
+            409,
+            "Not cancelled",
+            "The operation has its result, or may have taken effect, so it can no longer be cancelled. Read the monitor to see which.",
+          );
   }
 }

@@ -1,6 +1,8 @@
 // The operator API's refusals. Their texts depend only on the kind of refusal, so that a caller who may not see a record
 // learns nothing about it.
 
+import { notRetryable, type ProblemDetails, retryable } from "./problem-details.ts";
+
 export type OperatorProblem =
   /** No token, or a wrong one. */
   | { readonly code: "operator-unauthorized" }
@@ -19,14 +21,6 @@ export type OperatorProblem =
   /** An attempt may still be running, at the latest until its lock ends, or the origin is being asked about it. */
   | { readonly code: "change-refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
-interface Description {
-  readonly status: number;
-  readonly title: string;
-  readonly detail: string;
-  /** `null`: a retry is pointless. */
-  readonly retryAfterMs: number | null;
-}
-
 /** As long as of `store-unavailable`. */
 const AUDIT_RETRY_MS = 1_000;
 
@@ -35,61 +29,59 @@ const FINAL = {
   remembered: "The record has expired, and only its key is remembered.",
 } as const;
 
-export function describeOperatorProblem(problem: OperatorProblem): Description {
+export function describeOperatorProblem(problem: OperatorProblem): ProblemDetails {
   switch (problem.code) {
     case "operator-unauthorized":
-      return final(401, "Operator token required", "Send an operator token in the header Authorization: Bearer TOKEN.");
+      return notRetryable(
+        401,
+        "Operator token required",
+        "Send an operator token in the header Authorization: Bearer TOKEN.",
+      );
     case "operator-forbidden":
       return problem.why === "reader"
-        ? final(
+        ? notRetryable(
             403,
             "Read only",
             "This operator can only read records. Changes and stored bodies need an administrator, such as the holder of ADMIN_TOKEN.",
           )
-        : final(
+        : notRetryable(
             403,
             "Sent by a page",
             "A browser sends what any page of this host makes it send, with the operator's proof from Access. Use the console, or send the request without a browser: a change as application/json.",
           );
     case "operator-throttled":
-      return {
-        status: 429,
-        title: "Too many wrong tokens",
-        detail: "Too many wrong tokens came from this address. Try again later.",
-        retryAfterMs: problem.retryAfterMs,
-      };
+      return retryable(
+        429,
+        "Too many wrong tokens",
+        "Too many wrong tokens came from this address. Try again later.",
+        problem.retryAfterMs,
+      );
     case "operator-request-invalid":
-      return final(400, "Operator request invalid", `${problem.reason} Nothing was changed.`);
+      return notRetryable(400, "Operator request invalid", `${problem.reason} Nothing was changed.`);
     case "audit-unavailable":
-      return {
-        status: 503,
-        title: "Audit log unavailable",
-        detail:
-          "The audit log cannot be written, so nothing was changed and no body was read. The gateway's log says why. Repeat this when the audit log can be written again.",
-        retryAfterMs: AUDIT_RETRY_MS,
-      };
+      return retryable(
+        503,
+        "Audit log unavailable",
+        "The audit log cannot be written, so nothing was changed and no body was read. The gateway's log says why. Repeat this when the audit log can be written again.",
+        AUDIT_RETRY_MS,
+      );
     case "operator-not-found":
       // The same whether it is off or not, and whatever the path, host and token: strangers learn nothing of it.
-      return final(
+      return notRetryable(
         404,
         "No such operation",
         "The operator API has no such operation here, or it is off. It is on where the secret ADMIN_TOKEN is set, or OPERATORS or ACCESS names somebody.",
       );
     case "record-not-found":
-      return final(404, "No such record", "There is no such record, or it keeps no body. It may have expired.");
+      return notRetryable(404, "No such record", "There is no such record, or it keeps no body. It may have expired.");
     case "change-refused":
       return problem.why !== "in-flight"
-        ? final(409, "Change refused", `${FINAL[problem.why]} It can only be forgotten. Nothing was changed.`)
-        : {
-            status: 409,
-            title: "Change refused",
-            detail:
-              "An attempt is in flight or may still be running at the API, or the API is being asked whether it took effect. Attempts never overlap. Nothing was changed. Try again when the attempt, its lock or the question ends.",
-            retryAfterMs: problem.retryAfterMs,
-          };
+        ? notRetryable(409, "Change refused", `${FINAL[problem.why]} It can only be forgotten. Nothing was changed.`)
+        : retryable(
+            409,
+            "Change refused",
+            "An attempt is in flight or may still be running at the API, or the API is being asked whether it took effect. Attempts never overlap. Nothing was changed. Try again when the attempt, its lock or the question ends.",
+            problem.retryAfterMs,
+          );
   }
-}
-
-function final(status: number, title: string, detail: string): Description {
-  return { status, title, detail, retryAfterMs: null };
 }

@@ -4,7 +4,8 @@
 import { type ConsumerProblem, describeConsumerProblem } from "./consumer-problem.ts";
 import { describeMonitorProblem, type MonitorProblem } from "./monitor-problem.ts";
 import { describeOperatorProblem, type OperatorProblem } from "./operator-problem.ts";
-import type { UnknownRule } from "./record.ts";
+import { describeOriginProblem, KEEP_THE_KEY, type OriginProblem } from "./origin-problem.ts";
+import { notRetryable, type ProblemDetails, retryable } from "./problem-details.ts";
 
 export type Problem = ClientProblem | MonitorProblem | OperatorProblem | ConsumerProblem;
 
@@ -31,9 +32,7 @@ export type ClientProblem =
   | { readonly code: "key-expired"; readonly originalStatus: number | null }
   /** `holdsKey`: the limit is that of a body in which a key is looked for. */
   | { readonly code: "body-too-large"; readonly limitBytes: number; readonly holdsKey?: true }
-  | { readonly code: "origin-unreachable" }
-  | { readonly code: "origin-dropped"; readonly unknown: UnknownRule | "unprotected"; readonly retryAfterMs: number }
-  | { readonly code: "origin-timeout"; readonly unknown: UnknownRule; readonly retryAfterMs: number }
+  | OriginProblem
   | { readonly code: "store-unavailable" }
   | { readonly code: "credential-invalid"; readonly why: CredentialFault }
   | { readonly code: "identity-unavailable"; readonly retryAfterMs: number }
@@ -45,29 +44,89 @@ export type CredentialFault = "missing" | "expired" | "invalid";
 
 export type ClientProblemCode = ClientProblem["code"];
 
-export interface ProblemDetails {
-  readonly status: number;
-  readonly title: string;
-  /** What happened, and what the client should do next. */
-  readonly detail: string;
-  /** Whether the same request with the same key is worth sending again. */
-  readonly retryable: boolean;
-  /** Seconds for `Retry-After`; `null` for none. */
-  readonly retryAfterSeconds: number | null;
-  /** Extension members of this problem (RFC 9457, section 3.2). */
-  readonly members: Readonly<Record<string, number>>;
-}
-
 const NOTHING_SENT = "Nothing was sent to the API.";
-
-/** What to do while nobody knows the outcome. A new key would be a new operation, and so possibly a second effect. */
-const KEEP_THE_KEY =
-  "The gateway will not repeat it. Do not use a new key: that could do it twice. The operator of this API decides what happened; send the same request with the same key later to get the result.";
 
 /** How soon a client may retry when the store did not answer: long enough for an object to restart elsewhere. */
 const STORE_RETRY_SECONDS = 1;
 
+const FAULTS: Readonly<Record<CredentialFault, string>> = {
+  missing: "This operation requires a credential, and the request has none.",
+  expired: "The credential of this request has expired.",
+  invalid: "The credential of this request is not valid here.",
+};
+
+type Of<Code extends ClientProblemCode> = Extract<ClientProblem, { code: Code }>;
+
 export function describeProblem(problem: Problem): ProblemDetails {
+  switch (problem.code) {
+    case "key-missing":
+    case "key-invalid":
+    case "request-invalid":
+    case "too-many-keys":
+    case "body-too-large":
+      return describeRequestProblem(problem);
+    case "key-reused":
+    case "in-flight":
+    case "outcome-unknown":
+    case "response-not-kept":
+    case "key-expired":
+      return describeRecordProblem(problem);
+    case "origin-unreachable":
+    case "origin-dropped":
+    case "origin-timeout":
+      return describeOriginProblem(problem);
+    case "store-unavailable":
+      return retryable(
+        503,
+        "Idempotency store unavailable",
+        "The gateway cannot read or write the record of this idempotency key. An earlier request with this key may have taken effect. Send the same request again later, with the same key, to get its outcome.",
+        STORE_RETRY_SECONDS * 1000,
+      );
+    case "credential-invalid":
+      return notRetryable(
+        401,
+        "Credential invalid",
+        `${FAULTS[problem.why]} ${NOTHING_SENT} Send the same request with the same key and a valid credential of the same caller.`,
+      );
+    case "identity-unavailable":
+      return retryable(
+        503,
+        "Identity unavailable",
+        `The gateway cannot find out whose credential this is at the moment. ${NOTHING_SENT} Send the same request again later, with the same key.`,
+        problem.retryAfterMs,
+      );
+    case "configuration-invalid": {
+      const details = notRetryable(
+        500,
+        "Gateway configuration invalid",
+        `The gateway's configuration has errors, which are in its log. ${NOTHING_SENT} When the operator of this API has corrected them, send the same request again; if it has a key, with the same key.`,
+      );
+      return { ...details, members: { problemCount: problem.problemCount } };
+    }
+    case "monitor-not-found":
+    case "attempts-exhausted":
+    case "cancel-refused":
+      return describeMonitorProblem(problem);
+    case "claim-invalid":
+    case "consumer-unauthorized":
+    case "consumer-throttled":
+      return describeConsumerProblem(problem);
+    case "operator-unauthorized":
+    case "operator-forbidden":
+    case "operator-throttled":
+    case "operator-request-invalid":
+    case "audit-unavailable":
+    case "operator-not-found":
+    case "record-not-found":
+    case "change-refused":
+      return describeOperatorProblem(problem);
+  }
+}
+
+/** The request itself is refused. Nothing is stored or sent. */
+function describeRequestProblem(
+  problem: Of<"key-missing" | "key-invalid" | "request-invalid" | "too-many-keys" | "body-too-large">,
+): ProblemDetails {
   switch (problem.code) {
     case "key-missing":
       return notRetryable(
@@ -87,18 +146,34 @@ export function describeProblem(problem: Problem): ProblemDetails {
         "Request invalid",
         `${problem.reason} ${NOTHING_SENT}`,
       );
-    case "key-reused":
-      return notRetryable(
-        problem.status,
-        "Idempotency key reused",
-        "This idempotency key belongs to a different request. If this is a retry, send the original request unchanged: with a new key it could take effect twice. Only a new operation needs a new key.",
-      );
     case "too-many-keys":
       return retryable(
         429,
         "Too many new idempotency keys",
         `This caller has begun too many operations in a short time. ${NOTHING_SENT} Send the same request again later, with the same key. Retries of operations that have begun are not limited.`,
         problem.retryAfterMs,
+      );
+    case "body-too-large": {
+      const details = notRetryable(
+        413,
+        "Request body too large",
+        `The body of this request may have at most ${problem.limitBytes} bytes${problem.holdsKey === true ? ", because its idempotency key may be in it" : ""}. ${NOTHING_SENT}`,
+      );
+      return { ...details, members: { limitBytes: problem.limitBytes } };
+    }
+  }
+}
+
+/** The record of the key lets nothing pass. */
+function describeRecordProblem(
+  problem: Of<"key-reused" | "in-flight" | "outcome-unknown" | "response-not-kept" | "key-expired">,
+): ProblemDetails {
+  switch (problem.code) {
+    case "key-reused":
+      return notRetryable(
+        problem.status,
+        "Idempotency key reused",
+        "This idempotency key belongs to a different request. If this is a retry, send the original request unchanged: with a new key it could take effect twice. Only a new operation needs a new key.",
       );
     case "in-flight":
       return retryable(
@@ -142,140 +217,5 @@ export function describeProblem(problem: Problem): ProblemDetails {
       );
       return originalStatus === null ? details : { ...details, members: { originalStatus } };
     }
-    case "body-too-large": {
-      const details = notRetryable(
-        413,
-        "Request body too large",
-        `The body of this request may have at most ${problem.limitBytes} bytes${problem.holdsKey === true ? ", because its idempotency key may be in it" : ""}. ${NOTHING_SENT}`,
-      );
-      return { ...details, members: { limitBytes: problem.limitBytes } };
-    }
-    case "origin-unreachable":
-      return {
-        ...notRetryable(
-          502,
-          "API unreachable",
-          "The gateway could not connect to the API, so nothing was sent. Send the same request again later; if it has a key, with the same key.",
-        ),
-        retryable: true,
-      };
-    case "origin-dropped":
-      return describeAmbiguous(
-        502,
-        "Connection to the API lost",
-        "The connection to the API broke, possibly after the request was sent",
-        problem,
-      );
-    case "origin-timeout":
-      return describeAmbiguous(504, "API timed out", "The API did not answer in time", problem);
-    case "store-unavailable":
-      return retryable(
-        503,
-        "Idempotency store unavailable",
-        "The gateway cannot read or write the record of this idempotency key. An earlier request with this key may have taken effect. Send the same request again later, with the same key, to get its outcome.",
-        STORE_RETRY_SECONDS * 1000,
-      );
-    case "credential-invalid":
-      return notRetryable(
-        401,
-        "Credential invalid",
-        `${describeFault(problem.why)} ${NOTHING_SENT} Send the same request with the same key and a valid credential of the same caller.`,
-      );
-    case "identity-unavailable":
-      return retryable(
-        503,
-        "Identity unavailable",
-        `The gateway cannot find out whose credential this is at the moment. ${NOTHING_SENT} Send the same request again later, with the same key.`,
-        problem.retryAfterMs,
-      );
-    case "configuration-invalid": {
-      const details = notRetryable(
-        500,
-        "Gateway configuration invalid",
-        `The gateway's configuration has errors, which are in its log. ${NOTHING_SENT} When the operator of this API has corrected them, send the same request again; if it has a key, with the same key.`,
-      );
-      return { ...details, members: { problemCount: problem.problemCount } };
-    }
-    case "monitor-not-found":
-    case "attempts-exhausted":
-    case "cancel-refused": {
-      const { retryAfterMs, ...details } = describeMonitorProblem(problem);
-      return { ...details, retryAfterSeconds: retryAfterMs === null ? null : wholeSeconds(retryAfterMs) };
-    }
-    case "claim-invalid":
-    case "consumer-unauthorized":
-    case "consumer-throttled":
-      return ofApi(describeConsumerProblem(problem));
-    case "operator-unauthorized":
-    case "operator-forbidden":
-    case "operator-throttled":
-    case "operator-request-invalid":
-    case "audit-unavailable":
-    case "operator-not-found":
-    case "record-not-found":
-    case "change-refused":
-      return ofApi(describeOperatorProblem(problem));
   }
-}
-
-/** A refusal of one of the gateway's own APIs. */
-function ofApi({ status, title, detail, retryAfterMs }: ReturnType<typeof describeOperatorProblem>): ProblemDetails {
-  return retryAfterMs === null ? notRetryable(status, title, detail) : retryable(status, title, detail, retryAfterMs);
-}
-
-function notRetryable(status: number, title: string, detail: string): ProblemDetails {
-  return { status, title, detail, retryable: false, retryAfterSeconds: null, members: {} };
-}
-
-function retryable(status: number, title: string, detail: string, afterMs: number): ProblemDetails {
-  return { status, title, detail, retryable: true, retryAfterSeconds: wholeSeconds(afterMs), members: {} };
-}
-
-function describeFault(why: CredentialFault): string {
-  switch (why) {
-    case "missing":
-      return "This operation requires a credential, and the request has none.";
-    case "expired":
-      return "The credential of this request has expired.";
-    case "invalid":
-      return "The credential of this request is not valid here.";
-  }
-}
-
-/** The origin may have acted. The route decides whether a retry is useful. */
-function describeAmbiguous(
-  status: number,
-  title: string,
-  what: string,
-  left: { readonly unknown: UnknownRule | "unprotected"; readonly retryAfterMs: number },
-): ProblemDetails {
-  switch (left.unknown) {
-    case "retry":
-      return retryable(
-        status,
-        title,
-        `${what}, so the operation may have taken effect. Send the same request with the same key again: the gateway makes another attempt once the first can no longer be running.`,
-        left.retryAfterMs,
-      );
-    case "verify":
-      return retryable(
-        status,
-        title,
-        `${what}, so the operation may have taken effect. Send the same request with the same key again: the gateway first asks the API whether it did.`,
-        left.retryAfterMs,
-      );
-    case "hold":
-      return notRetryable(status, title, `${what}, so the operation may have taken effect. ${KEEP_THE_KEY}`);
-    case "unprotected":
-      return notRetryable(
-        status,
-        title,
-        `${what}, so it may have taken effect, and no idempotency key protects it. Read its outcome from the API before you send it again: a second request, also one with a key, is a second operation.`,
-      );
-  }
-}
-
-/** `Retry-After` counts whole seconds (RFC 9110, section 10.2.3). Rounded up, because a retry that comes too soon is wasted. */
-function wholeSeconds(ms: number): number {
-  return Math.max(1, Math.ceil(ms / 1000));
 }

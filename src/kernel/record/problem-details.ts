@@ -1,0 +1,29 @@
+// What a client reads of a problem (RFC 9457), and the two kinds: those of which a retry is worth something, and the others.
+
+export interface ProblemDetails {
+  readonly status: number;
+  readonly title: string;
+  /** What happened, and what the client should do next. */
+  readonly detail: string;
+  /** Whether the same request with the same key is worth sending again. */
+  readonly retryable: boolean;
+  /** Seconds for `Retry-After`; `null` for none. */
+  readonly retryAfterSeconds: number | null;
+  /** Extension members of this problem (RFC 9457, section 3.2). */
+  readonly members: Readonly<Record<string, number>>;
+}
+
+export function notRetryable(status: number, title: string, detail: string): ProblemDetails {
+  return { status, title, detail, retryable: false, retryAfterSeconds: null, members: {} };
+}
+
+/** `afterMs`: how long to wait at least; `null` if nobody can say. */
+export function retryable(status: number, title: string, detail: string, afterMs: number | null): ProblemDetails {
+  const retryAfterSeconds = afterMs === null ? null : wholeSeconds(afterMs);
+  return { status, title, detail, retryable: true, retryAfterSeconds, members: {} };
+}
+
+/** `Retry-After` counts whole seconds (RFC 9110, section 10.2.3). Rounded up, because a retry that comes too soon is wasted. */
+function wholeSeconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000));
+}
