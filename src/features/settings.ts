@@ -9,9 +9,11 @@ import { claimsSettings } from "./claims/settings/feature.ts"; // feature: claim
 import { identitiesSettings } from "./identities/settings/feature.ts"; // feature: identities
 import { outboxSettings } from "./outbox/settings/feature.ts"; // feature: outbox
 import { pagesSettings } from "./pages/settings/feature.ts"; // feature: pages
+import { previousShardsSettings } from "./previous-shards/settings/feature.ts"; // feature: previous-shards
 import { queuesSettings } from "./queues/settings/feature.ts"; // feature: queues
 
 export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
+  previousShardsSettings, // feature: previous-shards
   identitiesSettings, // feature: identities
   acceptedSettings, // feature: accepted
   queuesSettings, // feature: queues

@@ -26,7 +26,7 @@ type Env = Readonly<Record<string, unknown>>;
 /** Settings of routes, and of `[vars.IDEMPOTENCY]` for all routes. Each has a default. */
 export interface RouteSettings<Own = unknown> {
   /** Which settings of the kernel they follow where all are listed. */
-  readonly after: "answers" | "notes";
+  readonly after: "origin" | "answers" | "notes";
   readonly entries: SettingEntries;
   /** The members of those that are tables. */
   readonly tables: Readonly<Record<string, SettingEntries>>;

@@ -98,6 +98,8 @@ export interface FeatureCheck {
   readonly secrets?: (config: Config) => readonly string[];
   /** What a route forgets of those of the running gateway whose requests it takes over. */
   readonly forgetting?: (route: Route, running: readonly RunningRoute[]) => readonly Forgetting[];
+  /** What a configuration forgets of the layouts of the running gateway, or enters again. */
+  readonly layoutsForgotten?: (comparison: LayoutComparison) => readonly Forgetting[];
   /** What this machine finds at the addresses of the configuration. Takes a few seconds at most; never rejects. */
   readonly look?: (config: Config) => Promise<readonly ConfigProblem[]>;
 }
@@ -109,6 +111,26 @@ export interface Forgetting extends ConfigProblem {
    * may be meant to forget.
    */
   readonly isCertain: boolean;
+}
+
+export interface LayoutComparison {
+  readonly routes: readonly Route[];
+  readonly running: readonly RunningLayout[];
+  /** The running routes of whose requests a route gets some. */
+  readonly inheritedBy: (route: Route) => readonly RunningRoute[];
+}
+
+/** A layout of the gateway that runs, as the operator API gives it (src/operator/gateway-schema.ts). */
+export interface RunningLayout {
+  readonly layout: string;
+  readonly shards: number | string;
+  readonly jurisdiction: string | null;
+  readonly next: string | null;
+  readonly closedFor: readonly string[];
+  readonly routes: readonly string[];
+  readonly objects: number | null;
+  readonly mayGo: boolean;
+  readonly reason: string;
 }
 
 /** A route of the gateway that runs, as it publishes it. */

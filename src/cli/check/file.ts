@@ -11,11 +11,10 @@ import { secretProblems, secretWarnings } from "./secrets.ts";
 import { below, type ConfigProblem, ofEnvironment, type ProblemCode, valueFix } from "../../kernel/config/problem.ts";
 import { hasRules, lackingBindings, looselyInherited, notInherited } from "./inherited.ts";
 import type { BindingKind } from "../../kernel/config/in-force.ts";
-import { outsideJurisdiction } from "../../kernel/previous-shards/layout-checks.ts";
 import { readConfig } from "../../features/settings.ts";
 import { nearestName } from "../../kernel/config/nearest-name.ts";
 import { isTable, listOf, type Table } from "../../kernel/config/table.ts";
-import type { Config, Route } from "../../kernel/config/resolved.ts";
+import { allRoutes, type Config, type Route } from "../../kernel/config/resolved.ts";
 import { isCredential, scopePartName } from "../../kernel/config/scope-part.ts";
 
 /** The platform's limit for one variable. */
@@ -166,6 +165,19 @@ export function configWarnings(config: Config): readonly ConfigProblem[] {
     ...outsideJurisdiction(config),
     ...config.routes.flatMap(routeWarnings),
   ];
+}
+
+/** Whoever says where the records of a route lie, and not where the rest does, has probably not thought of the rest. */
+function outsideJurisdiction(config: Config): readonly ConfigProblem[] {
+  const { gateway } = config;
+  const all = allRoutes(config);
+  const inside = all.find(({ layouts }) => layouts.own.jurisdiction !== null);
+  const jurisdiction = inside?.layouts.own.jurisdiction ?? null;
+  if (gateway.jurisdiction !== null || inside === undefined || jurisdiction === null) return [];
+  const message =
+    `keeps the records there, and the audit log and the totals anywhere: write jurisdiction = "${jurisdiction}" in IDEMPOTENCY ` +
+    "too, with previous_shards where a route then has another jurisdiction than before";
+  return [{ path: `${inside.name}.jurisdiction`, message }];
 }
 
 function routeWarnings(route: Route): readonly ConfigProblem[] {

@@ -2,8 +2,8 @@
 // new keys. As in cross-checks.ts, a relation with an invalid setting is skipped.
 
 import type { HasBinding, InForce } from "./in-force.ts";
-import { previousScopeProblem } from "../previous-shards/layout-checks.ts";
 import type { ConfigProblem } from "./resolved.ts";
+import { type ScopePart, scopePartName } from "./scope-part.ts";
 
 export function callerProblems(inForce: InForce, hasBinding: HasBinding): readonly ConfigProblem[] {
   return [...scopeProblems(inForce), ...encryptionProblems(inForce), ...newKeysProblems(inForce, hasBinding)];
@@ -13,6 +13,17 @@ function scopeProblems({ all, isKnown, place }: InForce): readonly ConfigProblem
   if (!isKnown("scope", "previous_scope")) return [];
   const message = previousScopeProblem(all.scope, all.previous_scope);
   return message === null ? [] : [{ path: `${place("scope", "previous_scope")}.previous_scope`, message }];
+}
+
+/** What is wrong with a route's own `previous_scope`. */
+function previousScopeProblem(scope: readonly ScopePart[], previous: readonly (readonly ScopePart[])[]): string | null {
+  const names = [...previous, scope].map((parts) => parts.map(scopePartName).join(", "));
+  const twice = names.findIndex((name, at) => names.indexOf(name) !== at);
+  if (twice === -1) return null;
+  const text = `[${(names[twice] ?? "") === "" ? '"none"' : names[twice]}]`;
+  return twice === previous.length
+    ? `lists ${text}, which is in force: leave it out`
+    : `lists ${text} twice: write it once`;
 }
 
 /** What an encrypted record would have to keep in the open, or could not open. */

@@ -17,8 +17,6 @@ import {
   settingsInForce,
 } from "./in-force.ts";
 import type { PathPattern } from "./path-pattern.ts";
-import { type PlacedLayouts, previousShardsProblem, sharedLayoutProblems } from "../previous-shards/layout-checks.ts";
-import { layoutsOf } from "./resolve.ts";
 import { originOf } from "./settings-origin.ts";
 import { type ConfigProblem, valueFix } from "./problem.ts";
 import type { DeclaredSettings, Settings } from "./settings.ts";
@@ -49,7 +47,6 @@ export function crossCheck(
   declared: DeclaredSettings,
 ): readonly ConfigProblem[] {
   const problems = [...bindingProblems(defaults.settings, "IDEMPOTENCY", hasBinding)];
-  const placed: PlacedLayouts[] = [];
   const rules: PlacedRules[] = [];
   for (const route of routes) {
     const inForce = settingsInForce(inheritedLayer(defaults, route), route, declared);
@@ -63,16 +60,10 @@ export function crossCheck(
       ...callerProblems(inForce, hasBinding),
     );
     rules.push({ place: route.name, hasResponses: route.hasResponses ?? true, inForce });
-    const layouts = layoutProblems(inForce);
-    problems.push(...layouts);
-    const { all, isKnown } = inForce;
-    if (layouts.length === 0 && isKnown(...LAYOUT_SETTINGS))
-      placed.push({ place: route.name, layouts: layoutsOf(all) });
   }
   return [
     ...problems,
     ...features.flatMap((feature) => feature.check?.(rules) ?? []),
-    ...sharedLayoutProblems(placed),
     ...unreachableRoutes(defaults, routes, declared),
   ];
 }
@@ -193,16 +184,6 @@ function openProblems({ all, source, isKnown, place }: InForce): readonly Config
   const message = `must not be "open" with unknown = "${all.unknown}", because a request that is forwarded unprotected may take effect twice`;
   const path = `${place("on_store_failure", "unknown")}.on_store_failure`;
   return [{ path, code: "settings-contradict", message: `${message}: write "closed"` }];
-}
-
-/** The settings that make a route's layouts. */
-const LAYOUT_SETTINGS = ["shards", "jurisdiction", "previous_shards"] as const;
-
-function layoutProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
-  if (!isKnown(...LAYOUT_SETTINGS)) return [];
-  const message = previousShardsProblem(layoutsOf(all), all.previous_shards);
-  const path = `${place(...LAYOUT_SETTINGS)}.previous_shards`;
-  return message === null ? [] : [{ path, code: "settings-contradict", message }];
 }
 
 function bindingProblems({ origin }: Settings, path: string, hasBinding: HasBinding): readonly ConfigProblem[] {

@@ -6,10 +6,9 @@ import type { Config, FingerprintRule, NewKeys, Origin, Route, RouteRules, Selec
 import type { FeatureDraft, ResolveRules } from "../feature-settings.ts";
 import { inheritedLayer } from "./in-force.ts";
 import { DIRECTIVE } from "./key-source.ts";
-import type { Layouts } from "./layout.ts";
 import type { NamedOperator } from "./operators.ts";
 import type { DeclaredSettings, FullSettings, Settings } from "./settings.ts";
-import { originOf } from "./settings-origin.ts";
+import { layoutOf, originOf } from "./settings-origin.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
@@ -85,7 +84,7 @@ function resolveRoute(
     path,
     methods: settings.methods,
     origin,
-    layouts: layoutsOf(settings),
+    layouts: { own: layoutOf(settings), previous: [] },
     trustForwarded,
     scope: withHost(settings.scope, origin, trustForwarded),
     previousScopes: settings.previous_scope.map((scope) => earlierScope(scope, origin, trustForwarded)),
@@ -128,20 +127,6 @@ function selectionOf(except: readonly string[], only: readonly string[] | undefi
 function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
   const { binding, retry_after: retryAfterMs } = { ...NEW_KEYS_DEFAULTS, ...written };
   return binding === undefined ? null : { binding, retryAfterMs };
-}
-
-/** The layout in force, and those before it. An entry without a jurisdiction has that of the layout in force. */
-export function layoutsOf(
-  settings: Pick<FullSettings, "shards" | "jurisdiction" | "location_hint" | "previous_shards">,
-): Layouts {
-  const locationHint = settings.location_hint ?? null;
-  const jurisdiction = settings.jurisdiction ?? null;
-  const previous = settings.previous_shards.map((entry) =>
-    typeof entry === "object"
-      ? { ...entry, jurisdiction: entry.jurisdiction === "none" ? null : entry.jurisdiction, locationHint }
-      : { shards: entry, jurisdiction, locationHint },
-  );
-  return { own: { shards: settings.shards, jurisdiction, locationHint }, previous };
 }
 
 function rulesOf(settings: FullSettings): RouteRules {

@@ -2,20 +2,21 @@
 
 import * as v from "valibot";
 
-import { LETTERED_SHARDS_PATTERN, MAX_SHARDS, parseShards, SHARDS_MESSAGE } from "./layout.ts";
+import {
+  type Layout,
+  LETTERED_SHARDS_PATTERN,
+  MAX_SHARDS,
+  parseShards,
+  type Shards,
+  SHARDS_MESSAGE,
+} from "./layout.ts";
 import type { Origin } from "./resolved.ts";
 import { choice, parsed, setting } from "./setting-kinds.ts";
 import { BINDING_PATTERN, ENTRYPOINT_PATTERN, ORIGIN_TYPE_MESSAGE, parseOrigin } from "./values.ts";
-import { JURISDICTIONS, LOCATION_HINTS } from "./words.ts";
-
-/** Each listed layout may cost a first request one call more, and a request asks eight objects at most (src/features/previous-shards/walk.ts). */
-const MAX_PREVIOUS = 6;
-
-const PREVIOUS_MESSAGE =
-  'must be a list of earlier values of shards: write [64], or [{ shards = 64, jurisdiction = "none" }]';
+import { type Jurisdiction, JURISDICTIONS, type LocationHint, LOCATION_HINTS } from "./words.ts";
 
 /** One value of `shards`. */
-function shards() {
+export function shardsSchema() {
   return v.pipe(
     v.union(
       [
@@ -28,12 +29,6 @@ function shards() {
     parsed(parseShards),
   );
 }
-
-/** A layout with its jurisdiction. Both members are needed, so that the entry means the same whatever is in force. */
-const previousLayout = v.strictObject(
-  { shards: shards(), jurisdiction: v.picklist([...JURISDICTIONS, "none"], PREVIOUS_MESSAGE) },
-  PREVIOUS_MESSAGE,
-);
 
 export const originSettings = {
   origin: setting(
@@ -79,7 +74,7 @@ export const originSettings = {
         'zone\'s own, it names other records**: append the old `scope` to `previous_scope`, from a URL with `"any-host"`, to a URL with `"host"`',
     },
   ),
-  shards: setting(shards(), {
+  shards: setting(shardsSchema(), {
     description:
       'How many Durable Objects share the keys, or `"per-key"` for one object for each key. Letters after the number ' +
       '(`"64b"`) give the objects other names: for a way back to a closed number, or for a route with objects of its own.',
@@ -88,22 +83,6 @@ export const originSettings = {
     onChange:
       "**names other objects**: append the old value to `previous_shards`, or older keys are not found, and their retries run again",
   }),
-  previous_shards: setting(
-    v.pipe(
-      v.array(v.union([shards(), previousLayout], PREVIOUS_MESSAGE), PREVIOUS_MESSAGE),
-      v.metadata({ maxItems: MAX_PREVIOUS }),
-      v.maxLength(MAX_PREVIOUS, `must have at most ${MAX_PREVIOUS} entries: leave out those whose objects are empty`),
-    ),
-    {
-      description:
-        "Earlier values of `shards`, oldest first. Old keys keep working. Once the old objects are closed, each new key costs " +
-        "one extra call until they are empty. Where `jurisdiction` changed, every entry " +
-        'names its own: `{ shards = 64, jurisdiction = "none" }`.',
-      takes: "a list of values of `shards`, or of tables with `shards` and `jurisdiction`",
-      default: [],
-      onChange: "applies at once; **a layout that is taken out before it is empty is forgotten**",
-    },
-  ),
   location_hint: setting(choice(LOCATION_HINTS), {
     description: "Where new objects are created: near the origin. Only an object's first use counts.",
     otherwise: "near the first request",
@@ -123,6 +102,18 @@ export const originSettings = {
 /** Without a setting it is the zone's own. */
 export function originOf(settings: { readonly origin?: Origin }): Origin {
   return settings.origin ?? { kind: "zone" };
+}
+
+/** The settings that say where records lie. */
+export interface LayoutSettings {
+  readonly shards: Shards;
+  readonly jurisdiction?: Jurisdiction;
+  readonly location_hint?: LocationHint;
+}
+
+/** The layout in force. */
+export function layoutOf({ shards, jurisdiction, location_hint: locationHint }: LayoutSettings): Layout {
+  return { shards, jurisdiction: jurisdiction ?? null, locationHint: locationHint ?? null };
 }
 
 /** Different origins have different texts. */

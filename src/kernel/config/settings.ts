@@ -17,9 +17,8 @@ import { originSettings } from "./settings-origin.ts";
 import { isTable } from "./table.ts";
 import { firstRepeated, parseMethod } from "./values.ts";
 
-/** The kernel's own, before those of notes. */
-const firstEntries = {
-  ...originSettings,
+/** The kernel's own, between those of the origin and those of notes. */
+const requestEntries = {
   methods: setting(
     v.pipe(
       v.array(
@@ -45,7 +44,7 @@ const firstEntries = {
   ...answerSettings,
 };
 
-const ownEntries = { ...firstEntries, ...noteSettings };
+const ownEntries = { ...originSettings, ...requestEntries, ...noteSettings };
 
 const ownSchema = v.strictObject(ownEntries);
 
@@ -82,7 +81,14 @@ export interface DeclaredSettings {
 export function declareSettings(added: readonly RouteSettings[]): DeclaredSettings {
   const addedAfter = (group: RouteSettings["after"]): SettingEntries =>
     Object.fromEntries(added.filter(({ after }) => after === group).flatMap(({ entries: own }) => Object.entries(own)));
-  const entries = { ...firstEntries, ...addedAfter("answers"), ...noteSettings, ...addedAfter("notes") };
+  const entries = {
+    ...originSettings,
+    ...addedAfter("origin"),
+    ...requestEntries,
+    ...addedAfter("answers"),
+    ...noteSettings,
+    ...addedAfter("notes"),
+  };
   const schema: v.GenericSchema<unknown, Settings> = v.strictObject(entries);
   const defaults = { ...v.parse(schema, defaultsOf(entries)), ...BUILT_IN };
   return {

@@ -31,7 +31,7 @@ function routesOf(...settings: readonly object[]): readonly Route[] {
 }
 
 function running(shards: number | string, changes: Partial<Running> = {}): Running {
-  const none = { jurisdiction: null, closedFor: [], objects: 64, mayGo: false, reason: "Held.", failed: 0 };
+  const none = { jurisdiction: null, closedFor: [], objects: 64, mayGo: false, reason: "Held." };
   return { layout: String(shards), shards, next: null, routes: ["POST PATCH /pay"], ...none, ...changes };
 }
 
@@ -63,6 +63,15 @@ describe("a configuration is fine", () => {
       "that goes back under another name",
       { shards: "64b", previous_shards: [64, 128] },
       [running(128), running(64, { next: "128", closedFor: ["128"] })],
+    ],
+    [
+      "that appends, where an object for each key was left for a layout that is closed",
+      { shards: 256, previous_shards: ["per-key", 64, 128] },
+      [
+        running(128),
+        running("per-key", { objects: null, next: "64" }),
+        running(64, { next: "128", closedFor: ["128"] }),
+      ],
     ],
     [
       "whose other route never used the layout",
@@ -111,6 +120,28 @@ describe("a configuration is refused", () => {
       { shards: 64 },
       [running(64, { closedFor: ["128"] })],
       ["ROUTES[0].shards: enters layout 64, whose objects are closed for 128"],
+    ],
+    [
+      "that enters a layout whose objects, one for each key, close when they are asked",
+      { shards: "per-key" },
+      [
+        running(64, { routes: ["POST /other"], mayGo: true }),
+        running("per-key", { objects: null, next: "64", routes: [] }),
+      ],
+      [
+        'ROUTES[0].shards: enters layout per-key, whose objects are closed for 64, and a closed object is never opened again: write shards = "64b", because an object for each key has no other name',
+      ],
+    ],
+    [
+      "that lists an object for each key before a layout that is closed for it",
+      { shards: 128, previous_shards: ["per-key", 64] },
+      [
+        running("per-key", { objects: null, routes: ["POST /other"], mayGo: true }),
+        running(64, { next: "per-key", closedFor: ["per-key"], routes: ["POST /other"], mayGo: true }),
+      ],
+      [
+        "ROUTES[0].previous_shards: lists per-key before 64, whose objects are closed for it: both would send new keys to each other. Write 64 first",
+      ],
     ],
     [
       "that begins keys in the newer layout, before the older one is closed",

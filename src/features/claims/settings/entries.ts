@@ -55,7 +55,7 @@ export const consumerEntries = {
 /** Settings of routes that mean the same for groups, and are inherited from `IDEMPOTENCY`. */
 export const CONSUMER_INHERITS: readonly string[] = [
   "shards",
-  "previous_shards",
+  "previous_shards", // feature: previous-shards
   "location_hint",
   "jurisdiction",
   "unknown_retention",

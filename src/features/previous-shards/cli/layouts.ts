@@ -12,6 +12,7 @@ import { layoutSchema } from "../../../operator/gateway-schema.ts";
 import { type LayoutState, type OperatorClient, Refusal } from "../../../cli/operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions, readGateway } from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
+import { layoutsForgotten } from "./check-against.ts";
 
 interface LayoutsOptions extends Pick<OperatorOptions, "tokenFile" | "json"> {
   readonly url?: readonly URL[];
@@ -160,5 +161,6 @@ function sentence(look: Look, next: string | null, mayGo: boolean, text: string)
 
 export const previousShardsNode: NodeFeature = {
   name: "previous-shards",
+  check: { layoutsForgotten },
   commands: [{ name: "layouts", after: "tail", define: defineLayouts }],
 };

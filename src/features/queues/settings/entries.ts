@@ -175,7 +175,7 @@ export const queueDefaultEntries = {
 export const QUEUE_INHERITS: readonly string[] = [
   "origin",
   "shards",
-  "previous_shards",
+  "previous_shards", // feature: previous-shards
   "location_hint",
   "jurisdiction",
   "timeout",

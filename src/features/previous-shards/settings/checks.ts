@@ -1,22 +1,37 @@
-// Checks the layouts and scopes of a configuration, in each route and between routes. An object of a previous layout is closed for
-// one other layout and never opened again (src/features/previous-shards/README.md), so all routes that share a layout have to leave it together,
-// and no route enters it again.
+// Checks the layouts of a configuration, in each route and between routes. An object of a previous layout is closed for one other layout and never
+// opened again, so all routes that share a layout have to leave it together, and no route enters it again. As in the kernel's cross-checks.ts, a relation
+// with an invalid setting is skipped.
 
-import { type Layout, layoutName, type Layouts, shardCount } from "../config/layout.ts";
-import { allRoutes, type Config, type ConfigProblem } from "../config/resolved.ts";
-import { type ScopePart, scopePartName } from "../config/scope-part.ts";
+import { type Layout, layoutName, type Layouts, shardCount } from "../../../kernel/config/layout.ts";
+import type { ConfigProblem } from "../../../kernel/config/problem.ts";
+import type { PlacedRules } from "../../../kernel/feature-settings.ts";
+import { layoutsOf, type PreviousShardsSettings } from "./entries.ts";
+
+/** The settings that make a route's layouts. */
+const LAYOUT_SETTINGS = ["shards", "jurisdiction", "previous_shards"] as const;
+
+export function layoutProblems(rules: readonly PlacedRules<PreviousShardsSettings>[]): readonly ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const fine: PlacedLayouts[] = [];
+  for (const { place, inForce } of rules) {
+    if (!inForce.isKnown(...LAYOUT_SETTINGS)) continue;
+    const layouts = layoutsOf(inForce.all);
+    const message = ownProblem(layouts, inForce.all.previous_shards);
+    const path = `${inForce.place(...LAYOUT_SETTINGS)}.previous_shards`;
+    if (message === null) fine.push({ place, layouts });
+    else problems.push({ path, code: "settings-contradict", message });
+  }
+  return [...problems, ...sharedLayoutProblems(fine)];
+}
 
 /** One route's layouts, and where the settings that say so are written: `ROUTES[2]` or `IDEMPOTENCY`. */
-export interface PlacedLayouts {
+interface PlacedLayouts {
   readonly place: string;
   readonly layouts: Layouts;
 }
 
 /** What is wrong with a route's own `previous_shards`. `written` is the setting as it was read. */
-export function previousShardsProblem(
-  { own, previous }: Layouts,
-  written: readonly (number | string | object)[],
-): string | null {
+function ownProblem({ own, previous }: Layouts, written: readonly (number | string | object)[]): string | null {
   const tables = written.filter((entry) => typeof entry === "object").length;
   if (tables > 0 && tables < written.length) {
     const all = writePreviousShards(previous, null);
@@ -33,7 +48,7 @@ export function previousShardsProblem(
 }
 
 /** What is wrong between routes: each pair is reported once, at the later route. */
-export function sharedLayoutProblems(routes: readonly PlacedLayouts[]): readonly ConfigProblem[] {
+function sharedLayoutProblems(routes: readonly PlacedLayouts[]): readonly ConfigProblem[] {
   return routes.flatMap((later, at) => {
     for (const earlier of routes.slice(0, at)) {
       const message = conflict(earlier, later);
@@ -78,20 +93,6 @@ function successors({ own, previous }: Layouts): ReadonlyMap<string, Left> {
   return new Map(previous.map((one, at) => [layoutName(one), { layout: one, next: previous[at + 1] ?? own }]));
 }
 
-/** What is wrong with a route's own `previous_scope`. */
-export function previousScopeProblem(
-  scope: readonly ScopePart[],
-  previous: readonly (readonly ScopePart[])[],
-): string | null {
-  const names = [...previous, scope].map((parts) => parts.map(scopePartName).join(", "));
-  const twice = names.findIndex((name, at) => names.indexOf(name) !== at);
-  if (twice === -1) return null;
-  const text = `[${(names[twice] ?? "") === "" ? '"none"' : names[twice]}]`;
-  return twice === previous.length
-    ? `lists ${text}, which is in force: leave it out`
-    : `lists ${text} twice: write it once`;
-}
-
 /** A layout as a configuration or the operator API names it. */
 export interface NamedLayout {
   readonly shards: number | string;
@@ -123,7 +124,7 @@ const DEFAULT_COUNT = 64;
 const LETTERS = "bcdefghijklmnopqrstuvwxyz";
 
 /** A value of `shards` for a layout that was left: as many objects, with names that none of `used` has had. */
-export function afresh({ shards }: Layout, used: readonly NamedLayout[]): number | string {
+function afresh({ shards }: Layout, used: readonly NamedLayout[]): number | string {
   const count = shardCount(shards) ?? DEFAULT_COUNT;
   const taken = new Set([shards, ...used.map((one) => one.shards)].map(String));
   return (
@@ -137,17 +138,4 @@ export function adviseAfresh(own: Layout, used: readonly NamedLayout[]): string 
   return own.shards === "per-key"
     ? `write shards = ${value}, because an object for each key has no other name`
     : `write shards = ${value} for as many objects with other names`;
-}
-
-/** Whoever says where the records of a route lie, and not where the rest does, has probably not thought of the rest. */
-export function outsideJurisdiction(config: Config): readonly ConfigProblem[] {
-  const { gateway } = config;
-  const all = allRoutes(config);
-  const inside = all.find(({ layouts }) => layouts.own.jurisdiction !== null);
-  const jurisdiction = inside?.layouts.own.jurisdiction ?? null;
-  if (gateway.jurisdiction !== null || inside === undefined || jurisdiction === null) return [];
-  const message =
-    `keeps the records there, and the audit log and the totals anywhere: write jurisdiction = "${jurisdiction}" in IDEMPOTENCY ` +
-    "too, with previous_shards where a route then has another jurisdiction than before";
-  return [{ path: `${inside.name}.jurisdiction`, message }];
 }
