@@ -238,10 +238,12 @@ const SHARED: Cases = {
     [64, "64b"],
     [64, "per-key"],
   ],
+  // feature: previous-shards begins
   previous_shards: [
     [null, [32]],
     [[32], [32, 16]],
   ],
+  // feature: previous-shards ends
   location_hint: [["weur", "apac"]],
   jurisdiction: [
     ["eu", "us"],

@@ -44,7 +44,7 @@ const CONTRADICTIONS: readonly (readonly [member: string, settings: object, othe
   ["key_format.max", { key_format: { max: 250 }, forward_key: "charge" }],
   ["on_store_failure", { on_store_failure: "open", unknown: "hold" }],
   ["forward_key", { forward_key: "none", unknown: "verify" }, { verify: "/v1/by-key/{key}" }],
-  ["previous_shards", { previous_shards: [32], shards: 32 }],
+  ["previous_shards", { previous_shards: [32], shards: 32 }], // feature: previous-shards
   ["previous_scope", { previous_scope: [["ip"]], scope: ["ip"] }],
   ["unknown", { encrypt_responses: true, unknown: "verify" }, { verify: "/v1/by-key/{key}" }],
   ["previous_scope", { encrypt_responses: true, previous_scope: [["ip"]] }],
@@ -141,53 +141,5 @@ describe("routes that shadow each other", () => {
   it("do not occur if the methods differ", () => {
     const routes = [{ path: "/v1/*", methods: ["PUT"] }, { path: "/v1/payments" }];
     expect(configOf({ ROUTES: routes }).routes).toHaveLength(2);
-  });
-});
-
-describe("previous_shards", () => {
-  it("may list the same number in two jurisdictions, and the one in force with letters", () => {
-    const previous_shards = [
-      { shards: 64, jurisdiction: "none" },
-      { shards: 128, jurisdiction: "us" },
-    ];
-    expect(routeOf({ shards: 64, jurisdiction: "us", previous_shards }).layouts.previous).toHaveLength(2);
-    expect(routeOf({ shards: "64b", previous_shards: [64, 128] }).layouts.previous).toHaveLength(2);
-  });
-});
-
-describe("routes that share objects", () => {
-  const orders = { path: "/v1/orders" };
-
-  it.each([
-    [
-      { shards: 128, previous_shards: [64] },
-      { shards: 128, previous_shards: [64] },
-    ],
-    [{ shards: 128, previous_shards: [64] }, { shards: 32 }],
-    [
-      { shards: 128, previous_shards: [64] },
-      { shards: 64, jurisdiction: "eu" },
-    ],
-    [
-      { shards: 256, previous_shards: [64, 128] },
-      { shards: 32, previous_shards: [16] },
-    ],
-  ])("have no conflict: %j and %j", (one, other) => {
-    expect(
-      configOf({
-        ROUTES: [
-          { ...PAYMENTS, ...one },
-          { ...orders, ...other },
-        ],
-      }).routes,
-    ).toHaveLength(2);
-  });
-
-  it("are not compared where a setting is unknown", () => {
-    const routes = [
-      { ...PAYMENTS, shards: 0 },
-      { ...orders, shards: 128, previous_shards: [64] },
-    ];
-    expect(problemsOf({ ROUTES: routes }).map(({ path }) => path)).toEqual(["ROUTES[0].shards"]);
   });
 });

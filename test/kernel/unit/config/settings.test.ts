@@ -62,25 +62,6 @@ describe("what a setting means", () => {
     [{ shards: "per-key" }, { shards: "per-key" }],
     [{ shards: "64b" }, { shards: "64b" }],
     [
-      { shards: 256, previous_shards: [64, "per-key", "64b"] },
-      {
-        previousShards: [
-          { shards: 64, jurisdiction: null },
-          { shards: "per-key", jurisdiction: null },
-          { shards: "64b", jurisdiction: null },
-        ],
-      },
-    ],
-    // A bare entry has the jurisdiction that is in force; a table has its own.
-    [
-      { jurisdiction: "eu", shards: 128, previous_shards: [64] },
-      { previousShards: [{ shards: 64, jurisdiction: "eu" }] },
-    ],
-    [
-      { jurisdiction: "eu", previous_shards: [{ shards: 64, jurisdiction: "none" }] },
-      { previousShards: [{ shards: 64, jurisdiction: null }] },
-    ],
-    [
       { previous_scope: [["none"], ["cookie:s"]], origin: "https://api.example.com" },
       { previousScopes: [[], [{ kind: "cookie", name: "s" }]] },
     ],
