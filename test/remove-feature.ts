@@ -137,8 +137,7 @@ function main(): void {
   const named = positionals.length > 0 ? positionals : all;
   const features = values.turn === true ? inTurn(named) : named;
   const together = values.together === true;
-  // The parameter of a list that is empty is unused, so the compiler refuses the kernel alone.
-  const types = together ? [GENERATE] : [GENERATE, TYPES];
+  const types = [GENERATE, TYPES];
   const proof = values.types === true ? types : [...types, ...TESTS];
   for (const group of together ? [features] : features.map((one) => [one])) {
     const begun = Date.now();

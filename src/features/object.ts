@@ -12,15 +12,15 @@ import { outboxObject } from "./outbox/object/feature.ts"; // feature: outbox
 import { previousShardsObject } from "./previous-shards/object/feature.ts"; // feature: previous-shards
 import { queuesObject } from "./queues/object/deliveries.ts"; // feature: queues
 
-export const objectFeatures: ObjectFeatures = (kernel) => [
-  acceptedObject(kernel), // feature: accepted
-  outboxObject(kernel), // feature: outbox
-  claimsObject(kernel), // feature: claims
-  queuesObject(kernel), // feature: queues
-  bulkObject(kernel), // feature: bulk
-  callersObject(kernel), // feature: callers
-  auditObject(kernel), // feature: audit
-  previousShardsObject(kernel), // feature: previous-shards
+export const objectFeatures: ObjectFeatures = [
+  acceptedObject, // feature: accepted
+  outboxObject, // feature: outbox
+  claimsObject, // feature: claims
+  queuesObject, // feature: queues
+  bulkObject, // feature: bulk
+  callersObject, // feature: callers
+  auditObject, // feature: audit
+  previousShardsObject, // feature: previous-shards
 ];
 
 export const objectFunctions: ObjectFunctions = {

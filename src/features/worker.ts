@@ -16,18 +16,18 @@ import { pagesWorker } from "./pages/worker.ts"; // feature: pages
 import { objectFinder, previousShardsWorker } from "./previous-shards/worker.ts"; // feature: previous-shards
 import { queuesWorker } from "./queues/worker.ts"; // feature: queues
 
-export const workerFeatures: WorkerFeatures = (kernel) => [
-  outboxWorker(kernel), // feature: outbox
-  claimsWorker(kernel), // feature: claims
-  queuesWorker(kernel), // feature: queues
-  bulkWorker(kernel), // feature: bulk
-  callersWorker(kernel), // feature: callers
-  hoursWorker(kernel), // feature: hours
-  auditWorker(kernel), // feature: audit
-  previousShardsWorker(kernel), // feature: previous-shards
+export const workerFeatures: WorkerFeatures = [
+  outboxWorker, // feature: outbox
+  claimsWorker, // feature: claims
+  queuesWorker, // feature: queues
+  bulkWorker, // feature: bulk
+  callersWorker, // feature: callers
+  hoursWorker, // feature: hours
+  auditWorker, // feature: audit
+  previousShardsWorker, // feature: previous-shards
   // An answer at a monitor's address is made inert after everything else.
-  pagesWorker(kernel), // feature: pages
-  acceptedWorker(kernel), // feature: accepted
+  pagesWorker, // feature: pages
+  acceptedWorker, // feature: accepted
 ];
 
 export const workerFunctions: WorkerFunctions = {

@@ -49,7 +49,8 @@ export interface RowOfRecord {
   readonly erase: () => boolean;
 }
 
-export type ObjectFeatures = (kernel: ObjectKernel) => readonly ObjectFeature[];
+/** Each makes one of them, in the order of their work. */
+export type ObjectFeatures = readonly ((kernel: ObjectKernel) => ObjectFeature)[];
 
 /** What one feature alone does in an object, by name. */
 export interface ObjectFunctions {

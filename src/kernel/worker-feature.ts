@@ -68,8 +68,8 @@ export interface WorkerFunctions extends ReadingFunctions {
   readonly finishRefusal?: FinishAnswer;
 }
 
-/** All of them, in the order of the console's links. */
-export type WorkerFeatures = (kernel: WorkerKernel) => readonly WorkerFeature[];
+/** Each makes one of them, in the order of the console's links. */
+export type WorkerFeatures = readonly ((kernel: WorkerKernel) => WorkerFeature)[];
 
 export interface OperatorFeature {
   /** Adds its operations. A token was checked before; whether it may change something, each operation asks `auth`. */

@@ -101,7 +101,7 @@ function gatewayOf(
     audit,
     reader,
   };
-  const features = workerFeatures(kernel);
+  const features = workerFeatures.map((make) => make(kernel));
   const operators = {
     operate: createOperate(config, access, { operator, audit, reader, features, network: NETWORK, waitUntil }),
     isTheirs: tokenSpotter(operatorTokens(access)),

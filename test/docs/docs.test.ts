@@ -395,7 +395,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     notRun: "takes minutes; test/features/previous-shards/simulation/layouts.test.ts runs 1,500 interleavings",
   },
   "npm run bench -- cost": ["test/docs/docs.test.ts", '["bench", "cost"]'],
-  "npx node test/layouts/run.ts --requests 10000 --kills 20 --seed anything": [
+  "npx node test/features/previous-shards/rounds/run.ts --requests 10000 --kills 20 --seed anything": [
     "test/features/previous-shards/e2e/mixed.test.ts",
     "judgedRound(",
   ],

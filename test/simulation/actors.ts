@@ -45,7 +45,7 @@ export interface Actors<Kind extends string = string> {
   // Of the object.
 
   /** Its part of each instance. */
-  object?(kernel: ObjectKernel): ObjectFeature;
+  readonly object?: (kernel: ObjectKernel) => ObjectFeature;
   /** What the object has in its environment for it. */
   readonly bindings?: Readonly<Record<string, unknown>>;
   /** What is left of it in the object. */

@@ -202,7 +202,7 @@ export class World {
       limiter: () => ({
         limit: () => new Promise((resolve) => this.limits.push((success) => resolve({ success }))),
       }),
-      features: (kernel) => this.actors.flatMap((one) => one.object?.(kernel) ?? []),
+      features: this.actors.flatMap(({ object }) => object ?? []),
       env: Object.assign({}, ...this.actors.map(({ bindings }) => bindings)),
     });
   }

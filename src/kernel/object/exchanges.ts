@@ -6,7 +6,7 @@ import { epochMs, type EpochMs, later, type RecordId } from "../record/units.ts"
 import type { ExchangeHead } from "../request/message.ts";
 import { type Elsewhere, elsewhereResponse, type Placed } from "../elsewhere.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
-import type { FeatureActions, ObjectFeature, ObjectFeatures } from "../object-feature.ts";
+import type { FeatureActions, ObjectFeature, ObjectFeatures, ObjectKernel } from "../object-feature.ts";
 import type { StepHook } from "../step-hook.ts";
 import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "../resume/event-offsets.ts";
@@ -71,12 +71,13 @@ export class Exchanges {
       room,
       offsets: new EventOffsets(),
     };
-    this.features = features({
+    const forFeatures: ObjectKernel = {
       ...kernel,
       deliver: (...message) => this.deliver(...message),
       restoreAlarm: () => this.#restoreAlarm(),
       features: () => this.features,
-    });
+    };
+    this.features = features.map((make) => make(forFeatures));
     this.actions = Object.assign({}, ...this.features.map((one) => one.actions));
     this.#shared = { ...kernel, actions: this.actions };
     this.hooks = [...this.features.flatMap(({ hooks = [] }) => hooks), countedSteps(ports.reporter.traffic)];

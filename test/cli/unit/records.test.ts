@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { type Look, plainLook, printable, shorten } from "../../../src/cli/look.ts";
-import type { LayoutState, RecordDetail, RecordSummary } from "../../../src/cli/operator-client.ts";
-import { layoutsTable, tableOfAll } from "../../../src/features/previous-shards/cli/layouts.ts";
+import type { RecordDetail, RecordSummary } from "../../../src/cli/operator-client.ts";
 import { recordText } from "../../../src/cli/record-text.ts";
 import { recordsTable } from "../../../src/cli/records-table.ts";
 import { exchangeLine } from "../../../src/cli/tail.ts";
@@ -64,29 +63,6 @@ const detail: RecordDetail = {
 
 const narrow: Look = { ...plainLook, width: 80 };
 
-const layout: LayoutState = {
-  layout: "64",
-  shards: 64,
-  jurisdiction: null,
-  next: "128",
-  closedFor: ["128"],
-  routes: ["POST PATCH /v1/payments"],
-  objects: 64,
-  open: 0,
-  closed: 12,
-  empty: 52,
-  inFlight: 0,
-  waiting: 0,
-  failed: 10_000,
-  unknown: 1,
-  atLeast: ["failed"],
-  lastExpiresAt: "2026-11-21T11:35:00.000Z",
-  holds: [],
-  mayGo: false,
-  reason: "12 objects still hold records.",
-  unreachable: [],
-};
-
 const next = (nextAttemptAt: string): RecordDetail => ({
   ...detail,
   state: "waiting",
@@ -113,48 +89,6 @@ describe("an accepted request that waits", () => {
       null,
     ]);
     expect(recordsTable([summary], NOW, plainLook)).not.toContain("NEXT");
-  });
-});
-
-describe("tableOfAll", () => {
-  const own = {
-    ...layout,
-    layout: "128",
-    next: null,
-    closedFor: [],
-    open: 128,
-    closed: 0,
-    empty: 0,
-    reason: "In force.",
-  };
-  const empty = { ...layout, closed: 0, empty: 64, mayGo: true, reason: "Closed and empty: take it out." };
-  const asked = (...states: readonly (readonly LayoutState[])[]): readonly string[] => {
-    const all = states.map((layouts, at) => ({ gateway: `https://ops-${at}.example/`, layouts }));
-    const lines = tableOfAll(all, NOW, plainLook).split("\n");
-    expect(lines.filter((line) => line.startsWith("https://"))).toEqual(all.map(({ gateway }) => gateway));
-    return lines.slice(lines.lastIndexOf("") + 1);
-  };
-
-  it("lets a previous layout go only if every gateway does", () => {
-    expect(asked([own, empty], [own, empty])).toEqual([
-      "128: In force.",
-      "64: Closed and empty in all 2 gateways: take it out of previous_shards.",
-    ]);
-  });
-
-  it("names the gateways in which it has to stay", () => {
-    expect(asked([own, empty], [own, layout])).toEqual([
-      "128: In force.",
-      "64: https://ops-1.example/: 12 objects still hold records.",
-    ]);
-    expect(asked([own, layout], [own, layout])).toEqual(["128: In force.", "64: 12 objects still hold records."]);
-  });
-
-  it("does not let it go when a gateway does not list it", () => {
-    expect(asked([own, empty], [own])).toEqual([
-      "128: In force.",
-      "64: https://ops-1.example/: Not in its configuration: give all the same.",
-    ]);
   });
 });
 
@@ -189,7 +123,6 @@ it("what commands print of records is as approved", async () => {
     headers: [["content-type", "application/json"]] as [string, string][],
     sizeBytes: 57,
   };
-  const perKey = { ...layout, layout: "per-key", objects: null, atLeast: [], lastExpiresAt: null, reason: "A\u0007." };
   const exchange = {
     at: "2026-11-21T08:30:00.123Z",
     route: "/v1/payments/*",
@@ -210,7 +143,6 @@ it("what commands print of records is as approved", async () => {
     { asked: "onceway show, an unknown outcome", words: recordText(detail, NOW, plainLook) },
     { asked: "onceway show, an accepted request that waits", words: recordText(waiting, NOW, plainLook) },
     { asked: "onceway show, a result", words: recordText(completed, NOW, plainLook) },
-    { asked: "onceway layouts", words: layoutsTable([layout, perKey], NOW, plainLook) },
     { asked: "onceway tail", words: exchanges.map((one) => exchangeLine(one, plainLook)).join("\n") },
   ]);
 });

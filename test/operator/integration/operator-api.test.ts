@@ -21,7 +21,7 @@ it("every route of the code is in the OpenAPI file, and every operation of the f
   const kernel = workerKernel();
   const app = operatorApp("/_onceway", new OperatorAuth(EVERYBODY, noAccess), {
     ...kernel,
-    features: workerFeatures(kernel).flatMap(({ operator }) => operator ?? []),
+    features: workerFeatures.flatMap((make) => make(kernel).operator ?? []),
   });
   const routes = app.routes
     // The token check runs before all routes.

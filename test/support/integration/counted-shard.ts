@@ -14,6 +14,7 @@ import { askOwn, type FindObject } from "../../../src/kernel/elsewhere.ts";
 import { objectFinder } from "../../../src/features/previous-shards/walk.ts"; // feature: previous-shards
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
 import { monitors, monitorAsker } from "../../../src/features/accepted/worker.ts"; // feature: accepted
+import type { RequestFeature } from "../../../src/kernel/request-feature.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
@@ -99,7 +100,7 @@ export class CountedShard {
     });
     // feature: claims ends
     const askMonitor = monitorAsker(this.#namespace(), findObject); // feature: accepted
-    const features = [
+    const features: readonly RequestFeature[] = [
       { endpoint: claimsEndpoint("/_claims", claims) }, // feature: claims
       monitors(read.config, { proveCaller: noIdentities, askMonitor }), // feature: accepted
     ];

@@ -1,7 +1,6 @@
 // Deployments of the whole gateway with different layouts, over one namespace of objects in workerd, and one origin under the
 // test's control. Each bench has layouts of its own, because an object stays closed for as long as the file's storage.
 
-import { ADMIN } from "./operators.ts";
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
 import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
@@ -13,7 +12,7 @@ import type { RequestFeature } from "../../../src/kernel/request-feature.ts";
 import { keyHash } from "../../../src/kernel/request/record-name.ts";
 import { objectFinder } from "../../../src/features/previous-shards/walk.ts"; // feature: previous-shards
 import { layoutCloser } from "../../../src/features/previous-shards/operator/close.ts"; // feature: previous-shards
-import { closeObject } from "./close-object.ts"; // feature: previous-shards
+import { closeObject } from "../../features/previous-shards/integration/close-object.ts"; // feature: previous-shards
 import { workerKernel } from "./worker-kernel.ts"; // feature: previous-shards
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
 import { monitors, monitorAsker } from "../../../src/features/accepted/worker.ts"; // feature: accepted
@@ -22,6 +21,7 @@ import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { homeOf } from "../../../src/kernel/store/record-numbers.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import { ADMIN } from "./operators.ts"; // feature: previous-shards
 import { freshId } from "./records.ts";
 import { type Said, saidBy } from "./shard-bench.ts";
 import { noIdentities } from "./no-identities.ts";

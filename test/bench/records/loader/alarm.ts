@@ -71,7 +71,7 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
       env: {},
       storage: storage.ledgerStorage,
     },
-    () => [],
+    [],
   );
   const begun = Date.now();
   storage.transaction(() => {

@@ -3,8 +3,8 @@
 import { expect, it, vi } from "vitest";
 import type { RecordState } from "../../../../src/kernel/record/record.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
-import { closeObject } from "../../../support/integration/close-object.ts";
-import { objectState } from "../../../../src/operator/layouts.ts";
+import { closeObject } from "../../previous-shards/integration/close-object.ts"; // feature: previous-shards
+import { objectState } from "../../../../src/operator/layouts.ts"; // feature: previous-shards
 import { PLACES } from "../../../../src/features/accepted/object/accepted-attempts.ts";
 import { asyncHead, SCHEDULE, untilState } from "../../../support/integration/accepted.ts";
 import { OperatedBench } from "../../../support/integration/operated-bench.ts";
@@ -83,6 +83,7 @@ it("counts what is given up after its last attempt, and not what its operator ca
   expect(routes).toMatchObject([{ route: "/act", counts: { givenUp: { "given-up": 1 } } }]);
 });
 
+// feature: previous-shards begins
 it("does not call a closed object empty while they wait in it", async () => {
   const bench = new WaitingBench();
   const head = await bench.refused();
@@ -99,6 +100,7 @@ it("does not call a closed object empty while they wait in it", async () => {
   await bench.change(head.record.id, { type: "forget", ...by });
   expect(objectState(await bench.operator.counts())).toBe("empty");
 });
+// feature: previous-shards ends
 
 it("tries a released one at once, although its pause is not over", async () => {
   const bench = new WaitingBench();

@@ -69,9 +69,9 @@ class AcceptedActors implements Actors<AcceptedKind> {
     return { what, of: (head) => accepting(head, how) };
   }
 
-  object(kernel: ObjectKernel): ObjectFeature {
+  readonly object = (kernel: ObjectKernel): ObjectFeature => {
     return acceptedObject(kernel);
-  }
+  };
 
   /** Asks the running instance, and not by its call: that would be answered in a later turn, and a cancellation is judged in its own. */
   #ask(verification: MonitorQuestion, caller: Caller): Promise<Response> {

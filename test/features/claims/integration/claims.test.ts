@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { operatorCalls } from "../../../support/integration/operated-bench.ts";
 import { CHANGE_CALL, type ChangeAnswer } from "../../../../src/kernel/object/operator-calls.ts";
 import { encodeMessage } from "../../../../src/kernel/request/message.ts";
-import { closeObject } from "../../../support/integration/close-object.ts";
+import { closeObject } from "../../previous-shards/integration/close-object.ts"; // feature: previous-shards
 import { durationMs, type RecordId } from "../../../../src/kernel/record/units.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "./claim-bench.ts";
 import { HOUR_MS } from "../../../support/integration/records.ts";
@@ -233,6 +233,7 @@ describe("a batch", () => {
   });
 });
 
+// feature: previous-shards begins
 it("a closed object grants no new key, and goes on with those that it has", async () => {
   const bench = new ClaimBench();
   const [old, fresh] = [tryOf(), tryOf()];
@@ -245,3 +246,4 @@ it("a closed object grants no new key, and goes on with those that it has", asyn
   expect(await bench.ask(entryOf(old, { verb: "extend" }))).toMatchObject([{ state: "granted" }]);
   expect(await bench.ask(entryOf(old, { verb: "complete", result: null }))).toEqual([{ state: "settled" }]);
 });
+// feature: previous-shards ends

@@ -84,9 +84,9 @@ class ClaimActors implements Actors<ClaimKind> {
     });
   }
 
-  object(kernel: ObjectKernel): ObjectFeature {
+  readonly object = (kernel: ObjectKernel): ObjectFeature => {
     return claimsObject(kernel);
-  }
+  };
 
   decide(record: string, action: Change): string | null {
     return this.#consumers?.decide(record, action) ?? null;

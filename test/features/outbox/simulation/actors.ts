@@ -146,7 +146,7 @@ class OutboxActors implements Actors<EventKind> {
     this.#rules.drops(gone, host.name, disk.written);
   }
 
-  object(kernel: ObjectKernel): ObjectFeature {
+  readonly object = (kernel: ObjectKernel): ObjectFeature => {
     return outboxObject(kernel, {
       destination: (name) => {
         const binding = deadLetterBinding(name);
@@ -154,7 +154,7 @@ class OutboxActors implements Actors<EventKind> {
       },
       receivers: () => [],
     });
-  }
+  };
 
   left(): readonly string[] {
     const { disk } = this.#world;

@@ -1,10 +1,10 @@
-// test/layouts/clock-scenario.ts: the clock goes back in the middle of a change of the number of shards, and nobody gets an answer
+// test/features/previous-shards/rounds/clock-scenario.ts: the clock goes back in the middle of a change of the number of shards, and nobody gets an answer
 // again that had expired when its key began elsewhere.
 
 import { expect, it } from "vitest";
-import { clockGoesBack, RETENTION_MS } from "../../../layouts/clock-scenario.ts";
-import { CLOCK_FAULT } from "../../../layouts/planted.ts";
-import { rigEntry } from "../../../layouts/sources.ts";
+import { clockGoesBack, RETENTION_MS } from "../rounds/clock-scenario.ts";
+import { CLOCK_FAULT } from "../rounds/planted.ts";
+import { rigEntry } from "../rounds/sources.ts";
 import { few } from "../../../support/long.ts";
 
 const WAYS = [

@@ -3,9 +3,9 @@
 
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { closeLayout, type LayoutScene, startLayoutScene } from "../../../layouts/scene.ts";
+import { closeLayout, type LayoutScene, startLayoutScene } from "../rounds/scene.ts";
 import { parseExposition } from "../../../support/exposition.ts";
-import { rigEntry } from "../../../layouts/sources.ts";
+import { rigEntry } from "../rounds/sources.ts";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
 import { isLong } from "../../../support/long.ts";
 import { startOrigin, type TestOrigin } from "../../../support/origin.ts";

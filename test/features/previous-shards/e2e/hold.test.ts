@@ -2,8 +2,8 @@
 // whoever asks and however much time passes. When an operator releases it, exactly one more is made.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { closeLayout, type LayoutScene, startLayoutScene } from "../../../layouts/scene.ts";
-import { rigEntry } from "../../../layouts/sources.ts";
+import { closeLayout, type LayoutScene, startLayoutScene } from "../rounds/scene.ts";
+import { rigEntry } from "../rounds/sources.ts";
 import { freshKey, type RawResponse } from "../../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../../support/origin.ts";
 import { ADMIN_TOKEN, askGateway, BASE } from "../../../support/e2e/operator-scene.ts";

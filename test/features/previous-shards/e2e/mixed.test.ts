@@ -1,11 +1,11 @@
-// A short run of `npx node test/layouts/run.ts`: deployments of four layouts side by side, killed at every named point, and no key is
-// forgotten. Each fault of test/layouts/planted.ts is found by the same checker.
+// A short run of `npx node test/features/previous-shards/rounds/run.ts`: deployments of four layouts side by side, killed at every named point, and no key is
+// forgotten. Each fault of test/features/previous-shards/rounds/planted.ts is found by the same checker.
 
 import { expect, it } from "vitest";
-import { judgedRound, killsAtEach, roundDimensions } from "../../../layouts/judged-round.ts";
-import { FAULTS } from "../../../layouts/planted.ts";
-import { POINTS } from "../../../layouts/points.ts";
-import { rigEntry } from "../../../layouts/sources.ts";
+import { judgedRound, killsAtEach, roundDimensions } from "../rounds/judged-round.ts";
+import { FAULTS } from "../rounds/planted.ts";
+import { POINTS } from "../rounds/points.ts";
+import { rigEntry } from "../rounds/sources.ts";
 
 const COMMON = { clients: 32, dimensions: roundDimensions() };
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ChaosBucket, startBucket } from "../../../chaos/bucket.ts";
 import { quietPort } from "../../../chaos/gateway-box.ts";
 import { createRandom } from "../../../chaos/random.ts";
-import { type LayoutScene, startLayoutScene } from "../../../layouts/scene.ts";
+import { type LayoutScene, startLayoutScene } from "../rounds/scene.ts";
 import { freshKey, headerValue } from "../../../support/http.ts";
 import { openStream, type StreamReader } from "../../../support/e2e/stream-client.ts";
 import { startStreamOrigin, type StreamOrigin } from "../../../support/e2e/stream-origin.ts";

@@ -11,7 +11,7 @@ import { EXCHANGE_CALL, type ExchangeHead } from "../../../../src/kernel/request
 import { LaterTables } from "../../../../src/kernel/store/schema.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { StoreError } from "../../../../src/kernel/store/store-error.ts";
-import { closeObject } from "../../../support/integration/close-object.ts";
+import { closeObject } from "./close-object.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../../../support/integration/records.ts";
 import { again, headOf, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";

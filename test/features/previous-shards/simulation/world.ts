@@ -125,7 +125,7 @@ export class World {
       limiter: () => ({
         limit: () => new Promise((resolve) => this.limits.push((success) => resolve({ success }))),
       }),
-      features: (kernel) => [previousShardsObject(kernel)],
+      features: [previousShardsObject],
       env: {},
     });
   }

@@ -122,9 +122,9 @@ class QueueActors implements Actors<DeliveryKind> {
     }
   }
 
-  object(kernel: ObjectKernel): ObjectFeature {
+  readonly object = (kernel: ObjectKernel): ObjectFeature => {
     return queuesObject(kernel);
-  }
+  };
 
   get bindings(): Readonly<Record<string, unknown>> {
     return { [DEAD_LETTERS]: this.#letters.queue };

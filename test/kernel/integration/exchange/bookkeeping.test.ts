@@ -104,7 +104,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
         env: {},
         storage: storage,
       },
-      () => [],
+      [],
     );
     const head = headOf({ call: CALL }, "hold");
     const answers: string[] = [];

@@ -13,7 +13,6 @@ import { destinationsVariable } from "../../../../src/features/outbox/cli/node.t
 import { queuesVariable } from "../../../../src/features/queues/cli/node.ts"; // feature: queues
 import { identityRoots } from "../../../../src/kernel/config/identity.ts"; // feature: identities
 import { layoutName } from "../../../../src/kernel/config/layout.ts";
-import { readConfig } from "../../../../src/features/settings.ts";
 import { configuredHeaders, readMessage } from "../../../../src/features/queues/message.ts"; // feature: queues
 import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
 import { readExchange, readingFeatures } from "../../../../src/kernel/request/exchange-request.ts";
@@ -26,7 +25,7 @@ import { intentReader } from "../../../../src/kernel/request/intent.ts";
 import type { Route } from "../../../../src/kernel/config/resolved.ts";
 import type { NamesIn, OriginCall } from "../../../../src/kernel/request/message.ts";
 import { callInForm } from "../../../../src/kernel/request/origin-key.ts";
-import { configOf } from "./support.ts";
+import { readingOf } from "./support.ts";
 
 type Table = Readonly<Record<string, unknown>>;
 
@@ -138,7 +137,7 @@ async function foundIn({ layouts }: Pick<Route, "layouts">, namesIn: NamesIn): P
 
 /** Configured as a route, or for the whole gateway. */
 async function tryRequest(settings: Table, gateway: Table, forwardedHost = "shop.example.com"): Promise<Seen> {
-  const read = readConfig({
+  const { config, encryptionSecrets } = readingOf({
     IDEMPOTENCY: { origin: "https://origin.example", ...gateway },
     ROUTES: [{ path: "/v1/*", ...settings }],
     DESTINATIONS: [{ name: "line", queue: "LINE" }],
@@ -147,15 +146,14 @@ async function tryRequest(settings: Table, gateway: Table, forwardedHost = "shop
     NEW_KEYS: {},
     ...SECRETS,
   });
-  if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const given = request(forwardedHost);
-  const intent = intentReader(read.config, () => false)(given, new URL(given.url));
+  const intent = intentReader(config, () => false)(given, new URL(given.url));
   if (intent.kind === "pass") return { kind: "unprotected", ...NONE };
   if (intent.kind !== "exchange" && intent.kind !== "search") return { kind: "refused", ...NONE };
   const telemetry = { log: "none", serverTiming: false, trace: null } as const;
   const found = await readExchange(intent, telemetry, {
     ...ports,
-    encryptions: new Encryptions(read.encryptionSecrets),
+    encryptions: new Encryptions(encryptionSecrets),
   });
   if (found.kind !== "exchange") return { kind: found.kind === "pass" ? "unprotected" : "refused", ...NONE };
   const { request: asked, call } = found.exchange.head;
@@ -169,7 +167,7 @@ async function tryRequest(settings: Table, gateway: Table, forwardedHost = "shop
 
 // feature: queues begins
 async function tryMessage(settings: Table, secret = "secret"): Promise<Seen> {
-  const { queues } = configOf({
+  const { queues } = readingOf({
     IDEMPOTENCY: { origin: "https://origin.example" },
     QUEUES: [{ queue: "orders", to: "/in", dead_letter: { binding: "DEAD" }, ...settings }],
     DESTINATIONS: [{ name: "line", queue: "LINE" }],
@@ -178,7 +176,7 @@ async function tryMessage(settings: Table, secret = "secret"): Promise<Seen> {
     OTHER_DEAD: {},
     API: {},
     ORDERS_AUTH: secret,
-  });
+  }).config;
   const [queue] = queues;
   if (queue === undefined) throw new Error("no queue");
   const message = { id: "message-1", timestamp: new Date(0), attempts: 1, body: JSON.parse(BODY) };
@@ -201,13 +199,13 @@ async function tryMessage(settings: Table, secret = "secret"): Promise<Seen> {
 
 // feature: claims begins
 async function tryClaim(settings: Table): Promise<Seen> {
-  const { consumers } = configOf({
+  const { consumers } = readingOf({
     CONSUMERS: [{ name: "billing", token: "BILLING", ...settings }],
     BILLING: "b".repeat(32),
     OTHER: "o".repeat(32),
     DESTINATIONS: [{ name: "line", queue: "LINE" }],
     LINE: {},
-  });
+  }).config;
   const [consumer] = consumers;
   if (consumer === undefined) throw new Error("no group");
   const attempt = "00000000-0000-4000-8000-000000000000";
@@ -583,7 +581,7 @@ describe("an identity", () => {
   };
   const rootsOf = (user: Table): object => {
     const env = { IDENTITIES: { user }, IDEMPOTENCY: { origin: "https://origin.example", scope: ["identity:user"] } };
-    const [identity] = configOf({ ...env, ROUTES: [{ path: "/v1/*" }] }).identities;
+    const [identity] = readingOf({ ...env, ROUTES: [{ path: "/v1/*" }] }).config.identities;
     return identity === undefined ? {} : identityRoots(identity);
   };
 

@@ -4,17 +4,23 @@ import { expect } from "vitest";
 
 import { flatRoute } from "../../../../src/cli/check/describe.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
+import type { ConfigReading } from "../../../../src/kernel/config/read.ts";
 import type { Config, ConfigProblem, Route } from "../../../../src/kernel/config/resolved.ts";
 
 type Variables = Readonly<Record<string, unknown>>;
 
 export const PAYMENTS: Variables = { path: "/v1/payments" };
 
-/** The configuration of variables that have to be right. */
-export function configOf(env: Variables): Config {
+/** What is read of variables that have to be right. */
+export function readingOf(env: Variables): Extract<ConfigReading, { ok: true }> {
   const reading = readConfig(env);
   if (!reading.ok) throw new Error(JSON.stringify(reading.problems, null, 2));
-  return reading.config;
+  return reading;
+}
+
+/** The configuration of variables that have to be right. */
+export function configOf(env: Variables): Config {
+  return readingOf(env).config;
 }
 
 /** The only route of a configuration with these settings. */

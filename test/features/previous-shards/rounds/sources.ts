@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { projectDir } from "../support/wrangler.ts";
+import { projectDir } from "../../../support/wrangler.ts";
 
 /** A change to one file of `src`: `find` must be there exactly once. */
 export interface Patch {
@@ -15,8 +15,8 @@ export interface Patch {
 }
 
 const COPIES = join(projectDir, ".wrangler/layouts");
-const RIG = ["test/layouts/object", "test/layouts/points.ts"];
-const ENTRY = "test/layouts/object/worker.ts";
+const RIG = ["test/features/previous-shards/rounds/object", "test/features/previous-shards/rounds/points.ts"];
+const ENTRY = "test/features/previous-shards/rounds/object/worker.ts";
 
 /** The entry of the gateway whose objects stop at named points, made from today's sources with these patches. */
 export async function rigEntry(patches: readonly Patch[] = []): Promise<string> {

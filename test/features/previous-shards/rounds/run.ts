@@ -1,14 +1,14 @@
-// `npx node test/layouts/run.ts --requests 10000 --kills 20 --seed anything`: rounds of requests through several layouts at once, with
+// `npx node test/features/previous-shards/rounds/run.ts --requests 10000 --kills 20 --seed anything`: rounds of requests through several layouts at once, with
 // kills at named points, and their check. Ends with status 1 when a guarantee was broken.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { checkHistory } from "../guarantees/check-history.ts";
-import { dimensionsWithout } from "../chaos/dimensions.ts";
-import { readHistory } from "../guarantees/history.ts";
-import { summarize } from "../guarantees/summary.ts";
+import { checkHistory } from "../../../guarantees/check-history.ts";
+import { dimensionsWithout } from "../../../chaos/dimensions.ts";
+import { readHistory } from "../../../guarantees/history.ts";
+import { summarize } from "../../../guarantees/summary.ts";
 import { killsAtEach, LEFT_OUT } from "./judged-round.ts";
 import { noKills } from "./killing-box.ts";
 import { type Plan, PLANS, runRound } from "./mixed.ts";

@@ -1,16 +1,16 @@
 // The gateway's own Worker, whose objects can be stopped at a named point (points.ts), and whose clock can be set. What an object
 // is given is wrapped: its storage, and the fetch that calls the origin.
 
-import gateway from "../../../src/index.ts";
-import { KeyShard as RealKeyShard } from "../../../src/worker/key-shard.ts";
+import gateway from "../../../../../src/index.ts";
+import { KeyShard as RealKeyShard } from "../../../../../src/worker/key-shard.ts";
 import { fromMachine, ofMachine, setClock } from "./clock.ts";
-import { CLOSE_CALL } from "../../../src/features/previous-shards/calls.ts";
-import { EXCHANGE_CALL, decodeExchange } from "../../../src/kernel/request/message.ts";
-import { ELSEWHERE_HEADER } from "../../../src/kernel/request/headers.ts";
+import { CLOSE_CALL } from "../../../../../src/features/previous-shards/calls.ts";
+import { EXCHANGE_CALL, decodeExchange } from "../../../../../src/kernel/request/message.ts";
+import { ELSEWHERE_HEADER } from "../../../../../src/kernel/request/headers.ts";
 import { CLOCK_PATH } from "../points.ts";
 import { Striker } from "./striker.ts";
 
-export { Operators } from "../../../src/index.ts";
+export { Operators } from "../../../../../src/index.ts";
 
 export default {
   fetch(request, env, ctx) {

@@ -2,8 +2,8 @@
 // stopped, it is killed with SIGKILL and started again on the same state with the next plan.
 
 import { setTimeout as pause } from "node:timers/promises";
-import type { Died, Outage } from "../guarantees/history.ts";
-import type { Random } from "../chaos/random.ts";
+import type { Died, Outage } from "../../../guarantees/history.ts";
+import type { Random } from "../../../chaos/random.ts";
 import { type Deployment, type Deployments, prepareDeployments, type Service } from "./deployments.ts";
 import { type Point, POINTS, STRIKES_VARIABLE, type Strikes, STRUCK } from "./points.ts";
 

@@ -5,12 +5,12 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bundleWorker } from "../../src/serve/bundle.ts";
-import { type Json, moduleList, objectNamespace, quote, variableList } from "../../src/serve/workerd-config.ts";
-import type { GatewayVars } from "../support/gateway.ts";
-import { untilAnswers, untilRefused } from "../support/ports.ts";
-import { type ProcessGroup, spawnGroup } from "../support/process-group.ts";
-import { gatewayMain, projectCompatibility, projectDir } from "../support/wrangler.ts";
+import { bundleWorker } from "../../../../src/serve/bundle.ts";
+import { type Json, moduleList, objectNamespace, quote, variableList } from "../../../../src/serve/workerd-config.ts";
+import type { GatewayVars } from "../../../support/gateway.ts";
+import { untilAnswers, untilRefused } from "../../../support/ports.ts";
+import { type ProcessGroup, spawnGroup } from "../../../support/process-group.ts";
+import { gatewayMain, projectCompatibility, projectDir } from "../../../support/wrangler.ts";
 
 const READY_PATH = "/.well-known/idempotency";
 const READY_MS = 60_000;

@@ -1,10 +1,10 @@
 // Clients that send as fast as they are answered: new keys, and recent keys again. The clients of test/chaos, with their pauses and
 // the faults that they plan for the origin, run beside them.
 
-import { ask, type Run, type Task } from "../chaos/clients.ts";
-import type { Operation } from "../chaos/operation.ts";
-import type { Random } from "../chaos/random.ts";
-import { routesOf } from "../chaos/routes.ts";
+import { ask, type Run, type Task } from "../../../chaos/clients.ts";
+import type { Operation } from "../../../chaos/operation.ts";
+import type { Random } from "../../../chaos/random.ts";
+import { routesOf } from "../../../chaos/routes.ts";
 
 const NEVER = { when: "never" } as const;
 /** So many of the latest keys are asked for again; older ones have mostly expired. */

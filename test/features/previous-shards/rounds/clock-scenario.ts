@@ -2,9 +2,9 @@
 // current record of the key, and the next one has begun: from then on nobody may get the first answer again, although by the
 // closed object's clock it would be valid once more.
 
-import { freshKey, rawRequest, type RawResponse, endpoint } from "../support/http.ts";
-import { startOrigin, type TestOrigin } from "../support/origin.ts";
-import { ADMIN_TOKEN } from "../chaos/operators.ts";
+import { freshKey, rawRequest, type RawResponse, endpoint } from "../../../support/http.ts";
+import { startOrigin, type TestOrigin } from "../../../support/origin.ts";
+import { ADMIN_TOKEN } from "../../../chaos/operators.ts";
 import { closeLayout, type LayoutScene, startLayoutScene } from "./scene.ts";
 
 const LAYOUTS = { old: { shards: 4 }, new: { shards: 8, previous_shards: [4] } };

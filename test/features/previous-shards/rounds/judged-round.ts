@@ -3,11 +3,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkHistory, type Violation } from "../guarantees/check-history.ts";
-import { readHistory } from "../guarantees/history.ts";
-import { summarize } from "../guarantees/summary.ts";
-import { dimensionsWithout } from "../chaos/dimensions.ts";
-import type { Dimensions } from "../chaos/dimensions.ts";
+import { checkHistory, type Violation } from "../../../guarantees/check-history.ts";
+import { readHistory } from "../../../guarantees/history.ts";
+import { summarize } from "../../../guarantees/summary.ts";
+import { dimensionsWithout } from "../../../chaos/dimensions.ts";
+import type { Dimensions } from "../../../chaos/dimensions.ts";
 import { type Counts, noKills } from "./killing-box.ts";
 import { type RoundOptions, type RoundResult, runRound } from "./mixed.ts";
 import { POINTS } from "./points.ts";

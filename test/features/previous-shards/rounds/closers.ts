@@ -3,8 +3,8 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
-import { ADMIN_TOKEN } from "../chaos/operators.ts";
-import type { Random } from "../chaos/random.ts";
+import { ADMIN_TOKEN } from "../../../chaos/operators.ts";
+import type { Random } from "../../../chaos/random.ts";
 
 /** Closing makes every object of the layout that does not exist yet, so it is not done all the time. */
 const PAUSE_MS = [100, 1_500] as const;
