@@ -122,7 +122,7 @@ function failsOpen(): Diagnosis {
     code: "store-fails-open",
     works: false,
     happened: [
-      "The gateway could not reach the record and forwarded without protection (Idempotency-Unprotected): the origin may have acted twice.",
+      "The gateway could not reach the record and forwarded without protection (Idempotency-Status: unprotected): the origin may have acted twice.",
     ],
     advice: 'Look at the gateway\'s log; on_store_failure = "closed" refuses instead.',
   };

@@ -31,7 +31,7 @@ export function readGatewayMarks(answer: Answer): GatewayMarks {
   return {
     echoed: headerOf(answer, "idempotency-key") !== null,
     replayed: headerOf(answer, "idempotent-replayed") === "true",
-    unprotected: headerOf(answer, "idempotency-unprotected") === "true",
+    unprotected: headerOf(answer, "idempotency-status") === "unprotected",
     expires: headerOf(answer, "idempotency-expires"),
     problem: problemOf(answer),
   };

@@ -17,7 +17,7 @@ export interface Answer {
   readonly isProtected: boolean;
   /** The gateway keeps this answer (`Idempotency-Expires`), so a retry would get the same one. */
   readonly isKept: boolean;
-  /** `Idempotency-Unprotected`: the gateway failed open, so that a retry may act a second time. */
+  /** `Idempotency-Status: unprotected`: the gateway failed open, so that a retry may act a second time. */
   readonly isUnprotected: boolean;
 }
 

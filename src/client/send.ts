@@ -104,7 +104,7 @@ function describe({ status, headers }: Response, problem: Problem | null, key: s
     shouldRetry: shouldRetry === "true" ? true : shouldRetry === "false" ? false : null,
     isProtected: headers.get(KEY_HEADER) === key,
     isKept: headers.has("Idempotency-Expires"),
-    isUnprotected: headers.has("Idempotency-Unprotected"),
+    isUnprotected: headers.get("Idempotency-Status") === "unprotected",
   };
 }
 

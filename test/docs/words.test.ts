@@ -32,7 +32,6 @@ const REPLACED: readonly Replaced[] = [
       "src/client/once.ts": ON_THE_WIRE,
       "src/conformance/": "the names of cases, and the published policy",
       "src/features/claims/": ON_THE_WIRE,
-      "src/kernel/config/table.ts": "the name that key_reused_status had",
       "src/kernel/record/": "states of claims, the outcome in metrics, and AWS's own name",
       "src/kernel/request/well-known.ts": ON_THE_WIRE,
       "src/kernel/request/README.md": "replays and mismatches, in a sentence",
@@ -43,7 +42,6 @@ const REPLACED: readonly Replaced[] = [
   {
     pattern: /\b[sS]eal(?:s|ed)?\b|[a-z]Seal|\bSEALED/,
     write: "encrypted, of a response, and closed, of an object",
-    but: { "src/kernel/config/table.ts": "the name that encrypt_responses had" },
   },
   { pattern: /\b[eE]lders?\b|\b[hH]oming\b|\bnot-here\b|\bHop\b/, write: "previous and next; open, closed, empty" },
   { pattern: /\bat[- ]work\b|[aA]tWork|\b[lL]iving\b|isLiving/, write: "in flight" },

@@ -112,7 +112,6 @@ const NAMED_HEADERS: ReadonlySet<string> = new Set([
   "idempotency-expires",
   "idempotency-key",
   "idempotency-status",
-  "idempotency-unprotected",
   "idempotent-replayed",
 ]);
 

@@ -136,8 +136,6 @@ const ROUTE: readonly Settings[] = [
   { refused: ["503"] },
   { ambiguous: [504, 600] },
   { ambiguous: [504, 504] },
-  { sealed: true },
-  { mismatch_status: 409 },
   { key_reused_status: 500 },
   { key_reused_status: 422.5 },
   { unknown: "verify" },

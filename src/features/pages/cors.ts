@@ -11,7 +11,6 @@ import {
   type HeadersView,
   REPLAYED_HEADER,
   STATUS_HEADER,
-  UNPROTECTED_HEADER,
 } from "../../kernel/request/headers.ts";
 import { acceptsRequests, MONITOR_METHODS, monitoredRoute, monitorIn } from "../../kernel/request/monitor-url.ts";
 
@@ -26,7 +25,6 @@ const OWN_HEADERS = [
   STATUS_HEADER,
   REPLAYED_HEADER,
   EXPIRES_HEADER,
-  UNPROTECTED_HEADER,
   "Retry-After",
   "Link",
   "WWW-Authenticate",

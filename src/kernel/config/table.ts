@@ -61,16 +61,9 @@ function placeOf(name: string, value: unknown): string | null {
     : null;
 }
 
-/** Settings under the names that they had before, too far from the ones they have now to be taken for slips. */
-const EARLIER_NAMES: ReadonlyMap<string, string> = new Map([
-  ["mismatch_status", "key_reused_status"],
-  ["sealed", "encrypt_responses"],
-]);
-
 /** A name that no table of this kind has. */
 export function unknownName(path: string, name: string, known: readonly string[]): ConfigProblem {
-  const now = EARLIER_NAMES.get(name);
-  const nearest = now !== undefined && known.includes(now) ? now : nearestName(name, known);
+  const nearest = nearestName(name, known);
   const code = "setting-unknown";
   if (nearest === null)
     return { path, code, message: `unknown setting: remove it, or write one of ${known.join(", ")}` };

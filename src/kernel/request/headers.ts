@@ -65,13 +65,13 @@ export const EXPIRES_HEADER = "Idempotency-Expires";
 export const REPLAYED_HEADER = "Idempotent-Replayed";
 /**
  * On the response to a request that carries a key: what became of it. `first`, `replayed`, `attached` (the answer of an attempt that
- * another request had started), `ignored` (no route protects it), `unprotected`, or the code of the gateway's problem.
+ * another request had started), `ignored` (no route protects it), UNPROTECTED, or the code of the gateway's problem.
  */
+export const STATUS_HEADER = "Idempotency-Status";
+/** In STATUS_HEADER: the request was forwarded without its record (`on_store_failure = "open"`), so a retry may act a second time. */
+export const UNPROTECTED = "unprotected";
 /** In STATUS_HEADER, to the queue consumer alone. */
 export const PARKED = "parked";
-export const STATUS_HEADER = "Idempotency-Status";
-/** On the response to a request that was forwarded without its record (`on_store_failure = "open"`). */
-export const UNPROTECTED_HEADER = "Idempotency-Unprotected";
 /** From a shard to the Worker: the replay is small enough to be cached there. No client ever sees it. */
 export const SMALL_HEADER = "Idempotency-Small";
 /** From a shard to the Worker: the key begins in another object (kernel/elsewhere.ts). No client ever sees it. */
@@ -81,9 +81,7 @@ export const EVENT_HEADER = "Onceway-Event";
 /** Said to the gateway alone. No client ever sees them, whoever answers it. */
 export const PRIVATE_HEADERS = [SMALL_HEADER, ELSEWHERE_HEADER, EVENT_HEADER];
 const GATEWAY_HEADERS = new Set(
-  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER, ...PRIVATE_HEADERS].map((name) =>
-    name.toLowerCase(),
-  ),
+  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, ...PRIVATE_HEADERS].map((name) => name.toLowerCase()),
 );
 
 /**

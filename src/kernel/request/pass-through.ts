@@ -14,7 +14,7 @@ import {
   PRIVATE_HEADERS,
   responseHeaders,
   STATUS_HEADER,
-  UNPROTECTED_HEADER,
+  UNPROTECTED,
 } from "./headers.ts";
 import type { ExchangeMessage } from "./message.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
@@ -158,8 +158,7 @@ export async function forwardUnprotected({ head, body }: ExchangeMessage, target
     const status = finalStatus(response.status);
     const own: HeaderPairs = [
       [ECHO_HEADER, head.request.echo],
-      [STATUS_HEADER, "unprotected"],
-      [UNPROTECTED_HEADER, "true"],
+      [STATUS_HEADER, UNPROTECTED],
     ];
     const sent = headersOf([...responseHeaders(response.headers), ...own]);
     const init = { status, statusText, headers: sent, encodeBody: "manual" } as const;

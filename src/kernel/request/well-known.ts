@@ -5,7 +5,7 @@ import { writtenSource } from "../config/key-source.ts";
 import { type Config, type FingerprintRule, type Route } from "../config/resolved.ts";
 import type { MonitorProblem } from "../record/monitor-problem.ts";
 import { type ClientProblem, describeProblem } from "../record/problem.ts";
-import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
+import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER } from "./headers.ts";
 import type { Schedule } from "../record/record.ts";
 import { MONITOR_PREFIX } from "./monitor-url.ts";
 import { problemType } from "./problem-response.ts";
@@ -27,7 +27,6 @@ export function wellKnownResponse(config: Config): Response {
         expires: EXPIRES_HEADER,
         replayed: REPLAYED_HEADER,
         status: STATUS_HEADER,
-        unprotected: UNPROTECTED_HEADER,
       },
       routes: config.routes.map(publishedRoute),
       problems: publishedProblems(),

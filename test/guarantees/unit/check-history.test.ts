@@ -60,7 +60,7 @@ describe("the checker", () => {
 
 describe("private headers", () => {
   it("are found on every answer: the origin's, a replay, a problem, and one that was cut short", () => {
-    const named = ["idempotency-expires", "idempotency-unprotected", "idempotent-replayed"];
+    const named = ["idempotency-expires", "idempotency-status", "idempotent-replayed"];
     const answers = [
       reported(first),
       replayed(first),

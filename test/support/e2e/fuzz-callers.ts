@@ -46,7 +46,7 @@ export function callersVars(originUrl: string, issuer: Issuer): GatewayVars {
       shards: 2,
       scope: ["identity:user"],
       duplicate: "wait",
-      cors: { origins: [LISTED], expose: ["Location"] },
+      cors: { origins: [LISTED], expose_headers: ["Location"] },
     },
     IDENTITIES: { user: { jwt: { issuer: issuer.name, audience: AUDIENCE, jwks: issuer.jwks } } },
     ROUTES: [

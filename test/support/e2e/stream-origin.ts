@@ -11,9 +11,9 @@ type Header = readonly [name: string, value: string];
 export interface Streaming {
   /** Sends the status line and the headers; chunked, unless there is a `Content-Length` among them. */
   begin(headers: readonly Header[], status?: number): void;
-  /** Resolves when the bytes have been handed to the system: a receiver that does not read holds it up. */
+  /** Resolves when the bytes have been handed to the system: a receiver that does not read holds it up. Rejects when it ends the connection. */
   write(bytes: Uint8Array | string): Promise<void>;
-  /** The clean end. Resolves when all has been handed to the system. */
+  /** The clean end. Resolves when all has been handed to the system, or the receiver has ended the connection. */
   end(): Promise<void>;
   /** Ends the connection in the middle of the body; what was written before arrives. */
   cut(): void;
@@ -106,10 +106,18 @@ function streamingOf({ socket }: IncomingMessage, response: ServerResponse): Str
     },
     write: (bytes) =>
       new Promise((resolve, reject) => {
-        response.write(bytes, (error) => (error === undefined || error === null ? resolve() : reject(error)));
+        // Node never calls back for what is written after the connection has ended and before the answer knows of it.
+        const leave = (): void => reject(new Error("the receiver has ended the connection"));
+        response.once("close", leave);
+        response.write(bytes, (error) => {
+          response.off("close", leave);
+          if (error === undefined || error === null) resolve();
+          else reject(error);
+        });
       }),
     end: () =>
       new Promise((resolve) => {
+        response.once("close", () => resolve());
         response.end(() => resolve());
       }),
     cut: () => socket.destroySoon(),

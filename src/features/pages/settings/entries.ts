@@ -46,14 +46,14 @@ export const corsEntries = {
     default: false,
     onChange: "applies at once",
   }),
-  headers: setting(headerNames(sameName), {
+  allow_headers: setting(headerNames(sameName), {
     description:
       "Request headers that these pages may send, besides `Authorization`, `Content-Type`, `Idempotency-Key`, `Last-Event-ID` and those that " +
       "the route reads (its key, its scope, its fingerprint; with `async`, `Prefer`).",
     default: [],
     onChange: "applies at once",
   }),
-  expose: setting(headerNames(sameName), {
+  expose_headers: setting(headerNames(sameName), {
     description: "Response headers of the origin that these pages may read. They may always read the gateway's own.",
     default: [],
     onChange: "applies at once",

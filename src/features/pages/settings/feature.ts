@@ -36,8 +36,8 @@ function resolveRoute(route: Route, settings: FullSettings & CorsSettings): Rout
   const resolved: Cors = {
     origins,
     credentials: cors.credentials,
-    allowHeaders: differentNames([...USUAL_HEADERS, ...(isAsync ? ["Prefer"] : []), ...read, ...cors.headers]),
-    exposeHeaders: isAsync ? differentNames([...cors.expose, ...ACCEPTED_HEADERS]) : cors.expose,
+    allowHeaders: differentNames([...USUAL_HEADERS, ...(isAsync ? ["Prefer"] : []), ...read, ...cors.allow_headers]),
+    exposeHeaders: isAsync ? differentNames([...cors.expose_headers, ...ACCEPTED_HEADERS]) : cors.expose_headers,
     preflight: cors.preflight,
     maxAgeMs: cors.max_age,
   };

@@ -65,7 +65,7 @@ describe("async", () => {
   });
 
   it("lets pages send and read what belongs to it, and nothing of it elsewhere", () => {
-    const cors = { origins: ["https://shop.example"], expose: ["Location"] };
+    const cors = { origins: ["https://shop.example"], expose_headers: ["Location"] };
     const accepting = routeOf({ async: "prefer", cors }).cors;
     expect(accepting?.allowHeaders).toContain("Prefer");
     expect(accepting?.exposeHeaders).toEqual(["Location", "Preference-Applied"]);

@@ -33,7 +33,7 @@ beforeAll(async () => {
   pages = await Promise.all([servePage(clientDir), servePage(clientDir), servePage(clientDir)]);
   const origins = pages.slice(0, 2).map((page) => page.origin);
   gateway = await startGateway(origin.url, {}, [
-    { path: "/shop/*", cors: { origins, expose: ["Location"], headers: ["X-Behave"] } },
+    { path: "/shop/*", cors: { origins, expose_headers: ["Location"], allow_headers: ["X-Behave"] } },
     { path: "/cart/*", scope: ["cookie:session"], cors: { origins, credentials: true } },
   ]);
   proxy = await startLossyProxy(gateway.port);

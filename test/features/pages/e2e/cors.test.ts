@@ -17,7 +17,7 @@ const SHOP = "https://shop.example.com";
 const OTHER = "https://other.example";
 const EVIL = "https://evil.example";
 
-const CORS = { origins: [SHOP, OTHER], credentials: true, expose: ["Location"] };
+const CORS = { origins: [SHOP, OTHER], credentials: true, expose_headers: ["Location"] };
 
 const ROUTES = [
   { path: "/pay/*", cors: CORS },

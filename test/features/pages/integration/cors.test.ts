@@ -46,7 +46,7 @@ it("are readable if no shard can be reached, whether the route then fails closed
   expect(await shown(await answerIf(unreachable))).toEqual([503, "store-unavailable", PAGE, "Origin"]);
   const open = await answerIf(unreachable, { on_store_failure: "open" });
   expect(await shown(open)).toEqual([200, "unprotected", PAGE, "Origin"]);
-  expect(open.headers.get("Access-Control-Expose-Headers")).toContain("Idempotency-Unprotected");
+  expect(open.headers.get("Access-Control-Expose-Headers")).toContain("Idempotency-Status");
   const unlisted = await answerIf(unreachable, { on_store_failure: "open" }, EVIL);
   expect(await shown(unlisted)).toEqual([200, "unprotected", null, "Origin"]);
 });

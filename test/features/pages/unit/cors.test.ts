@@ -18,11 +18,11 @@ function about(response: Response): Record<string, string> {
 }
 
 const EXPOSED =
-  "Idempotency-Key, Idempotency-Status, Idempotent-Replayed, Idempotency-Expires, Idempotency-Unprotected, Retry-After, Link, WWW-Authenticate, X-Should-Retry";
+  "Idempotency-Key, Idempotency-Status, Idempotent-Replayed, Idempotency-Expires, Retry-After, Link, WWW-Authenticate, X-Should-Retry";
 
 describe("an answer", () => {
   it("names the page that asks, if it is listed, and what it may read", () => {
-    const answer = readable(new Response("body", { status: 409 }), corsOf({ expose: ["Location"] }), OTHER);
+    const answer = readable(new Response("body", { status: 409 }), corsOf({ expose_headers: ["Location"] }), OTHER);
     expect(about(answer)).toEqual({
       "access-control-allow-origin": OTHER,
       "access-control-expose-headers": `${EXPOSED}, Location`,
@@ -89,7 +89,7 @@ const ASKED = { Origin: SHOP, "Access-Control-Request-Method": "POST" };
 describe("a preflight", () => {
   const config = configOf({
     ROUTES: [
-      { path: "/answered", cors: { origins: [SHOP], headers: ["X-Trace"] } },
+      { path: "/answered", cors: { origins: [SHOP], allow_headers: ["X-Trace"] } },
       { path: "/passed", cors: { origins: [SHOP], preflight: "pass" } },
       { path: "/without" },
     ],
@@ -116,11 +116,11 @@ describe("a preflight", () => {
     expect(kindOf(path, headers)).toBe(kind);
   });
 
-  const route = routeOf({ methods: ["POST", "PUT"], cors: { origins: [SHOP], headers: ["X-Trace"] } });
+  const route = routeOf({ methods: ["POST", "PUT"], cors: { origins: [SHOP], allow_headers: ["X-Trace"] } });
   const answerTo = (headers: Record<string, string>, settings: object = {}): Response => {
     const preflight = preflightIn("OPTIONS", new Headers(headers));
     if (preflight === null) throw new Error("no preflight");
-    return preflightResponse(route, corsOf({ headers: ["X-Trace"], ...settings }), preflight);
+    return preflightResponse(route, corsOf({ allow_headers: ["X-Trace"], ...settings }), preflight);
   };
 
   it("is told the route's methods, the headers and how long that holds", () => {

@@ -61,7 +61,12 @@ describe("cors", () => {
       key_from: ["header:X-Request-Key", "header:Idempotency-Key"],
       scope: ["header:X-Api-Key", "header:authorization", "cookie:session"],
       fingerprint: { headers: ["X-Api-Version"] },
-      cors: { origins: [SHOP], headers: ["X-Request-Key", "X-Trace"], expose: ["Location"], max_age: "1h" },
+      cors: {
+        origins: [SHOP],
+        allow_headers: ["X-Request-Key", "X-Trace"],
+        expose_headers: ["Location"],
+        max_age: "1h",
+      },
     });
     expect(route.cors).toEqual({
       origins: [{ kind: "exact", origin: SHOP }],
@@ -84,7 +89,7 @@ describe("cors", () => {
 
   it("of a route replaces that of all routes, also by none", () => {
     const [all, own, none] = configOf({
-      IDEMPOTENCY: { cors: { origins: [SHOP], expose: ["Location"] } },
+      IDEMPOTENCY: { cors: { origins: [SHOP], expose_headers: ["Location"] } },
       ROUTES: [PAYMENTS, { path: "/own", cors: { origins: ["https://other.example"] } }, { path: "/none", cors: {} }],
     }).routes;
     expect(all?.cors).toMatchObject({ exposeHeaders: ["Location"] });

@@ -372,8 +372,8 @@ const ROUTES: Cases = {
   cors: [[null, { origins: ["*"] }]], // feature: pages
   "cors.origins": [[["https://a.example"], ["*"]]], // feature: pages
   "cors.credentials": [[false, true, OF_CORS]], // feature: pages
-  "cors.headers": [[[], ["x-a"], OF_CORS]], // feature: pages
-  "cors.expose": [[[], ["x-a"], OF_CORS]], // feature: pages
+  "cors.allow_headers": [[[], ["x-a"], OF_CORS]], // feature: pages
+  "cors.expose_headers": [[[], ["x-a"], OF_CORS]], // feature: pages
   "cors.preflight": [["answer", "pass", OF_CORS]], // feature: pages
   "cors.max_age": [["10m", "5m", OF_CORS]], // feature: pages
 };
