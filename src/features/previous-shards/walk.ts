@@ -38,7 +38,9 @@ export function objectFinder(): FindObject {
           break;
         case "closed":
           closed.set(layoutName(at), { layout: at, isEmpty: answer.isEmpty });
-          if (answer.isEmpty && empty.size < MAX_REMEMBERED) empty.set(titleOf(placing, at), answer);
+          // An object for each key is asked about no other key, and would take the place of one that is.
+          if (answer.isEmpty && at.shards !== "per-key" && empty.size < MAX_REMEMBERED)
+            empty.set(titleOf(placing, at), answer);
           at = answer.next;
       }
     }

@@ -29,7 +29,7 @@ import {
   UPLOAD_CALL,
 } from "../request/message.ts";
 import type { Jurisdiction } from "../config/words.ts";
-import type { CallShard } from "../request/protect.ts";
+import { type CallShard, canSendBody } from "../request/protect.ts";
 import { placeOf, type ShardPlace } from "./shard-place.ts";
 
 /** Pauses before the second and the third try: an object that was reset starts again within a few milliseconds. */
@@ -55,7 +55,8 @@ export function shardCaller(namespace: DurableObjectNamespace, findObject: FindO
         const elsewhere = elsewhereIn(given);
         if (elsewhere === null) return { kind: "given", given };
         hasClosed = true;
-        if (isSentOnce) throw new Error("the key begins elsewhere since its body is being sent");
+        // Without its body it would be another request.
+        if (!canSendBody(exchange)) throw new Error("the key begins elsewhere since its body was sent");
         return elsewhere;
       });
       if (response === null) console.error({ message: "a key begins in none of the objects that were asked" });

@@ -103,7 +103,7 @@ function toCache(exchangeRequest: ExchangeRequest): ExchangeRequest {
 }
 
 /** Whether the body can still go elsewhere: a stream that has been read, or bytes that a shard has taken, cannot. */
-function canSendBody({ rest, body: { buffer } }: ExchangeRequest): boolean {
+export function canSendBody({ rest, body: { buffer } }: ExchangeRequest): boolean {
   return rest === null && !(buffer instanceof ArrayBuffer && buffer.detached);
 }
 

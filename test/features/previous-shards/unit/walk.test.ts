@@ -54,6 +54,13 @@ describe("a Worker", () => {
     expect(told[2]).toEqual({ closed: [{ layout: L64, isEmpty: true }] });
   });
 
+  it("does not remember objects for each key, of which there may be any number", async () => {
+    const finder = objectFinder();
+    const { find, asked } = objects({ "per-key": closedFor(L64, true) });
+    for (const key of [KEY, KEY]) await find(finder, L64, [at("per-key")], key);
+    expect(asked).toEqual(["per-key", "64", "per-key", "64"]);
+  });
+
   it("never skips a closed object that has records", async () => {
     const finder = objectFinder();
     const { find, asked } = objects({ 64: closedFor(L128) });

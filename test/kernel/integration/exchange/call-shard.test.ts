@@ -3,10 +3,12 @@
 
 import { env } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { layoutName } from "../../../../src/kernel/config/layout.ts";
+import { type Layout, layoutName } from "../../../../src/kernel/config/layout.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import type { Route } from "../../../../src/kernel/config/resolved.ts";
+import { elsewhereResponse, type FindObject } from "../../../../src/kernel/elsewhere.ts";
 import { SMALL_BYTES } from "../../../../src/kernel/request/body.ts";
+import { freeBytes } from "../../../../src/kernel/request/byte-budget.ts";
 import {
   decodeMessage,
   EXCHANGE_CALL,
@@ -46,8 +48,8 @@ interface StandIn {
   readonly stubs: { readonly name: string; readonly options: unknown }[];
 }
 
-/** A namespace whose stubs behave as given, one call after the other. */
-function standIn(...does: readonly (Error | Response)[]): StandIn {
+/** A namespace whose stubs behave as given, one call after the other. An answer that is promised comes after the body. */
+function standIn(...does: readonly (Error | Response | Promise<Response>)[]): StandIn {
   const calls: Call[] = [];
   const stubs: StandIn["stubs"] = [];
   const namespace = {
@@ -67,7 +69,7 @@ function standIn(...does: readonly (Error | Response)[]): StandIn {
           if (body instanceof ReadableStream)
             await (answer instanceof Error ? body.cancel() : new Response(body).arrayBuffer());
           if (answer instanceof Error) throw answer;
-          return answer;
+          return await answer;
         },
       };
     },
@@ -175,6 +177,36 @@ it("a message goes by the call that its body needs", async () => {
     return calls.map(({ url }) => url);
   });
   expect(await Promise.all(asked)).toEqual([[EXCHANGE_CALL.url], [OFFER_CALL.url], [UPLOAD_CALL.url]]);
+});
+
+describe("a key that begins elsewhere", () => {
+  const [before, next] = [16, 32].map((shards): Layout => ({ shards, jurisdiction: null, locationHint: null }));
+  /** As a Worker does that lists both. */
+  const findObject: FindObject = async (_placing, _layouts, ask) => {
+    for (const at of [before, next]) {
+      const said = at === undefined ? null : await ask(at, undefined);
+      if (said?.kind === "given") return said.given;
+    }
+    return null;
+  };
+
+  it.each([
+    ["at once, goes to the next object with its body", 0, [OFFER_CALL.url, OFFER_CALL.url], 201],
+    // Its memory is free by then, as after the start of an attempt. An attempt without it would be another request.
+    ["long after its body was taken, goes to no other object", 300, [OFFER_CALL.url], null],
+  ])("and whose object says so %s", async (_when, afterMs, urls, status) => {
+    if (next === undefined) throw new Error("there are two layouts");
+    const closed = elsewhereResponse({ kind: "closed", next, isEmpty: false });
+    const { namespace, calls } = standIn(
+      scheduler.wait(afterMs).then(() => closed),
+      answer(),
+    );
+    const body = new Uint8Array(SMALL_BYTES + 1);
+    const sent: ExchangeRequest = { ...exchange(), body, free: () => freeBytes(body) };
+    const response = await shardCaller(namespace, findObject)(routeOf(), sent);
+    expect(response === "nowhere" ? response : (response?.status ?? null)).toBe(status);
+    expect(calls.map(({ url }) => url)).toEqual(urls);
+  });
 });
 
 it.each([null, "eu", "fedramp-high"] as const)(
