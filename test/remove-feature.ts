@@ -81,6 +81,8 @@ function removeFrom(project: string, feature: string): void {
 const GENERATE = [process.execPath, "src/cli/generate.ts"];
 const TYPES = ["tsc", "-b", "--noEmit"];
 const TESTS: readonly (readonly string[])[] = [
+  // A test looks at the command that is built.
+  [process.execPath, "src/cli/build-package.ts"],
   ["vitest", "run", "--reporter", "dot", "-u", "--project", "unit", "--exclude", "test/docs/**"],
   ["vitest", "run", "--reporter", "dot", "--project", "integration"],
   [process.execPath, "test/simulation/run.ts", "--interleavings", "300", "--seed", "29"],

@@ -295,6 +295,7 @@ const TWO: readonly (readonly [Settings, Settings])[] = [
   [{ path: "/a/:x" }, { path: "/a/b", methods: ["POST"] }],
 ];
 
+// feature: identities begins
 const JWT = {
   issuer: "https://login.example.com",
   audience: "https://api.example.com",
@@ -339,7 +340,9 @@ const IDENTITIES: readonly unknown[] = [
   { ask: { ...ASK, pointer: "" } },
   { ask: { ...ASK, cache: "2h" } },
 ];
+// feature: identities ends
 
+// feature: outbox begins
 const QUEUE = { name: "audit", queue: "AUDIT" };
 const HOOK = { name: "billing", url: "https://billing.example/hooks", secret: "HOOK_SECRET" };
 const PUBLISH = { to: "billing", type: "order.created" };
@@ -383,7 +386,9 @@ const PUBLISHED: readonly unknown[] = [
   [{ ...PUBLISH, step: "a:b" }],
   "billing",
 ];
+// feature: outbox ends
 
+// feature: claims begins
 const [BILLING, OTHER] = ["b".repeat(32), "c".repeat(32)];
 const GROUP = { name: "billing", token: "BILLING_TOKEN" };
 
@@ -404,7 +409,9 @@ const CONSUMERS: readonly (readonly [Settings, Settings])[] = [
   [{}, { IDEMPOTENCY: { consumer_path: "claims" } }],
   [{}, { IDEMPOTENCY: { origin: "https://a.example" }, ROUTES: [{ path: "/_claims/x" }] }],
 ];
+// feature: claims ends
 
+// feature: queues begins
 const ORDERS = { queue: "orders", to: "/internal/orders", dead_letter: { binding: "ORDERS_DEAD" } };
 const ORIGIN = { IDEMPOTENCY: { origin: "https://api.example/v2/" } };
 
@@ -437,6 +444,7 @@ const QUEUES: readonly Settings[] = [
   { give_upp: { after: "1h" } },
   { give_up: { afterr: "1h" } },
 ];
+// feature: queues ends
 
 const ANN_TOKEN = "secret-of-ann-0123456789abcdefgh";
 const BOB_TOKEN = "secret-of-bob-0123456789abcdefgh";
@@ -463,8 +471,8 @@ const OPERATORS: readonly Settings[] = [
   { OPERATORS: [ANN, BOB], BOB_TOKEN: ANN_TOKEN },
   { OPERATORS: [ANN], ADMIN_TOKEN: ANN_TOKEN },
   { OPERATORS: [ANN], ANN_TOKEN: "secret-of-ann" },
-  { OPERATORS: [ANN], CONSUMERS: [{ name: "billing", token: "ANN_TOKEN" }] },
-  { OPERATORS: [ANN], CONSUMERS: [{ name: "billing", token: "BILLING_TOKEN" }], BILLING_TOKEN: ANN_TOKEN },
+  { OPERATORS: [ANN], CONSUMERS: [{ name: "billing", token: "ANN_TOKEN" }] }, // feature: claims
+  { OPERATORS: [ANN], CONSUMERS: [{ name: "billing", token: "BILLING_TOKEN" }], BILLING_TOKEN: ANN_TOKEN }, // feature: claims
 ];
 
 const ACCESS: readonly Settings[] = [
@@ -527,19 +535,25 @@ const ALL: readonly (readonly [what: string, given: unknown, variables: Settings
         },
       ] as const,
   ),
+  // feature: identities begins
   ...IDENTITIES.map(
     (one) =>
       ["an identity", one, { IDENTITIES: { user: one }, ROUTES: [{ ...PAYMENTS, scope: ["identity:user"] }] }] as const,
   ),
+  // feature: identities ends
+  // feature: outbox begins
   ...DESTINATIONS.map((one) => ["destinations", one, { DESTINATIONS: one, ROUTES: [PAYMENTS], ...HOOKS }] as const),
   ...PUBLISHED.map(
     (one) => ["publish", one, { ROUTES: [{ ...PAYMENTS, publish: one }], DESTINATIONS: [HOOK], ...HOOKS }] as const,
   ),
+  // feature: outbox ends
+  // feature: claims begins
   ...CONSUMERS.map(
     ([one, others]) =>
       ["consumers", [one, others], { CONSUMERS: [{ ...GROUP, ...one }], BILLING_TOKEN: BILLING, ...others }] as const,
   ),
-  ...QUEUES.map((one) => ["a queue", one, { QUEUES: [{ ...ORDERS, ...one }], ...ORIGIN, ORDERS_DEAD: {} }] as const),
+  // feature: claims ends
+  ...QUEUES.map((one) => ["a queue", one, { QUEUES: [{ ...ORDERS, ...one }], ...ORIGIN, ORDERS_DEAD: {} }] as const), // feature: queues
   ...OPERATORS.map((one) => ["operators", one, { ROUTES: [PAYMENTS], ...TOKENS, ...one }] as const),
   ...ACCESS.map((one) => ["ACCESS", one, { ACCESS: withoutAbsent({ ...TEAM, ...one }), ROUTES: [PAYMENTS] }] as const),
 ];
@@ -570,17 +584,19 @@ const UNDECIDED: readonly Settings[] = [
   { fingerprint: { body: "json", except: ["/amount"] } },
   { fingerprint: { query_except: ["to_account", "t"] } },
   { jurisdiction: "eu" },
-  { scope: ["cookie:session"], cors: { origins: [SHOP] } },
+  { scope: ["cookie:session"], cors: { origins: [SHOP] } }, // feature: pages
 ];
 
 it("the warnings are as approved", async () => {
+  // feature: identities begins
   const jwt = { IDENTITIES: { user: { jwt: JWT } } };
   const compared = { ...PAYMENTS, scope: ["identity:user"], fingerprint: { headers: ["Authorization"] } };
+  // feature: identities ends
   const cases: readonly (readonly [string, Settings])[] = [
     ...UNDECIDED.map((one) => [shown(one), { ROUTES: [{ ...PAYMENTS, ...one }] }] as const),
-    ["an identity that no scope names", { ROUTES: [PAYMENTS], ...jwt }],
-    ["a fingerprint that a refreshed credential changes", { ROUTES: [compared], ...jwt }],
-    ["a destination to which nothing is published", { ROUTES: [PAYMENTS], DESTINATIONS: [QUEUE], ...HOOKS }],
+    ["an identity that no scope names", { ROUTES: [PAYMENTS], ...jwt }], // feature: identities
+    ["a fingerprint that a refreshed credential changes", { ROUTES: [compared], ...jwt }], // feature: identities
+    ["a destination to which nothing is published", { ROUTES: [PAYMENTS], DESTINATIONS: [QUEUE], ...HOOKS }], // feature: outbox
   ];
   const said = cases.map(([what, variables]) => {
     const words = configWarnings(configOf(variables)).map(({ path, message }) => `${path}: ${message}`);
@@ -595,35 +611,39 @@ it("what is promised of a configuration is as approved", async () => {
     {},
     { unknown: "retry" },
     VERIFY,
-    { async: "prefer" },
-    { async: "always", ...VERIFY, give_up: { attempts: 5, after: "2h" } },
-    { async: "always", unknown: "retry" },
+    { async: "prefer" }, // feature: accepted
+    { async: "always", ...VERIFY, give_up: { attempts: 5, after: "2h" } }, // feature: accepted
+    { async: "always", unknown: "retry" }, // feature: accepted
     { on_store_failure: "open" },
     { fingerprint: { body: "json", except: ["/t", "/n"], query_except: ["s"] } },
     { fingerprint: { body: "form", only: ["/amount"], query: "none" } },
     { fingerprint: { body: "none" } },
     { fingerprint: { body: "json", headers: ["x-api-version"], query: "sorted" } },
-    { publish: [PUBLISH] },
-    { scope: ["identity:user"] },
-    { scope: ["identity:account"] },
+    { publish: [PUBLISH] }, // feature: outbox
+    { scope: ["identity:user"] }, // feature: identities
+    { scope: ["identity:account"] }, // feature: identities
   ];
   const others = {
+    // feature: identities begins
     IDENTITIES: {
       user: { jwt: [JWT, { ...JWT, issuer: "https://id.example.org", claim: "/account/id" }] },
       account: { ask: ASK, anonymous: "allow" },
     },
-    DESTINATIONS: [HOOK],
-    ...HOOKS,
+    // feature: identities ends
+    DESTINATIONS: [HOOK], // feature: outbox
+    ...HOOKS, // feature: outbox
   };
-  const groups = [GROUP, { name: "mail", token: "OTHER_TOKEN", unknown: "retry", lock: "5m" }];
+  const groups = [GROUP, { name: "mail", token: "OTHER_TOKEN", unknown: "retry", lock: "5m" }]; // feature: claims
   const said = [
     ...routes.map((one) => [shown(one), { ROUTES: [{ ...PAYMENTS, ...one }], ...others }] as const),
+    // feature: queues begins
     ["a queue", { QUEUES: [ORDERS], ...ORIGIN, ORDERS_DEAD: {} }] as const,
     [
       "a queue whose messages are tried again",
       { QUEUES: [{ ...ORDERS, unknown: "retry" }], ...ORIGIN, ORDERS_DEAD: {} },
     ] as const,
-    ["groups of consumers", { CONSUMERS: groups, BILLING_TOKEN: BILLING, OTHER_TOKEN: OTHER }] as const,
+    // feature: queues ends
+    ["groups of consumers", { CONSUMERS: groups, BILLING_TOKEN: BILLING, OTHER_TOKEN: OTHER }] as const, // feature: claims
   ].map(([what, variables]) => ({ asked: what, words: describeConfig(configOf(variables)) }));
   await expectApproved("configuration-promises", said);
 });

@@ -2,15 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { compareLayouts, type Comparison } from "../../../src/cli/check-against.ts";
-import type { RunningLayout, RunningRoute } from "../../../src/kernel/node-feature.ts";
-import { readConfig } from "../../../src/features/settings.ts";
-import { FINE, messages, published, routesOf, running } from "../../support/running-gateway.ts";
-
-/** Of a route "/pay" with these settings, where a route with the same requests is in force. */
-function compareToPay(settings: object, before: Partial<RunningRoute>): Comparison {
-  const pay = { path: "/pay", methods: ["POST", "PATCH"], scope: ["header:authorization"], ...before };
-  return compareLayouts(routesOf({ path: "/pay", ...settings }), [running(64)], [pay]);
-}
+import type { RunningLayout } from "../../../src/kernel/node-feature.ts";
+import { compareToPay, FINE, messages, published, routesOf, running } from "../../support/running-gateway.ts";
 
 it("a method that has no route any more is warned of", () => {
   const found = compareLayouts(
@@ -80,30 +73,6 @@ describe("another scope", () => {
   });
 });
 
-describe("where the keys come from", () => {
-  const keyFrom = ["header:x-order", "json:/id"];
-  const compared = (settings: object): Comparison => compareToPay(settings, { keyFrom });
-
-  it("is warned of when a place is left out, and not when one is added or written in another case", () => {
-    expect(compared({ key_from: ["header:X-Order", "form:id", "json:/id"] })).toEqual(FINE);
-    expect(compared({ key_from: ["json:/id"] })).toEqual({
-      problems: [],
-      warnings: [
-        {
-          path: "ROUTES[0].key_from",
-          message:
-            "no longer takes keys from header:x-order, as the gateway that runs does: requests that were sent with such a key are not recognized when they come again",
-        },
-      ],
-    });
-    expect(compared({ key_from: [["header:X-Order", "json:/id"]] }).warnings).toHaveLength(2);
-  });
-
-  it("is not known of a gateway of before", () => {
-    expect(compareToPay({ key_from: ["json:/other"] }, {})).toEqual(FINE);
-  });
-});
-
 describe("a route that is no longer encrypted", () => {
   const compared = (encrypted: unknown, before: boolean | undefined): Comparison =>
     compareToPay({ encrypt_responses: encrypted }, before === undefined ? {} : { encryptResponses: before });
@@ -121,75 +90,6 @@ describe("a route that is no longer encrypted", () => {
     ] as const) {
       expect(compared(encrypted, before)).toEqual(FINE);
     }
-  });
-});
-
-describe("a route that no longer accepts requests", () => {
-  const compared = (async: string, before: string | undefined): Comparison =>
-    compareToPay({ async }, before === undefined ? {} : { async: before });
-
-  it("is warned of, and not one that accepts others than before", () => {
-    for (const before of ["prefer", "always"] as const) {
-      expect(compared("never", before)).toEqual({
-        problems: [],
-        warnings: [
-          {
-            path: "ROUTES[0].async",
-            message: `is "never", while async = "${before}" is in force: requests that were accepted are still tried, but nobody can read their monitors or cancel them. Leave it until none of them waits`,
-          },
-        ],
-      });
-      expect(compared("prefer", before)).toEqual(FINE);
-    }
-    for (const before of ["never", undefined] as const) expect(compared("never", before)).toEqual(FINE);
-  });
-});
-
-describe("an identity of the same name", () => {
-  const JWT = { issuer: "https://login.example.com", audience: "a", jwks: "https://login.example.com/jwks" };
-  const RUNNING = { user: { [JWT.issuer]: "sub" } };
-
-  const compared = (user: object, identities: RunningRoute["identities"], scope = "identity:user"): Comparison => {
-    const read = readConfig({
-      IDEMPOTENCY: { origin: "https://origin.example", scope: [scope] },
-      IDENTITIES: { user, person: user },
-      ROUTES: [{ path: "/pay" }],
-    });
-    if (!read.ok) throw new Error(JSON.stringify(read.problems));
-    const [route] = published(["POST PATCH /pay"], ["identity:user"]);
-    const running64 = [running(64)];
-    return compareLayouts(
-      read.config.routes,
-      running64,
-      route === undefined ? [] : [{ ...route, ...(identities === undefined ? {} : { identities }) }],
-    );
-  };
-
-  it("that takes callers' names from elsewhere is refused", () => {
-    const others = [{ jwt: { ...JWT, claim: "email" } }, { ask: { path: "/me", pointer: "/id" } }];
-    for (const user of others) {
-      expect(messages(compared(user, RUNNING))).toEqual([
-        'IDENTITIES.user: gives callers other names than the identity "user" that is in force, so their keys are forgotten: leave it as it is, write the new one under another name, and previous_scope = [["identity:user"]] in ROUTES[0]',
-      ]);
-    }
-    const asked = { user: { "": "/me /id" } };
-    expect(messages(compared({ ask: { path: "/me", pointer: "/account" } }, asked))).toHaveLength(1);
-  });
-
-  it("may trust other issuers, or take the same names in another way", () => {
-    expect(compared({ jwt: { ...JWT, jwks: "https://keys.example.com", audience: "b" } }, RUNNING)).toEqual(FINE);
-    expect(compared({ jwt: [JWT, { ...JWT, issuer: "b" }] }, RUNNING)).toEqual(FINE);
-    expect(compared({ jwt: { ...JWT, issuer: "b", claim: "email" } }, RUNNING)).toEqual(FINE);
-  });
-
-  it("is not known of a gateway of before, and counts as the same", () => {
-    expect(compared({ jwt: JWT }, undefined)).toEqual(FINE);
-  });
-
-  it("is another scope under another name", () => {
-    expect(messages(compared({ jwt: JWT }, RUNNING, "identity:person"))).toEqual([
-      expect.stringContaining('write previous_scope = [["identity:user"]]'),
-    ]);
   });
 });
 

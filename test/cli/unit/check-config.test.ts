@@ -142,7 +142,14 @@ help: did you mean "key"?
           fix: { line: 20, column: 8, endLine: 20, endColumn: 13, text: '"40s"' },
         },
       ],
-      environments: [{ name: null, routes: null, queues: null, consumers: null }],
+      environments: [
+        {
+          name: null,
+          routes: null,
+          queues: null, // feature: queues
+          consumers: null, // feature: claims
+        },
+      ],
     });
   });
 

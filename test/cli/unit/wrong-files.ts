@@ -35,7 +35,7 @@ const withMethods = (value: string): string => replaced('["POST"]', value);
 
 const BINDINGS = '[[env.staging.durable_objects.bindings]]\nname = "KEY_SHARD"\nclass_name = "KeyShard"\n';
 const STAGING = '[env.staging.vars.IDEMPOTENCY]\norigin = "https://staging.acme.com"\n';
-const QUEUE = '\n[[vars.QUEUES]]\nqueue = "orders"\nto = "/v1/orders"\ndead_letter = { binding = "DEAD" }\n';
+const QUEUE = '\n[[vars.QUEUES]]\nqueue = "orders"\nto = "/v1/orders"\ndead_letter = { binding = "DEAD" }\n'; // feature: queues
 
 /** Made here, because scanners of secrets read this file too. */
 export const KEY_OF_STRIPE = ["sk", "live", "4eC39HqLyjWDarjtT1zdp7dc"].join("_");
@@ -156,11 +156,13 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
     "[vars]\nSIGNER = '''\n-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n'''\n\n[vars.IDEMPOTENCY]",
   ),
 
+  // feature: queues begins
   "a queue without a consumer": withMore(QUEUE),
   "a queue that gives up early": withMore(
     `${QUEUE}\n[[queues.producers]]\nqueue = "orders-dead"\nbinding = "DEAD"\n\n[[queues.consumers]]\nqueue = "orders"\nmax_retries = 3\n`,
   ),
   "a consumer of a queue that nothing handles": withMore('\n[[queues.consumers]]\nqueue = "orders"\n'),
+  // feature: queues ends
 
   "text without quotes": withPath("/v1/payments"),
   "a secret without quotes": replaced("[vars.IDEMPOTENCY]", "[vars]\nAPI_TOKEN = hunter2hunter2\n\n[vars.IDEMPOTENCY]"),

@@ -61,7 +61,7 @@ describe("what belongs to no route", () => {
   it.each([
     ["another last route", [PAID, { path: "/z", jurisdiction: "eu" }]],
     ["another first route", [{ path: "/0", jurisdiction: "us" }, PAID]],
-    ["a previous layout", [{ ...PAID, shards: 4, previous_shards: [{ shards: 64, jurisdiction: "eu" }] }]],
+    ["a previous layout", [{ ...PAID, shards: 4, previous_shards: [{ shards: 64, jurisdiction: "eu" }] }]], // feature: previous-shards
     ["an object for each key", [{ ...PAID, shards: "per-key" }]],
   ] as const)("is moved by no route: %s", (_what, routes) => {
     expect(fixed({}, ...routes)).toEqual(fixed({}, PAID));

@@ -61,6 +61,7 @@ describe("a wrangler.toml off Cloudflare", () => {
     expect(problems).toMatchObject([{ path: "ROUTES[0].scope", message: expect.stringContaining("x-real-ip") }]);
   });
 
+  // feature: outbox begins
   it("can send events to webhooks, and to no queue", () => {
     const hook = `[[vars.DESTINATIONS]]\nname = "hook"\nurl = "https://billing.example/"\nsecret = "HOOK"\n`;
     const queue = `[[vars.DESTINATIONS]]\nname = "audit"\nqueue = "AUDIT"\n`;
@@ -71,6 +72,7 @@ describe("a wrangler.toml off Cloudflare", () => {
       { path: "DESTINATIONS", message: expect.stringMatching(/^"audit" is a queue .*write a webhook/) },
     ]);
   });
+  // feature: outbox ends
 
   it("cannot limit new keys", () => {
     const limiter = `ratelimits = [{ name = "NEW_KEYS", namespace_id = "1", simple = { limit = 5, period = 60 } }]\n`;

@@ -70,7 +70,7 @@ describe("the overlay", () => {
     expect(paths["/payments/{id}/refunds"].post.parameters).toBeUndefined();
     const report = paths["/reports"].post;
     expect(report.parameters[0].required).toBe(false);
-    expect(report.responses["202"]).toEqual({ $ref: "#/components/responses/IdempotencyAccepted" });
+    expect(report.responses["202"]).toEqual({ $ref: "#/components/responses/IdempotencyAccepted" }); // feature: accepted
     expect(report.responses["409"]).toEqual({ $ref: "#/components/responses/IdempotencyConflictOrReuse" });
     expect(report.responses["422"]).toBeUndefined();
     const before = parse(spec);

@@ -1,6 +1,17 @@
+import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 
+import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
 import { configOf, PAYMENTS, problemsOf, routeOf } from "../../../kernel/unit/config/support.ts";
+
+/** A file that is right but for its routes. */
+const SOUND = `
+compatibility_date = "2026-10-01"
+compatibility_flags = ["enable_request_signal"]
+routes = ["api.example.com/*"]
+migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
+durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
+`;
 
 const paths = (env: Readonly<Record<string, unknown>>) => problemsOf(env).map(({ path }) => path);
 
@@ -64,6 +75,7 @@ describe("async", () => {
     ).toEqual(["ROUTES[0].on_store_failure"]);
   });
 
+  // feature: pages begins
   it("lets pages send and read what belongs to it, and nothing of it elsewhere", () => {
     const cors = { origins: ["https://shop.example"], expose_headers: ["Location"] };
     const accepting = routeOf({ async: "prefer", cors }).cors;
@@ -73,12 +85,27 @@ describe("async", () => {
     expect(other?.allowHeaders).not.toContain("Prefer");
     expect(other?.exposeHeaders).toEqual(["Location"]);
   });
+  // feature: pages ends
 
+  // feature: queues begins
   it("is nothing for queues, whose give_up says how messages are tried that an operator has released", () => {
     const queue = { queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } };
     const env = { IDEMPOTENCY: { origin: "https://api.example", async: "always" }, DEAD: {} };
     const [one] = configOf({ ...env, QUEUES: [{ ...queue, give_up: { after: "1h" } }] }).queues;
     expect(one?.route).toMatchObject({ async: "never", rules: { policy: { schedule: { giveUpAfterMs: 3_600_000 } } } });
     expect(paths({ ...env, QUEUES: [{ ...queue, async: "always" }] })).toEqual(["QUEUES[0].async"]);
+  });
+  // feature: queues ends
+
+  it.each([
+    ['async = "prefer"', "IDEMPOTENCY.operator_hostname"],
+    ['async = "always"', "IDEMPOTENCY.operator_hostname"],
+    ['async = "always"', "", 'vars.IDEMPOTENCY = { operator_hostname = "ops.acme.test" }\n'],
+  ])("with %s is told to give operators a host of their own: %j", (async, path, gateway = "") => {
+    const [checked] = checkWranglerConfig(
+      parse(`${SOUND}${gateway}vars.ROUTES = [{ path = "/v1/payments", ${async} }]\n`),
+    );
+    expect(checked?.problems).toEqual([]);
+    expect(checked?.notes.map((note) => note.path)).toEqual(path === "" ? [] : [path]);
   });
 });

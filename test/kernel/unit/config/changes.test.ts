@@ -305,10 +305,10 @@ const ROUTES: Cases = {
   key: [["required", "optional"]],
   key_from: [
     [["header:Idempotency-Key"], ["header:X-Key"]],
-    [["header:Idempotency-Key"], ["json:/id"]],
-    [["header:Idempotency-Key"], [["text:a", "json:/id"]]],
+    [["header:Idempotency-Key"], ["json:/id"]], // feature: key-sources
+    [["header:Idempotency-Key"], [["text:a", "json:/id"]]], // feature: key-sources
   ],
-  graphql: [[false, true]], // feature: graphql
+  graphql: [[false, true]], // feature: graphql, key-sources
   key_format: [[null, { max: 100 }]],
   "key_format.pattern": [["^key", "^other"]],
   "key_format.min": [[1, 16]],
@@ -343,8 +343,8 @@ const ROUTES: Cases = {
     ["client", "charge", RETRY],
     ["client", "none", RETRY],
     // The client sends an `Idempotency-Key` too, which is none of the route's.
-    ["client", "charge", { ...RETRY, key_from: ["json:/id"] }],
-    ["none", "charge", { ...RETRY, key_from: ["json:/id"] }],
+    ["client", "charge", { ...RETRY, key_from: ["json:/id"] }], // feature: key-sources
+    ["none", "charge", { ...RETRY, key_from: ["json:/id"] }], // feature: key-sources
     ["charge", "refund", RETRY],
   ],
   on_store_failure: [["closed", "open", RETRY]],
@@ -458,10 +458,14 @@ function settingsWith(name: string, value: unknown, and: Table = {}): Table {
   return { ...and, [table]: merged };
 }
 
+/** The setting that the kernel knows and a feature alone reads. */
+const unread = new Set(["graphql"]);
+unread.delete("graphql"); // feature: graphql, key-sources
+
 const KINDS: readonly (readonly [string, readonly SettingText[], Cases, (settings: Table) => Promise<Seen>])[] = [
   [
     "a route",
-    settingTexts().filter(({ place }) => place !== "not in routes"),
+    settingTexts().filter(({ place, name }) => place !== "not in routes" && !unread.has(name)),
     ROUTES,
     (settings) => tryRequest(settings, {}),
   ],

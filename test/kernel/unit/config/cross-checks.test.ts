@@ -50,11 +50,11 @@ const CONTRADICTIONS: readonly (readonly [member: string, settings: object, othe
   ["previous_scope", { encrypt_responses: true, previous_scope: [["ip"]] }],
   ["label", { encrypt_responses: true, label: "json:/id" }],
   ["excerpt", { encrypt_responses: true, excerpt: { bytes: 100 } }],
-  ["publish", { encrypt_responses: true, publish: [{ to: "x", type: "a.b" }] }],
-  ["async", { encrypt_responses: true, async: "prefer" }],
-  ["on_store_failure", { on_store_failure: "open", async: "prefer" }],
-  ["give_up.after", { give_up: { after: "60s" }, lock: "60s" }, { async: "prefer" }],
-  ["retention", { give_up: { after: "8h" }, retention: "15m" }, { async: "prefer" }],
+  ["publish", { encrypt_responses: true, publish: [{ to: "x", type: "a.b" }] }], // feature: outbox
+  ["async", { encrypt_responses: true, async: "prefer" }], // feature: accepted
+  ["on_store_failure", { on_store_failure: "open", async: "prefer" }], // feature: accepted
+  ["give_up.after", { give_up: { after: "60s" }, lock: "60s" }, { async: "prefer" }], // feature: accepted
+  ["retention", { give_up: { after: "8h" }, retention: "15m" }, { async: "prefer" }], // feature: accepted
 ];
 
 describe("settings that contradict each other", () => {

@@ -115,10 +115,10 @@ describe("the table of settings", () => {
       "new_keys.binding",
       "fingerprint.only",
       "verify",
-      "publish.step",
+      "publish.step", // feature: outbox
       "label",
       "excerpt",
-      "cors.origins",
+      "cors.origins", // feature: pages
       "operator_hostname",
       "environment",
     ]);

@@ -1,14 +1,14 @@
 // What the checker of turns takes for granted: the callers of the flooded route are in lanes of their own.
 
 import { expect, it } from "vitest";
-import { readConfig } from "../../../src/features/settings.ts";
-import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
-import { readExchange } from "../../../src/kernel/request/exchange-request.ts";
-import { intentReader } from "../../../src/kernel/request/intent.ts";
-import { noIdentities } from "../../support/integration/no-identities.ts";
-import { dimensionsWithout } from "../dimensions.ts";
-import { addressHeaders, FLOODER, LANE_CALLERS } from "../callers.ts";
-import { gatewayVars, TURNS_PATH } from "../routes.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
+import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
+import { readExchange } from "../../../../src/kernel/request/exchange-request.ts";
+import { intentReader } from "../../../../src/kernel/request/intent.ts";
+import { noIdentities } from "../../../support/integration/no-identities.ts";
+import { dimensionsWithout } from "../../../chaos/dimensions.ts";
+import { addressHeaders, FLOODER, LANE_CALLERS } from "../../../chaos/callers.ts";
+import { gatewayVars, TURNS_PATH } from "../../../chaos/routes.ts";
 
 it("callers who take turns in chaos are in different lanes", async () => {
   const reading = readConfig(
