@@ -25,7 +25,7 @@ export interface FoundOperation {
   readonly notes: readonly string[];
 }
 
-interface Place {
+interface PathOperations {
   readonly at: readonly string[];
   readonly item: Members;
 }
@@ -39,7 +39,7 @@ export function findOperations(description: Members, routes: readonly Route[]): 
   const paths = Object.entries(membersOf(description["paths"]));
   const shared = paths.map(([, item]) => membersOf(item)["$ref"]);
   for (const [path, item] of paths) {
-    const place = placeOf(path, membersOf(item), description);
+    const place = pathOperationsOf(path, membersOf(item), description);
     if (typeof place === "string") {
       notes.push(place);
       continue;
@@ -67,7 +67,7 @@ export function findOperations(description: Members, routes: readonly Route[]): 
 }
 
 /** Where the operations of a path are: there, or where its `$ref` leads. A text says why that is not known. */
-function placeOf(path: string, item: Members, description: Members): Place | string {
+function pathOperationsOf(path: string, item: Members, description: Members): PathOperations | string {
   const reference = item["$ref"];
   if (typeof reference !== "string") return { at: ["paths", path], item };
   const at = stepsOf(reference);

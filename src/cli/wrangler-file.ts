@@ -9,8 +9,8 @@ import { parse, TomlError } from "smol-toml";
 import type { Table } from "../kernel/config/table.ts";
 import type { Finding, Language } from "./findings/findings.ts";
 import { readJson } from "./findings/json-syntax.ts";
-import type { Places } from "./findings/places.ts";
-import { TomlPlaces } from "./findings/toml-places.ts";
+import type { SourceRanges } from "./findings/source-ranges.ts";
+import { TomlRanges } from "./findings/toml-ranges.ts";
 import { syntaxFinding } from "./findings/toml-syntax.ts";
 
 /** In the order in which Wrangler looks for them, each in this folder and all folders above, before it looks for the next. */
@@ -22,7 +22,7 @@ export type WranglerFile =
       readonly kind: "read";
       readonly table: Table;
       readonly text: string;
-      readonly places: Places;
+      readonly places: SourceRanges;
       readonly language: Language;
     }
   | { readonly kind: "unreadable"; readonly message: string }
@@ -47,7 +47,7 @@ export function parseWranglerText(file: string, text: string): WranglerFile {
     return { kind: "read", table: read.table, text, places: read.places, language: "json" };
   }
   try {
-    return { kind: "read", table: parse(text), text, places: new TomlPlaces(text), language: "toml" };
+    return { kind: "read", table: parse(text), text, places: new TomlRanges(text), language: "toml" };
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     return invalid(file, text, syntaxFinding(text, error));

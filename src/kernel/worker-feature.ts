@@ -9,7 +9,7 @@ import type { Signed } from "../operator/console/guard.ts";
 import type { Paths } from "../operator/console/view.ts";
 import type { Family } from "../operator/exposition.ts";
 import type { Operator } from "../operator/operator.ts";
-import type { ShardPlaces } from "../operator/shards.ts";
+import type { ShardDirectory } from "../operator/shards.ts";
 import type { TrafficReader } from "../operator/traffic-reader.ts";
 import type { Call } from "./call.ts";
 import type { Config, Route } from "./config/resolved.ts";
@@ -27,7 +27,7 @@ export interface WorkerKernel {
   /** All, also those that no request matches: of queues, and of groups of consumers. */
   readonly routes: readonly Route[];
   readonly namespace: DurableObjectNamespace;
-  readonly places: ShardPlaces;
+  readonly directory: ShardDirectory;
   readonly callShard: CallShard;
   /** For calls about records other than `callShard`. */
   readonly findObject: FindObject;

@@ -4,12 +4,12 @@
 import { firstOf } from "../kernel/request/first-of.ts";
 import type { Call } from "../kernel/call.ts";
 import { type Asking, asking } from "../kernel/object/itty.ts";
-import { type ShardPlace, shardTitle } from "../kernel/object/shard-place.ts";
+import { type ShardAddress, shardTitle } from "../kernel/object/shard-address.ts";
 import { askObject, shardStub } from "../kernel/object/call-shard.ts";
 import type { CountedByShard } from "../kernel/object/totals.ts";
 import type { RouteNumbers } from "../kernel/traffic/route-counters.ts";
 import { TOTALS_CALL } from "../kernel/object/shard-traffic.ts";
-import type { LaidPlace } from "./shards.ts";
+import type { LayoutShardAddress } from "./shards.ts";
 
 /** One shard's answer; `null` when it failed or did not answer in time. */
 export interface ShardAnswer<T> {
@@ -27,21 +27,21 @@ export const SILENT_AFTER_MS = 5_000;
 /** Asks one shard the questions of a table. */
 export type AskShard = <Table extends Readonly<Record<string, Call>>>(table: Table) => Asking<Table>;
 
-/** In the order of `places`. */
+/** In the order of `addresses`. */
 export async function askShards<T>(
   namespace: DurableObjectNamespace,
-  places: readonly LaidPlace[],
+  addresses: readonly LayoutShardAddress[],
   question: (shard: AskShard) => Promise<T>,
 ): Promise<readonly ShardAnswer<T>[]> {
   const answers: ShardAnswer<T>[] = [];
-  for (let at = 0; at < places.length; at += SHARDS_AT_ONCE) {
-    const some = places.slice(at, at + SHARDS_AT_ONCE).map(async (place) => {
-      const stub = shardStub(namespace, place);
+  for (let at = 0; at < addresses.length; at += SHARDS_AT_ONCE) {
+    const some = addresses.slice(at, at + SHARDS_AT_ONCE).map(async (address) => {
+      const stub = shardStub(namespace, address);
       const answer = await unlessSilent(
-        place,
+        address,
         question((table) => asking(table, stub)),
       );
-      return { shard: shardTitle(place), layout: place.layout, answer };
+      return { shard: shardTitle(address), layout: address.layout, answer };
     });
     answers.push(...(await Promise.all(some)));
   }
@@ -51,14 +51,14 @@ export async function askShards<T>(
 /** Has the totals' object remember these numbers, and returns the totals. */
 export function addUp(
   namespace: DurableObjectNamespace,
-  totals: ShardPlace,
+  totals: ShardAddress,
   counted: readonly CountedByShard[],
 ): Promise<readonly RouteNumbers[]> {
   return askObject(shardStub(namespace, totals), TOTALS_CALL, counted);
 }
 
 /** The answer of a shard; `null` when it is unreachable. */
-export async function unlessSilent<T>(place: ShardPlace, answer: Promise<T>): Promise<T | null> {
+export async function unlessSilent<T>(address: ShardAddress, answer: Promise<T>): Promise<T | null> {
   try {
     const heard = await firstOf(
       answer.then((value) => ({ value })),
@@ -67,16 +67,16 @@ export async function unlessSilent<T>(place: ShardPlace, answer: Promise<T>): Pr
     if (heard === null) throw new Error(`no answer within ${SILENT_AFTER_MS} ms`);
     return heard.value;
   } catch (error) {
-    console.warn({ message: "shard unreachable", shard: shardTitle(place), reason: String(error) });
+    console.warn({ message: "shard unreachable", shard: shardTitle(address), reason: String(error) });
     return null;
   }
 }
 
-/** The first of these places that has it, asked one after the other; `null`: none has. */
+/** The first of these addresses that has it, asked one after the other; `null`: none has. */
 export async function firstWith(
-  places: readonly LaidPlace[],
-  has: (place: LaidPlace) => Promise<boolean>,
-): Promise<LaidPlace | null> {
-  for (const place of places) if (await has(place)) return place;
+  addresses: readonly LayoutShardAddress[],
+  has: (address: LayoutShardAddress) => Promise<boolean>,
+): Promise<LayoutShardAddress | null> {
+  for (const address of addresses) if (await has(address)) return address;
   return null;
 }

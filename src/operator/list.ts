@@ -1,12 +1,12 @@
 // Lists the records of all shards, the last attempt that started latest first. Each shard sorts its own, and a page merges what they
 // give. A list of many records is read in parts (kernel/store/list-parts.ts), each of which is in order over all shards.
 
-import { shardTitle } from "../kernel/object/shard-place.ts";
+import { shardTitle } from "../kernel/object/shard-address.ts";
 import { compareNewest, type ListPosition, type ListQuery } from "../kernel/store/list-query.ts";
 import { type ListPage, positionOf, type SeenRecord } from "../kernel/store/record-list.ts";
 import { FIRST, isEdge, type PageBegin, readCursor, writeCursor } from "./list-cursor.ts";
 import type { RecordTotal, ShownParts } from "./operator.ts";
-import type { LaidPlace } from "./shards.ts";
+import type { LayoutShardAddress } from "./shards.ts";
 
 /** Shards asked at the same time, at most. The platform opens six connections; the others queue briefly. */
 const SHARDS_AT_ONCE = 16;
@@ -36,11 +36,11 @@ export interface Listed {
 export type ListPart = Pick<ListQuery, "parts" | "part" | "direction" | "position" | "limit">;
 
 /** `null` when the shard is unreachable. */
-export type Ask = (place: LaidPlace, asked: ListPart) => Promise<ListPage | null>;
+export type Ask = (address: LayoutShardAddress, asked: ListPart) => Promise<ListPage | null>;
 
 /** `null` when no list has written the cursor, or a shard has grown too much since. The shards in `known` are known to be unreachable. */
 export async function listRecords(
-  places: readonly LaidPlace[],
+  addresses: readonly LayoutShardAddress[],
   cursor: string | null,
   limit: number,
   ask: Ask,
@@ -49,7 +49,7 @@ export async function listRecords(
   const begin = cursor === null ? FIRST : readCursor(cursor);
   if (begin === null) return null;
   const isForward = begin.direction === "after";
-  const asking = new Asking(places, begin, limit, ask, known);
+  const asking = new Asking(addresses, begin, limit, ask, known);
   const found: Found[] = [];
   let matched = 0;
   /** How much of the whole list was read. */
@@ -121,7 +121,7 @@ interface Found {
 
 /** What one shard has of a part, as far as it has been read. */
 interface Stream {
-  readonly place: LaidPlace;
+  readonly address: LayoutShardAddress;
   readonly of: PartOf;
   readonly matched: number;
   /** What was read and is not in the page yet, from `taken` on. */
@@ -132,7 +132,7 @@ interface Stream {
 
 /** One page being read. */
 class Asking {
-  readonly #places: readonly LaidPlace[];
+  readonly #addresses: readonly LayoutShardAddress[];
   readonly #begin: PageBegin;
   readonly #limit: number;
   readonly #ask: Ask;
@@ -143,8 +143,14 @@ class Asking {
   /** Whether a shard has too many records by now for the parts of the cursor. */
   hasGrown = false;
 
-  constructor(places: readonly LaidPlace[], begin: PageBegin, limit: number, ask: Ask, known: readonly string[]) {
-    this.#places = places;
+  constructor(
+    addresses: readonly LayoutShardAddress[],
+    begin: PageBegin,
+    limit: number,
+    ask: Ask,
+    known: readonly string[],
+  ) {
+    this.#addresses = addresses;
     this.#begin = begin;
     this.#limit = limit;
     this.#ask = ask;
@@ -158,14 +164,18 @@ class Asking {
     position: ListPosition | null,
   ): Promise<{ readonly parts: number; readonly part: number; readonly streams: readonly Stream[] } | null> {
     const { direction } = this.#begin;
-    const limit = Math.min(this.#limit, Math.ceil((SHARE * this.#limit) / this.#places.length) + SPARE);
-    const ask = (places: readonly LaidPlace[], parts: number | null, part: number | null): Promise<readonly Opened[]> =>
-      inBatches(places, async (place) => ({
-        place,
-        page: await this.#call(place, { parts, part, direction, position, limit }),
+    const limit = Math.min(this.#limit, Math.ceil((SHARE * this.#limit) / this.#addresses.length) + SPARE);
+    const ask = (
+      addresses: readonly LayoutShardAddress[],
+      parts: number | null,
+      part: number | null,
+    ): Promise<readonly Opened[]> =>
+      inBatches(addresses, async (address) => ({
+        address,
+        page: await this.#call(address, { parts, part, direction, position, limit }),
       }));
     let [parts, part] = [this.#parts, wanted];
-    let opened = await ask(this.#places, parts, part);
+    let opened = await ask(this.#addresses, parts, part);
     for (;;) {
       const needed = Math.max(parts ?? 1, ...opened.map(({ page }) => page?.parts ?? 1));
       // Those that have answered for other parts are asked again, so that all have the same.
@@ -184,15 +194,15 @@ class Asking {
       parts = needed;
       // oxlint-disable-next-line no-await-in-loop
       const again = await ask(
-        others.map(({ place }) => place),
+        others.map(({ address }) => address),
         parts,
         part,
       );
-      opened = opened.map((one) => again.find(({ place }) => place === one.place) ?? one);
+      opened = opened.map((one) => again.find(({ address }) => address === one.address) ?? one);
     }
     this.#parts = parts;
     const opening = { parts, part: part ?? (direction === "after" ? 0 : parts - 1) };
-    const streams = opened.flatMap(({ place, page }) => (page === null ? [] : [streamOf(place, opening, page)]));
+    const streams = opened.flatMap(({ address, page }) => (page === null ? [] : [streamOf(address, opening, page)]));
     return { ...opening, streams };
   }
 
@@ -220,33 +230,33 @@ class Asking {
   /** A shard that has more of a page than its share is asked for all that is wanted. */
   async #refill(stream: Stream, limit: number): Promise<void> {
     const { direction } = this.#begin;
-    const { place, of, buffer } = stream;
+    const { address, of, buffer } = stream;
     const position = buffer.at(-1)?.position ?? null;
-    const page = await this.#call(place, { ...of, direction, position, limit });
+    const page = await this.#call(address, { ...of, direction, position, limit });
     if (page !== null && page.parts !== of.parts) this.hasGrown = true;
-    stream.buffer = page === null ? [] : foundIn(place, of, page);
+    stream.buffer = page === null ? [] : foundIn(address, of, page);
     stream.taken = 0;
     stream.more = page?.more ?? false;
   }
 
-  async #call(place: LaidPlace, asked: ListPart): Promise<ListPage | null> {
-    const shard = shardTitle(place);
+  async #call(address: LayoutShardAddress, asked: ListPart): Promise<ListPage | null> {
+    const shard = shardTitle(address);
     if (this.unreachable.has(shard)) return null;
     this.calls += 1;
-    const page = await this.#ask(place, asked);
+    const page = await this.#ask(address, asked);
     if (page === null) this.unreachable.add(shard);
     return page;
   }
 }
 
 interface Opened {
-  readonly place: LaidPlace;
+  readonly address: LayoutShardAddress;
   readonly page: ListPage | null;
 }
 
-function streamOf(place: LaidPlace, of: PartOf, page: ListPage): Stream {
+function streamOf(address: LayoutShardAddress, of: PartOf, page: ListPage): Stream {
   const { matched, more } = page;
-  return { place, of, matched, buffer: foundIn(place, of, page), taken: 0, more };
+  return { address, of, matched, buffer: foundIn(address, of, page), taken: 0, more };
 }
 
 /** The first in this direction of so many parts of one. */
@@ -254,10 +264,10 @@ function firstWithin(part: number, count: number, direction: ListPart["direction
   return direction === "after" ? part * count : (part + 1) * count - 1;
 }
 
-function foundIn(place: LaidPlace, of: PartOf, { records }: ListPage): readonly Found[] {
-  const shard = shardTitle(place);
+function foundIn(address: LayoutShardAddress, of: PartOf, { records }: ListPage): readonly Found[] {
+  const shard = shardTitle(address);
   return records.map((record) => ({
-    record: { ...record, shard, layout: place.layout },
+    record: { ...record, shard, layout: address.layout },
     of,
     position: positionOf(record),
   }));

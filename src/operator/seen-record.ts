@@ -4,10 +4,10 @@ import { promiseIn } from "../kernel/record/record.ts";
 import { readNote } from "../kernel/record/request-note.ts";
 import { latest } from "../kernel/record/units.ts";
 import type { SeenDetail } from "../kernel/object/operator-calls.ts";
-import { shardTitle } from "../kernel/object/shard-place.ts";
+import { shardTitle } from "../kernel/object/shard-address.ts";
 import type { ListedRecord } from "./list.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
-import type { LaidPlace } from "./shards.ts";
+import type { LayoutShardAddress } from "./shards.ts";
 
 export function summaryOf({ id, shard, layout, key, route, scopeDigest, note, record }: ListedRecord): RecordSummary {
   const { state, attempt } = record;
@@ -38,10 +38,10 @@ function requestOf(note: string): RecordSummary["request"] {
   return request;
 }
 
-export function detailOf(detail: SeenDetail, place: LaidPlace): RecordDetail {
+export function detailOf(detail: SeenDetail, address: LayoutShardAddress): RecordDetail {
   const { record, timeline, response, excerpt } = detail;
   const { fingerprint, policy } = record;
-  const summary = summaryOf({ ...detail, shard: shardTitle(place), layout: place.layout });
+  const summary = summaryOf({ ...detail, shard: shardTitle(address), layout: address.layout });
   const promise = promiseIn(record);
   // A message waits for an operator without a limit.
   const isOpen = promise !== null && !(promise.isParked === true && record.state === "unknown");

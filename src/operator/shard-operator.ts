@@ -32,29 +32,29 @@ import type {
 } from "./operator.ts";
 import { type RecordReplays, sumOfReplays } from "../kernel/traffic/replay-counts.ts";
 import { detailOf, summaryOf } from "./seen-record.ts";
-import type { ShardPlace } from "../kernel/object/shard-place.ts";
+import type { ShardAddress } from "../kernel/object/shard-address.ts";
 import { askObject, shardStub } from "../kernel/object/call-shard.ts";
-import { type LaidPlace, ShardPlaces } from "./shards.ts";
+import { type LayoutShardAddress, ShardDirectory } from "./shards.ts";
 
 type Calls = Asking<typeof OPERATOR_CALLS>;
 
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
   readonly #routes: readonly Route[];
-  readonly #places: ShardPlaces;
+  readonly #directory: ShardDirectory;
 
-  constructor(namespace: DurableObjectNamespace, routes: readonly Route[], places = new ShardPlaces(routes)) {
+  constructor(namespace: DurableObjectNamespace, routes: readonly Route[], directory = new ShardDirectory(routes)) {
     this.#namespace = namespace;
     this.#routes = routes;
-    this.#places = places;
+    this.#directory = directory;
   }
 
   get isPerKey(): boolean {
-    return this.#places.listed.length === 0;
+    return this.#directory.listed.length === 0;
   }
 
   get isChangingLayout(): boolean {
-    return this.#places.layouts.some(({ next }) => next !== null);
+    return this.#directory.layouts.some(({ next }) => next !== null);
   }
 
   get routes(): LayoutsView["routes"] {
@@ -78,38 +78,39 @@ export class ShardOperator implements Operator {
       caller,
       status,
     };
-    const places = begin === null ? this.#places.listed : this.#places.of(begin);
-    const ask: Ask = (place, asked) => unlessSilent(place, this.#calls(place).list({ ...query, ...asked }));
-    const listed = await listRecords(places, cursor, limit, ask, known);
+    const addresses = begin === null ? this.#directory.listed : this.#directory.of(begin);
+    const ask: Ask = (address, asked) => unlessSilent(address, this.#calls(address).list({ ...query, ...asked }));
+    const listed = await listRecords(addresses, cursor, limit, ask, known);
     if (listed === null) return null;
     const { unreachable } = listed;
     // A list's first page fails when no shard answers. A partial answer for one key would look like "not found".
-    const isBlind = begin === null ? cursor === null && unreachable.length === places.length : unreachable.length > 0;
+    const isBlind =
+      begin === null ? cursor === null && unreachable.length === addresses.length : unreachable.length > 0;
     if (isBlind && unreachable.length > 0) throw new Error(`unreachable: ${unreachable.join(", ")}`);
     return { ...listed, records: listed.records.map(summaryOf) };
   }
 
   async inspect(id: RecordId): Promise<RecordDetail | null> {
     const found = await this.#find(id);
-    return found === null ? null : { ...found.detail, replays: await this.#replaysOf(id, found.place) };
+    return found === null ? null : { ...found.detail, replays: await this.#replaysOf(id, found.address) };
   }
 
   async body(id: RecordId): Promise<ReadableStream<Uint8Array> | null> {
     const found = await this.#find(id);
     if (found === null) return null;
-    const response = await this.#fetch(found.place, BODY_CALL, id);
+    const response = await this.#fetch(found.address, BODY_CALL, id);
     return response.status === 200 ? (response.body ?? new Blob([]).stream()) : null;
   }
 
   async change(id: RecordId, change: ChangeRequest): Promise<ChangeResult> {
-    const place = await firstWith(this.#places.of(keyHashOf(id)), (one) => this.#calls(one).has(id));
-    if (place === null) return { kind: "refused", why: "none" };
+    const address = await firstWith(this.#directory.of(keyHashOf(id)), (one) => this.#calls(one).has(id));
+    if (address === null) return { kind: "refused", why: "none" };
     const { headers = [], body = new Uint8Array() } = change.response ?? {};
     const head: ChangeHead = { id, event: eventOf(change), headers };
-    const response = await this.#fetch(place, CHANGE_CALL, encodeMessage({ head, body }));
+    const response = await this.#fetch(address, CHANGE_CALL, encodeMessage({ head, body }));
     const { why, detail } = await response.json<ChangeAnswer>();
     if (why === "none" || why === "completed" || why === "remembered") return { kind: "refused", why };
-    const record = detail === null ? null : detailOf(detail, place);
+    const record = detail === null ? null : detailOf(detail, address);
     if (why === "in-flight") {
       return { kind: "refused", why, retryAfterMs: Math.max(0, (record?.lockedUntil ?? 0) - Date.now()) };
     }
@@ -117,7 +118,7 @@ export class ShardOperator implements Operator {
   }
 
   async counts(): Promise<AllCounts> {
-    const asked = await askShards(this.#namespace, this.#places.listed, (shard) => shard(OPERATOR_CALLS).counts());
+    const asked = await askShards(this.#namespace, this.#directory.listed, (shard) => shard(OPERATOR_CALLS).counts());
     return {
       shards: asked.flatMap(({ shard, layout, answer }) => {
         if (answer === null) return [];
@@ -131,7 +132,7 @@ export class ShardOperator implements Operator {
 
   /** Hands over what a layout leaves behind before it says that the layout may go. */
   async #summaries(asked: readonly ShardAnswer<Counts>[]): Promise<readonly LayoutSummary[]> {
-    const { layouts, totals } = this.#places;
+    const { layouts, totals } = this.#directory;
     const left = leftCounts(layouts, asked);
     const answer = left.length === 0 ? [] : await unlessSilent(totals, addUp(this.#namespace, totals, left));
     return summarizeLayouts(layouts, asked, answer !== null);
@@ -156,34 +157,34 @@ export class ShardOperator implements Operator {
 
   /** Asks the operators' object. Rejects without an answer. */
   async askOperators<In, Out>(call: Call<In, Out>, question: In): Promise<Out> {
-    const { operators } = this.#places;
+    const { operators } = this.#directory;
     const asked = askObject(shardStub(this.#namespace, operators), call, question).then((given) => ({ given }));
     const answer = await unlessSilent(operators, asked);
     if (answer === null) throw new Error(`unreachable: ${operators.name}`);
     return answer.given;
   }
 
-  async #find(id: RecordId): Promise<{ readonly place: LaidPlace; readonly detail: RecordDetail } | null> {
-    for (const place of this.#places.of(keyHashOf(id))) {
-      const detail = await this.#calls(place).inspect(id);
-      if (detail !== null) return { place, detail: detailOf(detail, place) };
+  async #find(id: RecordId): Promise<{ readonly address: LayoutShardAddress; readonly detail: RecordDetail } | null> {
+    for (const address of this.#directory.of(keyHashOf(id))) {
+      const detail = await this.#calls(address).inspect(id);
+      if (detail !== null) return { address, detail: detailOf(detail, address) };
     }
     return null;
   }
 
   /** As far as its own object has counted them, and that which counts for the isolates. */
-  async #replaysOf(id: RecordId, own: ShardPlace): Promise<RecordReplays | null> {
-    const asked = [own, this.#places.totals].map((place) =>
-      unlessSilent(place, asking(TRAFFIC_CALLS, shardStub(this.#namespace, place)).replaysOf(id)),
+  async #replaysOf(id: RecordId, own: ShardAddress): Promise<RecordReplays | null> {
+    const asked = [own, this.#directory.totals].map((address) =>
+      unlessSilent(address, asking(TRAFFIC_CALLS, shardStub(this.#namespace, address)).replaysOf(id)),
     );
     return sumOfReplays((await Promise.all(asked)).filter((one) => one !== null));
   }
 
-  #calls(place: ShardPlace): Calls {
-    return asking(OPERATOR_CALLS, shardStub(this.#namespace, place));
+  #calls(address: ShardAddress): Calls {
+    return asking(OPERATOR_CALLS, shardStub(this.#namespace, address));
   }
 
-  #fetch(place: ShardPlace, { url }: RawCall, body: BodyInit): Promise<Response> {
-    return shardStub(this.#namespace, place).fetch(url, { method: "POST", body });
+  #fetch(address: ShardAddress, { url }: RawCall, body: BodyInit): Promise<Response> {
+    return shardStub(this.#namespace, address).fetch(url, { method: "POST", body });
   }
 }

@@ -1,11 +1,11 @@
 // Pages of lists that shards keep in their own order: read shard by shard, in turn, until a page is full. Shared by the lists of events
 // and of positions, with what their requests have in common.
 
-import { shardTitle } from "../kernel/object/shard-place.ts";
+import { shardTitle } from "../kernel/object/shard-address.ts";
 import { unlessSilent } from "./ask-shards.ts";
 import type { Parsed } from "./list-request.ts";
 import { LIST_LIMITS } from "./request-schema.ts";
-import type { LaidPlace } from "./shards.ts";
+import type { LayoutShardAddress } from "./shards.ts";
 
 /** Where a page begins: in a shard, after something there; `null`: at its start. */
 export interface PageStart<After> {
@@ -23,23 +23,23 @@ export interface Collected<Item, After> {
 
 /** `ask` reads at most so many of one shard; its `next` is `null` at the end. A page is full after a few shards, so they are asked in turn. */
 export async function collectPages<Item, After>(
-  places: readonly LaidPlace[],
+  addresses: readonly LayoutShardAddress[],
   limit: number,
   begin: PageStart<After> | null,
   ask: (
-    place: LaidPlace,
+    address: LayoutShardAddress,
     after: After | null,
     limit: number,
   ) => Promise<{ readonly items: readonly Item[]; readonly next: After | null }>,
 ): Promise<Collected<Item, After>> {
   const items: { readonly item: Item; readonly shard: string }[] = [];
   const silent: string[] = [];
-  for (const place of places) {
-    const shard = shardTitle(place);
+  for (const address of addresses) {
+    const shard = shardTitle(address);
     if (items.length === limit) return { items, next: { shard, after: null }, silent };
     const page = await unlessSilent(
-      place,
-      ask(place, shard === begin?.shard ? begin.after : null, limit - items.length),
+      address,
+      ask(address, shard === begin?.shard ? begin.after : null, limit - items.length),
     );
     if (page === null) {
       silent.push(shard);

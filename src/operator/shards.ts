@@ -5,10 +5,10 @@ import { type Layout, layoutName, layoutTitle, shardCount } from "../kernel/conf
 import type { Route } from "../kernel/config/resolved.ts";
 import { KEY_HASH_DIGITS } from "../kernel/record/units.ts";
 import { CONSUMER_LABEL } from "../kernel/record/claim.ts";
-import { placeOf, type ShardPlace, shardTitle, TOTALS } from "../kernel/object/shard-place.ts";
+import { shardAddressOf, type ShardAddress, shardTitle, TOTALS } from "../kernel/object/shard-address.ts";
 
 /** An object, with the title of its layout. */
-export interface LaidPlace extends ShardPlace {
+export interface LayoutShardAddress extends ShardAddress {
   readonly layout: string;
 }
 
@@ -23,27 +23,27 @@ export interface ConfiguredLayout {
 }
 
 /** Where the objects are that belong to no route. */
-export type GatewayPlace = Pick<Layout, "jurisdiction" | "locationHint">;
+export type OperatorsLayout = Pick<Layout, "jurisdiction" | "locationHint">;
 
-const ANYWHERE: GatewayPlace = { jurisdiction: null, locationHint: null };
+const ANYWHERE: OperatorsLayout = { jurisdiction: null, locationHint: null };
 
-export class ShardPlaces {
+export class ShardDirectory {
   /** Those in force first, then the previous ones, oldest first. */
   readonly layouts: readonly ConfiguredLayout[];
-  readonly #gateway: GatewayPlace;
+  readonly #gateway: OperatorsLayout;
   readonly #hasConsumers: boolean;
 
-  constructor(routes: readonly Route[], gateway: GatewayPlace = ANYWHERE) {
+  constructor(routes: readonly Route[], gateway: OperatorsLayout = ANYWHERE) {
     this.layouts = layoutsOf(routes);
     this.#gateway = gateway;
     this.#hasConsumers = routes.some(({ path }) => path.startsWith(CONSUMER_LABEL));
   }
 
   /** All except the objects of routes with one object per key, which cannot be enumerated. */
-  get listed(): readonly LaidPlace[] {
+  get listed(): readonly LayoutShardAddress[] {
     return this.layouts.flatMap(({ layout }) =>
       Array.from({ length: shardCount(layout.shards) ?? 0 }, (_, number) =>
-        placeIn(layout, `shard-${number}-of-${layout.shards}`),
+        addressIn(layout, `shard-${number}-of-${layout.shards}`),
       ),
     );
   }
@@ -54,7 +54,7 @@ export class ShardPlaces {
   }
 
   /** Keeps no records, only the operators' own state, so that no failing shard affects it. */
-  get operators(): ShardPlace {
+  get operators(): ShardAddress {
     return this.#named("operators");
   }
 
@@ -62,12 +62,12 @@ export class ShardPlaces {
    * Adds up what all objects have counted, and counts for the isolates. Keeps no records, so that what isolates answer because a
    * shard fails is counted all the same.
    */
-  get totals(): LaidPlace {
+  get totals(): LayoutShardAddress {
     return this.#named(TOTALS);
   }
 
   /** No change of a route moves it: counters would begin anew, and the audit log would be somewhere else. */
-  #named(name: string): LaidPlace {
+  #named(name: string): LayoutShardAddress {
     return { ...this.#gateway, name, layout: "none" };
   }
 
@@ -76,18 +76,18 @@ export class ShardPlaces {
    * hash, so a shorter prefix finds none. A claim with a position lies with its partition, which its id does not tell: where there
    * are consumers, all others follow.
    */
-  of(idPrefix: string): readonly LaidPlace[] {
+  of(idPrefix: string): readonly LayoutShardAddress[] {
     const byKey = this.#byKey(idPrefix);
     if (!this.#hasConsumers) return byKey;
     const names = new Set(byKey.map(shardTitle));
-    return [...byKey, ...this.listed.filter((place) => !names.has(shardTitle(place)))];
+    return [...byKey, ...this.listed.filter((address) => !names.has(shardTitle(address)))];
   }
 
-  #byKey(idPrefix: string): readonly LaidPlace[] {
+  #byKey(idPrefix: string): readonly LayoutShardAddress[] {
     return this.layouts.flatMap(({ layout, title }) =>
       layout.shards === "per-key" && idPrefix.length < KEY_HASH_DIGITS
         ? []
-        : [{ ...placeOf(idPrefix, layout), layout: title }],
+        : [{ ...shardAddressOf(idPrefix, layout), layout: title }],
     );
   }
 }
@@ -110,7 +110,7 @@ function layoutsOf(routes: readonly Route[]): readonly ConfiguredLayout[] {
   return [...byName.values()];
 }
 
-function placeIn(layout: Layout, name: string): LaidPlace {
+function addressIn(layout: Layout, name: string): LayoutShardAddress {
   const { jurisdiction, locationHint } = layout;
   return { name, jurisdiction, locationHint, layout: layoutTitle(layout) };
 }

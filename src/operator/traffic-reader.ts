@@ -17,14 +17,14 @@ import type { HoursView } from "./hours-schema.ts";
 import { viewHours } from "./hours.ts";
 import { exposition } from "./exposition.ts";
 import { metricFamilies } from "./metrics.ts";
-import type { LaidPlace } from "./shards.ts";
+import type { LayoutShardAddress } from "./shards.ts";
 
 export interface TrafficPorts {
   readonly namespace: DurableObjectNamespace;
   /** Those that keep records. */
-  readonly shards: readonly LaidPlace[];
+  readonly shards: readonly LayoutShardAddress[];
   /** The object that adds up what all have counted, and counts for the isolates. */
-  readonly totals: LaidPlace;
+  readonly totals: LayoutShardAddress;
   /** The configured routes' paths, each once. */
   readonly routes: readonly string[];
   /** Whether the tokens of this route's callers can matter. */

@@ -13,7 +13,7 @@ import { CONFIGURATION_RETRY_MS } from "../kernel/record/delivery.ts";
 import { readingFeatures } from "../kernel/request/exchange-request.ts";
 import { tokenSpotter } from "../kernel/request/token-auth.ts";
 import { ShardOperator } from "../operator/shard-operator.ts";
-import { ShardPlaces } from "../operator/shards.ts";
+import { ShardDirectory } from "../operator/shards.ts";
 import { TrafficReader } from "../operator/traffic-reader.ts";
 import { shardCaller, shardStub } from "../kernel/object/call-shard.ts";
 import { askOwn } from "../kernel/elsewhere.ts";
@@ -63,8 +63,8 @@ function gatewayOf(
   const encryptions = new Encryptions(encryptionSecrets);
   const traffic = new Traffic();
   const rules = allRoutes(config);
-  const places = new ShardPlaces(rules, config.gateway);
-  const { listed: shards, totals } = places;
+  const directory = new ShardDirectory(rules, config.gateway);
+  const { listed: shards, totals } = directory;
   const flusher = new TrafficFlusher({ counting: () => shardStub(namespace, totals), traffic, waitUntil });
   const paths = rules.map(({ path }) => path);
   const routes = [...new Set([...paths, ...config.destinations.map(({ name }) => outboxRoute(name))])];
@@ -81,7 +81,7 @@ function gatewayOf(
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
     encryptions,
   };
-  const operator = new ShardOperator(namespace, rules, places);
+  const operator = new ShardOperator(namespace, rules, directory);
   const askOperators: AskOperators = (call, question) => operator.askOperators(call, question);
   const audit = workerFunctions.auditLog?.(askOperators) ?? NO_AUDIT_LOG;
   const kernel: WorkerKernel = {
@@ -89,7 +89,7 @@ function gatewayOf(
     config,
     routes: rules,
     namespace,
-    places,
+    directory,
     callShard,
     findObject,
     proveCaller: ports.proveCaller,

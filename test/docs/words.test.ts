@@ -45,6 +45,12 @@ const REPLACED: readonly Replaced[] = [
   },
   { pattern: /\b[eE]lders?\b|\b[hH]oming\b|\bnot-here\b|\bHop\b/, write: "previous and next; open, closed, empty" },
   { pattern: /\bat[- ]work\b|[aA]tWork|\b[lL]iving\b|isLiving/, write: "in flight" },
+  { pattern: /\bhasAsked\b|\bisAsked\b|\baskedAt\b|\bAsker\b|kind: "ask", policy/, write: "verify, verification" },
+  {
+    pattern: /\bhome(?:s|Of)\b|\bhome (?:slot|is taken)|\bPlaceRow\b|interface Place\b/,
+    write: "rowLocation, preferredSlot",
+  },
+  { pattern: /[sS]hard-?Places?\b|LaidPlace|GatewayPlace/, write: "shardAddress, and the directory of shards" },
   { pattern: /kind: "publish"/, write: "policy" },
   { pattern: /doubt/i, write: "verdict ambiguous, state unknown, problem and alert outcome-unknown" },
   { pattern: /NothingHappened|did-not-happen/, write: "refused, and no-effect for callers of the library" },

@@ -97,7 +97,7 @@ describe("an operator's decision", () => {
   }, 60_000);
 
   it("beside a question whose answer is on its way breaks G6", async () => {
-    vi.spyOn(Verifications.prototype, "isAsked").mockReturnValue(false);
+    vi.spyOn(Verifications.prototype, "isVerifying").mockReturnValue(false);
     await expectFound(/G6: an operator's (release|resolve|forget) of r\d beside a question/, "operators");
   }, 60_000);
 

@@ -14,7 +14,7 @@ import type { ObjectFeatures } from "../../src/kernel/object-feature.ts";
 import type { ExchangeHead } from "../../src/kernel/request/message.ts";
 import { Ledger } from "../../src/kernel/store/ledger.ts";
 import { RecordList } from "../../src/kernel/store/record-list.ts";
-import { homeOf, type Homes, WHOLE_BUCKET } from "../../src/kernel/store/record-numbers.ts";
+import { preferredSlotOf, type PreferredSlots, WHOLE_BUCKET } from "../../src/kernel/store/record-numbers.ts";
 import { makeAliasesTable } from "../../src/kernel/store/schema.ts";
 import { CLOSED_BEFORE_TABLE } from "../../src/features/previous-shards/object/closed-before.ts"; // feature: previous-shards
 import { CLOSED_TABLE } from "../../src/features/previous-shards/object/closed-object.ts"; // feature: previous-shards
@@ -42,7 +42,10 @@ export interface ShardWorld {
 const ALARM_RETRY_MS = 5000;
 
 /** The first or the last slot, so that many records find their home taken. */
-const CROWDED_HOMES: Homes = { of: (id) => (homeOf(id) % 2 === 0 ? 0 : 2 ** 31 - 1), range: () => WHOLE_BUCKET };
+const CROWDED_HOMES: PreferredSlots = {
+  of: (id) => (preferredSlotOf(id) % 2 === 0 ? 0 : 2 ** 31 - 1),
+  range: () => WHOLE_BUCKET,
+};
 
 export class Shard {
   readonly exchanges: Exchanges;

@@ -159,8 +159,8 @@ function eventOf(what: TimelineEvent, started: readonly string[], now: EpochMs):
     case "verify":
       return { type: what.type };
     case "absent": {
-      const askedAt = epochMs(now - what.askedAgo);
-      return { type: "absent", attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none"), askedAt };
+      const verifiedAt = epochMs(now - what.askedAgo);
+      return { type: "absent", attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none"), verifiedAt };
     }
     case "request":
       return {

@@ -3,7 +3,7 @@
 
 import type { CheckedEnvironment } from "../check/file.ts";
 import type { ConfigProblem, ProblemCode, Replacement } from "../../kernel/config/problem.ts";
-import { type FoundPlace, type Places, type Range, stepsOf } from "./places.ts";
+import { type FoundRanges, type SourceRanges, type TextRange, pathSteps } from "./source-ranges.ts";
 
 /** An error fails the check. A note is right as it is. */
 export type Severity = "error" | "warning" | "note";
@@ -14,7 +14,7 @@ export type Language = "toml" | "json";
 /** A file as findings see it. */
 export interface CheckedText {
   readonly language: Language;
-  readonly places: Places;
+  readonly places: SourceRanges;
 }
 
 export interface Finding {
@@ -26,16 +26,16 @@ export interface Finding {
   /** What to do; null if the message says it. */
   readonly help: string | null;
   /** Null for what is missing at the top of the file. */
-  readonly range: Range | null;
+  readonly range: TextRange | null;
   readonly related: readonly RelatedFinding[];
   /** Text to write instead of a range; only where nothing else can be meant. */
-  readonly fix: { readonly range: Range; readonly text: string } | null;
+  readonly fix: { readonly range: TextRange; readonly text: string } | null;
 }
 
 interface RelatedFinding {
   readonly path: string;
   readonly label: string;
-  readonly range: Range;
+  readonly range: TextRange;
 }
 
 export function findingsOf(checked: readonly CheckedEnvironment[], text: CheckedText): readonly Finding[] {
@@ -44,11 +44,11 @@ export function findingsOf(checked: readonly CheckedEnvironment[], text: Checked
     warnings.map((problem) => findingOf("warning", problem, name, text)),
     notes.map((problem) => findingOf("note", problem, name, text)),
   ];
-  return checked.flatMap((environment) => all(environment).flatMap((findings) => findings.toSorted(byPlace)));
+  return checked.flatMap((environment) => all(environment).flatMap((findings) => findings.toSorted(byRange)));
 }
 
 /** In the order of the file; what is missing first. */
-function byPlace({ range: one }: Finding, { range: other }: Finding): number {
+function byRange({ range: one }: Finding, { range: other }: Finding): number {
   if (one === null || other === null) return (one === null ? 0 : 1) - (other === null ? 0 : 1);
   return one.line - other.line || one.column - other.column;
 }
@@ -63,7 +63,7 @@ export function findingOf(
   environment: string | null,
   { language, places }: CheckedText,
 ): Finding {
-  const found = placeOf(path, environment, places);
+  const found = rangesOf(path, environment, places);
   const part = found?.isWhole === false ? "head" : KEY_CODES.has(code) ? "key" : "value";
   return {
     severity,
@@ -72,7 +72,7 @@ export function findingOf(
     ...splitMessage(inLanguage(language, message)),
     range: found === null ? null : found[part],
     related: related.flatMap(({ path: other, label }) => {
-      const place = placeOf(other, environment, places);
+      const place = rangesOf(other, environment, places);
       return place?.isWhole === true ? [{ path: other, label, range: place.value }] : [];
     }),
     // What is missing cannot be replaced.
@@ -92,9 +92,9 @@ function written(language: Language, { replace, text }: Replacement): string {
 }
 
 /** Problems name variables without `vars`, as the gateway sees them, and everything else from the top of the environment. */
-function placeOf(path: string, environment: string | null, places: Places): FoundPlace | null {
+function rangesOf(path: string, environment: string | null, places: SourceRanges): FoundRanges | null {
   const prefix = environment === null ? "" : `env.${environment}.`;
-  const steps = stepsOf(path.startsWith(prefix) ? path.slice(prefix.length) : path);
+  const steps = pathSteps(path.startsWith(prefix) ? path.slice(prefix.length) : path);
   const base = environment === null ? [] : ["env", environment];
   // It is about the file as a whole.
   if (steps.length === 0) return places.find(base);

@@ -1,10 +1,10 @@
 // Findings for programs: the JSON of `check --json`, and the annotations that GitHub shows beside the lines of a change.
 
 import type { Finding } from "./findings.ts";
-import type { Range } from "./places.ts";
+import type { TextRange } from "./source-ranges.ts";
 
 /** Lines and columns count from 1; `endColumn` is the first after it. Without a place in the file: the beginning of it. */
-const NOWHERE: Range = { line: 1, column: 1, endLine: 1, endColumn: 1 };
+const NOWHERE: TextRange = { line: 1, column: 1, endLine: 1, endColumn: 1 };
 
 /** An object for JSON. */
 export function findingJson(file: string, { range, related, fix, ...finding }: Finding): object {

@@ -6,8 +6,8 @@ import { createScanner, getNodeValue, type Node, type ParseError, parseTree, pri
 
 import { isTable, type Table } from "../../kernel/config/table.ts";
 import type { Finding } from "./findings.ts";
-import { JsonPlaces } from "./json-places.ts";
-import { type Range, spanOf } from "./places.ts";
+import { JsonRanges } from "./json-ranges.ts";
+import { type TextRange, spanOf } from "./source-ranges.ts";
 import {
   type Diagnose,
   type Hint,
@@ -20,7 +20,7 @@ import {
 } from "./syntax-hint.ts";
 
 export type JsonReading =
-  | { readonly ok: true; readonly table: Table; readonly places: JsonPlaces }
+  | { readonly ok: true; readonly table: Table; readonly places: JsonRanges }
   | { readonly ok: false; readonly finding: Finding };
 
 export function readJson(text: string): JsonReading {
@@ -29,7 +29,7 @@ export function readJson(text: string): JsonReading {
   const [error] = errors;
   const lines = text.split(/\r?\n/);
   if (error !== undefined || root === undefined) return { ok: false, finding: syntaxFinding(text, lines, error) };
-  const places = new JsonPlaces(text, root);
+  const places = new JsonRanges(text, root);
   const table: unknown = getNodeValue(root);
   if (!isTable(table)) return { ok: false, finding: notAnObject(lines, places.rangeOf(root)) };
   const [repeated] = repeatedNames(root);
@@ -37,7 +37,7 @@ export function readJson(text: string): JsonReading {
   return { ok: true, table, places };
 }
 
-function notAnObject(lines: readonly string[], range: Range): Finding {
+function notAnObject(lines: readonly string[], range: TextRange): Finding {
   const hint = { help: "write { before the settings, and } after them", range: { ...range, endLine: range.line } };
   return invalidFile("json-invalid", INVALID + "it is no object", spotOf(lines, range, ""), hint);
 }
@@ -64,7 +64,7 @@ function repeatedNames(node: Node): readonly Repeated[] {
   return repeated;
 }
 
-function writtenTwice(lines: readonly string[], places: JsonPlaces, { name, first, second }: Repeated): Finding {
+function writtenTwice(lines: readonly string[], places: JsonRanges, { name, first, second }: Repeated): Finding {
   const range = places.rangeOf(second);
   const help = "write each name of an object once: remove one of the two";
   const message = `${INVALID}"${name}" is written twice, and Wrangler ignores the first`;
@@ -258,11 +258,11 @@ function tokensOf(text: string): readonly Token[] {
   return tokens;
 }
 
-function pointAt(text: string, offset: number): Range {
+function pointAt(text: string, offset: number): TextRange {
   const before = text.slice(0, offset).split("\n");
   return spanOf(before.length, (before.at(-1) ?? "").length, "");
 }
 
-function wordAt(line: string, number: number, at: number): Range {
+function wordAt(line: string, number: number, at: number): TextRange {
   return spanOf(number, at, /^(?:"(?:[^"\\]|\\.)*"|[^\s,:[\]{}"]+)/.exec(line.slice(at))?.[0] ?? " ");
 }

@@ -4,14 +4,14 @@
 import { secretStart } from "../check/secrets.ts";
 import type { ProblemCode } from "../../kernel/config/problem.ts";
 import type { Finding } from "./findings.ts";
-import { type Range, spanOf } from "./places.ts";
+import { type TextRange, spanOf } from "./source-ranges.ts";
 
 export interface Hint {
   readonly help: string;
-  readonly range?: Range;
+  readonly range?: TextRange;
   /** What to write instead of a range: of this one, or of `at`. */
   readonly text?: string;
-  readonly at?: Range;
+  readonly at?: TextRange;
 }
 
 /** Where a parser gave up. */
@@ -28,7 +28,7 @@ export type Diagnose = (spot: Spot, lines: readonly string[]) => Hint | null;
 
 export function spotOf(
   lines: readonly string[],
-  { line, column }: Pick<Range, "line" | "column">,
+  { line, column }: Pick<TextRange, "line" | "column">,
   reason: string,
 ): Spot {
   return { line: lines[line - 1] ?? "", number: line, at: column - 1, reason };

@@ -4,7 +4,7 @@
 import { secretStart } from "../check/secrets.ts";
 import type { Finding, Severity } from "./findings.ts";
 import { type Look, printable, type Style } from "../look.ts";
-import type { Range } from "./places.ts";
+import type { TextRange } from "./source-ranges.ts";
 
 /** The file that findings are about. */
 export interface Source {
@@ -25,7 +25,7 @@ export function findingsText(findings: readonly Finding[], source: Source, look:
 }
 
 interface Mark {
-  readonly range: Range;
+  readonly range: TextRange;
   readonly label: string;
   readonly sign: "^" | "-" | "~";
   readonly style: Style;
@@ -34,10 +34,10 @@ interface Mark {
 class Printer {
   readonly #file: string;
   readonly #lines: readonly string[];
-  readonly #hidden: readonly Range[];
+  readonly #hidden: readonly TextRange[];
   readonly #look: Look;
 
-  constructor({ file, text }: Source, hidden: readonly Range[], look: Look) {
+  constructor({ file, text }: Source, hidden: readonly TextRange[], look: Look) {
     this.#file = file;
     this.#lines = text.split(/\r?\n/);
     this.#hidden = hidden;

@@ -5,7 +5,7 @@ import type { TomlError } from "smol-toml";
 
 import { LIST_VARIABLES } from "../variables.ts";
 import type { Finding } from "./findings.ts";
-import { spanOf } from "./places.ts";
+import { spanOf } from "./source-ranges.ts";
 import {
   type Diagnose,
   type Hint,

@@ -8,7 +8,7 @@ import { inertAtMonitors } from "./inert-answer.ts";
 import { monitorEndpoint, type MonitorPorts, type AskMonitor } from "./monitor.ts";
 import { elsewhereIn, type FindObject } from "../../kernel/elsewhere.ts";
 import { locate, OPTIONS, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
-import { placeOf } from "../../kernel/object/shard-place.ts";
+import { shardAddressOf } from "../../kernel/object/shard-address.ts";
 import { STATUS_HEADER } from "../../kernel/request/headers.ts";
 import { MONITOR_CALL, NO_MONITOR_STATUS } from "./monitor-question.ts";
 
@@ -36,9 +36,9 @@ export function monitorAsker(namespace: DurableObjectNamespace, findObject: Find
         const located = isForeign ? await locate(namespace, layout, question) : null;
         if (located !== null) return located;
         const body = JSON.stringify(question);
-        const place = placeOf(placing, layout);
+        const address = shardAddressOf(placing, layout);
         const given = await withRetries(() =>
-          shardStub(namespace, place).fetch(MONITOR_CALL.url, { ...OPTIONS, body }),
+          shardStub(namespace, address).fetch(MONITOR_CALL.url, { ...OPTIONS, body }),
         );
         return elsewhereIn(given) ?? { kind: "given", given };
       });

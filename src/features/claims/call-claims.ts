@@ -18,7 +18,7 @@ import {
 import { named } from "../../kernel/request/exchange-request.ts";
 import { placingOf } from "../../kernel/request/message.ts";
 import { askObject, locate, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
-import { placeOf, type ShardPlace, shardTitle } from "../../kernel/object/shard-place.ts";
+import { shardAddressOf, type ShardAddress, shardTitle } from "../../kernel/object/shard-address.ts";
 
 const UNAVAILABLE: ClaimAnswer = { state: "unavailable" };
 
@@ -33,7 +33,7 @@ export function claimsCaller(namespace: DurableObjectNamespace, findObject: Find
           const isForeign = at.jurisdiction !== own.jurisdiction;
           const located = isForeign ? await locate(namespace, at, entry) : null;
           if (located !== null) return located;
-          const given = await calls.ask(placeOf(placingOf(entry.record), at), entry);
+          const given = await calls.ask(shardAddressOf(placingOf(entry.record), at), entry);
           return "elsewhere" in given ? given.elsewhere : { kind: "given", given };
         });
         return answer ?? UNAVAILABLE;
@@ -81,7 +81,7 @@ class SharedCalls {
   readonly #policy: Policy;
   /** Claims that may still join a call. */
   #walking: number;
-  #waiting = new Map<string, { readonly place: ShardPlace; readonly entries: WaitingEntry[] }>();
+  #waiting = new Map<string, { readonly address: ShardAddress; readonly entries: WaitingEntry[] }>();
 
   constructor(namespace: DurableObjectNamespace, policy: Policy, walking: number) {
     this.#namespace = namespace;
@@ -89,9 +89,9 @@ class SharedCalls {
     this.#walking = walking;
   }
 
-  ask(place: ShardPlace, entry: ClaimEntry): Promise<ClaimReply> {
-    const title = shardTitle(place);
-    const call = this.#waiting.get(title) ?? { place, entries: [] };
+  ask(address: ShardAddress, entry: ClaimEntry): Promise<ClaimReply> {
+    const title = shardTitle(address);
+    const call = this.#waiting.get(title) ?? { address, entries: [] };
     this.#waiting.set(title, call);
     return new Promise((answer) => {
       call.entries.push({ entry, answer });
@@ -105,12 +105,12 @@ class SharedCalls {
     if (this.#walking > 0) return;
     const calls = this.#waiting;
     this.#waiting = new Map();
-    for (const { place, entries } of calls.values()) void this.#send(place, entries);
+    for (const { address, entries } of calls.values()) void this.#send(address, entries);
   }
 
-  async #send(place: ShardPlace, entries: readonly WaitingEntry[]): Promise<void> {
+  async #send(address: ShardAddress, entries: readonly WaitingEntry[]): Promise<void> {
     const message = { policy: this.#policy, entries: entries.map(({ entry }) => entry) };
-    const replies = await withRetries(() => askObject(shardStub(this.#namespace, place), CLAIMS_CALL, message)).catch(
+    const replies = await withRetries(() => askObject(shardStub(this.#namespace, address), CLAIMS_CALL, message)).catch(
       (error: unknown): readonly ClaimReply[] => {
         console.error({ message: "shard unavailable", reason: String(error) });
         return [];
@@ -124,8 +124,8 @@ class SharedCalls {
 export function positionAsker(namespace: DurableObjectNamespace): AskPosition {
   return async ({ layouts: { own, previous } }, placedBy, question) => {
     const parts = [own, ...previous].map((layout) => {
-      const place = placeOf(placedBy, layout);
-      return withRetries(() => askObject(shardStub(namespace, place), POSITION_CALL, question));
+      const address = shardAddressOf(placedBy, layout);
+      return withRetries(() => askObject(shardStub(namespace, address), POSITION_CALL, question));
     });
     return joinedPosition(await Promise.all(parts));
   };

@@ -9,7 +9,7 @@ import { claimRoutes } from "./operator/page.tsx";
 import { auditedPositions, PositionsOperator } from "./operator/positions.ts";
 
 export function claimsWorker(kernel: WorkerKernel): WorkerFeature {
-  const { config, env, namespace, findObject, places, routes, reporter, audit } = kernel;
+  const { config, env, namespace, findObject, directory: places, routes, reporter, audit } = kernel;
   const { consumers, consumerPath } = config;
   const ports = { callClaims: claimsCaller(namespace, findObject), askPosition: positionAsker(namespace), reporter };
   const positions = auditedPositions(new PositionsOperator(namespace, places, routes), audit);

@@ -7,7 +7,12 @@ import { auditedEvents, OutboxOperator } from "./operator/outbox.ts";
 import { eventRoutes } from "./operator/page.tsx";
 import { watchShards } from "./operator/watch-shards.ts";
 
-export function outboxWorker({ namespace, places, config: { destinations }, audit }: WorkerKernel): WorkerFeature {
+export function outboxWorker({
+  namespace,
+  directory: places,
+  config: { destinations },
+  audit,
+}: WorkerKernel): WorkerFeature {
   const events = auditedEvents(new OutboxOperator(namespace, places, destinations), audit);
   return {
     name: "outbox",

@@ -10,7 +10,7 @@ import {
   isSameLayout,
   type Previous,
 } from "../../kernel/elsewhere.ts";
-import { placeOf, shardTitle } from "../../kernel/object/shard-place.ts";
+import { shardAddressOf, shardTitle } from "../../kernel/object/shard-address.ts";
 
 type Closed = Extract<Elsewhere, { readonly kind: "closed" }>;
 
@@ -49,7 +49,7 @@ export function objectFinder(): FindObject {
 }
 
 function titleOf(placing: string, at: Layout): string {
-  return shardTitle(placeOf(placing, at));
+  return shardTitle(shardAddressOf(placing, at));
 }
 
 /** `undefined`, if nothing has been asked: a route with one layout sends nothing more than its request. */

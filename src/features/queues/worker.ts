@@ -27,7 +27,7 @@ function consumerPorts({
   env,
   config: { destinations },
   namespace,
-  places: { listed, totals },
+  directory: { listed, totals },
   callShard,
   reporter,
   flush,

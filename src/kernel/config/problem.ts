@@ -1,5 +1,5 @@
 // What a check of the configuration finds: where, what, and, where that is certain, what to write instead. Says nothing about
-// lines and columns: whoever has the file finds them from the path (cli/findings/places.ts).
+// lines and columns: whoever has the file finds them from the path (cli/findings/source-ranges.ts).
 
 /** Each kind of problem with what it means. The codes are an interface: `check --json` gives them to scripts. */
 export const PROBLEM_CODES = {

@@ -56,7 +56,7 @@ export function passedAnswer(
   response: ResponseHead,
   body: Body,
   of: NoResult,
-  { echo, isFirst }: Asker,
+  { echo, isFirst }: AnswerRecipient,
 ): ExchangeAnswer {
   return originAnswer(of, response, response.headers, body, [
     [ECHO_HEADER, echo],
@@ -65,7 +65,7 @@ export function passedAnswer(
 }
 
 /** Who gets an answer that is shared. */
-interface Asker {
+interface AnswerRecipient {
   readonly echo: string;
   /** Whether this request has started the attempt. */
   readonly isFirst: boolean;

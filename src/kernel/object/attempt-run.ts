@@ -33,7 +33,7 @@ export type RunShared = Pick<
 >;
 
 /** The place of an attempt of an accepted request (accepted-attempts.ts). */
-export interface Place {
+export interface ConnectionPlace {
   /** Its answer has begun. */
   readonly answered: () => void;
   /** It is over. */
@@ -49,9 +49,9 @@ export function runAttempt(
   record: Started,
   incoming: Omit<Incoming, "caller">,
   shared: RunShared,
-  enter: (() => Place) | null = null,
+  enter: (() => ConnectionPlace) | null = null,
 ): AttemptInFlight {
-  let place: Place | null = null;
+  let place: ConnectionPlace | null = null;
   const run = new AttemptRun(id, record, incoming, shared, () => place?.answered());
   const ended = run.toEnd();
   place = enter === null ? null : enter();

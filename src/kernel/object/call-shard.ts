@@ -30,7 +30,7 @@ import {
 } from "../request/message.ts";
 import type { Jurisdiction } from "../config/words.ts";
 import { type CallShard, canSendBody } from "../request/protect.ts";
-import { placeOf, type ShardPlace } from "./shard-place.ts";
+import { shardAddressOf, type ShardAddress } from "./shard-address.ts";
 
 /** Pauses before the second and the third try: an object that was reset starts again within a few milliseconds. */
 const PAUSES_MS = [50, 250];
@@ -97,7 +97,7 @@ export function locate(
   const { id, olderIds, placedBy, route } = record;
   const names = { id, route, ...(olderIds && { olderIds }), ...(placedBy === undefined ? null : { placedBy }) };
   const placed = { record: names, ...(previous === undefined ? null : { previous }) };
-  return withRetries(() => askObject(shardStub(namespace, placeOf(placingOf(record), at)), LOCATE_CALL, placed));
+  return withRetries(() => askObject(shardStub(namespace, shardAddressOf(placingOf(record), at)), LOCATE_CALL, placed));
 }
 
 async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<Response> {
@@ -121,7 +121,7 @@ function post(
   { url }: RawCall,
   body: BodyInit,
 ): Promise<Response> {
-  return shardStub(namespace, placeOf(placingOf(exchange.head.record), layout)).fetch(url, { ...OPTIONS, body });
+  return shardStub(namespace, shardAddressOf(placingOf(exchange.head.record), layout)).fetch(url, { ...OPTIONS, body });
 }
 
 /** A call that fails within this time after its body was refused is retried with the same bytes. */
@@ -187,7 +187,7 @@ export async function askObject<In, Out>(stub: DurableObjectStub, { url }: Call<
  */
 export function shardStub(
   everywhere: DurableObjectNamespace,
-  { name, jurisdiction, locationHint }: ShardPlace,
+  { name, jurisdiction, locationHint }: ShardAddress,
 ): DurableObjectStub {
   const namespace = jurisdiction === null ? everywhere : everywhere.jurisdiction(jurisdiction);
   return namespace.get(idOf(everywhere, namespace, name, jurisdiction), locationHint === null ? {} : { locationHint });

@@ -37,7 +37,7 @@ export type Action =
   /** Answer 202, or with the result if it comes in time. */
   | { readonly kind: "follow" }
   /** Ask the origin whether the last attempt took effect, then decide again. `refusal` is the answer if the wait fails. */
-  | { readonly kind: "ask"; readonly policy: Policy; readonly refusal: ClientProblem }
+  | { readonly kind: "verify"; readonly policy: Policy; readonly refusal: ClientProblem }
   /** There is no record, and the key begins in another object. */
   | { readonly kind: "elsewhere"; readonly elsewhere: Elsewhere }
   | Refusal;
@@ -70,7 +70,7 @@ export interface Situation {
   /** How long the request may still wait for another's attempt. */
   readonly leftMs: number;
   /** Whether the origin has already been asked for this request. */
-  readonly hasAsked: boolean;
+  readonly hasVerified: boolean;
   /** The record before the reply. */
   readonly entry: Entry | null;
   /** The attempt that this instance runs for the record. */
@@ -96,11 +96,11 @@ export function beforeStart(
 }
 
 /** The longest advised wait: the client's next request asks the origin at once, and need not wait for the alarm's verification. */
-export const ASK_AGAIN_MS = 10_000;
+export const VERIFY_AGAIN_MS = 10_000;
 
 /** The action that follows from the life cycle's reply to a request. */
 export function decide(reply: Reply, situation: Situation): Action {
-  const { head, now, hasAsked, entry, inFlight } = situation;
+  const { head, now, hasVerified, entry, inFlight } = situation;
   assertForClaimant(reply, "a request");
   switch (reply.type) {
     case "start":
@@ -120,7 +120,7 @@ export function decide(reply: Reply, situation: Situation): Action {
     case "outcome-unknown": {
       const { verifyAt, policy } = reply.record;
       const refusal = outcomeUnknown(reply.record, now);
-      if (verifyAt !== null && !hasAsked) return { kind: "ask", policy, refusal };
+      if (verifyAt !== null && !hasVerified) return { kind: "verify", policy, refusal };
       if (head.park !== true) return refuse(refusal);
       return situation.isBodyHere ? { kind: "park", refusal } : TAKE_BODY;
     }
@@ -158,7 +158,7 @@ export function outcomeAction(
 function outcomeUnknown({ verifyAt }: Unknown, now: EpochMs): Extract<ClientProblem, { code: "outcome-unknown" }> {
   return {
     code: "outcome-unknown",
-    retryAfterMs: verifyAt === null ? null : Math.min(Math.max(0, verifyAt - now), ASK_AGAIN_MS),
+    retryAfterMs: verifyAt === null ? null : Math.min(Math.max(0, verifyAt - now), VERIFY_AGAIN_MS),
   };
 }
 

@@ -38,7 +38,7 @@ export class Exchange {
   readonly #giveUpAt: number;
   /** For the attempt that this exchange may start. */
   #attemptId: AttemptId;
-  #hasAsked = false;
+  #hasVerified = false;
   /** Whether the caller may begin a new key; `null`: not asked yet. */
   #mayBegin: boolean | null = null;
   /** The name of the record that the request means: while the scope changes, it may be one of several. */
@@ -109,8 +109,8 @@ export class Exchange {
         return this.#attach(action.duplicate);
       case "wait":
         return this.#wait(action);
-      case "ask":
-        return this.#ask(action);
+      case "verify":
+        return this.#verify(action);
       case "elsewhere":
         return action.elsewhere;
       case "refuse":
@@ -144,7 +144,7 @@ export class Exchange {
       now,
       isBodyHere,
       leftMs,
-      hasAsked: this.#hasAsked,
+      hasVerified: this.#hasVerified,
       entry,
       inFlight: attempts.get(id),
     });
@@ -196,12 +196,12 @@ export class Exchange {
     return this.#mayContinue(woken) ? null : this.#refuse(refusal);
   }
 
-  async #ask({ policy, refusal }: ActionOf<"ask">): Promise<ExchangeAnswer | null> {
+  async #verify({ policy, refusal }: ActionOf<"verify">): Promise<ExchangeAnswer | null> {
     const { head, span } = this.#incoming;
     const { ledger, verifications, room } = this.#shared;
-    this.#hasAsked = true;
+    this.#hasVerified = true;
     const ask = (): Promise<void> =>
-      verifications.run(this.#id, policy, verificationInForm(head, ledger.find(this.#id)?.keyForm ?? null));
+      verifications.verify(this.#id, policy, verificationInForm(head, ledger.find(this.#id)?.keyForm ?? null));
     // A verification has its own time limit.
     const wait = this.#place(Number.POSITIVE_INFINITY, { untilBegun: false, isCounted: true });
     const woken = await waited(span, room.until(ask, wait));

@@ -46,9 +46,9 @@ export class Exchanges {
 
   constructor(ports: ExchangePorts, features: ObjectFeatures) {
     const { attempts } = this;
-    const isAsked = (id: RecordId): boolean => verifications.isAsked(id);
+    const isVerifying = (id: RecordId): boolean => verifications.isVerifying(id);
     // Features take steps too: the list is whole before the first step is taken.
-    this.steps = new RecordSteps({ ...ports, attempts, hooks: () => this.hooks, isAsked });
+    this.steps = new RecordSteps({ ...ports, attempts, hooks: () => this.hooks, isVerifying });
     const verification = {
       ...ports,
       step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
@@ -56,7 +56,7 @@ export class Exchanges {
     };
     const verifications = new Verifications({
       ...ports,
-      ask: (id, policy, own) => verify(id, policy, own, verification),
+      begin: (id, policy, own) => verify(id, policy, own, verification),
     });
     const room = new WaitingRoom(ports.timers);
     const { steps } = this;
@@ -89,7 +89,7 @@ export class Exchanges {
         endLocks: (now) => this.#endLocks(now),
         waitUntil: ports.waitUntil,
       }),
-      { name: "verifications", nextAt: (now) => verifications.nextAt(now), run: (now) => verifications.askDue(now) },
+      { name: "verifications", nextAt: (now) => verifications.nextAt(now), run: (now) => verifications.beginDue(now) },
       ...this.features.flatMap((feature) => feature.dues ?? []),
     ];
   }
@@ -143,7 +143,7 @@ export class Exchanges {
 
   /** Waits for the end of a verification of the record that is under way. Whether there was one. */
   verificationEnd(id: RecordId): Promise<boolean> {
-    return this.#shared.verifications.about(id);
+    return this.#shared.verifications.endOf(id);
   }
 
   /** Answers a request that cannot be run. */

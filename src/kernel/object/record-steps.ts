@@ -33,7 +33,7 @@ export interface StepPorts {
   /** What takes part in each step, in this order. */
   readonly hooks: () => readonly StepHook[];
   /** Whether the origin is being asked what became of a record's last attempt. */
-  readonly isAsked: (id: RecordId) => boolean;
+  readonly isVerifying: (id: RecordId) => boolean;
 }
 
 export class RecordSteps {
@@ -72,7 +72,7 @@ export class RecordSteps {
    * also after its verdict, or one to a verification. Released beside it, an accepted request would act twice.
    */
   #isAnswerComing(id: RecordId): boolean {
-    return this.#ports.attempts.get(id) !== undefined || this.#ports.isAsked(id);
+    return this.#ports.attempts.get(id) !== undefined || this.#ports.isVerifying(id);
   }
 
   /** A record that cannot be read can be forgotten by an operator, and nothing else. */

@@ -11,7 +11,7 @@ import type { RecordReplays } from "../traffic/replay-counts.ts";
 import { type ExchangeReport, type SentBatch, Traffic, TRAFFIC_CALL } from "../traffic/traffic.ts";
 import { type HourOfShard, KeptCounts } from "./kept-counts.ts";
 import type { ShardNumbers } from "./operator-calls.ts";
-import { keepsCounts } from "./shard-place.ts";
+import { keepsCounts } from "./shard-address.ts";
 import type { CountRows } from "../store/counts.ts";
 import type { TotalRows } from "../store/totals.ts";
 import type { Timers } from "./timers.ts";

@@ -159,17 +159,17 @@ function unknown(
     ? `Attempt ${attempt} did not take effect${because(why)}. No attempt is left, and its message is kept.`
     : outcomeUnknown(attempt, why);
   const unread = isUnreadable(history.at(-1)) ? ` ${UNREADABLE}` : "";
-  const isAsked = policy.unknown === "verify";
+  const isVerified = policy.unknown === "verify";
   const isRemembered = (policy.rememberMs ?? 0) > policy.unknownRetentionMs;
   const tried = accepted ? ": the request will be tried by the gateway" : "";
   const later = isRemembered ? "gets 409 key-expired" : "counts as a first request";
   return {
     tone: "unknown",
     headline: headline + unread,
-    retry: isAsked
+    retry: isVerified
       ? "A retry makes the gateway ask the origin at once, and gets 409 outcome-unknown until the origin can tell."
       : "A retry gets 409 outcome-unknown until you decide, or the lost answer arrives after all.",
-    advice: `${isAsked ? "The gateway is asking the origin. You can decide before it answers." : `Check the origin: resolve it if it succeeded, release it if it did not${tried}.`} After the record expires, a retry ${later}.`,
+    advice: `${isVerified ? "The gateway is asking the origin. You can decide before it answers." : `Check the origin: resolve it if it succeeded, release it if it did not${tried}.`} After the record expires, a retry ${later}.`,
   };
 }
 

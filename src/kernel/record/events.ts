@@ -60,8 +60,8 @@ export type LifeCycleEvent =
   | { readonly type: "renew"; readonly attemptId: AttemptId }
   /** Somebody wants to ask the origin whether the last attempt took effect. */
   | { readonly type: "verify" }
-  /** The origin was asked at `askedAt` and knows of no such operation. */
-  | { readonly type: "absent"; readonly attemptId: AttemptId; readonly askedAt: EpochMs }
+  /** The verification was sent at `verifiedAt`: the origin knows of no such operation. */
+  | { readonly type: "absent"; readonly attemptId: AttemptId; readonly verifiedAt: EpochMs }
   /** Only time has passed: the alarm applies what is due. */
   | { readonly type: "tick" }
   | OperatorEvent;
@@ -131,8 +131,8 @@ export type Reply =
   | { readonly type: "given-up"; readonly record: Failed }
   /** To a monitor: there is no such record, or it is of another request. */
   | { readonly type: "unseen" }
-  /** To `verify`: ask the origin now. */
-  | { readonly type: "ask"; readonly record: Unknown }
+  /** To `verify`: verify at the origin now. */
+  | { readonly type: "verify"; readonly record: Unknown }
   /** To an attempt: it owns the record, and its event counts. */
   | { readonly type: "settled" }
   /** To an attempt: it no longer owns the record, so nothing changed. */
@@ -171,7 +171,7 @@ type OtherReply = Extract<
       | "given-up"
       | "unseen"
       | "parked"
-      | "ask"
+      | "verify"
       | "settled"
       | "superseded"
       | "changed"
@@ -184,7 +184,7 @@ const TO_OTHERS = {
   "given-up": true,
   unseen: true,
   parked: true,
-  ask: true,
+  verify: true,
   settled: true,
   superseded: true,
   changed: true,

@@ -84,8 +84,8 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
       return changed(applyAttemptEvent(current, event, now), { type: "settled" });
     case "verify": {
       if (current.state !== "unknown" || current.verifyAt === null) return changed(current, { type: "nothing-due" });
-      const asked = afterVerification(current, current.verifyAt, now);
-      return changed(asked, { type: "ask", record: asked });
+      const verified = afterVerification(current, current.verifyAt, now);
+      return changed(verified, { type: "verify", record: verified });
     }
     case "tick":
       return changed(current, { type: "nothing-due" });
@@ -103,7 +103,7 @@ function applyTime(record: IdempotencyRecord | null, now: EpochMs): IdempotencyR
   const lost = record.state === "started" ? outcomeUnknown(record, record.attempt.lockedUntil) : record;
   const ended = lost.state === "waiting" && isTooLate(lost, now) ? givenUp(lost) : lost;
   if (ended.state === "waiting") return broughtBack(ended, now);
-  if (ended.expiresAt > now) return ended.state === "unknown" ? askedInTime(ended, now) : ended;
+  if (ended.expiresAt > now) return ended.state === "unknown" ? verifiedInTime(ended, now) : ended;
   const left = remembered(ended);
   return left !== null && left.expiresAt > now ? left : null;
 }
@@ -230,7 +230,7 @@ export const MAX_PAUSE_MS = 3_600_000;
  * A verification that is further away than any pause, and than a lock, was put there by a clock that was ahead. Asked too early, the origin
  * cannot free the key: "not found" proves nothing before the lock has ended.
  */
-function askedInTime(record: Unknown, now: EpochMs): Unknown {
+function verifiedInTime(record: Unknown, now: EpochMs): Unknown {
   const { verifyAt, policy } = record;
   if (verifyAt === null) return record;
   const at = dueAt(verifyAt, durationMs(Math.max(MAX_PAUSE_MS, policy.lockMs)), now);

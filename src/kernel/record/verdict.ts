@@ -175,8 +175,7 @@ export function outcomeUnknown(
 
 type AttemptEvent = Exclude<
   LifeCycleEvent,
-  | OperatorEvent
-  | { type: "request" | "claim" | "ask" | "verify" | "tick" | "due" | "unreadable" | "park" | "look" | "cancel" }
+  OperatorEvent | { type: "request" | "claim" | "verify" | "tick" | "due" | "unreadable" | "park" | "look" | "cancel" }
 >;
 
 /** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */
@@ -205,7 +204,7 @@ export function applyAttemptEvent(
     case "absent":
       // While the attempt may still be running, "not found" proves nothing: it may act after the verification.
       if (current.state !== "unknown" || current.verifyAt === null) return current;
-      if (event.askedAt < attempt.lockedUntil) return current;
+      if (event.verifiedAt < attempt.lockedUntil) return current;
       return repeatable({ fingerprint, attempt: settled(attempt), policy, ...promiseOf(current) }, now, now);
     case "renew":
       return renewed(current, now);

@@ -12,7 +12,7 @@ export function isPlainInPath(key: string): boolean {
 }
 
 /** Whose credential a verification carries: the lost attempt's own, or that of another caller in the same scope. */
-export type Asker = "claim" | "another";
+export type VerificationCredential = "claim" | "another";
 
 /**
  * - `done`: the operation took effect, and the answer is its result from now on.
@@ -20,17 +20,17 @@ export type Asker = "claim" | "another";
  * - `rejected`: the origin does not accept the credential, or no longer does, so the answer says nothing.
  * - `open`: the answer does not tell, or none came.
  */
-export type Finding = "done" | "absent" | "rejected" | "open";
+export type VerificationFinding = "done" | "absent" | "rejected" | "open";
 
 /** `status` is that of the origin's answer; `null` when none came. */
-export function findingOf(status: number | null, asker: Asker): Finding {
+export function verificationFindingOf(status: number | null, credential: VerificationCredential): VerificationFinding {
   if (status === null) return "open";
   if (status >= 200 && status <= 299) return "done";
-  if (status === 404 && asker === "claim") return "absent";
+  if (status === 404 && credential === "claim") return "absent";
   return status === 401 || status === 403 ? "rejected" : "open";
 }
 
 /** Whether it helps to ask again with another caller's credential; `null`: the claim's credential could not be used at all. */
-export function hasSecondChance(finding: Finding | null): boolean {
+export function hasSecondChance(finding: VerificationFinding | null): boolean {
   return finding === null || finding === "rejected";
 }

@@ -6,7 +6,7 @@
 // body that no record needs is discarded, and the alarm erases it in slices.
 
 import { bodyNumber, type BodyNumber, epochMs, type EpochMs } from "../record/units.ts";
-import { IS_AT_REST, IS_IN_FLIGHT, NUMBER, type Place } from "./record-numbers.ts";
+import { IS_AT_REST, IS_IN_FLIGHT, NUMBER, type RowLocation } from "./record-numbers.ts";
 import type { Sql } from "./schema.ts";
 
 /**
@@ -225,7 +225,7 @@ export class Bodies {
   }
 
   /** The same for all expired records up to this one, as far as their bodies have one chunk. */
-  eraseSingleChunks({ expiryBucket, slot }: Place): void {
+  eraseSingleChunks({ expiryBucket, slot }: RowLocation): void {
     this.#sql.exec(
       `DELETE FROM chunks WHERE number IN (SELECT ${FIRST_CHUNK_KEY} FROM records WHERE ${IS_AT_REST} AND number <= ${NUMBER} AND chunks = 1)`,
       expiryBucket,

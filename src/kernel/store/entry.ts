@@ -3,15 +3,15 @@
 import type { IdempotencyRecord } from "../record/record.ts";
 import type { TimelineEvent } from "../record/timeline.ts";
 import { type BodyNumber, bodyNumber, type RecordId, recordId } from "../record/units.ts";
-import { type Place, placeIn, recordsIn } from "./record-numbers.ts";
+import { type RowLocation, rowLocationOf, recordsIn } from "./record-numbers.ts";
 import { FOUND_COLUMNS, type FoundRow, readHistory, readKeyForm, readRecord } from "./record-row.ts";
 import { FIRST_CHUNKS, type KeptResponse, readResponse } from "./response-rows.ts";
 import { readOrReport, readWhole, UnreadableError } from "./unreadable.ts";
 
-/** A record, its place, and the part of its history that the record itself does not hold. */
+/** A record, its row location, and the part of its history that the record itself does not hold. */
 export interface Entry {
   readonly record: IdempotencyRecord;
-  readonly place: Place;
+  readonly rowLocation: RowLocation;
   /** How the origin got the key of the first attempt (kernel/request/origin-key.ts); `null`: it got none that is known. */
   readonly keyForm: string | null;
   readonly history: readonly TimelineEvent[];
@@ -24,7 +24,7 @@ export interface Entry {
 export function entryOf(row: FoundRow): Entry {
   return {
     record: readRecord(row),
-    place: placeIn(row),
+    rowLocation: rowLocationOf(row),
     keyForm: readKeyForm(row),
     history: readHistory(row.history),
     response: readResponse(row),

@@ -9,7 +9,15 @@ import { type Label, UNLABELLED } from "./label.ts";
 import type { Aliases } from "../previous-scope/aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
 import { endOf, expiryBucketOf, type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
-import { bucketOf, IS_AT_REST, IS_FINISHED, LAST_BUCKET, NUMBER, numberAfter, placeIn } from "./record-numbers.ts";
+import {
+  bucketOf,
+  IS_AT_REST,
+  IS_FINISHED,
+  LAST_BUCKET,
+  NUMBER,
+  numberAfter,
+  rowLocationOf,
+} from "./record-numbers.ts";
 import { readRecord, RECORD_COLUMNS, type RecordRow } from "./record-row.ts";
 import { type RecordRows } from "./record-rows.ts";
 import type { RemoteBodies } from "../overflow/remote-bodies.ts";
@@ -137,9 +145,9 @@ export class ExpiredRecords {
     const rows = erased.map(({ row }) => row);
     const isRead = rows.some(({ body }) => body !== null && bodies.isHeld(bodyNumber(body)));
     // Mostly each body has one chunk and nobody reads any: then one statement erases them all.
-    if (!isRead && rows.some(({ chunks }) => chunks === 1)) bodies.eraseSingleChunks(placeIn(last));
+    if (!isRead && rows.some(({ chunks }) => chunks === 1)) bodies.eraseSingleChunks(rowLocationOf(last));
     for (const { row, record, tells } of erased) {
-      const request = row.asks === 1 ? this.#stores.rows.request(recordId(row.id), placeIn(row)) : null;
+      const request = row.asks === 1 ? this.#stores.rows.request(recordId(row.id), rowLocationOf(row)) : null;
       // Before the message's chunks are discarded.
       if (tells) onExpired(this.#change(row, record, request, now));
       if (request?.body.kind === "chunks") bodies.discard(request.body.body);
@@ -156,7 +164,7 @@ export class ExpiredRecords {
 
   #change(row: ErasableRow, before: IdempotencyRecord, request: StoredRequest | null, now: EpochMs): Change {
     const id = recordId(row.id);
-    const label = (): Label => this.#stores.rows.label(id, placeIn(row)) ?? UNLABELLED;
+    const label = (): Label => this.#stores.rows.label(id, rowLocationOf(row)) ?? UNLABELLED;
     return { id, before, after: leftOf(before, now), now, label, request: () => request };
   }
 
@@ -177,7 +185,7 @@ export class ExpiredRecords {
       request: null,
     };
     const acceptanceWrite = row.asks === 1 ? "end" : "never";
-    rows.put(recordId(row.id), placeIn(row), bucket, { record, acceptanceWrite, ...nothing });
+    rows.put(recordId(row.id), rowLocationOf(row), bucket, { record, acceptanceWrite, ...nothing });
     return true;
   }
 }

@@ -13,7 +13,7 @@ import { type Label, UNLABELLED } from "./label.ts";
 import { DueRequests, LockEnds, WaitingVerifications } from "./due-records.ts";
 import { ExpiredRecords } from "./expired-records.ts";
 import { ExpiryBuckets, expiryBucketOf } from "./expiry-buckets.ts";
-import { type Homes, IS_IN_FLIGHT, placeIn, RecordNumbers } from "./record-numbers.ts";
+import { type PreferredSlots, IS_IN_FLIGHT, rowLocationOf, RecordNumbers } from "./record-numbers.ts";
 import { type Entry, entryOf, findIn, formFor, readableEntries } from "./entry.ts";
 import { FOUND_COLUMNS, type FoundRow } from "./record-row.ts";
 import { RecordRows } from "./record-rows.ts";
@@ -58,8 +58,13 @@ export class Ledger {
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
   readonly #inFlight = new Map<RecordId, Entry>();
 
-  /** `homes`: for tests, in which many records collide. */
-  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined, homes?: Homes) {
+  /** `preferredSlots`: for tests, in which many records collide. */
+  constructor(
+    storage: LedgerStorage,
+    r2: R2Bucket | null = null,
+    wake: Wake = () => undefined,
+    preferredSlots?: PreferredSlots,
+  ) {
     const sql = storeSql(storage.sql);
     this.#sql = sql;
     this.#transaction = (run) => storage.transactionSync(run);
@@ -73,7 +78,7 @@ export class Ledger {
     this.due = new DueRequests(sql, this.expiryBuckets);
     this.tables = new LaterTables(sql, this.#transaction);
     const { tables } = this;
-    this.numbers = new RecordNumbers(sql, tables.has("reach"), homes);
+    this.numbers = new RecordNumbers(sql, tables.has("reach"), preferredSlots);
     this.#rows = new RecordRows(sql, this.numbers);
     this.#recordBodies = new RecordBodies(this.bodies, this.remote, this.#rows);
     this.aliases = new Aliases(sql, tables.has("aliases"));
@@ -118,11 +123,11 @@ export class Ledger {
   eraseUnreadable(id: RecordId): void {
     const row = this.#row(id);
     if (row === null) return;
-    const place = placeIn(row);
+    const rowLocation = rowLocationOf(row);
     this.#transaction(() => {
-      this.#recordBodies.discardUnreadable(id, place, row);
+      this.#recordBodies.discardUnreadable(id, rowLocation, row);
       this.aliases.erase(id);
-      this.#rows.erase(id, place);
+      this.#rows.erase(id, rowLocation);
     });
     this.lockEnds.note(id, null);
   }
@@ -189,7 +194,7 @@ export class Ledger {
       if (entry !== null) {
         this.aliases.erase(id);
         this.excerpts.erase(id, () => this.label(id, entry));
-        this.#rows.erase(id, entry.place);
+        this.#rows.erase(id, entry.rowLocation);
       }
       this.#inFlight.delete(id);
       this.lockEnds.note(id, null);
@@ -205,8 +210,9 @@ export class Ledger {
     const asked = asks ? (verification?.(keyForm) ?? this.verification(id, entry)) : null;
     const body = record.state === "started" ? this.#claimBody(record, entry) : (chunksOf(response)?.body ?? null);
     const row = { record, response, body, verification: asked, keyForm, history, label, acceptanceWrite, request };
-    const place = this.#rows.put(id, entry?.place ?? null, expiryBucket, row);
-    if (record.state === "started") this.#inFlight.set(id, { record, place, keyForm, history, response: null, body });
+    const rowLocation = this.#rows.put(id, entry?.rowLocation ?? null, expiryBucket, row);
+    if (record.state === "started")
+      this.#inFlight.set(id, { record, rowLocation, keyForm, history, response: null, body });
     else this.#inFlight.delete(id);
     this.lockEnds.note(id, record);
   }
@@ -226,17 +232,17 @@ export class Ledger {
 
   /** The key and route of a record. */
   label(id: RecordId, entry: Entry | null): Label {
-    return (entry === null ? null : this.#rows.label(id, entry.place)) ?? UNLABELLED;
+    return (entry === null ? null : this.#rows.label(id, entry.rowLocation)) ?? UNLABELLED;
   }
 
   /** The request of an accepted record; `null` if it has none. */
-  request(id: RecordId, { place }: Entry): StoredRequest | null {
-    return this.#rows.request(id, place);
+  request(id: RecordId, { rowLocation }: Entry): StoredRequest | null {
+    return this.#rows.request(id, rowLocation);
   }
 
   /** How to ask the origin whether the record's attempt took effect; `null` when that is not known. */
   verification(id: RecordId, entry: Entry | null): string | null {
-    return entry === null ? null : this.#rows.verification(id, entry.place);
+    return entry === null ? null : this.#rows.verification(id, entry.rowLocation);
   }
 
   /**

@@ -5,7 +5,7 @@ import { type IdempotencyRecord, promiseIn } from "../record/record.ts";
 import { bodyNumber, type RecordId } from "../record/units.ts";
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
 import type { Entry } from "./ledger.ts";
-import type { Place } from "./record-numbers.ts";
+import type { RowLocation } from "./record-numbers.ts";
 import type { FoundRow } from "./record-row.ts";
 import type { RecordRows } from "./record-rows.ts";
 import type { RemoteBodies } from "../overflow/remote-bodies.ts";
@@ -30,16 +30,16 @@ export class RecordBodies {
   }
 
   /** Those that the row of a record names that cannot be read. */
-  discardUnreadable(id: RecordId, place: Place, row: Pick<FoundRow, "body_number" | "attempt_id">): void {
-    const request = this.#rows.request(id, place);
+  discardUnreadable(id: RecordId, rowLocation: RowLocation, row: Pick<FoundRow, "body_number" | "attempt_id">): void {
+    const request = this.#rows.request(id, rowLocation);
     if (request?.body.kind === "chunks") this.#bodies.discard(request.body.body);
     if (row.body_number !== null) this.#bodies.discard(bodyNumber(row.body_number));
     this.#remote.discard(row.attempt_id);
   }
 
   /** The body of the request that the row keeps, if it has chunks: the row is about to lose it. */
-  discardRequest(id: RecordId, { record, place }: Entry): void {
-    const request = promiseIn(record) === null ? null : this.#rows.request(id, place);
+  discardRequest(id: RecordId, { record, rowLocation }: Entry): void {
+    const request = promiseIn(record) === null ? null : this.#rows.request(id, rowLocation);
     if (request?.body.kind === "chunks") this.#bodies.discard(request.body.body);
   }
 

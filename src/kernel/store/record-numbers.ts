@@ -2,9 +2,9 @@
 // look-up compares integers and reads no other record, however large. No index is written.
 //
 //   number     = expiry bucket (32 bits: seconds until 2106; 0 while an attempt is in flight), slot (31 bits)
-//   home slot  = the first three digits of the id (12 bits), a digest of all others (19 bits)
+//   preferred slot  = the first three digits of the id (12 bits), a digest of all others (19 bits)
 //
-// Ids that begin alike, such as those of one key, so have their homes in one range of each bucket. A record whose home is taken lies
+// Ids that begin alike, such as those of one key, so have their preferred slots in one range of each bucket. A record whose preferred slot is taken lies
 // in the window that begins there. All windows have the same reach. It grows when a window is full, is kept on the disk then, and
 // never shrinks: a caller who chooses keys that collide makes windows longer, but finds no record hidden.
 
@@ -22,7 +22,7 @@ export const LAST_BUCKET = WAITING - 1;
 const BEGIN_DIGITS = 3;
 const DIGEST_BITS = 19;
 
-/** SQL: the number of the place in the statement's next two values. Bits are set, not added: see KEY in bodies.ts. */
+/** SQL: the number of the row location in the statement's next two values. Bits are set, not added: see KEY in bodies.ts. */
 export const NUMBER = `(? << ${SLOT_BITS} | ?)`;
 /** SQL: the same for numbered values. */
 export const numberOf = (bucket: string, slot: string): string => `(${bucket} << ${SLOT_BITS} | ${slot})`;
@@ -32,7 +32,7 @@ export const numberAfter = (bucket: string): string => `((${bucket} + 1) << ${SL
 export const bucketOf = (number: string): string => `${number} >> ${SLOT_BITS}`;
 export const slotOf = (number: string): string => `${number} & ${LAST_SLOT}`;
 /** SQL: the columns that say where a record is. */
-export const PLACE_COLUMNS = `${bucketOf("records.number")} AS bucket, ${slotOf("records.number")} AS slot`;
+export const LOCATION_COLUMNS = `${bucketOf("records.number")} AS bucket, ${slotOf("records.number")} AS slot`;
 /** SQL: whether a record is in the bucket of those in flight. */
 export const IS_IN_FLIGHT = `records.number <= ${LAST_SLOT}`;
 /** SQL: in any other, for statements that have an upper bound of their own: SQLite seeks by one only. */
@@ -41,14 +41,14 @@ export const IS_AT_REST = `records.number > ${LAST_SLOT}`;
 export const IS_FINISHED = `${IS_AT_REST} AND records.number < ${BigInt(WAITING) << BigInt(SLOT_BITS)}`;
 
 /** Where a record is. */
-export interface Place {
+export interface RowLocation {
   /** In seconds. */
   readonly expiryBucket: number;
   readonly slot: number;
 }
 
 /** The columns of PLACE_COLUMNS. */
-export interface PlaceRow extends Record<string, SqlStorageValue> {
+export interface LocationColumns extends Record<string, SqlStorageValue> {
   readonly bucket: number;
   readonly slot: number;
 }
@@ -61,12 +61,12 @@ export interface SlotRange {
 
 export const WHOLE_BUCKET: SlotRange = { from: 0, through: LAST_SLOT };
 
-export function placeIn({ bucket, slot }: Pick<PlaceRow, "bucket" | "slot">): Place {
+export function rowLocationOf({ bucket, slot }: Pick<LocationColumns, "bucket" | "slot">): RowLocation {
   return { expiryBucket: bucket, slot };
 }
 
-/** The place after this one; after the last slot of a bucket it is in the next. */
-export function placeAfter({ expiryBucket, slot }: Place): Place {
+/** The row location after this one; after the last slot of a bucket it is in the next. */
+export function nextRowLocation({ expiryBucket, slot }: RowLocation): RowLocation {
   return slot < LAST_SLOT ? { expiryBucket, slot: slot + 1 } : { expiryBucket: expiryBucket + 1, slot: 0 };
 }
 
@@ -88,88 +88,89 @@ function digest(text: string): number {
 }
 
 /** The slot at which the window of a record begins. What is stored depends on it and on MIN_REACH: neither may ever change. */
-export interface Homes {
+export interface PreferredSlots {
   readonly of: (id: string) => number;
-  /** The homes of all ids that begin so, with at most three digits. */
+  /** The preferred slots of all ids that begin so, with at most three digits. */
   readonly range: (begin: string) => SlotRange;
 }
 
-export function homeOf(id: string): number {
+export function preferredSlotOf(id: string): number {
   const sum = digest(id.slice(BEGIN_DIGITS));
-  return firstHome(id.slice(0, BEGIN_DIGITS)) + ((sum ^ (sum >>> DIGEST_BITS)) & (2 ** DIGEST_BITS - 1));
+  return firstSlotOf(id.slice(0, BEGIN_DIGITS)) + ((sum ^ (sum >>> DIGEST_BITS)) & (2 ** DIGEST_BITS - 1));
 }
 
-/** The first home of the ids with these first digits. Only a test has ids that are not hexadecimal. */
-function firstHome(digits: string): number {
+/** The first preferred slot of the ids with these first digits. Only a test has ids that are not hexadecimal. */
+function firstSlotOf(digits: string): number {
   return (Number.parseInt(digits, 16) || 0) * 2 ** DIGEST_BITS;
 }
 
-export const HOMES: Homes = {
-  of: homeOf,
+export const PREFERRED_SLOTS: PreferredSlots = {
+  of: preferredSlotOf,
   range: (begin) => ({
-    from: firstHome(begin.padEnd(BEGIN_DIGITS, "0")),
-    through: firstHome(begin.padEnd(BEGIN_DIGITS, "f")) + 2 ** DIGEST_BITS - 1,
+    from: firstSlotOf(begin.padEnd(BEGIN_DIGITS, "0")),
+    through: firstSlotOf(begin.padEnd(BEGIN_DIGITS, "f")) + 2 ** DIGEST_BITS - 1,
   }),
 };
 
-/** The first reach. A shard with a million records has some whose homes collide, but hardly three. */
+/** The first reach. A shard with a million records has some whose preferred slots collide, but hardly three. */
 const MIN_REACH = 7;
-/** Places that are tried in each reach. */
+/** Slots that are tried in each reach. */
 const TRIES = 8;
 
 export class RecordNumbers {
   readonly #sql: Sql;
-  readonly #homes: Homes;
+  readonly #preferredSlots: PreferredSlots;
   /** One less than a power of two. */
   #reach: number;
 
   /** `hasGrown`: whether the table of the reach exists. */
-  constructor(sql: Sql, hasGrown: boolean, homes: Homes = HOMES) {
+  constructor(sql: Sql, hasGrown: boolean, preferredSlots: PreferredSlots = PREFERRED_SLOTS) {
     this.#sql = sql;
-    this.#homes = homes;
+    this.#preferredSlots = preferredSlots;
     const [row] = hasGrown ? sql.exec<{ slots: number }>("SELECT slots FROM reach").toArray() : [];
     // Too small a reach would hide records.
-    this.#reach = row === undefined ? MIN_REACH : readWhole(row.slots, "how far records lie from home", MIN_REACH);
+    this.#reach =
+      row === undefined ? MIN_REACH : readWhole(row.slots, "how far records lie from their preferred slots", MIN_REACH);
   }
 
   /** Where a record lies, if there is one. */
   window(id: RecordId): SlotRange {
-    return windowFrom(this.#homes.of(id), this.#reach);
+    return windowFrom(this.#preferredSlots.of(id), this.#reach);
   }
 
   /** Where the records lie whose ids begin so: other records lie there too. */
   windows(begin: string): SlotRange {
-    const { from, through } = this.#homes.range(begin.slice(0, BEGIN_DIGITS));
+    const { from, through } = this.#preferredSlots.range(begin.slice(0, BEGIN_DIGITS));
     return { from: windowFrom(from, this.#reach).from, through: windowFrom(through, this.#reach).through };
   }
 
-  /** The place that a record gets, unless it is taken. */
-  home(expiryBucket: number, id: RecordId): Place {
-    return { expiryBucket, slot: this.#homes.of(id) };
+  /** The location that a record gets, unless it is taken. */
+  preferredLocation(expiryBucket: number, id: RecordId): RowLocation {
+    return { expiryBucket, slot: this.#preferredSlots.of(id) };
   }
 
   /**
-   * A free place for a record whose home is taken. Look-ups find it there, also after a restart: to be called in the turn that
+   * A free location for a record whose preferred slot is taken. Look-ups find it there, also after a restart: to be called in the turn that
    * writes the record.
    */
-  free(expiryBucket: number, id: RecordId): Place {
-    const home = this.home(expiryBucket, id);
-    if (this.#occupant(home) === id) throw new Error("the record is there already");
+  freeLocation(expiryBucket: number, id: RecordId): RowLocation {
+    const preferred = this.preferredLocation(expiryBucket, id);
+    if (this.#occupant(preferred) === id) throw new Error("the record is there already");
     const start = digest(id);
     for (let reach = MIN_REACH; reach <= LAST_SLOT; reach = 2 * reach + 1) {
-      const { from } = windowFrom(home.slot, reach);
+      const { from } = windowFrom(preferred.slot, reach);
       for (let turn = 0; turn < TRIES; turn += 1) {
         // An odd step, so that all tries differ.
-        const place = { expiryBucket, slot: from + ((start + Math.imul(turn, start | 1)) & reach) };
-        if (this.#occupant(place) !== null) continue;
+        const location = { expiryBucket, slot: from + ((start + Math.imul(turn, start | 1)) & reach) };
+        if (this.#occupant(location) !== null) continue;
         if (reach > MIN_REACH) this.#keep(reach);
-        return place;
+        return location;
       }
     }
-    throw new Error("the shard has no place for another record");
+    throw new Error("the shard has no free slot for another record");
   }
 
-  #occupant({ expiryBucket, slot }: Place): string | null {
+  #occupant({ expiryBucket, slot }: RowLocation): string | null {
     const [row] = this.#sql
       .exec<{ id: string }>(`SELECT id FROM records WHERE number = ${NUMBER}`, expiryBucket, slot)
       .toArray();
@@ -187,8 +188,8 @@ export class RecordNumbers {
   }
 }
 
-/** A window never leaves its bucket: near the end it begins before its home. A longer one contains every shorter one. */
-function windowFrom(home: number, reach: number): SlotRange {
-  const from = Math.min(home, LAST_SLOT - reach);
+/** A window never leaves its bucket: near the end it begins before its preferred slot. A longer one contains every shorter one. */
+function windowFrom(preferred: number, reach: number): SlotRange {
+  const from = Math.min(preferred, LAST_SLOT - reach);
   return { from, through: from + reach };
 }

@@ -6,18 +6,18 @@ import { KEY_FORM_LINE, recordFault } from "../record/record-fault.ts";
 import type { TimelineEvent } from "../record/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../record/units.ts";
 import { endOf, expiryBucketOf, IN_FLIGHT } from "./expiry-buckets.ts";
-import { LAST_BUCKET, PLACE_COLUMNS, placeIn, type PlaceRow, WAITING } from "./record-numbers.ts";
+import { LAST_BUCKET, LOCATION_COLUMNS, rowLocationOf, type LocationColumns, WAITING } from "./record-numbers.ts";
 import { FOUND_RESPONSE_COLUMNS, KEPT, type ResponseRow } from "./response-rows.ts";
 import { readAcceptance } from "./stored-request.ts";
 import { hasMembers, readJson, readTime, readWhole, UnreadableError } from "./unreadable.ts";
 
 /** The columns that `readRecord` reads. */
-export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, accepted, start_at, publish`;
+export const RECORD_COLUMNS = `${LOCATION_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, accepted, start_at, publish`;
 /** Also the columns that `readResponse` reads: one statement, since most records that are found are replayed. */
 export const FOUND_COLUMNS = `${RECORD_COLUMNS}, key_form, history, ${FOUND_RESPONSE_COLUMNS}`;
 
 /** A row of `records`, without the response. */
-export interface RecordRow extends PlaceRow {
+export interface RecordRow extends LocationColumns {
   readonly id: string;
   readonly state: string;
   readonly fingerprint: string;
@@ -84,7 +84,7 @@ function readMayHaveActed({ state, may_have_acted: written }: RecordRow): boolea
 /** Fails closed: a record that cannot be read must never count as absent, nor as one whose time is over. */
 export function readRecord(row: RecordRow): IdempotencyRecord {
   const record = recordIn(row);
-  const fault = recordFault(record) ?? placeFault(record, row);
+  const fault = recordFault(record) ?? locationFault(record, row);
   if (fault !== null) throw new UnreadableError(`a record: ${fault}`);
   return record;
 }
@@ -153,8 +153,8 @@ function recordIn(row: RecordRow): IdempotencyRecord {
 }
 
 /** Where a record lies says when it is erased: no sooner than it expires. What is set aside in the last bucket stays unreadable. */
-function placeFault(record: IdempotencyRecord, row: PlaceRow): string | null {
-  const { expiryBucket } = placeIn(row);
+function locationFault(record: IdempotencyRecord, row: LocationColumns): string | null {
+  const { expiryBucket } = rowLocationOf(row);
   const isRight = ((): boolean => {
     switch (record.state) {
       case "started":
@@ -170,5 +170,5 @@ function placeFault(record: IdempotencyRecord, row: PlaceRow): string | null {
           : expiryBucket !== IN_FLIGHT && endOf(expiryBucket) >= record.expiresAt;
     }
   })();
-  return isRight ? null : "its place is not where it must lie";
+  return isRight ? null : "it does not lie where it must";
 }

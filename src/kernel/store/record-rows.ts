@@ -5,7 +5,7 @@ import { recordFault } from "../record/record-fault.ts";
 import type { TimelineEvent } from "../record/timeline.ts";
 import type { BodyNumber, RecordId } from "../record/units.ts";
 import { keyText, type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
-import { LAST_BUCKET, NUMBER, type Place, type RecordNumbers } from "./record-numbers.ts";
+import { LAST_BUCKET, NUMBER, type RowLocation, type RecordNumbers } from "./record-numbers.ts";
 import { keptOf, type KeptResponse, RESPONSE_COLUMNS, writeResponse } from "./response-rows.ts";
 import type { Sql } from "./schema.ts";
 import {
@@ -42,7 +42,7 @@ interface Statement {
   readonly values: readonly SqlStorageValue[];
 }
 
-/** SQL: the row of a place that has this id. */
+/** SQL: the row of a location that has this id. */
 const AT_PLACE = `number = ${NUMBER} AND id = ?`;
 
 const LABEL = ["key", "route", "note", "lane"];
@@ -63,7 +63,7 @@ const ATTEMPT = [
 const END = ["completed_at", "expires_at", "status", "kept", "history", "body_number", ...RESPONSE_COLUMNS];
 const WAIT = ["retry_from", "verify_at", "verifications", "verification", "may_have_acted"];
 
-/** What a statement does when the place is taken: nothing, or it fails. */
+/** What a statement does when the slot is taken: nothing, or it fails. */
 type OnTaken = "IGNORE" | "ABORT";
 type Texts = Readonly<Record<OnTaken, string>>;
 
@@ -107,7 +107,7 @@ function update(columns: readonly string[], emptied: readonly string[]): Texts {
   return { IGNORE: text("IGNORE"), ABORT: text("ABORT") };
 }
 
-/** The rows of records, each read and written by its place. The id is compared too, so that no other record is ever changed. */
+/** The rows of records, each read and written by its location. The id is compared too, so that no other record is ever changed. */
 export class RecordRows {
   readonly #sql: Sql;
   readonly #numbers: RecordNumbers;
@@ -117,39 +117,39 @@ export class RecordRows {
     this.#numbers = numbers;
   }
 
-  /** Writes a row, mostly with one statement. A record that stays in its bucket keeps its place. Returns where it is now. */
-  put(id: RecordId, before: Place | null, expiryBucket: number, row: RecordContent): Place {
+  /** Writes a row, mostly with one statement. A record that stays in its bucket keeps its location. Returns where it is now. */
+  put(id: RecordId, before: RowLocation | null, expiryBucket: number, row: RecordContent): RowLocation {
     // What must not be read must not be written: see `readRecord`.
     const fault = recordFault(row.record);
     if (fault !== null) throw new TypeError(`a record must not be written: ${fault}`);
-    const write = (place: Place, or: OnTaken): boolean => {
+    const write = (rowLocation: RowLocation, or: OnTaken): boolean => {
       const { query, values } =
-        before === null ? insertion(id, place, row, or) : replacement(id, before, place, row, or);
+        before === null ? insertion(id, rowLocation, row, or) : replacement(id, before, rowLocation, row, or);
       return this.#sql.exec(query, ...values).rowsWritten > 0;
     };
     if (before?.expiryBucket === expiryBucket) {
       write(before, "ABORT");
       return before;
     }
-    const home = this.#numbers.home(expiryBucket, id);
-    if (write(home, "IGNORE")) return home;
+    const preferred = this.#numbers.preferredLocation(expiryBucket, id);
+    if (write(preferred, "IGNORE")) return preferred;
     // A row that was ignored for another reason fails here.
-    const free = this.#numbers.free(expiryBucket, id);
+    const free = this.#numbers.freeLocation(expiryBucket, id);
     write(free, "ABORT");
     return free;
   }
 
   /** Moves a record that cannot be read to the last bucket, as it is. */
-  setAside(id: RecordId, { expiryBucket, slot }: Place): void {
-    const to = this.#numbers.free(LAST_BUCKET, id);
+  setAside(id: RecordId, { expiryBucket, slot }: RowLocation): void {
+    const to = this.#numbers.freeLocation(LAST_BUCKET, id);
     this.#sql.exec(`UPDATE records SET number = ${NUMBER} WHERE ${AT_PLACE}`, ...valuesOf(to), expiryBucket, slot, id);
   }
 
-  erase(id: RecordId, { expiryBucket, slot }: Place): void {
+  erase(id: RecordId, { expiryBucket, slot }: RowLocation): void {
     this.#sql.exec(`DELETE FROM records WHERE ${AT_PLACE}`, expiryBucket, slot, id);
   }
 
-  label(id: RecordId, { expiryBucket, slot }: Place): Label | null {
+  label(id: RecordId, { expiryBucket, slot }: RowLocation): Label | null {
     const [row] = this.#sql
       .exec<Required<Pick<LabelRow, keyof LabelRow>>>(
         `SELECT id, ${LABEL_COLUMNS}, lane FROM records WHERE ${AT_PLACE}`,
@@ -162,14 +162,14 @@ export class RecordRows {
   }
 
   /** The request of an accepted record; `null` if it has none. */
-  request(id: RecordId, { expiryBucket, slot }: Place): StoredRequest | null {
+  request(id: RecordId, { expiryBucket, slot }: RowLocation): StoredRequest | null {
     const [row] = this.#sql
       .exec<RequestRow>(`SELECT request, request_body FROM records WHERE ${AT_PLACE}`, expiryBucket, slot, id)
       .toArray();
     return row === undefined ? null : readRequest(row);
   }
 
-  verification(id: RecordId, { expiryBucket, slot }: Place): string | null {
+  verification(id: RecordId, { expiryBucket, slot }: RowLocation): string | null {
     const [row] = this.#sql
       .exec<{ verification: string | null }>(
         `SELECT verification FROM records WHERE ${AT_PLACE}`,
@@ -183,11 +183,11 @@ export class RecordRows {
 }
 
 /** Inserts a new row. */
-function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken): Statement {
+function insertion(id: RecordId, rowLocation: RowLocation, row: RecordContent, or: OnTaken): Statement {
   const { record, verification, keyForm, body, label, acceptanceWrite } = row;
   const accepted = acceptanceValues(row);
   const labelled = label === null ? ["", "", null, null] : labelOf(label);
-  const claimed = [...valuesOf(place), id, ...labelled, ...attemptOf(record), keyForm];
+  const claimed = [...valuesOf(rowLocation), id, ...labelled, ...attemptOf(record), keyForm];
   // What a consumer says of its claim is its history.
   if (record.state === "started" && row.history.length === 0) {
     return { query: CLAIM[acceptanceWrite][or], values: [...claimed, verification, body, ...accepted] };
@@ -195,24 +195,30 @@ function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken):
   return { query: INSERT[acceptanceWrite][or], values: [...claimed, ...endOf(row), ...waitOf(row), ...accepted] };
 }
 
-/** Replaces the row with this id in the place `before`. A completed record must have the attempt of that row. */
-function replacement(id: RecordId, before: Place, place: Place, row: RecordContent, or: OnTaken): Statement {
+/** Replaces the row with this id in the location `before`. A completed record must have the attempt of that row. */
+function replacement(
+  id: RecordId,
+  before: RowLocation,
+  rowLocation: RowLocation,
+  row: RecordContent,
+  or: OnTaken,
+): Statement {
   const { record, label, acceptanceWrite, keyForm } = row;
   const waits = record.state === "completed" ? [] : waitOf(row);
   const end = [...endOf(row), ...waits, ...acceptanceValues(row), ...valuesOf(before), id];
   if (record.state === "completed") {
     return {
       query: COMPLETE[acceptanceWrite][or],
-      values: [...valuesOf(place), record.state, record.attempt.lockedUntil, ...end],
+      values: [...valuesOf(rowLocation), record.state, record.attempt.lockedUntil, ...end],
     };
   }
   const attempt = attemptOf(record);
   return (record.state === "started" || record.state === "waiting") && label !== null
     ? {
         query: CLAIM_AGAIN[acceptanceWrite][or],
-        values: [...valuesOf(place), ...labelOf(label), ...attempt, keyForm, ...end],
+        values: [...valuesOf(rowLocation), ...labelOf(label), ...attempt, keyForm, ...end],
       }
-    : { query: REPLACE[acceptanceWrite][or], values: [...valuesOf(place), ...attempt, ...end] };
+    : { query: REPLACE[acceptanceWrite][or], values: [...valuesOf(rowLocation), ...attempt, ...end] };
 }
 
 function acceptanceValues({ record, acceptanceWrite, request }: RecordContent): readonly SqlStorageValue[] {
@@ -227,7 +233,7 @@ function acceptanceValues({ record, acceptanceWrite, request }: RecordContent): 
   }
 }
 
-function valuesOf({ expiryBucket, slot }: Place): readonly number[] {
+function valuesOf({ expiryBucket, slot }: RowLocation): readonly number[] {
   return [expiryBucket, slot];
 }
 

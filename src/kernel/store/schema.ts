@@ -114,7 +114,7 @@ export function makeAliasesTable(sql: Sql): void {
   sql.exec(ALIASES_TABLE);
 }
 
-/** How far from its home a record may lie at most (record-numbers.ts), once that is more than usual. */
+/** How far from its preferred slot a record may lie at most (record-numbers.ts), once that is more than usual. */
 const REACH_TABLE =
   "CREATE TABLE IF NOT EXISTS reach (one INTEGER PRIMARY KEY CHECK (one = 1), slots INTEGER NOT NULL)";
 

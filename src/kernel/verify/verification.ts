@@ -3,7 +3,7 @@
 
 import type { Origin } from "../config/resolved.ts";
 import type { LifeCycleEvent, Step } from "../record/events.ts";
-import { type Asker, findingOf, hasSecondChance } from "../record/verification-answer.ts";
+import { type VerificationCredential, verificationFindingOf, hasSecondChance } from "../record/verification-answer.ts";
 import type { Policy } from "../record/record.ts";
 import { epochMs, type RecordId } from "../record/units.ts";
 import type { Verification } from "../request/message.ts";
@@ -47,15 +47,15 @@ export async function verify(
   ports: VerificationPorts,
 ): Promise<void> {
   const { ledger, step } = ports;
-  const askedAt = epochMs(Date.now());
+  const verifiedAt = epochMs(Date.now());
   const { reply } = step(id, { type: "verify" }, policy);
-  if (reply.type !== "ask") return;
+  if (reply.type !== "verify") return;
   const attemptId = reply.record.attempt.id;
   // Read again, because a step that ends the lock moves the record to another bucket.
   const text = ledger.verification(id, ledger.find(id));
   // A verification equal to the claim's carries no other credential.
   const second = JSON.stringify(callers) === text ? null : callers;
-  const answer = await askInTurn(parse(text), second, ports);
+  const answer = await verifyInTurn(parse(text), second, ports);
   switch (answer.kind) {
     case "done": {
       const { status, response, originEvents } = answer;
@@ -64,7 +64,7 @@ export async function verify(
       return;
     }
     case "absent":
-      step(id, { type: "absent", attemptId, askedAt }, policy);
+      step(id, { type: "absent", attemptId, verifiedAt }, policy);
       return;
     case "rejected":
     case "open":
@@ -81,20 +81,20 @@ type Answer =
   | { readonly kind: "absent" | "rejected" | "open" };
 
 /** Asks with the claim's credential and, if the origin rejects that, with the caller's. */
-async function askInTurn(
+async function verifyInTurn(
   claims: Verification | null,
   callers: Verification | null,
   ports: VerificationPorts,
 ): Promise<Answer> {
   const endsAt = performance.now() + VERIFICATION_MS;
-  const first = claims === null ? null : await ask(claims, "claim", VERIFICATION_MS, ports);
+  const first = claims === null ? null : await verifyOnce(claims, "claim", VERIFICATION_MS, ports);
   if (callers === null || !hasSecondChance(first?.kind ?? null)) return first ?? OPEN;
-  return ask(callers, "another", endsAt - performance.now(), ports);
+  return verifyOnce(callers, "another", endsAt - performance.now(), ports);
 }
 
-async function ask(
+async function verifyOnce(
   verification: Verification,
-  asker: Asker,
+  credential: VerificationCredential,
   leftMs: number,
   ports: VerificationPorts,
 ): Promise<Answer> {
@@ -104,7 +104,7 @@ async function ask(
   const answer = await callOrigin(request, ports.target(verification.origin), ports);
   if (!("next" in answer)) return OPEN;
   const { status, statusText, headers, events: originEvents } = answer;
-  const kind = findingOf(status, asker);
+  const kind = verificationFindingOf(status, credential);
   if (kind !== "done") {
     answer.cancel();
     return { kind };

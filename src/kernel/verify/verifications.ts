@@ -37,7 +37,7 @@ export interface VerificationsPorts {
   readonly alarm: Pick<Alarm, "moveTo">;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   /** Asks what became of a record's last attempt, and settles the record if the origin knows. Rejects when the store fails. */
-  readonly ask: (id: RecordId, policy: Policy, own: Verification | null) => Promise<void>;
+  readonly begin: (id: RecordId, policy: Policy, own: Verification | null) => Promise<void>;
 }
 
 export class Verifications {
@@ -60,13 +60,13 @@ export class Verifications {
    * Asks about a record; `own` is the calling client's own verification. Joins one of it that is already under way, and asks again
    * after one that had no client's credential for its second chance.
    */
-  run(id: RecordId, policy: Policy, own: Verification | null): Promise<void> {
+  verify(id: RecordId, policy: Policy, own: Verification | null): Promise<void> {
     const running = this.#running.get(id);
     if (running !== undefined) {
       const { end, hasSecondChance } = running;
-      return own === null || hasSecondChance ? end : end.then(() => this.run(id, policy, own));
+      return own === null || hasSecondChance ? end : end.then(() => this.verify(id, policy, own));
     }
-    const verification = this.#ports.ask(id, policy, own).finally(() => {
+    const verification = this.#ports.begin(id, policy, own).finally(() => {
       this.#running.delete(id);
       this.#begun.delete(id);
     });
@@ -80,19 +80,19 @@ export class Verifications {
     return verification;
   }
 
-  isAsked(id: RecordId): boolean {
+  isVerifying(id: RecordId): boolean {
     return this.#running.has(id);
   }
 
   /** Waits for the end of a verification of the record that is under way. Whether there was one. */
-  async about(id: RecordId): Promise<boolean> {
+  async endOf(id: RecordId): Promise<boolean> {
     const running = this.#running.get(id);
     await running?.end.catch(() => undefined);
     return running !== undefined;
   }
 
   /** Begins the verifications that are due, as many as may run at a time. */
-  askDue(now: EpochMs): void {
+  beginDue(now: EpochMs): void {
     if (lasts(this.#pausedUntil, PAUSE_MS, now)) return;
     for (const [id, until] of this.#putOff) if (until <= now) this.#putOff.delete(id);
     for (;;) {
@@ -120,7 +120,7 @@ export class Verifications {
       if (entry === null) throw new Error("the record is gone");
       this.#begun.set(id, route);
       // Nobody waits for this verification; `run` logs its failure.
-      this.run(id, entry.record.policy, null).catch(() => undefined);
+      this.verify(id, entry.record.policy, null).catch(() => undefined);
     } catch (error) {
       this.#putOff.set(id, later(now, pauseAfter(error, PAUSE_MS)));
       console.error({ message: "a record could not be asked about", reason: String(error) });
@@ -163,7 +163,7 @@ export class Verifications {
   /** A verification has ended: the next one begins, and the alarm is set for those that are not due yet. */
   #continue(): void {
     takeNextTurn({
-      begin: (now) => this.askDue(now),
+      begin: (now) => this.beginDue(now),
       nextAt: (now) => this.nextAt(now),
       pause: (until) => (this.#pausedUntil = until),
       alarm: this.#ports.alarm,

@@ -40,7 +40,7 @@ export function Document({ site, title, styleSrc, scriptSrc, now, news, from, ch
 }
 
 /** One of the frame's, or the path of a feature's link; `null`: none of them. */
-export type Place = string | null;
+export type MenuEntry = string | null;
 
 const ROLE_TITLES = { admin: "Administrator", reader: "Read only" } as const;
 
@@ -52,7 +52,7 @@ function isNamed({ name, role }: Actor): boolean {
 interface PageProps {
   readonly view: View;
   readonly title: string;
-  readonly place: Place;
+  readonly place: MenuEntry;
   readonly news?: string;
   /** The URL from which the page refreshes, if not its own: the URL of a refused form shows nothing. */
   readonly from?: string;
@@ -67,7 +67,7 @@ export function Page({ view, title, place, news, from, children }: PageProps) {
     now,
     links,
   } = view;
-  const link = (name: string, href: string, its: Place): Child => (
+  const link = (name: string, href: string, its: MenuEntry): Child => (
     <a href={href} aria-current={its === place ? "page" : undefined}>
       {name}
     </a>

@@ -10,7 +10,7 @@ import { findProcess, watchMemory } from "../process-memory.ts";
 import { median } from "../quantiles.ts";
 import { startGateway } from "./records-gateway.ts";
 import { keyHash } from "../../../src/kernel/request/record-name.ts";
-import { shardName } from "../../../src/kernel/object/shard-place.ts";
+import { shardName } from "../../../src/kernel/object/shard-address.ts";
 import { idOf, loadAll, makeShards } from "./shard-files.ts";
 import { runWrk } from "../wrk.ts";
 import { BODY, PATH } from "./post.ts";

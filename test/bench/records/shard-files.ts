@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { keyHash, nameRecord } from "../../../src/kernel/request/record-name.ts";
 import { layoutName } from "../../../src/kernel/config/layout.ts";
-import { shardName } from "../../../src/kernel/object/shard-place.ts";
+import { shardName } from "../../../src/kernel/object/shard-address.ts";
 import type { Gateway } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";
 import { post } from "./post.ts";

@@ -4,7 +4,7 @@ import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { findingsText } from "../../../src/cli/findings/text.ts";
 import { type Finding, findingsOf } from "../../../src/cli/findings/findings.ts";
-import { stepsOf } from "../../../src/cli/findings/places.ts";
+import { pathSteps } from "../../../src/cli/findings/source-ranges.ts";
 import { plainLook } from "../../../src/cli/look.ts";
 import { parseWranglerText } from "../../../src/cli/wrangler-file.ts";
 import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
@@ -105,7 +105,7 @@ describe("a file in JSON", () => {
     const lines = text.split("\n");
     for (const { path, range } of findings(text, "wrangler.jsonc")) {
       if (range === null) continue;
-      const names = stepsOf(path).filter((step) => typeof step === "string");
+      const names = pathSteps(path).filter((step) => typeof step === "string");
       // At the value, on the line of its name, or at the nearest that is there.
       const line = lines[range.line - 1] ?? "";
       const isEntry = /^\s*(?:[{[]|"[^"]*",?$)/.test(line);

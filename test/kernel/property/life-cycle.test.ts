@@ -188,7 +188,7 @@ describe("life cycle over any history", () => {
         }
         if (reply.type === "settled" && event.type === "refused") forbiddenUntil = 0;
         const locked = before?.attempt.lockedUntil ?? Number.POSITIVE_INFINITY;
-        if (reply.type === "settled" && event.type === "absent" && event.askedAt >= locked) forbiddenUntil = 0;
+        if (reply.type === "settled" && event.type === "absent" && event.verifiedAt >= locked) forbiddenUntil = 0;
         if (record === null) forbiddenUntil = 0;
         else if (record.state === "completed" || record.state === "unknown") {
           forbiddenUntil = Math.min(forbiddenUntil, record.expiresAt);
@@ -201,8 +201,8 @@ describe("life cycle over any history", () => {
     checkHistories((taken) => {
       for (const { event, reply, before, record, now } of taken) {
         if (event.type !== "verify") continue;
-        expect(reply.type === "ask").toBe(record?.state === "unknown" && record.verifyAt !== null);
-        if (reply.type !== "ask") continue;
+        expect(reply.type === "verify").toBe(record?.state === "unknown" && record.verifyAt !== null);
+        if (reply.type !== "verify") continue;
         expect(deadlineOf(reply.record)).toBeGreaterThan(now);
         const due = before?.state === "unknown" ? before.verifyAt : before?.attempt.lockedUntil;
         const asked = before?.state === "unknown" ? before.verifications : 0;

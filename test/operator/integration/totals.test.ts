@@ -3,7 +3,7 @@
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { OUTCOMES } from "../../../src/kernel/record/outcome.ts";
-import type { LaidPlace } from "../../../src/operator/shards.ts";
+import type { LayoutShardAddress } from "../../../src/operator/shards.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
 import { shardStub } from "../../../src/kernel/object/call-shard.ts";
 import { type ExchangeReport, type SentBatch, Traffic, TRAFFIC_CALL } from "../../../src/kernel/traffic/traffic.ts";
@@ -23,37 +23,37 @@ const REPORT: ExchangeReport = {
 };
 
 interface Bench {
-  readonly places: readonly [LaidPlace, LaidPlace, LaidPlace];
+  readonly addresses: readonly [LayoutShardAddress, LayoutShardAddress, LayoutShardAddress];
   /** Adds the counts up. */
-  readonly totals: LaidPlace;
+  readonly totals: LayoutShardAddress;
   readonly reader: TrafficReader;
 }
 
 /** An object that keeps what it counts; the name says so. */
-function aPlace(layout = "3"): LaidPlace {
+function anAddress(layout = "3"): LayoutShardAddress {
   return { name: `shard-0-of-${crypto.randomUUID()}`, jurisdiction: null, locationHint: null, layout };
 }
 
 function bench(): Bench {
-  const totals = aPlace();
-  const places = [aPlace(), aPlace(), aPlace()] as const;
+  const totals = anAddress();
+  const addresses = [anAddress(), anAddress(), anAddress()] as const;
   const reader = new TrafficReader({
     namespace: env.KEY_SHARD,
-    shards: places,
+    shards: addresses,
     totals,
     routes: [ROUTE, "/idle"],
     mayRotate: () => true,
     flush: () => Promise.resolve(),
   });
-  return { places, totals, reader };
+  return { addresses, totals, reader };
 }
 
 /** Makes a shard count so many requests. */
-async function count(place: LaidPlace, times: number): Promise<void> {
+async function count(address: LayoutShardAddress, times: number): Promise<void> {
   const traffic = new Traffic();
   for (let time = 0; time < times; time += 1) traffic.exchange(REPORT, Date.now());
   const body = JSON.stringify({ ...traffic.take(), id: crypto.randomUUID(), isUrgent: true } satisfies SentBatch);
-  await shardStub(env.KEY_SHARD, place).fetch(TRAFFIC_CALL.url, { method: "POST", body });
+  await shardStub(env.KEY_SHARD, address).fetch(TRAFFIC_CALL.url, { method: "POST", body });
 }
 
 async function scraped({ reader }: Pick<Bench, "reader">): Promise<readonly number[]> {
@@ -76,14 +76,14 @@ describe("the counters of all shards", () => {
 
   it("are the same whichever object leaves memory, also the one that adds up, before or after a scrape", async () => {
     const one = bench();
-    const [first, second, third] = one.places;
+    const [first, second, third] = one.addresses;
     await count(first, 5);
     await count(second, 100);
     await count(third, 7);
     await evictDurableObject(shardStub(env.KEY_SHARD, second));
     expect(await scraped(one)).toEqual([112, 112]);
     expect(await scraped(one)).toEqual([112, 112]);
-    for (const place of [first, second, one.totals]) await evictDurableObject(shardStub(env.KEY_SHARD, place));
+    for (const address of [first, second, one.totals]) await evictDurableObject(shardStub(env.KEY_SHARD, address));
     expect(await scraped(one)).toEqual([112, 112]);
     await count(second, 3);
     await evictDurableObject(shardStub(env.KEY_SHARD, one.totals));
@@ -92,7 +92,7 @@ describe("the counters of all shards", () => {
 
   it("include what the object that adds up has counted itself, for the isolates", async () => {
     const one = bench();
-    await count(one.places[0], 1);
+    await count(one.addresses[0], 1);
     await count(one.totals, 10);
     expect(await scraped(one)).toEqual([11, 11]);
     await evictDurableObject(shardStub(env.KEY_SHARD, one.totals));
@@ -101,21 +101,21 @@ describe("the counters of all shards", () => {
 
   it("are the same for all scrapers, also at the same time", async () => {
     const one = bench();
-    for (const place of one.places) await count(place, 10);
+    for (const address of one.addresses) await count(address, 10);
     await Promise.all([one.reader.metrics(), one.reader.metrics()]);
     expect(await scraped(one)).toEqual([30, 30]);
   });
 
   it("do not fall while a shard does not answer, and are left out while their own object does not", async () => {
     const one = bench();
-    const [first, second, third] = one.places;
-    for (const place of [first, second, third]) await count(place, 10);
+    const [first, second, third] = one.addresses;
+    for (const address of [first, second, third]) await count(address, 10);
     expect(await scraped(one)).toEqual([30, 30]);
     await count(first, 1);
     const { promise: isOver, resolve: end } = Promise.withResolvers<null>();
     // While these run, the objects accept no call.
-    const block = (place: LaidPlace): Promise<null> =>
-      runInDurableObject(shardStub(env.KEY_SHARD, place), (_instance, state) =>
+    const block = (address: LayoutShardAddress): Promise<null> =>
+      runInDurableObject(shardStub(env.KEY_SHARD, address), (_instance, state) =>
         state.blockConcurrencyWhile(() => isOver),
       );
     const blocked = [block(second)];
@@ -134,7 +134,7 @@ describe("the counters of all shards", () => {
 
   it("rise on when an object has lost its database", async () => {
     const one = bench();
-    const [first] = one.places;
+    const [first] = one.addresses;
     await count(first, 5);
     expect(await scraped(one)).toEqual([5, 5]);
     await runInDurableObject(shardStub(env.KEY_SHARD, first), (_instance, { storage }) => storage.deleteAll());
@@ -145,9 +145,9 @@ describe("the counters of all shards", () => {
   });
 
   it("only rise while deployments of two layouts answer the scrapes in turn", async () => {
-    const [older, newer] = [aPlace("64"), aPlace("128")];
+    const [older, newer] = [anAddress("64"), anAddress("128")];
     const { totals } = bench();
-    const reader = (shards: readonly [LaidPlace, ...LaidPlace[]]): Pick<Bench, "reader"> => ({
+    const reader = (shards: readonly [LayoutShardAddress, ...LayoutShardAddress[]]): Pick<Bench, "reader"> => ({
       reader: new TrafficReader({
         namespace: env.KEY_SHARD,
         shards,

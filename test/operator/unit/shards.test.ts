@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../src/features/settings.ts";
-import { ShardPlaces } from "../../../src/operator/shards.ts";
-import { shardTitle } from "../../../src/kernel/object/shard-place.ts";
+import { ShardDirectory } from "../../../src/operator/shards.ts";
+import { shardTitle } from "../../../src/kernel/object/shard-address.ts";
 
-function placesOf(...routes: readonly object[]): ShardPlaces {
+function placesOf(...routes: readonly object[]): ShardDirectory {
   const read = readConfig({ IDEMPOTENCY: { origin: "https://origin.example", shards: 2 }, ROUTES: routes });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
-  return new ShardPlaces(read.config.routes);
+  return new ShardDirectory(read.config.routes);
 }
 
 it("operators see the shards of each shard count and jurisdiction once, under separate names", () => {
@@ -53,7 +53,7 @@ describe("what belongs to no route", () => {
   const fixed = (settings: object, ...routes: readonly object[]): readonly string[] => {
     const read = readConfig({ IDEMPOTENCY: { origin: "https://origin.example", ...settings }, ROUTES: routes });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
-    const { totals, operators } = new ShardPlaces(read.config.routes, read.config.gateway);
+    const { totals, operators } = new ShardDirectory(read.config.routes, read.config.gateway);
     return [totals, operators].map(shardTitle);
   };
   const PAID = { path: "/a" };

@@ -4,7 +4,7 @@
 import { CallTable } from "../../../src/kernel/call.ts";
 import { vi } from "vitest";
 import { EVERY_MS, QUIET_MS } from "../../../src/kernel/object/kept-counts.ts";
-import { TOTALS } from "../../../src/kernel/object/shard-place.ts";
+import { TOTALS } from "../../../src/kernel/object/shard-address.ts";
 import { ShardTraffic, TOTALS_CALL } from "../../../src/kernel/object/shard-traffic.ts";
 import { TotalRows } from "../../../src/kernel/store/totals.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";

@@ -16,9 +16,9 @@ import { closeObject } from "../../features/previous-shards/integration/close-ob
 import { workerKernel } from "./worker-kernel.ts"; // feature: previous-shards
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
 import { monitors, monitorAsker } from "../../../src/features/accepted/worker.ts"; // feature: accepted
-import { placeOf } from "../../../src/kernel/object/shard-place.ts";
+import { shardAddressOf } from "../../../src/kernel/object/shard-address.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
-import { homeOf } from "../../../src/kernel/store/record-numbers.ts";
+import { preferredSlotOf } from "../../../src/kernel/store/record-numbers.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import { ADMIN } from "./operators.ts"; // feature: previous-shards
@@ -146,7 +146,7 @@ export class Deployments {
   }
 
   async stubIn(layout: Layout, key: string): Promise<DurableObjectStub> {
-    const { name } = placeOf(await keyHash(key), layout);
+    const { name } = shardAddressOf(await keyHash(key), layout);
     return env.KEY_SHARD.get(env.KEY_SHARD.idFromName(name));
   }
 
@@ -196,7 +196,7 @@ export class Deployments {
         const id = begin + freshId().slice(begin.length);
         sql.exec(
           `INSERT OR IGNORE INTO records (number, id, ${columns}) SELECT number >> 31 << 31 | ?, ?, ${columns} FROM records WHERE id = ?`,
-          homeOf(id),
+          preferredSlotOf(id),
           id,
           like,
         );

@@ -9,7 +9,7 @@ import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.
 import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
 import type { WorkerKernel } from "../../../src/kernel/worker-feature.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
-import { ShardPlaces } from "../../../src/operator/shards.ts";
+import { ShardDirectory } from "../../../src/operator/shards.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
 
 /** As they are made here. */
@@ -24,7 +24,7 @@ const notCalled = (): Promise<never> => Promise.reject(new Error("not called"));
 export function workerKernel(routes: readonly Route[] = [], namespace = env.KEY_SHARD): WorkerKernel & Ported {
   const read = readConfig({ IDEMPOTENCY: { origin: "https://origin.example" }, ROUTES: [{ path: "/act" }] });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
-  const places = new ShardPlaces(routes);
+  const places = new ShardDirectory(routes);
   const operator = new ShardOperator(namespace, routes, places);
   const { listed: shards, totals } = places;
   const nothing = { routes: [], mayRotate: () => true, flush: () => Promise.resolve() };
@@ -33,7 +33,7 @@ export function workerKernel(routes: readonly Route[] = [], namespace = env.KEY_
     config: read.config,
     routes,
     namespace,
-    places,
+    directory: places,
     callShard: notCalled,
     findObject: askOwn,
     proveCaller: notCalled,

@@ -5,7 +5,7 @@
 import { attemptId, durationMs, earliest, type EpochMs, later, type RecordId } from "../../../kernel/record/units.ts";
 import { nextLane } from "../../../kernel/record/lanes.ts";
 import type { ExchangeHead } from "../../../kernel/request/message.ts";
-import { type Place, runAttempt, type RunShared } from "../../../kernel/object/attempt-run.ts";
+import { type ConnectionPlace, runAttempt, type RunShared } from "../../../kernel/object/attempt-run.ts";
 import { bytesBody, type RequestBody, storedRequestBody } from "../../../kernel/body/request-body.ts";
 import type { Alarm } from "../../../kernel/object/alarm.ts";
 import type { ExchangeAnswer } from "../../../kernel/object/exchange-answer.ts";
@@ -61,7 +61,7 @@ export class AcceptedAttempts {
    * Gives a place to an attempt that has just been claimed. One whose answer trickles gives it up, and still counts as one of its caller:
    * the lanes of others come first.
    */
-  enter(lane = 0): Place {
+  enter(lane = 0): ConnectionPlace {
     let isPlaced = true;
     let due: Due | null = null;
     const giveUp = (): void => {

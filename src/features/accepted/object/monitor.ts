@@ -13,7 +13,7 @@ import type { ReplayHead } from "../../../kernel/request/message.ts";
 import { replay } from "../../../kernel/object/answers.ts";
 import { elsewhereResponse } from "../../../kernel/elsewhere.ts";
 import { answerOf, type ExchangeAnswer, problemAnswerAs } from "../../../kernel/object/exchange-answer.ts";
-import { ASK_AGAIN_MS, notKept, outcomeAction } from "../../../kernel/object/decide.ts";
+import { VERIFY_AGAIN_MS, notKept, outcomeAction } from "../../../kernel/object/decide.ts";
 import type { Caller, KernelParts } from "../../../kernel/object/exchange-ports.ts";
 import type { Entry } from "../../../kernel/store/ledger.ts";
 import { type Wait, Waiters, type Woken } from "../../../kernel/object/waiters.ts";
@@ -59,13 +59,13 @@ export class Monitors {
   async follow(follower: Follower, caller: Caller | null): Promise<ExchangeAnswer | null> {
     // By a clock that nobody sets.
     const until = performance.now() + follower.waitMs;
-    let hasAsked = false;
+    let hasVerified = false;
     for (;;) {
       const now = epochMs(Date.now());
       const { reply, entry } = this.#look("look", follower, now);
       if (reply.type === "changed") throw new TypeError("a look has changed a record");
-      if (reply.type === "outcome-unknown" && reply.record.verifyAt !== null && !hasAsked) {
-        hasAsked = true;
+      if (reply.type === "outcome-unknown" && reply.record.verifyAt !== null && !hasVerified) {
+        hasVerified = true;
         if (await this.#asked(follower, reply.record, until - performance.now(), caller)) continue;
       }
       if (reply.type !== "accepted") return this.#outcome(reply, entry, follower, caller, now);
@@ -107,7 +107,7 @@ export class Monitors {
    */
   async #asked({ id, head }: Follower, { policy }: Unknown, leftMs: number, caller: Caller | null): Promise<boolean> {
     const { verifications, room } = this.#shared;
-    const ask = (): Promise<void> => verifications.run(id, policy, null);
+    const ask = (): Promise<void> => verifications.verify(id, policy, null);
     if (leftMs <= 0) {
       // It logs its own failure.
       ask().catch(() => undefined);
@@ -182,7 +182,7 @@ export class Monitors {
         return new Response(null, { status: 204, headers: { [ECHO_HEADER]: echo, [STATUS_HEADER]: "cancelled" } });
       case "accepted": {
         const { lockedUntil } = reply.record.attempt;
-        const retryAfterMs = Math.min(Math.max(0, lockedUntil - now), ASK_AGAIN_MS);
+        const retryAfterMs = Math.min(Math.max(0, lockedUntil - now), VERIFY_AGAIN_MS);
         return ofMonitor({ code: "cancel-refused", why: "in-flight", retryAfterMs }, echo).response;
       }
       case "replay":

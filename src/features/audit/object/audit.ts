@@ -174,9 +174,9 @@ export class AuditLog {
       looked += 1;
       last = number;
       // A clock that was set back may have left an older time behind a newer one, so that the others are looked at too.
-      const isAsked =
+      const isWanted =
         (by === null || by === operator) && (action === null || action === done) && (since === null || at >= since);
-      if (!isAsked) continue;
+      if (!isWanted) continue;
       entries.push({
         number,
         at: epochMs(at),

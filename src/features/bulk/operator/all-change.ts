@@ -3,13 +3,13 @@
 import type { EpochMs } from "../../../kernel/record/units.ts";
 import { keyHashOf } from "../../../kernel/record/units.ts";
 import { shardStub } from "../../../kernel/object/call-shard.ts";
-import { shardTitle } from "../../../kernel/object/shard-place.ts";
+import { shardTitle } from "../../../kernel/object/shard-address.ts";
 import { keyHash } from "../../../kernel/request/record-name.ts";
 import type { WorkerKernel } from "../../../kernel/worker-feature.ts";
 import { unlessSilent } from "../../../operator/ask-shards.ts";
 import type { AuditLog } from "../../../operator/audited.ts";
 import type { ChangeRequest, RecordFilter, RecordSummary } from "../../../operator/operator.ts";
-import type { LaidPlace } from "../../../operator/shards.ts";
+import type { LayoutShardAddress } from "../../../operator/shards.ts";
 import { CHANGE_LISTED_CALL, type ListedOutcome } from "../object/listed-changes.ts";
 import { changeAll } from "./change-all.ts";
 import type { AllChangedView } from "./schema.ts";
@@ -37,24 +37,24 @@ export type ChangeAll = (change: AllChange) => Promise<AllChangeResult>;
 
 export function allChanger({
   namespace,
-  places,
+  directory,
   operator,
-}: Pick<WorkerKernel, "namespace" | "places" | "operator">): ChangeAll {
-  const send = async (place: LaidPlace, body: Uint8Array): Promise<readonly ListedOutcome[]> =>
-    (await shardStub(namespace, place).fetch(CHANGE_LISTED_CALL.url, { method: "POST", body })).json();
+}: Pick<WorkerKernel, "namespace" | "directory" | "operator">): ChangeAll {
+  const send = async (address: LayoutShardAddress, body: Uint8Array): Promise<readonly ListedOutcome[]> =>
+    (await shardStub(namespace, address).fetch(CHANGE_LISTED_CALL.url, { method: "POST", body })).json();
   return (change) =>
     changeAll(change, {
       list: (...query) => operator.list(...query),
-      callsPerPage: places.listed.length,
+      callsPerPage: directory.listed.length,
       ask: (record, message) => {
-        const place = places.of(keyHashOf(record.id)).find((one) => isAt(one, record));
-        return place === undefined ? Promise.resolve(null) : unlessSilent(place, send(place, message));
+        const address = directory.of(keyHashOf(record.id)).find((one) => isAt(one, record));
+        return address === undefined ? Promise.resolve(null) : unlessSilent(address, send(address, message));
       },
     });
 }
 
-function isAt(place: LaidPlace, { shard, layout }: RecordSummary): boolean {
-  return shardTitle(place) === shard && place.layout === layout;
+function isAt(address: LayoutShardAddress, { shard, layout }: RecordSummary): boolean {
+  return shardTitle(address) === shard && address.layout === layout;
 }
 
 /** A preview changes nothing, so the log has nothing of it. */

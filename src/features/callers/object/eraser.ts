@@ -13,12 +13,12 @@ import type { RecordSteps } from "../../../kernel/object/record-steps.ts";
 import { readLabel, type Label, LABEL_COLUMNS, type LabelRow } from "../../../kernel/store/label.ts";
 import type { Ledger } from "../../../kernel/store/ledger.ts";
 import {
-  type Place,
+  type RowLocation,
   NUMBER,
-  placeAfter,
-  PLACE_COLUMNS,
-  placeIn,
-  type PlaceRow,
+  nextRowLocation,
+  LOCATION_COLUMNS,
+  rowLocationOf,
+  type LocationColumns,
   WAITING,
 } from "../../../kernel/store/record-numbers.ts";
 import type { Sql } from "../../../kernel/store/schema.ts";
@@ -34,14 +34,14 @@ export const RECORDS_PER_CALL = 10;
  * Where a call begins. What waits for an attempt is looked at first (`isFirstLook`), and again at the end, because waiting records come last
  * in their order: one whose attempt begins meanwhile moves to the front, where the first look would have been over.
  */
-export interface ErasurePlace extends Place {
+export interface ErasurePosition extends RowLocation {
   readonly isFirstLook?: boolean;
 }
 
-export const FIRST_PLACE: Place = { expiryBucket: 0, slot: 0 };
+export const FIRST_ROW_LOCATION: RowLocation = { expiryBucket: 0, slot: 0 };
 
 /** Where the first call begins. */
-export const ERASURE_BEGIN: ErasurePlace = { ...FIRST_PLACE, isFirstLook: true };
+export const ERASURE_BEGIN: ErasurePosition = { ...FIRST_ROW_LOCATION, isFirstLook: true };
 
 export interface ScopeErasure {
   /** The caller's values in each of the scopes in which the records may have been claimed. */
@@ -50,7 +50,7 @@ export interface ScopeErasure {
   readonly scopeDigests: readonly string[];
   /** The name of the layout whose object this is. */
   readonly layout: string;
-  readonly from: ErasurePlace;
+  readonly from: ErasurePosition;
   /** Only counts. */
   readonly isPreview: boolean;
   /** Whether records with an unknown outcome are forgotten too, so that a retry may repeat what has taken effect. */
@@ -72,7 +72,7 @@ export interface ErasureCounts {
 
 export interface ErasedSlice extends ErasureCounts {
   /** Where the next call goes on; `null`: all records have been looked at. */
-  readonly next: ErasurePlace | null;
+  readonly next: ErasurePosition | null;
 }
 
 export interface EraserPorts {
@@ -98,9 +98,9 @@ export class ScopeEraser {
       // What is left is counted at the end.
       const left = { inFlight: 0, unknown: 0, events: 0 };
       if (next !== null) return { forgotten, ...left, next: { ...next, isFirstLook: true } };
-      if (!isNothing) return { forgotten, ...left, next: FIRST_PLACE };
+      if (!isNothing) return { forgotten, ...left, next: FIRST_ROW_LOCATION };
     }
-    const { isNothing: _, ...slice } = await this.#look(from.isFirstLook === true ? FIRST_PLACE : from, erasure);
+    const { isNothing: _, ...slice } = await this.#look(from.isFirstLook === true ? FIRST_ROW_LOCATION : from, erasure);
     return slice.next === null ? { ...slice, events: await this.#eraseRows(erasure) } : slice;
   }
 
@@ -121,7 +121,7 @@ export class ScopeEraser {
     return count;
   }
 
-  async #look(from: Place, erasure: ScopeErasure): Promise<ErasedSlice & { readonly isNothing: boolean }> {
+  async #look(from: RowLocation, erasure: ScopeErasure): Promise<ErasedSlice & { readonly isNothing: boolean }> {
     const { records, next } = this.#ports.scan.slice(from, ROWS_PER_CALL);
     const own = await Promise.all(records.map((record) => isOfScope(record, erasure)));
     const counts = { forgotten: 0, inFlight: 0, unknown: 0, events: 0 };
@@ -178,17 +178,17 @@ export function callersObject({ ledger, storage: { sql }, steps, features }: Obj
 export interface ScannedRecord {
   readonly id: RecordId;
   readonly label: Label;
-  readonly place: Place;
+  readonly place: RowLocation;
 }
 
 export interface ScanSlice {
   readonly records: readonly ScannedRecord[];
   /** Where the next slice begins; `null` at the end. */
-  readonly next: Place | null;
+  readonly next: RowLocation | null;
 }
 
 /** Where those begin that wait for an attempt, the last of all. */
-export const FIRST_WAITING: Place = { expiryBucket: WAITING, slot: 0 };
+export const FIRST_WAITING: RowLocation = { expiryBucket: WAITING, slot: 0 };
 
 export class RecordScan {
   readonly #sql: Sql;
@@ -197,10 +197,10 @@ export class RecordScan {
     this.#sql = sql;
   }
 
-  slice({ expiryBucket, slot }: Place, limit: number): ScanSlice {
+  slice({ expiryBucket, slot }: RowLocation, limit: number): ScanSlice {
     const rows = this.#sql
-      .exec<PlaceRow & LabelRow>(
-        `SELECT ${PLACE_COLUMNS}, id, ${LABEL_COLUMNS} FROM records WHERE number >= ${NUMBER} ORDER BY number LIMIT ?`,
+      .exec<LocationColumns & LabelRow>(
+        `SELECT ${LOCATION_COLUMNS}, id, ${LABEL_COLUMNS} FROM records WHERE number >= ${NUMBER} ORDER BY number LIMIT ?`,
         expiryBucket,
         slot,
         limit,
@@ -208,8 +208,8 @@ export class RecordScan {
       .toArray();
     const last = rows.length < limit ? undefined : rows.at(-1);
     return {
-      records: rows.map((row) => ({ id: recordId(row.id), label: readLabel(row), place: placeIn(row) })),
-      next: last === undefined ? null : placeAfter(placeIn(last)),
+      records: rows.map((row) => ({ id: recordId(row.id), label: readLabel(row), place: rowLocationOf(row) })),
+      next: last === undefined ? null : nextRowLocation(rowLocationOf(last)),
     };
   }
 }

@@ -2,10 +2,10 @@
 // time in one request. What is left is in a cursor, which names objects by their place in the list and holds nothing of the scope.
 
 import { keyHash } from "../../../kernel/request/record-name.ts";
-import { ERASURE_BEGIN, type ErasedSlice, type ErasurePlace, type ScopeErasure } from "../object/eraser.ts";
-import { shardTitle } from "../../../kernel/object/shard-place.ts";
+import { ERASURE_BEGIN, type ErasedSlice, type ErasurePosition, type ScopeErasure } from "../object/eraser.ts";
+import { shardTitle } from "../../../kernel/object/shard-address.ts";
 import type { ScopeErasedView } from "./schema.ts";
-import type { LaidPlace } from "../../../operator/shards.ts";
+import type { LayoutShardAddress } from "../../../operator/shards.ts";
 
 /** The platform opens six connections; the others queue briefly. */
 const SHARDS_AT_ONCE = 16;
@@ -16,11 +16,11 @@ const MAX_MS = 5000;
 /** An object, and where to go on. */
 interface Task {
   readonly index: number;
-  readonly from: ErasurePlace;
+  readonly from: ErasurePosition;
 }
 
 /** `null`: the shard does not answer. */
-export type EraseAsk = (place: LaidPlace, erasure: Erasure) => Promise<ErasedSlice | null>;
+export type EraseAsk = (address: LayoutShardAddress, erasure: Erasure) => Promise<ErasedSlice | null>;
 
 /** For any layout. */
 export type Erasure = Omit<ScopeErasure, "layout">;
@@ -28,13 +28,13 @@ type Erased = Omit<ScopeErasedView, "notListed">;
 
 /** `null` if the cursor is not one of these objects'. */
 export async function eraseScope(
-  places: readonly LaidPlace[],
+  addresses: readonly LayoutShardAddress[],
   erasing: Omit<Erasure, "from">,
   cursor: string | null,
   ask: EraseAsk,
 ): Promise<Erased | null> {
-  const mark = (await keyHash(places.map(shardTitle).join())).slice(0, MARK_DIGITS);
-  const start = cursor === null ? { waiting: [], nextIndex: 0 } : readCursor(cursor, mark, places.length);
+  const mark = (await keyHash(addresses.map(shardTitle).join())).slice(0, MARK_DIGITS);
+  const start = cursor === null ? { waiting: [], nextIndex: 0 } : readCursor(cursor, mark, addresses.length);
   if (start === null) return null;
   const waiting: Task[] = [...start.waiting];
   let { nextIndex } = start;
@@ -48,19 +48,19 @@ export async function eraseScope(
   const takeNext = (): Task | null => {
     if (isOver()) return null;
     const [task = null] = waiting.splice(0, 1);
-    if (task !== null || nextIndex >= places.length) return task;
+    if (task !== null || nextIndex >= addresses.length) return task;
     nextIndex += 1;
     return { index: nextIndex - 1, from: ERASURE_BEGIN };
   };
   const run = async (): Promise<void> => {
     for (let task = takeNext(); task !== null; task = takeNext()) {
-      const place = places[task.index];
-      if (place === undefined) continue;
-      let from: ErasurePlace | null = task.from;
+      const address = addresses[task.index];
+      if (address === undefined) continue;
+      let from: ErasurePosition | null = task.from;
       while (from !== null && !isOver()) {
         calls += 1;
-        const slice = await ask(place, { ...erasing, from });
-        if (slice === null) unreachable.push(shardTitle(place));
+        const slice = await ask(address, { ...erasing, from });
+        if (slice === null) unreachable.push(shardTitle(address));
         counts.forgotten += slice?.forgotten ?? 0;
         counts.inFlight += slice?.inFlight ?? 0;
         counts.unknown += slice?.unknown ?? 0;
@@ -73,7 +73,7 @@ export async function eraseScope(
   await Promise.all(Array.from({ length: SHARDS_AT_ONCE }, run));
 
   const tasks = [...left, ...waiting];
-  const isWhole = tasks.length === 0 && nextIndex >= places.length;
+  const isWhole = tasks.length === 0 && nextIndex >= addresses.length;
   return { ...counts, unreachable, cursor: isWhole ? null : writeCursor(mark, nextIndex, tasks) };
 }
 
@@ -85,11 +85,11 @@ const CURSOR = /^([0-9a-f]{8})~(\d{1,6})((?:~\d{1,6}\.\d{1,10}\.\d{1,10}w?){0,16
 
 /** `<objects>~<first that was not asked>~<object>.<place>…`, one for each object that is not done. */
 function writeCursor(mark: string, nextIndex: number, tasks: readonly Task[]): string {
-  const places = tasks.map(
+  const addresses = tasks.map(
     ({ index, from: { expiryBucket, slot, isFirstLook } }) =>
       `~${index}.${expiryBucket}.${slot}${isFirstLook === true ? FIRST_LOOK : ""}`,
   );
-  return `${mark}~${nextIndex}${places.join("")}`;
+  return `${mark}~${nextIndex}${addresses.join("")}`;
 }
 
 function readCursor(

@@ -36,19 +36,19 @@ export type ForgetScope = (forgetting: ScopeForgetting) => Promise<ScopeForgetRe
 
 export function scopeForgetter({
   namespace,
-  places,
+  directory,
   routes,
   encryptions,
-}: Pick<WorkerKernel, "namespace" | "places" | "routes" | "encryptions">): ForgetScope {
+}: Pick<WorkerKernel, "namespace" | "directory" | "routes" | "encryptions">): ForgetScope {
   return async ({ scope, cursor, by: { name: by }, ...forgetting }) => {
     const scopes = fittingScopes(routes, scope);
     if (scopes.length === 0) return { kind: "no-scope", scopes: namedScopes(routes) };
     const scopeDigests = (await Promise.all(scopes.map((one) => encryptions.scopeDigests(one)))).flat();
-    const { layouts, listed } = places;
+    const { layouts, listed } = directory;
     const names = new Map(layouts.map(({ title, layout }) => [title, layoutName(layout)]));
-    const erased = await eraseScope(listed, { ...forgetting, by, scopes, scopeDigests }, cursor, (place, erasure) => {
-      const slice = { ...erasure, layout: names.get(place.layout) ?? place.layout };
-      return unlessSilent(place, askObject(shardStub(namespace, place), ERASE_SCOPE_CALL, slice));
+    const erased = await eraseScope(listed, { ...forgetting, by, scopes, scopeDigests }, cursor, (address, erasure) => {
+      const slice = { ...erasure, layout: names.get(address.layout) ?? address.layout };
+      return unlessSilent(address, askObject(shardStub(namespace, address), ERASE_SCOPE_CALL, slice));
     });
     if (erased === null) return { kind: "no-cursor" };
     const { isPreview, reason } = forgetting;
@@ -58,7 +58,7 @@ export function scopeForgetter({
       const parts = [...scope.keys()];
       console.warn({ message: "scope forgotten", parts, by, reason, ...counts, unreachable });
     }
-    return { kind: "done", ...erased, notListed: places.notListed };
+    return { kind: "done", ...erased, notListed: directory.notListed };
   };
 }
 
@@ -79,7 +79,7 @@ export function auditedForgetter(inner: ForgetScope, audit: AuditLog): ForgetSco
         );
 }
 
-/** Without the value, which is the caller's credential. Where no part can have this name, it may be one that was typed in the wrong place. */
+/** Without the value, which is the caller's credential. Where no part can have this name, it may be one that was typed in the wrong address. */
 function partName(name: string): string {
   return parseScopeEntry(name).ok ? name : "(no part of a scope)";
 }

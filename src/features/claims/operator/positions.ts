@@ -7,7 +7,7 @@ import { partitionHash } from "../claim-request.ts";
 import { asking } from "../../../kernel/object/itty.ts";
 import { shardStub } from "../../../kernel/object/call-shard.ts";
 import { CLAIM_CALLS } from "../object/calls.ts";
-import { placeOf, shardTitle } from "../../../kernel/object/shard-place.ts";
+import { shardAddressOf, shardTitle } from "../../../kernel/object/shard-address.ts";
 import type { GroupCounts, SeenPosition } from "../object/claim-list.ts";
 import type { Partition } from "../object/positions.ts";
 import { askShards } from "../../../operator/ask-shards.ts";
@@ -15,7 +15,7 @@ import type { ConsumerGroupView, PositionPageView, PositionView } from "./schema
 import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import type { AuditLog } from "../../../operator/audited.ts";
-import type { ShardPlaces } from "../../../operator/shards.ts";
+import type { ShardDirectory } from "../../../operator/shards.ts";
 
 /** Where an operator wants a group to go on. */
 export interface PositionChange extends Omit<Partition, "route"> {
@@ -30,17 +30,17 @@ export type PositionsOperations = Pick<PositionsOperator, "list" | "set">;
 
 export class PositionsOperator {
   readonly #namespace: DurableObjectNamespace;
-  readonly #places: ShardPlaces;
+  readonly #directory: ShardDirectory;
   readonly #groups: readonly Pick<Route, "path" | "layouts">[];
 
   /** `routes`: all, those of groups among them. */
   constructor(
     namespace: DurableObjectNamespace,
-    places: ShardPlaces,
+    directory: ShardDirectory,
     routes: readonly Pick<Route, "path" | "layouts">[],
   ) {
     this.#namespace = namespace;
-    this.#places = places;
+    this.#directory = directory;
     this.#groups = routes.filter(({ path }) => path.startsWith(CONSUMER_LABEL));
   }
 
@@ -55,7 +55,7 @@ export class PositionsOperator {
     const placedBy = await partitionHash(group, { stream, partition });
     await Promise.all(
       [own, ...previous].map(async (layout) => {
-        const calls = asking(CLAIM_CALLS, shardStub(this.#namespace, placeOf(placedBy, layout)));
+        const calls = asking(CLAIM_CALLS, shardStub(this.#namespace, shardAddressOf(placedBy, layout)));
         await calls.setPosition({ route: route.path, stream, partition, next, ifKnown: layout !== own });
       }),
     );
@@ -64,9 +64,9 @@ export class PositionsOperator {
 
   /** `null` when the cursor is invalid. Rejects when no shard answers. `group`: only this one's; `null`: all. */
   async list(group: string | null, limit: number, cursor: string | null): Promise<PositionPageView | null> {
-    const { listed, notListed } = this.#places;
+    const { listed, notListed } = this.#directory;
     const begin = cursor === null ? null : readCursor(cursor);
-    const start = cursor === null ? 0 : listed.findIndex((place) => shardTitle(place) === begin?.shard);
+    const start = cursor === null ? 0 : listed.findIndex((address) => shardTitle(address) === begin?.shard);
     if (start === -1) return null;
     const route = group === null ? null : CONSUMER_LABEL + group;
     const asked = await askShards(this.#namespace, listed, (shard) => shard(CLAIM_CALLS).counts());
@@ -75,15 +75,15 @@ export class PositionsOperator {
       throw new Error(`unreachable: ${unreachable.join(", ")}`);
     }
     const counts = asked.flatMap(({ answer }) => answer ?? []).filter((one) => route === null || one.route === route);
-    const places = listed
+    const addresses = listed
       .slice(start)
       .filter((_place, index) =>
         (asked[start + index]?.answer ?? []).some(
           (one) => one.partitions > 0 && (route === null || one.route === route),
         ),
       );
-    const { items, next, silent } = await collectPages(places, limit, begin, async (place, after, most) => {
-      const calls = asking(CLAIM_CALLS, shardStub(this.#namespace, place));
+    const { items, next, silent } = await collectPages(addresses, limit, begin, async (address, after, most) => {
+      const calls = asking(CLAIM_CALLS, shardStub(this.#namespace, address));
       const page = await calls.positions({ route, after, limit: most });
       return { items: page, next: page.at(most - 1) ?? null };
     });

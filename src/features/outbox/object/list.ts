@@ -9,7 +9,7 @@ import {
   restingAt,
 } from "../../../kernel/record/outbox.ts";
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
-import { type EventPlace, MOST_COMPARED, type OutboxRows } from "./rows.ts";
+import { type EventRowLocation, MOST_COMPARED, type OutboxRows } from "./rows.ts";
 import { DEAD } from "./outbox-tables.ts";
 import type { LaterTables } from "../../../kernel/store/schema.ts";
 
@@ -96,7 +96,7 @@ export class OutboxList {
     for (const destination of this.#outbox.destinations()) {
       for (const { lane } of this.#outbox.lanes(destination)) {
         const rows = this.#tables.sql
-          .exec<EventPlace & Record<string, SqlStorageValue>>(
+          .exec<EventRowLocation & Record<string, SqlStorageValue>>(
             `SELECT destination, lane, due, seq, id FROM (SELECT destination, lane, due, seq, id, set_at FROM outbox WHERE destination = ?1 AND lane = ?2 AND due > ?3 AND due < ?4 ORDER BY due DESC, seq DESC LIMIT ${MOST_COMPARED}) WHERE set_at > ?3 ORDER BY due, seq LIMIT ?5`,
             destination,
             lane,
@@ -114,7 +114,7 @@ export class OutboxList {
 
   /** By destination and lane; first the pending ones, the one that is due first in front, and then the dead ones, oldest first. */
   page({ destination, state, after, limit }: EventQuery): readonly SeenEvent[] {
-    const begin = after === null ? null : placeOf(after);
+    const begin = after === null ? null : eventRowLocationOf(after);
     const events: SeenEvent[] = [];
     for (const name of this.#outbox.destinations()) {
       if (events.length >= limit) break;
@@ -135,7 +135,7 @@ export class OutboxList {
   #read(
     name: string,
     lane: number,
-    after: Pick<EventPlace, "due" | "seq">,
+    after: Pick<EventRowLocation, "due" | "seq">,
     to: number,
     limit: number,
   ): readonly SeenEvent[] {
@@ -220,9 +220,9 @@ export class OutboxList {
     destination: string,
     state: EventState | null,
     now: EpochMs,
-  ): readonly EventPlace[] {
+  ): readonly EventRowLocation[] {
     const { from, to } = rangeOf(state, action === "resend" ? now + 1 : 0);
-    const places: EventPlace[] = [];
+    const places: EventRowLocation[] = [];
     for (const { lane } of this.#outbox.lanes(destination)) {
       const rows = this.#tables.sql.exec<{ destination: string; lane: number; due: number; seq: number; id: string }>(
         "SELECT destination, lane, due, seq, id FROM outbox WHERE destination = ? AND lane = ? AND due >= ? AND due < ? ORDER BY due, seq LIMIT ?",
@@ -237,8 +237,8 @@ export class OutboxList {
     return places;
   }
 
-  #one({ id, at }: NonNullable<EventChange["event"]>): readonly EventPlace[] {
-    const place = placeOf(at);
+  #one({ id, at }: NonNullable<EventChange["event"]>): readonly EventRowLocation[] {
+    const place = eventRowLocationOf(at);
     if (place === null) return [];
     const found = this.#tables.sql
       .exec(
@@ -254,7 +254,7 @@ export class OutboxList {
   }
 
   /** The events are due now, as if they had just been published. */
-  #resend(places: readonly EventPlace[], now: EpochMs): void {
+  #resend(places: readonly EventRowLocation[], now: EpochMs): void {
     this.#tables.transaction(() => {
       for (const place of places) this.#outbox.move(place, now, { at: now, since: now, tries: 0 });
     });
@@ -271,7 +271,7 @@ interface Row extends Record<string, SqlStorageValue> {
   readonly last: string | null;
 }
 
-function placeOf(at: string): Omit<EventPlace, "id"> | null {
+function eventRowLocationOf(at: string): Omit<EventRowLocation, "id"> | null {
   const [, destination, lane, due, seq] = AT.exec(at) ?? [];
   return destination === undefined ? null : { destination, lane: Number(lane), due: Number(due), seq: Number(seq) };
 }

@@ -2,10 +2,10 @@
 
 import type { RowOfRecord } from "../../../kernel/object-feature.ts";
 import { recordId } from "../../../kernel/record/units.ts";
-import { AT_PLACE, type EventPlace, type OutboxRows } from "./rows.ts";
+import { AT_LOCATION, type EventRowLocation, type OutboxRows } from "./rows.ts";
 import type { Sql } from "../../../kernel/store/schema.ts";
 
-export interface OwnedEvent extends EventPlace, RowOfRecord {}
+export interface OwnedEvent extends EventRowLocation, RowOfRecord {}
 
 interface OwnedRow {
   readonly [column: string]: SqlStorageValue;
@@ -28,7 +28,7 @@ export class OwnedEvents {
   }
 
   /** The events that lie behind `after`, of all destinations, dead ones included. */
-  slice(after: EventPlace | null, most: number): readonly OwnedEvent[] {
+  slice(after: EventRowLocation | null, most: number): readonly OwnedEvent[] {
     if (!this.#outbox.exists) return [];
     const rows = this.#sql
       .exec<OwnedRow>(
@@ -57,9 +57,9 @@ export class OwnedEvents {
   }
 
   /** Erases an event, also one that has moved since it was found; whether it still existed. */
-  #erase({ destination, lane, due, seq, id }: EventPlace, record: string): boolean {
+  #erase({ destination, lane, due, seq, id }: EventRowLocation, record: string): boolean {
     return (
-      this.#deletes(AT_PLACE, destination, lane, due, seq, id) ||
+      this.#deletes(AT_LOCATION, destination, lane, due, seq, id) ||
       this.#deletes("destination = ? AND id = ? AND record = ?", destination, id, record)
     );
   }

@@ -9,7 +9,7 @@ import type { LaterTables, Sql } from "../../../kernel/store/schema.ts";
 import { readOrReport, readWhole, UnreadableError } from "../../../kernel/store/unreadable.ts";
 
 /** Where an event lies. Another may lie there later, so the event is named too. */
-export interface EventPlace {
+export interface EventRowLocation {
   readonly destination: string;
   /** Whose turn it takes (kernel/record/lanes.ts). */
   readonly lane: number;
@@ -19,7 +19,7 @@ export interface EventPlace {
 }
 
 /** An event as it is stored. */
-export interface StoredEvent extends EventPlace {
+export interface StoredEvent extends EventRowLocation {
   readonly record: RecordId;
   /** How often it has been tried, without success. */
   readonly tries: number;
@@ -50,7 +50,7 @@ interface Moved extends Partial<Pick<StoredEvent, "tries" | "since" | "last">> {
 }
 
 const COLUMNS = "destination, lane, due, seq, id, record, tries, since, last, event";
-export const AT_PLACE = "destination = ?1 AND lane = ?2 AND due = ?3 AND seq = ?4 AND id = ?5";
+export const AT_LOCATION = "destination = ?1 AND lane = ?2 AND due = ?3 AND seq = ?4 AND id = ?5";
 
 /** How many events of a lane are looked at for the one that has failed least, or for those that a wrong clock has put off. */
 export const MOST_COMPARED = 1000;
@@ -202,9 +202,15 @@ export class OutboxRows {
    * Some of the events of a lane that are due, have been here since `since` or longer, and have been tried. Reads nothing of what they
    * say.
    */
-  triedSince(destination: string, lane: number, now: EpochMs, since: EpochMs, most: number): readonly EventPlace[] {
+  triedSince(
+    destination: string,
+    lane: number,
+    now: EpochMs,
+    since: EpochMs,
+    most: number,
+  ): readonly EventRowLocation[] {
     return this.#sql
-      .exec<Pick<Row, keyof EventPlace | "since" | "tries">>(
+      .exec<Pick<Row, keyof EventRowLocation | "since" | "tries">>(
         "SELECT destination, lane, due, seq, id, since, tries FROM outbox WHERE destination = ?1 AND lane = ?2 AND due <= ?3 ORDER BY due, seq LIMIT ?4",
         destination,
         lane,
@@ -216,10 +222,10 @@ export class OutboxRows {
   }
 
   /** These have been taken by their destination, or dropped. */
-  delete(places: readonly EventPlace[]): void {
+  delete(places: readonly EventRowLocation[]): void {
     this.#tables.transaction(() => {
       for (const { destination, lane, due, seq, id } of places) {
-        this.#sql.exec(`DELETE FROM outbox WHERE ${AT_PLACE}`, destination, lane, due, seq, id);
+        this.#sql.exec(`DELETE FROM outbox WHERE ${AT_LOCATION}`, destination, lane, due, seq, id);
       }
     });
   }
@@ -242,10 +248,14 @@ export class OutboxRows {
   }
 
   /** Moves an event to another time, with what has changed about it. One that an operator has moved or dropped meanwhile is left. */
-  move({ destination, lane, due: from, seq, id }: EventPlace, due: number, { at, tries, since, last }: Moved): void {
+  move(
+    { destination, lane, due: from, seq, id }: EventRowLocation,
+    due: number,
+    { at, tries, since, last }: Moved,
+  ): void {
     // A row that moves costs one row written, as any update. Deleted and inserted, it would cost two.
     this.#sql.exec(
-      `UPDATE outbox SET due = ?6, seq = (SELECT ifnull(max(seq), 0) + 1 FROM outbox WHERE destination = ?1 AND lane = ?2 AND due = ?6), set_at = ?7, tries = ifnull(?8, tries), since = ifnull(?9, since), last = ifnull(?10, last) WHERE ${AT_PLACE}`,
+      `UPDATE outbox SET due = ?6, seq = (SELECT ifnull(max(seq), 0) + 1 FROM outbox WHERE destination = ?1 AND lane = ?2 AND due = ?6), set_at = ?7, tries = ifnull(?8, tries), since = ifnull(?9, since), last = ifnull(?10, last) WHERE ${AT_LOCATION}`,
       destination,
       lane,
       from,
@@ -260,11 +270,11 @@ export class OutboxRows {
   }
 
   /** Each of these was sent once more, in vain, and stays where it is. */
-  noteTries(places: readonly EventPlace[], reason: string): void {
+  noteTries(places: readonly EventRowLocation[], reason: string): void {
     this.#tables.transaction(() => {
       for (const { destination, lane, due, seq, id } of places) {
         this.#sql.exec(
-          `UPDATE outbox SET tries = tries + 1, last = ?6 WHERE ${AT_PLACE}`,
+          `UPDATE outbox SET tries = tries + 1, last = ?6 WHERE ${AT_LOCATION}`,
           destination,
           lane,
           due,

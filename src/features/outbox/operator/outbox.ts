@@ -7,7 +7,7 @@ import { ALL_LANES, EVENT_STATES, type EventState, NO_RECORD } from "../../../ke
 import { type Asking, asking } from "../../../kernel/object/itty.ts";
 import { shardStub } from "../../../kernel/object/call-shard.ts";
 import { type EventsChanged, OUTBOX_CALLS } from "../object/calls.ts";
-import { shardTitle } from "../../../kernel/object/shard-place.ts";
+import { shardTitle } from "../../../kernel/object/shard-address.ts";
 
 import type { DestinationCounts, SeenEvent } from "../object/list.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
@@ -15,7 +15,7 @@ import type { AuditLog } from "../../../operator/audited.ts";
 import { askShards, unlessSilent } from "../../../operator/ask-shards.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./schema.ts";
 import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
-import type { LaidPlace, ShardPlaces } from "../../../operator/shards.ts";
+import type { LayoutShardAddress, ShardDirectory } from "../../../operator/shards.ts";
 
 export interface EventFilter {
   /** `null`: any. */
@@ -39,7 +39,7 @@ const MAX_MS = 5000;
 
 /** One shard's counts of one destination. */
 interface Held {
-  readonly place: LaidPlace;
+  readonly address: LayoutShardAddress;
   readonly counts: DestinationCounts;
 }
 
@@ -53,29 +53,31 @@ export type EventsOperator = Pick<OutboxOperator, "list" | "change">;
 
 export class OutboxOperator {
   readonly #namespace: DurableObjectNamespace;
-  readonly #places: ShardPlaces;
+  readonly #directory: ShardDirectory;
   readonly #destinations: readonly Destination[];
 
-  constructor(namespace: DurableObjectNamespace, places: ShardPlaces, destinations: readonly Destination[]) {
+  constructor(namespace: DurableObjectNamespace, directory: ShardDirectory, destinations: readonly Destination[]) {
     this.#namespace = namespace;
-    this.#places = places;
+    this.#directory = directory;
     this.#destinations = destinations;
   }
 
   /** `null` when the cursor is invalid. Rejects when no shard answers. */
   async list(filter: EventFilter, limit: number, cursor: string | null): Promise<OutboxPageView | null> {
-    const { listed } = this.#places;
+    const { listed } = this.#directory;
     const begin = cursor === null ? null : readCursor(cursor);
-    const start = cursor === null ? 0 : listed.findIndex((place) => shardTitle(place) === begin?.shard);
+    const start = cursor === null ? 0 : listed.findIndex((address) => shardTitle(address) === begin?.shard);
     if (start === -1) return null;
     const { held, unreachable } = await this.#count();
-    const names = new Set(held.filter(({ counts }) => hasAny(counts, filter)).map(({ place }) => shardTitle(place)));
+    const names = new Set(
+      held.filter(({ counts }) => hasAny(counts, filter)).map(({ address }) => shardTitle(address)),
+    );
     const { items, next, silent } = await collectPages(
-      listed.slice(start).filter((place) => names.has(shardTitle(place))),
+      listed.slice(start).filter((address) => names.has(shardTitle(address))),
       limit,
       begin,
-      async (place, after, most) => {
-        const page = await this.#calls(place).list({ ...filter, after, limit: most });
+      async (address, after, most) => {
+        const page = await this.#calls(address).list({ ...filter, after, limit: most });
         return { items: page.events, next: page.next };
       },
     );
@@ -83,7 +85,7 @@ export class OutboxOperator {
       destinations: this.#summaries(held),
       events: items.map(({ item, shard }) => viewEvent(item, shard)),
       cursor: next === null ? null : writeCursor(next),
-      notListed: this.#places.notListed,
+      notListed: this.#directory.notListed,
       unreachable: [...unreachable, ...silent],
     };
   }
@@ -100,26 +102,26 @@ export class OutboxOperator {
         ),
         unreachable,
       };
-    const places =
+    const addresses =
       event === null
-        ? wanted.map(({ place }) => place)
-        : this.#places.listed.filter((place) => shardTitle(place) === event.shard);
+        ? wanted.map(({ address }) => address)
+        : this.#directory.listed.filter((address) => shardTitle(address) === event.shard);
     const one = event === null ? null : { id: event.id, at: event.place };
     const until = Date.now() + MAX_MS;
     const ask = { action, destination, state, event: one };
     let events = 0;
     let more = false;
     const silent = [...unreachable];
-    const changeIn = async (place: LaidPlace): Promise<void> => {
+    const changeIn = async (address: LayoutShardAddress): Promise<void> => {
       let slice: EventsChanged | null = null;
       do {
-        slice = await unlessSilent(place, this.#calls(place).change(ask));
+        slice = await unlessSilent(address, this.#calls(address).change(ask));
         events += slice?.events ?? 0;
       } while (slice?.more === true && Date.now() < until);
-      if (slice === null) silent.push(shardTitle(place));
+      if (slice === null) silent.push(shardTitle(address));
       more ||= slice?.more === true;
     };
-    await Promise.all(places.map(changeIn));
+    await Promise.all(addresses.map(changeIn));
     console.warn({
       message: action === "resend" ? "events sent again" : "events dropped",
       destination,
@@ -134,13 +136,15 @@ export class OutboxOperator {
   }
 
   async #count(): Promise<Counted> {
-    const { listed } = this.#places;
+    const { listed } = this.#directory;
     const asked = await askShards(this.#namespace, listed, (shard) => shard(OUTBOX_CALLS).counts());
     const unreachable = asked.filter(({ answer }) => answer === null).map(({ shard }) => shard);
     if (unreachable.length > 0 && unreachable.length === listed.length) {
       throw new Error(`unreachable: ${unreachable.join(", ")}`);
     }
-    const held = listed.flatMap((place, index) => (asked[index]?.answer ?? []).map((counts) => ({ counts, place })));
+    const held = listed.flatMap((address, index) =>
+      (asked[index]?.answer ?? []).map((counts) => ({ counts, address })),
+    );
     return { held, unreachable };
   }
 
@@ -157,8 +161,8 @@ export class OutboxOperator {
     });
   }
 
-  #calls(place: LaidPlace): Asking<typeof OUTBOX_CALLS> {
-    return asking(OUTBOX_CALLS, shardStub(this.#namespace, place));
+  #calls(address: LayoutShardAddress): Asking<typeof OUTBOX_CALLS> {
+    return asking(OUTBOX_CALLS, shardStub(this.#namespace, address));
   }
 }
 
@@ -188,8 +192,10 @@ function summaryOf(destination: string, target: string | null, held: readonly He
     atLeast: EVENT_STATES.filter((state) => held.some(({ counts }) => counts.atLeast.includes(state))),
     oldestPendingAt: oldest("oldestPending"),
     oldestDeadAt: oldest("oldestDeath"),
-    resting: held.flatMap(({ place, counts: { resting } }) =>
-      resting === null ? [] : [{ ...resting, shard: shardTitle(place), of: ALL_LANES, until: isoTime(resting.until) }],
+    resting: held.flatMap(({ address, counts: { resting } }) =>
+      resting === null
+        ? []
+        : [{ ...resting, shard: shardTitle(address), of: ALL_LANES, until: isoTime(resting.until) }],
     ),
   };
 }

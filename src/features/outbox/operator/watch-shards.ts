@@ -5,21 +5,21 @@ import type { AlertReport } from "../../../kernel/record/alerts.ts";
 import { ALERTS_CALL } from "../object/calls.ts";
 import { OPERATOR_CALLS } from "../../../kernel/object/operator-calls.ts";
 import { askObject, shardStub } from "../../../kernel/object/call-shard.ts";
-import { type ShardPlace, shardTitle } from "../../../kernel/object/shard-place.ts";
+import { type ShardAddress, shardTitle } from "../../../kernel/object/shard-address.ts";
 import { askShards, unlessSilent } from "../../../operator/ask-shards.ts";
-import type { ShardPlaces } from "../../../operator/shards.ts";
+import type { ShardDirectory } from "../../../operator/shards.ts";
 
 /** One pass, for the Worker's cron trigger. */
 export async function watchShards(
   namespace: DurableObjectNamespace,
-  { listed, operators }: Pick<ShardPlaces, "listed" | "operators">,
+  { listed, operators }: Pick<ShardDirectory, "listed" | "operators">,
 ): Promise<void> {
   const [first, second = operators] = listed;
   if (first === undefined) return;
   // As a scrape does: an object that cannot read its records is of no use either.
   const asked = await askShards(namespace, listed, (shard) => shard(OPERATOR_CALLS).counts());
   const silent = new Set(asked.filter(({ answer }) => answer === null).map(({ shard }) => shard));
-  const reportTo = async (keeper: ShardPlace, watched: readonly string[]): Promise<void> => {
+  const reportTo = async (keeper: ShardAddress, watched: readonly string[]): Promise<void> => {
     await reportAlert(namespace, keeper, {
       alert: "silent-shard",
       watched,
@@ -33,7 +33,7 @@ export async function watchShards(
 /** Never rejects: what cannot be reported is in the log. */
 export async function reportAlert(
   namespace: DurableObjectNamespace,
-  keeper: ShardPlace,
+  keeper: ShardAddress,
   report: AlertReport,
 ): Promise<void> {
   const call = askObject(shardStub(namespace, keeper), ALERTS_CALL, report).then(() => true);

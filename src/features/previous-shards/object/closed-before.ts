@@ -4,7 +4,7 @@
 
 import { type Layout, layoutName } from "../../../kernel/config/layout.ts";
 import type { Placed } from "../../../kernel/elsewhere.ts";
-import { placeOf, shardTitle } from "../../../kernel/object/shard-place.ts";
+import { shardAddressOf, shardTitle } from "../../../kernel/object/shard-address.ts";
 import { placingOf } from "../../../kernel/request/message.ts";
 import type { Participation } from "../../../kernel/step-hook.ts";
 import type { LaterTables } from "../../../kernel/store/schema.ts";
@@ -83,5 +83,5 @@ export class ClosedBefore {
 }
 
 function titleOf(placing: string, layout: Layout): string {
-  return shardTitle(placeOf(placing, layout));
+  return shardTitle(shardAddressOf(placing, layout));
 }

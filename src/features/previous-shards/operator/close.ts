@@ -18,14 +18,14 @@ export type WhyNotClosed = "unknown" | "in-force" | "per-key" | "next-closed" | 
 /** Closes a layout by its title. Rejects when an object does not answer that has to, or none does. */
 export type CloseLayout = (title: string, by: Actor) => Promise<CloseResult>;
 
-export function layoutCloser({ namespace, places, operator, audit }: WorkerKernel): CloseLayout {
+export function layoutCloser({ namespace, directory, operator, audit }: WorkerKernel): CloseLayout {
   const close = async (title: string, by: Actor): Promise<CloseResult> => {
-    const { layouts, listed } = places;
+    const { layouts, listed } = directory;
     const layout = layouts.find((one) => one.title === title);
     if (layout === undefined) return { kind: "refused", why: "unknown" };
     const { next } = layout;
     if (next === null) return { kind: "refused", why: "in-force" };
-    const objects = listed.filter((place) => place.layout === title);
+    const objects = listed.filter((address) => address.layout === title);
     if (objects.length === 0) return { kind: "refused", why: "per-key" };
     const summaries = (await operator.counts()).layouts;
     const nextSummary = summaries.find((one) => one.layout === layoutTitle(next));

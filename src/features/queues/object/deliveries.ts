@@ -22,7 +22,7 @@ import {
 import type { Route } from "../../../kernel/config/resolved.ts";
 import type { CallShard } from "../../../kernel/request/protect.ts";
 import { isOverloaded, shardStub } from "../../../kernel/object/call-shard.ts";
-import { placeOf, type ShardPlace } from "../../../kernel/object/shard-place.ts";
+import { shardAddressOf, type ShardAddress } from "../../../kernel/object/shard-address.ts";
 
 /** Several messages of a queue together. */
 export const DELIVERIES_CALL = rawCall("deliveries");
@@ -44,8 +44,8 @@ export function deliverer(namespace: DurableObjectNamespace, callShard: CallShar
   return (route, exchanges) => {
     // `undefined`: it has to go alone.
     const reports = new Map<ExchangeRequest, Promise<DeliveryReport | null | undefined>>();
-    for (const { place, together } of callsFor(route, exchanges)) {
-      const answer = askTogether(namespace, place, together);
+    for (const { address, together } of callsFor(route, exchanges)) {
+      const answer = askTogether(namespace, address, together);
       for (const [index, exchange] of together.entries()) {
         reports.set(
           exchange,
@@ -61,25 +61,25 @@ export function deliverer(namespace: DurableObjectNamespace, callShard: CallShar
 }
 
 interface SharedCall {
-  readonly place: ShardPlace;
+  readonly address: ShardAddress;
   readonly together: readonly ExchangeRequest[];
 }
 
 /** The calls, each with the messages that share it. */
 function callsFor(route: Route, exchanges: readonly ExchangeRequest[]): readonly SharedCall[] {
-  const calls: { readonly place: ShardPlace; readonly together: ExchangeRequest[] }[] = [];
+  const calls: { readonly address: ShardAddress; readonly together: ExchangeRequest[] }[] = [];
   const open = new Map<string, ExchangeRequest[]>();
   for (const exchange of exchanges) {
     if (route.layouts.previous.length > 0 || exchange.body.byteLength > SMALL_BYTES) continue;
-    const place = placeOf(exchange.head.record.id, route.layouts.own);
-    const last = open.get(place.name);
+    const address = shardAddressOf(exchange.head.record.id, route.layouts.own);
+    const last = open.get(address.name);
     if (last !== undefined && last.length < MOST_TOGETHER) {
       last.push(exchange);
       continue;
     }
     const together = [exchange];
-    open.set(place.name, together);
-    calls.push({ place, together });
+    open.set(address.name, together);
+    calls.push({ address, together });
   }
   return calls;
 }
@@ -87,12 +87,12 @@ function callsFor(route: Route, exchanges: readonly ExchangeRequest[]): readonly
 /** Reports in the order of the messages, without those that have to go alone. `null`: nobody may be asked now. */
 async function askTogether(
   namespace: DurableObjectNamespace,
-  place: ShardPlace,
+  address: ShardAddress,
   exchanges: readonly ExchangeRequest[],
 ): Promise<readonly (DeliveryReport | null)[] | null> {
   try {
     const body = encodeAll(exchanges);
-    const response = await shardStub(namespace, place).fetch(DELIVERIES_CALL.url, { method: "POST", body });
+    const response = await shardStub(namespace, address).fetch(DELIVERIES_CALL.url, { method: "POST", body });
     return await response.json();
   } catch (error) {
     // Each message has its attempt's id, so whatever has begun is not begun again.

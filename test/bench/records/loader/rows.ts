@@ -92,7 +92,7 @@ function fill(file: string, count: number, bodyBytes: number, place: Measured["p
         if (place === "apart") continue;
         const found = ledger.find(id);
         if (found === null) throw new Error(`${id} is gone`);
-        const { expiryBucket, slot } = found.place;
+        const { expiryBucket, slot } = found.rowLocation;
         const put = `UPDATE records SET body = ?, body_bytes = ? WHERE number = ${NUMBER} AND id = ?`;
         const { rowsWritten } = sql.exec(put, body.buffer, bodyBytes, expiryBucket, slot, id);
         if (rowsWritten !== 1) throw new Error(`no row of ${id}`);

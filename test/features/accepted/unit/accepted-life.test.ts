@@ -186,7 +186,7 @@ describe("an accepted request", () => {
   });
 
   it("is tried again once the origin, asked, does not know it", () => {
-    const absent: LifeCycleEvent = { type: "absent", attemptId: attemptId("a"), askedAt: epochMs(LOCK_MS) };
+    const absent: LifeCycleEvent = { type: "absent", attemptId: attemptId("a"), verifiedAt: epochMs(LOCK_MS) };
     expect(tell("verify", [0, request("a", "begin")], [LOCK_MS, tick], [LOCK_MS, absent]).at(-1)).toBe(
       `settled → waiting ${LOCK_MS + 15}`,
     );

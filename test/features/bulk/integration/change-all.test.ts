@@ -20,7 +20,7 @@ import {
   type ListedOutcome,
   type ListedState,
 } from "../../../../src/features/bulk/object/listed-changes.ts";
-import { placeOf } from "../../../../src/kernel/object/shard-place.ts";
+import { shardAddressOf } from "../../../../src/kernel/object/shard-address.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { ADMIN } from "../../../support/integration/operators.ts";
 import { completed, HOUR_MS, policy, response as anyResponse, started } from "../../../support/integration/records.ts";
@@ -126,7 +126,7 @@ function startScene(namespace = env.KEY_SHARD) {
       const layout = isOlder ? previous : route.layouts.own;
       const key = crypto.randomUUID();
       const id = await nameRecord(key, [], layoutName(layout));
-      const { name } = placeOf(id, layout);
+      const { name } = shardAddressOf(id, layout);
       stubs.add(name);
       await runInDurableObject(stubOf(name), (_instance, { storage }) => {
         const kept = record.state === "completed" ? { response: anyResponse } : {};

@@ -14,10 +14,10 @@ import { Alarm } from "../../../../src/kernel/object/alarm.ts";
 import { AttemptsInFlight } from "../../../../src/kernel/object/attempts-in-flight.ts";
 import { RecordSteps } from "../../../../src/kernel/object/record-steps.ts";
 import { DeadLetters } from "../../../../src/features/outbox/object/dead-letters.ts"; // feature: outbox
-import { ScopeEraser, FIRST_PLACE, RecordScan } from "../../../../src/features/callers/object/eraser.ts";
+import { ScopeEraser, FIRST_ROW_LOCATION, RecordScan } from "../../../../src/features/callers/object/eraser.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { OwnedEvents } from "../../../../src/features/outbox/object/owned-events.ts"; // feature: outbox
-import type { Place } from "../../../../src/kernel/store/record-numbers.ts";
+import type { RowLocation } from "../../../../src/kernel/store/record-numbers.ts";
 import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
 import { grouped } from "../../../support/progress.ts";
 import { tailCell } from "../../../bench/quantiles.ts";
@@ -91,7 +91,7 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
       ...outboxHooks({ store, outbox, alerts, deadLetters: new DeadLetters({ ledger, traffic, alerts }) }), // feature: outbox
       countedSteps(traffic),
     ],
-    isAsked: () => false,
+    isVerifying: () => false,
   });
   const features = (): readonly ObjectFeature[] => [
     { name: "outbox", rowsOfRecords: (most) => events.slices(most) }, // feature: outbox
@@ -100,7 +100,7 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
   const scopes = [scope, FORMER];
   const asked = { scopes, scopeDigests: [], layout: LAYOUT, isPreview, includesUnknown: false, by: "", reason: "" };
   const turns: Turn[] = [];
-  for (let from: Place | null = FIRST_PLACE; from !== null;) {
+  for (let from: RowLocation | null = FIRST_ROW_LOCATION; from !== null;) {
     sql.exec("BEGIN IMMEDIATE");
     const begun = performance.now();
     const used = process.threadCpuUsage();

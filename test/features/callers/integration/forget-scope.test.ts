@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../../src/features/settings.ts";
 import type { Route } from "../../../../src/kernel/config/resolved.ts";
 import { type EraseAsk, eraseScope } from "../../../../src/features/callers/operator/erase-scope.ts";
-import type { LaidPlace } from "../../../../src/operator/shards.ts";
+import type { LayoutShardAddress } from "../../../../src/operator/shards.ts";
 import {
   fittingScopes,
   namedScopes,
@@ -97,7 +97,7 @@ describe("a request to forget a caller", () => {
 });
 
 describe("the walk over all shards", () => {
-  const places = Array.from({ length: 40 }, (_, at): LaidPlace => {
+  const addresses = Array.from({ length: 40 }, (_, at): LayoutShardAddress => {
     return { name: `shard-${at}-of-40`, jurisdiction: null, locationHint: null, layout: "40" };
   });
   const scopes = [["header:authorization", SECRET]];
@@ -132,7 +132,7 @@ describe("the walk over all shards", () => {
     let requests = 0;
     let cursor: string | null = null;
     do {
-      const part = await eraseScope(places, erasing, cursor, ask);
+      const part = await eraseScope(addresses, erasing, cursor, ask);
       if (part === null) throw new Error("the cursor was refused");
       expect(part.forgotten).toBeLessThanOrEqual(1016);
       expect(part.cursor ?? "").not.toContain("anna");
@@ -147,7 +147,7 @@ describe("the walk over all shards", () => {
 
   it("names silent shards and goes on without them", async () => {
     const { ask } = shards(1, new Set(["shard-3-of-40"]));
-    expect(await eraseScope(places, erasing, null, ask)).toEqual({
+    expect(await eraseScope(addresses, erasing, null, ask)).toEqual({
       forgotten: 39,
       inFlight: 0,
       unknown: 0,
@@ -159,7 +159,7 @@ describe("the walk over all shards", () => {
 
   it("refuses a cursor that is not of these shards", async () => {
     const { ask } = shards(90);
-    const cursor = (await eraseScope(places, erasing, null, ask))?.cursor ?? "";
+    const cursor = (await eraseScope(addresses, erasing, null, ask))?.cursor ?? "";
     for (const wrong of [
       "",
       "x",
@@ -167,8 +167,8 @@ describe("the walk over all shards", () => {
       cursor.replace(/^.{8}/, "00000000"),
       cursor.replace("~", "~99"),
     ]) {
-      expect(await eraseScope(places, erasing, wrong, ask)).toBeNull();
+      expect(await eraseScope(addresses, erasing, wrong, ask)).toBeNull();
     }
-    expect(await eraseScope(places.slice(1), erasing, cursor, ask)).toBeNull();
+    expect(await eraseScope(addresses.slice(1), erasing, cursor, ask)).toBeNull();
   });
 });

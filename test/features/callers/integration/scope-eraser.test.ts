@@ -14,7 +14,7 @@ import {
   RECORDS_PER_CALL,
   ROWS_PER_CALL,
   type ScopeErasure,
-  FIRST_PLACE,
+  FIRST_ROW_LOCATION,
 } from "../../../../src/features/callers/object/eraser.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { OwnedEvents } from "../../../../src/features/outbox/object/owned-events.ts"; // feature: outbox
@@ -259,7 +259,7 @@ describe("a shard that forgets a caller", () => {
     const second = await eraseSlice(stub, { from: first.next ?? ERASURE_BEGIN });
     expect(first.forgotten + second.forgotten).toBe(1);
     // Only then come the others, from the first on.
-    expect([first.next?.isFirstLook, second.next]).toEqual([true, FIRST_PLACE]);
+    expect([first.next?.isFirstLook, second.next]).toEqual([true, FIRST_ROW_LOCATION]);
   });
 
   it("erases what has expired, what is only remembered, and large bodies", async () => {

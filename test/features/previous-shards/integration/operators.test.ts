@@ -12,9 +12,9 @@ import { type CloseLayout, layoutCloser } from "../../../../src/features/previou
 import { workerKernel } from "../../../support/integration/worker-kernel.ts";
 import type { RecordSummary } from "../../../../src/operator/operator.ts";
 import { ShardOperator } from "../../../../src/operator/shard-operator.ts";
-import { ShardPlaces } from "../../../../src/operator/shards.ts";
+import { ShardDirectory } from "../../../../src/operator/shards.ts";
 import { TrafficReader } from "../../../../src/operator/traffic-reader.ts";
-import { placeOf } from "../../../../src/kernel/object/shard-place.ts";
+import { shardAddressOf } from "../../../../src/kernel/object/shard-address.ts";
 import { parseExposition, sumOf } from "../../../support/exposition.ts";
 import { Deployments, keysOfEach } from "../../../support/integration/deployments.ts";
 import { headOf, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
@@ -22,7 +22,7 @@ import { headOf, messageOf, ShardBench } from "../../../support/integration/shar
 interface Scene {
   readonly operator: ShardOperator;
   readonly close: CloseLayout;
-  readonly places: ShardPlaces;
+  readonly directory: ShardDirectory;
   readonly layouts: Layouts;
   readonly titles: { readonly own: string; readonly previous: string };
   /** Gives the key a record in one of the layouts, in its object there. */
@@ -53,19 +53,19 @@ function sceneOf(own: string, previous: string, path = "/act"): Scene {
   return {
     operator: new ShardOperator(env.KEY_SHARD, routes),
     close: layoutCloser(workerKernel(routes)),
-    places: new ShardPlaces(routes),
+    directory: new ShardDirectory(routes),
     layouts,
     titles: { own, previous },
     async claim(key, which) {
       const layout = which === "own" ? layouts.own : before;
       const id = await nameRecord(key, [], layoutName(layout));
-      const bench = new ShardBench(placeOf(id, layout).name);
+      const bench = new ShardBench(shardAddressOf(id, layout).name);
       expect(await bench.send(messageOf(headOf({ record: { id, key, route: path } })))).toMatchObject({ status: 201 });
     },
   };
 }
 
-function readerOf({ listed: shards, totals }: Pick<ShardPlaces, "listed" | "totals">, route: string): TrafficReader {
+function readerOf({ listed: shards, totals }: Pick<ShardDirectory, "listed" | "totals">, route: string): TrafficReader {
   return new TrafficReader({
     namespace: env.KEY_SHARD,
     shards,
@@ -77,7 +77,7 @@ function readerOf({ listed: shards, totals }: Pick<ShardPlaces, "listed" | "tota
 }
 
 /** What other tests have counted is not in them. */
-function ownTotals({ listed: all, totals }: ShardPlaces): Pick<ShardPlaces, "listed" | "totals"> {
+function ownTotals({ listed: all, totals }: ShardDirectory): Pick<ShardDirectory, "listed" | "totals"> {
   return { listed: all, totals: { ...totals, name: crypto.randomUUID() } };
 }
 
@@ -135,7 +135,7 @@ it("a layout that is closed may go when its records have gone", async () => {
 
 it("what a layout has counted is in the totals when it may go, although nobody has scraped before", async () => {
   const route = `/act-${crypto.randomUUID()}`;
-  const { operator, close, places, titles, claim } = startScene(route);
+  const { operator, close, directory, titles, claim } = startScene(route);
   const key = crypto.randomUUID();
   await claim(key, "previous");
   await close(titles.previous, ADMIN);
@@ -145,8 +145,8 @@ it("what a layout has counted is in the totals when it may go, although nobody h
   const reason = expect.stringContaining("lack 1 request that it has answered");
   expect((await operator.counts()).layouts).toMatchObject([{}, { layout: titles.previous, mayGo: true, reason }]);
   // It has left the configuration, and its objects are asked no more.
-  const own = places.listed.filter(({ layout }) => layout === titles.own);
-  const metrics = parseExposition(await readerOf({ listed: own, totals: places.totals }, route).metrics());
+  const own = directory.listed.filter(({ layout }) => layout === titles.own);
+  const metrics = parseExposition(await readerOf({ listed: own, totals: directory.totals }, route).metrics());
   expect(sumOf(metrics, "onceway_requests_total", { route, outcome: "first" })).toBe(1);
 });
 
@@ -164,10 +164,10 @@ it("a layout in force, an unknown one, and one with an object for each key canno
 });
 
 it("metrics count the objects of each layout by state", async () => {
-  const { close, places, titles, claim } = startScene();
+  const { close, directory, titles, claim } = startScene();
   await claim(crypto.randomUUID(), "previous");
   await close(titles.previous, ADMIN);
-  const metrics = parseExposition(await readerOf(ownTotals(places), "/act").metrics());
+  const metrics = parseExposition(await readerOf(ownTotals(directory), "/act").metrics());
   const objects = metrics.filter(({ name }) => name === "onceway_layout_objects");
   expect(objects.map(({ labels, value }) => [labels["layout"], labels["state"], value])).toEqual([
     [titles.own, "open", 3],
@@ -187,8 +187,8 @@ it("metrics count the requests whose keys begin in another layout", async () => 
   await bench.close(2, 3);
   expect(await newer.send(key)).toMatchObject({ status: 201, isReplay: true });
   expect(await newer.send(other)).toMatchObject({ status: 201, isReplay: false });
-  const { places } = sceneOf(bench.layout(3), bench.layout(2));
-  const metrics = parseExposition(await readerOf(ownTotals(places), "/*").metrics());
+  const { directory } = sceneOf(bench.layout(3), bench.layout(2));
+  const metrics = parseExposition(await readerOf(ownTotals(directory), "/*").metrics());
   const counted = metrics.filter(({ name }) => name === "onceway_elsewhere_total");
   expect(counted.map(({ labels, value }) => [labels["route"], labels["answer"], value])).toEqual([
     ["/*", "closed", 1],

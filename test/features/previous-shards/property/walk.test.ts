@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { MAX_STEPS, nextOf, objectFinder } from "../../../../src/features/previous-shards/walk.ts";
 import { type Layout, type Layouts, layoutName, layoutTitle } from "../../../../src/kernel/config/layout.ts";
 import { type AskLayout, type Elsewhere, isSameLayout, type Previous } from "../../../../src/kernel/elsewhere.ts";
-import { placeOf, shardTitle } from "../../../../src/kernel/object/shard-place.ts";
+import { shardAddressOf, shardTitle } from "../../../../src/kernel/object/shard-address.ts";
 
 const KEYS = ["0123456789abcdef".repeat(2), "1123456789abcdef".repeat(2), "2123456789abcdef".repeat(2)];
 
@@ -16,7 +16,7 @@ const LAYOUTS = ([1, 2, "per-key", "1b"] as const).map((shards): Layout => ({
   locationHint: null,
 }));
 
-const objectOf = (key: string, layout: Layout): string => shardTitle(placeOf(key, layout));
+const objectOf = (key: string, layout: Layout): string => shardTitle(shardAddressOf(key, layout));
 
 type Answer = Elsewhere | { readonly kind: "given" } | { readonly kind: "fails" };
 

@@ -19,7 +19,7 @@ import { type LayoutSummary, summarizeLayouts } from "../../../../src/operator/l
 import { bytesBody } from "../../../../src/kernel/body/request-body.ts";
 import { shardCaller } from "../../../../src/kernel/object/call-shard.ts";
 import type { Counts } from "../../../../src/kernel/object/operator-calls.ts";
-import { placeOf, shardTitle } from "../../../../src/kernel/object/shard-place.ts";
+import { shardAddressOf, shardTitle } from "../../../../src/kernel/object/shard-address.ts";
 import { AnswerRules } from "../../../simulation/answers.ts";
 import { type ClientRequest, Clients, type Duplicate, headFor } from "../../../simulation/clients.ts";
 import { Clock, owners } from "../../../simulation/clock.ts";
@@ -238,7 +238,7 @@ export class World {
     const next = nextOf(at, deployment);
     // Objects for each key cannot be listed.
     if (next === null || at.shards === "per-key") return;
-    const title = shardTitle(placeOf(nameIn(key, at), at));
+    const title = shardTitle(shardAddressOf(nameIn(key, at), at));
     this.network.post(title, CLOSE_CALL.url, JSON.stringify(next)).catch(() => undefined);
   }
 
@@ -256,7 +256,7 @@ export class World {
       routes: [],
     }));
     const asked = layouts.flatMap(({ layout, title }) => {
-      const names = new Set(this.plan.keys.map((key) => shardTitle(placeOf(nameIn(key, layout), layout))));
+      const names = new Set(this.plan.keys.map((key) => shardTitle(shardAddressOf(nameIn(key, layout), layout))));
       return [...names].map((name) => ({ shard: name, layout: title, answer: this.#counts(this.host(name)) }));
     });
     return summarizeLayouts(layouts, asked, true);
@@ -287,8 +287,8 @@ export class World {
     // An object for each key closes when it is asked, and no check can refuse that.
     if (oldest === undefined || own.shards === "per-key") return false;
     return this.plan.keys.every((key) => {
-      const name = shardTitle(placeOf(nameIn(key, oldest), oldest));
-      const [before, after] = [name, shardTitle(placeOf(nameIn(key, next), next))].map((one) => this.host(one));
+      const name = shardTitle(shardAddressOf(nameIn(key, oldest), oldest));
+      const [before, after] = [name, shardTitle(shardAddressOf(nameIn(key, next), next))].map((one) => this.host(one));
       if (before === undefined || after === undefined || before.needsCommit || after.needsCommit) return false;
       const rows = (host: Host, query: string): ReturnType<ReturnType<Disk["exec"]>["toArray"]> =>
         host.disk.exec(query, []).toArray();
@@ -302,7 +302,7 @@ export class World {
 
   /** Whether all objects of a layout are closed, which is durable. */
   isClosed(layout: Layout): boolean {
-    const hosts = this.plan.keys.map((key) => this.host(shardTitle(placeOf(nameIn(key, layout), layout))));
+    const hosts = this.plan.keys.map((key) => this.host(shardTitle(shardAddressOf(nameIn(key, layout), layout))));
     return hosts.every((host) => !host.needsCommit && host.disk.exec("SELECT 1 FROM closed", []).toArray().length > 0);
   }
 

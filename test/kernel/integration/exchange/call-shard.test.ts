@@ -20,7 +20,7 @@ import type { CallShard } from "../../../../src/kernel/request/protect.ts";
 import { shardCaller } from "../../../../src/kernel/object/call-shard.ts";
 import { type BodyReader, lentPiece, WHOLE } from "../../../../src/kernel/request/body-reader.ts";
 import { nameRecord } from "../../../../src/kernel/request/record-name.ts";
-import { shardName } from "../../../../src/kernel/object/shard-place.ts";
+import { shardName } from "../../../../src/kernel/object/shard-address.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "../../../support/integration/shard-bench.ts";
 import { silence } from "../../../support/integration/silence.ts";
 

@@ -10,7 +10,7 @@ import { expiryBucketOf } from "../../../../src/kernel/store/expiry-buckets.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import type { ListPosition, ListQuery } from "../../../../src/kernel/store/list-query.ts";
 import { positionOf, RecordList } from "../../../../src/kernel/store/record-list.ts";
-import { homeOf, HOMES, placeAfter } from "../../../../src/kernel/store/record-numbers.ts";
+import { preferredSlotOf, PREFERRED_SLOTS, nextRowLocation } from "../../../../src/kernel/store/record-numbers.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../../../support/integration/records.ts";
 
 const LAST_SLOT = 2 ** 31 - 1;
@@ -23,7 +23,10 @@ const CROWDED = new Map([
   ["fff", LAST_SLOT],
 ]);
 const BEGINS = [...CROWDED.keys()];
-const crowdedHomes = { of: (id: string): number => CROWDED.get(id.slice(0, 3)) ?? homeOf(id), range: HOMES.range };
+const crowdedHomes = {
+  of: (id: string): number => CROWDED.get(id.slice(0, 3)) ?? preferredSlotOf(id),
+  range: PREFERRED_SLOTS.range,
+};
 const idOf = (number: number): RecordId =>
   recordId((BEGINS[number % BEGINS.length] ?? "").padEnd(32, "0") + number.toString(16).padStart(32, "0"));
 
@@ -155,7 +158,7 @@ describe("records whose homes collide", () => {
               const entry = ledger.find(id);
               expect(entry?.record ?? null).toEqual(model.get(id) ?? null);
               // No slot has run over into the bits of the bucket.
-              if (entry !== null) expect(entry.place.expiryBucket).toBe(expiryBucketOf(entry.record));
+              if (entry !== null) expect(entry.rowLocation.expiryBucket).toBe(expiryBucketOf(entry.record));
             }
           }
           const { from, through } = shard.ledger.numbers.window(idOf(0));
@@ -284,7 +287,7 @@ it("a record that expires after the last second that a bucket can name is in the
     const claim = started(epochMs(2 ** 33 * 1000));
     shard.ledger.save(idOf(0), null, claim);
     shard.ledger.save(idOf(0), shard.ledger.find(idOf(0)), completed(claim, claim.attempt.startedAt), { response });
-    expect(shard.reopen().find(idOf(0))?.place).toEqual({ expiryBucket: 2 ** 32 - 3, slot: 0 });
+    expect(shard.reopen().find(idOf(0))?.rowLocation).toEqual({ expiryBucket: 2 ** 32 - 3, slot: 0 });
     expect(shard.ledger.expired.erase(epochMs((2 ** 32 - 4) * 1000), 10)).toBe(0);
     // Nothing is erased from there: records that cannot be read are set aside in it.
     expect(shard.ledger.expired.erase(epochMs(2 ** 34 * 1000), 10)).toBe(0);
@@ -293,7 +296,7 @@ it("a record that expires after the last second that a bucket can name is in the
 describe("the home of an id", () => {
   it("is always the same, because stored records depend on it", () => {
     const ids = ["0", "8b760544e5f4", "fff"].map((begin) => begin.padEnd(64, "0123456789abcdef"));
-    expect(ids.map(homeOf)).toEqual([889603, 1169732765, 2147340836]);
+    expect(ids.map(preferredSlotOf)).toEqual([889603, 1169732765, 2147340836]);
   });
 
   const hex = (digits: number): fc.Arbitrary<string> =>
@@ -302,7 +305,7 @@ describe("the home of an id", () => {
   it("is in its bucket, in the range of its beginning", () => {
     fc.assert(
       fc.property(hex(64), (id) => {
-        expect(Math.floor(homeOf(id) / 2 ** 19)).toBe(Number.parseInt(id.slice(0, 3), 16));
+        expect(Math.floor(preferredSlotOf(id) / 2 ** 19)).toBe(Number.parseInt(id.slice(0, 3), 16));
       }),
     );
   });
@@ -317,27 +320,27 @@ describe("the home of an id", () => {
         return name(Buffer.from(hash).toString("hex").slice(0, 32));
       }),
     );
-    expect(new Set(ids.map(homeOf)).size).toBeGreaterThan(share * ids.length);
+    expect(new Set(ids.map(preferredSlotOf)).size).toBeGreaterThan(share * ids.length);
   });
 
   it("is taken, sometimes: then the record lies beside it", () =>
     inShard((shard) => {
       const one = "abc".padEnd(64, "0");
       let other = one;
-      for (let number = 1; other === one || homeOf(other) !== homeOf(one); number += 1) {
+      for (let number = 1; other === one || preferredSlotOf(other) !== preferredSlotOf(one); number += 1) {
         other = `abc${number.toString(16).padStart(61, "0")}`;
       }
       const claim = started();
       for (const id of [one, other]) shard.ledger.save(recordId(id), null, claim);
       const reopened = shard.reopen();
-      const places = [one, other].map((id) => reopened.find(recordId(id))?.place.slot ?? 0);
-      expect(places[0]).toBe(homeOf(one));
-      expect(places[1]).not.toBe(homeOf(one));
-      expect(Math.abs((places[1] ?? 0) - homeOf(one))).toBeLessThanOrEqual(7);
+      const places = [one, other].map((id) => reopened.find(recordId(id))?.rowLocation.slot ?? 0);
+      expect(places[0]).toBe(preferredSlotOf(one));
+      expect(places[1]).not.toBe(preferredSlotOf(one));
+      expect(Math.abs((places[1] ?? 0) - preferredSlotOf(one))).toBeLessThanOrEqual(7);
     }));
 });
 
 it("after the last slot of a bucket comes the first of the next", () => {
-  expect(placeAfter({ expiryBucket: 5, slot: 7 })).toEqual({ expiryBucket: 5, slot: 8 });
-  expect(placeAfter({ expiryBucket: 5, slot: LAST_SLOT })).toEqual({ expiryBucket: 6, slot: 0 });
+  expect(nextRowLocation({ expiryBucket: 5, slot: 7 })).toEqual({ expiryBucket: 5, slot: 8 });
+  expect(nextRowLocation({ expiryBucket: 5, slot: LAST_SLOT })).toEqual({ expiryBucket: 6, slot: 0 });
 });

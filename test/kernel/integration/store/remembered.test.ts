@@ -8,7 +8,7 @@ import type { IdempotencyRecord, Started } from "../../../../src/kernel/record/r
 import { durationMs, epochMs, type EpochMs, type RecordId } from "../../../../src/kernel/record/units.ts";
 import { CHUNK_BYTES } from "../../../../src/kernel/store/bodies.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { type Homes, WHOLE_BUCKET } from "../../../../src/kernel/store/record-numbers.ts";
+import { type PreferredSlots, WHOLE_BUCKET } from "../../../../src/kernel/store/record-numbers.ts";
 import { countRows } from "../../../support/integration/counted-sql.ts";
 import {
   completed,
@@ -37,7 +37,7 @@ interface Opened {
   readonly rowsWritten: () => number;
 }
 
-function inLedger(run: (opened: Opened) => void | Promise<void>, homes?: Homes): Promise<void> {
+function inLedger(run: (opened: Opened) => void | Promise<void>, homes?: PreferredSlots): Promise<void> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, async (_instance, { storage }) => {
     const { sql, take } = countRows(storage.sql);

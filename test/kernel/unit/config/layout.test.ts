@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { type Layout, layoutName, parseShards, shardCount } from "../../../../src/kernel/config/layout.ts";
-import { placeOf } from "../../../../src/kernel/object/shard-place.ts";
+import { shardAddressOf } from "../../../../src/kernel/object/shard-address.ts";
 
 const layoutOf = (shards: Layout["shards"], jurisdiction: Layout["jurisdiction"] = null): Layout => ({
   shards,
@@ -17,7 +17,7 @@ it.each([
 ])("%j is named %s and has the object %s", (layout, name, object) => {
   expect(layoutName(layout)).toBe(name);
   const { jurisdiction, locationHint } = layout;
-  expect(placeOf("00000041".padEnd(64, "0"), layout)).toEqual({ name: object, jurisdiction, locationHint });
+  expect(shardAddressOf("00000041".padEnd(64, "0"), layout)).toEqual({ name: object, jurisdiction, locationHint });
 });
 
 it.each([

@@ -161,7 +161,7 @@ function eventOf(kind: (typeof KINDS)[number], current: string, fresh: string, n
     case "renew":
       return { type: "renew", attemptId: id };
     case "absent":
-      return { type: "absent", attemptId: id, askedAt: epochMs(now) };
+      return { type: "absent", attemptId: id, verifiedAt: epochMs(now) };
     case "tick":
       return { type: "tick" };
   }

@@ -73,10 +73,10 @@ const ended = (type: "refused" | "ambiguous", id: string, reason: EndReason): Li
   attemptId: attemptId(id),
   reason,
 });
-const absent = (id: string, askedAt: number): LifeCycleEvent => ({
+const absent = (id: string, verifiedAt: number): LifeCycleEvent => ({
   type: "absent",
   attemptId: attemptId(id),
-  askedAt: epochMs(askedAt),
+  verifiedAt: epochMs(verifiedAt),
 });
 const by = { by: "admin", reason: "seen at the bank" };
 const release: LifeCycleEvent = { type: "release", ...by };

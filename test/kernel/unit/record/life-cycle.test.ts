@@ -108,7 +108,7 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
     [
       "the origin, asked, knew nothing of it",
       "verify",
-      [[LOCK_MS, { type: "absent", attemptId: attemptId("a"), askedAt: epochMs(T0 + LOCK_MS) }]],
+      [[LOCK_MS, { type: "absent", attemptId: attemptId("a"), verifiedAt: epochMs(T0 + LOCK_MS) }]],
       [LOCK_MS + RETENTION_MS, "start → started"],
     ],
     ["an operator has released it", "hold", [[LOCK_MS, release]], [LOCK_MS + RETENTION_MS, "start → started"]],
@@ -248,10 +248,10 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
   });
 
   const verify: LifeCycleEvent = { type: "verify" };
-  const absent = (askedAt: number): LifeCycleEvent => ({
+  const absent = (verifiedAt: number): LifeCycleEvent => ({
     type: "absent",
     attemptId: attemptId("a"),
-    askedAt: epochMs(T0 + askedAt),
+    verifiedAt: epochMs(T0 + verifiedAt),
   });
 
   it("accepts the origin's report as the result, also while the lock lasts", () => {
@@ -260,7 +260,7 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
     ).toEqual([
       "start → started",
       "settled → unknown",
-      "ask → unknown",
+      "verify → unknown",
       "settled → completed",
       "replay → completed",
       "superseded → completed",
@@ -284,10 +284,10 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
     ).toEqual([
       "start → started",
       "settled → unknown",
-      "ask → unknown",
+      "verify → unknown",
       "settled → unknown",
       "outcome-unknown → unknown",
-      "ask → unknown",
+      "verify → unknown",
       "settled → failed",
       "start → started",
     ]);

@@ -68,7 +68,7 @@ const ambiguous = (id: string): LifeCycleEvent => ({
   attemptId: attemptId(id),
   reason: { kind: "timed-out" },
 });
-const absent = (id: string): LifeCycleEvent => ({ type: "absent", attemptId: attemptId(id), askedAt: epochMs(50) });
+const absent = (id: string): LifeCycleEvent => ({ type: "absent", attemptId: attemptId(id), verifiedAt: epochMs(50) });
 const tick: LifeCycleEvent = { type: "tick" };
 const by = { by: "admin", reason: "asked the bank" };
 

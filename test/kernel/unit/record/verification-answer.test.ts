@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  type Finding,
-  findingOf,
+  type VerificationFinding,
+  verificationFindingOf,
   hasSecondChance,
   isPlainInPath,
 } from "../../../../src/kernel/record/verification-answer.ts";
 
 describe("an answer to the question whether an attempt took effect", () => {
-  it.each<[status: number | null, claim: Finding, another: Finding]>([
+  it.each<[status: number | null, claim: VerificationFinding, another: VerificationFinding]>([
     [200, "done", "done"],
     [299, "done", "done"],
     [404, "absent", "open"],
@@ -22,12 +22,13 @@ describe("an answer to the question whether an attempt took effect", () => {
     [600, "open", "open"],
     [null, "open", "open"],
   ])("%s means %s for the attempt's own client, %s for another", (status, claim, another) => {
-    expect(findingOf(status, "claim")).toBe(claim);
-    expect(findingOf(status, "another")).toBe(another);
+    expect(verificationFindingOf(status, "claim")).toBe(claim);
+    expect(verificationFindingOf(status, "another")).toBe(another);
   });
 
   it("never lets another caller's answer mean that nothing happened", () => {
-    for (let status = 0; status <= 999; status += 1) expect(findingOf(status, "another")).not.toBe("absent");
+    for (let status = 0; status <= 999; status += 1)
+      expect(verificationFindingOf(status, "another")).not.toBe("absent");
   });
 
   it("lets another caller ask only if the claim's credential could not", () => {

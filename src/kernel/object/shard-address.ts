@@ -5,7 +5,7 @@ import { type Layout, type Shards, shardCount } from "../config/layout.ts";
 import { keyHashOf } from "../record/units.ts";
 
 /** One object: its name, and where it is created if it does not exist yet. */
-export interface ShardPlace extends Pick<Layout, "jurisdiction" | "locationHint"> {
+export interface ShardAddress extends Pick<Layout, "jurisdiction" | "locationHint"> {
   readonly name: string;
 }
 
@@ -25,11 +25,11 @@ export function keepsCounts(name: string | undefined): boolean {
 }
 
 /** Where the layout keeps the records of a key. */
-export function placeOf(keyHash: string, { shards, jurisdiction, locationHint }: Layout): ShardPlace {
+export function shardAddressOf(keyHash: string, { shards, jurisdiction, locationHint }: Layout): ShardAddress {
   return { name: shardName(keyHash, shards), jurisdiction, locationHint };
 }
 
 /** The shard's name for operators. It includes the jurisdiction, because every jurisdiction has the same object names. */
-export function shardTitle({ name, jurisdiction }: ShardPlace): string {
+export function shardTitle({ name, jurisdiction }: ShardAddress): string {
   return jurisdiction === null ? name : `${name}-${jurisdiction}`;
 }

@@ -3,9 +3,9 @@
 
 import { type AST, parseTOML } from "toml-eslint-parser";
 
-import { Places, type Range, type Step } from "./places.ts";
+import { SourceRanges, type TextRange, type PathStep } from "./source-ranges.ts";
 
-export class TomlPlaces extends Places {
+export class TomlRanges extends SourceRanges {
   /** Without places if the text is not TOML. */
   constructor(text: string) {
     super();
@@ -30,13 +30,13 @@ export class TomlPlaces extends Places {
     for (const [index, step] of resolvedKey.entries()) {
       const name = typeof step === "number" ? undefined : key.keys[names];
       if (name !== undefined) names += 1;
-      const place = { key: name === undefined ? header : rangeOf(name.loc), value: header, head: header };
-      this.add(resolvedKey.slice(0, index + 1), place);
+      const found = { key: name === undefined ? header : rangeOf(name.loc), value: header, head: header };
+      this.add(resolvedKey.slice(0, index + 1), found);
     }
     for (const pair of body) this.#addPair(pair, resolvedKey);
   }
 
-  #addPair({ key, value }: AST.TOMLKeyValue, table: readonly Step[]): void {
+  #addPair({ key, value }: AST.TOMLKeyValue, table: readonly PathStep[]): void {
     const path = [...table];
     for (const [index, part] of key.keys.entries()) {
       path.push(part.type === "TOMLBare" ? part.name : part.value);
@@ -50,7 +50,7 @@ export class TomlPlaces extends Places {
     this.#addContent(value, path);
   }
 
-  #addContent(value: AST.TOMLContentNode, path: readonly Step[]): void {
+  #addContent(value: AST.TOMLContentNode, path: readonly PathStep[]): void {
     if (value.type === "TOMLInlineTable") for (const pair of value.body) this.#addPair(pair, path);
     if (value.type !== "TOMLArray") return;
     for (const [index, element] of value.elements.entries()) {
@@ -70,6 +70,6 @@ function treeOf(text: string): AST.TOMLProgram | null {
   }
 }
 
-function rangeOf({ start, end }: AST.SourceLocation): Range {
+function rangeOf({ start, end }: AST.SourceLocation): TextRange {
   return { line: start.line, column: start.column + 1, endLine: end.line, endColumn: end.column + 1 };
 }

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
-import { type Range, stepsOf } from "../../../src/cli/findings/places.ts";
-import { TomlPlaces } from "../../../src/cli/findings/toml-places.ts";
+import { type TextRange, pathSteps } from "../../../src/cli/findings/source-ranges.ts";
+import { TomlRanges } from "../../../src/cli/findings/toml-ranges.ts";
 import { readPage } from "../../support/docs.ts";
 import { projectDir } from "../../support/wrangler.ts";
 
@@ -22,14 +22,14 @@ function leavesOf(value: unknown, path: readonly Step[] = []): readonly Leaf[] {
   return Object.entries(value).flatMap(([key, one]) => leavesOf(one, [...path, key]));
 }
 
-function textAt(text: string, { line, column, endLine, endColumn }: Range): string {
+function textAt(text: string, { line, column, endLine, endColumn }: TextRange): string {
   const lines = text.split("\n").slice(line - 1, endLine);
   const last = (lines.pop() ?? "").slice(0, endColumn - 1);
   return [...lines, last].join("\n").slice(column - 1);
 }
 
 function expectPlaces(text: string): void {
-  const places = new TomlPlaces(text);
+  const places = new TomlRanges(text);
   const leaves = leavesOf(parse(text));
   expect(leaves).not.toEqual([]);
   for (const { path, value } of leaves) {
@@ -84,11 +84,11 @@ describe("a path", () => {
     ['IDEMPOTENCY."odd. name"[1]', ["IDEMPOTENCY", "odd. name", 1]],
     ["compatibility_date", ["compatibility_date"]],
   ])("%s has its steps", (path, steps) => {
-    expect(stepsOf(path)).toEqual(steps);
+    expect(pathSteps(path)).toEqual(steps);
   });
 
   it("that leads nowhere has the nearest place around it, if there is one", () => {
-    const places = new TomlPlaces("[a.b]\nc = { d = 1 }\n");
+    const places = new TomlRanges("[a.b]\nc = { d = 1 }\n");
     expect(places.find(["a", "b", "x", "y"])).toMatchObject({
       isWhole: false,
       head: { line: 1, column: 1, endColumn: 6 },
@@ -98,6 +98,6 @@ describe("a path", () => {
       head: { line: 2, column: 1, endColumn: 2 },
     });
     expect(places.find(["x"])).toBeNull();
-    expect(new TomlPlaces("a = = 1").find(["a"])).toBeNull();
+    expect(new TomlRanges("a = = 1").find(["a"])).toBeNull();
   });
 });
