@@ -39,17 +39,18 @@ function varsOf(layout: { readonly [setting: string]: number | readonly number[]
   return { IDEMPOTENCY: { origin: origin.url, ...layout }, ROUTES: [{ path: "/v1/*" }], ADMIN_TOKEN };
 }
 
-/** A gateway that had 64 shards, with so many keys, and now has this layout. `closes`: the layout of before. */
+/** A gateway that had 64 shards, with so many keys, and then has this layout. `closes`: the layout of before. `last`: what it has in the end. */
 async function variant(
   name: string,
   layout: { readonly [setting: string]: number | readonly number[] },
   keys: number,
   closes: boolean,
+  last = layout,
 ): Promise<Variant> {
   const before = await startWorkerd({ stateDir: join(stateDir, name), vars: varsOf({ shards: 64 }) });
   await fill(before.url, "/v1/payments", "older", keys);
   await before.stop();
-  const gateway: Gateway = await before.restart({ vars: varsOf(layout) });
+  let gateway: Gateway = await before.restart({ vars: varsOf(layout) });
   stops.push(() => gateway.stop());
   if (closes) {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -57,6 +58,10 @@ async function variant(
     if (status !== 200) throw new Error(`64 is not closed: ${status}`);
   }
   await fill(gateway.url, "/v1/payments", "warm", WARM_UP_KEYS);
+  if (last !== layout) {
+    await gateway.stop();
+    gateway = await gateway.restart({ vars: varsOf(last) });
+  }
   const pids = [findProcess(gateway.pid, "workerd")];
   const request = { path: "/v1/payments", keys: "new", prefix: null, body: BODY } as const;
   return { name, url: gateway.url, ...request, succeeds: true, pids, leastConnections: 1 };
@@ -69,6 +74,7 @@ try {
     await variant("open", transition, OLDER_KEYS, false),
     await variant("closed", transition, OLDER_KEYS, true),
     await variant("empty", transition, 0, true),
+    await variant("gone", transition, 0, true, { shards: 128 }),
   ];
   const rounds = { rounds: Number(options.rounds), seconds: Number(options.seconds), warmUpSeconds: 12 };
   const samples = await runRounds(variants, { connections, ...rounds });
