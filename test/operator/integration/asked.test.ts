@@ -1,9 +1,10 @@
 // What an operator can do about a record while the origin is being asked what became of it: the answer that is on its way decides first.
 
 import { expect, it, vi } from "vitest";
-import { asyncHead, untilState } from "../../support/integration/accepted.ts";
+import { asyncHead } from "../../support/integration/accepted.ts"; // feature: accepted
+import { untilState } from "../../support/integration/accepted.ts";
 import { OperatedBench } from "../../support/integration/operated-bench.ts";
-import { heldAnswer, LOCK_MS, messageOf } from "../../support/integration/shard-bench.ts";
+import { again, headOf, heldAnswer, LOCK_MS, messageOf } from "../../support/integration/shard-bench.ts";
 import { silence } from "../../support/integration/silence.ts";
 import { epochMs } from "../../../src/kernel/record/units.ts"; // feature: bulk
 import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
@@ -21,8 +22,8 @@ interface Scene {
   readonly answer: (status: number) => void;
 }
 
-/** An accepted request whose first attempt broke off, about which the origin is being asked. */
-async function asked(): Promise<Scene> {
+/** A request whose first attempt broke off, about which the origin is being asked. */
+async function asked(plain: ExchangeHead = headOf({}, "verify")): Promise<Scene> {
   const bench = new OperatedBench();
   let found = 0;
   const held = heldAnswer(() => new Response(`found ${found}`, { status: found }));
@@ -30,7 +31,6 @@ async function asked(): Promise<Scene> {
     if (request.method === "GET") return held.origin(request, number);
     return new Response(`answer ${number}`, { status: number === 1 ? 504 : 201 });
   };
-  const plain = asyncHead("verify");
   const verification = {
     origin: { kind: "url", url: "https://api.example" },
     url: "https://api.example/look-up",
@@ -74,9 +74,21 @@ it("a release after the origin has said that it knows nothing lets the next atte
   answer(500);
   expect((await change).why).toBeNull();
   await bench.deliverAlarm();
+  expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 201 });
+  expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -", "POST /act 2"]);
+});
+
+// feature: accepted begins
+it("a release after the origin has said that it knows nothing begins the next attempt of an accepted request once", async () => {
+  const { bench, head, answer } = await asked(asyncHead("verify"));
+  const change = bench.change(head.record.id, { type: "release", ...BY });
+  answer(500);
+  expect((await change).why).toBeNull();
+  await bench.deliverAlarm();
   await untilState(bench, head, "completed");
   expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -", "POST /act 2"]);
 });
+// feature: accepted ends
 
 // feature: bulk begins
 it("a change of many records leaves one that the origin is being asked about", async () => {

@@ -79,8 +79,8 @@ export class Deployments {
 
   /** A deployment with `shards = layout(own)` and `previous_shards = previous.map(layout)`. */
   deploy(own: number, previous: readonly number[] = [], settings: Settings = {}): Deployment {
-    const shards = { shards: this.layout(own), previous_shards: previous.map((count) => this.layout(count)) };
-    return this.deployed({ ...shards, ...settings });
+    const listed = previous.length === 0 ? {} : { previous_shards: previous.map((count) => this.layout(count)) };
+    return this.deployed({ shards: this.layout(own), ...listed, ...settings });
   }
 
   /** A deployment with these settings. */

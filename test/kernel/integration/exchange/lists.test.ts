@@ -11,9 +11,9 @@ it("an object does at its alarm all of this, in this order", () =>
       "expired records",
       "locks",
       "verifications",
-      "accepted requests",
-      "events",
-      "alerts",
+      "accepted requests", // feature: accepted
+      "events", // feature: outbox
+      "alerts", // feature: outbox
     ]);
   }));
 

@@ -133,6 +133,7 @@ it("three scopes see each other's records, if each lists those before it", async
   expect(all.calls).toHaveLength(3);
 });
 
+// feature: previous-shards begins
 it("a record is found under its older name in an object of an older layout, and under its newer one in a newer", async () => {
   const all = new Deployments();
   const [old, wide] = [all.deploy(1, [], { scope: CREDENTIAL }), { scope: TENANT, previous_scope: [CREDENTIAL] }];
@@ -148,6 +149,7 @@ it("a record is found under its older name in an object of an older layout, and 
   expect(await narrow.send(second)).toMatchObject(REPLAY);
   expect(all.calls).toHaveLength(3);
 });
+// feature: previous-shards ends
 
 it("code that knows no aliases cannot claim under the name of one", async () => {
   const all = new Deployments();

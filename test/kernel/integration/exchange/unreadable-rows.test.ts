@@ -82,10 +82,13 @@ const CORRUPTIONS: readonly (readonly [state: keyof typeof RECORDS, change: stri
   ["completed", "state = 'failed'"],
   ["remembered", "expires_at = NULL"],
   ["remembered", "expires_at = 1.5"],
+  ...KEY_FORMS.map((change) => ["started", change] as const),
+  // feature: accepted begins
   ["waiting", "accepted = NULL"],
   ["waiting", "start_at = NULL"],
   ["waiting", "start_at = 'soon'"],
-  ...["started", "waiting"].flatMap((state) => KEY_FORMS.map((change) => [state, change] as const)),
+  ...KEY_FORMS.map((change) => ["waiting", change] as const),
+  // feature: accepted ends
 ];
 
 /** An operation that took effect: nothing is lost if it goes when it has expired. */
