@@ -1,10 +1,12 @@
 // The check `house`: whether each import in src goes the way that src/README.md draws, be it of values or of types. The kernel knows no feature, a
 // feature knows no other but one that it needs, of which it imports the public files alone, and what is in Node stays out of the Worker. A list of
-// features has few importers: whoever else wants to know the features gets them through a seam.
+// features has few importers: whoever else wants to know the features gets them through a seam. It also counts how many files name each feature,
+// and the numbers of src/README.md.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
+import { wrongNumbersOfPage } from "./new-things.ts";
 
 /** One import: paths below src. */
 export interface Import {
@@ -111,21 +113,83 @@ export function faultsIn(imports: readonly Import[]): readonly string[] {
 const SRC = fileURLToPath(new URL("../src/", import.meta.url));
 const IMPORT = /^(?:import|export)\b[^;"]*?\bfrom "(\.[^"]+)"|\bimport\("(\.[^"]+)"\)|^import "(\.[^"]+)"/gm;
 
-export function allImports(): readonly Import[] {
+function sources(): readonly { readonly file: string; readonly text: string }[] {
   return readdirSync(SRC, { recursive: true, encoding: "utf8" })
     .map((name) => name.replaceAll("\\", "/"))
     .filter((name) => /\.tsx?$/.test(name) && !name.endsWith(".d.ts"))
-    .flatMap((from) => {
-      const text = readFileSync(join(SRC, from), "utf8");
-      return [...text.matchAll(IMPORT)].map(([, named, dynamic, alone]) => ({
-        from,
-        to: posix.join(posix.dirname(from), named ?? dynamic ?? alone ?? ""),
-      }));
+    .map((file) => ({ file, text: readFileSync(join(SRC, file), "utf8") }));
+}
+
+export function allImports(): readonly Import[] {
+  return sources().flatMap(({ file, text }) =>
+    [...text.matchAll(IMPORT)].map(([, named, dynamic, alone]) => ({
+      from: file,
+      to: posix.join(posix.dirname(file), named ?? dynamic ?? alone ?? ""),
+    })),
+  );
+}
+
+/** A file of src outside of the features' own folders and their lists, and a feature that it names in an import or in a mark. */
+export interface Naming {
+  readonly file: string;
+  readonly feature: string;
+}
+
+/** A mark of a line, or of where several begin or end (test/remove-feature.ts). */
+export const MARK = /(?:\/\/|#|\{\/\*) feature: ([\w-]+(?:, [\w-]+)*)( begins| ends)?(?: \*\/\})?$/m;
+
+/** How many files may name a feature. */
+const MOST_NAMING = 8;
+
+/** Which files do, and why. */
+const NAMING: Readonly<Record<string, string>> = {
+  "kernel/store/tables.ts": "says of each table what would be lost with its object's layout",
+  "features/claims/settings/entries.ts": "lists the settings that a group inherits, previous_shards among them",
+  "features/queues/settings/entries.ts": "lists the settings that a queue inherits, previous_shards among them",
+  "features/queues/consume.ts": "sends the dead letters of a parked message through the outbox",
+  "features/queues/worker.ts": "sends the alerts of parked messages through the outbox",
+};
+
+/** What is wrong with these, in sentences. */
+export function namingFaults(namings: readonly Naming[]): readonly string[] {
+  const unknown = namings.filter(({ file }) => NAMING[file] === undefined);
+  const idle = Object.keys(NAMING).filter((file) => !namings.some((one) => one.file === file));
+  return [
+    ...unknown.map(({ file, feature }) => `src/${file} names ${feature}: test/house.ts has no reason for it`),
+    ...idle.map((file) => `src/${file} names no feature: test/house.ts needs no reason for it`),
+    ...[...countedBy(namings)].flatMap(([feature, count]) =>
+      count <= MOST_NAMING ? [] : [`${feature} is named by ${count} files, at most ${MOST_NAMING} may`],
+    ),
+  ];
+}
+
+function countedBy(namings: readonly Naming[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { feature } of namings) counts.set(feature, (counts.get(feature) ?? 0) + 1);
+  return counts;
+}
+
+const LISTS = new Set([SETTINGS_LIST, OBJECT_LIST, WORKER_LIST, OPENAPI_LIST, NODE_LIST]);
+
+export function allNamings(imports: readonly Import[]): readonly Naming[] {
+  const folderOf = (file: string): string | undefined => /^features\/([^/]+)\//.exec(file)?.[1];
+  return sources()
+    .filter(({ file }) => !LISTS.has(file))
+    .flatMap(({ file, text }) => {
+      const marked = [...text.matchAll(new RegExp(MARK, "gm"))].flatMap(([, names = ""]) => names.split(", "));
+      const imported = imports.filter(({ from }) => from === file).flatMap(({ to }) => folderOf(to) ?? []);
+      return [...new Set([...marked, ...imported])]
+        .filter((feature) => feature !== folderOf(file))
+        .map((feature) => ({ file, feature }));
     });
 }
 
 if (import.meta.main) {
-  const faults = faultsIn(allImports());
+  const imports = allImports();
+  const namings = allNamings(imports);
+  const counts = [...countedBy(namings)].map(([feature, count]) => `${feature} ${count}`);
+  console.log(`files outside of their folders that name features: ${counts.join(", ")}`);
+  const faults = [...faultsIn(imports), ...namingFaults(namings), ...wrongNumbersOfPage()];
   for (const fault of faults) console.error(fault);
   if (faults.length > 0) process.exitCode = 1;
 }

@@ -1,7 +1,7 @@
 // `npm run remove-feature -- NAME`: takes a feature out of this working copy: its folders, the lines that are marked with its name, and links to
 // what is gone. With `--prove`, and the names of some features or none for each, it does so in a copy of its own and runs there what has to
-// stay green: the types, the unit tests, the integration tests and a short simulation. `--together` takes all of them out of one copy, which leaves the
-// kernel alone, and runs the tests there; `--turn` proves one, the next at each commit; `--types` runs no tests.
+// stay green: the types, the unit tests, the integration tests and a short simulation. `--together` takes all of them out of one copy, which leaves
+// the kernel alone; `--types` runs no tests; `--turn` runs them for one feature alone, or for the kernel alone, which the commit's hash chooses.
 //
 // A line of the feature outside its folders ends with `// feature: NAME`; several begin with `// feature: NAME begins` and end with
 // `// feature: NAME ends`. A line with two names goes with either, and a file of which nothing is left goes too.
@@ -21,11 +21,9 @@ import { tmpdir } from "node:os";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { NEEDS } from "./house.ts";
+import { MARK, NEEDS } from "./house.ts";
 
 const PROJECT = fileURLToPath(new URL("../", import.meta.url));
-
-const MARK = /(?:\/\/|#|\{\/\*) feature: ([\w-]+(?:, [\w-]+)*)( begins| ends)?(?: \*\/\})?$/;
 
 /** A text without the lines of `feature`. Throws if a block does not end. */
 export function withoutMarked(text: string, feature: string): string {
@@ -78,9 +76,11 @@ function removeFrom(project: string, feature: string): void {
 }
 
 /** What has to stay green. The documents speak of all features, so their test is not among it; words are approved anew. */
-const GENERATE = [process.execPath, "src/cli/generate.ts"];
-const TYPES = ["tsc", "-b", "--noEmit"];
-const TESTS: readonly (readonly string[])[] = [
+const TYPES = [
+  [process.execPath, "src/cli/generate.ts"],
+  ["tsc", "-b", "--noEmit"],
+];
+const TESTS = [
   // A test looks at the command that is built.
   [process.execPath, "src/cli/build-package.ts"],
   ["vitest", "run", "--reporter", "dot", "-u", "--project", "unit", "--exclude", "test/docs/**"],
@@ -112,10 +112,10 @@ function inOrder(features: readonly string[]): readonly string[] {
   return [...new Set(features.flatMap(goingWith))];
 }
 
-/** The feature whose turn it is at this commit. */
-function inTurn(all: readonly string[]): readonly string[] {
-  const commits = Number(execFileSync("git", ["rev-list", "--count", "HEAD"], { cwd: PROJECT, encoding: "utf8" }));
-  return all.slice(commits % all.length).slice(0, 1);
+/** Whose turn it is at this commit. By its hash, because a shallow clone has no number of commits. */
+function inTurn<T>(all: readonly T[]): T | undefined {
+  const hash = execFileSync("git", ["rev-parse", "HEAD"], { cwd: PROJECT, encoding: "utf8" });
+  return all[Number.parseInt(hash.slice(0, 8), 16) % all.length];
 }
 
 function main(): void {
@@ -137,15 +137,16 @@ function main(): void {
     return;
   }
   const named = positionals.length > 0 ? positionals : all;
-  const features = values.turn === true ? inTurn(named) : named;
-  const together = values.together === true;
-  const types = [GENERATE, TYPES];
-  const proof = values.types === true ? types : [...types, ...TESTS];
-  for (const group of together ? [features] : features.map((one) => [one])) {
+  const groups = values.together === true ? [named] : named.map((one) => [one]);
+  const turn = values.turn === true ? inTurn([...groups, named]) : undefined;
+  for (const group of turn === named ? [...groups, named] : groups) {
+    const isWhole = values.types !== true && (values.turn !== true || group === turn);
+    const proof = isWhole ? [...TYPES, ...TESTS] : TYPES;
     const begun = Date.now();
     const failure = failureWithout(group, proof);
     const seconds = Math.round((Date.now() - begun) / 1000);
-    console.log(`${failure === null ? "passed" : "FAILED"} without ${inOrder(group).join(", ")} (${seconds} s)`);
+    const what = isWhole ? "" : ", the types";
+    console.log(`${failure === null ? "passed" : "FAILED"} without ${inOrder(group).join(", ")}${what} (${seconds} s)`);
     if (failure === null) continue;
     console.log(failure);
     process.exitCode = 1;

@@ -385,6 +385,8 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   },
   "npm run check": [".ci/run", "npm run check -- --quick"],
   "npm run check -- --quick": [".ci/run", "npm run check -- --quick"],
+  "npm run remove-feature -- --prove --turn": [".ci/run", "npm run remove-feature -- --prove --turn"],
+  "npm run remove-feature -- --prove claims": { notRun: "continuous integration runs it for one feature at a time" },
   "npm run format": ["test/check.ts", "oxfmt"],
   "npm run generate": ["test/check.ts", "generate"],
   "npm run chaos": [".ci/run", "npm run chaos"],

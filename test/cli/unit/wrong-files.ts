@@ -89,7 +89,7 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
   "a lock within the timeout": withMore('timeout = "2m"\nlock = "50s"\n'),
   "a lock within the timeout of all": replaced("origin =", 'timeout = "2m"\norigin =') + 'lock = "50s"\n',
   "a question without an address": withMore('unknown = "verify"\n'),
-  "an identity that is not described": withMore('scope = ["identity:user"]\n'),
+  "an identity that is not described": withMore('scope = ["identity:user"]\n'), // feature: identities
   "a destination that is misspelt": withMore(
     'publish = [{ to = "web-hok", type = "paid" }]\n\n[[vars.DESTINATIONS]]\nname = "web-hook"\nurl = "https://hooks.acme.com/"\nsecret = ["HOOK_SECRET"]\n',
   ),

@@ -38,6 +38,7 @@ describe("a group of consumers", () => {
     });
   });
 
+  // feature: outbox begins
   it("publishes what it says, or else what IDEMPOTENCY says", () => {
     const others = {
       IDEMPOTENCY: { publish: [{ to: "audit", type: "done" }], encrypt_responses: true, forward_key: "charge" },
@@ -56,7 +57,9 @@ describe("a group of consumers", () => {
     );
     expect(described).toContain('claims:billing: publishes "done" to');
   });
+  // feature: outbox ends
 
+  // feature: outbox begins
   it("refuses to publish to nowhere, and what a claim does not have", () => {
     expect(problemsIn({ publish: [{ to: "audit", type: "charged" }] })).toEqual([
       'CONSUMERS[0].publish[0].to: there is no destination "audit": write [[vars.DESTINATIONS]] with name = "audit"',
@@ -66,6 +69,7 @@ describe("a group of consumers", () => {
       'CONSUMERS[0].publish[0].data: must not be "origin", because a claim has no response in which an origin could say anything: write data = "response"',
     ]);
   });
+  // feature: outbox ends
 
   it("inherits where records are from IDEMPOTENCY, and nothing that is about calls", () => {
     const IDEMPOTENCY = {
@@ -77,7 +81,7 @@ describe("a group of consumers", () => {
       retention: "30d",
       unknown_retention: "400d",
       remember: "700d",
-      async: "always",
+      async: "always", // feature: accepted
     };
     const { route } = groupOf({ lock: "10s" }, { IDEMPOTENCY });
     expect(route.layouts.own.shards).toBe(7);

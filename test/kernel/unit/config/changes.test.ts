@@ -431,7 +431,7 @@ const CLAIMS: Cases = {
   token: [["BILLING", "OTHER"]],
   token_previous: [[null, "OTHER"]],
   // A claim has no response in which an origin could say anything.
-  "publish.data": [["response", "none"]],
+  "publish.data": [["response", "none"]], // feature: outbox
   unknown: [["hold", "retry"]],
   lock: [["60s", "30s"]],
   max_lock: [["15m", "10m"]],
