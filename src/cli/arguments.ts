@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 
 import { parseHeaderName } from "../kernel/config/values.ts";
-import { Failure, messageOf, UNUSABLE } from "./exit-codes.ts";
+import { CommandFailure, messageOf, EXIT_UNUSABLE } from "./exit-codes.ts";
 import type { HeaderLine } from "./send.ts";
 
 /** Collects the values of an option that may be repeated, in order. */
@@ -17,12 +17,12 @@ export function readHeader(line: string): HeaderLine {
   const colon = line.indexOf(":");
   const name = parseHeaderName(line.slice(0, Math.max(colon, 0)));
   if (colon < 0 || !name.ok) {
-    throw new Failure(UNUSABLE, `${JSON.stringify(line)} is not a header: write --header 'name: value'`);
+    throw new CommandFailure(EXIT_UNUSABLE, `${JSON.stringify(line)} is not a header: write --header 'name: value'`);
   }
   const value = line.slice(colon + 1).trim();
   if (/[^\t\u0020-\u007e\u0080-\u00ff]/.test(value)) {
-    throw new Failure(
-      UNUSABLE,
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
       `The value of ${name.value} has characters that no header may carry: write it in ASCII`,
     );
   }
@@ -53,10 +53,13 @@ export function readData(value: string): Buffer {
 export function readTarget(target: string): URL {
   const url = URL.canParse(target) ? new URL(target) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new Failure(UNUSABLE, `${target}: must be an http or https URL: write https://api.example.com/v1/payments`);
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
+      `${target}: must be an http or https URL: write https://api.example.com/v1/payments`,
+    );
   }
   if (url.username !== "" || url.password !== "") {
-    throw new Failure(UNUSABLE, "URL must not carry credentials: send them with --header @FILE");
+    throw new CommandFailure(EXIT_UNUSABLE, "URL must not carry credentials: send them with --header @FILE");
   }
   return url;
 }
@@ -66,7 +69,7 @@ export function readBytes(file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw new Failure(UNUSABLE, `${file}: cannot be read (${messageOf(error)})`);
+    throw new CommandFailure(EXIT_UNUSABLE, `${file}: cannot be read (${messageOf(error)})`);
   }
 }
 
@@ -76,7 +79,7 @@ export function writeBytes(file: string, bytes: Buffer): void {
     // The response may be confidential: only this user may read the file.
     writeFileSync(file, bytes, { mode: 0o600 });
   } catch (error) {
-    throw new Failure(UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
+    throw new CommandFailure(EXIT_UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
   }
 }
 
@@ -99,12 +102,12 @@ function appendBytes(file: string, bytes: Uint8Array): void {
   try {
     appendFileSync(file, bytes);
   } catch (error) {
-    throw new Failure(UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
+    throw new CommandFailure(EXIT_UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
   }
 }
 
 /** Undefined when the text is not JSON. */
-export function parseJson(text: string): unknown {
+export function parseJsonText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -4,7 +4,7 @@ import type { Readable, Writable } from "node:stream";
 
 import { confirm, isCancel, password, select, text, type SelectOptions, type TextOptions } from "@clack/prompts";
 
-import { Failure, UNUSABLE } from "./exit-codes.ts";
+import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 
 export interface Dialogue {
   readonly input: Readable;
@@ -43,6 +43,6 @@ export async function askYes(dialogue: Dialogue, message: string, usual = false)
 }
 
 /** Ctrl-C or Escape. */
-function cancelled(): Failure {
-  return new Failure(UNUSABLE, "Cancelled: nothing was done.");
+function cancelled(): CommandFailure {
+  return new CommandFailure(EXIT_UNUSABLE, "Cancelled: nothing was done.");
 }

@@ -4,14 +4,14 @@
 import { type Command, InvalidArgumentError } from "commander";
 
 import { askText, askYes, openDialogue } from "./ask.ts";
-import type { Change } from "../kernel/record/timeline.ts";
+import type { OperatorChange } from "../kernel/record/timeline.ts";
 import { NODE_FUNCTIONS } from "../features/node.ts";
 import { collect, readBytes, readHeader } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import type { FilterOptions } from "./ls.ts";
-import type { OperatorClient, RecordDetail, Resolution } from "./operator-client.ts";
+import type { OperatorClient, ShownRecord, Resolution } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
-import { Failure, UNUSABLE } from "./exit-codes.ts";
+import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { previewText, recordText } from "./record-text.ts";
 import { fromNow } from "./times.ts";
@@ -30,7 +30,7 @@ export interface BulkChanges {
   /** Whether all records that match are meant. Throws a Failure if the arguments contradict each other. */
   readonly meansAll: (id: string | undefined, options: ChangeAllOptions) => boolean;
   readonly changeAll: (
-    change: Change,
+    change: OperatorChange,
     reason: string,
     options: ChangeAllOptions,
     response?: Resolution,
@@ -48,12 +48,12 @@ export interface ForgetScopeOptions extends OperatorOptions {
 }
 
 /** What `forget --scope` does. */
-export type ForgetScope = (reason: string, options: ForgetScopeOptions) => Promise<void>;
+export type ForgetScopeCommand = (reason: string, options: ForgetScopeOptions) => Promise<void>;
 
 const NO_BULK: BulkChanges = {
   withAll: (command) => command,
   meansAll: () => false,
-  changeAll: () => Promise.reject(new Failure(UNUSABLE, "This gateway changes one record at a time.")),
+  changeAll: () => Promise.reject(new CommandFailure(EXIT_UNUSABLE, "This gateway changes one record at a time.")),
 };
 
 function bulk(): BulkChanges {
@@ -104,13 +104,16 @@ export function defineResolve(command: Command): Command {
     .option("--yes", "do not ask for confirmation; required without a terminal");
   return changeCommand(command).action(async (id: string | undefined, options: ResolveOptions) => {
     if (options.body !== undefined && options.bodyFile !== undefined) {
-      throw new Failure(UNUSABLE, "Write either --body or --body-file.");
+      throw new CommandFailure(EXIT_UNUSABLE, "Write either --body or --body-file.");
     }
     const body = options.bodyFile === undefined ? Buffer.from(options.body ?? "") : readBytes(options.bodyFile);
     const headers = options.header.map(readHeader);
     const dialogue = openDialogue();
     if (options.yes !== true && options.preview !== true && dialogue === null) {
-      throw new Failure(UNUSABLE, "Every retry would get this response: check it with --preview, then add --yes.");
+      throw new CommandFailure(
+        EXIT_UNUSABLE,
+        "Every retry would get this response: check it with --preview, then add --yes.",
+      );
     }
     const { status, ...conditions } = options;
     const response = { status, headers, body };
@@ -125,7 +128,7 @@ export function defineResolve(command: Command): Command {
       }
       process.stderr.write(`${previewText(preview)}\n`);
       if (dialogue === null || !(await askYes(dialogue, "Give every retry this response?"))) {
-        throw new Failure(UNUSABLE, "Nothing was changed.");
+        throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
       }
     }
     const record = await client.resolve(recordId, reason, response);
@@ -156,9 +159,10 @@ export function defineForget(command: Command): Command {
     const isAll = bulk().meansAll(id, options);
     if (options.scope !== undefined || options.without !== undefined) {
       if (isAll || id !== undefined || options.key !== undefined) {
-        throw new Failure(UNUSABLE, "Write either a record, or --all, or --scope.");
+        throw new CommandFailure(EXIT_UNUSABLE, "Write either a record, or --all, or --scope.");
       }
-      if (NODE_FUNCTIONS.forgetScope === undefined) throw new Failure(UNUSABLE, "This gateway forgets no callers.");
+      if (NODE_FUNCTIONS.forgetScope === undefined)
+        throw new CommandFailure(EXIT_UNUSABLE, "This gateway forgets no callers.");
       await NODE_FUNCTIONS.forgetScope(await readReason(options), options);
       return;
     }
@@ -189,7 +193,7 @@ async function prepare(
 /** Checked before the first question and the first call, so that a script fails at once. */
 function checkReason({ reason = "" }: Pick<ChangeOptions, "reason">): void {
   if (reason.trim() === "" && openDialogue() === null)
-    throw new Failure(UNUSABLE, 'Missing --reason: write --reason "…"; the record keeps it.');
+    throw new CommandFailure(EXIT_UNUSABLE, 'Missing --reason: write --reason "…"; the record keeps it.');
 }
 
 async function readReason(options: Pick<ChangeOptions, "reason">): Promise<string> {
@@ -205,13 +209,13 @@ function reasonProblem(value: string | undefined): string | undefined {
 }
 
 /** The released attempt may still be running at the origin, so the next one waits until its lock ends. */
-function releaseText({ attempt, lockedUntil, state }: RecordDetail, now: number): string {
+function releaseText({ attempt, lockedUntil, state }: ShownRecord, now: number): string {
   const when = Date.parse(lockedUntil) > now ? `, ${fromNow(lockedUntil, now)}, when the lock ends` : "";
   if (state === "waiting") return `released: the gateway makes attempt ${attempt + 1}${when || " as soon as possible"}`;
   return `released: a request with this key starts attempt ${attempt + 1}${when}`;
 }
 
-function report(record: RecordDetail, gist: string, { json }: OperatorOptions): void {
+function report(record: ShownRecord, gist: string, { json }: OperatorOptions): void {
   const look = lookOf(process.stdout);
   console.log(
     json === true ? jsonLine(record) : `${look.paint("green", gist)}\n\n${recordText(record, Date.now(), look)}`,

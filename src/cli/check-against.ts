@@ -7,7 +7,7 @@ import { CHECKS } from "./check/of-features.ts";
 import { renaming } from "./check-renaming.ts";
 import { InheritedRoutes, routeText } from "./inherited-routes.ts";
 
-export interface Comparison {
+export interface GatewayComparison {
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
 }
@@ -21,7 +21,7 @@ export function compareLayouts(
   running: readonly RunningLayout[],
   published: readonly RunningRoute[],
   jurisdiction: string | null = null,
-): Comparison {
+): GatewayComparison {
   const inherited = new InheritedRoutes(routes, published);
   const inheritedBy = (route: Route): readonly RunningRoute[] => inherited.of(route);
   const found = [

@@ -11,15 +11,15 @@ import { describeConfig, flatEntry, flatRoute } from "./check/describe.ts";
 import { ENTRY_KINDS } from "./check/of-features.ts";
 import { allRoutes } from "../kernel/config/resolved.ts";
 import { nearestName } from "../kernel/config/nearest-name.ts";
-import { isTable, type Table } from "../kernel/config/table.ts";
+import { isTable, type SettingsTable } from "../kernel/config/table.ts";
 import { compareLayouts } from "./check-against.ts";
 import { withOrigins } from "./reach-origin.ts";
 import { chooseFile, environmentIn, withOthers } from "./checked-file.ts";
 import { checkMain, checkTools } from "./findings/check-main.ts";
-import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { findingJson, githubAnnotation } from "./findings/formats.ts";
 import { findingsText, type Source } from "./findings/text.ts";
-import { type Finding, findingsOf, inLanguage, type Language, type Severity } from "./findings/findings.ts";
+import { type ConfigFinding, findingsOf, inLanguage, type Language, type Severity } from "./findings/findings.ts";
 import { jsonLine, type Look, lookOf, paintedLook, plainLook } from "./look.ts";
 import { connect, readGateway, TOKEN_FILE } from "./operator-options.ts";
 import { problemCount, readWranglerFile } from "./wrangler-file.ts";
@@ -75,7 +75,10 @@ async function check(named: string | undefined, options: CheckOptions): Promise<
   const { file } = subject;
   const read = readWranglerFile(file);
   if (read.kind === "unreadable")
-    throw new Failure(UNUSABLE, existsSync(file) ? read.message : `${read.message}; "npx onceway init" writes one`);
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
+      existsSync(file) ? read.message : `${read.message}; "npx onceway init" writes one`,
+    );
   const source = { file, text: read.text };
   if (read.kind === "invalid") {
     report(source, [read.finding], [], options);
@@ -85,7 +88,7 @@ async function check(named: string | undefined, options: CheckOptions): Promise<
   const env = environmentIn(subject, options.env, table);
   const all = checkWranglerConfig(table).map((environment) => withMain(file, environment, table));
   const chosen = all.filter(({ name }) => env === null || name === env);
-  if (chosen.length === 0) throw new Failure(UNUSABLE, `${file}: ${noEnvironment(env ?? "", all)}`);
+  if (chosen.length === 0) throw new CommandFailure(EXIT_UNUSABLE, `${file}: ${noEnvironment(env ?? "", all)}`);
   const looked = options.offline === true ? chosen : await Promise.all(chosen.map(withOrigins));
   const checked =
     options.against === undefined ? looked : await compare(looked, options.against, env, options.tokenFile);
@@ -102,7 +105,7 @@ function noEnvironment(name: string, all: readonly CheckedEnvironment[]): string
   return `there is no [env.${name}]${names.length === 0 ? "" : `, only ${names.join(", ")}`}`;
 }
 
-function withMain(file: string, environment: CheckedEnvironment, top: Table): CheckedEnvironment {
+function withMain(file: string, environment: CheckedEnvironment, top: SettingsTable): CheckedEnvironment {
   const { name } = environment;
   const environments = isTable(top["env"]) ? top["env"] : {};
   const own = name === null ? top : environments[name];
@@ -143,14 +146,14 @@ async function compare(
 /** Findings on standard error, what is protected on standard output; with --json and --github all on standard output. */
 function report(
   source: Source,
-  findings: readonly Finding[],
+  findings: readonly ConfigFinding[],
   checked: readonly CheckedEnvironment[],
   options: CheckOptions,
 ): void {
   const { file } = source;
   const errors = count(findings, "error");
   const isRefused = errors > 0 || (options.denyWarnings === true && count(findings, "warning") > 0);
-  if (isRefused) process.exitCode = REFUSED;
+  if (isRefused) process.exitCode = EXIT_REFUSED;
   if (options.json === true) {
     console.log(jsonLine(jsonOf(file, errors === 0, findings, checked)));
   } else if (options.github === true) {
@@ -169,12 +172,12 @@ function lookFor(color: CheckOptions["color"]): Look {
   return color === "always" ? paintedLook : plainLook;
 }
 
-function count(findings: readonly Finding[], severity: Severity): number {
+function count(findings: readonly ConfigFinding[], severity: Severity): number {
   return findings.filter((finding) => finding.severity === severity).length;
 }
 
 /** `2 errors, 1 warning`. */
-function summary(findings: readonly Finding[]): string {
+function summary(findings: readonly ConfigFinding[]): string {
   const severities = ["error", "warning", "note"] as const;
   const parts = severities.map((severity) => counted(count(findings, severity), severity));
   return parts.filter((part) => !part.startsWith("0 ")).join(", ");
@@ -202,7 +205,7 @@ function counted(number: number, what: string): string {
 function jsonOf(
   file: string,
   ok: boolean,
-  findings: readonly Finding[],
+  findings: readonly ConfigFinding[],
   checked: readonly CheckedEnvironment[],
 ): object {
   const environments = checked.map(({ name, config }) => ({

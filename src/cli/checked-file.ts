@@ -3,12 +3,12 @@
 
 import { basename, dirname, resolve, join, relative } from "node:path";
 import type { CheckedEnvironment } from "./check/file.ts";
-import type { ConfigProblem, ProblemCode } from "../kernel/config/problem.ts";
-import { isTable, type Table } from "../kernel/config/table.ts";
-import { Failure, UNUSABLE } from "./exit-codes.ts";
+import type { ConfigProblem, ConfigProblemCode } from "../kernel/config/problem.ts";
+import { isTable, type SettingsTable } from "../kernel/config/table.ts";
+import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { readInstead, unreadBeside, usualFile, nearestAbove, wranglerFileIn } from "./wrangler-file.ts";
 import { existsSync, readFileSync } from "node:fs";
-import { readJson } from "./findings/json-syntax.ts";
+import { readJsonSyntax } from "./findings/json-syntax.ts";
 
 type Redirected = Extract<DeployRedirect, { readonly kind: "redirected" }>;
 
@@ -22,19 +22,23 @@ export interface CheckedFile {
 export function chooseFile(named: string | undefined): CheckedFile {
   if (named !== undefined) return { file: named, redirect: null };
   const redirect = redirectIn(".");
-  if (redirect?.kind === "broken") throw new Failure(UNUSABLE, redirect.message);
+  if (redirect?.kind === "broken") throw new CommandFailure(EXIT_UNUSABLE, redirect.message);
   return { file: redirect?.file ?? usualFile(), redirect };
 }
 
 /** The environment that is asked for, as the file has it: one that was built has only its own, at the top level. */
-export function environmentIn({ file, redirect }: CheckedFile, asked: string | undefined, table: Table): string | null {
+export function environmentIn(
+  { file, redirect }: CheckedFile,
+  asked: string | undefined,
+  table: SettingsTable,
+): string | null {
   if (asked === undefined) return null;
   if (redirect === null) return asked;
   const { targetEnvironment: built } = table;
   if (asked === built) return null;
   const own = redirect.from === null ? "" : `, or check what it is made of: npx onceway check ${redirect.from}`;
-  throw new Failure(
-    UNUSABLE,
+  throw new CommandFailure(
+    EXIT_UNUSABLE,
     `${file}, which Wrangler deploys here, was built for ${typeof built === "string" ? built : "the top level"}: build it for ${asked}${own}`,
   );
 }
@@ -43,7 +47,7 @@ export function environmentIn({ file, redirect }: CheckedFile, asked: string | u
 export function withOthers(
   { file, redirect }: CheckedFile,
   environment: CheckedEnvironment,
-  table: Table,
+  table: SettingsTable,
 ): CheckedEnvironment {
   const { problems, warnings, notes } = environment;
   if (redirect !== null) {
@@ -88,14 +92,14 @@ function withRedirect(file: string, environment: CheckedEnvironment): CheckedEnv
 }
 
 /** Wrangler refuses such a file. */
-function builtEnvironments({ env }: Table): readonly ConfigProblem[] {
+function builtEnvironments({ env }: SettingsTable): readonly ConfigProblem[] {
   if (!isTable(env) || Object.keys(env).length === 0) return [];
   const message = "Wrangler deploys no file with environments that a build has made: let the build tool choose one";
   return [{ path: "env", code: "file-redirected", message }];
 }
 
 /** About the file as a whole. */
-function ofFile(code: ProblemCode, message: string): ConfigProblem {
+function ofFile(code: ConfigProblemCode, message: string): ConfigProblem {
   return { path: "", code, message };
 }
 
@@ -124,7 +128,7 @@ export function redirectIn(folder: string): DeployRedirect | null {
   if (redirect === null) return null;
   const by = relative("", redirect);
   // Wrangler takes a byte order mark.
-  const read = readJson(readFileSync(redirect, "utf8").replace(/^\uFEFF/, ""));
+  const read = readJsonSyntax(readFileSync(redirect, "utf8").replace(/^\uFEFF/, ""));
   if (!read.ok) return broken(by, "is not JSON");
   const { configPath } = read.table;
   if (typeof configPath !== "string" || configPath === "") return broken(by, "names no file as configPath");

@@ -5,7 +5,7 @@ import type { Report } from "../conformance/report.ts";
 import type { Result } from "../conformance/suite.ts";
 import { columns, type Look, printable, type Style } from "./look.ts";
 
-export function headText({ target, mode, by }: Pick<Report, "target" | "mode" | "by">, look: Look): string {
+export function reportHeadText({ target, mode, by }: Pick<Report, "target" | "mode" | "by">, look: Look): string {
   const how = mode === "gateway" ? "with the suite's own origin behind it" : "as an API: calls cannot be counted";
   const levels = by === "profile" ? "levels of the profile" : "levels of the draft, where it says anything";
   return `${look.paint("bold", printable(target))}\n${how}; ${levels}`;

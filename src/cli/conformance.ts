@@ -7,13 +7,13 @@ import { parseDuration } from "../kernel/config/units.ts";
 import { parseMethod } from "../kernel/config/values.ts";
 import type { Case } from "../conformance/case.ts";
 import { selectCases } from "../conformance/catalogue.ts";
-import { type Origin, startOrigin } from "../conformance/origin.ts";
+import { type TestOrigin, startOrigin } from "../conformance/origin.ts";
 import { caseJson, type Report, reportJson, reportJunit } from "../conformance/report.ts";
 import { NotTestable, type Result, runSuite, totalsOf } from "../conformance/suite.ts";
-import type { Target } from "../conformance/target.ts";
+import type { TestTarget } from "../conformance/target.ts";
 import { collect, readData, readHeaders, readTarget, writeBytes } from "./arguments.ts";
-import { caseLines, headText, resultText, totalsText } from "./conformance-text.ts";
-import { Failure, messageOf, OK, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { caseLines, reportHeadText, resultText, totalsText } from "./conformance-text.ts";
+import { CommandFailure, messageOf, OK, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { jsonLine, lookOf } from "./look.ts";
 
 export function defineConformance(command: Command): Command {
@@ -72,7 +72,7 @@ interface ConformanceOptions {
   readonly header: readonly string[];
   readonly caller: readonly string[];
   readonly otherCaller: readonly string[];
-  readonly keyForm: Target["keyForm"];
+  readonly keyForm: TestTarget["keyForm"];
   readonly requiresKey?: boolean;
   readonly originPort?: string;
   readonly originHost: string;
@@ -92,7 +92,7 @@ async function test(url: string | undefined, options: ConformanceOptions): Promi
   const cases = casesOf(options.only);
   if (options.list === true) return list(cases, options);
   if (url === undefined)
-    throw new Failure(UNUSABLE, "Missing URL: write that of an operation that takes keys, or --list.");
+    throw new CommandFailure(EXIT_UNUSABLE, "Missing URL: write that of an operation that takes keys, or --list.");
   const target = targetOf(url, options);
   const origin = await originOf(options);
   try {
@@ -100,9 +100,9 @@ async function test(url: string | undefined, options: ConformanceOptions): Promi
     if (options.junit !== undefined) writeBytes(options.junit, Buffer.from(reportJunit(report)));
     if (options.json === true) console.log(jsonLine(reportJson(report)));
     else console.log(totalsText(report, lookOf(process.stdout)));
-    process.exitCode = report.totals.failed.MUST === 0 ? OK : REFUSED;
+    process.exitCode = report.totals.failed.MUST === 0 ? OK : EXIT_REFUSED;
   } catch (error) {
-    if (error instanceof NotTestable) throw new Failure(UNUSABLE, error.message);
+    if (error instanceof NotTestable) throw new CommandFailure(EXIT_UNUSABLE, error.message);
     throw error;
   } finally {
     await origin?.close();
@@ -112,7 +112,7 @@ async function test(url: string | undefined, options: ConformanceOptions): Promi
 function casesOf(only: readonly string[]): readonly Case[] {
   const { cases, unknown } = selectCases(only);
   if (unknown.length > 0)
-    throw new Failure(UNUSABLE, `No group or case is called ${unknown.join(", ")}: --list shows them.`);
+    throw new CommandFailure(EXIT_UNUSABLE, `No group or case is called ${unknown.join(", ")}: --list shows them.`);
   return cases;
 }
 
@@ -122,15 +122,15 @@ function list(cases: readonly Case[], { json }: ConformanceOptions): void {
 }
 
 async function run(
-  target: Target,
-  origin: Origin | null,
+  target: TestTarget,
+  origin: TestOrigin | null,
   cases: readonly Case[],
   { by, json }: ConformanceOptions,
 ): Promise<Report> {
   const look = lookOf(process.stdout);
   const head = { target: `${target.method} ${target.base.origin}${target.path}`, by } as const;
   const mode = origin === null ? "api" : "gateway";
-  if (json !== true) console.log(headText({ ...head, mode }, look));
+  if (json !== true) console.log(reportHeadText({ ...head, mode }, look));
   let before: Result | null = null;
   const onResult = (result: Result): void => {
     if (json !== true) console.log(resultText(result, before, look));
@@ -144,19 +144,22 @@ const BODY = { amount: 100, currency: "EUR", reference: "{token}" };
 const CALLERS = ["authorization: Bearer conformance-one", "authorization: Bearer conformance-two"] as const;
 
 /** Throws a Failure that says what to write instead. */
-function targetOf(text: string, options: ConformanceOptions): Target {
+function targetOf(text: string, options: ConformanceOptions): TestTarget {
   const url = readTarget(text);
   const hasOrigin = options.originPort !== undefined;
   const method = parseMethod(options.method.toUpperCase());
   if (!method.ok)
-    throw new Failure(UNUSABLE, `--method ${options.method} takes no key: write POST, PATCH, PUT or DELETE`);
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
+      `--method ${options.method} takes no key: write POST, PATCH, PUT or DELETE`,
+    );
   const path = pathOf("--path", options.path ?? url.pathname);
   const { body, otherBody, header } = options;
   // The suite's own origin knows no credentials, so any will do.
   const isFree = hasOrigin && options.caller.length === 0 && options.otherCaller.length === 0;
   const other = isFree ? [CALLERS[1]] : options.otherCaller;
   if (!isFree && other.length > 0 && options.caller.length === 0) {
-    throw new Failure(UNUSABLE, "--other-caller needs --caller: the credential that is sent by default");
+    throw new CommandFailure(EXIT_UNUSABLE, "--other-caller needs --caller: the credential that is sent by default");
   }
   return {
     base: url,
@@ -191,22 +194,23 @@ function targetOf(text: string, options: ConformanceOptions): Target {
 
 function pathOf(option: string, path: string): string {
   if (/^\/[^\s?#]*$/.test(path)) return path;
-  throw new Failure(UNUSABLE, `${option} ${path}: must begin with "/", without a query or blanks`);
+  throw new CommandFailure(EXIT_UNUSABLE, `${option} ${path}: must begin with "/", without a query or blanks`);
 }
 
 function durationOf(option: string, text: string): number {
   const duration = parseDuration(text);
-  if (!duration.ok) throw new Failure(UNUSABLE, `${option} ${duration.message}`);
+  if (!duration.ok) throw new CommandFailure(EXIT_UNUSABLE, `${option} ${duration.message}`);
   return duration.value;
 }
 
-async function originOf({ originPort, originHost }: ConformanceOptions): Promise<Origin | null> {
+async function originOf({ originPort, originHost }: ConformanceOptions): Promise<TestOrigin | null> {
   if (originPort === undefined) return null;
   const port = /^\d{1,5}$/.test(originPort) ? Number(originPort) : 65_536;
-  if (port > 65_535) throw new Failure(UNUSABLE, `--origin-port ${originPort}: must be a port, from 0 to 65535`);
+  if (port > 65_535)
+    throw new CommandFailure(EXIT_UNUSABLE, `--origin-port ${originPort}: must be a port, from 0 to 65535`);
   try {
     return await startOrigin(originHost, port);
   } catch (error) {
-    throw new Failure(UNUSABLE, `--origin-port ${port}: cannot listen there (${messageOf(error)})`);
+    throw new CommandFailure(EXIT_UNUSABLE, `--origin-port ${port}: cannot listen there (${messageOf(error)})`);
   }
 }

@@ -2,8 +2,8 @@
 // scripts. Pure.
 
 import { BUILT_IN } from "../kernel/config/settings.ts";
-import type { Answer } from "./send.ts";
-import { type GatewayMarks, type Policy, readGatewayMarks } from "./gateway-marks.ts";
+import type { HttpAnswer } from "./send.ts";
+import { type GatewayMarks, type PublishedPolicy, readGatewayMarks } from "./gateway-marks.ts";
 
 export type DiagnosisCode =
   /** The second request did not reach the origin. */
@@ -34,12 +34,12 @@ export interface Diagnosis {
 export interface Evidence {
   readonly method: string;
   readonly path: string;
-  readonly first: Answer;
+  readonly first: HttpAnswer;
   /** Null when the gateway refused the first. */
-  readonly second: Answer | null;
+  readonly second: HttpAnswer | null;
   /** The answer to the same key with another body; null when it was not sent. */
-  readonly changed: Answer | null;
-  readonly policy: Policy | null;
+  readonly changed: HttpAnswer | null;
+  readonly policy: PublishedPolicy | null;
 }
 
 export function diagnose(evidence: Evidence): Diagnosis {
@@ -67,7 +67,7 @@ function replays({ policy }: Evidence, first: GatewayMarks): Diagnosis {
   return { code: "protected", works: true, happened: policy === null ? [gist, whose] : [gist], advice: null };
 }
 
-function diagnoseChanged(evidence: Evidence, changed: Answer): Diagnosis {
+function diagnoseChanged(evidence: Evidence, changed: HttpAnswer): Diagnosis {
   const diagnosis = replays(evidence, readGatewayMarks(evidence.first));
   const { problem, replayed } = readGatewayMarks(changed);
   if (problem?.code === "key-reused") {
@@ -90,7 +90,7 @@ function diagnoseChanged(evidence: Evidence, changed: Answer): Diagnosis {
   };
 }
 
-function replayDiffers(first: Answer, second: Answer): Diagnosis {
+function replayDiffers(first: HttpAnswer, second: HttpAnswer): Diagnosis {
   const what =
     first.status === second.status
       ? `the bodies differ (${first.body.length} and ${second.body.length} bytes)`
@@ -105,7 +105,7 @@ function replayDiffers(first: Answer, second: Answer): Diagnosis {
 }
 
 /** The second request met the record of the first and was not let through. */
-function heldBack(first: Answer, code: string, detail: string): Diagnosis {
+function heldBack(first: HttpAnswer, code: string, detail: string): Diagnosis {
   return {
     code: "protected",
     works: true,

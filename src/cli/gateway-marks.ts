@@ -3,9 +3,9 @@
 
 import * as v from "valibot";
 
-import { parseJson } from "./arguments.ts";
+import { parseJsonText } from "./arguments.ts";
 import { textOf } from "./read-answer.ts";
-import { headerOf, type Answer } from "./send.ts";
+import { headerOf, type HttpAnswer } from "./send.ts";
 
 /** A problem that the gateway itself made (docs/contract.md). */
 export interface GatewayProblem {
@@ -27,7 +27,7 @@ export interface GatewayMarks {
 
 const problemSchema = v.object({ type: v.string(), code: v.string(), detail: v.string() });
 
-export function readGatewayMarks(answer: Answer): GatewayMarks {
+export function readGatewayMarks(answer: HttpAnswer): GatewayMarks {
   return {
     echoed: headerOf(answer, "idempotency-key") !== null,
     replayed: headerOf(answer, "idempotent-replayed") === "true",
@@ -38,10 +38,10 @@ export function readGatewayMarks(answer: Answer): GatewayMarks {
 }
 
 /** An origin's problem has no link to the gateway's policy. */
-function problemOf(answer: Answer): GatewayProblem | null {
+function problemOf(answer: HttpAnswer): GatewayProblem | null {
   if (headerOf(answer, "content-type")?.startsWith("application/problem+json") !== true) return null;
   if (headerOf(answer, "link")?.includes("/.well-known/idempotency") !== true) return null;
-  const parsed = v.safeParse(problemSchema, parseJson(answer.body.toString()));
+  const parsed = v.safeParse(problemSchema, parseJsonText(answer.body.toString()));
   if (!parsed.success) return null;
   const { code, detail } = parsed.output;
   return { code, detail, retryAfter: headerOf(answer, "retry-after") };
@@ -57,14 +57,14 @@ const policySchema = v.object({
   ),
 });
 
-export type Policy = v.InferOutput<typeof policySchema>;
+export type PublishedPolicy = v.InferOutput<typeof policySchema>;
 
 /** Null without a published policy, whatever the reason: a gateway may still be there. */
-export async function fetchPolicy(target: URL, timeoutMs: number): Promise<Policy | null> {
+export async function fetchPolicy(target: URL, timeoutMs: number): Promise<PublishedPolicy | null> {
   try {
     const url = new URL("/.well-known/idempotency", target);
     const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(timeoutMs) });
-    const parsed = v.safeParse(policySchema, parseJson(await textOf(response)));
+    const parsed = v.safeParse(policySchema, parseJsonText(await textOf(response)));
     return response.ok && parsed.success ? parsed.output : null;
   } catch {
     return null;

@@ -1,12 +1,12 @@
 // Work that the gateway does in parts, one call after the other. What was done before a part failed must not be lost with it.
 
-import { Failure } from "./exit-codes.ts";
+import { CommandFailure } from "./exit-codes.ts";
 import { printableLines } from "./look.ts";
 
 export interface InParts<Sum> {
   readonly sum: Sum;
   /** Why it has ended before the last part; `null`: it has not. */
-  readonly stopped: Failure | null;
+  readonly stopped: CommandFailure | null;
 }
 
 /** Calls until `isLast`. Throws what the first call throws: there is nothing to print. */
@@ -23,7 +23,7 @@ export async function inParts<Part>(
       sum = add(sum, part);
     }
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof CommandFailure)) throw error;
     return { sum, stopped: error };
   }
   return { sum, stopped: null };
@@ -36,7 +36,7 @@ export function wholeOf<Sum>({ sum, stopped }: InParts<Sum>): Sum {
 }
 
 /** After what was done is printed: says why that is not all, and sets the exit code. */
-export function reportStopped(stopped: Failure | null, rest: string): void {
+export function reportStopped(stopped: CommandFailure | null, rest: string): void {
   if (stopped === null) return;
   process.stderr.write(`${printableLines(`${stopped.message}\nStopped there: ${rest}`)}\n`);
   process.exitCode = stopped.exitCode;

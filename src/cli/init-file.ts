@@ -2,7 +2,7 @@
 // decides on the finished text whether it is valid.
 
 import { MIN_COMPATIBILITY_DATE } from "./check/deployment.ts";
-import { type Caller, type GatewayPlan, jwtOf, settingsOf } from "./init-plan.ts";
+import { type CallerIdentity, type GatewayPlan, jwtOf, settingsOf } from "./init-plan.ts";
 
 export function wranglerToml(plan: GatewayPlan): string {
   const { name, origin, routes, caller, unknown, verify, hint, label, paths } = plan;
@@ -65,7 +65,7 @@ const UNKNOWN_COMMENTS = {
   hold: 'when an attempt\'s outcome is unknown, never try again on a guess; "retry" tries again after its lock',
 } as const;
 
-function identityTable(caller: Caller): string {
+function identityTable(caller: CallerIdentity): string {
   if (caller.kind !== "token") return "";
   const { issuer, audience, jwks } = jwtOf(caller);
   return `

@@ -5,7 +5,7 @@ import { applyEdits, type JSONPath, modify, parse } from "jsonc-parser";
 
 import { MIN_COMPATIBILITY_DATE } from "./check/deployment.ts";
 import type { ConfigProblem } from "../kernel/config/problem.ts";
-import { isTable, listOf, type Table } from "../kernel/config/table.ts";
+import { isTable, listOf, type SettingsTable } from "../kernel/config/table.ts";
 import { routeVariables } from "../kernel/config/read.ts";
 import { type GatewayPlan, settingsOf } from "./init-plan.ts";
 
@@ -14,7 +14,7 @@ export interface JsonPlan {
   /** The program that the file names. */
   readonly main: string;
   /** What was added, as JSON that one could also add by hand. */
-  readonly added: Table;
+  readonly added: SettingsTable;
   /** What stands there is replaced by what a gateway needs, and by nothing less. */
   readonly replaced: readonly { readonly name: string; readonly from: unknown; readonly to: unknown }[];
 }
@@ -59,7 +59,7 @@ const MEMBERS: readonly (readonly [
 ];
 
 /** What stands where something else belongs: nothing could be added to it, and it is not for this program to replace it. */
-export function misshapen(file: Table): readonly ConfigProblem[] {
+export function misshapen(file: SettingsTable): readonly ConfigProblem[] {
   return MEMBERS.flatMap(([path, shape, entries]) => {
     const value = path.reduce<unknown>((at, name) => (isTable(at) ? at[name] : undefined), file);
     if (value === undefined) return [];
@@ -102,7 +102,7 @@ export function withGateway(text: string, plan: GatewayPlan): JsonPlan {
 }
 
 /** A file with nothing in it gets what a gateway of its own has. */
-function programOf(file: Table, { name, paths }: GatewayPlan): readonly Addition[] {
+function programOf(file: SettingsTable, { name, paths }: GatewayPlan): readonly Addition[] {
   const small = { minify: true, keep_names: false, upload_source_maps: true, observability: { enabled: true } };
   const own = { $schema: paths.schema, name, main: paths.main };
   const wanted = Object.keys(file).length === 0 ? { ...own, ...small } : { name, main: paths.main };
@@ -111,7 +111,7 @@ function programOf(file: Table, { name, paths }: GatewayPlan): readonly Addition
     .map(([key, value]) => ({ path: [key], value }));
 }
 
-function platformOf(file: Table): readonly Addition[] {
+function platformOf(file: SettingsTable): readonly Addition[] {
   const { compatibility_date: date, compatibility_flags: flags, durable_objects: objects, exports: exported } = file;
   const { migrations } = file;
   const bindings = listOf(isTable(objects) ? objects["bindings"] : undefined);
@@ -147,7 +147,7 @@ function freeTag(migrations: readonly unknown[]): string {
   return `onceway-v${number}`;
 }
 
-function variablesOf(file: Table, plan: GatewayPlan): readonly Addition[] {
+function variablesOf(file: SettingsTable, plan: GatewayPlan): readonly Addition[] {
   const vars = isTable(file["vars"]) ? file["vars"] : {};
   const { defaults, identities } = settingsOf(plan);
   return [
@@ -166,7 +166,7 @@ function entry(path: JSONPath, value: unknown, list: unknown): Addition {
   return Array.isArray(list) ? { path, value, isEntry: true } : { path, value: [value] };
 }
 
-function tableOf(additions: readonly Addition[]): Table {
+function tableOf(additions: readonly Addition[]): SettingsTable {
   let text = "{}";
   for (const { path, value, isEntry = false } of additions) {
     text = applyEdits(text, modify(text, path, isEntry ? [value] : value, {}));

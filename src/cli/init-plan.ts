@@ -3,15 +3,15 @@
 import { type Command, Option } from "commander";
 
 import { parsePathPattern } from "../kernel/config/path-pattern.ts";
-import type { Table } from "../kernel/config/table.ts";
+import type { SettingsTable } from "../kernel/config/table.ts";
 import { parseScopeEntry } from "../kernel/config/scope-part.ts";
 import { parseOrigin } from "../kernel/config/values.ts";
 import type { UnknownRule } from "../kernel/record/record.ts";
 import { collect } from "./arguments.ts";
-import { Failure, UNUSABLE } from "./exit-codes.ts";
+import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 
 /** By what a caller is known: the same key from another caller is another record. */
-export type Caller =
+export type CallerIdentity =
   /** An API key, which does not change. */
   | { readonly kind: "header"; readonly name: string }
   /** A JWT in `Authorization`, which is refreshed: its subject stays. */
@@ -26,7 +26,7 @@ export interface PlanAnswers {
   readonly origin: string | null;
   /** Path patterns, in the order in which they are matched. */
   readonly routes: readonly string[];
-  readonly caller: Caller;
+  readonly caller: CallerIdentity;
   readonly unknown: UnknownRule;
   /** With `unknown = "verify"`: where the API is asked about a key. */
   readonly verify: string | null;
@@ -37,11 +37,11 @@ export interface PlanAnswers {
 }
 
 export interface GatewayPlan extends PlanAnswers {
-  readonly paths: Paths;
+  readonly paths: ProjectPaths;
 }
 
 /** Seen from the file. */
-export interface Paths {
+export interface ProjectPaths {
   /** The Worker's entry. */
   readonly main: string;
   /** The JSON Schema of wrangler.toml. */
@@ -64,7 +64,10 @@ export const HINTS = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr"
 export const USUAL_VERIFY = "/v1/payments/by-key/{key}";
 
 /** `[vars.IDEMPOTENCY]`, and `[vars.IDENTITIES]` where there is one. */
-export function settingsOf(answers: PlanAnswers): { readonly defaults: Table; readonly identities: Table | null } {
+export function settingsOf(answers: PlanAnswers): {
+  readonly defaults: SettingsTable;
+  readonly identities: SettingsTable | null;
+} {
   const { origin, caller, unknown, verify, hint, label } = answers;
   const defaults = {
     origin: origin ?? { entrypoint: "Origin" },
@@ -80,7 +83,7 @@ export function settingsOf(answers: PlanAnswers): { readonly defaults: Table; re
   return { defaults, identities: caller.kind === "token" ? { user: { jwt: jwtOf(caller) } } : null };
 }
 
-function scopeOf(caller: Caller): string {
+function scopeOf(caller: CallerIdentity): string {
   switch (caller.kind) {
     case "header":
     case "cookie":
@@ -93,7 +96,7 @@ function scopeOf(caller: Caller): string {
 }
 
 /** Most issuers publish their keys there (OpenID Connect Discovery names the place for all others). */
-export function jwtOf({ issuer, audience }: Extract<Caller, { readonly kind: "token" }>): {
+export function jwtOf({ issuer, audience }: Extract<CallerIdentity, { readonly kind: "token" }>): {
   readonly issuer: string;
   readonly audience: string;
   readonly jwks: string;
@@ -162,7 +165,7 @@ export function readPlanOptions(options: PlanOptions): Partial<PlanAnswers> {
   };
 }
 
-function callerOf({ caller: given, issuer, audience }: PlanOptions): Caller | null {
+function callerOf({ caller: given, issuer, audience }: PlanOptions): CallerIdentity | null {
   if (given !== "token" && (issuer ?? audience) !== undefined)
     refuse("--issuer", "and --audience belong to --caller token");
   if (given === undefined) return null;
@@ -186,8 +189,8 @@ export function withDefaults(given: Partial<PlanAnswers>, usualName: string): Pl
       origin === undefined ? "--origin https://api.example.com" : "",
       routes === undefined ? "--route '/v1/payments/*'" : "",
     ];
-    throw new Failure(
-      UNUSABLE,
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
       `Missing options, and no terminal to ask on: write ${missing.filter((part) => part !== "").join(" ")}`,
     );
   }
@@ -197,7 +200,7 @@ export function withDefaults(given: Partial<PlanAnswers>, usualName: string): Pl
 function refuse(option: string, reason: string): never;
 function refuse(option: string, reason: string | undefined): void;
 function refuse(option: string, reason: string | undefined): void {
-  if (reason !== undefined) throw new Failure(UNUSABLE, `${option} ${reason}`);
+  if (reason !== undefined) throw new CommandFailure(EXIT_UNUSABLE, `${option} ${reason}`);
 }
 
 /** What is wrong and what to write instead; undefined if the value is valid. */

@@ -5,7 +5,7 @@ import { basename } from "node:path";
 
 import { askChoice, askText, type Dialogue } from "./ask.ts";
 import {
-  type Caller,
+  type CallerIdentity,
   HINTS,
   issuerProblem,
   nameProblem,
@@ -77,8 +77,8 @@ export async function askWhatIsMissing(
 
 type Ask = (message: string, usual: string, problem: (value: string) => string | undefined) => Promise<string>;
 
-async function askCaller(dialogue: Dialogue, ask: Ask, origin: string | null): Promise<Caller> {
-  const kind = await askChoice<Caller["kind"]>(dialogue, {
+async function askCaller(dialogue: Dialogue, ask: Ask, origin: string | null): Promise<CallerIdentity> {
+  const kind = await askChoice<CallerIdentity["kind"]>(dialogue, {
     message: "How does the API know who calls it?",
     options: [
       { value: "header", label: "by an API key in a header" },

@@ -17,7 +17,7 @@ import { problemLines } from "./check.ts";
 import { wranglerToml } from "./init-file.ts";
 import { emptyJson, type JsonPlan, misshapen, withGateway } from "./init-json.ts";
 import {
-  type Paths,
+  type ProjectPaths,
   type PlanAnswers,
   type PlanOptions,
   readPlanOptions,
@@ -31,7 +31,7 @@ import { CODE, isInstalled, readTable, versionsFor } from "./installation.ts";
 import { readBytes } from "./arguments.ts";
 import type { Language } from "./findings/findings.ts";
 import { languageOf, parseWranglerText, readWranglerFile, wranglerFileIn } from "./wrangler-file.ts";
-import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { CommandFailure, messageOf, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 
 export function defineInit(command: Command): Command {
   const described = command
@@ -84,7 +84,7 @@ export async function init(target: string, options: InitOptions, dialogue: Dialo
   ];
   for (const path of overwritten) {
     if (dialogue !== null && (await askYes(dialogue, `${path} already exists. Overwrite it?`))) continue;
-    throw new Failure(REFUSED, existing(path, isFile));
+    throw new CommandFailure(EXIT_REFUSED, existing(path, isFile));
   }
   const answers =
     dialogue === null ? withDefaults(given, usualName) : await askWhatIsMissing(given, usualName, dialogue);
@@ -112,7 +112,7 @@ function lackOf({ file, isJson, plan }: Addable, answers: PlanAnswers): string {
 /** Where nobody can be asked, or nothing is lacking. */
 function refuseToAdd(file: Addable, usual: PlanAnswers, dialogue: Dialogue | null): void {
   const isWhole = file.isJson && Object.keys(file.plan(usual).added).length === 0;
-  if (dialogue === null || isWhole) throw new Failure(REFUSED, lackOf(file, usual));
+  if (dialogue === null || isWhole) throw new CommandFailure(EXIT_REFUSED, lackOf(file, usual));
 }
 
 /** Asked after all other questions: whoever says no is shown what to write, by the answers. */
@@ -124,7 +124,7 @@ async function askToChange(file: Addable, answers: PlanAnswers, dialogue: Dialog
         true,
       )
     : await askYes(dialogue, `${file.file} already exists. Overwrite it? (No: you are shown what it lacks)`);
-  if (!isSure) throw new Failure(REFUSED, lackOf(file, answers));
+  if (!isSure) throw new CommandFailure(EXIT_REFUSED, lackOf(file, answers));
 }
 
 /** The Worker's name that a file says, as JSON. */
@@ -147,7 +147,10 @@ function jsonIn(folder: string): string | null {
   const file = join(folder, basename(read));
   if (resolve(file) === resolve(read)) return file;
   const advice = `run npx onceway init ${join(folder, "wrangler.json")} instead, or rename that file`;
-  throw new Failure(REFUSED, `Wrangler would read ${read} instead of a wrangler.toml in ${folder}: ${advice}.`);
+  throw new CommandFailure(
+    EXIT_REFUSED,
+    `Wrangler would read ${read} instead of a wrangler.toml in ${folder}: ${advice}.`,
+  );
 }
 
 /** What a valid file in TOML says, as JSON. */
@@ -162,7 +165,10 @@ function readValid(file: string): string {
     refuseProblems(file, misshapen(read.table), read.language);
     return read.text;
   }
-  throw new Failure(UNUSABLE, `${read.message}. Nothing was written: npx onceway check ${file} shows what to write.`);
+  throw new CommandFailure(
+    EXIT_UNUSABLE,
+    `${read.message}. Nothing was written: npx onceway check ${file} shows what to write.`,
+  );
 }
 
 function existing(file: string, isFile: boolean): string {
@@ -207,7 +213,10 @@ function writeProject(folder: string, { file, text, main }: PlannedFile, answers
   const before = existsSync(manifest) ? readTable(manifest) : {};
   const [section] = misshapenSections(before);
   if (section !== undefined) {
-    throw new Failure(UNUSABLE, `${manifest}: ${section} must be an object: mend it first. Nothing was written.`);
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
+      `${manifest}: ${section} must be an object: mend it first. Nothing was written.`,
+    );
   }
   const versions = versionsFor(resolve(folder));
   files.set(manifest, `${JSON.stringify(projectPackage(answers.name, versions, before, isHono), null, 2)}\n`);
@@ -220,7 +229,7 @@ function writeProject(folder: string, { file, text, main }: PlannedFile, answers
 /** Valid answers can still make an invalid file, so the checker decides. What other environments lack, it says later. */
 function refuseInvalid({ file, text }: PlannedFile): void {
   const read = parseWranglerText(file, text);
-  if (read.kind !== "read") throw new Failure(UNUSABLE, read.message);
+  if (read.kind !== "read") throw new CommandFailure(EXIT_UNUSABLE, read.message);
   const problems = checkWranglerConfig(read.table).flatMap((one) => (one.name === null ? one.problems : []));
   refuseProblems(file, problems, read.language);
 }
@@ -228,7 +237,7 @@ function refuseInvalid({ file, text }: PlannedFile): void {
 function refuseProblems(file: string, problems: readonly ConfigProblem[], language: Language): void {
   if (problems.length === 0) return;
   const lines = problemLines(file, problems, language);
-  throw new Failure(UNUSABLE, ["Nothing was written, because of", ...lines].join("\n"));
+  throw new CommandFailure(EXIT_UNUSABLE, ["Nothing was written, because of", ...lines].join("\n"));
 }
 
 /** Only this user may read `secret`. */
@@ -238,13 +247,13 @@ function write(files: ReadonlyMap<string, string>, secret?: string): void {
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, text, file === secret ? { mode: 0o600 } : {});
     } catch (error) {
-      throw new Failure(UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
+      throw new CommandFailure(EXIT_UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
     }
   }
 }
 
 /** wrangler reads `main` relative to the file, and through its symbolic links. */
-function pathsFrom(file: string): Paths {
+function pathsFrom(file: string): ProjectPaths {
   const folder = dirname(resolve(file));
   const realFolder = existsSync(folder) ? realpathSync(folder) : folder;
   const seen = (path: string): string => {

@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url";
 import * as v from "valibot";
 
 import { isTable } from "../kernel/config/table.ts";
-import { parseJson, readBytes } from "./arguments.ts";
-import { Failure, UNUSABLE } from "./exit-codes.ts";
+import { parseJsonText, readBytes } from "./arguments.ts";
+import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 import type { Versions } from "./init-project.ts";
 
 const CODE_DIR = fileURLToPath(new URL("..", import.meta.url));
@@ -68,11 +68,11 @@ function installedAs(folder: string): string | null {
 /** Throws a Failure if the file cannot be read, or is no JSON object. */
 export function readTable(file: string): Readonly<Record<string, unknown>> {
   // npm reads files with a byte order mark, too.
-  const table = parseJson(
+  const table = parseJsonText(
     readBytes(file)
       .toString()
       .replace(/^\uFEFF/, ""),
   );
-  if (!isTable(table)) throw new Failure(UNUSABLE, `${file}: is not a JSON object: mend it first`);
+  if (!isTable(table)) throw new CommandFailure(EXIT_UNUSABLE, `${file}: is not a JSON object: mend it first`);
   return { ...table };
 }

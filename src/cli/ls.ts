@@ -6,7 +6,7 @@ import { epochMs } from "../kernel/record/units.ts";
 import { parseMoment, totalText } from "../operator/list-texts.ts";
 import { ID_PREFIX, RECORD_STATES } from "../operator/request-schema.ts";
 import { jsonLine, lookOf, printable } from "./look.ts";
-import type { RecordFilter, RecordSummary } from "./operator-client.ts";
+import type { RecordOptions, ShownSummary } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions, readLimit } from "./operator-options.ts";
 import { readPages, type ReadToEnd } from "./read-pages.ts";
 import { recordsTable } from "./records-table.ts";
@@ -65,7 +65,7 @@ export function withFilter(command: Command): Command {
     .option("--caller <DIGEST>", "only those of this caller: the digest that show prints");
 }
 
-export function filterOf(options: FilterOptions): RecordFilter {
+export function filterOf(options: FilterOptions): RecordOptions {
   return {
     states: options.state ?? [],
     ...(options.route === undefined ? {} : { route: options.route }),
@@ -81,7 +81,7 @@ export function filterOf(options: FilterOptions): RecordFilter {
 async function ls(options: LsOptions): Promise<void> {
   const client = connect(options);
   const pages = readPages(client, filterOf(options), options.all === true ? Number.POSITIVE_INFINITY : options.limit);
-  const records: RecordSummary[] = [];
+  const records: ShownSummary[] = [];
   let read = 0;
   let page = await pages.next();
   for (; page.done !== true; page = await pages.next()) {

@@ -6,7 +6,7 @@ import { checkWranglerConfig } from "./check/file.ts";
 import type { Route } from "../kernel/config/resolved.ts";
 import { readBytes, writeBytes } from "./arguments.ts";
 import { problemLines } from "./check.ts";
-import { Failure, REFUSED, UNUSABLE, messageOf } from "./exit-codes.ts";
+import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE, messageOf } from "./exit-codes.ts";
 import { printableLines } from "./look.ts";
 import { additionsTo, type Addition } from "./openapi-additions.ts";
 import { readWranglerFile, usualFile } from "./wrangler-file.ts";
@@ -39,12 +39,12 @@ interface OpenapiOptions {
 
 function writeOverlay(file: string, { config = usualFile(), env, output }: OpenapiOptions): void {
   const description = readDescription(readBytes(file).toString());
-  if ("problem" in description) throw new Failure(REFUSED, `${file}${description.problem}`);
+  if ("problem" in description) throw new CommandFailure(EXIT_REFUSED, `${file}${description.problem}`);
   const { additions, notes, operationCount } = additionsTo(description.members, routesOf(config, env ?? null));
   for (const note of notes) console.error(printableLines(`${file}: note: ${note}`));
   if (operationCount === 0) {
-    throw new Failure(
-      REFUSED,
+    throw new CommandFailure(
+      EXIT_REFUSED,
       `${file}: no route of ${config} protects any operation: their paths include that of "servers"`,
     );
   }
@@ -56,12 +56,13 @@ function writeOverlay(file: string, { config = usualFile(), env, output }: Opena
 /** Throws a Failure if the configuration cannot be used. */
 function routesOf(file: string, env: string | null): readonly Route[] {
   const read = readWranglerFile(file);
-  if (read.kind !== "read") throw new Failure(read.kind === "unreadable" ? UNUSABLE : REFUSED, read.message);
+  if (read.kind !== "read")
+    throw new CommandFailure(read.kind === "unreadable" ? EXIT_UNUSABLE : EXIT_REFUSED, read.message);
   const environment = checkWranglerConfig(read.table).find(({ name }) => name === env);
-  if (environment === undefined) throw new Failure(UNUSABLE, `${file}: there is no [env.${env}]`);
+  if (environment === undefined) throw new CommandFailure(EXIT_UNUSABLE, `${file}: there is no [env.${env}]`);
   const { config, problems } = environment;
   if (config === null || problems.length > 0)
-    throw new Failure(REFUSED, problemLines(file, problems, read.language).join("\n"));
+    throw new CommandFailure(EXIT_REFUSED, problemLines(file, problems, read.language).join("\n"));
   return config.routes;
 }
 

@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import { unreached } from "../conformance/unreachable.ts";
-import { parseJson } from "./arguments.ts";
+import { parseJsonText } from "./arguments.ts";
 import {
   endedSchema,
   type layoutSchema,
@@ -16,18 +16,18 @@ import { forgottenSchema, previewSchema } from "../operator/change-schema.ts";
 import { recordPageSchema, recordSchema } from "../operator/record-schema.ts";
 import { printable } from "./look.ts";
 import { MAX_FILE_BYTES, piecesOf, textOf } from "./read-answer.ts";
-import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 
 // What the gateway answers. A newer gateway's unknown words pass, and its unknown members are left out.
-export type RecordPage = v.InferOutput<typeof recordPageSchema>;
-export type RecordSummary = RecordPage["records"][number];
-export type RecordDetail = v.InferOutput<typeof recordSchema>;
-export type TimelineEvent = RecordDetail["timeline"][number];
-export type RecentExchanges = v.InferOutput<typeof recentSchema>;
-export type Exchange = RecentExchanges["exchanges"][number];
+export type ShownRecords = v.InferOutput<typeof recordPageSchema>;
+export type ShownSummary = ShownRecords["records"][number];
+export type ShownRecord = v.InferOutput<typeof recordSchema>;
+export type ShownEvent = ShownRecord["timeline"][number];
+export type ShownExchanges = v.InferOutput<typeof recentSchema>;
+export type ShownExchange = ShownExchanges["exchanges"][number];
 export type LayoutList = v.InferOutput<typeof layoutsSchema>;
 export type LayoutState = v.InferOutput<typeof layoutSchema>;
-export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
+export type ShownPreview = v.InferOutput<typeof previewSchema>["preview"];
 
 /** All that the commands show of a refusal. */
 const refusalSchema = v.object({ code: problemSchema.entries.code, detail: problemSchema.entries.detail });
@@ -39,17 +39,17 @@ const TIMEOUT_MS = 30_000;
 const FILE_MS = 600_000;
 
 /** The gateway's own refusal. */
-export class Refusal extends Failure {
+export class GatewayRefusal extends CommandFailure {
   /** Whether the same call may succeed later: throttled, or a shard cannot be reached. */
   readonly isTemporary: boolean;
 
-  constructor(exitCode: Failure["exitCode"], message: string, status: number) {
+  constructor(exitCode: CommandFailure["exitCode"], message: string, status: number) {
     super(exitCode, message);
     this.isTemporary = status === 429 || status >= 500;
   }
 }
 
-export interface RecordFilter {
+export interface RecordOptions {
   readonly states: readonly string[];
   readonly route?: string;
   /** When the last attempt started: a time, or a duration ago ("5m"). */
@@ -70,20 +70,20 @@ export interface Resolution {
 
 export interface OperatorClient {
   /** One page; continue with its cursor until that is null. Even an empty page may have one. */
-  list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage>;
-  record(id: string): Promise<RecordDetail>;
+  list(filter: RecordOptions, limit: number, cursor: string | null): Promise<ShownRecords>;
+  record(id: string): Promise<ShownRecord>;
   /** The stored response's bytes, as they come. */
   body(id: string): Promise<AsyncIterable<Uint8Array>>;
-  release(id: string, reason: string): Promise<RecordDetail>;
+  release(id: string, reason: string): Promise<ShownRecord>;
   /** What retries would get; changes nothing. */
-  preview(id: string, reason: string, response: Resolution): Promise<ResponsePreview>;
-  resolve(id: string, reason: string, response: Resolution): Promise<RecordDetail>;
+  preview(id: string, reason: string, response: Resolution): Promise<ShownPreview>;
+  resolve(id: string, reason: string, response: Resolution): Promise<ShownRecord>;
   forget(id: string, reason: string): Promise<void>;
   layouts(): Promise<LayoutList>;
   /** Ends every session of the console. */
   endSessions(): Promise<void>;
   /** The exchanges after the cursor; with null, all that the gateway remembers. */
-  recent(after: string | null, signal?: AbortSignal): Promise<RecentExchanges>;
+  recent(after: string | null, signal?: AbortSignal): Promise<ShownExchanges>;
   /** Any other call, such as a feature's: its answer must be as the schema says. With `change` it is a POST. */
   read<Schema extends v.GenericSchema>(
     schema: Schema,
@@ -116,8 +116,8 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
       const isChange = change !== undefined && !("preview" in change && change.preview === true);
       const maybe =
         isChange && !isUnsent ? " The change may have been made all the same: look before you repeat it." : "";
-      throw new Failure(
-        UNUSABLE,
+      throw new CommandFailure(
+        EXIT_UNUSABLE,
         `${base} cannot be reached (${reason}): check --url, and that the gateway is running.${maybe}`,
       );
     }
@@ -133,12 +133,12 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     timeoutMs?: number,
   ): Promise<v.InferOutput<Schema>> {
     const response = await call(path, change, signal, timeoutMs);
-    const parsed = v.safeParse(schema, parseJson(await textOf(response)));
+    const parsed = v.safeParse(schema, parseJsonText(await textOf(response)));
     if (parsed.success) return parsed.output;
     const [issue] = parsed.issues;
     const where = v.getDotPath(issue) ?? "the whole answer";
-    throw new Failure(
-      UNUSABLE,
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
       `${base} does not answer as this version of the API (${where}: ${issue.message}). Check --url; if it names a ` +
         "gateway, use the command line of the gateway's version.",
     );
@@ -171,7 +171,7 @@ export function resolution(reason: string, { status, headers, body }: Resolution
   return { reason, response: { status, headers, bodyBase64: body.toString("base64") } };
 }
 
-function queryOf(filter: RecordFilter, limit: number, cursor: string | null): URLSearchParams {
+function queryOf(filter: RecordOptions, limit: number, cursor: string | null): URLSearchParams {
   const query = conditionsOf(filter);
   query.set("limit", String(limit));
   if (cursor !== null) query.set("cursor", cursor);
@@ -188,7 +188,7 @@ export function conditionsOf({
   idPrefix,
   caller,
   status,
-}: RecordFilter): URLSearchParams {
+}: RecordOptions): URLSearchParams {
   const query = new URLSearchParams();
   if (states.length > 0) query.set("state", states.join(","));
   if (route !== undefined) query.set("route", route);
@@ -201,23 +201,23 @@ export function conditionsOf({
   return query;
 }
 
-async function refusal(response: Response, base: string): Promise<Failure> {
-  const problem = v.safeParse(refusalSchema, parseJson(await textOf(response)));
+async function refusal(response: Response, base: string): Promise<CommandFailure> {
+  const problem = v.safeParse(refusalSchema, parseJsonText(await textOf(response)));
   const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") === true;
   if (!isProblem || !problem.success) {
     const advice =
       response.status === 404
         ? 'The API is off unless the secret ADMIN_TOKEN is set ("npx wrangler secret put ADMIN_TOKEN"). Also check --url.'
         : "Check --url: it must name the gateway.";
-    return new Failure(UNUSABLE, `No operator API at ${base}: it answered ${response.status}. ${advice}`);
+    return new CommandFailure(EXIT_UNUSABLE, `No operator API at ${base}: it answered ${response.status}. ${advice}`);
   }
   const { code, detail } = problem.output;
   const retryAfter = response.headers.get("retry-after");
   const wait = retryAfter === null ? "" : ` Try again in ${retryAfter} s.`;
   const advice = ADVICE[code] === undefined ? "" : ` ${ADVICE[code]}`;
   // Whatever is asked, it is asked with the wrong token or in the wrong place.
-  const exitCode = code === "operator-unauthorized" || code === "operator-not-found" ? UNUSABLE : REFUSED;
-  return new Refusal(exitCode, printable(`${code}: ${detail}${wait}${advice}`), response.status);
+  const exitCode = code === "operator-unauthorized" || code === "operator-not-found" ? EXIT_UNUSABLE : EXIT_REFUSED;
+  return new GatewayRefusal(exitCode, printable(`${code}: ${detail}${wait}${advice}`), response.status);
 }
 
 const ADVICE: Readonly<Record<string, string>> = {

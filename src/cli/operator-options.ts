@@ -8,7 +8,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { isLoopback } from "../kernel/config/values.ts";
 import { operatorClient, type OperatorClient } from "./operator-client.ts";
-import { EXIT_CODES, Failure, UNUSABLE } from "./exit-codes.ts";
+import { EXIT_CODES, CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { printable } from "./look.ts";
 import { readBytes } from "./arguments.ts";
 
@@ -42,8 +42,8 @@ export function oneGateway(): Option {
 /** Throws a Failure that says what is missing. */
 export function connect({ url, tokenFile }: Pick<OperatorOptions, "url" | "tokenFile">): OperatorClient {
   if (url === undefined)
-    throw new Failure(
-      UNUSABLE,
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
       "Missing --url: write --url https://api.example.com, or set ONCEWAY_URL. On this machine: --url http://127.0.0.1:8787",
     );
   const where = tokenFile === undefined ? "ONCEWAY_TOKEN" : tokenFile;
@@ -52,13 +52,13 @@ export function connect({ url, tokenFile }: Pick<OperatorOptions, "url" | "token
       ? tokenFor(url, process.env["ONCEWAY_TOKEN"], LOCAL_SECRETS)
       : readBytes(tokenFile).toString();
   if (token === undefined || token.trim() === "") {
-    throw new Failure(
-      UNUSABLE,
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
       `${where} holds no token: set ONCEWAY_TOKEN to the gateway's ADMIN_TOKEN or READ_TOKEN, or write --token-file FILE.`,
     );
   }
   if (!/^[\u0021-\u007e]+$/.test(token.trim())) {
-    throw new Failure(UNUSABLE, `The token in ${where} must be one line of visible ASCII characters.`);
+    throw new CommandFailure(EXIT_UNUSABLE, `The token in ${where} must be one line of visible ASCII characters.`);
   }
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     process.stderr.write(`Warning: the token is sent to ${url.host} unencrypted. Use https.\n`);

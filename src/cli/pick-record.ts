@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { ID_PREFIX } from "../operator/request-schema.ts";
 import { printable } from "./look.ts";
 import type { OperatorClient } from "./operator-client.ts";
-import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { readPages } from "./read-pages.ts";
 
 export interface RecordChoice {
@@ -27,11 +27,12 @@ export async function pickRecord(
   id: string | undefined,
   { key }: RecordChoice,
 ): Promise<string> {
-  if ((id === undefined) === (key === undefined)) throw new Failure(UNUSABLE, "Write either the ID or --key KEY.");
+  if ((id === undefined) === (key === undefined))
+    throw new CommandFailure(EXIT_UNUSABLE, "Write either the ID or --key KEY.");
   const idPrefix = id?.toLowerCase();
   if (idPrefix !== undefined && !ID_PREFIX.test(idPrefix)) {
-    throw new Failure(
-      UNUSABLE,
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
       `${printable(idPrefix)} is not a record's ID: write its 64 hex digits or the first 8 or more (see npx onceway ls), or --key KEY.`,
     );
   }
@@ -42,8 +43,11 @@ export async function pickRecord(
   for await (const page of readPages(client, filter, MAX_CANDIDATES)) found.push(...page);
   const [only] = found;
   const sought = key === undefined ? `whose ID begins with ${idPrefix}` : `of the key ${printable(key)}`;
-  if (only === undefined) throw new Failure(REFUSED, `There is no record ${sought}.`);
+  if (only === undefined) throw new CommandFailure(EXIT_REFUSED, `There is no record ${sought}.`);
   if (found.length === 1) return only.id;
   const ids = found.map(({ id: one, state, route }) => printable(`  ${one}  ${state}  ${route}`)).join("\n");
-  throw new Failure(REFUSED, `There is more than one record ${sought}. Write the ID of one of them:\n${ids}`);
+  throw new CommandFailure(
+    EXIT_REFUSED,
+    `There is more than one record ${sought}. Write the ID of one of them:\n${ids}`,
+  );
 }

@@ -14,16 +14,16 @@ const CONNECT_MS = 2_000;
  * `no-such-host`: the name belongs to nobody. `silent`: nothing takes a connection there, as seen from this machine. `null`: something does,
  * or this machine cannot tell.
  */
-export type Unreached = "no-such-host" | "silent" | null;
+export type UnreachedHost = "no-such-host" | "silent" | null;
 
-export function reachOrigin({ protocol, hostname, port }: URL): Promise<Unreached> {
+export function reachOrigin({ protocol, hostname, port }: URL): Promise<UnreachedHost> {
   return new Promise((done) => {
     const socket = connect({
       host: hostname.replace(/^\[|\]$/g, ""),
       port: Number(port) || (protocol === "https:" ? 443 : 80),
       timeout: CONNECT_MS,
     });
-    const end = (found: Unreached): void => {
+    const end = (found: UnreachedHost): void => {
       socket.destroy();
       done(found);
     };
@@ -33,7 +33,7 @@ export function reachOrigin({ protocol, hostname, port }: URL): Promise<Unreache
   });
 }
 
-function whatItMeans(code: string | undefined): Unreached {
+function whatItMeans(code: string | undefined): UnreachedHost {
   if (code === "ENOTFOUND") return "no-such-host";
   // EAI_AGAIN, ENETUNREACH and the like are this machine's own.
   return code === "ECONNREFUSED" || code === "ECONNRESET" || code === "EHOSTUNREACH" ? "silent" : null;

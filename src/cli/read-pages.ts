@@ -1,7 +1,7 @@
 // Reads pages of records up to a limit, and shows its progress on a terminal.
 
 import { LIST_LIMITS } from "../operator/request-schema.ts";
-import type { OperatorClient, RecordFilter, RecordPage, RecordSummary } from "./operator-client.ts";
+import type { OperatorClient, RecordOptions, ShownRecords, ShownSummary } from "./operator-client.ts";
 
 /** Progress is shown only after this. */
 const QUIET_MS = 1_000;
@@ -9,8 +9,8 @@ const QUIET_MS = 1_000;
 export interface ReadToEnd {
   readonly hasMore: boolean;
   /** As the last page said. */
-  readonly total: RecordPage["total"];
-  readonly parts: RecordPage["parts"];
+  readonly total: ShownRecords["total"];
+  readonly parts: ShownRecords["parts"];
   /** Shards that did not answer: their records were not read. */
   readonly unreachable: readonly string[];
 }
@@ -18,15 +18,15 @@ export interface ReadToEnd {
 /** Yields pages until `limit` records are read or there are no more. Cuts the last page to fit and skips empty ones. */
 export async function* readPages(
   client: OperatorClient,
-  filter: RecordFilter,
+  filter: RecordOptions,
   limit: number,
   pageLimit: number = LIST_LIMITS.maxLimit,
-): AsyncGenerator<readonly RecordSummary[], ReadToEnd> {
+): AsyncGenerator<readonly ShownSummary[], ReadToEnd> {
   const progress = startProgress();
   let read = 0;
   let cursor: string | null = null;
   let pages = 0;
-  let last: Pick<RecordPage, "total" | "parts">;
+  let last: Pick<ShownRecords, "total" | "parts">;
   const unreachable = new Set<string>();
   try {
     do {

@@ -3,11 +3,11 @@
 import { formatDuration, formatSize } from "../kernel/config/units.ts";
 import { claimText } from "../kernel/record/describe-record.ts";
 import { columns, type Look, printable, printableLines } from "./look.ts";
-import type { RecordDetail, ResponsePreview, TimelineEvent } from "./operator-client.ts";
+import type { ShownRecord, ShownPreview, ShownEvent } from "./operator-client.ts";
 import { nextText, requestText, STATE_STYLES } from "./records-table.ts";
 import { fromNow, readableTime, roughDuration } from "./times.ts";
 
-export function recordText(record: RecordDetail, now: number, look: Look): string {
+export function recordText(record: ShownRecord, now: number, look: Look): string {
   const { policy } = record;
   const when = (iso: string): string => `${readableTime(iso)} (${fromNow(iso, now)})`;
   const maybe =
@@ -54,7 +54,7 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
 
 /** What is noted of the request. */
 function requestFacts(
-  { request, route, excerpt, replays }: RecordDetail,
+  { request, route, excerpt, replays }: ShownRecord,
   now: number,
 ): readonly (readonly [string, string])[] {
   const replayed: readonly (readonly [string, string])[] =
@@ -80,7 +80,7 @@ const VERIFICATION_ANSWERS: Readonly<Record<string, string>> = {
   absent: "it did not take effect",
 };
 
-function eventLines(event: TimelineEvent): readonly string[] {
+function eventLines(event: ShownEvent): readonly string[] {
   if (event.type === "change") {
     const reason = event.reason === "" ? "" : `: ${printable(event.reason)}`;
     return [`${readableTime(event.at)}  ${printable(event.action)} by ${printable(event.by)}${reason}`];
@@ -101,7 +101,7 @@ function eventLines(event: TimelineEvent): readonly string[] {
   return [begun, `${readableTime(event.endedAt)}  attempt ${event.attempt} ${verdict} after ${took}${status}${reason}`];
 }
 
-function responseLines({ response, responseKept, encrypted }: RecordDetail, look: Look): readonly string[] {
+function responseLines({ response, responseKept, encrypted }: ShownRecord, look: Look): readonly string[] {
   if (response === null && encrypted && responseKept === true) {
     return [look.paint("bold", "response encrypted"), "  only the caller's own retry opens it"];
   }
@@ -118,19 +118,19 @@ function responseLines({ response, responseKept, encrypted }: RecordDetail, look
 }
 
 /** The gateway's explanation. */
-function descriptionLines({ description: { headline, retry, advice } }: RecordDetail): readonly string[] {
+function descriptionLines({ description: { headline, retry, advice } }: ShownRecord): readonly string[] {
   return ["", printable(`${headline} ${retry}`), printable(advice)];
 }
 
 /** How the gateway tries an accepted request. */
-function scheduleText({ schedule }: RecordDetail["policy"]): string {
+function scheduleText({ schedule }: ShownRecord["policy"]): string {
   if (schedule === undefined) return "";
   const pauses = `${formatDuration(schedule.firstPauseMs)} to ${formatDuration(schedule.longestPauseMs)}`;
   return `, at most ${schedule.attempts} attempts in ${formatDuration(schedule.giveUpAfterMs)}, ${pauses} between them`;
 }
 
 /** With an unknown outcome, the commands that settle it; of a request that waits, those that hasten or end it. */
-function adviceLines({ id, state }: RecordDetail, look: Look): readonly string[] {
+function adviceLines({ id, state }: ShownRecord, look: Look): readonly string[] {
   if (state === "waiting") {
     return [
       "",
@@ -149,7 +149,7 @@ function adviceLines({ id, state }: RecordDetail, look: Look): readonly string[]
 }
 
 /** What every retry would get after `resolve`. */
-export function previewText({ status, headers, omittedHeaders, sizeBytes, body, warnings }: ResponsePreview): string {
+export function previewText({ status, headers, omittedHeaders, sizeBytes, body, warnings }: ShownPreview): string {
   return [
     "Every retry gets this, marked as a replay:",
     `  ${status}`,

@@ -2,7 +2,7 @@
 // its own line. Pure.
 
 import { columns, type Look, printable, shorten, type Style } from "./look.ts";
-import type { RecordSummary } from "./operator-client.ts";
+import type { ShownSummary } from "./operator-client.ts";
 import { fromNow, roughDuration } from "./times.ts";
 
 const HEADINGS = ["STATE", "STATUS", "TRIES", "BEGAN", "REQUEST", "KEY"];
@@ -12,7 +12,7 @@ const GAP = 2;
 /** Text cut shorter than this is useless. */
 const MIN_TEXT = 12;
 
-export const STATE_STYLES: Readonly<Record<RecordSummary["state"], Style>> = {
+export const STATE_STYLES: Readonly<Record<ShownSummary["state"], Style>> = {
   waiting: "cyan",
   started: "cyan",
   failed: "yellow",
@@ -21,7 +21,7 @@ export const STATE_STYLES: Readonly<Record<RecordSummary["state"], Style>> = {
   remembered: "dim",
 };
 
-export function recordsTable(records: readonly RecordSummary[], now: number, look: Look): string {
+export function recordsTable(records: readonly ShownSummary[], now: number, look: Look): string {
   // Only accepted requests have one.
   const hasNext = records.some(({ nextAttemptAt }) => nextAttemptAt !== null);
   const headings = hasNext ? [...HEADINGS, "NEXT"] : HEADINGS;
@@ -52,7 +52,7 @@ export function recordsTable(records: readonly RecordSummary[], now: number, loo
 }
 
 /** What the request was: its label, method and path, as far as they are noted; otherwise its route. */
-export function requestText({ request, route }: Pick<RecordSummary, "request" | "route">): string {
+export function requestText({ request, route }: Pick<ShownSummary, "request" | "route">): string {
   if (request === null) return route;
   const { method, target, label } = request;
   const line = `${method} ${target ?? route}`;

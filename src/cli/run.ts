@@ -4,7 +4,7 @@
 import { Command, CommanderError } from "commander";
 
 import { printableLines } from "./look.ts";
-import { Failure, OK, UNUSABLE } from "./exit-codes.ts";
+import { CommandFailure, OK, EXIT_UNUSABLE } from "./exit-codes.ts";
 
 /** A command that reports wrong usage instead of ending the process. Its subcommands do the same. */
 export function newCommand(name: string): Command {
@@ -28,8 +28,8 @@ export async function run(command: Command, args: readonly string[]): Promise<vo
   } catch (error) {
     if (error instanceof CommanderError) {
       // commander has printed what is wrong; its own code for that is 1.
-      process.exitCode = error.exitCode === 0 ? OK : UNUSABLE;
-    } else if (error instanceof Failure) {
+      process.exitCode = error.exitCode === 0 ? OK : EXIT_UNUSABLE;
+    } else if (error instanceof CommandFailure) {
       // The message may quote a server or a record.
       process.stderr.write(`${printableLines(error.message)}\n`);
       process.exitCode = error.exitCode;

@@ -13,7 +13,7 @@ export interface OutgoingRequest {
   readonly body: Buffer | null;
 }
 
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number;
   readonly statusText: string;
   readonly headers: readonly HeaderLine[];
@@ -26,7 +26,10 @@ export interface Answer {
 const MAX_ANSWER_BYTES = 64 << 20;
 
 /** Rejects when the full answer takes longer than `timeoutMs`, or has more than 64 MiB. */
-export async function sendOnce({ method, url, headers, body }: OutgoingRequest, timeoutMs: number): Promise<Answer> {
+export async function sendHttp(
+  { method, url, headers, body }: OutgoingRequest,
+  timeoutMs: number,
+): Promise<HttpAnswer> {
   const request = url.protocol === "https:" ? httpsRequest : httpRequest;
   const lines = body === null ? headers : [...headers, ["Content-Length", String(body.length)]];
   // The URL names the host, unless a header names another.
@@ -62,7 +65,7 @@ export async function sendOnce({ method, url, headers, body }: OutgoingRequest, 
   });
 }
 
-export function headerOf(answer: Pick<Answer, "headers">, name: string): string | null {
+export function headerOf(answer: Pick<HttpAnswer, "headers">, name: string): string | null {
   return answer.headers.find(([line]) => line.toLowerCase() === name.toLowerCase())?.[1] ?? null;
 }
 

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { writePieces } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
-import { Failure, UNUSABLE } from "./exit-codes.ts";
+import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { recordText } from "./record-text.ts";
 
@@ -26,12 +26,12 @@ export function defineShow(command: Command): Command {
 
 async function show(id: string | undefined, options: ShowOptions): Promise<void> {
   if (options.output !== undefined && options.body !== true) {
-    throw new Failure(UNUSABLE, "--output needs --body.");
+    throw new CommandFailure(EXIT_UNUSABLE, "--output needs --body.");
   }
   // Otherwise the response could control the terminal.
   if (options.body === true && options.output === undefined && process.stdout.isTTY) {
-    throw new Failure(
-      UNUSABLE,
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
       "A body may hold control characters, so it is not written to a terminal: add --output FILE, or redirect it with > FILE.",
     );
   }

@@ -5,9 +5,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Command } from "commander";
 
 import { jsonLine, lookOf, type Look, printable, printableLines, type Style } from "./look.ts";
-import { type Exchange, type OperatorClient, type RecentExchanges, Refusal } from "./operator-client.ts";
+import { type ShownExchange, type OperatorClient, type ShownExchanges, GatewayRefusal } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
-import { Failure } from "./exit-codes.ts";
+import { CommandFailure } from "./exit-codes.ts";
 
 const POLL_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
@@ -40,13 +40,13 @@ async function tail(options: OperatorOptions): Promise<void> {
 }
 
 /** Retries until it gets an answer; null when stopped. */
-async function follow(client: OperatorClient, cursor: string, signal: AbortSignal): Promise<RecentExchanges | null> {
+async function follow(client: OperatorClient, cursor: string, signal: AbortSignal): Promise<ShownExchanges | null> {
   for (let waitMs = POLL_MS; ; waitMs = Math.min(waitMs * 2, MAX_WAIT_MS)) {
     try {
       return await client.recent(cursor, signal);
     } catch (error) {
       if (signal.aborted) return null;
-      if (!(error instanceof Failure) || (error instanceof Refusal && !error.isTemporary)) throw error;
+      if (!(error instanceof CommandFailure) || (error instanceof GatewayRefusal && !error.isTemporary)) throw error;
       if (waitMs === POLL_MS) process.stderr.write(`${printableLines(error.message)} Retrying …\n`);
       await wait(waitMs, signal);
     }
@@ -60,7 +60,7 @@ async function wait(ms: number, signal: AbortSignal): Promise<void> {
 const OUTCOME_STYLES: Readonly<Record<string, Style>> = { first: "green", accepted: "green", replay: "cyan" };
 
 /** Pure. Columns have a fixed width: later lines are not known yet. */
-export function exchangeLine(exchange: Exchange, look: Look): string {
+export function exchangeLine(exchange: ShownExchange, look: Look): string {
   const { at, outcome, status, attempt, durationMs, originMs, route, recordId } = exchange;
   const took = `${Math.round(durationMs)} ms${originMs === null ? "" : ` (origin ${Math.round(originMs)} ms)`}`;
   const style = OUTCOME_STYLES[outcome] ?? "yellow";

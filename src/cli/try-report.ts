@@ -1,20 +1,20 @@
 // The output of `onceway try`: one line for each request, then the diagnosis. Pure.
 
 import { columns, type Look, printable } from "./look.ts";
-import { type Answer, headerOf } from "./send.ts";
+import { type HttpAnswer, headerOf } from "./send.ts";
 import { readGatewayMarks } from "./gateway-marks.ts";
 import type { Diagnosis } from "./diagnose.ts";
 
-export interface Trial {
+export interface TrialReport {
   readonly method: string;
   readonly url: string;
   readonly key: string;
   /** First, the same again, changed: as many as were sent. */
-  readonly answers: readonly Answer[];
+  readonly answers: readonly HttpAnswer[];
   readonly diagnosis: Diagnosis;
 }
 
-export function trialText({ method, url, key, answers, diagnosis }: Trial, look: Look): string {
+export function trialText({ method, url, key, answers, diagnosis }: TrialReport, look: Look): string {
   const { works, happened, advice } = diagnosis;
   const [gist = "", ...others] = happened.map(printable);
   const lines = columns(answers.map((answer, index) => answerCells(answer, index)));
@@ -30,14 +30,14 @@ export function trialText({ method, url, key, answers, diagnosis }: Trial, look:
 }
 
 /** The key that the gateway found elsewhere in the request (`key_from`): it writes that one in parentheses. */
-function keyRead(first: Answer | undefined): string | null {
+function keyRead(first: HttpAnswer | undefined): string | null {
   const echo = first === undefined ? null : headerOf(first, "idempotency-key");
   return echo?.startsWith("(") === true ? `${echo}, from the request itself` : null;
 }
 
 const ORDINALS = ["first", "the same again", "changed body"];
 
-function answerCells(answer: Answer, index: number): readonly string[] {
+function answerCells(answer: HttpAnswer, index: number): readonly string[] {
   const { echoed, replayed, unprotected, expires, problem } = readGatewayMarks(answer);
   const marks = [
     problem === null ? "" : `the gateway's problem ${problem.code}`,
@@ -56,7 +56,7 @@ function answerCells(answer: Answer, index: number): readonly string[] {
 }
 
 /** For scripts: one object. */
-export function trialJson({ method, url, key, answers, diagnosis }: Trial): object {
+export function trialJson({ method, url, key, answers, diagnosis }: TrialReport): object {
   return {
     method,
     url,

@@ -10,12 +10,12 @@ import { parseDuration } from "../kernel/config/units.ts";
 import { isLoopback, parseMethod } from "../kernel/config/values.ts";
 import { unreached } from "../conformance/unreachable.ts";
 import { askYes, openDialogue } from "./ask.ts";
-import { collect, parseJson, readData, readHeader, readHeaders, readTarget } from "./arguments.ts";
+import { collect, parseJsonText, readData, readHeader, readHeaders, readTarget } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
-import { Failure, OK, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { CommandFailure, OK, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { oneGateway, type OperatorOptions, TOKEN_FILE } from "./operator-options.ts";
-import { type Answer, type OutgoingRequest, sendOnce, type HeaderLine } from "./send.ts";
-import { fetchPolicy, type Policy, readGatewayMarks } from "./gateway-marks.ts";
+import { type HttpAnswer, type OutgoingRequest, sendHttp, type HeaderLine } from "./send.ts";
+import { fetchPolicy, type PublishedPolicy, readGatewayMarks } from "./gateway-marks.ts";
 import { trialJson, trialText } from "./try-report.ts";
 import { diagnose } from "./diagnose.ts";
 import { reachOrigin } from "./reach-origin.ts";
@@ -25,13 +25,13 @@ import { readWranglerFile, usualFile } from "./wrangler-file.ts";
 const POLICY_MS = 5_000;
 
 /** What `--queue` does. */
-export type TryQueue = (
+export type TryQueueCommand = (
   options: OperatorOptions & { readonly queue: string; readonly data?: string; readonly yes?: boolean },
   timeoutMs: number,
 ) => Promise<void>;
 
 /** `tryQueue`: the gateway consumes queues. */
-export function defineTry(command: Command, tryQueue?: TryQueue): Command {
+export function defineTry(command: Command, tryQueue?: TryQueueCommand): Command {
   return command
     .summary("send a request, or a queue's message, twice, and say what happened")
     .description(
@@ -86,17 +86,21 @@ interface TryOptions extends Omit<TryArguments, "key">, OperatorOptions {
 async function tryIt(
   target: string | undefined,
   { queue, ...options }: TryOptions,
-  tryQueue: TryQueue | undefined,
+  tryQueue: TryQueueCommand | undefined,
 ): Promise<void> {
   const timeout = parseDuration(options.timeout);
-  if (!timeout.ok) throw new Failure(UNUSABLE, `--timeout ${timeout.message}`);
+  if (!timeout.ok) throw new CommandFailure(EXIT_UNUSABLE, `--timeout ${timeout.message}`);
   if (queue !== undefined) {
-    if (target !== undefined) throw new Failure(UNUSABLE, `With --queue, write --url ${target}: it names the gateway.`);
-    if (tryQueue === undefined) throw new Failure(UNUSABLE, "This gateway consumes no queues.");
+    if (target !== undefined)
+      throw new CommandFailure(EXIT_UNUSABLE, `With --queue, write --url ${target}: it names the gateway.`);
+    if (tryQueue === undefined) throw new CommandFailure(EXIT_UNUSABLE, "This gateway consumes no queues.");
     return tryQueue({ ...options, queue }, timeout.value);
   }
   if (target === undefined) {
-    throw new Failure(UNUSABLE, "Missing URL: write that of an operation behind the gateway, or --queue NAME.");
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
+      "Missing URL: write that of an operation behind the gateway, or --queue NAME.",
+    );
   }
   return tryUrl(target, options, timeout.value);
 }
@@ -115,7 +119,7 @@ async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeou
   const second = readGatewayMarks(first).problem === null ? await send("second", request, timeoutMs) : null;
   const evidence = { method, path: url.pathname, first, second, changed: null, policy };
   let diagnosis = diagnose(evidence);
-  let changed: Answer | null = null;
+  let changed: HttpAnswer | null = null;
   // Only when the gateway provably replays: otherwise this would be one more effect at the origin.
   if (
     options.mismatch === true &&
@@ -138,11 +142,11 @@ async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeou
   const trial = { method, url: url.href, key, answers, diagnosis };
   if (options.json === true) console.log(jsonLine(trialJson(trial)));
   else console.log(trialText(trial, lookOf(process.stdout)));
-  process.exitCode = diagnosis.works ? OK : REFUSED;
+  process.exitCode = diagnosis.works ? OK : EXIT_REFUSED;
 }
 
 /** The file in this folder, if it protects what the gateway protects: that gateway runs with it, or with an older version of it. */
-function ownConfiguration(policy: Policy | null): { readonly file: string; readonly config: Config } | null {
+function ownConfiguration(policy: PublishedPolicy | null): { readonly file: string; readonly config: Config } | null {
   const file = usualFile();
   const read = policy === null ? null : readWranglerFile(file);
   const [top] = read?.kind === "read" ? checkWranglerConfig(read.table) : [];
@@ -156,7 +160,10 @@ async function refuseDeadOrigin({ hostname }: URL, own: ReturnType<typeof ownCon
   for (const { url } of originsOf(own.config)) {
     if ((await reachOrigin(url)) === null) continue;
     const advice = `Is the name right, and does it listen? Try: curl -i ${url.href}`;
-    throw new Failure(UNUSABLE, `No answer from ${url.origin}, which ${own.file} names. ${advice}\nNothing was sent.`);
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
+      `No answer from ${url.origin}, which ${own.file} names. ${advice}\nNothing was sent.`,
+    );
   }
 }
 
@@ -172,18 +179,18 @@ async function confirmSending({ method, url }: OutgoingRequest, hasPolicy: boole
   const warning = `This sends ${method} ${url.href} twice, for real. ${where}`;
   const dialogue = openDialogue();
   if (dialogue === null)
-    throw new Failure(UNUSABLE, `${warning}\nNothing was sent: add --yes if that is what you want.`);
-  if (!(await askYes(dialogue, `${warning} Send it?`))) throw new Failure(UNUSABLE, "Nothing was sent.");
+    throw new CommandFailure(EXIT_UNUSABLE, `${warning}\nNothing was sent: add --yes if that is what you want.`);
+  if (!(await askYes(dialogue, `${warning} Send it?`))) throw new CommandFailure(EXIT_UNUSABLE, "Nothing was sent.");
 }
 
-async function send(which: string, request: OutgoingRequest, timeoutMs: number): Promise<Answer> {
+async function send(which: string, request: OutgoingRequest, timeoutMs: number): Promise<HttpAnswer> {
   try {
-    return await sendOnce(request, timeoutMs);
+    return await sendHttp(request, timeoutMs);
   } catch (error) {
     const { reason, isUnsent } = unreached(error);
     const advice = isUnsent ? "It was not sent." : "It may have reached the origin and taken effect.";
-    throw new Failure(
-      UNUSABLE,
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
       `${request.url.origin}: no full response to the ${which} request (${reason}). ${advice}`,
     );
   }
@@ -204,14 +211,14 @@ export function buildRequest(target: string, { method, data, header, key, keyHea
   const url = readTarget(target);
   const parsedMethod = parseMethod(method.toUpperCase());
   if (!parsedMethod.ok)
-    throw new Failure(UNUSABLE, `--method ${method} needs no protection: write POST, PATCH, PUT or DELETE`);
+    throw new CommandFailure(EXIT_UNUSABLE, `--method ${method} needs no protection: write POST, PATCH, PUT or DELETE`);
   const headers = [...readHeaders(header)];
   const isKeyHeader = ([name]: HeaderLine): boolean => name.toLowerCase() === keyHeader.toLowerCase();
-  if (headers.some(isKeyHeader)) throw new Failure(UNUSABLE, "--header names the key: give it with --key");
+  if (headers.some(isKeyHeader)) throw new CommandFailure(EXIT_UNUSABLE, "--header names the key: give it with --key");
   headers.push(readHeader(`${keyHeader}: ${key}`));
   const body = data === undefined ? null : readData(data);
   if (body !== null && !headers.some(([name]) => name.toLowerCase() === "content-type")) {
-    const isJson = parseJson(body.toString()) !== undefined;
+    const isJson = parseJsonText(body.toString()) !== undefined;
     headers.push(["Content-Type", isJson ? "application/json" : "text/plain"]);
   }
   return { method: parsedMethod.value, url, headers, body };
@@ -220,7 +227,7 @@ export function buildRequest(target: string, { method, data, header, key, keyHea
 /** The same request with another body: another JSON value, or other bytes. */
 export function withOtherBody(request: OutgoingRequest): OutgoingRequest {
   const text = request.body?.toString() ?? "";
-  const value = parseJson(text);
+  const value = parseJsonText(text);
   const body = value === undefined ? `${text} onceway-try` : JSON.stringify({ "onceway-try": value });
   return { ...request, body: Buffer.from(body) };
 }

@@ -6,9 +6,9 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 
 import { parse, TomlError } from "smol-toml";
 
-import type { Table } from "../kernel/config/table.ts";
-import type { Finding, Language } from "./findings/findings.ts";
-import { readJson } from "./findings/json-syntax.ts";
+import type { SettingsTable } from "../kernel/config/table.ts";
+import type { ConfigFinding, Language } from "./findings/findings.ts";
+import { readJsonSyntax } from "./findings/json-syntax.ts";
 import type { SourceRanges } from "./findings/source-ranges.ts";
 import { TomlRanges } from "./findings/toml-ranges.ts";
 import { syntaxFinding } from "./findings/toml-syntax.ts";
@@ -20,13 +20,13 @@ const NAMES = ["wrangler.json", "wrangler.jsonc", "wrangler.toml"] as const;
 export type WranglerFile =
   | {
       readonly kind: "read";
-      readonly table: Table;
+      readonly table: SettingsTable;
       readonly text: string;
       readonly places: SourceRanges;
       readonly language: Language;
     }
   | { readonly kind: "unreadable"; readonly message: string }
-  | { readonly kind: "invalid"; readonly message: string; readonly text: string; readonly finding: Finding };
+  | { readonly kind: "invalid"; readonly message: string; readonly text: string; readonly finding: ConfigFinding };
 
 export function readWranglerFile(file: string): WranglerFile {
   let text: string;
@@ -42,7 +42,7 @@ export function readWranglerFile(file: string): WranglerFile {
 /** `file` says in which language `text` is. */
 export function parseWranglerText(file: string, text: string): WranglerFile {
   if (languageOf(file) === "json") {
-    const read = readJson(text);
+    const read = readJsonSyntax(text);
     if (!read.ok) return invalid(file, text, read.finding);
     return { kind: "read", table: read.table, text, places: read.places, language: "json" };
   }
@@ -54,7 +54,7 @@ export function parseWranglerText(file: string, text: string): WranglerFile {
   }
 }
 
-function invalid(file: string, text: string, finding: Finding): WranglerFile {
+function invalid(file: string, text: string, finding: ConfigFinding): WranglerFile {
   const { line, column } = finding.range ?? { line: 1, column: 1 };
   return { kind: "invalid", message: `${file}:${line}:${column}: ${finding.message}`, text, finding };
 }

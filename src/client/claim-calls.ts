@@ -3,12 +3,12 @@
 
 import { ClaimFailedError } from "./claim-errors.ts";
 import { exactJson } from "./exact-json.ts";
-import { parseRetryAfter, pauseMs } from "./pause.ts";
-import { readJson } from "./read-answer.ts";
+import { parseRetryAfter, retryPauseMs } from "./pause.ts";
+import { readAnswerJson } from "./read-answer.ts";
 import type { Backoff, Clock, Fetch } from "./settings.ts";
 
 /** What the gateway says of one record. `Result`: what its handlers return, which nobody else writes. */
-export interface ClaimAnswer<Result = unknown> {
+export interface ClaimCallAnswer<Result = unknown> {
   readonly state: string;
   readonly attempt?: number;
   readonly lockedForMs?: number;
@@ -30,7 +30,11 @@ export interface ClaimCalls extends Backoff {
 }
 
 /** @throws {ClaimFailedError} if the gateway refuses, or gives no answer in all tries. */
-export function callClaims<Result>(calls: ClaimCalls, operation: string, entry: object): Promise<ClaimAnswer<Result>> {
+export function callClaims<Result>(
+  calls: ClaimCalls,
+  operation: string,
+  entry: object,
+): Promise<ClaimCallAnswer<Result>> {
   const path = operation === "" ? "" : `/${operation}`;
   return repeated(calls, path, postOf(entry), answerIn<Result>, (failed, tries) => failed.again && tries < calls.tries);
 }
@@ -41,7 +45,7 @@ export function callClaims<Result>(calls: ClaimCalls, operation: string, entry: 
  *
  * @throws {ClaimFailedError} if the entry is refused, or the time is over.
  */
-export function endClaim(calls: ClaimCalls, operation: string, entry: object, until: number): Promise<ClaimAnswer> {
+export function endClaim(calls: ClaimCalls, operation: string, entry: object, until: number): Promise<ClaimCallAnswer> {
   const mayRepeat = (failed: Failed): boolean => !isRefusedEntry(failed.failed) && calls.clock.now() < until;
   return repeated(calls, `/${operation}`, postOf(entry), answerIn, mayRepeat);
 }
@@ -75,7 +79,7 @@ async function repeated<Answer>(
     if ("answer" in tried) return tried.answer;
     if (!mayRepeat(tried, tries)) throw tried.failed;
     // No pause outlasts a lock that is running out, whatever `Retry-After` says.
-    const ms = Math.min(calls.maxPauseMs, pauseMs(calls, tries, tried.retryAfterMs, calls.clock.random()));
+    const ms = Math.min(calls.maxPauseMs, retryPauseMs(calls, tries, tried.retryAfterMs, calls.clock.random()));
     await new Promise<void>((resolve) => {
       calls.clock.after(ms, resolve);
     });
@@ -103,7 +107,9 @@ async function tryOnce<Answer>(
   const stop = calls.clock.after(calls.tryMs, () => controller.abort());
   try {
     const response = await calls.fetch(url, { ...init, headers, signal: controller.signal });
-    const json: unknown = response.ok ? await readJson(response) : await readJson(response).catch(() => null);
+    const json: unknown = response.ok
+      ? await readAnswerJson(response)
+      : await readAnswerJson(response).catch(() => null);
     const answer = response.ok ? read(json) : null;
     if (answer !== null) return { answer };
     const code = codeIn(json);
@@ -121,7 +127,7 @@ async function tryOnce<Answer>(
 }
 
 /** `null`: there is none, or the record could not be reached. */
-function answerIn<Result>(read: unknown): ClaimAnswer<Result> | null {
+function answerIn<Result>(read: unknown): ClaimCallAnswer<Result> | null {
   if (typeof read !== "object" || read === null || !("claims" in read) || !Array.isArray(read.claims)) return null;
   const [answer]: readonly unknown[] = read.claims;
   return isAnswer<Result>(answer) && answer.state !== "unavailable" ? answer : null;
@@ -134,7 +140,7 @@ function positionIn(read: unknown): { readonly next: number | null } | null {
 }
 
 /** The gateway's own answers have the types that they should have. */
-function isAnswer<Result>(value: unknown): value is ClaimAnswer<Result> {
+function isAnswer<Result>(value: unknown): value is ClaimCallAnswer<Result> {
   return typeof value === "object" && value !== null && "state" in value && typeof value.state === "string";
 }
 

@@ -2,8 +2,8 @@
 // answer or with an IdempotencyError, never with a guess.
 
 import { IdempotencyError, type GiveUpReason } from "./idempotency-error.ts";
-import { combine, judge, LOST, type Outcome } from "./judge.ts";
-import { pause, pauseMs, retryAfterMs } from "./pause.ts";
+import { combine, judgeAnswer, LOST, type Outcome } from "./judge.ts";
+import { pause, retryPauseMs, retryAfterMs } from "./pause.ts";
 import { discard, sendOnce, snapshotRequest } from "./send.ts";
 import { resolveOptions, type ClientOptions, type Fetch } from "./settings.ts";
 
@@ -40,7 +40,7 @@ export function createFetch(options: ClientOptions = {}): Fetch {
       const sent = await sendOnce(request, limitMs, settings);
       let unanswered = LOST;
       if (sent.kind === "answer") {
-        const judgement = judge(sent.answer, settings.refused);
+        const judgement = judgeAnswer(sent.answer, settings.refused);
         if (judgement.kind === "answered") return sent.response;
         unanswered = judgement;
       }
@@ -51,7 +51,7 @@ export function createFetch(options: ClientOptions = {}): Fetch {
       if (tries >= maxTries) throw giveUp("tries");
 
       const now = clock.now();
-      const ms = pauseMs(settings, tries, retryAfterMs(sent, now), clock.random());
+      const ms = retryPauseMs(settings, tries, retryAfterMs(sent, now), clock.random());
       if (now + ms >= deadline) throw giveUp("time");
       if (sent.kind === "answer") discard(sent.response);
       await pause(ms, request.signal, clock);

@@ -2,8 +2,8 @@
 // It only looks, so it may be stopped and begun again at any time, also in another process.
 
 import { IdempotencyError, type GiveUpReason } from "./idempotency-error.ts";
-import { judge, LOST, type Outcome } from "./judge.ts";
-import { pause, pauseMs, retryAfterMs } from "./pause.ts";
+import { judgeAnswer, LOST, type Outcome } from "./judge.ts";
+import { pause, retryPauseMs, retryAfterMs } from "./pause.ts";
 import { discard, sendOnce, type RequestSnapshot, type Try } from "./send.ts";
 import { resolveOptions, type ClientOptions } from "./settings.ts";
 
@@ -67,7 +67,7 @@ export function createFollow(options: ClientOptions = {}): Follow {
       if (failures >= maxFailures) throw giveUp("tries");
 
       const now = clock.now();
-      const ms = pauseMs(settings, Math.max(1, failures), retryAfterMs(sent, now), clock.random());
+      const ms = retryPauseMs(settings, Math.max(1, failures), retryAfterMs(sent, now), clock.random());
       if (now + ms >= deadline) throw giveUp("time");
       if (sent.kind === "answer") discard(sent.response);
       await pause(ms, request.signal, clock);
@@ -85,7 +85,7 @@ function look(sent: Try): Seen {
   if (sent.kind === "lost") return { kind: "failed", outcome: LOST.outcome };
   const { answer, response } = sent;
   if (isAccepted(response)) return { kind: "waiting", outcome: "unknown" };
-  const judgement = judge(answer);
+  const judgement = judgeAnswer(answer);
   if (judgement.kind === "answered") return { kind: "answered", response };
   // What helps after `attempts-exhausted` is the request itself, not another look.
   const again = judgement.again && answer.problem?.code !== "attempts-exhausted";

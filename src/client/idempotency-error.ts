@@ -1,7 +1,7 @@
 // The one error of a request whose operation's answer could not be had: it says what is known, and what helps next.
 
 import type { Outcome } from "./judge.ts";
-import type { Problem } from "./problem.ts";
+import type { ProblemDetails } from "./problem.ts";
 import type { Try } from "./send.ts";
 
 /**
@@ -49,7 +49,7 @@ export class IdempotencyError extends OncewayError {
   /** The answer to the last try, with its body unread; `null` if that try was lost (`cause` says how). */
   readonly response: Response | null;
   /** The gateway's problem in that answer; `null` if the answer was not the gateway's. */
-  readonly problem: Problem | null;
+  readonly problem: ProblemDetails | null;
 
   constructor(facts: IdempotencyErrorFacts) {
     const { last } = facts;

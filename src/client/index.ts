@@ -8,7 +8,7 @@ export { OncewayError } from "./idempotency-error.ts";
 export { IdempotencyError } from "./idempotency-error.ts";
 export type { GiveUpReason } from "./idempotency-error.ts";
 export type { Outcome } from "./judge.ts";
-export type { Problem, ProblemCode } from "./problem.ts";
+export type { ProblemDetails as Problem, ProblemCode } from "./problem.ts";
 export { once, readPosition } from "./once.ts";
 export type { MessagePosition } from "./partition-order.ts";
 export type { OnceContext, OnceOptions, OnceResult } from "./once.ts";

@@ -1,16 +1,16 @@
 // What one answer means for the operation, and whether to send the same request again. Pure: the loop in fetch.ts sends,
 // waits and gives up. It never guesses that there was no effect: what it cannot know is `unknown`.
 
-import type { Problem } from "./problem.ts";
+import type { ProblemDetails } from "./problem.ts";
 
 /** What is known of the operation: it took effect, it did not, or the client cannot know. */
 export type Outcome = "happened" | "no-effect" | "unknown";
 
 /** The parts of an answer that decide. */
-export interface Answer {
+export interface JudgedAnswer {
   readonly status: number;
   /** `null` if the answer is not the gateway's own. */
-  readonly problem: Problem | null;
+  readonly problem: ProblemDetails | null;
   /** `X-Should-Retry`; `null` if it is absent or neither `true` nor `false`. */
   readonly shouldRetry: boolean | null;
   /** The answer repeats the key, so the gateway protects this route. */
@@ -38,13 +38,13 @@ export type Judgement =
 export const LOST: Unanswered = { kind: "unanswered", again: true, outcome: "unknown" };
 
 /** Statuses that say that the origin did not act: the gateway's default for `refused`. */
-export const REFUSED: readonly number[] = [425, 429, 503, 521, 523, 525, 526, 530];
+export const REFUSED_STATUSES: readonly number[] = [425, 429, 503, 521, 523, 525, 526, 530];
 
 /** Statuses after which the gateway lets the key be tried again: its defaults for `refused` and `ambiguous`. */
-const NO_RESULT: ReadonlySet<number> = new Set([...REFUSED, 408, 502, 504, 520, 522, 524]);
+const NO_RESULT: ReadonlySet<number> = new Set([...REFUSED_STATUSES, 408, 502, 504, 520, 522, 524]);
 
 /** `refused`: the statuses that say for certain that the origin did not act. */
-export function judge(answer: Answer, refused: readonly number[] = REFUSED): Judgement {
+export function judgeAnswer(answer: JudgedAnswer, refused: readonly number[] = REFUSED_STATUSES): Judgement {
   const { status, problem, shouldRetry } = answer;
   if (problem !== null) {
     return { kind: "unanswered", again: shouldRetry ?? problem.retryable, outcome: outcomeOf(problem) };
@@ -56,7 +56,7 @@ export function judge(answer: Answer, refused: readonly number[] = REFUSED): Jud
   return { kind: "unanswered", again, outcome: isRefused && answer.isProtected ? "no-effect" : "unknown" };
 }
 
-function outcomeOf(problem: Problem): Outcome {
+function outcomeOf(problem: ProblemDetails): Outcome {
   switch (problem.code) {
     case "key-missing":
     case "key-invalid":

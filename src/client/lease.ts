@@ -4,7 +4,7 @@
 //   claimed                extended at ½           told to stop, unless extended: at ⅘          the lock ends     its end is said until
 //     ├───────────────────────┼──────────────────────────────┼───────────────────────────────────┼───────────────────────────┤
 
-import { type ClaimAnswer, type ClaimCalls, callClaims, endClaim } from "./claim-calls.ts";
+import { type ClaimCallAnswer, type ClaimCalls, callClaims, endClaim } from "./claim-calls.ts";
 import { SupersededError } from "./claim-errors.ts";
 
 /** The part of the lock that is left when the handler is told to stop. */
@@ -25,7 +25,7 @@ export interface ClaimName {
   readonly attemptId: string;
 }
 
-export class Lease {
+export class ClaimLease {
   readonly #calls: ClaimCalls;
   readonly #name: ClaimName;
   readonly #controller = new AbortController();
@@ -52,7 +52,7 @@ export class Lease {
    * To be called when the handler has ended: says so, again and again, while the lock goes on being extended, so that no other attempt
    * begins. Rejects when the lock has ended, and as much time again, or when the gateway refuses the entry.
    */
-  async end(operation: "complete" | "release", entry: object): Promise<ClaimAnswer> {
+  async end(operation: "complete" | "release", entry: object): Promise<ClaimCallAnswer> {
     this.#hasHandlerEnded = true;
     const beyondMs = Math.max(this.#lockMs, MIN_BEYOND_MS);
     const until = Math.max(this.#endsAt, this.#calls.clock.now()) + beyondMs;
@@ -110,6 +110,6 @@ export class Lease {
   }
 }
 
-export function lockOf({ lockedForMs = 0 }: ClaimAnswer): number {
+export function lockOf({ lockedForMs = 0 }: ClaimCallAnswer): number {
   return lockedForMs;
 }

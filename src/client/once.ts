@@ -4,7 +4,7 @@
 import {
   askPosition,
   callClaims,
-  type ClaimAnswer,
+  type ClaimCallAnswer,
   type ClaimCalls,
   isRefusedEntry,
   payloadHash,
@@ -18,9 +18,9 @@ import {
   SupersededError,
 } from "./claim-errors.ts";
 import { exactJson } from "./exact-json.ts";
-import { type ClaimName, Lease, lockOf } from "./lease.ts";
-import { beginReading, type MessagePosition, takeTurn, type Turn } from "./partition-order.ts";
-import { type Clock, type Fetch, milliseconds, SYSTEM, whole } from "./settings.ts";
+import { type ClaimName, ClaimLease, lockOf } from "./lease.ts";
+import { beginReading, type MessagePosition, takeTurn, type ClaimTurn } from "./partition-order.ts";
+import { type Clock, type Fetch, milliseconds, SYSTEM, wholeNumber } from "./settings.ts";
 
 export interface OnceOptions {
   /** The group of consumers, as `[[vars.CONSUMERS]]` names it. */
@@ -77,10 +77,10 @@ export interface OnceContext {
   readonly signal: AbortSignal;
 }
 
-export type OnceResult<Result> = Completed<Result> | Replayed<Result>;
+export type OnceResult<Result> = HandledResult<Result> | ReplayedResult<Result>;
 
 /** The handler was called. */
-export interface Completed<Result> {
+export interface HandledResult<Result> {
   readonly replayed: false;
   readonly result: Result;
   /**
@@ -92,7 +92,7 @@ export interface Completed<Result> {
 }
 
 /** An earlier attempt has had its result, and the handler was not called. */
-export interface Replayed<Result> {
+export interface ReplayedResult<Result> {
   readonly replayed: true;
   /** What came back from JSON, such as text instead of a `Date`; `undefined` if it was not kept. */
   readonly result: Result | undefined;
@@ -137,7 +137,7 @@ export async function once<Result>(
   }));
   switch (claimed.state) {
     case "granted":
-      return run(name, new Lease(calls, name, sentAt, lockOf(claimed)), claimed.attempt ?? 1, handler);
+      return run(name, new ClaimLease(calls, name, sentAt, lockOf(claimed)), claimed.attempt ?? 1, handler);
     case "completed":
       return {
         replayed: true,
@@ -160,7 +160,7 @@ export async function once<Result>(
 }
 
 interface Claimed<Result> {
-  readonly claimed: ClaimAnswer<Result>;
+  readonly claimed: ClaimCallAnswer<Result>;
   /** Its lock may have begun then. */
   readonly sentAt: number;
 }
@@ -168,7 +168,7 @@ interface Claimed<Result> {
 /** Sends the claim when its turn has come, and lets the next one go when it is answered, or has failed. */
 async function claimInTurn<Result>(
   calls: ClaimCalls,
-  turn: Turn | null,
+  turn: ClaimTurn | null,
   entryOf: () => Promise<ClaimName & { readonly position?: MessagePosition | undefined }>,
 ): Promise<Claimed<Result>> {
   let isAnswered = false;
@@ -209,7 +209,7 @@ export async function readPosition(options: OnceOptions, stream: string, partiti
 
 async function run<Result>(
   name: ClaimName,
-  lease: Lease,
+  lease: ClaimLease,
   attempt: number,
   handler: (context: OnceContext) => Promise<Result>,
 ): Promise<OnceResult<Result>> {
@@ -233,10 +233,10 @@ async function run<Result>(
 
 /** With the result, if it can be kept. The operation took effect: without a completion the next delivery would act again. */
 async function complete(
-  lease: Lease,
+  lease: ClaimLease,
   name: ClaimName,
   kept: { readonly result?: unknown },
-): Promise<{ readonly ended: ClaimAnswer; readonly isKept: boolean }> {
+): Promise<{ readonly ended: ClaimCallAnswer; readonly isKept: boolean }> {
   try {
     const ended = await lease.end("complete", { ...name, ...kept });
     return { ended, isKept: "result" in kept };
@@ -281,7 +281,7 @@ function callsOf(options: OnceOptions): ClaimCalls {
   return {
     url: `${url.replace(/\/$/, "")}/${group}`,
     token,
-    tries: whole("tries", options.tries ?? 8, 1),
+    tries: wholeNumber("tries", options.tries ?? 8, 1),
     tryMs: milliseconds("tryMs", options.tryMs ?? 10_000, 1),
     firstPauseMs: 200,
     maxPauseMs: 5000,

@@ -63,7 +63,7 @@ function nameOf({ url }: ClaimCalls, { stream, partition }: Pick<MessagePosition
 }
 
 /** The turn of one claim. */
-export interface Turn {
+export interface ClaimTurn {
   readonly previous: number | null;
   /** Resolves when the claims before it have been answered, or have had the time for it. */
   readonly come: Promise<void>;
@@ -72,7 +72,7 @@ export interface Turn {
 }
 
 /** Takes the next turn, without a pause, so that turns are in the order of calls. */
-export function takeTurn(calls: ClaimCalls, position: MessagePosition): Turn {
+export function takeTurn(calls: ClaimCalls, position: MessagePosition): ClaimTurn {
   const all = readersOf(calls.sender);
   const name = nameOf(calls, position);
   const reader = all.get(name) ?? new PartitionReader();

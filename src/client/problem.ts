@@ -23,7 +23,7 @@ export type ProblemCode =
   | "attempts-exhausted"
   | "cancel-refused";
 
-export interface Problem {
+export interface ProblemDetails {
   readonly code: ProblemCode | (string & {});
   readonly status: number;
   readonly title: string;
@@ -40,7 +40,7 @@ export interface Problem {
 const TYPE_PREFIX = "/.well-known/idempotency#";
 
 /** `null` if the text is not a problem of the gateway's. */
-export function parseProblem(text: string): Problem | null {
+export function parseProblem(text: string): ProblemDetails | null {
   let read: unknown;
   try {
     read = JSON.parse(text);

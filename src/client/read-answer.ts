@@ -2,13 +2,13 @@
 // reads. The time is limited by the signal of the call.
 
 /** A claim's answer has a result of 64 KiB, which JSON may write in six times as many bytes. */
-export const MAX_JSON_BYTES = 1 << 20;
+export const MAX_CLAIM_BYTES = 1 << 20;
 
 /** A problem has a few hundred bytes. */
 export const MAX_PROBLEM_BYTES = 1 << 16;
 
 /** Reads the body to its end; `null` if it has more bytes than that. Rejects when it breaks off. */
-export async function readUpTo({ body }: Response, maxBytes: number): Promise<Uint8Array | null> {
+export async function readAtMost({ body }: Response, maxBytes: number): Promise<Uint8Array | null> {
   if (body === null) return new Uint8Array();
   const pieces: Uint8Array[] = [];
   if (!(await readPieces(body, maxBytes, (piece) => pieces.push(piece)))) return null;
@@ -47,8 +47,8 @@ async function readPieces(
 }
 
 /** The body as JSON. Rejects if it breaks off, is larger than an answer of the gateway, or is no JSON. */
-export async function readJson(response: Response): Promise<unknown> {
-  const bytes = await readUpTo(response, MAX_JSON_BYTES);
-  if (bytes === null) throw new TypeError(`the answer has more than ${MAX_JSON_BYTES} bytes`);
+export async function readAnswerJson(response: Response): Promise<unknown> {
+  const bytes = await readAtMost(response, MAX_CLAIM_BYTES);
+  if (bytes === null) throw new TypeError(`the answer has more than ${MAX_CLAIM_BYTES} bytes`);
   return JSON.parse(new TextDecoder().decode(bytes));
 }

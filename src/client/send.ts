@@ -1,9 +1,9 @@
 // One try: sends the snapshot of the request, and reads from the answer what decides whether to retry.
 
-import type { Answer } from "./judge.ts";
-import { parseProblem, type Problem } from "./problem.ts";
-import { comesWhole, MAX_PROBLEM_BYTES, readUpTo } from "./read-answer.ts";
-import type { Settings } from "./settings.ts";
+import type { JudgedAnswer } from "./judge.ts";
+import { parseProblem, type ProblemDetails } from "./problem.ts";
+import { comesWhole, MAX_PROBLEM_BYTES, readAtMost } from "./read-answer.ts";
+import type { ClientSettings } from "./settings.ts";
 
 /** A request that can be sent again and again, byte for byte. */
 export interface RequestSnapshot {
@@ -17,7 +17,7 @@ export interface RequestSnapshot {
 }
 
 export type Try =
-  | { readonly kind: "answer"; readonly response: Response; readonly answer: Answer }
+  | { readonly kind: "answer"; readonly response: Response; readonly answer: JudgedAnswer }
   | { readonly kind: "lost"; readonly cause: unknown };
 
 /** An answer of up to this size is held whole before the caller gets it. */
@@ -65,7 +65,7 @@ function isStream(body: unknown): boolean {
 }
 
 /** Rejects only if the caller aborts, with the signal's reason. */
-export async function sendOnce(request: RequestSnapshot, limitMs: number, settings: Settings): Promise<Try> {
+export async function sendOnce(request: RequestSnapshot, limitMs: number, settings: ClientSettings): Promise<Try> {
   const { template, body, key, signal } = request;
   const limit = new AbortController();
   const tooLate = (): void => limit.abort(new DOMException(`no answer within ${limitMs} ms`, "TimeoutError"));
@@ -75,9 +75,9 @@ export async function sendOnce(request: RequestSnapshot, limitMs: number, settin
     const { method, headers } = template;
     const both = AbortSignal.any([signal, limit.signal]);
     response = await settings.fetch(new Request(template, { method, headers, body, signal: both }));
-    let problem: Problem | null = null;
+    let problem: ProblemDetails | null = null;
     if (isProblem(response)) {
-      const bytes = await readUpTo(response.clone(), MAX_PROBLEM_BYTES);
+      const bytes = await readAtMost(response.clone(), MAX_PROBLEM_BYTES);
       problem = bytes === null ? null : parseProblem(new TextDecoder().decode(bytes));
     }
     // A break inside the body shows here; the caller gets the other branch, complete, or a larger one as it comes.
@@ -96,7 +96,7 @@ function isProblem(response: Response): boolean {
   return response.headers.get("Content-Type")?.startsWith("application/problem+json") === true;
 }
 
-function describe({ status, headers }: Response, problem: Problem | null, key: string): Answer {
+function describe({ status, headers }: Response, problem: ProblemDetails | null, key: string): JudgedAnswer {
   const shouldRetry = headers.get("X-Should-Retry");
   return {
     status,

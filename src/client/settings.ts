@@ -1,6 +1,6 @@
 // The options, checked and completed once; inner code never meets `undefined`.
 
-import { REFUSED } from "./judge.ts";
+import { REFUSED_STATUSES } from "./judge.ts";
 
 /** The signature of `fetch`. */
 export type Fetch = (...request: Parameters<typeof fetch>) => Promise<Response>;
@@ -74,7 +74,7 @@ export interface Backoff {
   readonly maxPauseMs: number;
 }
 
-export interface Settings extends Backoff {
+export interface ClientSettings extends Backoff {
   readonly tries: number;
   readonly totalMs: number;
   readonly tryMs: number;
@@ -97,22 +97,22 @@ export const SYSTEM: Clock = {
 };
 
 /** @throws {RangeError} naming the option and its bounds. */
-export function resolveOptions(options: ClientOptions): Settings {
+export function resolveOptions(options: ClientOptions): ClientSettings {
   return {
-    tries: whole("tries", options.tries ?? 6, 1),
+    tries: wholeNumber("tries", options.tries ?? 6, 1),
     totalMs: milliseconds("totalMs", options.totalMs ?? 120_000, 1),
     tryMs: milliseconds("tryMs", options.tryMs ?? 30_000, 1),
     firstPauseMs: milliseconds("firstPauseMs", options.firstPauseMs ?? 500, 0),
     maxPauseMs: milliseconds("maxPauseMs", options.maxPauseMs ?? 10_000, 0),
     streaming: options.streaming ?? false,
-    refused: options.refused ?? REFUSED,
+    refused: options.refused ?? REFUSED_STATUSES,
     // Called as a function: browsers and Workers refuse a `fetch` that is called as a method of another object.
     fetch: options.fetch ?? ((...request) => fetch(...request)),
     clock: options.clock ?? SYSTEM,
   };
 }
 
-export function whole(name: string, value: number, min: number): number {
+export function wholeNumber(name: string, value: number, min: number): number {
   if (Number.isSafeInteger(value) && value >= min) return value;
   throw new RangeError(`${name} is ${value}; give a whole number of at least ${min}.`);
 }

@@ -40,8 +40,8 @@ export interface Case {
   readonly needs: readonly Need[];
   /** How the suite's origin answers; 201 with a body that differs at each call by default. */
   readonly origin?: Behaviour;
-  readonly script: readonly Step[];
-  readonly judge: (seen: Observation) => Verdict;
+  readonly script: readonly CaseStep[];
+  readonly judge: (seen: Observation) => CaseVerdict;
 }
 
 /** How the origin answers the calls of one case: each by its own entry, later ones by the last. */
@@ -59,7 +59,7 @@ export interface CallBehaviour {
   readonly drop?: "head" | "body";
 }
 
-export type Step =
+export type CaseStep =
   /** Sends a request and waits for the end of its answer, which gets the name `as`. */
   | { readonly do: "send"; readonly as: string; readonly with?: OriginBehaviour }
   /** Sends a request and does not wait. */
@@ -103,10 +103,10 @@ export interface OriginBehaviour {
 }
 
 /** What came of a request: its answer, or why there is none. */
-export type Reply = RawResponse | { readonly lost: string };
+export type RequestReply = RawResponse | { readonly lost: string };
 
 /** One call of the origin. */
-export interface Call {
+export interface ObservedCall {
   readonly method: string;
   readonly target: string;
   readonly headers: readonly HeaderPair[];
@@ -114,7 +114,7 @@ export interface Call {
 }
 
 /** What the target publishes about its route (profile, P24), as far as cases depend on it. */
-export interface Policy {
+export interface TargetPolicy {
   readonly profile: string | null;
   readonly isKeyRequired: boolean | null;
   readonly unknownOutcome: string | null;
@@ -124,17 +124,17 @@ export interface Policy {
 
 /** All that was seen of a case. */
 export interface Observation {
-  readonly replies: Readonly<Record<string, Reply>>;
+  readonly replies: Readonly<Record<string, RequestReply>>;
   /** The requests that had an answer, or a piece of one, when the script looked. */
   readonly early: readonly string[];
   /** `null` without an origin. */
-  readonly calls: readonly Call[] | null;
-  readonly policy: Policy | null;
+  readonly calls: readonly ObservedCall[] | null;
+  readonly policy: TargetPolicy | null;
   /** The body that the requests had by default. */
   readonly sent: Buffer;
 }
 
-export type Verdict =
+export type CaseVerdict =
   | { readonly is: "passed" }
   | { readonly is: "failed"; readonly why: string }
   /** It does not apply to what this server does. */

@@ -3,11 +3,11 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Behaviour, Call, CallBehaviour } from "./case.ts";
+import type { Behaviour, ObservedCall, CallBehaviour } from "./case.ts";
 import { deferred } from "./http.ts";
 import type { HeaderPair } from "./http-response.ts";
 
-export interface Origin {
+export interface TestOrigin {
   readonly port: number;
   expect(token: string, behaviour: Behaviour): Expectation;
   /** Refuses connections, and breaks those that are open. */
@@ -19,21 +19,21 @@ export interface Origin {
 /** The calls of one case. */
 export interface Expectation {
   /** Those that change something: a server may ask about an operation with GET. */
-  readonly calls: readonly Call[];
+  readonly calls: readonly ObservedCall[];
   /** Resolves with the first call. */
   readonly called: Promise<void>;
   release(): void;
 }
 
 interface Expected extends Expectation {
-  readonly calls: Call[];
+  readonly calls: ObservedCall[];
   readonly behaviour: Behaviour;
   readonly released: Promise<void>;
   readonly isCalled: () => void;
 }
 
 /** Rejects if the port is taken. */
-export async function startOrigin(host: string, wantedPort: number): Promise<Origin> {
+export async function startOrigin(host: string, wantedPort: number): Promise<TestOrigin> {
   const cases = new Map<string, Expected>();
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     const pieces: Buffer[] = [];

@@ -3,18 +3,18 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Case, Observation, Policy, Reply, Step, OriginBehaviour } from "./case.ts";
+import type { Case, Observation, TargetPolicy, RequestReply, CaseStep, OriginBehaviour } from "./case.ts";
 import { asksForLater } from "./findings.ts";
 import { type OpenRequest, openRequest, type RawRequest } from "./http.ts";
 import type { HeaderPair } from "./http-response.ts";
-import type { Expectation, Origin } from "./origin.ts";
-import { type Target, TOKEN_HEADER } from "./target.ts";
+import type { Expectation, TestOrigin } from "./origin.ts";
+import { type TestTarget, TOKEN_HEADER } from "./target.ts";
 import { unreached } from "./unreachable.ts";
 
 export interface Stage {
-  readonly target: Target;
-  readonly origin: Origin | null;
-  readonly policy: Policy | null;
+  readonly target: TestTarget;
+  readonly origin: TestOrigin | null;
+  readonly policy: TargetPolicy | null;
 }
 
 /** How long the origin's call may take to come. */
@@ -36,7 +36,7 @@ export async function play(one: Case, stage: Stage): Promise<Observation> {
 }
 
 /** A request that no case makes: to look at the server, or whether it answers. */
-export function ask(target: Target, method: string, path: string, timeoutMs: number): Promise<Reply> {
+export function ask(target: TestTarget, method: string, path: string, timeoutMs: number): Promise<RequestReply> {
   const headers = [...target.headers, ...target.caller];
   return replyTo(openRequest({ ...where(target), method, target: path, headers, timeoutMs }));
 }
@@ -47,8 +47,8 @@ class Play {
   readonly #key = randomUUID();
   readonly #anotherKey = randomUUID();
   readonly #expectation: Expectation | null;
-  readonly #open = new Map<string, { readonly request: OpenRequest; readonly reply: Promise<Reply> }>();
-  readonly #replies: Record<string, Reply> = {};
+  readonly #open = new Map<string, { readonly request: OpenRequest; readonly reply: Promise<RequestReply> }>();
+  readonly #replies: Record<string, RequestReply> = {};
   readonly #early: string[] = [];
   #isDown = false;
 
@@ -57,7 +57,7 @@ class Play {
     this.#expectation = stage.origin?.expect(this.#token, behaviour ?? [{}]) ?? null;
   }
 
-  async take(step: Step): Promise<void> {
+  async take(step: CaseStep): Promise<void> {
     const { target, origin } = this.#stage;
     switch (step.do) {
       case "send":
@@ -155,7 +155,7 @@ class Play {
     }
   }
 
-  #pauseMs(until: Extract<Step, { do: "pause" }>["until"]): number {
+  #pauseMs(until: Extract<CaseStep, { do: "pause" }>["until"]): number {
     const { retentionMs, lockMs } = this.#stage.target;
     switch (until) {
       case "half the retention":
@@ -203,14 +203,14 @@ class Play {
   }
 }
 
-function where({ base }: Target): Pick<RawRequest, "host" | "port" | "isSecure"> {
+function where({ base }: TestTarget): Pick<RawRequest, "host" | "port" | "isSecure"> {
   const isSecure = base.protocol === "https:";
   const port = base.port === "" ? (isSecure ? 443 : 80) : Number(base.port);
   // Node's URL keeps the brackets of an IPv6 address.
   return { host: base.hostname.replace(/^\[(.*)\]$/, "$1"), port, isSecure };
 }
 
-function replyTo({ response }: OpenRequest): Promise<Reply> {
+function replyTo({ response }: OpenRequest): Promise<RequestReply> {
   return response.catch((error: unknown) => ({ lost: unreached(error).reason }));
 }
 
@@ -228,7 +228,7 @@ async function within(what: Promise<unknown>, ms: number): Promise<boolean> {
 }
 
 /** Runs the command to its end, and waits until the server answers. Throws if either fails. */
-async function restart(target: Target): Promise<void> {
+async function restart(target: TestTarget): Promise<void> {
   const child = spawn(target.restartCommand ?? "", { shell: true, stdio: ["ignore", "ignore", "inherit"] });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);

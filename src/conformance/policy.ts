@@ -1,10 +1,10 @@
 // Reads a published policy (profile, P24). What is missing or odd in it is `null`: a server may publish less.
 
-import type { Policy } from "./case.ts";
+import type { TargetPolicy } from "./case.ts";
 import { problemOf } from "./findings.ts";
 
 /** `null` if the document is none, or has no route for this operation. */
-export function readPolicy(body: Buffer, method: string, path: string): Policy | null {
+export function readPolicy(body: Buffer, method: string, path: string): TargetPolicy | null {
   const document = problemOf({ body });
   const routes: unknown = document?.["routes"];
   if (document === null || !Array.isArray(routes)) return null;
@@ -26,11 +26,11 @@ function isOf(route: Members, method: string, path: string): boolean {
   const methods: unknown = route["methods"];
   const pattern = textOf(route["path"]);
   const isMethod = !Array.isArray(methods) || methods.includes(method);
-  return isMethod && pattern !== null && matches(pattern, path);
+  return isMethod && pattern !== null && matchesPattern(pattern, path);
 }
 
 /** `/*` at the end is the path before it and all below it; `:name` and `*` are one segment. */
-export function matches(pattern: string, path: string): boolean {
+export function matchesPattern(pattern: string, path: string): boolean {
   const isTail = pattern.endsWith("/*");
   const wanted = (isTail ? pattern.slice(0, -2) : pattern).split("/");
   const given = path.split("/");

@@ -1,7 +1,7 @@
 // The results for programs: JSON, and JUnit's XML for continuous integration.
 
 import { type Case, GROUPS, groupOf } from "./case.ts";
-import type { Result, Totals } from "./suite.ts";
+import type { Result, SuiteTotals } from "./suite.ts";
 
 export interface Report {
   /** Method and URL. */
@@ -9,7 +9,7 @@ export interface Report {
   /** `gateway`: the suite's own origin was behind it. */
   readonly mode: "gateway" | "api";
   readonly by: "profile" | "draft";
-  readonly totals: Totals;
+  readonly totals: SuiteTotals;
   readonly results: readonly Result[];
 }
 

@@ -1,24 +1,24 @@
 // Runs cases against a server, one after the other, and collects their results.
 
-import { type Case, type Level, levelOf, type Need, type Policy, type Verdict } from "./case.ts";
+import { type Case, type Level, levelOf, type Need, type TargetPolicy, type CaseVerdict } from "./case.ts";
 import { hasAnswerOf } from "./findings.ts";
 import { headerValue } from "./http-response.ts";
 import { ask, play, type Stage } from "./player.ts";
-import type { Origin } from "./origin.ts";
+import type { TestOrigin } from "./origin.ts";
 import { readPolicy } from "./policy.ts";
-import { missing, type Target } from "./target.ts";
+import { missing, type TestTarget } from "./target.ts";
 
 export interface Result {
   readonly case: Case;
   /** By the profile or the draft, as the run was told. */
   readonly level: Level;
-  readonly verdict: Verdict;
+  readonly verdict: CaseVerdict;
   readonly durationMs: number;
 }
 
 export interface SuiteOptions {
-  readonly target: Target;
-  readonly origin: Origin | null;
+  readonly target: TestTarget;
+  readonly origin: TestOrigin | null;
   readonly cases: readonly Case[];
   /** Which levels count. With `draft`, cases about which the draft is silent are left out. */
   readonly by: "profile" | "draft";
@@ -45,7 +45,7 @@ export async function runSuite({ target, origin, cases, by, onResult }: SuiteOpt
   return results;
 }
 
-async function verdictOf(one: Case, stage: Stage): Promise<Verdict> {
+async function verdictOf(one: Case, stage: Stage): Promise<CaseVerdict> {
   const { target, origin, policy } = stage;
   const isKeyRequired = target.requiresKey || policy?.isKeyRequired === true;
   const lacking = (need: Need): string | null => missing(need, target, origin !== null, isKeyRequired);
@@ -58,7 +58,7 @@ async function verdictOf(one: Case, stage: Stage): Promise<Verdict> {
   }
 }
 
-async function fetchPolicy(target: Target): Promise<Policy | null> {
+async function fetchPolicy(target: TestTarget): Promise<TargetPolicy | null> {
   const reply = await ask(target, "GET", "/.well-known/idempotency", target.timeoutMs);
   return "lost" in reply || reply.status !== 200 ? null : readPolicy(reply.body, target.method, target.path);
 }
@@ -106,14 +106,14 @@ async function greet(stage: Stage): Promise<void> {
   }
 }
 
-export interface Totals {
+export interface SuiteTotals {
   readonly passed: number;
   readonly skipped: number;
   readonly failed: Readonly<Record<Level, number>>;
 }
 
-export function totalsOf(results: readonly Result[]): Totals {
-  const count = (is: Verdict["is"], level: Level | null = null): number =>
+export function totalsOf(results: readonly Result[]): SuiteTotals {
+  const count = (is: CaseVerdict["is"], level: Level | null = null): number =>
     results.filter((one) => one.verdict.is === is && (level === null || one.level === level)).length;
   return {
     passed: count("passed"),

@@ -3,7 +3,7 @@
 import type { HeaderPair } from "./http-response.ts";
 import type { Need } from "./case.ts";
 
-export interface Target {
+export interface TestTarget {
   /** Host, port and scheme. */
   readonly base: URL;
   /** The operation: its method, and its path without a query. */
@@ -39,7 +39,7 @@ export interface Target {
 export const TOKEN_HEADER = "X-Conformance-Case";
 
 /** What the run has to be told, or to have, for each need that is not met; `null` if it is met. */
-export function missing(need: Need, target: Target, hasOrigin: boolean, isKeyRequired: boolean): string | null {
+export function missing(need: Need, target: TestTarget, hasOrigin: boolean, isKeyRequired: boolean): string | null {
   switch (need) {
     case "origin":
       return hasOrigin ? null : "needs --origin-port, to count calls";

@@ -12,14 +12,14 @@ const BEFORE_SENDING: readonly (readonly [code: RegExp, meaning: string])[] = [
   ],
 ];
 
-export interface Unreached {
+export interface UnreachedTarget {
   /** One line. */
   readonly reason: string;
   /** Certainly nothing of the request has reached a server. */
   readonly isUnsent: boolean;
 }
 
-export function unreached(error: unknown): Unreached {
+export function unreached(error: unknown): UnreachedTarget {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const text = (cause instanceof Error ? cause.message : String(cause)).trim();
   const code: unknown = cause instanceof Error && "code" in cause ? cause.code : undefined;

@@ -27,7 +27,7 @@ export const RULES = {
 export type Rule = keyof typeof RULES;
 
 /** One line of the page's log: one request, or many of the same kind. */
-export interface Step {
+export interface DemoLogLine {
   readonly id: number;
   readonly what: string;
   readonly path: string;
@@ -63,7 +63,7 @@ export class DemoClients {
   /** All keys begin with it, so that they can be told from those of the printed commands. */
   readonly prefix: string;
   readonly #ports: ClientPorts;
-  readonly #steps: Step[] = [];
+  readonly #steps: DemoLogLine[] = [];
   #sent = 0;
   #keys = 0;
   #last: { readonly path: string; readonly key: string } | null = null;
@@ -74,7 +74,7 @@ export class DemoClients {
     this.prefix = `page-${randomBytes(3).toString("hex")}-`;
   }
 
-  get steps(): readonly Step[] {
+  get steps(): readonly DemoLogLine[] {
     return this.#steps;
   }
 
@@ -216,12 +216,12 @@ export class DemoClients {
     this.#change(step, { meaning, pending: 0 });
   }
 
-  #change(step: number, change: Partial<Step>): void {
+  #change(step: number, change: Partial<DemoLogLine>): void {
     this.#steps[step] = { ...this.#stepOf(step), ...change };
     this.#ports.onChange();
   }
 
-  #stepOf(id: number): Step {
+  #stepOf(id: number): DemoLogLine {
     const step = this.#steps[id];
     if (step === undefined) throw new Error(`there is no step ${id}`);
     return step;

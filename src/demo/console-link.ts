@@ -4,7 +4,7 @@
 
 import * as v from "valibot";
 
-export interface ConsoleLink {
+export interface ConsoleAccess {
   /** Relative to the gateway. */
   readonly path: string;
   readonly cookie: string;
@@ -15,7 +15,7 @@ const listSchema = v.object({ records: v.array(v.object({ id: v.string() })) });
 const CONSOLE = "/_onceway";
 
 /** To the page of the record that `key` names, or to the overview if there is none. Throws if the gateway does not answer as it should. */
-export async function consoleLink(gateway: string, adminToken: string, key: string | null): Promise<ConsoleLink> {
+export async function consoleLink(gateway: string, adminToken: string, key: string | null): Promise<ConsoleAccess> {
   const id = key === null ? null : await idOf(gateway, adminToken, key);
   const next = id === null ? CONSOLE : `${CONSOLE}/console/records/${id}`;
   const response = await fetch(`${gateway}${CONSOLE}/console/sign-in`, {

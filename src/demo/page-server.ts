@@ -5,8 +5,8 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
-import type { Step } from "./clients.ts";
-import type { ConsoleLink } from "./console-link.ts";
+import type { DemoLogLine } from "./clients.ts";
+import type { ConsoleAccess } from "./console-link.ts";
 import type { Counters, KeyCounters } from "./origin-database.ts";
 
 /** What the page shows. */
@@ -18,7 +18,7 @@ export interface Snapshot {
   /** Requests of the page, calls of the API that they made, and what those did. */
   readonly sent: number;
   readonly calls: KeyCounters;
-  readonly steps: readonly Step[];
+  readonly steps: readonly DemoLogLine[];
   readonly running: string | null;
   readonly canRepeat: boolean;
   /** Of all calls, those of the printed commands too. */
@@ -35,7 +35,7 @@ export interface PageOptions {
   readonly start: (run: string) => boolean;
   readonly gateway: string;
   /** Begins a session of the console; `key`: at the page of its record. */
-  readonly signIn: (key: string | null) => Promise<ConsoleLink>;
+  readonly signIn: (key: string | null) => Promise<ConsoleAccess>;
 }
 
 export interface DemoPage {

@@ -1,8 +1,8 @@
 // The features in Node, in the order in which schema and checks name them: commands, variables, the tables of settings. One line each,
 // written by hand; only src/cli imports it.
 
-import type { BulkChanges, ForgetScope } from "../cli/change.ts";
-import type { TryQueue } from "../cli/try.ts";
+import type { BulkChanges, ForgetScopeCommand } from "../cli/change.ts";
+import type { TryQueueCommand } from "../cli/try.ts";
 import type { NodeFeature } from "../kernel/node-feature.ts";
 import { acceptedNode } from "./accepted/cli/node.ts"; // feature: accepted
 import { auditNode } from "./audit/cli/audit.ts"; // feature: audit
@@ -31,9 +31,9 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
 
 /** What one feature alone does for a command of src/cli. */
 export const NODE_FUNCTIONS: {
-  readonly tryQueue?: TryQueue;
+  readonly tryQueue?: TryQueueCommand;
   readonly bulkChanges?: BulkChanges;
-  readonly forgetScope?: ForgetScope;
+  readonly forgetScope?: ForgetScopeCommand;
 } = {
   bulkChanges, // feature: bulk
   forgetScope, // feature: callers

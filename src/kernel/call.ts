@@ -11,12 +11,12 @@ export interface RawCall {
 }
 
 /** A call whose question and answer are JSON. */
-export interface Call<In = never, Out = unknown> extends RawCall {
+export interface JsonCall<In = never, Out = unknown> extends RawCall {
   /** Never there: it carries the types. */
   readonly types?: (question: In) => Out;
 }
 
-export function call<In, Out>(name: string): Call<In, Out> {
+export function call<In, Out>(name: string): JsonCall<In, Out> {
   return rawCall(name);
 }
 
@@ -33,7 +33,7 @@ export interface AnsweredCall extends RawCall {
 }
 
 export function answered<In, Out>(
-  { name, url }: Call<In, Out>,
+  { name, url }: JsonCall<In, Out>,
   answer: (question: In) => Out | Promise<Out>,
 ): AnsweredCall {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- both sides take the types from the same call

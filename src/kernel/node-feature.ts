@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 import type { GenericSchema, ObjectEntries, StrictObjectSchema } from "valibot";
 
-import type { Table } from "./config/table.ts";
+import type { SettingsTable } from "./config/table.ts";
 import type { Config, ConfigProblem, Route } from "./config/resolved.ts";
 import type { SettingEntries } from "./config/setting-kinds.ts";
 
@@ -91,9 +91,9 @@ export interface FeatureCheck {
   /** The same of one route. */
   readonly routeWarnings?: (route: Route) => readonly ConfigProblem[];
   /** What the rest of the file lacks. `own` is one environment, and `prefix` the beginning of its paths. */
-  readonly fileProblems?: (prefix: string, own: Table, config: Config) => readonly ConfigProblem[];
+  readonly fileProblems?: (prefix: string, own: SettingsTable, config: Config) => readonly ConfigProblem[];
   /** The same for what is probably a mistake, without the prefix. `top` is the top level, of which environments inherit some tables. */
-  readonly fileWarnings?: (config: Config, own: Table, top: Table) => readonly ConfigProblem[];
+  readonly fileWarnings?: (config: Config, own: SettingsTable, top: SettingsTable) => readonly ConfigProblem[];
   /** The names of the secrets that it reads. */
   readonly secrets?: (config: Config) => readonly string[];
   /** What a route forgets of those of the running gateway whose requests it takes over. */

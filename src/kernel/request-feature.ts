@@ -12,7 +12,7 @@ import type { Fetcher, PassOn } from "./request/pass-through.ts";
 import type { HeldOrFlowing } from "./request/body.ts";
 import type { Proofs } from "./request/scope.ts";
 import type { WaitUntil } from "./request/shared-work.ts";
-import type { Caller } from "./request/time-slicer.ts";
+import type { WaitingCaller } from "./request/time-slicer.ts";
 
 export interface RequestFeature {
   readonly endpoint?: Endpoint;
@@ -22,7 +22,7 @@ export interface RequestFeature {
 /** Requests that a feature answers itself. */
 export interface Endpoint {
   /** What becomes of a request: the feature answers it, or refuses it; `null`: it is another's. */
-  readonly find: (request: Request, url: URL, findRoute: FindRoute) => OwnRequest | Refusal | null;
+  readonly find: (request: Request, url: URL, findRoute: FindRoute) => OwnRequest | RefusalIntent | null;
   /** Only for tokens of its own. Such an endpoint finds its requests first, whoever's token they carry. */
   readonly tokens?: OwnTokens;
 }
@@ -37,7 +37,7 @@ export interface OwnRequest {
   readonly answer: () => Response | Promise<Response>;
 }
 
-export interface Refusal {
+export interface RefusalIntent {
   readonly kind: "refuse";
   readonly problem: Problem;
 }
@@ -46,7 +46,7 @@ export interface OwnTokens {
   /** Whether a request carries one of them, wherever it goes: no origin may get it. */
   readonly isTheirs: SpotToken;
   /** The answer to such a request elsewhere. */
-  readonly refusal: Refusal;
+  readonly refusal: RefusalIntent;
 }
 
 /** Whether a request carries somebody's token, wherever it goes. */
@@ -93,7 +93,7 @@ export interface GraphqlReader {
     body: Uint8Array,
     headers: HeadersView,
     search: string,
-    caller: Caller | null,
+    caller: WaitingCaller | null,
   ) => Promise<GraphqlReading>;
   /** What the directive gives in a mutation from which no key was read. */
   readonly unreadDirective: (body: Uint8Array, search: string) => PartValue;

@@ -9,7 +9,7 @@ import type { Label } from "./store/label.ts";
 import type { StoredRequest } from "./store/stored-request.ts";
 
 /** A record, before and after. */
-export interface Change {
+export interface RecordChange {
   readonly id: RecordId;
   readonly before: IdempotencyRecord | null;
   readonly after: IdempotencyRecord | null;
@@ -20,7 +20,7 @@ export interface Change {
 }
 
 /** A step that changes its record. */
-export interface StepChange extends Change {
+export interface StepChange extends RecordChange {
   readonly event: LifeCycleEvent;
   /** Whether an operator, or its client, wants that nothing is left of it. */
   readonly isForgotten: boolean;
@@ -35,7 +35,7 @@ export interface StepHook {
    */
   readonly join?: (change: StepChange) => Participation | null;
   /** The same for a record that has expired and is erased with others. It is asked only about parked messages. */
-  readonly expire?: (change: Change) => Participation | null;
+  readonly expire?: (change: RecordChange) => Participation | null;
 }
 
 /** A participant in one step. */

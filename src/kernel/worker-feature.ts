@@ -6,12 +6,12 @@ import type { OperatorAuth } from "../operator/access/auth.ts";
 import type { Variables } from "../operator/admin-request.ts";
 import type { AuditLog } from "../operator/audited.ts";
 import type { Signed } from "../operator/console/guard.ts";
-import type { Paths } from "../operator/console/view.ts";
+import type { ConsolePaths } from "../operator/console/view.ts";
 import type { Family } from "../operator/exposition.ts";
 import type { Operator } from "../operator/operator.ts";
 import type { ShardDirectory } from "../operator/shards.ts";
 import type { TrafficReader } from "../operator/traffic-reader.ts";
-import type { Call } from "./call.ts";
+import type { JsonCall } from "./call.ts";
 import type { Config, Route } from "./config/resolved.ts";
 import type { FindObject } from "./elsewhere.ts";
 import type { Encryptions } from "./encryption/encryption.ts";
@@ -45,7 +45,7 @@ export interface WorkerKernel {
 }
 
 /** Asks the operators' own object. Rejects without an answer. */
-export type AskOperators = <In, Out>(call: Call<In, Out>, question: In) => Promise<Out>;
+export type AskOperators = <In, Out>(call: JsonCall<In, Out>, question: In) => Promise<Out>;
 
 export type { AuditLog };
 
@@ -82,7 +82,7 @@ export interface ConsoleFeature {
   /** In the bar of every page; `null`: other pages lead there. */
   readonly link: ConsoleLink | null;
   /** Adds its pages. Nobody gets there without a session. */
-  readonly addPages: (app: Hono<Signed>, paths: Paths) => void;
+  readonly addPages: (app: Hono<Signed>, paths: ConsolePaths) => void;
 }
 
 export interface ConsoleLink {

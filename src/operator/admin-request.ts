@@ -30,21 +30,21 @@ export async function readAdminRequest<T>(
   const stream = context.req.raw.body;
   const forbidden = auth.forbids(context.get("actor"), context.req.raw);
   if (forbidden !== null) {
-    const refusal = refuse(forbidden);
+    const refusal = refuseRequest(forbidden);
     return answerUnread(refusal, stream === null ? null : new ByteReader(stream));
   }
   const read = await readOwnBody(context.req.raw, BODY_RULES);
-  if (read.kind === "refuse") return answerUnread(refuse(read.problem), read.rest);
+  if (read.kind === "refuse") return answerUnread(refuseRequest(read.problem), read.rest);
   const parsed = parse(read.body.bytes);
   read.body.free();
   return parsed;
 }
 
-export function invalid(reason: string): Response {
-  return refuse({ code: "operator-request-invalid", reason });
+export function invalidRequest(reason: string): Response {
+  return refuseRequest({ code: "operator-request-invalid", reason });
 }
 
-export function refuse(problem: Problem): Response {
+export function refuseRequest(problem: Problem): Response {
   const response = problemResponse(problem, null);
   if (response.status === 401) response.headers.set("WWW-Authenticate", "Bearer");
   return response;

@@ -4,10 +4,10 @@
 import { Hono } from "hono";
 import type { Context } from "hono";
 import { version } from "../../package.json";
-import type { Change } from "../kernel/record/timeline.ts";
+import type { OperatorChange } from "../kernel/record/timeline.ts";
 import { epochMs, type RecordId, recordId } from "../kernel/record/units.ts";
 import { firstOf } from "../kernel/request/first-of.ts";
-import { invalid, readAdminRequest, refuse, type Variables } from "./admin-request.ts";
+import { invalidRequest, readAdminRequest, refuseRequest, type Variables } from "./admin-request.ts";
 import type { OperatorFeature } from "../kernel/worker-feature.ts";
 import { AuditUnavailable } from "./audited.ts";
 import type { OperatorAuth } from "./access/auth.ts";
@@ -37,7 +37,7 @@ export interface ApiPorts {
 /** `auth` is `null` when operators have no access: then every path is 404. */
 export function createOperatorApi(path: string, auth: OperatorAuth | null, ports: ApiPorts): Handle {
   const app = auth === null ? new Hono<Variables>() : operatorApp(path, auth, ports);
-  app.notFound(() => refuse({ code: "operator-not-found" }));
+  app.notFound(() => refuseRequest({ code: "operator-not-found" }));
   return async (request) => guarded(await app.fetch(request));
 }
 
@@ -51,7 +51,7 @@ export function operatorApp(
   // Every route below needs a token, or an assertion of Access.
   app.use(async (context, next) => {
     const admission = await auth.admit(context.req.raw.headers, Date.now());
-    if (admission.kind === "refused") return refuse(admission.problem);
+    if (admission.kind === "refused") return refuseRequest(admission.problem);
     context.set("actor", admission.actor);
     return next();
   });
@@ -61,12 +61,12 @@ export function operatorApp(
   });
   app.get("/drain", async (context) => {
     const { shards, unreachable } = await operator.counts();
-    if (shards.length === 0 && unreachable.length > 0) return refuse({ code: "store-unavailable" });
+    if (shards.length === 0 && unreachable.length > 0) return refuseRequest({ code: "store-unavailable" });
     return context.json<TotalsView>({ ...openCounts(shards), unreachable, shards });
   });
   app.get("/layouts", async (context) => {
     const { shards, layouts, unreachable } = await operator.counts();
-    if (shards.length === 0 && unreachable.length > 0) return refuse({ code: "store-unavailable" });
+    if (shards.length === 0 && unreachable.length > 0) return refuseRequest({ code: "store-unavailable" });
     return context.json<LayoutsView>({ layouts: layouts.map(viewLayout), routes: operator.routes });
   });
   app.get("/metrics", async (c) => {
@@ -77,12 +77,12 @@ export function operatorApp(
   });
   app.get("/recent", async (context) => {
     const recent = await reader.recent(context.req.query("after") ?? null);
-    if (recent === null) return invalid("after must be a cursor from this feed: start without one.");
+    if (recent === null) return invalidRequest("after must be a cursor from this feed: start without one.");
     return context.json<RecentView>({ exchanges: recent.exchanges.map(viewExchange), cursor: recent.cursor });
   });
   app.post("/sessions/end", async (context) => {
     const forbidden = auth.forbids(context.get("actor"), context.req.raw);
-    if (forbidden !== null) return refuse(forbidden);
+    if (forbidden !== null) return refuseRequest(forbidden);
     await operator.endSessions(context.get("actor"));
     return context.json<EndedView>({ ended: true });
   });
@@ -90,7 +90,7 @@ export function operatorApp(
   for (const { addApi } of features) addApi(app, auth);
   app.onError((error) => {
     console.error({ message: "operator request failed", reason: String(error) });
-    return refuse({ code: error instanceof AuditUnavailable ? "audit-unavailable" : "store-unavailable" });
+    return refuseRequest({ code: error instanceof AuditUnavailable ? "audit-unavailable" : "store-unavailable" });
   });
   return app;
 }
@@ -98,25 +98,25 @@ export function operatorApp(
 function addRecords(app: Hono<Variables>, auth: OperatorAuth, operator: Operator): void {
   app.get("/records", async (context) => {
     const parsed = parseListRequest(new URL(context.req.url).searchParams);
-    if (!parsed.ok) return invalid(parsed.reason);
+    if (!parsed.ok) return invalidRequest(parsed.reason);
     const { filter, limit, cursor } = parsed.value;
     const why = whyNotListed(operator.isPerKey, filter);
-    if (why !== null) return invalid(why);
+    if (why !== null) return invalidRequest(why);
     const page = await operator.list(filter, limit, cursor);
-    if (page === null) return invalid(`${NO_PAGE} Begin again without a cursor.`);
+    if (page === null) return invalidRequest(`${NO_PAGE} Begin again without a cursor.`);
     return context.json<RecordPageView>({ ...page, records: page.records.map(viewSummary) });
   });
   app.get("/records/:id", async (context) => {
     const record = isRecordId(context) ? await operator.inspect(idOf(context)) : null;
     return record === null
-      ? refuse({ code: "record-not-found" })
+      ? refuseRequest({ code: "record-not-found" })
       : context.json<RecordView>(viewDetail(record, epochMs(Date.now())));
   });
   app.get("/records/:id/body", async (context) => {
     const forbidden = auth.forbids(context.get("actor"), context.req.raw);
-    if (forbidden !== null) return refuse(forbidden);
+    if (forbidden !== null) return refuseRequest(forbidden);
     const body = isRecordId(context) ? await operator.body(idOf(context), context.get("actor")) : null;
-    if (body === null) return refuse({ code: "record-not-found" });
+    if (body === null) return refuseRequest({ code: "record-not-found" });
     // Whatever its type: no browser may show or run it.
     const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": "attachment" };
     return new Response(body, { headers, encodeBody: "manual" });
@@ -128,14 +128,14 @@ function addRecords(app: Hono<Variables>, auth: OperatorAuth, operator: Operator
 
 async function change(
   context: Context<Variables>,
-  action: Change,
+  action: OperatorChange,
   auth: OperatorAuth,
   operator: Operator,
 ): Promise<Response> {
   const parsed = await readAdminRequest(context, auth, (bytes) => parseChange(action, bytes));
   if (parsed instanceof Response) return parsed;
-  if (!parsed.ok) return invalid(parsed.reason);
-  if (!isRecordId(context)) return refuse({ code: "record-not-found" });
+  if (!parsed.ok) return invalidRequest(parsed.reason);
+  if (!isRecordId(context)) return refuseRequest({ code: "record-not-found" });
   const { isPreview, ...asked } = parsed.value;
   if (isPreview && asked.response !== null) return preview(idOf(context), asked.response, context, operator);
   const result = await operator.change(idOf(context), { ...asked, by: context.get("actor") });
@@ -145,7 +145,9 @@ async function change(
     case "forgotten":
       return context.json<ForgottenView>({ forgotten: true });
     case "refused":
-      return refuse(result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" });
+      return refuseRequest(
+        result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" },
+      );
   }
 }
 
@@ -157,7 +159,7 @@ async function preview(
   operator: Operator,
 ): Promise<Response> {
   const record = await operator.inspect(id);
-  if (record === null) return refuse({ code: "record-not-found" });
+  if (record === null) return refuseRequest({ code: "record-not-found" });
   switch (record.state) {
     case "waiting":
     case "failed":
@@ -165,10 +167,10 @@ async function preview(
       return context.json<PreviewView>({ preview: previewOf(response, operator.omittedHeaders(record.route)) });
     case "completed":
     case "remembered":
-      return refuse({ code: "change-refused", why: record.state });
+      return refuseRequest({ code: "change-refused", why: record.state });
     case "started": {
       const retryAfterMs = Math.max(0, record.lockedUntil - Date.now());
-      return refuse({ code: "change-refused", why: "in-flight", retryAfterMs });
+      return refuseRequest({ code: "change-refused", why: "in-flight", retryAfterMs });
     }
   }
 }

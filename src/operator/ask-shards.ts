@@ -2,7 +2,7 @@
 // most. The caller names the unreachable ones, so that a missing count is never shown as zero.
 
 import { firstOf } from "../kernel/request/first-of.ts";
-import type { Call } from "../kernel/call.ts";
+import type { JsonCall } from "../kernel/call.ts";
 import { type Asking, asking } from "../kernel/object/itty.ts";
 import { type ShardAddress, shardTitle } from "../kernel/object/shard-address.ts";
 import { askObject, shardStub } from "../kernel/object/call-shard.ts";
@@ -25,7 +25,7 @@ const SHARDS_AT_ONCE = 64;
 export const SILENT_AFTER_MS = 5_000;
 
 /** Asks one shard the questions of a table. */
-export type AskShard = <Table extends Readonly<Record<string, Call>>>(table: Table) => Asking<Table>;
+export type AskShard = <Table extends Readonly<Record<string, JsonCall>>>(table: Table) => Asking<Table>;
 
 /** In the order of `addresses`. */
 export async function askShards<T>(

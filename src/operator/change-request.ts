@@ -4,10 +4,10 @@
 import * as v from "valibot";
 
 import type { OperatorEvent } from "../kernel/record/events.ts";
-import type { Change } from "../kernel/record/timeline.ts";
+import type { OperatorChange } from "../kernel/record/timeline.ts";
 import { isOriginsHeader } from "../kernel/request/headers.ts";
 import { contradictionIn } from "./given-response.ts";
-import type { Parsed } from "./list-request.ts";
+import type { ParsedRequest } from "./list-request.ts";
 import type { ChangeRequest, GivenResponse } from "./operator.ts";
 import { changeSchema, type givenResponseSchema, resolveSchema } from "./request-schema.ts";
 
@@ -20,8 +20,8 @@ export interface ParsedChange extends Omit<ChangeRequest, "by"> {
   readonly isPreview: boolean;
 }
 
-export function parseChange(action: Change, bytes: Uint8Array): Parsed<ParsedChange> {
-  const json = parseJson(bytes);
+export function parseChange(action: OperatorChange, bytes: Uint8Array): ParsedRequest<ParsedChange> {
+  const json = parseJsonBody(bytes);
   if (action !== "resolve") {
     const read = v.safeParse(changeSchema, json);
     if (!read.success) return refuse(read.issues[0].message);
@@ -41,7 +41,7 @@ export function parseChange(action: Change, bytes: Uint8Array): Parsed<ParsedCha
 }
 
 /** `null` if it is not JSON. */
-export function parseJson(bytes: Uint8Array): unknown {
+export function parseJsonBody(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
   } catch {
@@ -49,7 +49,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-export function givenResponse(written: v.InferOutput<typeof givenResponseSchema>): Parsed<GivenResponse> {
+export function givenResponse(written: v.InferOutput<typeof givenResponseSchema>): ParsedRequest<GivenResponse> {
   const { status, headers = [], body: text, bodyBase64 } = written;
   if (text !== undefined && bodyBase64 !== undefined) return refuse("Write response.body or bodyBase64, not both.");
   const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 
-import { givenResponseEntries, reasonSchema as plainReason } from "./request-schema.ts";
+import { givenResponseEntries, reasonSchema } from "./request-schema.ts";
 import { about, count, headerPairs, status, type Written } from "./schema-members.ts";
 
 export const previewEntries = {
@@ -24,13 +24,13 @@ export const previewSchema = v.object({
 
 export const forgottenSchema = v.object({ forgotten: about(v.literal(true), "The record is erased.", true) });
 
-export const reasonSchema = about(
-  plainReason,
+export const reasonMember = about(
+  reasonSchema,
   "Why this is done; written to the record's timeline.",
   "The origin's log has no such payment.",
 );
 
-export const changeRequestSchema = v.strictObject({ reason: reasonSchema });
+export const changeRequestSchema = v.strictObject({ reason: reasonMember });
 
 export const givenResponseMembers = v.strictObject({
   status: about(givenResponseEntries.status, "The status that retries get.", 201),
@@ -49,7 +49,7 @@ export const givenResponseMembers = v.strictObject({
 });
 
 export const resolveRequestSchema = v.strictObject({
-  reason: reasonSchema,
+  reason: reasonMember,
   response: about(givenResponseMembers, "At most one of body and bodyBase64; at most 1 MiB."),
   preview: v.exactOptional(
     v.pipe(

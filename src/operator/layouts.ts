@@ -7,7 +7,7 @@ import { layoutTitle, shardCount } from "../kernel/config/layout.ts";
 import type { Route } from "../kernel/config/resolved.ts";
 import { scopeNames } from "../kernel/config/scope-part.ts";
 import { type EpochMs, epochMs } from "../kernel/record/units.ts";
-import type { Counts } from "../kernel/object/operator-calls.ts";
+import type { ShardCounts } from "../kernel/object/operator-calls.ts";
 import type { CountedByShard } from "../kernel/object/totals.ts";
 import { HELD, type HeldKind, MAX_HELD } from "../kernel/record/held-rows.ts";
 import type { ShardAnswer } from "./ask-shards.ts";
@@ -21,7 +21,7 @@ export type LayoutSummary = WithEpochTimes<LayoutView>;
 export const OBJECT_STATES = ["open", "closed", "empty"] as const;
 type ObjectState = (typeof OBJECT_STATES)[number];
 
-export function objectState({ closed }: Pick<Counts, "closed">): ObjectState {
+export function objectState({ closed }: Pick<ShardCounts, "closed">): ObjectState {
   if (closed === null) return "open";
   return closed.holds.length === 0 ? "empty" : "closed";
 }
@@ -29,7 +29,7 @@ export function objectState({ closed }: Pick<Counts, "closed">): ObjectState {
 /** What the empty objects of previous layouts have counted. The totals need it before nobody asks these objects any more. */
 export function leftCounts(
   layouts: readonly ConfiguredLayout[],
-  asked: readonly ShardAnswer<Counts>[],
+  asked: readonly ShardAnswer<ShardCounts>[],
 ): readonly CountedByShard[] {
   const previous = new Set(layouts.flatMap(({ next, title }) => (next === null ? [] : [title])));
   return asked.flatMap(({ shard, layout, answer }) => {
@@ -41,7 +41,7 @@ export function leftCounts(
 /** In the order of `layouts`. `isAddedUp`: the totals have the `leftCounts`. */
 export function summarizeLayouts(
   layouts: readonly ConfiguredLayout[],
-  asked: readonly ShardAnswer<Counts>[],
+  asked: readonly ShardAnswer<ShardCounts>[],
   isAddedUp: boolean,
 ): readonly LayoutSummary[] {
   const configured = new Set(layouts.map(({ title }) => title));
@@ -64,7 +64,7 @@ interface Counted extends Omit<LayoutSummary, "mayGo" | "reason"> {
 
 function countLayout(
   { title, layout, next, routes }: ConfiguredLayout,
-  asked: readonly ShardAnswer<Counts>[],
+  asked: readonly ShardAnswer<ShardCounts>[],
 ): Counted {
   const answers = asked.flatMap(({ answer }) => (answer === null ? [] : [answer]));
   const inState = (state: ObjectState): number => answers.filter((answer) => objectState(answer) === state).length;

@@ -12,7 +12,9 @@ export interface ListRequest {
   readonly cursor: string | null;
 }
 
-export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
+export type ParsedRequest<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly reason: string };
 
 const PARAMETERS = ["state", "route", "since", "until", "key", "id", "caller", "status", "limit", "cursor"];
 const CALLER = new RegExp(`^[0-9a-f]{${CALLER_DIGITS}}$`);
@@ -21,7 +23,7 @@ const { defaultLimit, maxLimit, maxRouteLength, maxKeyLength } = LIST_LIMITS;
 /** Why a cursor has no page. */
 export const NO_PAGE = "The list has grown too much since this page, or cursor does not come from a list.";
 
-export function parseListRequest(query: URLSearchParams, now = epochMs(Date.now())): Parsed<ListRequest> {
+export function parseListRequest(query: URLSearchParams, now = epochMs(Date.now())): ParsedRequest<ListRequest> {
   const unknown = [...query.keys()].find((name) => !PARAMETERS.includes(name));
   if (unknown !== undefined) return refuse(`Unknown parameter: write one of ${PARAMETERS.join(", ")}.`);
   const repeated = PARAMETERS.find((name) => name !== "state" && query.getAll(name).length > 1);
@@ -74,7 +76,7 @@ export function parseListRequest(query: URLSearchParams, now = epochMs(Date.now(
   return { ok: true, value: { filter, limit: Number(limit), cursor: query.get("cursor") } };
 }
 
-function momentIn(query: URLSearchParams, name: "since" | "until", now: EpochMs): Parsed<EpochMs | null> {
+function momentIn(query: URLSearchParams, name: "since" | "until", now: EpochMs): ParsedRequest<EpochMs | null> {
   const text = query.get(name);
   if (text === null) return { ok: true, value: null };
   const value = parseMoment(text, now);

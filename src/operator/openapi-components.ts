@@ -16,22 +16,22 @@ import {
   changeRequestSchema,
   forgottenSchema,
   previewSchema,
-  reasonSchema,
+  reasonMember,
   resolveRequestSchema,
 } from "./change-schema.ts";
 import { recordPageSchema, recordSchema, stateSchema, summarySchema } from "./record-schema.ts";
 import { eventSchema } from "./timeline-schema.ts";
 import { LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
 
-export type Json = Readonly<Record<string, unknown>>;
+export type OpenApiJson = Readonly<Record<string, unknown>>;
 
 /** What a feature adds to the document. */
 export interface OpenApiFeature {
   readonly name: string;
   /** Its schemas, by names that nobody else has. */
   readonly schemas: Readonly<Record<string, GenericSchema>>;
-  readonly paths: Json;
-  readonly parameters?: Json;
+  readonly paths: OpenApiJson;
+  readonly parameters?: OpenApiJson;
 }
 
 /** The frame's schemas, by the names that the OpenAPI document gives them. */
@@ -51,7 +51,7 @@ export const SCHEMAS = {
   Preview: previewSchema,
   Forgotten: forgottenSchema,
   Ended: endedSchema,
-  ReasonText: reasonSchema,
+  ReasonText: reasonMember,
   Reason: changeRequestSchema,
   Resolve: resolveRequestSchema,
   Problem: problemSchema,
@@ -107,7 +107,7 @@ export function together<T>(parts: readonly Readonly<Record<string, T>>[]): Read
 }
 
 /** `schemas`: those of the frame and of the features, converted. */
-export function components(schemas: Json, features: readonly OpenApiFeature[]): Json {
+export function components(schemas: OpenApiJson, features: readonly OpenApiFeature[]): OpenApiJson {
   return {
     securitySchemes: {
       admin: {
@@ -147,29 +147,29 @@ export function components(schemas: Json, features: readonly OpenApiFeature[]): 
   };
 }
 
-function problemResponse({ code, description, headers }: (typeof PROBLEMS)[ProblemName]): Json {
+function problemResponse({ code, description, headers }: (typeof PROBLEMS)[ProblemName]): OpenApiJson {
   const schema = { allOf: [schemaRef("Problem"), { properties: { code: { enum: [code].flat() } } }] };
-  return { description, headers: headersOf(headers), content: { "application/problem+json": { schema } } };
+  return { description, headers: describeHeaders(headers), content: { "application/problem+json": { schema } } };
 }
 
 /** No cache may store an answer of the API. */
-export function headersOf(headers: Readonly<Record<string, string>>): Json {
+export function describeHeaders(headers: Readonly<Record<string, string>>): OpenApiJson {
   const all = { "Cache-Control": "NoStore", ...headers };
   return Object.fromEntries(
     Object.entries(all).map(([name, component]) => [name, { $ref: `#/components/headers/${component}` }]),
   );
 }
 
-export function schemaRef(name: string): Json {
+export function schemaRef(name: string): OpenApiJson {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-export function queryParameter(name: string, schema: Json, description: string): Json {
+export function queryParameter(name: string, schema: OpenApiJson, description: string): OpenApiJson {
   return { name, in: "query", description, schema };
 }
 
 /** Those of every list that goes through shards. `limit`: what that parameter says. */
-export function pageParameters(limit: string): readonly Json[] {
+export function pageParameters(limit: string): readonly OpenApiJson[] {
   const { defaultLimit, maxLimit } = LIST_LIMITS;
   return [
     queryParameter("limit", { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit }, limit),
@@ -182,4 +182,4 @@ export function pageParameters(limit: string): readonly Json[] {
 }
 
 /** The title of a layout in a path. */
-export const LAYOUT: Json = { $ref: "#/components/parameters/Layout" };
+export const LAYOUT: OpenApiJson = { $ref: "#/components/parameters/Layout" };

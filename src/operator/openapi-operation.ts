@@ -1,6 +1,6 @@
 // One operation of the OpenAPI document: who may call it, what it takes, and with which statuses it answers.
 
-import { headersOf, type Json, type ProblemName, PROBLEMS, schemaRef } from "./openapi-components.ts";
+import { describeHeaders, type OpenApiJson, type ProblemName, PROBLEMS, schemaRef } from "./openapi-components.ts";
 
 export interface Operation {
   readonly id: string;
@@ -8,15 +8,15 @@ export interface Operation {
   readonly description?: string;
   /** Whether it needs ADMIN_TOKEN. */
   readonly isAdmins?: boolean;
-  readonly parameters?: readonly Json[];
+  readonly parameters?: readonly OpenApiJson[];
   /** The name of its schema. */
   readonly request?: string;
-  readonly answer: { readonly description: string; readonly content: Json };
+  readonly answer: { readonly description: string; readonly content: OpenApiJson };
   /** In addition to 401 and 429, which every operation may return. */
   readonly problems?: readonly ProblemName[];
 }
 
-export function operation(one: Operation): Json {
+export function operation(one: Operation): OpenApiJson {
   const { id, summary, description, isAdmins = false, parameters, request, answer: ok, problems = [] } = one;
   const names: readonly ProblemName[] = [...problems, "Unauthorized", "Throttled"];
   const refusals = names.map((name) => [PROBLEMS[name].status, { $ref: `#/components/responses/${name}` }]);
@@ -27,11 +27,11 @@ export function operation(one: Operation): Json {
     ...(isAdmins ? { security: [{ admin: [] }] } : {}),
     ...(parameters === undefined ? {} : { parameters }),
     ...(request === undefined ? {} : { requestBody: requestBody(request) }),
-    responses: { 200: { ...ok, headers: headersOf({}) }, ...Object.fromEntries(refusals) },
+    responses: { 200: { ...ok, headers: describeHeaders({}) }, ...Object.fromEntries(refusals) },
   };
 }
 
-function requestBody(request: string): Json {
+function requestBody(request: string): OpenApiJson {
   return {
     required: true,
     description: "At most 4 MiB.",

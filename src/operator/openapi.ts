@@ -4,7 +4,7 @@
 
 import {
   components,
-  type Json,
+  type OpenApiJson,
   type OpenApiFeature,
   queryParameter,
   together,
@@ -14,7 +14,7 @@ import { answer, operation, type Operation } from "./openapi-operation.ts";
 import { ID_PREFIX, LIST_LIMITS } from "./request-schema.ts";
 
 /** The frame's operations, and then each feature's. `schemas`: those of all of them, converted. */
-export function openApiDocument(version: string, schemas: Json, features: readonly OpenApiFeature[]): object {
+export function openApiDocument(version: string, schemas: OpenApiJson, features: readonly OpenApiFeature[]): object {
   return {
     openapi: "3.1.0",
     info: {
@@ -30,10 +30,10 @@ export function openApiDocument(version: string, schemas: Json, features: readon
   };
 }
 
-const ID: Json = { $ref: "#/components/parameters/Id" };
+const ID: OpenApiJson = { $ref: "#/components/parameters/Id" };
 
 /** What operators may do whatever the features. */
-const FRAME_PATHS: Json = {
+const FRAME_PATHS: OpenApiJson = {
   "/health": {
     get: operation({
       id: "health",
@@ -164,7 +164,7 @@ const FRAME_PATHS: Json = {
   },
 };
 
-function changeOperation(change: Omit<Operation, "isAdmins" | "parameters" | "problems">): Json {
+function changeOperation(change: Omit<Operation, "isAdmins" | "parameters" | "problems">): OpenApiJson {
   return operation({
     ...change,
     isAdmins: true,
@@ -175,7 +175,7 @@ function changeOperation(change: Omit<Operation, "isAdmins" | "parameters" | "pr
 
 // The parameters of the list of records in the OpenAPI document.
 
-export function listParameters(): readonly Json[] {
+export function listParameters(): readonly OpenApiJson[] {
   const { defaultLimit, maxLimit, maxRouteLength, maxKeyLength } = LIST_LIMITS;
   return [
     {

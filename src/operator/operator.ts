@@ -1,8 +1,8 @@
 // What an operator can see and do. The API and the console both use this interface. Times are milliseconds since the epoch
 // here, and ISO 8601 text in the API.
 
-import { COUNTED_STATES, type IdempotencyRecord } from "../kernel/record/record.ts";
-import type { Change, TimelineEvent } from "../kernel/record/timeline.ts";
+import { COUNTED_STATES, type IdempotencyRecord, type RecordState } from "../kernel/record/record.ts";
+import type { OperatorChange, TimelineEvent } from "../kernel/record/timeline.ts";
 import type { EpochMs, RecordId } from "../kernel/record/units.ts";
 import type { HeaderPairs } from "../kernel/request/headers.ts";
 import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.ts";
@@ -11,8 +11,6 @@ import type { Excerpt } from "../kernel/notes/excerpts.ts";
 import type { RecordReplays } from "../kernel/traffic/replay-counts.ts";
 import type { Actor } from "./access/auth.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
-
-export type RecordState = IdempotencyRecord["state"];
 
 /** A view of the API with its times as numbers. */
 export type WithEpochTimes<View> = {
@@ -65,7 +63,7 @@ export type ShownParts = RecordPageView["parts"];
 
 /** A change, by whom, and why. */
 export interface ChangeRequest {
-  readonly action: Change;
+  readonly action: OperatorChange;
   readonly by: Actor;
   /** Written to the record's timeline. */
   readonly reason: string;
@@ -93,10 +91,10 @@ export interface AllCounts extends Pick<TotalsView, "shards" | "unreachable"> {
   readonly layouts: readonly LayoutSummary[];
 }
 
-export type OpenCounts = Omit<TotalsView, "shards" | "unreachable">;
+export type OpenTotals = Omit<TotalsView, "shards" | "unreachable">;
 
 /** The sum over shards. */
-export function openCounts(shards: readonly Pick<ShardCountsView, keyof OpenCounts>[]): OpenCounts {
+export function openCounts(shards: readonly Pick<ShardCountsView, keyof OpenTotals>[]): OpenTotals {
   const sum = (of: "inFlight" | "waiting" | "failed" | "unknown"): number =>
     shards.reduce((total, shard) => total + shard[of], 0);
   return {

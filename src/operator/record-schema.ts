@@ -13,7 +13,7 @@ import {
   attemptNumber,
   count,
   headerPairs,
-  recordId,
+  recordIdSchema,
   unreachable,
   status,
   time,
@@ -25,7 +25,7 @@ import { eventSchema } from "./timeline-schema.ts";
 export const stateSchema = v.picklist(RECORD_STATES);
 
 const summaryEntries = {
-  id: about(recordId, "128 bits of the key's SHA-256, then 128 of that of key and scope.", AN_ID),
+  id: about(recordIdSchema, "128 bits of the key's SHA-256, then 128 of that of key and scope.", AN_ID),
   shard: about(v.string(), "The shard that keeps the record.", "shard-3-of-64"),
   layout: about(v.string(), "The layout of that shard.", "64"),
   key: about(

@@ -5,7 +5,7 @@
 import * as v from "valibot";
 
 import type { RecordState } from "../kernel/record/record.ts";
-import type { Change } from "../kernel/record/timeline.ts";
+import type { OperatorChange } from "../kernel/record/timeline.ts";
 import { MAX_KEY_LENGTH } from "../kernel/record/units.ts";
 
 export const RECORD_STATES = [
@@ -17,7 +17,7 @@ export const RECORD_STATES = [
   "remembered",
 ] as const satisfies readonly RecordState[];
 
-export const CHANGES = ["release", "resolve", "forget"] as const satisfies readonly Change[];
+export const CHANGES = ["release", "resolve", "forget"] as const satisfies readonly OperatorChange[];
 
 /** Limits of a list request. A route travels in a header, where a character may take six, so its length counts in characters. */
 export const LIST_LIMITS = {

@@ -23,7 +23,7 @@ export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 export const attemptNumber = v.pipe(v.number(), v.integer(), v.minValue(1));
 export const status = v.pipe(v.number(), v.integer());
 export const time = v.pipe(v.string(), v.isoTimestamp());
-export const recordId = v.pipe(v.string(), v.regex(RECORD_ID));
+export const recordIdSchema = v.pipe(v.string(), v.regex(RECORD_ID));
 export const headerPairs = v.array(v.strictTuple([v.string(), v.string()]));
 
 export const AN_ID = "9f86d081884c7d659a2feaa0c55ad0153a4bf4c2b0b822cd15d6c15b0f00a08d";

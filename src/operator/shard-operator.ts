@@ -5,14 +5,14 @@ import type { LayoutsView } from "./gateway-schema.ts";
 import { keyHashOf, type RecordId } from "../kernel/record/units.ts";
 import { encodeMessage } from "../kernel/request/message.ts";
 import { keyHash } from "../kernel/request/record-name.ts";
-import type { Call, RawCall } from "../kernel/call.ts";
+import type { JsonCall, RawCall } from "../kernel/call.ts";
 import { type Asking, asking } from "../kernel/object/itty.ts";
 import {
   BODY_CALL,
   CHANGE_CALL,
   type ChangeAnswer,
   type ChangeHead,
-  type Counts,
+  type ShardCounts,
   OPERATOR_CALLS,
 } from "../kernel/object/operator-calls.ts";
 import { TRAFFIC_CALLS } from "../kernel/object/shard-traffic.ts";
@@ -131,7 +131,7 @@ export class ShardOperator implements Operator {
   }
 
   /** Hands over what a layout leaves behind before it says that the layout may go. */
-  async #summaries(asked: readonly ShardAnswer<Counts>[]): Promise<readonly LayoutSummary[]> {
+  async #summaries(asked: readonly ShardAnswer<ShardCounts>[]): Promise<readonly LayoutSummary[]> {
     const { layouts, totals } = this.#directory;
     const left = leftCounts(layouts, asked);
     const answer = left.length === 0 ? [] : await unlessSilent(totals, addUp(this.#namespace, totals, left));
@@ -156,7 +156,7 @@ export class ShardOperator implements Operator {
   }
 
   /** Asks the operators' object. Rejects without an answer. */
-  async askOperators<In, Out>(call: Call<In, Out>, question: In): Promise<Out> {
+  async askOperators<In, Out>(call: JsonCall<In, Out>, question: In): Promise<Out> {
     const { operators } = this.#directory;
     const asked = askObject(shardStub(this.#namespace, operators), call, question).then((given) => ({ given }));
     const answer = await unlessSilent(operators, asked);

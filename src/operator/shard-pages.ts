@@ -3,7 +3,7 @@
 
 import { shardTitle } from "../kernel/object/shard-address.ts";
 import { unlessSilent } from "./ask-shards.ts";
-import type { Parsed } from "./list-request.ts";
+import type { ParsedRequest } from "./list-request.ts";
 import { LIST_LIMITS } from "./request-schema.ts";
 import type { LayoutShardAddress } from "./shards.ts";
 
@@ -57,21 +57,21 @@ export interface PageQuery {
 }
 
 /** `filters`: the parameters that the list has besides `limit` and `cursor`. */
-export function parsePageQuery(query: URLSearchParams, filters: readonly string[]): Parsed<PageQuery> {
+export function parsePageQuery(query: URLSearchParams, filters: readonly string[]): ParsedRequest<PageQuery> {
   const parameters = [...filters, "limit", "cursor"];
   const unknown = [...query.keys()].find((name) => !parameters.includes(name));
-  if (unknown !== undefined) return refuse(`Unknown parameter: write one of ${parameters.join(", ")}.`);
+  if (unknown !== undefined) return refuseList(`Unknown parameter: write one of ${parameters.join(", ")}.`);
   const repeated = parameters.find((name) => query.getAll(name).length > 1);
-  if (repeated !== undefined) return refuse(`${repeated} is given more than once: write it once.`);
+  if (repeated !== undefined) return refuseList(`${repeated} is given more than once: write it once.`);
   const { defaultLimit, maxLimit } = LIST_LIMITS;
   const limit = query.get("limit") ?? String(defaultLimit);
   if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > maxLimit) {
-    return refuse(`limit must be a whole number from 1 to ${maxLimit}.`);
+    return refuseList(`limit must be a whole number from 1 to ${maxLimit}.`);
   }
   return { ok: true, value: { limit: Number(limit), cursor: query.get("cursor") } };
 }
 
-export function refuse(reason: string): { readonly ok: false; readonly reason: string } {
+export function refuseList(reason: string): { readonly ok: false; readonly reason: string } {
   return { ok: false, reason };
 }
 

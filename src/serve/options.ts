@@ -105,6 +105,6 @@ function readGrace(text: string): number {
 }
 
 /** `host:port`; an IPv6 address gets brackets. */
-export function addressOf(host: string, port: number): string {
+export function hostAndPort(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -5,16 +5,16 @@ import { dirname, resolve } from "node:path";
 
 import type { CheckedEnvironment } from "../cli/check/file.ts";
 import type { Layout } from "../kernel/config/layout.ts";
-import { isTable, type Table } from "../kernel/config/table.ts";
+import { isTable, type SettingsTable } from "../kernel/config/table.ts";
 import type { Config, ConfigProblem, Origin } from "../kernel/config/resolved.ts";
 import type { ScopePart } from "../kernel/config/scope-part.ts";
-import type { Compatibility, Json, ObjectBinding } from "./workerd-config.ts";
+import type { Compatibility, VariableValue, ObjectBinding } from "./workerd-config.ts";
 
 export interface SelfHosting {
   /** The absolute path of the Worker's entry. */
   readonly main: string;
   readonly compatibility: Compatibility;
-  readonly vars: Readonly<Record<string, Json>>;
+  readonly vars: Readonly<Record<string, VariableValue>>;
   readonly objects: readonly ObjectBinding[];
   /** Names that the file declares in `[secrets]`. */
   readonly requiredSecrets: readonly string[];
@@ -25,7 +25,7 @@ export interface SelfHosting {
 /** `file` is the path of what was read as `top`. The last parameter is the environment to run; its configuration is already checked. */
 export function selfHosting(
   file: string,
-  top: Table,
+  top: SettingsTable,
   { name, config }: Omit<CheckedEnvironment, "config"> & { readonly config: Config },
 ): SelfHosting {
   const own = name === null ? top : tableOf(tableOf(top["env"])[name]);
@@ -124,14 +124,14 @@ function isSame(one: Origin, other: Origin): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-function objectsOf(own: Table): readonly ObjectBinding[] {
+function objectsOf(own: SettingsTable): readonly ObjectBinding[] {
   return tablesOf(tableOf(own["durable_objects"])["bindings"]).flatMap(({ name, class_name: className, script_name }) =>
     typeof name === "string" && typeof className === "string" && script_name === undefined ? [{ name, className }] : [],
   );
 }
 
 /** A warning for each binding that workerd lacks, and for each setting that runs a Worker without a request. */
-function unsupportedBindings(own: Table): readonly string[] {
+function unsupportedBindings(own: SettingsTable): readonly string[] {
   const lists = Object.entries(own).flatMap(([kind, value]) => {
     const entries = [...tablesOf(value), ...tablesOf(tableOf(value)["producers"])];
     return entries.flatMap(({ binding }) => (typeof binding === "string" ? [warning(kind, binding)] : []));
@@ -152,8 +152,8 @@ function dateOf(value: unknown): string {
 }
 
 /** A TOML value as the Worker gets it: a date becomes text. */
-function jsonOf(value: unknown): Json {
-  const json: Json = JSON.parse(JSON.stringify(value));
+function jsonOf(value: unknown): VariableValue {
+  const json: VariableValue = JSON.parse(JSON.stringify(value));
   return json;
 }
 
@@ -161,10 +161,10 @@ function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
 }
 
-function tableOf(value: unknown): Table {
+function tableOf(value: unknown): SettingsTable {
   return isTable(value) ? value : {};
 }
 
-function tablesOf(value: unknown): readonly Table[] {
+function tablesOf(value: unknown): readonly SettingsTable[] {
   return Array.isArray(value) ? value.filter(isTable) : [];
 }

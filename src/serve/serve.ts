@@ -13,7 +13,7 @@ import { describeConfig } from "../cli/check/describe.ts";
 import { UNNAMED } from "../kernel/config/read-operators.ts";
 import type { ConfigProblem } from "../kernel/config/resolved.ts";
 import { bundleInto } from "./bundle.ts";
-import { addressOf, readOptions, type ServeOptions, USAGE } from "./options.ts";
+import { hostAndPort, readOptions, type ServeOptions, USAGE } from "./options.ts";
 import { readSecrets, type Secrets } from "./secrets.ts";
 import { listenerProblems, type SelfHosting, selfHosting } from "./self-hosting.ts";
 import { lockState, type StateLock } from "./state-lock.ts";
@@ -47,7 +47,7 @@ export async function runServe(args: readonly string[]): Promise<number> {
       console.log(USAGE);
       return OK;
     case "health":
-      return health(addressOf(options.host, options.port));
+      return health(hostAndPort(options.host, options.port));
     case "serve":
       return serve(options);
   }
@@ -98,7 +98,7 @@ async function serve(options: ServeOptions): Promise<number> {
         command: (port) => ({
           bin: findTools(plan.hosting.main).workerd,
           configPath,
-          address: addressOf(options.host, port),
+          address: hostAndPort(options.host, port),
           env: { ...process.env, ...plan.secrets.values },
           lockFd: lock.fd,
           graceMs: options.graceMs,
@@ -106,7 +106,7 @@ async function serve(options: ServeOptions): Promise<number> {
         host: options.host,
         port: options.port,
         onListening: (port, pid) => {
-          const address = addressOf(options.host, port);
+          const address = hostAndPort(options.host, port);
           announce(address, consoleLine(plan, address, operatorAddressOf(options)), stateDir, lock, pid);
         },
         log,
@@ -194,7 +194,7 @@ async function prepare({ hosting, secrets }: Plan, stateDir: string, options: Se
   const text = await workerdConfig({
     modulesDir,
     stateDir: objectsDir,
-    address: addressOf(options.host, options.port),
+    address: hostAndPort(options.host, options.port),
     operatorAddress: operatorAddressOf(options),
     compatibility: hosting.compatibility,
     objects: hosting.objects,
@@ -213,7 +213,7 @@ async function prepare({ hosting, secrets }: Plan, stateDir: string, options: Se
 }
 
 function operatorAddressOf({ operatorHost, operatorPort }: ServeOptions): string | null {
-  return operatorPort === null ? null : addressOf(operatorHost, operatorPort);
+  return operatorPort === null ? null : hostAndPort(operatorHost, operatorPort);
 }
 
 function consoleLine({ operatorPath }: Plan, address: string, operatorAddress: string | null): string {

@@ -6,7 +6,13 @@ import { readdir } from "node:fs/promises";
 import { extname } from "node:path";
 
 /** The value of a Worker's variable. */
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+export type VariableValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly VariableValue[]
+  | { readonly [name: string]: VariableValue };
 
 export interface Compatibility {
   readonly date: string;
@@ -33,7 +39,7 @@ export interface WorkerdSetup {
   readonly operatorAddress: string | null;
   readonly compatibility: Compatibility;
   readonly objects: readonly ObjectBinding[];
-  readonly vars: Readonly<Record<string, Json>>;
+  readonly vars: Readonly<Record<string, VariableValue>>;
   /** Names of secrets; workerd reads their values from its environment. */
   readonly secrets: readonly string[];
   /** More entries of the bindings list, in Cap'n Proto text: `(name = "API", service = "api")`. */
@@ -87,7 +93,7 @@ ${bindings.map((binding) => `    ${binding},\n`).join("")}  ],
 }
 
 /** Variables as bindings. */
-export function variableList(vars: Readonly<Record<string, Json>>): string[] {
+export function variableList(vars: Readonly<Record<string, VariableValue>>): string[] {
   return Object.entries(vars).map(([name, value]) =>
     typeof value === "string"
       ? `(name = ${quote(name)}, text = ${quote(value)})`

@@ -26,7 +26,7 @@ export type Unprotected = (request: Request<unknown, IncomingRequestCfProperties
 export type PassingHandle = (request: Request, unprotected?: Unprotected) => Promise<Response>;
 
 /** What the handler needs to know about operators. */
-export interface Operators {
+export interface OperatorHandler {
   /** Answers their requests, whose paths begin with `config.operatorPath`. */
   readonly operate: Handle;
   /** Whether a request carries an operator's token, whatever its path. */
@@ -35,7 +35,7 @@ export interface Operators {
 
 /** What stands beside the kernel's own way of a request. */
 export interface AppParts {
-  readonly operators?: Operators;
+  readonly operators?: OperatorHandler;
   readonly features?: readonly RequestFeature[];
   /** Whether a request about a key is for this process (`processGate`). */
   readonly isForThisProcess?: (headers: Headers) => boolean;
@@ -43,7 +43,7 @@ export interface AppParts {
 
 const OPERATOR_NOT_FOUND: Problem = { code: "operator-not-found" };
 
-const NO_OPERATORS: Operators = { operate: () => refuse(OPERATOR_NOT_FOUND), isTheirs: () => false };
+const NO_OPERATORS: OperatorHandler = { operate: () => refuse(OPERATOR_NOT_FOUND), isTheirs: () => false };
 
 export function createApp(
   config: Config,
@@ -123,7 +123,7 @@ export function processGate(own: string | null): (headers: Headers) => boolean {
 }
 
 /** The operators' own listener: it serves only operators, and sends nothing to an origin. */
-export function createOperatorApp(config: Config, { operate }: Operators): PassingHandle {
+export function createOperatorApp(config: Config, { operate }: OperatorHandler): PassingHandle {
   const matchOperators = operatorPathMatcher(config.operatorPath);
   const { operatorHostname } = config;
   return guarded([], (request, url) => {

@@ -6,7 +6,7 @@
 
 import { sha256 } from "../../src/kernel/request/digest.ts";
 import { canonicalForm } from "../../src/kernel/request/form-pairs.ts";
-import { MAX_JSON_BYTES, readJson } from "../../src/kernel/request/json.ts";
+import { MAX_JSON_BYTES, scanJson } from "../../src/kernel/request/json.ts";
 import { selectJson } from "../../src/kernel/request/json-pointer.ts";
 import { canonicalMultipart } from "../../src/features/forms/multipart.ts"; // feature: forms
 import { canonicalJson } from "../support/canonical-json.ts";
@@ -44,7 +44,7 @@ const MANY = Object.fromEntries(Array.from({ length: 25_000 }, (_, at) => [Strin
 
 /** Canonical form and selection, as a request costs. */
 function* selected(body: Uint8Array, kind: "except" | "only", pointers: readonly string[]) {
-  const whole = yield* readJson(body, "compared");
+  const whole = yield* scanJson(body, "compared");
   const text = typeof whole === "string" ? null : yield* selectJson(whole, { kind, pointers });
   if (text === null) return null;
   yield;

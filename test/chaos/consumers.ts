@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
-import type { Json } from "../../src/serve/workerd-config.ts";
+import type { VariableValue } from "../../src/serve/workerd-config.ts";
 import { rawRequest } from "../support/http.ts";
 import type { ClaimCall, ClaimEntry, ClaimWords, GroupPolicy, PositionLook } from "../guarantees/history.ts";
 import type { Random } from "./random.ts";
@@ -26,7 +26,7 @@ function tokenName(group: Group): string {
 const LOCK_MS = 1_000;
 const CLAIM_RETENTION_MS = 120_000;
 
-export const CONSUMERS: readonly { readonly [setting: string]: Json }[] = GROUPS.map((name) => ({
+export const CONSUMERS: readonly { readonly [setting: string]: VariableValue }[] = GROUPS.map((name) => ({
   name,
   token: tokenName(name),
   unknown: name,

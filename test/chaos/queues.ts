@@ -1,7 +1,7 @@
 // The queues of a run, one for each rule for unknown outcomes: their settings, and what the origin does with their messages. A message
 // carries no plan in a header, so its plan follows from its key.
 
-import type { Json } from "../../src/serve/workerd-config.ts";
+import type { VariableValue } from "../../src/serve/workerd-config.ts";
 import type { RoutePolicy } from "../guarantees/history.ts";
 import type { VerificationMode } from "../guarantees/recorders/verifications.ts";
 import { createRandom, type Random } from "./random.ts";
@@ -36,7 +36,7 @@ const RETENTION_MS = 4 * DAY_MS;
 const GIVE_UP_AFTER_MS = 5_000;
 
 /** `ambiguous`: as for routes. */
-export function queueSettings(ambiguous: readonly number[]): readonly { readonly [setting: string]: Json }[] {
+export function queueSettings(ambiguous: readonly number[]): readonly { readonly [setting: string]: VariableValue }[] {
   return QUEUE_RULES.map((unknown) => {
     const { queue, path, scope } = queueOf(unknown);
     return {
@@ -97,7 +97,7 @@ export interface Produced {
   readonly key: string;
   readonly poison: "key-missing" | "message-invalid" | null;
   readonly fingerprint: "first" | "other";
-  readonly body: { readonly [member: string]: Json };
+  readonly body: { readonly [member: string]: VariableValue };
 }
 
 /** Above this, a parked message is stored apart from its record. */

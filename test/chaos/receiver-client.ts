@@ -1,6 +1,6 @@
 // The run's side of the receiver of events, and what the gateway is told of it.
 
-import type { Json } from "../../src/serve/workerd-config.ts";
+import type { VariableValue } from "../../src/serve/workerd-config.ts";
 import { startChild, type FromChild } from "./child.ts";
 import type { HistoryEvent, PublicationPolicy } from "../guarantees/history.ts";
 import { STEP } from "../guarantees/recorders/event-tries.ts";
@@ -11,7 +11,7 @@ export const DESTINATIONS = ["every", "origins"] as const;
 /** Used in chaos runs only. */
 export const HOOK_SECRET = `whsec_${btoa("chaos".repeat(8))}`;
 
-export const PUBLISH: readonly { readonly [setting: string]: Json }[] = [
+export const PUBLISH: readonly { readonly [setting: string]: VariableValue }[] = [
   { to: "every", type: "chaos.ended", when: ["2xx", "3xx", "4xx", "5xx"], data: "response", step: STEP },
   { to: "origins", type: "chaos.made", when: ["2xx"], data: "origin", step: STEP },
 ];
@@ -25,7 +25,7 @@ export type FromReceiver = FromChild<ToReceiver>;
 
 export interface ChaosReceiver {
   /** The configuration of the destinations. */
-  readonly destinations: readonly { readonly [setting: string]: Json }[];
+  readonly destinations: readonly { readonly [setting: string]: VariableValue }[];
   calm(): Promise<void>;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@
 // that locks end, records expire and alarms fire all the time.
 
 import { BUILT_IN } from "../../src/kernel/config/settings.ts";
-import type { Json } from "../../src/serve/workerd-config.ts";
+import type { VariableValue } from "../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../support/gateway.ts";
 import { AUDIENCE, type Issuer } from "../support/issuer.ts";
 import { CONSUMERS } from "./consumers.ts";
@@ -242,10 +242,10 @@ function unknownRetentionOf(retentionMs: number): number {
   return Math.max(TIMES.unknownRetentionMs, retentionMs);
 }
 
-function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: string]: Json } {
+function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: string]: VariableValue } {
   const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared } = route;
   const { bodyKey, identity, encrypted, rememberMs, accepts, tokens, publishes, takesTurns } = route;
-  const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
+  const settings: { [setting: string]: VariableValue } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (retentionMs > TIMES.unknownRetentionMs) settings["unknown_retention"] = `${unknownRetentionOf(retentionMs)}ms`;
   if (rememberMs !== undefined) settings["remember"] = `${rememberMs}ms`;
   if (json === true) settings["fingerprint"] = { body: "json" };

@@ -1,7 +1,7 @@
 // What a feature adds to the simulation: extras and kinds of steps, what it changes of the plan, and its actors in the world of each
 // interleaving. All of them stand in one list (features.ts); nothing registers itself. The world asks each in the order of that list.
 
-import type { Change } from "../../src/kernel/record/timeline.ts";
+import type { OperatorChange } from "../../src/kernel/record/timeline.ts";
 import type { ExchangeHead } from "../../src/kernel/request/message.ts";
 import type { ObjectFeature, ObjectKernel } from "../../src/kernel/object-feature.ts";
 import type { Asked } from "./answers.ts";
@@ -65,7 +65,7 @@ export interface Actors<Kind extends string = string> {
   /** The call of such an attempt has this body. */
   carries?(attempt: AttemptFacts, text: string): void;
   /** An operator decides about a record. Returns what came of it; `null`: the decision is that about any record. */
-  decide?(record: string, action: Change): string | null;
+  decide?(record: string, action: OperatorChange): string | null;
   /** People have erased a record. Returns how to undo that. */
   erased?(record: string): () => void;
 

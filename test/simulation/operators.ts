@@ -2,7 +2,7 @@
 // is durable undoes the decision and that knowledge.
 
 import type { OperatorEvent } from "../../src/kernel/record/events.ts";
-import type { Change } from "../../src/kernel/record/timeline.ts";
+import type { OperatorChange } from "../../src/kernel/record/timeline.ts";
 import type { RecordId } from "../../src/kernel/record/units.ts";
 import { currentRow } from "./durable.ts";
 import { ends } from "./ends.ts";
@@ -30,7 +30,7 @@ export function decide(
   }: Pick<World, "facts" | "clock" | "rules"> & Partial<Pick<World, "verifications">>,
   host: Host,
   { key: record, id, erased }: Decided,
-  action: Change,
+  action: OperatorChange,
 ): string {
   const { disk, name: object } = host;
   const attempt = facts.of(record).at(-1);
@@ -105,7 +105,7 @@ export function decide(
   }
 }
 
-export function eventOf(action: Change): OperatorEvent {
+export function eventOf(action: OperatorChange): OperatorEvent {
   const who = { by: "operator", reason: "chance" };
   return action === "resolve" ? { type: action, status: STATUS, ...who } : { type: action, ...who };
 }

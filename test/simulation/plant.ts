@@ -2,7 +2,7 @@
 // that imports the life cycle; after each test everything is whole again.
 
 import { afterEach, expect, vi } from "vitest";
-import type { LifeCycleEvent, Step } from "../../src/kernel/record/events.ts";
+import type { LifeCycleEvent, LifeCycleStep } from "../../src/kernel/record/events.ts";
 import type * as LifeCycle from "../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord } from "../../src/kernel/record/record.ts";
 import type { EpochMs } from "../../src/kernel/record/units.ts";
@@ -11,7 +11,7 @@ import { extrasOf } from "./plan.ts";
 
 export type Steps = typeof LifeCycle.step;
 /** `null`: this step is as it would be. */
-type Broken = (actual: Steps, ...taken: Parameters<Steps>) => Step | null;
+type Broken = (actual: Steps, ...taken: Parameters<Steps>) => LifeCycleStep | null;
 
 const planted = vi.hoisted((): { step: Broken | null } => ({ step: null }));
 
@@ -28,7 +28,7 @@ afterEach(() => {
 
 /** Breaks some steps of records that exist. */
 export function plantStep(
-  broken: (actual: Steps, record: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs) => Step | null,
+  broken: (actual: Steps, record: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs) => LifeCycleStep | null,
 ): void {
   planted.step = (actual, record, event, _policy, now) => (record === null ? null : broken(actual, record, event, now));
 }

@@ -1,15 +1,15 @@
 // One instance of a shard over the simulated disk: the gateway's own exchanges, ledger and alarm, wired as the object
 // class wires them. When the instance is dead, its storage refuses everything.
 
-import { type Call, CallTable } from "../../src/kernel/call.ts";
+import { type JsonCall, CallTable } from "../../src/kernel/call.ts";
 import { epochMs } from "../../src/kernel/record/units.ts";
 import { Alarm } from "../../src/kernel/object/alarm.ts";
 import { doDueWork } from "../../src/kernel/due.ts";
-import type { Caller, ExchangePorts } from "../../src/kernel/object/exchange-ports.ts";
+import type { RequestSignal, ExchangePorts } from "../../src/kernel/object/exchange-ports.ts";
 import { Exchanges } from "../../src/kernel/object/exchanges.ts";
 import type { RequestBody } from "../../src/kernel/body/request-body.ts";
 import { Heartbeat } from "../../src/kernel/object/heartbeat.ts";
-import { type Counts, OperatorCalls } from "../../src/kernel/object/operator-calls.ts";
+import { type ShardCounts, OperatorCalls } from "../../src/kernel/object/operator-calls.ts";
 import type { ObjectFeatures } from "../../src/kernel/object-feature.ts";
 import type { ExchangeHead } from "../../src/kernel/request/message.ts";
 import { Ledger } from "../../src/kernel/store/ledger.ts";
@@ -105,24 +105,24 @@ export class Shard {
   }
 
   /** What is asked of the object's features. */
-  ask<In, Out>({ name }: Call<In, Out>, verification: In): Out | Promise<Out> {
+  ask<In, Out>({ name }: JsonCall<In, Out>, verification: In): Out | Promise<Out> {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- both sides take the types from the call
     return this.#calls.ask(name, verification) as Out | Promise<Out>;
   }
 
   /** The same of a call that is answered at once. */
-  askNow<In, Out>(call: Call<In, Out>, verification: In): Out {
+  askNow<In, Out>(call: JsonCall<In, Out>, verification: In): Out {
     const answer = this.ask(call, verification);
     if (answer instanceof Promise) throw new TypeError(`${call.name} is not answered at once`);
     return answer;
   }
 
   /** What an operator is told of the object. */
-  counts(): Counts {
+  counts(): ShardCounts {
     return this.#operator.counts();
   }
 
-  run(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<Response> {
+  run(head: ExchangeHead, body: RequestBody, caller: RequestSignal): Promise<Response> {
     return this.exchanges.run(head, body, caller);
   }
 

@@ -9,7 +9,7 @@ import { heldRows, TABLES } from "../../src/kernel/store/tables.ts";
 import * as schema from "../../src/kernel/store/schema.ts";
 import { EXCERPTS_TABLE } from "../../src/kernel/notes/excerpts.ts";
 import { COUNTS_TABLE } from "../../src/kernel/store/counts.ts";
-import { AuditLog } from "../../src/features/audit/object/audit.ts"; // feature: audit
+import { AuditLogStore } from "../../src/features/audit/object/audit.ts"; // feature: audit
 import { CLOSED_BEFORE_TABLE } from "../../src/features/previous-shards/object/closed-before.ts"; // feature: previous-shards
 import { CLOSED_TABLE } from "../../src/features/previous-shards/object/closed-object.ts"; // feature: previous-shards
 import { POSITIONS_TABLE } from "../../src/features/claims/object/positions.ts"; // feature: claims
@@ -54,7 +54,7 @@ function wholeObject(): { readonly sql: SqlStorage; readonly disk: Disk } {
   for (const [name, make] of Object.entries(schema)) {
     if (/^make\w+Tables?$/.test(name) && typeof make === "function") Reflect.apply(make, null, [sql]);
   }
-  new AuditLog(sql, (run) => storage.transactionSync(run)).end(1, "changes nothing"); // feature: audit
+  new AuditLogStore(sql, (run) => storage.transactionSync(run)).end(1, "changes nothing"); // feature: audit
   for (const table of LATER_TABLES) sql.exec(table);
   return { sql, disk };
 }

@@ -11,7 +11,7 @@ import type { Origin as OriginOf } from "../../src/kernel/config/resolved.ts";
 import { type ClientRequest, Clients, contentOf, type Duplicate, headFor } from "./clients.ts";
 import { Clock } from "./clock.ts";
 import type { Disk } from "./disk.ts";
-import type { Change } from "../../src/kernel/record/timeline.ts";
+import type { OperatorChange } from "../../src/kernel/record/timeline.ts";
 import { decide } from "./operators.ts";
 import { type CurrentRow, currentRow, durableBytes, durableRows, leftovers, notedUploads } from "./durable.ts";
 import { ends, hasResult } from "./ends.ts";
@@ -363,7 +363,7 @@ export class World {
   }
 
   /** An operator decides about a record. Returns a short description of the result. */
-  decide(record: string, action: Change): string {
+  decide(record: string, action: OperatorChange): string {
     const own = firstOf(this.actors, (one) => one.decide?.(record, action));
     const erased = (): (() => void) => this.erased(record);
     return own ?? decide(this, this.host, { key: record, id: recordId(record), erased }, action);

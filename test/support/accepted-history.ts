@@ -1,7 +1,7 @@
 // Histories of an accepted request, or of a queue's message, for property tests of the life cycle and of the ledger.
 
 import fc from "fast-check";
-import type { LifeCycleEvent, Step } from "../../src/kernel/record/events.ts";
+import type { LifeCycleEvent, LifeCycleStep } from "../../src/kernel/record/events.ts";
 import { step } from "../../src/kernel/record/life-cycle.ts";
 import type { Schedule, IdempotencyRecord, Policy } from "../../src/kernel/record/record.ts";
 import { deadlineOf } from "../../src/kernel/record/step.ts";
@@ -14,7 +14,7 @@ export const SCHEDULE: Schedule = {
   longestPauseMs: durationMs(60),
   giveUpAfterMs: durationMs(120),
 };
-export interface Lived extends Step {
+export interface Lived extends LifeCycleStep {
   readonly before: IdempotencyRecord | null;
   readonly event: LifeCycleEvent;
   readonly now: number;
@@ -53,7 +53,7 @@ export function acceptedHistory(unknown: Policy["unknown"], list: readonly Move[
     if (typeof passing === "number") now += passing;
     else if (record !== null) now = Math.max(now, deadlineOf(record));
     const event = eventOf(kind, attemptId(started.at(-1 - ago) ?? "none"), attemptId(`attempt ${lived.length}`));
-    const next: Step = step(record, event, policy, epochMs(now));
+    const next: LifeCycleStep = step(record, event, policy, epochMs(now));
     if (next.reply.type === "start") started.push(next.reply.record.attempt.id);
     lived.push({ ...next, before: record, event, now, policy });
     ({ record } = next);

@@ -4,7 +4,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Outcome } from "../../src/kernel/record/outcome.ts";
+import type { ExchangeOutcome } from "../../src/kernel/record/outcome.ts";
 import type { RouteNumbers } from "../../src/kernel/traffic/route-counters.ts";
 import { type HistogramCounts, Histogram } from "../../src/kernel/traffic/histogram.ts";
 
@@ -22,7 +22,7 @@ export interface PlannedRoute {
 function hourOf({ route, busiest, originMs }: PlannedRoute, back: number): RouteNumbers {
   const isBad = back === 6 || back === 7;
   const first = Math.round(busiest * (0.35 + 0.65 * Math.sin((Math.PI * (HOURS - back)) / HOURS) ** 2));
-  const requests: Partial<Record<Outcome, number>> = {
+  const requests: Partial<Record<ExchangeOutcome, number>> = {
     first,
     replay: Math.round(first * (isBad ? 0.4 : 0.06)),
     attached: isBad ? 4 : 0,

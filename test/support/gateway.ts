@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bundleWorker } from "../../src/serve/bundle.ts";
 import { workerdConfig } from "../../src/serve/workerd-config.ts";
-import type { Json } from "../../src/serve/workerd-config.ts";
+import type { VariableValue } from "../../src/serve/workerd-config.ts";
 import { freePort, untilAnswers, untilRefused } from "./ports.ts";
 import { spawnGroup } from "./process-group.ts";
 import type { ProcessGroup } from "./process-group.ts";
@@ -19,9 +19,9 @@ const READY_MS = 60_000;
 
 /** The Worker's variables: its configuration, and others that a test sets. */
 export interface GatewayVars {
-  readonly IDEMPOTENCY: { readonly [setting: string]: Json };
-  readonly ROUTES: readonly { readonly [setting: string]: Json }[];
-  readonly [name: string]: Json;
+  readonly IDEMPOTENCY: { readonly [setting: string]: VariableValue };
+  readonly ROUTES: readonly { readonly [setting: string]: VariableValue }[];
+  readonly [name: string]: VariableValue;
 }
 
 export interface GatewayOptions {
@@ -29,7 +29,7 @@ export interface GatewayOptions {
   /** The folder of the objects' storage; it outlives the process. */
   readonly stateDir: string;
   /** Further variables and secrets. */
-  readonly bindings?: Readonly<Record<string, Json>>;
+  readonly bindings?: Readonly<Record<string, VariableValue>>;
   /** A free one by default. */
   readonly port?: number;
   /** The Worker's entry, `src/index.ts` by default. */

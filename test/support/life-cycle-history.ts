@@ -2,7 +2,7 @@
 // ever hit the millisecond in which a lock ends.
 
 import fc from "fast-check";
-import type { LifeCycleEvent, Step } from "../../src/kernel/record/events.ts";
+import type { LifeCycleEvent, LifeCycleStep } from "../../src/kernel/record/events.ts";
 import { step } from "../../src/kernel/record/life-cycle.ts";
 import { deadlineOf } from "../../src/kernel/record/step.ts";
 import type { IdempotencyRecord, Policy } from "../../src/kernel/record/record.ts";
@@ -117,7 +117,7 @@ export const operatedHistory: fc.Arbitrary<readonly Moment[]> = fc.array(
   { maxLength: 25, size: "max" },
 );
 
-export interface Taken extends Step {
+export interface Taken extends LifeCycleStep {
   readonly now: EpochMs;
   readonly event: LifeCycleEvent;
   readonly before: IdempotencyRecord | null;
@@ -137,7 +137,7 @@ export function play(moments: readonly Moment[], unknown?: Policy["unknown"], re
     const common = policyFor(unknown ?? asked, rememberMs);
     const policy = what.type === "claim" ? { ...common, lockMs: durationMs(what.lockMs) } : common;
     const lived = eventOf(what, started, now);
-    const result: Step = step(record, lived, policy, now);
+    const result: LifeCycleStep = step(record, lived, policy, now);
     if (result.reply.type === "start") started.push(result.reply.record.attempt.id);
     taken.push({ ...result, now, event: lived, before: record, policy });
     ({ record } = result);

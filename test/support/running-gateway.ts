@@ -1,6 +1,6 @@
 // A gateway that runs, as the operator API describes it, and configurations to compare with it.
 
-import { compareLayouts, type Comparison } from "../../src/cli/check-against.ts";
+import { compareLayouts, type GatewayComparison } from "../../src/cli/check-against.ts";
 import { readConfig } from "../../src/features/settings.ts";
 import type { Route } from "../../src/kernel/config/resolved.ts";
 import type { RunningLayout, RunningRoute } from "../../src/kernel/node-feature.ts";
@@ -31,14 +31,14 @@ export function running(shards: number | string, changes: Partial<RunningLayout>
   return { layout: String(shards), shards, next: null, routes: ["POST PATCH /pay"], ...none, ...changes };
 }
 
-export function messages({ problems }: Comparison): readonly string[] {
+export function messages({ problems }: GatewayComparison): readonly string[] {
   return problems.map(({ path, message }) => `${path}: ${message}`);
 }
 
-export const FINE: Comparison = { problems: [], warnings: [] };
+export const FINE: GatewayComparison = { problems: [], warnings: [] };
 
 /** Of a route "/pay" with these settings, where a route with the same requests is in force. */
-export function compareToPay(settings: object, before: Partial<RunningRoute>): Comparison {
+export function compareToPay(settings: object, before: Partial<RunningRoute>): GatewayComparison {
   const pay = { path: "/pay", methods: ["POST", "PATCH"], scope: ["header:authorization"], ...before };
   return compareLayouts(routesOf({ path: "/pay", ...settings }), [running(64)], [pay]);
 }

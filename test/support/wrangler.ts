@@ -6,7 +6,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse, stringify } from "smol-toml";
-import type { Compatibility, Json } from "../../src/serve/workerd-config.ts";
+import type { Compatibility, VariableValue } from "../../src/serve/workerd-config.ts";
 import { spawnGroup } from "./process-group.ts";
 import type { ProcessGroup } from "./process-group.ts";
 
@@ -30,7 +30,7 @@ export function projectCompatibility(): Compatibility {
 
 export interface TomlOptions {
   readonly main: string;
-  readonly vars: Readonly<Record<string, Json>>;
+  readonly vars: Readonly<Record<string, VariableValue>>;
   /** Appended unchanged. Tables only, because it comes after other tables. */
   readonly extraToml?: string | undefined;
 }

@@ -1,7 +1,7 @@
 // Checks what the gateway needs in wrangler.toml besides its own configuration: the object's binding, its storage, and the
 // compatibility date and flags; and that its rate limit bindings are whole. Knows what each environment inherits, and nothing about routes.
 
-import { isTable, listOf, type Table, tablesOf } from "../../kernel/config/table.ts";
+import { isTable, listOf, type SettingsTable, tablesOf } from "../../kernel/config/table.ts";
 import { type ConfigProblem, valueFix } from "../../kernel/config/problem.ts";
 
 /** From this date on, pending work keeps an object alive without a client, and errors keep their flags over RPC. */
@@ -20,7 +20,7 @@ const FORBIDDEN_FLAG = "request_signal_passthrough";
  * Everything in this file that would keep a gateway from working. `own` is the environment's table, `top` the whole file's; they
  * are the same for the top level. Dates, flags and migrations are inherited, bindings are not.
  */
-export function deploymentProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
+export function deploymentProblems(prefix: string, own: SettingsTable, top: SettingsTable): readonly ConfigProblem[] {
   return [
     ...shardProblems(prefix, own),
     ...storageProblems(prefix, own, top),
@@ -30,7 +30,7 @@ export function deploymentProblems(prefix: string, own: Table, top: Table): read
   ];
 }
 
-function shardProblems(prefix: string, own: Table): readonly ConfigProblem[] {
+function shardProblems(prefix: string, own: SettingsTable): readonly ConfigProblem[] {
   const path = `${prefix}durable_objects.bindings`;
   const bindings = tablesOf(isTable(own["durable_objects"]) ? own["durable_objects"]["bindings"] : undefined);
   const binding = bindings.find(({ name }) => name === SHARD_BINDING);
@@ -46,7 +46,7 @@ function shardProblems(prefix: string, own: Table): readonly ConfigProblem[] {
   return [{ path: at, code: "binding-missing", message, fix: valueFix(SHARD_CLASS) }];
 }
 
-function storageProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
+function storageProblems(prefix: string, own: SettingsTable, top: SettingsTable): readonly ConfigProblem[] {
   const exported = own["exports"] ?? top["exports"];
   // The declarative form: wrangler itself checks that each class there names its storage.
   if (isTable(exported) && exported[SHARD_CLASS] !== undefined) return [];
@@ -72,7 +72,7 @@ function storageProblems(prefix: string, own: Table, top: Table): readonly Confi
 }
 
 /** What storage each class has after these; `unknown`: what it had under its former name, or in another Worker. */
-function storageAfter(migrations: readonly Table[]): ReadonlyMap<unknown, "sqlite" | "other" | "unknown"> {
+function storageAfter(migrations: readonly SettingsTable[]): ReadonlyMap<unknown, "sqlite" | "other" | "unknown"> {
   const classes = new Map<unknown, "sqlite" | "other" | "unknown">();
   for (const migration of migrations) {
     for (const name of listOf(migration["new_sqlite_classes"])) classes.set(name, "sqlite");
@@ -87,7 +87,7 @@ function storageAfter(migrations: readonly Table[]): ReadonlyMap<unknown, "sqlit
   return classes;
 }
 
-function dateProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
+function dateProblems(prefix: string, own: SettingsTable, top: SettingsTable): readonly ConfigProblem[] {
   if (prefix !== "" && own["compatibility_date"] === undefined) return [];
   const date = textOf(own["compatibility_date"] ?? top["compatibility_date"]);
   // Dates in this form compare as text.
@@ -99,7 +99,7 @@ function dateProblems(prefix: string, own: Table, top: Table): readonly ConfigPr
   return [{ path: `${prefix}compatibility_date`, code: "compatibility-invalid", message, fix }];
 }
 
-function flagProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
+function flagProblems(prefix: string, own: SettingsTable, top: SettingsTable): readonly ConfigProblem[] {
   if (prefix !== "" && own["compatibility_flags"] === undefined) return [];
   const flags = own["compatibility_flags"] ?? top["compatibility_flags"];
   if (typeof flags === "string") {
@@ -114,7 +114,7 @@ function flagProblems(prefix: string, own: Table, top: Table): readonly ConfigPr
 }
 
 /** Without it, an object works for clients that have gone. */
-export function flagWarnings(own: Table, top: Table): readonly ConfigProblem[] {
+export function flagWarnings(own: SettingsTable, top: SettingsTable): readonly ConfigProblem[] {
   const flags = own["compatibility_flags"] ?? top["compatibility_flags"];
   if (typeof flags === "string" || (Array.isArray(flags) && flags.includes(WANTED_FLAG))) return [];
   const others = Array.isArray(flags) ? flags.filter((one) => typeof one === "string" && one !== FORBIDDEN_FLAG) : [];
@@ -129,7 +129,7 @@ export function flagWarnings(own: Table, top: Table): readonly ConfigProblem[] {
 /** The periods that the platform counts in, in seconds (Workers documentation, "Rate Limiting"). */
 const PERIODS: ReadonlySet<unknown> = new Set([10, 60]);
 
-function limiterProblems(prefix: string, own: Table): readonly ConfigProblem[] {
+function limiterProblems(prefix: string, own: SettingsTable): readonly ConfigProblem[] {
   return tablesOf(own["ratelimits"]).flatMap(({ namespace_id: id, simple }, index) => {
     const path = `${prefix}ratelimits[${index}]`;
     const { limit, period } = isTable(simple) ? simple : {};

@@ -8,12 +8,18 @@ import { deploymentProblems, flagWarnings } from "./deployment.ts";
 import { nameProblems, nameWarnings } from "./names.ts";
 import { operatorNotes, originNotes, reachProblems, reachWarnings } from "./reach.ts";
 import { secretProblems, secretWarnings } from "./secrets.ts";
-import { below, type ConfigProblem, ofEnvironment, type ProblemCode, valueFix } from "../../kernel/config/problem.ts";
+import {
+  below,
+  type ConfigProblem,
+  ofEnvironment,
+  type ConfigProblemCode,
+  valueFix,
+} from "../../kernel/config/problem.ts";
 import { hasRules, lackingBindings, looselyInherited, notInherited } from "./inherited.ts";
 import type { BindingKind } from "../../kernel/config/in-force.ts";
 import { readConfig } from "../../features/settings.ts";
 import { nearestName } from "../../kernel/config/nearest-name.ts";
-import { isTable, listOf, type Table } from "../../kernel/config/table.ts";
+import { isTable, listOf, type SettingsTable } from "../../kernel/config/table.ts";
 import { allRoutes, type Config, type Route } from "../../kernel/config/resolved.ts";
 import { isCredential, scopePartName } from "../../kernel/config/scope-part.ts";
 
@@ -54,7 +60,7 @@ export function checkWranglerConfig(parsedToml: unknown): readonly CheckedEnviro
   return [checkEnvironment(null, top, top), ...environments];
 }
 
-function checkEnvironment(name: string | null, own: Table, top: Table): CheckedEnvironment {
+function checkEnvironment(name: string | null, own: SettingsTable, top: SettingsTable): CheckedEnvironment {
   const prefix = name === null ? "" : `env.${name}.`;
   const vars = tableOf(own["vars"]);
   const problems: ConfigProblem[] = [];
@@ -103,7 +109,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
 }
 
 /** What a table under a wrong name seems to lack. */
-const OF_MISNAMED: ReadonlySet<ProblemCode | undefined> = new Set(["routes-missing", "origin-missing"] as const);
+const OF_MISNAMED: ReadonlySet<ConfigProblemCode | undefined> = new Set(["routes-missing", "origin-missing"] as const);
 
 /**
  * Without what another problem explains: of a secret in the file its form, of a table that is not inherited its origin, and of a table under
@@ -129,7 +135,7 @@ function secretsOf(config: Config): readonly string[] {
   ];
 }
 
-function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
+function sizeProblems(prefix: string, vars: SettingsTable): readonly ConfigProblem[] {
   const others = VARIABLES.filter(({ form }) => form !== "list").map(({ name }) => name);
   const lists = LIST_VARIABLES.flatMap(([begin]) => variablesOf(vars, begin));
   const names = ["IDEMPOTENCY", ...others, ...lists].filter((name) => vars[name] !== undefined);
@@ -243,7 +249,7 @@ function sharedVerification({ name, rules, scope }: Route): readonly ConfigProbl
   return [{ path: `${name}.scope`, code: "protection-weakened", message }];
 }
 
-function hasBinding(own: Table, name: string, kind: BindingKind): boolean {
+function hasBinding(own: SettingsTable, name: string, kind: BindingKind): boolean {
   // Secrets are not in the file, and the checks of queues and of destinations look for queues.
   if (kind === "secret" || kind === "queue") return true;
   return BINDING_LISTS[kind].some(([list, member]) =>
@@ -251,6 +257,6 @@ function hasBinding(own: Table, name: string, kind: BindingKind): boolean {
   );
 }
 
-function tableOf(value: unknown): Table {
+function tableOf(value: unknown): SettingsTable {
   return isTable(value) ? value : {};
 }

@@ -5,11 +5,11 @@ import type { ConfigProblem } from "../../kernel/config/problem.ts";
 import { VARIABLES } from "../variables.ts";
 import { variablesOf } from "../../kernel/config/read-tables.ts";
 import { routeVariables } from "../../kernel/config/read.ts";
-import { isTable, listOf, readJson, type Table } from "../../kernel/config/table.ts";
+import { isTable, listOf, readJsonVariable, type SettingsTable } from "../../kernel/config/table.ts";
 import type { Config, Route } from "../../kernel/config/resolved.ts";
 
 /** Variables that the top level has, and that the environment needs but does not inherit: all of them, so that nobody finds them one by one. */
-export function notInherited(name: string, vars: Table, topVars: Table): readonly ConfigProblem[] {
+export function notInherited(name: string, vars: SettingsTable, topVars: SettingsTable): readonly ConfigProblem[] {
   const why = "environments do not inherit variables";
   const problem = (variable: string, message: string): readonly ConfigProblem[] => [
     { path: `env.${name}.${variable}`, code: "environment-incomplete", message: `${why}, so this one ${message}` },
@@ -46,7 +46,7 @@ const OPTIONAL_BINDINGS = [
   ["analytics_engine_datasets", "METRICS", "no exchange is a data point"],
 ] as const;
 
-export function lackingBindings(name: string | null, own: Table, top: Table): readonly ConfigProblem[] {
+export function lackingBindings(name: string | null, own: SettingsTable, top: SettingsTable): readonly ConfigProblem[] {
   return OPTIONAL_BINDINGS.filter(([list, binding]) => binds(top, list, binding) && !binds(own, list, binding)).map(
     ([list, binding, consequence]) => ({
       path: list,
@@ -56,17 +56,17 @@ export function lackingBindings(name: string | null, own: Table, top: Table): re
   );
 }
 
-function namesIdentities(vars: Table): boolean {
+function namesIdentities(vars: SettingsTable): boolean {
   return JSON.stringify([vars["IDEMPOTENCY"], ...routeVariables(vars).map((name) => vars[name])]).includes("identity:");
 }
 
 /** Whether there is anything to protect. */
-export function hasRules(vars: Table): boolean {
+export function hasRules(vars: SettingsTable): boolean {
   const others = VARIABLES.filter(({ protects }) => protects);
   return routeVariables(vars).length > 0 || others.some(({ name }) => variablesOf(vars, name).length > 0);
 }
 
-function binds(table: Table, list: string, binding: string): boolean {
+function binds(table: SettingsTable, list: string, binding: string): boolean {
   const entries = table[list];
   return Array.isArray(entries) && entries.some((entry) => isTable(entry) && entry["binding"] === binding);
 }
@@ -82,7 +82,7 @@ const NOTIFICATION = /hook|callback|notif|ipn\b|event/i;
  * Nobody's keys, attempts that are repeated by guess and bodies that are not compared are right together for webhooks alone. Where a
  * route inherits one of the three, nobody has chosen that for it. Where money moves, nobody's keys or bodies that are not compared are enough.
  */
-export function looselyInherited({ routes }: Config, vars: Table): readonly ConfigProblem[] {
+export function looselyInherited({ routes }: Config, vars: SettingsTable): readonly ConfigProblem[] {
   const defaults = tableIn(vars["IDEMPOTENCY"]);
   return routes.flatMap((route) => {
     const own = writtenRoute(vars, route.name);
@@ -122,15 +122,15 @@ function loose(setting: LooseSetting["setting"], text: string, consequence: stri
 }
 
 /** A variable that is a table, or JSON text of one. */
-function tableIn(variable: unknown): Table {
-  const read = readJson(variable);
+function tableIn(variable: unknown): SettingsTable {
+  const read = readJsonVariable(variable);
   return read.ok && isTable(read.value) ? read.value : {};
 }
 
 /** The route as it is written, by its place: `ROUTES_2[1]`. */
-function writtenRoute(vars: Table, name: string): Table {
+function writtenRoute(vars: SettingsTable, name: string): SettingsTable {
   const [variable = "", index = ""] = name.slice(0, -1).split("[");
-  const list = readJson(vars[variable]);
+  const list = readJsonVariable(vars[variable]);
   const written = list.ok ? listOf(list.value)[Number(index)] : undefined;
   return isTable(written) ? written : {};
 }

@@ -5,7 +5,7 @@ import { VARIABLES } from "../variables.ts";
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
 import { nearestName } from "../../kernel/config/nearest-name.ts";
 import { isConfiguration } from "../../kernel/config/read.ts";
-import { isTable, type Table } from "../../kernel/config/table.ts";
+import { isTable, type SettingsTable } from "../../kernel/config/table.ts";
 
 const NAMES = ["IDEMPOTENCY", "ROUTES", ...VARIABLES.map(({ name }) => name)];
 
@@ -41,7 +41,7 @@ const OTHERS: ReadonlySet<string> = new Set([
   "vpc_services",
 ]);
 
-export function nameProblems(own: Table): readonly ConfigProblem[] {
+export function nameProblems(own: SettingsTable): readonly ConfigProblem[] {
   const vars = isTable(own["vars"]) ? own["vars"] : {};
   return [
     ...Object.entries(own).flatMap(([name, value]) =>
@@ -102,7 +102,7 @@ function misspelt(name: string, value: unknown): readonly ConfigProblem[] {
 }
 
 /** wrangler only warns of these too. */
-export function nameWarnings(own: Table): readonly ConfigProblem[] {
+export function nameWarnings(own: SettingsTable): readonly ConfigProblem[] {
   return Object.entries(own).flatMap(([name, value]) => {
     const isKnown = WRANGLER.includes(name) || OTHERS.has(name) || isConfiguration(name);
     const isReported = otherVars(name, value).length > 0 || otherEnvironments(name, value).length > 0;

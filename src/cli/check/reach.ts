@@ -2,16 +2,16 @@
 // Cloudflare can reach. Knows addresses only as the file writes them.
 
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
-import { isTable, type Table } from "../../kernel/config/table.ts";
+import { isTable, type SettingsTable } from "../../kernel/config/table.ts";
 import type { Config, Origin } from "../../kernel/config/resolved.ts";
 import { isLoopback } from "../../kernel/config/values.ts";
 
-export function reachProblems(config: Config, own: Table, top: Table): readonly ConfigProblem[] {
+export function reachProblems(config: Config, own: SettingsTable, top: SettingsTable): readonly ConfigProblem[] {
   return [...missingOrigin(config, own, top), ...itself(config, own, top)];
 }
 
 /** The Worker without an origin passes requests on to their own URL, which is another server only where a zone's route leads to it. */
-function missingOrigin(config: Config, own: Table, top: Table): readonly ConfigProblem[] {
+function missingOrigin(config: Config, own: SettingsTable, top: SettingsTable): readonly ConfigProblem[] {
   const routes = routesOf(own, top);
   if (config.origin.kind !== "zone" || config.routes.length === 0 || routes.some((route) => !isCustomDomain(route)))
     return [];
@@ -32,7 +32,7 @@ function missingOrigin(config: Config, own: Table, top: Table): readonly ConfigP
 }
 
 /** An origin at an address that leads to this Worker: each request would go round until the gateway refuses it. */
-function itself(config: Config, own: Table, top: Table): readonly ConfigProblem[] {
+function itself(config: Config, own: SettingsTable, top: SettingsTable): readonly ConfigProblem[] {
   const hosts = new Set(routesOf(own, top).filter(isCustomDomain).map(patternOf));
   const name = own["name"] ?? top["name"];
   return originsOf(config).flatMap(({ path, url }) => {
@@ -46,7 +46,7 @@ function itself(config: Config, own: Table, top: Table): readonly ConfigProblem[
 }
 
 /** Nothing else than a zone's route, a custom domain or workers.dev leads to a Worker. */
-export function reachWarnings(config: Config, own: Table, top: Table): readonly ConfigProblem[] {
+export function reachWarnings(config: Config, own: SettingsTable, top: SettingsTable): readonly ConfigProblem[] {
   if ((own["workers_dev"] ?? top["workers_dev"]) !== false) return [];
   if (routesOf(own, top).length > 0 || config.routes.length === 0) return [];
   const message =
@@ -107,7 +107,7 @@ function addressOf(origin: Origin): string | null {
 }
 
 /** Environments inherit them. */
-function routesOf(own: Table, top: Table): readonly unknown[] {
+function routesOf(own: SettingsTable, top: SettingsTable): readonly unknown[] {
   const list = own["routes"] ?? own["route"] ?? top["routes"] ?? top["route"] ?? [];
   return Array.isArray(list) ? list : [list];
 }

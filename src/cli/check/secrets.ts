@@ -3,7 +3,7 @@
 
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
 import { isConfiguration } from "../../kernel/config/read.ts";
-import { dotted, isTable, type Table } from "../../kernel/config/table.ts";
+import { dotted, isTable, type SettingsTable } from "../../kernel/config/table.ts";
 import { encryptionSecretNames } from "../../kernel/encryption/encryption-secrets.ts";
 
 /** Forms that nothing but a secret has, as their issuers document them for scanners. */
@@ -32,7 +32,11 @@ const SECRET_NAME =
 const MIN_SECRET_LENGTH = 12;
 
 /** `named`: variables that the configuration names as secrets. Each variable is reported once. */
-export function secretProblems(prefix: string, vars: Table, named: readonly string[]): readonly ConfigProblem[] {
+export function secretProblems(
+  prefix: string,
+  vars: SettingsTable,
+  named: readonly string[],
+): readonly ConfigProblem[] {
   const names = new Set(["ADMIN_TOKEN", "READ_TOKEN", ...encryptionSecretNames(vars), ...named]);
   return Object.entries(vars).flatMap(([name, value]) => {
     if (names.has(name)) return [secretProblem(prefix, name, "is a secret")];
@@ -47,7 +51,7 @@ export function secretProblems(prefix: string, vars: Table, named: readonly stri
 /** Values of which only the name says that they may be secrets. */
 export function secretWarnings(
   prefix: string,
-  vars: Table,
+  vars: SettingsTable,
   problems: readonly ConfigProblem[],
 ): readonly ConfigProblem[] {
   return Object.entries(vars)

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
 
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
-import { isTable, type Table } from "../../kernel/config/table.ts";
+import { isTable, type SettingsTable } from "../../kernel/config/table.ts";
 
 interface MainFindings {
   readonly problems: readonly ConfigProblem[];
@@ -20,7 +20,7 @@ const EXPORT = 'write export { KeyShard } from "onceway/worker" there, or the pa
  * The object class has to be exported from the program. What a build makes of other files cannot be seen here, so only what is certain is an
  * error. `top` is the whole file's table, `own` that of one environment, which inherits `main`.
  */
-export function checkMain(file: string, own: Table, top: Table): MainFindings {
+export function checkMain(file: string, own: SettingsTable, top: SettingsTable): MainFindings {
   const main = own["main"] ?? top["main"];
   const isInherited = own !== top && own["main"] === undefined;
   // The top level's entry has said it.
@@ -56,7 +56,7 @@ function readText(path: string): string | null {
  * A wrangler's workerd knows the platform's rules up to the day of its version (1.YYYYMMDD.N), and `wrangler dev` ends where the
  * configuration asks for later ones. A deployment runs Cloudflare's own workerd, so this is a warning. `top` is the table of `file`.
  */
-export function checkTools(file: string, top: Table): readonly ConfigProblem[] {
+export function checkTools(file: string, top: SettingsTable): readonly ConfigProblem[] {
   const date = top["compatibility_date"];
   const wrangler = manifestOf("wrangler", resolve(file));
   const workerd = wrangler === null ? null : manifestOf("workerd", wrangler.path);

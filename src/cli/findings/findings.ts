@@ -2,7 +2,7 @@
 // columns of places.ts. Pure; text.ts and formats.ts print it.
 
 import type { CheckedEnvironment } from "../check/file.ts";
-import type { ConfigProblem, ProblemCode, Replacement } from "../../kernel/config/problem.ts";
+import type { ConfigProblem, ConfigProblemCode, Replacement } from "../../kernel/config/problem.ts";
 import { type FoundRanges, type SourceRanges, type TextRange, pathSteps } from "./source-ranges.ts";
 
 /** An error fails the check. A note is right as it is. */
@@ -17,9 +17,9 @@ export interface CheckedText {
   readonly places: SourceRanges;
 }
 
-export interface Finding {
+export interface ConfigFinding {
   readonly severity: Severity;
-  readonly code: ProblemCode;
+  readonly code: ConfigProblemCode;
   readonly path: string;
   /** What is wrong. */
   readonly message: string;
@@ -38,8 +38,8 @@ interface RelatedFinding {
   readonly range: TextRange;
 }
 
-export function findingsOf(checked: readonly CheckedEnvironment[], text: CheckedText): readonly Finding[] {
-  const all = ({ name, problems, warnings, notes }: CheckedEnvironment): readonly (readonly Finding[])[] => [
+export function findingsOf(checked: readonly CheckedEnvironment[], text: CheckedText): readonly ConfigFinding[] {
+  const all = ({ name, problems, warnings, notes }: CheckedEnvironment): readonly (readonly ConfigFinding[])[] => [
     problems.map((problem) => findingOf("error", problem, name, text)),
     warnings.map((problem) => findingOf("warning", problem, name, text)),
     notes.map((problem) => findingOf("note", problem, name, text)),
@@ -48,13 +48,13 @@ export function findingsOf(checked: readonly CheckedEnvironment[], text: Checked
 }
 
 /** In the order of the file; what is missing first. */
-function byRange({ range: one }: Finding, { range: other }: Finding): number {
+function byRange({ range: one }: ConfigFinding, { range: other }: ConfigFinding): number {
   if (one === null || other === null) return (one === null ? 0 : 1) - (other === null ? 0 : 1);
   return one.line - other.line || one.column - other.column;
 }
 
 /** The names of keys that are wrong themselves. */
-const KEY_CODES: ReadonlySet<ProblemCode> = new Set(["setting-unknown", "setting-misplaced", "setting-unused"]);
+const KEY_CODES: ReadonlySet<ConfigProblemCode> = new Set(["setting-unknown", "setting-misplaced", "setting-unused"]);
 
 /** `environment`: null for the top level. */
 export function findingOf(
@@ -62,7 +62,7 @@ export function findingOf(
   { path, message, code = "setting-invalid", fix, related = [] }: ConfigProblem,
   environment: string | null,
   { language, places }: CheckedText,
-): Finding {
+): ConfigFinding {
   const found = rangesOf(path, environment, places);
   const part = found?.isWhole === false ? "head" : KEY_CODES.has(code) ? "key" : "value";
   return {
@@ -112,7 +112,7 @@ const ADVICE =
   /(?:: |; )(?=(?:write|leave|remove|name|make|did you mean|run|let|append|change|describe|start|put|close|quote|resolve)\b)/;
 
 /** Messages of src/kernel/config are "what is wrong: what to do". */
-export function splitMessage(text: string): Pick<Finding, "message" | "help"> {
+export function splitMessage(text: string): Pick<ConfigFinding, "message" | "help"> {
   const at = ADVICE.exec(text);
   if (at === null) return { message: text, help: null };
   return { message: text.slice(0, at.index), help: text.slice(at.index + at[0].length) };

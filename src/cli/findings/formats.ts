@@ -1,13 +1,13 @@
 // Findings for programs: the JSON of `check --json`, and the annotations that GitHub shows beside the lines of a change.
 
-import type { Finding } from "./findings.ts";
+import type { ConfigFinding } from "./findings.ts";
 import type { TextRange } from "./source-ranges.ts";
 
 /** Lines and columns count from 1; `endColumn` is the first after it. Without a place in the file: the beginning of it. */
 const NOWHERE: TextRange = { line: 1, column: 1, endLine: 1, endColumn: 1 };
 
 /** An object for JSON. */
-export function findingJson(file: string, { range, related, fix, ...finding }: Finding): object {
+export function findingJson(file: string, { range, related, fix, ...finding }: ConfigFinding): object {
   return {
     file,
     ...(range ?? NOWHERE),
@@ -18,7 +18,7 @@ export function findingJson(file: string, { range, related, fix, ...finding }: F
 }
 
 /** A line that GitHub's runner reads from the output ("workflow commands"). */
-export function githubAnnotation(file: string, { severity, code, path, message, help, range }: Finding): string {
+export function githubAnnotation(file: string, { severity, code, path, message, help, range }: ConfigFinding): string {
   const { line, column, endLine, endColumn } = range ?? NOWHERE;
   const level = severity === "note" ? "notice" : severity;
   // GitHub's last column is included.

@@ -4,8 +4,8 @@
 
 import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
 
-import { isTable, type Table } from "../../kernel/config/table.ts";
-import type { Finding } from "./findings.ts";
+import { isTable, type SettingsTable } from "../../kernel/config/table.ts";
+import type { ConfigFinding } from "./findings.ts";
 import { JsonRanges } from "./json-ranges.ts";
 import { type TextRange, spanOf } from "./source-ranges.ts";
 import {
@@ -20,10 +20,10 @@ import {
 } from "./syntax-hint.ts";
 
 export type JsonReading =
-  | { readonly ok: true; readonly table: Table; readonly places: JsonRanges }
-  | { readonly ok: false; readonly finding: Finding };
+  | { readonly ok: true; readonly table: SettingsTable; readonly places: JsonRanges }
+  | { readonly ok: false; readonly finding: ConfigFinding };
 
-export function readJson(text: string): JsonReading {
+export function readJsonSyntax(text: string): JsonReading {
   const errors: ParseError[] = [];
   const root = parseTree(text, errors, { allowTrailingComma: true });
   const [error] = errors;
@@ -37,7 +37,7 @@ export function readJson(text: string): JsonReading {
   return { ok: true, table, places };
 }
 
-function notAnObject(lines: readonly string[], range: TextRange): Finding {
+function notAnObject(lines: readonly string[], range: TextRange): ConfigFinding {
   const hint = { help: "write { before the settings, and } after them", range: { ...range, endLine: range.line } };
   return invalidFile("json-invalid", INVALID + "it is no object", spotOf(lines, range, ""), hint);
 }
@@ -64,7 +64,7 @@ function repeatedNames(node: Node): readonly Repeated[] {
   return repeated;
 }
 
-function writtenTwice(lines: readonly string[], places: JsonRanges, { name, first, second }: Repeated): Finding {
+function writtenTwice(lines: readonly string[], places: JsonRanges, { name, first, second }: Repeated): ConfigFinding {
   const range = places.rangeOf(second);
   const help = "write each name of an object once: remove one of the two";
   const message = `${INVALID}"${name}" is written twice, and Wrangler ignores the first`;
@@ -94,7 +94,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Without an error, the text has nothing in it. */
-function syntaxFinding(text: string, lines: readonly string[], error: ParseError | undefined): Finding {
+function syntaxFinding(text: string, lines: readonly string[], error: ParseError | undefined): ConfigFinding {
   const name = error === undefined ? "ValueExpected" : printParseErrorCode(error.error);
   const offset = Math.min(error?.offset ?? 0, text.trimEnd().length);
   const before = text.slice(0, offset).split("\n");

@@ -2,8 +2,8 @@
 // hint what its author meant, and the mistakes that people make in every language.
 
 import { secretStart } from "../check/secrets.ts";
-import type { ProblemCode } from "../../kernel/config/problem.ts";
-import type { Finding } from "./findings.ts";
+import type { ConfigProblemCode } from "../../kernel/config/problem.ts";
+import type { ConfigFinding } from "./findings.ts";
 import { type TextRange, spanOf } from "./source-ranges.ts";
 
 export interface Hint {
@@ -46,11 +46,11 @@ export function hintFor(
 }
 
 export function invalidFile(
-  code: ProblemCode,
+  code: ConfigProblemCode,
   message: string,
   { line, number, at }: Spot,
   hint: Hint | null,
-): Finding {
+): ConfigFinding {
   const range = hint?.range ?? { line: number, column: at + 1, endLine: number, endColumn: at + 2 };
   // What is written instead could repeat a secret.
   const isShown = hint?.text !== undefined && secretStart(line) === null;

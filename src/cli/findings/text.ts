@@ -2,7 +2,7 @@
 // instead. No value of a secret is ever printed: these texts end up in logs.
 
 import { secretStart } from "../check/secrets.ts";
-import type { Finding, Severity } from "./findings.ts";
+import type { ConfigFinding, Severity } from "./findings.ts";
 import { type Look, printable, type Style } from "../look.ts";
 import type { TextRange } from "./source-ranges.ts";
 
@@ -18,7 +18,7 @@ const STYLES: Readonly<Record<Severity, Style>> = { error: "red", warning: "yell
 const MAX_SHOWN = 120;
 
 /** One block of lines for each finding, with an empty line between two. */
-export function findingsText(findings: readonly Finding[], source: Source, look: Look): string {
+export function findingsText(findings: readonly ConfigFinding[], source: Source, look: Look): string {
   const hidden = findings.flatMap(({ code, range }) => (code === "secret-in-file" && range !== null ? [range] : []));
   const printer = new Printer(source, hidden, look);
   return findings.map((finding) => printer.print(finding)).join("\n\n");
@@ -44,7 +44,7 @@ class Printer {
     this.#look = look;
   }
 
-  print({ severity, code, path, message, help, range, related, fix }: Finding): string {
+  print({ severity, code, path, message, help, range, related, fix }: ConfigFinding): string {
     const style = STYLES[severity];
     const marks = range === null ? [] : [{ range, label: "", sign: "^", style } as const];
     const others = related.map((one) => ({ range: one.range, label: one.label, sign: "-", style: "cyan" }) as const);
@@ -97,7 +97,7 @@ class Printer {
   }
 
   /** The line as it should be. */
-  #fixed({ range, text }: NonNullable<Finding["fix"]>, margin: number): readonly string[] {
+  #fixed({ range, text }: NonNullable<ConfigFinding["fix"]>, margin: number): readonly string[] {
     // What spans lines is told in words.
     if (range.line !== range.endLine) return [];
     const line = this.#lines[range.line - 1] ?? "";

@@ -4,7 +4,7 @@
 import type { TomlError } from "smol-toml";
 
 import { LIST_VARIABLES } from "../variables.ts";
-import type { Finding } from "./findings.ts";
+import type { ConfigFinding } from "./findings.ts";
 import { spanOf } from "./source-ranges.ts";
 import {
   type Diagnose,
@@ -17,7 +17,7 @@ import {
   valueHint,
 } from "./syntax-hint.ts";
 
-export function syntaxFinding(text: string, error: TomlError): Finding {
+export function syntaxFinding(text: string, error: TomlError): ConfigFinding {
   const lines = text.split(/\r?\n/);
   const [reason = ""] = error.message.replace("Invalid TOML document: ", "").split("\n");
   const spot = spotOf(lines, error, reason);

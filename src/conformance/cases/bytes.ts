@@ -1,7 +1,7 @@
 // Payloads and answers of any kind: bytes, not text.
 
 import type { Case, Observation } from "../case.ts";
-import { answerOf, called, isRefused, isSame, judged, statusOf, succeeds, summary } from "../findings.ts";
+import { wholeAnswerOf, called, isRefused, isSame, judged, statusOf, succeeds, summary } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
 import { must, send, twice } from "./define.ts";
 
@@ -16,7 +16,7 @@ export const GZIPPED = Buffer.from("H4sIAAAAAAACA6tWqsosKEhNUbIqKSpNrQUAhCi8CA8A
 
 /** The answer came as the origin sent it. */
 const arrives = (seen: Observation, bytes: string) => () => {
-  const answer = answerOf(seen, "first");
+  const answer = wholeAnswerOf(seen, "first");
   if (answer === null) return `the first request got ${summary(seen, "first")}`;
   return answer.body.toString("latin1") === bytes
     ? null
@@ -81,10 +81,10 @@ export const BYTES: readonly Case[] = [
     judge: (seen) =>
       judged(isSame(seen, "again", "first", "the retry"), called(seen, 1), () => {
         const [first, again] = ["first", "again"].map((name) =>
-          headerValue(answerOf(seen, name) ?? { headers: [] }, "content-encoding"),
+          headerValue(wholeAnswerOf(seen, name) ?? { headers: [] }, "content-encoding"),
         );
         if (first !== again) return `the first answer has the coding ${first ?? "none"}, the replay ${again ?? "none"}`;
-        const bytes = answerOf(seen, "first")?.body.toString("latin1");
+        const bytes = wholeAnswerOf(seen, "first")?.body.toString("latin1");
         if (first === null)
           return bytes === '{"zipped":true}' ? null : "the answer has lost its coding, but not its coded bytes";
         return bytes === GZIPPED ? null : "the answer says that it is coded, and its bytes are not";

@@ -2,9 +2,9 @@
 
 import type { Case, Observation } from "../case.ts";
 import {
-  answerOf,
+  wholeAnswerOf,
   called,
-  type Finding,
+  type CaseFinding,
   isExplained,
   isSame,
   judged,
@@ -32,7 +32,7 @@ const DUPLICATE = [
 
 const CONFLICTS: ReadonlySet<number | null> = new Set([409, 425, 429, 503]);
 
-const wasAsked = (seen: Observation) => (): Finding =>
+const wasAsked = (seen: Observation) => (): CaseFinding =>
   seen.early.includes("copy") ? null : { skip: "duplicates wait for the first answer" };
 
 export const CONCURRENCY: readonly Case[] = [
@@ -103,7 +103,7 @@ export const CONCURRENCY: readonly Case[] = [
     script: DUPLICATE,
     judge: (seen) =>
       judged(wasAsked(seen), () => {
-        const copy = answerOf(seen, "copy");
+        const copy = wholeAnswerOf(seen, "copy");
         if (copy?.status !== 409) return `the duplicate got ${summary(seen, "copy")}, no conflict`;
         return headerValue(copy, "retry-after") === null ? "the 409 has no Retry-After" : null;
       }),

@@ -2,7 +2,7 @@
 
 import type { Behaviour, Case } from "../case.ts";
 import {
-  answerOf,
+  wholeAnswerOf,
   asksForLater,
   called,
   isRefused,
@@ -62,7 +62,7 @@ export const CRASH: readonly Case[] = [
     script: [open("first"), isCalled, restart, end("first"), { do: "pause", until: "after the lock" }, send("again")],
     judge: (seen) =>
       judged(() => {
-        const again = answerOf(seen, "again");
+        const again = wholeAnswerOf(seen, "again");
         if (again === null) return `the retry got ${summary(seen, "again")}`;
         return asksForLater(again) ? `the retry still got ${summary(seen, "again")} and is told to come back` : null;
       }),

@@ -1,6 +1,6 @@
 // Cases in few words: the defaults that most of them share.
 
-import type { Case, Level, Need, Step, OriginBehaviour } from "../case.ts";
+import type { Case, Level, Need, CaseStep, OriginBehaviour } from "../case.ts";
 
 export type CaseText = Omit<Case, "draft" | "needs" | "level"> & Partial<Pick<Case, "needs">>;
 
@@ -30,21 +30,21 @@ function traceOf(text: `${string} ${Level}`): Case["draft"] {
   return { section, level: known };
 }
 
-export const send = (as: string, wish?: OriginBehaviour): Step => ({
+export const send = (as: string, wish?: OriginBehaviour): CaseStep => ({
   do: "send",
   as,
   ...(wish === undefined ? {} : { with: wish }),
 });
-export const open = (as: string, wish?: OriginBehaviour): Step => ({
+export const open = (as: string, wish?: OriginBehaviour): CaseStep => ({
   do: "open",
   as,
   ...(wish === undefined ? {} : { with: wish }),
 });
-export const end = (as: string): Step => ({ do: "end", as });
-export const look = (as: string): Step => ({ do: "look", as });
-export const settle = (as: string): Step => ({ do: "settle", as });
-export const release: Step = { do: "release" };
-export const isCalled: Step = { do: "called" };
-export const restart: Step = { do: "restart" };
+export const end = (as: string): CaseStep => ({ do: "end", as });
+export const look = (as: string): CaseStep => ({ do: "look", as });
+export const settle = (as: string): CaseStep => ({ do: "settle", as });
+export const release: CaseStep = { do: "release" };
+export const isCalled: CaseStep = { do: "called" };
+export const restart: CaseStep = { do: "restart" };
 
-export const twice: readonly Step[] = [send("first"), send("again")];
+export const twice: readonly CaseStep[] = [send("first"), send("again")];

@@ -1,7 +1,7 @@
 // How long a key is remembered, and where a client can read that.
 
 import type { Case } from "../case.ts";
-import { answerOf, called, isSame, judged, hasAnswerOf, markOf, succeeds, summary } from "../findings.ts";
+import { wholeAnswerOf, called, isSame, judged, hasAnswerOf, markOf, succeeds, summary } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
 import { may, must, send, should } from "./define.ts";
 
@@ -38,7 +38,7 @@ export const EXPIRY: readonly Case[] = [
     script: [send("first")],
     judge: (seen) =>
       judged(succeeds(seen, "first", "the request"), () =>
-        headerValue(answerOf(seen, "first") ?? { headers: [] }, "idempotency-expires") === null
+        headerValue(wholeAnswerOf(seen, "first") ?? { headers: [] }, "idempotency-expires") === null
           ? "the answer has no Idempotency-Expires"
           : null,
       ),
@@ -68,7 +68,7 @@ export const EXPIRY: readonly Case[] = [
       script: [send("first"), { do: "pause", until: "after the retention" }, send("again")],
       judge: (seen) =>
         judged(succeeds(seen, "first", "the first request"), () => {
-          const again = answerOf(seen, "again");
+          const again = wholeAnswerOf(seen, "again");
           if (again === null) return `the request after it got ${summary(seen, "again")}`;
           return hasAnswerOf(seen, "again", "first") || markOf(again) !== null ? "the old answer was replayed" : null;
         }),

@@ -1,7 +1,7 @@
 // The first request, and what a retry of it gets.
 
 import type { Case } from "../case.ts";
-import { answerOf, notAlike, called, isSame, judged, markOf, succeeds } from "../findings.ts";
+import { wholeAnswerOf, notAlike, called, isSame, judged, markOf, succeeds } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
 import { must, send, should, twice } from "./define.ts";
 
@@ -41,7 +41,7 @@ export const REPLAY: readonly Case[] = [
           return call.body.equals(seen.sent) ? null : "its payload was changed on the way";
         },
         () => {
-          const answer = answerOf(seen, "first");
+          const answer = wholeAnswerOf(seen, "first");
           if (answer?.status !== 202) return `the application's 202 became ${answer?.status ?? "no answer"}`;
           return answer.body.toString() === '{"as":"it is"}' ? null : "the answer's bytes were changed on the way";
         },
@@ -71,7 +71,7 @@ export const REPLAY: readonly Case[] = [
     script: twice,
     judge: (seen) =>
       judged(isSame(seen, "again", "first", "the retry"), () => {
-        const again = answerOf(seen, "again");
+        const again = wholeAnswerOf(seen, "again");
         const lost = DESCRIBED.filter(
           ([name, value]) => headerValue(again ?? { headers: [] }, name)?.includes(value) !== true,
         );
@@ -91,11 +91,11 @@ export const REPLAY: readonly Case[] = [
       judged(
         isSame(seen, "again", "first", "the retry"),
         () =>
-          headerValue(answerOf(seen, "first") ?? { headers: [] }, "set-cookie") === null
+          headerValue(wholeAnswerOf(seen, "first") ?? { headers: [] }, "set-cookie") === null
             ? "the first client got no cookie"
             : null,
         () =>
-          headerValue(answerOf(seen, "again") ?? { headers: [] }, "set-cookie") === null
+          headerValue(wholeAnswerOf(seen, "again") ?? { headers: [] }, "set-cookie") === null
             ? null
             : "the cookie was replayed",
       ),
@@ -107,7 +107,7 @@ export const REPLAY: readonly Case[] = [
     script: twice,
     judge: (seen) =>
       judged(isSame(seen, "again", "first", "the retry"), () => {
-        const again = answerOf(seen, "again");
+        const again = wholeAnswerOf(seen, "again");
         return again !== null && markOf(again) !== null
           ? null
           : "no header marks the replay, such as Idempotent-Replayed: true";
@@ -120,7 +120,7 @@ export const REPLAY: readonly Case[] = [
     script: [send("first")],
     judge: (seen) =>
       judged(succeeds(seen, "first", "the first request"), () => {
-        const first = answerOf(seen, "first");
+        const first = wholeAnswerOf(seen, "first");
         const mark = first === null ? null : markOf(first);
         return mark === null ? null : `the first answer has ${mark}`;
       }),

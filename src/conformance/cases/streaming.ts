@@ -1,7 +1,7 @@
 // Answers that come piece by piece, and those that break off.
 
-import type { Behaviour, Case, Step } from "../case.ts";
-import { answerOf, called, isSame, judged, notRepeated, replyOf, succeeds, summary } from "../findings.ts";
+import type { Behaviour, Case, CaseStep } from "../case.ts";
+import { wholeAnswerOf, called, isSame, judged, notRepeated, replyOf, succeeds, summary } from "../findings.ts";
 import { end, isCalled, look, must, open, release, send, settle, should, twice } from "./define.ts";
 
 const EVENTS = [["Content-Type", "text/event-stream"]] as const;
@@ -10,7 +10,7 @@ const WHOLE = PIECES.join("");
 const STREAM: Behaviour = [{ status: 200, headers: EVENTS, pieces: PIECES }];
 const HELD: Behaviour = [{ status: 200, headers: EVENTS, pieces: PIECES, hold: "body" }];
 const BROKEN: Behaviour = [{ status: 200, headers: EVENTS, pieces: PIECES, drop: "body" }, { status: 201 }];
-const piece: Step = { do: "piece", as: "first" };
+const piece: CaseStep = { do: "piece", as: "first" };
 
 /** Whether a reply says that it is all there, and is not. */
 export const isNoHalf = (reply: ReturnType<typeof replyOf>): boolean => {
@@ -42,7 +42,7 @@ export const STREAMING: readonly Case[] = [
     judge: (seen) =>
       judged(
         () =>
-          answerOf(seen, "first")?.body.toString("latin1") === WHOLE
+          wholeAnswerOf(seen, "first")?.body.toString("latin1") === WHOLE
             ? null
             : `the first request got ${summary(seen, "first")}`,
         isSame(seen, "again", "first", "the retry"),
@@ -70,7 +70,7 @@ export const STREAMING: readonly Case[] = [
     script: [open("first"), isCalled, piece, { do: "leave", as: "first" }, release, settle("again")],
     judge: (seen) =>
       judged(called(seen, 1), succeeds(seen, "again", "the retry"), () =>
-        answerOf(seen, "again")?.body.toString("latin1") === WHOLE
+        wholeAnswerOf(seen, "again")?.body.toString("latin1") === WHOLE
           ? null
           : "the retry got another answer, or half of it",
       ),

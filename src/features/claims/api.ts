@@ -5,7 +5,7 @@ import { readConsumerTokens } from "./settings/checks.ts";
 import type { Consumer } from "../../kernel/config/resolved.ts";
 import { CLAIM_VERBS, type ClaimVerb } from "../../kernel/record/claim.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
-import type { Endpoint, Refusal } from "../../kernel/request-feature.ts";
+import type { Endpoint, RefusalIntent } from "../../kernel/request-feature.ts";
 import { ByteBudget } from "../../kernel/request/byte-budget.ts";
 import { type AskPosition, type CallClaims, type ClaimAnswer, MAX_RESULTS_BYTES } from "./message.ts";
 import { CLIENT_ADDRESS } from "../../kernel/request/client-address.ts";
@@ -47,7 +47,7 @@ export function claimsEndpoint(path: string, consumers: Consumers): Endpoint {
   };
 }
 
-const REFUSAL: Refusal = { kind: "refuse", problem: { code: "consumer-unauthorized" } };
+const REFUSAL: RefusalIntent = { kind: "refuse", problem: { code: "consumer-unauthorized" } };
 
 /** How consumers are answered. */
 export interface Consumers {

@@ -3,7 +3,7 @@
 
 import type { HeadersView } from "../../kernel/request/headers.ts";
 import { slicer } from "../../kernel/request/key-places.ts";
-import type { Caller } from "../../kernel/request/time-slicer.ts";
+import type { WaitingCaller } from "../../kernel/request/time-slicer.ts";
 
 /** An upload with more parts is not read, because the runtime's parser cannot pause and takes about 8 µs for each. */
 const MAX_PARTS = 200;
@@ -18,7 +18,7 @@ const LINE_FEED = 0x0a;
 export async function operationsOfUpload(
   body: Uint8Array,
   headers: HeadersView,
-  caller: Caller | null,
+  caller: WaitingCaller | null,
 ): Promise<string | null> {
   if (await slicer.run(hasManyParts(body), caller)) return null;
   try {

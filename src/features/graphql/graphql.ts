@@ -29,7 +29,7 @@ import {
   wrong,
 } from "../../kernel/request/key-places.ts";
 import { MAX_VALUE_LENGTH } from "../../kernel/request/key.ts";
-import type { Caller } from "../../kernel/request/time-slicer.ts";
+import type { WaitingCaller } from "../../kernel/request/time-slicer.ts";
 
 /** One request of perhaps several in a batch. A member that servers may read in two ways is `unclear`. */
 interface Operation {
@@ -61,7 +61,7 @@ export async function readGraphql(
   body: Uint8Array,
   headers: HeadersView,
   search: string,
-  caller: Caller | null = null,
+  caller: WaitingCaller | null = null,
 ): Promise<GraphqlReading> {
   const inUrl = findInQuery(search, FIELDS, MAX_LENGTH, "field");
   // Some servers separate parameters by semicolons.
@@ -137,7 +137,7 @@ async function operationsOf(
   body: Uint8Array,
   headers: HeadersView,
   inUrl: ReadonlyMap<string, FieldValue>,
-  caller: Caller | null,
+  caller: WaitingCaller | null,
 ): Promise<readonly Operation[] | null> {
   if ((headers.get("content-encoding") ?? "identity") !== "identity" || isUnclear(inUrl)) return null;
   if (otherCharset(headers) !== null) return null;
@@ -173,7 +173,7 @@ function operationOfText(query: string): Operation {
   return { query, names: [], hash: null, isUnclear: false, variable: async () => ABSENT };
 }
 
-function operationOfForm(fields: ReadonlyMap<string, FieldValue>, caller: Caller | null): Operation {
+function operationOfForm(fields: ReadonlyMap<string, FieldValue>, caller: WaitingCaller | null): Operation {
   const [variables = "{}"] = textsOf(fields, "variables");
   const variable = variablesOf(variables, caller);
   return {
@@ -197,7 +197,7 @@ const [QUERY, NAME, HASH] = [0, 1, 2];
 
 async function operationsInJson(
   json: Uint8Array,
-  caller: Caller | null,
+  caller: WaitingCaller | null,
   { isUpload }: { readonly isUpload: boolean } = { isUpload: false },
 ): Promise<readonly Operation[] | null> {
   const isBatch = json.find((byte) => byte > 0x20) === 0x5b;
@@ -244,7 +244,7 @@ function isNull(value: JsonValue): boolean {
 function variableReader(
   json: Uint8Array,
   variables: JsonPointer,
-  caller: Caller | null,
+  caller: WaitingCaller | null,
 ): (name: string, element: number) => Promise<PartValue> {
   const found = new Map<string, readonly FoundValue[]>();
   return async (name, element) => {
@@ -262,7 +262,7 @@ function variableReader(
 }
 
 /** The variables of a form or a URL. */
-function variablesOf(json: string, caller: Caller | null): Operation["variable"] {
+function variablesOf(json: string, caller: WaitingCaller | null): Operation["variable"] {
   const read = variableReader(encoder.encode(json), [], caller);
   return (name) => read(name, 0);
 }

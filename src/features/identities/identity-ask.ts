@@ -4,7 +4,7 @@
 
 import type { IdentityQuestion } from "../../kernel/config/identity.ts";
 import type { Origin, Route } from "../../kernel/config/resolved.ts";
-import { callerIdAt, readJson } from "../../kernel/request/read-json.ts";
+import { callerIdAt, fetchJson } from "../../kernel/request/read-json.ts";
 import { digest } from "../../kernel/request/digest.ts";
 import { ExpiringCache } from "../../kernel/request/expiring-cache.ts";
 import { forwardedFor } from "../../kernel/request/host.ts";
@@ -70,7 +70,7 @@ export class OriginAsker {
     const { pointer, timeoutMs } = this.#question;
     const headers = headersOf([["accept", "application/json"], ...pairs]);
     try {
-      const { status, json } = await readJson({ url, headers, maxBytes: MAX_BYTES, timeoutMs }, target);
+      const { status, json } = await fetchJson({ url, headers, maxBytes: MAX_BYTES, timeoutMs }, target);
       if (status === 401 || status === 403) return INVALID;
       if (status !== 200) return this.#failed(`status ${status}`);
       const id = callerIdAt(json, pointer, "numbers");

@@ -1,7 +1,7 @@
 // The events of a result, as CloudEvents (version 1.0, JSON). An event is made once, in the turn that writes its result, so it has the
 // same id and content however often it is relayed.
 
-import { matches, type NewEvent, type Publication } from "../../kernel/record/outbox.ts";
+import { matchesStatus, type NewEvent, type Publication } from "../../kernel/record/outbox.ts";
 import type { Attempt } from "../../kernel/record/record.ts";
 import type { EpochMs, RecordId } from "../../kernel/record/units.ts";
 import { CONSUMER_LABEL } from "../../kernel/record/claim.ts";
@@ -37,7 +37,7 @@ const encoder = new TextEncoder();
 /** Those that the result has: each publication whose `when` names the status has one, or those that the origin has made. */
 export function eventsOf(publications: readonly Publication[], facts: ResultFacts): readonly NewEvent[] {
   return publications.flatMap((publication, index) => {
-    if (!matches(facts.status, publication.when)) return [];
+    if (!matchesStatus(facts.status, publication.when)) return [];
     const id = `${idOf(facts)}-${index}`;
     return publication.data === "origin"
       ? originEvents(id, publication, facts)

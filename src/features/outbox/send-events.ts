@@ -5,7 +5,7 @@
 import { Webhook } from "standardwebhooks";
 
 import type { Destination } from "../../kernel/config/resolved.ts";
-import { type Failure, LONGEST_PAUSE_MS, type Sent } from "../../kernel/record/outbox.ts";
+import { type TryFailure, LONGEST_PAUSE_MS, type Sent } from "../../kernel/record/outbox.ts";
 import { firstOf } from "../../kernel/request/first-of.ts";
 import { retryAfterIn } from "../../kernel/request/headers.ts";
 
@@ -49,7 +49,7 @@ export async function sendEvents(
 
 const ACCEPTED: Sent = { kind: "accepted" };
 
-function failed(reason: string, failure: Partial<Failure> = {}): Sent {
+function failed(reason: string, failure: Partial<TryFailure> = {}): Sent {
   return { kind: "failed", reason, retryAfterMs: null, scope: "destination", ...failure };
 }
 

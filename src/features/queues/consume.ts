@@ -10,8 +10,8 @@ import {
   type Decision,
   type Delivery,
   type DeliveryDecision,
-  pauseMs,
-  type ShardAnswer,
+  deliveryPauseMs,
+  type DeliveryAnswer,
 } from "../../kernel/record/delivery.ts";
 import { keyHashOf, type RecordId } from "../../kernel/record/units.ts";
 import { deadLetter, type DeadLetterQueue } from "../outbox/dead-letter.ts";
@@ -20,7 +20,14 @@ import { firstOf } from "../../kernel/request/first-of.ts";
 import type { HeaderPairs } from "../../kernel/request/headers.ts";
 import type { ExchangeRequest } from "../../kernel/request/message.ts";
 import type { ExchangeReporter } from "../../kernel/traffic/exchange-reporter.ts";
-import { bodyOf, configuredHeaders, factsOf, type QueueMessage, type ReadMessage, readMessage } from "./message.ts";
+import {
+  bodyOf,
+  configuredHeaders,
+  messageFactsOf,
+  type QueueMessage,
+  type ReadMessage,
+  readMessage,
+} from "./message.ts";
 
 /** How long a queue may take for a dead letter, as for an event. */
 const LETTER_MS = 20_000;
@@ -73,7 +80,7 @@ export function queueConsumer(queues: readonly Queue[], ports: ConsumerPorts): C
 export interface Handled {
   readonly decision: Decision;
   readonly recordId: RecordId | null;
-  readonly answer: ShardAnswer | null;
+  readonly answer: DeliveryAnswer | null;
   /** How the shard calls its answer: `first`, `replayed` or a problem's code, for example; `null` without one. */
   readonly word: string | null;
 }
@@ -116,7 +123,7 @@ export class QueueConsumer {
     { message, delivery, read }: TriedRead,
     report: Promise<DeliveryReport | null> | undefined,
   ): Promise<HandledDelivery> {
-    const retry: Decision = { kind: "retry", afterMs: pauseMs(delivery) };
+    const retry: Decision = { kind: "retry", afterMs: deliveryPauseMs(delivery) };
     let handled: Handled = { decision: retry, recordId: null, answer: null, word: null };
     let isOver = false;
     try {
@@ -190,7 +197,7 @@ export class QueueConsumer {
     const letters = this.#ports.deadLetterQueue(binding);
     if (letters === null) throw new Error(`there is no queue binding ${binding}`);
     const body = bodyOf(message);
-    const dead = { ...factsOf(message, body), queue, reason, status, recordId, wasParked: false };
+    const dead = { ...messageFactsOf(message, body), queue, reason, status, recordId, wasParked: false };
     const { letter, hasBody } = deadLetter(dead, body?.bytes ?? null, new Date());
     // A binding has no time limit of its own, and one call that hangs would keep the whole batch.
     const sent = letters.send(letter, { contentType: "text" }).then(() => true);
@@ -222,7 +229,7 @@ export class QueueConsumer {
 }
 
 /** For the log. */
-function textOf(answer: ShardAnswer): string | null {
+function textOf(answer: DeliveryAnswer): string | null {
   switch (answer.kind) {
     case "problem":
       return answer.code;

@@ -2,8 +2,8 @@
 // the Worker or in the shard itself, and judged by the Worker alone.
 
 import type { Route } from "../../kernel/config/resolved.ts";
-import { isProblemCode, type ShardAnswer } from "../../kernel/record/delivery.ts";
-import { judge } from "../../kernel/record/verdict.ts";
+import { isProblemCode, type DeliveryAnswer } from "../../kernel/record/delivery.ts";
+import { judgeAttempt } from "../../kernel/record/verdict.ts";
 import { PARKED, retryAfterIn, STATUS_HEADER } from "../../kernel/request/headers.ts";
 
 export interface DeliveryReport {
@@ -31,11 +31,11 @@ export function reportOfWhole(status: number, header: (name: string) => string |
 }
 
 /** `null`: nobody could be asked. */
-export function shardAnswerOf(report: DeliveryReport | null, lists: Route["rules"]["lists"]): ShardAnswer {
+export function shardAnswerOf(report: DeliveryReport | null, lists: Route["rules"]["lists"]): DeliveryAnswer {
   if (report === null) return { kind: "nothing" };
   const { status, word, retryAfterMs, isWhole, originalStatus } = report;
   if (isAnswer(word)) {
-    const verdict = judge({ kind: "answered", status }, lists);
+    const verdict = judgeAttempt({ kind: "answered", status }, lists);
     // A body that comes with 205 is not passed on, so the end of this answer says nothing about the end of the origin's.
     const showsEnd = status !== 205 || word === "replayed";
     return { kind: "answer", status, verdict, isWhole: isWhole && showsEnd, retryAfterMs };

@@ -66,7 +66,7 @@ function binaryBody(bytes: Uint8Array): MessageBody {
 }
 
 /** What a dead letter says of the message. One without a JSON form has no body there. */
-export function factsOf({ id, attempts, timestamp }: QueueMessage, body: MessageBody | null): MessageFacts {
+export function messageFactsOf({ id, attempts, timestamp }: QueueMessage, body: MessageBody | null): MessageFacts {
   return {
     messageId: id,
     deliveries: attempts,
@@ -220,7 +220,7 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
       verification,
       telemetry: { log: route.log, serverTiming: false, trace: null },
       ...(noted?.excerpt === undefined ? null : { excerpt: noted.excerpt }),
-      ...(isHeld || isTooOld ? { park: true as const, message: factsOf(message, body) } : null),
+      ...(isHeld || isTooOld ? { park: true as const, message: messageFactsOf(message, body) } : null),
     },
     namesIn,
     body: body.bytes,

@@ -23,7 +23,7 @@ export interface TriedDelivery {
   readonly status: number | null;
 }
 
-export type Trial =
+export type QueueTrialOutcome =
   | {
       readonly kind: "tried";
       readonly messageId: string;
@@ -37,7 +37,7 @@ export type Trial =
   | { readonly kind: "unusable"; readonly why: "message-invalid" | "key-missing" | "too-large" };
 
 /** `body` is a value that a queue can deliver. `by` is for the log. */
-export type TryQueue = (queue: string, body: unknown, by: string) => Promise<Trial>;
+export type TryQueue = (queue: string, body: unknown, by: string) => Promise<QueueTrialOutcome>;
 
 /** A queue counts from 1. */
 const DELIVERIES = [1, 2];

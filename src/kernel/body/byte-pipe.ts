@@ -3,8 +3,8 @@
 // "Memory"). An idle reader is disconnected after a time, because it holds memory and disk that others need.
 
 import type { BodyReader } from "../request/body-reader.ts";
-import { storedBytes } from "../store/bodies.ts";
-import type { Due, Timers } from "../object/timers.ts";
+import { bytesStoredSoFar } from "../store/bodies.ts";
+import type { ScheduledWork, Timers } from "../object/timers.ts";
 
 export interface BytePipe {
   readonly readable: ReadableStream<Uint8Array>;
@@ -89,7 +89,7 @@ const BUSY_BYTES = 1 << 20;
 class IdleReader {
   readonly #patience: Patience | null;
   readonly #onIdle: () => void;
-  #due: Due | null = null;
+  #due: ScheduledWork | null = null;
   /** How many checks are left. */
   #checksLeft = CHECKS;
   /** How many bytes the isolate had stored at the last check. */
@@ -104,7 +104,7 @@ class IdleReader {
   begin(): void {
     if (this.#patience === null || this.#isOver) return;
     this.#checksLeft = CHECKS;
-    this.#stored = storedBytes();
+    this.#stored = bytesStoredSoFar();
     this.#scheduleCheck(this.#patience);
   }
 
@@ -124,7 +124,7 @@ class IdleReader {
   }
 
   #check(patience: Patience): void {
-    const stored = storedBytes();
+    const stored = bytesStoredSoFar();
     if (stored - this.#stored < BUSY_BYTES) this.#checksLeft -= 1;
     this.#stored = stored;
     if (this.#checksLeft > 0) this.#scheduleCheck(patience);

@@ -4,7 +4,7 @@
 import type { BodyNumber } from "../record/units.ts";
 import type { OriginResponse } from "../object/origin-call.ts";
 import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";
-import { headText } from "../store/response-rows.ts";
+import { storedHeadText } from "../store/response-rows.ts";
 import { Spool, type SpoolOptions } from "./spool.ts";
 
 /** All bytes of a quick body come within this time, so that it is written once, with its record. */
@@ -34,7 +34,7 @@ export function spoolFor(response: OriginResponse, body: BodyNumber, ports: Spoo
   const { bodies, sync } = ports;
   const { length } = response;
   const firstFlushMs = isShort(response) ? SHORT_FLUSH_MS : FIRST_FLUSH_MS;
-  const owner = { body, head: manner.cipher === null ? headText(response) : null };
+  const owner = { body, head: manner.cipher === null ? storedHeadText(response) : null };
   return new Spool({ bodies, sync, owner, length, firstFlushMs, windowChunks: WINDOW_CHUNKS, ...manner });
 }
 

@@ -8,7 +8,7 @@ import { type BodyReader, type NextPiece, skipBytes, WHOLE } from "../request/bo
 import { freeBytes } from "../request/byte-budget.ts";
 import type { BodyNumber } from "../record/units.ts";
 import { type Bodies } from "../store/bodies.ts";
-import type { Due } from "../object/timers.ts";
+import type { ScheduledWork } from "../object/timers.ts";
 import { type BodyCipher, placeInChunk } from "../encryption/body-cipher.ts";
 import { bytePipe, type Patience } from "./byte-pipe.ts";
 import { FillingChunk } from "./chunk.ts";
@@ -85,7 +85,7 @@ export class Spool {
   /** Whether a chunk is being encrypted: it is in memory only. */
   #isEncrypting = false;
   /** The timer of the next flush. */
-  #flushDue: Due | null = null;
+  #flushDue: ScheduledWork | null = null;
   #flushing: Promise<void> = Promise.resolve();
   #failure: unknown = null;
   readonly #change = new Signal();

@@ -7,7 +7,7 @@ import { BROKEN_BODY, LATE_BODY } from "../request/body.ts";
 import type { Fingerprint } from "../record/units.ts";
 import type { BodyReader } from "../request/body-reader.ts";
 import { freeBytes } from "../request/byte-budget.ts";
-import type { Comparison } from "../request/comparison.ts";
+import type { ComparisonRule } from "../request/comparison.ts";
 import {
   fingerprintDigested,
   fingerprintMultipart,
@@ -56,7 +56,7 @@ export async function receive(
     return { head, body: streamedBody(pacedBody(reader, timers, new Pace(idleMs, 1)), upload.length) };
   }
   const message = pacedBody(reader, timers, new Pace(idleMs));
-  const comparison: Comparison = upload.comparison ?? { as: upload.compare };
+  const comparison: ComparisonRule = upload.comparison ?? { as: upload.compare };
   const multipart = comparison.as === "multipart" ? (digestMultipart?.(message, comparison.boundary) ?? null) : null;
   const isEncrypted = head.encryption?.isOn === true;
   const stored = await storeBody(bodies, multipart ?? message, { maxBytes: upload.maxBytes, isEncrypted });
@@ -74,7 +74,7 @@ export async function receive(
 /** `canonical` is the digest of a multipart body's canonical form, if it has one. */
 async function fingerprintUpload(
   parts: FingerprintParts,
-  comparison: Comparison,
+  comparison: ComparisonRule,
   canonical: Uint8Array | null,
   stored: StoredUpload,
   bodies: Bodies,

@@ -17,9 +17,9 @@ import {
   settingsInForce,
 } from "./in-force.ts";
 import type { PathPattern } from "./path-pattern.ts";
-import { originOf } from "./settings-origin.ts";
+import { originOrZone } from "./settings-origin.ts";
 import { type ConfigProblem, valueFix } from "./problem.ts";
-import type { DeclaredSettings, Settings } from "./settings.ts";
+import type { DeclaredSettings, WrittenSettings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { MAX_LOCK_MS, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, longestStep } from "./settings-key.ts";
@@ -165,7 +165,7 @@ function verifyProblems({ all, source, isKnown, place }: InForce, isForRequests:
     return [{ path: `${place("unknown")}.verify`, code: "setting-missing", message, related }];
   }
   // A queue's messages may go to another host than its requests: see `queueProblems`.
-  const strange = isForRequests && isKnown("origin") ? strangeHost(all.verify, originOf(all)) : null;
+  const strange = isForRequests && isKnown("origin") ? strangeHost(all.verify, originOrZone(all)) : null;
   if (strange !== null) return [{ path: `${source("verify") ?? place("verify")}.verify`, message: strange }];
   if (all.forward_key.kind !== "none") return [];
   const message =
@@ -186,7 +186,7 @@ function openProblems({ all, source, isKnown, place }: InForce): readonly Config
   return [{ path, code: "settings-contradict", message: `${message}: write "closed"` }];
 }
 
-function bindingProblems({ origin }: Settings, path: string, hasBinding: HasBinding): readonly ConfigProblem[] {
+function bindingProblems({ origin }: WrittenSettings, path: string, hasBinding: HasBinding): readonly ConfigProblem[] {
   if (origin?.kind !== "binding" || hasBinding(origin.binding, "origin")) return [];
   const message =
     `there is no service, mTLS certificate or VPC service binding "${origin.binding}": ` +

@@ -3,7 +3,7 @@
 
 import { pick } from "./table.ts";
 import type { SettingsReading } from "./read-settings.ts";
-import type { DeclaredSettings, FullSettings, Settings } from "./settings.ts";
+import type { DeclaredSettings, FullSettings, WrittenSettings } from "./settings.ts";
 
 /** The settings that one table writes, and those that it writes wrongly. */
 export type Layer = Pick<SettingsReading, "settings" | "faulty">;
@@ -25,7 +25,7 @@ export function inheritedLayer(defaults: Layer, { inherits }: Heir): Layer {
 }
 
 /** `Own`: the settings of a feature. */
-export type SettingName<Own = unknown> = keyof Settings | keyof Own;
+export type SettingName<Own = unknown> = keyof WrittenSettings | keyof Own;
 
 /** The settings in force for one route, and where each was written. */
 export interface InForce<Own = unknown> {

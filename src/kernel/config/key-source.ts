@@ -1,7 +1,7 @@
 // Where an idempotency key may come from: the kinds of source, how the configuration writes them, and how clients are told.
 // kernel/request/find-key.ts reads them from a request. A new kind is added here and there.
 
-import { type Parsed, refuse } from "./units.ts";
+import { type ParsedSetting, refuseValue } from "./units.ts";
 import { firstRepeated, isPointer, pointerTokens, TOKEN } from "./values.ts";
 
 /** A place in a request that holds one value. A header's name is as written; the tokens are those of a JSON pointer (RFC 6901). */
@@ -44,16 +44,16 @@ export const MAX_SOURCES = 8;
 const PART_ADVICE = 'write "header:NAME", "query:NAME", "json:/POINTER" or "form:NAME"';
 
 /** One entry of `key_from`. */
-export function parseKeySource(written: WrittenSource): Parsed<KeySource> {
+export function parseKeySource(written: WrittenSource): ParsedSetting<KeySource> {
   if (written === "cloudevent") return { ok: true, value: { kind: "cloudevent", beginning: [] } };
   if (typeof written === "string") return parseKeyPart(written);
   return "template" in written ? parseTemplate(written.template) : parseAll(written);
 }
 
 /** `key_from` as a whole: none twice. */
-export function parseKeySources(sources: readonly KeySource[]): Parsed<readonly KeySource[]> {
+export function parseKeySources(sources: readonly KeySource[]): ParsedSetting<readonly KeySource[]> {
   const twice = firstRepeated(sources.map(sourceName));
-  return twice === null ? { ok: true, value: sources } : refuse(`lists ${twice} twice: write it once`);
+  return twice === null ? { ok: true, value: sources } : refuseValue(`lists ${twice} twice: write it once`);
 }
 
 /** Two sources with one name are the same: header names compare without case. */
@@ -62,7 +62,7 @@ export function sourceName(source: KeySource): string {
 }
 
 /** One place. */
-export function parseKeyPart(written: string): Parsed<KeyPart> {
+export function parseKeyPart(written: string): ParsedSetting<KeyPart> {
   const colon = written.indexOf(":");
   const kind = written.slice(0, Math.max(colon, 0));
   const name = written.slice(colon + 1);
@@ -70,43 +70,49 @@ export function parseKeyPart(written: string): Parsed<KeyPart> {
     case "header":
       return TOKEN.test(name)
         ? { ok: true, value: { kind, name } }
-        : refuse(`"${name}" is not a header name (RFC 9110, 5.6.2): write "header:Idempotency-Key"`);
+        : refuseValue(`"${name}" is not a header name (RFC 9110, 5.6.2): write "header:Idempotency-Key"`);
     case "query":
     case "form":
       return name === ""
-        ? refuse(`must name a field: write "${kind}:request_id"`)
+        ? refuseValue(`must name a field: write "${kind}:request_id"`)
         : { ok: true, value: { kind, name } };
     case "json":
       return parsePointer(name);
     default:
-      return refuse(`"${written}" is not a place for a key: ${PART_ADVICE}, or "cloudevent" as an entry of its own`);
+      return refuseValue(
+        `"${written}" is not a place for a key: ${PART_ADVICE}, or "cloudevent" as an entry of its own`,
+      );
   }
 }
 
 /** RFC 6901, section 3. The empty pointer would be the whole body. */
-function parsePointer(name: string): Parsed<KeyPart> {
-  if (!name.startsWith("/")) return refuse(`must be a JSON pointer that begins with "/": write "json:/id"`);
+function parsePointer(name: string): ParsedSetting<KeyPart> {
+  if (!name.startsWith("/")) return refuseValue(`must be a JSON pointer that begins with "/": write "json:/id"`);
   if (!isPointer(name))
-    return refuse(`"${name}" is not a JSON pointer (RFC 6901): write "~0" for "~" and "~1" for "/"`);
+    return refuseValue(`"${name}" is not a JSON pointer (RFC 6901): write "~0" for "~" and "~1" for "/"`);
   return { ok: true, value: { kind: "json", name, tokens: pointerTokens(name) } };
 }
 
 const TEXT = "text:";
 
-function parseAll(written: readonly string[]): Parsed<KeySource> {
+function parseAll(written: readonly string[]): ParsedSetting<KeySource> {
   if (written.length < 2) {
-    return refuse('a list in the list takes several values together: write ["json:/a", "json:/b"], or the text alone');
+    return refuseValue(
+      'a list in the list takes several values together: write ["json:/a", "json:/b"], or the text alone',
+    );
   }
   const twice = firstRepeated(written);
-  if (twice !== null) return refuse(`lists "${twice}" twice: write it once`);
+  if (twice !== null) return refuseValue(`lists "${twice}" twice: write it once`);
   const unreadable = written.find((one) => one.startsWith(TEXT) && !/^[\x21-\x7e]+$/.test(one.slice(TEXT.length)));
-  if (unreadable !== undefined) return refuse(`"${unreadable}" must name a word of visible ASCII: write "text:stripe"`);
+  if (unreadable !== undefined)
+    return refuseValue(`"${unreadable}" must name a word of visible ASCII: write "text:stripe"`);
   const texts = written.filter((one) => one.startsWith(TEXT)).map((one) => one.slice(TEXT.length));
-  if (texts.length === written.length) return refuse('has no value of the request: write ["text:order", "json:/id"]');
+  if (texts.length === written.length)
+    return refuseValue('has no value of the request: write ["text:order", "json:/id"]');
   if (written.includes("cloudevent")) {
     return written.at(-1) === "cloudevent" && texts.length === written.length - 1
       ? { ok: true, value: { kind: "cloudevent", beginning: texts } }
-      : refuse('may have only texts before "cloudevent": write ["text:events", "cloudevent"]');
+      : refuseValue('may have only texts before "cloudevent": write ["text:events", "cloudevent"]');
   }
   const pieces: (string | KeyPart)[] = [];
   for (const one of written) {
@@ -123,13 +129,14 @@ function parseAll(written: readonly string[]): Parsed<KeySource> {
 
 const TEMPLATE_ADVICE = 'write { template = "order-{json:/id}" }';
 
-function parseTemplate(text: string): Parsed<KeySource> {
-  if (!/^[^{}]*(?:\{[^{}]*\}[^{}]*)+$/.test(text)) return refuse(`must have members in braces: ${TEMPLATE_ADVICE}`);
+function parseTemplate(text: string): ParsedSetting<KeySource> {
+  if (!/^[^{}]*(?:\{[^{}]*\}[^{}]*)+$/.test(text))
+    return refuseValue(`must have members in braces: ${TEMPLATE_ADVICE}`);
   if (!/^[\x21-\x7e]+$/.test(text.replaceAll(/\{[^{}]*\}/g, "-"))) {
-    return refuse(`may have only visible ASCII around its members: ${TEMPLATE_ADVICE}`);
+    return refuseValue(`may have only visible ASCII around its members: ${TEMPLATE_ADVICE}`);
   }
   if (text.includes("}{")) {
-    return refuse(
+    return refuseValue(
       "has two members side by side, so that nobody can tell where one ends: write text between them, or a list",
     );
   }

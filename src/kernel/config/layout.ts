@@ -1,16 +1,16 @@
 // A layout: the set of objects that share the keys of a route. Its name is part of every record's name, and its numbers are part of
 // the objects' names. So what this file returns for a layout must never change: the records of that layout would be lost.
 
-import { type Parsed, refuse } from "./units.ts";
+import { type ParsedSetting, refuseValue } from "./units.ts";
 import type { Jurisdiction, LocationHint } from "./words.ts";
 
 /** So many objects; letters after the number give the same number of objects other names. `per-key`: an object for each key. */
-export type Shards = number | "per-key" | LetteredShards;
+export type ShardsSetting = number | "per-key" | LetteredShards;
 
 type LetteredShards = `${number}${string}`;
 
 export interface Layout {
-  readonly shards: Shards;
+  readonly shards: ShardsSetting;
   /** `null`: anywhere. */
   readonly jurisdiction: Jurisdiction | null;
   /** Where its objects are created. It is no part of their names. */
@@ -43,16 +43,16 @@ export const LETTERED_SHARDS_PATTERN = "^[1-9][0-9]{0,4}[a-z]{1,8}$";
 
 export const SHARDS_MESSAGE = `must be a whole number from 1 to ${MAX_SHARDS}, such a number with letters ("64b"), or "per-key": write 64`;
 
-export function parseShards(value: number | string): Parsed<Shards> {
+export function parseShards(value: number | string): ParsedSetting<ShardsSetting> {
   if (value === "per-key") return { ok: true, value };
-  if (typeof value === "string" && !isLettered(value)) return refuse(SHARDS_MESSAGE);
+  if (typeof value === "string" && !isLettered(value)) return refuseValue(SHARDS_MESSAGE);
   const count = numberOf(value);
   const isCount = Number.isInteger(count) && count >= 1 && count <= MAX_SHARDS;
-  return isCount ? { ok: true, value } : refuse(SHARDS_MESSAGE);
+  return isCount ? { ok: true, value } : refuseValue(SHARDS_MESSAGE);
 }
 
 /** How many objects there are; `null`: one for each key. */
-export function shardCount(shards: Shards): number | null {
+export function shardCount(shards: ShardsSetting): number | null {
   return shards === "per-key" ? null : numberOf(shards);
 }
 

@@ -1,7 +1,7 @@
 // Origins of web pages, as `cors.origins` lists them and as browsers send them in `Origin`: which are valid, and which page a
 // listed one means. A page counts only if its origin is in the list letter by letter, or is one name below a listed domain.
 
-import { type Parsed, refuse } from "./units.ts";
+import { type ParsedSetting, refuseValue } from "./units.ts";
 import { firstRepeated } from "./values.ts";
 
 /** A listed origin: of one page, or of the pages one name below a domain (`https://*.example.com`). */
@@ -12,45 +12,49 @@ export type PageOrigin =
 const ADVICE = 'write "https://shop.example.com"';
 
 /** `origins` as a whole: at least one entry, none twice, `"*"` (null) only alone. `null`: every page. */
-export function parsePageOrigins(list: readonly (PageOrigin | null)[]): Parsed<readonly PageOrigin[] | null> {
-  if (list.length === 0) return refuse(`must name at least one origin: ${ADVICE}, or leave out cors`);
+export function parsePageOrigins(list: readonly (PageOrigin | null)[]): ParsedSetting<readonly PageOrigin[] | null> {
+  if (list.length === 0) return refuseValue(`must name at least one origin: ${ADVICE}, or leave out cors`);
   if (firstRepeated(list.map((one) => JSON.stringify(one))) !== null) {
-    return refuse("lists an origin twice: write it once");
+    return refuseValue("lists an origin twice: write it once");
   }
   const named = list.filter((one) => one !== null);
   if (named.length === list.length) return { ok: true, value: named };
   return named.length === 0
     ? { ok: true, value: null }
-    : refuse('"*" means every page, so nothing else can be listed: write ["*"], or leave it out');
+    : refuseValue('"*" means every page, so nothing else can be listed: write ["*"], or leave it out');
 }
 
 /** One entry of `origins`; `"*"`, every page, comes back as `null`. */
-export function parsePageOrigin(value: string): Parsed<PageOrigin | null> {
+export function parsePageOrigin(value: string): ParsedSetting<PageOrigin | null> {
   if (value === "*") return { ok: true, value: null };
   // Pages without an origin of their own say "null": files, sandboxed frames. Any page can make a frame that does.
-  if (value === "null") return refuse(`"null" would let in any page, because each can make a frame with it: ${ADVICE}`);
+  if (value === "null")
+    return refuseValue(`"null" would let in any page, because each can make a frame with it: ${ADVICE}`);
   if (value.includes("*")) return parseBelow(value);
   const canonical = canonicalOf(value);
   if (canonical === null) {
-    return refuse(`"${value}" is not the origin of a page, which is a scheme, a host and perhaps a port: ${ADVICE}`);
+    return refuseValue(
+      `"${value}" is not the origin of a page, which is a scheme, a host and perhaps a port: ${ADVICE}`,
+    );
   }
   return canonical === value
     ? { ok: true, value: { kind: "exact", origin: value } }
-    : refuse(`browsers send this origin in another form: write "${canonical}"`, canonical);
+    : refuseValue(`browsers send this origin in another form: write "${canonical}"`, canonical);
 }
 
-function parseBelow(value: string): Parsed<PageOrigin> {
+function parseBelow(value: string): ParsedSetting<PageOrigin> {
   const advice = 'write "https://*.example.com"';
   const [scheme = "", domain = "", ...others] = value.split("://*.");
   const whole = `${scheme}://${domain}`;
   if (others.length > 0 || !/^https?$/.test(scheme) || canonicalOf(whole) === null || whole.includes("*")) {
-    return refuse(`"*" may only stand for the first name of a host: ${advice}`);
+    return refuseValue(`"*" may only stand for the first name of a host: ${advice}`);
   }
   const canonical = canonicalOf(whole);
-  if (canonical !== whole) return refuse(`browsers send this origin in another form: write "${canonical}" with "*."`);
+  if (canonical !== whole)
+    return refuseValue(`browsers send this origin in another form: write "${canonical}" with "*."`);
   // Everybody may have a name below such a domain.
   if (!domain.includes(".") || /^[0-9.:]+$/.test(domain)) {
-    return refuse(`"${value}" lets in the pages of strangers: ${advice}`);
+    return refuseValue(`"${value}" lets in the pages of strangers: ${advice}`);
   }
   return { ok: true, value: { kind: "below", before: `${scheme}://`, after: `.${domain}` } };
 }

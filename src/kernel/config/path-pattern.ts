@@ -2,7 +2,7 @@
 // serves depends on all routes together, so a pattern that they read differently must never pass. Matches no requests:
 // Hono does.
 
-import { type Parsed, refuse } from "./units.ts";
+import { type ParsedSetting, refuseValue } from "./units.ts";
 
 /** One segment of a pattern. A `plain` expression certainly matches inside one segment; another may match a slash. */
 export type Segment =
@@ -29,22 +29,23 @@ const PLAIN = /^(?:[A-Za-z0-9_\-+?*(){},|]|\?:|\\[dw.\-+]|\[(?:\^\/)?(?:[A-Za-z0
  * The alternatives of a pattern: one, or two where the last parameter is optional (`/a/:b?` is `/a` and `/a/:b`).
  * Refuses patterns that Hono would accept, but read in two ways.
  */
-export function parsePathPattern(path: string): Parsed<readonly PathPattern[]> {
+export function parsePathPattern(path: string): ParsedSetting<readonly PathPattern[]> {
   const meant = meantPath(path);
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) {
-    return refuse(`is a URL, and routes are paths: write "${meant}", and the host in origin`, meant);
+    return refuseValue(`is a URL, and routes are paths: write "${meant}", and the host in origin`, meant);
   }
   if (/[?#]/.test(path) && !/[{*]|\/:/.test(path)) {
-    return refuse(`is compared with the path alone, without query and fragment: write "${meant}"`, meant);
+    return refuseValue(`is compared with the path alone, without query and fragment: write "${meant}"`, meant);
   }
   if (IN_BRACES.test(path)) {
-    return refuse(`parameters have a colon here, and no braces: write "${meant}"`, meant);
+    return refuseValue(`parameters have a colon here, and no braces: write "${meant}"`, meant);
   }
-  if (/^\^|\$$/.test(path)) return refuse('is compared as a path pattern, not as a regular expression: write "/v1/*"');
-  if (!path.startsWith("/")) return refuse(`must start with "/": write "${meant}"`, meant);
+  if (/^\^|\$$/.test(path))
+    return refuseValue('is compared as a path pattern, not as a regular expression: write "/v1/*"');
+  if (!path.startsWith("/")) return refuseValue(`must start with "/": write "${meant}"`, meant);
   // Hono's regular-expression router keeps its own marks in this form.
   if (/[@#][0-9]/.test(path))
-    return refuse('must not contain "@" or "#" before a digit: write a parameter, ":name", there');
+    return refuseValue('must not contain "@" or "#" before a digit: write a parameter, ":name", there');
   // Both routers read a pattern without parameters and wildcards as plain text, colons included ("/jobs:run").
   const isText = !/\*|\/:/.test(path);
   const texts = splitSegments(path.slice(1));
@@ -53,9 +54,9 @@ export function parsePathPattern(path: string): Parsed<readonly PathPattern[]> {
   for (const [index, text] of texts.entries()) {
     const last = index === texts.length - 1;
     const neighbours = neighbourProblem(segments.at(-1), text);
-    if (neighbours !== null) return refuse(neighbours);
+    if (neighbours !== null) return refuseValue(neighbours);
     if (text === "*" && last) return { ok: true, value: [{ segments, tail: true }] };
-    if (text === "" && !last) return refuse('has an empty segment ("//"): write one slash');
+    if (text === "" && !last) return refuseValue('has an empty segment ("//"): write one slash');
     const segment = parseSegment(text, last, isText);
     if (!segment.ok) return segment;
     segments.push(segment.value);
@@ -79,34 +80,36 @@ function meantPath(written: string): string {
   return path.startsWith("/") ? path : `/${path}`;
 }
 
-function parseSegment(text: string, last: boolean, isText: boolean): Parsed<Segment> {
+function parseSegment(text: string, last: boolean, isText: boolean): ParsedSetting<Segment> {
   if (text === "*") return { ok: true, value: { kind: "wildcard" } };
   if (text.startsWith(":")) return parseParam(text, last);
   if (text === "." || text === "..")
-    return refuse(`"${text}" never arrives, because clients resolve it: write the real path`);
-  if (text.includes("*")) return refuse('"*" can stand only for a whole segment: write "/v1/*" or "/v1/:name/items"');
+    return refuseValue(`"${text}" never arrives, because clients resolve it: write the real path`);
+  if (text.includes("*"))
+    return refuseValue('"*" can stand only for a whole segment: write "/v1/*" or "/v1/:name/items"');
   if (text.includes("%"))
-    return refuse('is compared with the decoded path: write the character itself instead of "%…"');
+    return refuseValue('is compared with the decoded path: write the character itself instead of "%…"');
   if (text.includes(":") && !isText)
-    return refuse('":" is special and allowed only at the start of a segment: write "/:name"');
+    return refuseValue('":" is special and allowed only at the start of a segment: write "/:name"');
   const bad = NOT_LITERAL.exec(text);
   if (bad !== null)
-    return refuse(`must not contain ${JSON.stringify(bad[0])} here: write "/v1/payments", "/:name" or "/v1/*"`);
+    return refuseValue(`must not contain ${JSON.stringify(bad[0])} here: write "/v1/payments", "/:name" or "/v1/*"`);
   return { ok: true, value: { kind: "literal", text } };
 }
 
-function parseParam(text: string, last: boolean): Parsed<Segment> {
+function parseParam(text: string, last: boolean): ParsedSetting<Segment> {
   const match = PARAM.exec(text);
-  if (match === null) return refuse(`"${text}" is not a parameter: write ":name", ":name{[0-9]+}" or ":name?"`);
+  if (match === null) return refuseValue(`"${text}" is not a parameter: write ":name", ":name{[0-9]+}" or ":name?"`);
   const source = match[2];
-  if (match[3] !== undefined && !last) return refuse('only the last parameter can be optional: write ":name" here');
+  if (match[3] !== undefined && !last)
+    return refuseValue('only the last parameter can be optional: write ":name" here');
   if (source === undefined) return { ok: true, value: { kind: "param" } };
   // Hono splits an optional pattern at every slash, those in an expression included.
   if (match[3] !== undefined && /[/:]/.test(source)) {
-    return refuse('an optional parameter\'s expression cannot contain "/" or ":": write two routes');
+    return refuseValue('an optional parameter\'s expression cannot contain "/" or ":": write two routes');
   }
   const problem = expressionProblem(source);
-  if (problem !== null) return refuse(problem);
+  if (problem !== null) return refuseValue(problem);
   return { ok: true, value: { kind: "expression", source, plain: PLAIN.test(source) } };
 }
 

@@ -32,7 +32,7 @@ export const PROBLEM_CODES = {
   "operators-shared": "operators and clients use one host",
 } as const;
 
-export type ProblemCode = keyof typeof PROBLEM_CODES;
+export type ConfigProblemCode = keyof typeof PROBLEM_CODES;
 
 /** One thing that is wrong with a configuration. */
 export interface ConfigProblem {
@@ -41,7 +41,7 @@ export interface ConfigProblem {
   /** What is wrong, a colon, and what to do: `must exceed timeout (30s): write lock = "40s"`. */
   readonly message: string;
   /** @default "setting-invalid" */
-  readonly code?: ProblemCode;
+  readonly code?: ConfigProblemCode;
   /** Only where nothing else can be meant. */
   readonly fix?: Replacement;
   /** Other paths that one has to see to understand the problem, each with what it is. */

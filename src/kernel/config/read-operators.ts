@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import type { HasBinding } from "./in-force.ts";
 import type { AccessRules, NamedOperator, OperatorTokens } from "./operators.ts";
-import { dotted, isTable, readJson, unknownMembers } from "./table.ts";
+import { dotted, isTable, readJsonVariable, unknownMembers } from "./table.ts";
 import { readTables, variablesOf } from "./read-tables.ts";
 import type { ConfigProblem } from "./resolved.ts";
 import type { SettingEntries } from "./setting-kinds.ts";
@@ -92,7 +92,7 @@ const ACCESS_NEEDS = {
 export function readAccess(env: Readonly<Record<string, unknown>>): AccessReading {
   const variable = env["ACCESS"];
   if (variable === undefined) return { access: null, problems: [] };
-  const read = readJson(variable);
+  const read = readJsonVariable(variable);
   if (!read.ok) return refused({ path: "ACCESS", message: read.message });
   const table = read.value;
   if (!isTable(table)) return refused({ path: "ACCESS", message: `must be a table: ${ACCESS_ADVICE}` });

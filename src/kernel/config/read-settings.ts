@@ -5,13 +5,13 @@ import * as v from "valibot";
 
 import { nearestName } from "./nearest-name.ts";
 import type { ConfigProblem } from "./problem.ts";
-import type { DeclaredSettings, Settings } from "./settings.ts";
-import { dotted, isTable, memberProblem, pick, type Table, unknownMembers } from "./table.ts";
+import type { DeclaredSettings, WrittenSettings } from "./settings.ts";
+import { dotted, isTable, memberProblem, pick, type SettingsTable, unknownMembers } from "./table.ts";
 
 /** The result of reading a table of settings. */
 export interface SettingsReading {
   /** The valid ones. */
-  readonly settings: Settings;
+  readonly settings: WrittenSettings;
   /** Settings whose value is not known: the invalid ones, and those for which an unknown name was probably meant. */
   readonly faulty: ReadonlySet<string>;
   readonly problems: readonly ConfigProblem[];
@@ -19,7 +19,7 @@ export interface SettingsReading {
 
 /** Reads the settings of `table`, which is at `path`. The caller reads those named in `others` itself. */
 export function readSettings(
-  table: Table,
+  table: SettingsTable,
   path: string,
   others: readonly string[],
   { entries, schema, tables }: DeclaredSettings,

@@ -4,9 +4,9 @@
 import * as v from "valibot";
 
 import type { ConfigProblem } from "./problem.ts";
-import { dotted, isTable, memberProblem, pick, readJson, type Table, unknownName } from "./table.ts";
+import { dotted, isTable, memberProblem, pick, readJsonVariable, type SettingsTable, unknownName } from "./table.ts";
 import type { SettingEntries } from "./setting-kinds.ts";
-import type { Settings } from "./settings.ts";
+import type { WrittenSettings } from "./settings.ts";
 
 /** A table's own settings. */
 type TableSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
@@ -41,7 +41,7 @@ export interface ReadTable<Written> {
   /** Its own settings. */
   readonly written: Written;
   /** The settings of routes that it has. */
-  readonly settings: Settings;
+  readonly settings: WrittenSettings;
 }
 
 export interface TablesReading<Written> {
@@ -69,7 +69,7 @@ export function readTables<Schema extends TableSchema>(
   const problems: ConfigProblem[] = [];
   const { named } = kind;
   for (const variable of variablesOf(env, kind.variable)) {
-    const list = readJson(env[variable]);
+    const list = readJsonVariable(env[variable]);
     if (!list.ok || !Array.isArray(list.value)) {
       const message = list.ok
         ? `must be a list of ${kind.plural}, like every variable whose name starts with ${kind.variable}: ${kind.advice}`
@@ -105,7 +105,7 @@ function readTable<Schema extends TableSchema>(
     kind.schema,
     pick(value, (member) => Object.hasOwn(kind.schema.entries, member)),
   );
-  const inheritedSchema: v.GenericSchema<unknown, Settings> = v.strictObject(inherited);
+  const inheritedSchema: v.GenericSchema<unknown, WrittenSettings> = v.strictObject(inherited);
   const ofRoutes = v.safeParse(
     inheritedSchema,
     pick(value, (member) => Object.hasOwn(inherited, member)),
@@ -137,7 +137,7 @@ export function inheritedEntries(names: readonly string[], routeSettings: Settin
 }
 
 function unknownMembers(
-  table: Table,
+  table: SettingsTable,
   path: string,
   nothingFor: string,
   known: readonly object[],

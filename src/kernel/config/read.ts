@@ -9,14 +9,14 @@ import type { HasBinding } from "./in-force.ts";
 import type { OperatorAccess } from "./operators.ts";
 import { readAccess, readOperators, readOperatorTokens } from "./read-operators.ts";
 import { readSettings, type SettingsReading } from "./read-settings.ts";
-import { isTable, problemOfIssue, readJson } from "./table.ts";
+import { isTable, problemOfIssue, readJsonVariable } from "./table.ts";
 import { missingSecret, readEncryptionSecrets } from "../encryption/encryption-secrets.ts";
 import { resolveConfig, type WrittenRoute } from "./resolve.ts";
 import type { ConfigProblem } from "./problem.ts";
 import type { Config } from "./resolved.ts";
 import { type DeclaredSettings, pathSchema } from "./settings.ts";
 import { GATEWAY_DEFAULTS, gatewayEntries, gatewaySchema, type GatewaySettings } from "./settings-gateway.ts";
-import { type Parsed, refuse } from "./units.ts";
+import { type ParsedSetting, refuseValue } from "./units.ts";
 
 /** A configuration that can be used, or everything that is wrong with it. */
 export type ConfigReading =
@@ -162,7 +162,7 @@ interface DefaultsReading extends SettingsReading {
 }
 
 function readDefaults(variable: unknown, declared: DeclaredSettings): DefaultsReading {
-  const value = variable === undefined ? { ok: true as const, value: {} } : readJson(variable);
+  const value = variable === undefined ? { ok: true as const, value: {} } : readJsonVariable(variable);
   if (!value.ok) return refuseDefaults(value.message, declared);
   if (!isTable(value.value))
     return refuseDefaults(
@@ -219,12 +219,12 @@ function refuseDefaults(message: string, { entries }: DeclaredSettings): Default
   };
 }
 
-function readRouteList(variable: unknown): Parsed<readonly unknown[]> {
-  const value = readJson(variable);
+function readRouteList(variable: unknown): ParsedSetting<readonly unknown[]> {
+  const value = readJsonVariable(variable);
   if (!value.ok) return value;
   return Array.isArray(value.value)
     ? { ok: true, value: value.value }
-    : refuse(`must be a list of routes, like every variable whose name starts with ROUTES: ${ROUTES_ADVICE}`);
+    : refuseValue(`must be a list of routes, like every variable whose name starts with ROUTES: ${ROUTES_ADVICE}`);
 }
 
 function readRoute(value: unknown, name: string, declared: DeclaredSettings): RouteDraft & SettingsReading {

@@ -2,13 +2,13 @@
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../record/units.ts";
-import type { Config, FingerprintRule, NewKeys, Origin, Route, RouteRules, Selection } from "./resolved.ts";
+import type { Config, FingerprintRule, NewKeyLimit, Origin, Route, RouteRules, Selection } from "./resolved.ts";
 import type { FeatureDraft, ResolveRules } from "../feature-settings.ts";
 import { inheritedLayer } from "./in-force.ts";
 import { DIRECTIVE } from "./key-source.ts";
 import type { NamedOperator } from "./operators.ts";
-import type { DeclaredSettings, FullSettings, Settings } from "./settings.ts";
-import { layoutOf, originOf } from "./settings-origin.ts";
+import type { DeclaredSettings, FullSettings, WrittenSettings } from "./settings.ts";
+import { layoutOf, originOrZone } from "./settings-origin.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
@@ -19,13 +19,13 @@ import { isHostPart, type ScopePart } from "./scope-part.ts";
 export interface WrittenRoute {
   readonly name: string;
   readonly path: string;
-  readonly settings: Settings;
+  readonly settings: WrittenSettings;
 }
 
 /** A whole configuration as it was written, and the parts of it that are resolved already. */
 export interface WrittenConfig {
   readonly written: GatewaySettings;
-  readonly defaults: Settings;
+  readonly defaults: WrittenSettings;
   readonly routes: readonly WrittenRoute[];
   readonly operators: readonly NamedOperator[];
   readonly features: readonly FeatureDraft[];
@@ -48,7 +48,7 @@ export function resolveConfig({ written, defaults, routes, operators, features, 
     operatorHostname: gateway.operator_hostname ?? null,
     operatorListener: gateway.operator_listener,
     environment: gateway.environment ?? null,
-    origin: originOf(defaults),
+    origin: originOrZone(defaults),
     gateway: { jurisdiction: defaults.jurisdiction ?? null, locationHint: defaults.location_hint ?? null },
     routes: routes.map(({ name, path, settings }) => ({
       ...resolveRoute(name, path, declared.merge(defaults, settings), { trustForwarded, features, declared }),
@@ -78,7 +78,7 @@ function resolveRoute(
   { trustForwarded, features, declared }: OfGateway,
 ): Route {
   const keyFormat = { ...KEY_FORMAT_DEFAULTS, ...settings.key_format };
-  const origin = originOf(settings);
+  const origin = originOrZone(settings);
   const route: Route = {
     name,
     path,
@@ -124,7 +124,7 @@ function selectionOf(except: readonly string[], only: readonly string[] | undefi
   return except.length === 0 ? null : { kind: "except", pointers: except.toSorted() };
 }
 
-function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
+function newKeysOf(written: FullSettings["new_keys"]): NewKeyLimit | null {
   const { binding, retry_after: retryAfterMs } = { ...NEW_KEYS_DEFAULTS, ...written };
   return binding === undefined ? null : { binding, retryAfterMs };
 }

@@ -55,7 +55,7 @@ export interface Cors {
 }
 
 /** The rate limit of new keys. */
-export interface NewKeys {
+export interface NewKeyLimit {
   readonly binding: string;
   readonly retryAfterMs: number;
 }
@@ -130,7 +130,7 @@ export interface Route {
   readonly graphql: boolean;
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
   /** `null`: new keys are not limited. */
-  readonly newKeys: NewKeys | null;
+  readonly newKeys: NewKeyLimit | null;
   readonly fingerprint: FingerprintRule;
   readonly rules: RouteRules;
   /** Which requests are answered before their result is there. */

@@ -1,7 +1,7 @@
 // The kinds of a scope's parts: which there are, how the configuration writes them, and which of them is a credential. A new
 // kind is added here, and read from a request in kernel/request/scope.ts.
 
-import { type Parsed, refuse } from "./units.ts";
+import { type ParsedSetting, refuseValue } from "./units.ts";
 import { firstRepeated, TOKEN } from "./values.ts";
 
 /**
@@ -33,7 +33,7 @@ export const SCOPE_PATTERN = "^(?:header:.+|cookie:.+|identity:.+|host|ip|none)$
 export const PREVIOUS_SCOPE_PATTERN = `${SCOPE_PATTERN.slice(0, -2)}|any-host|forwarded-host)$`;
 
 /** One entry of `scope`; "none" is null. A header's name comes back in lower case, a cookie's as written. */
-export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
+export function parseScopeEntry(value: string): ParsedSetting<ScopePart | null> {
   if (value === "ip" || value === "host") return { ok: true, value: { kind: value } };
   if (value === "none") return { ok: true, value: null };
   const colon = value.indexOf(":");
@@ -43,19 +43,21 @@ export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
     case "header":
       return TOKEN.test(name)
         ? { ok: true, value: { kind, name: name.toLowerCase() } }
-        : refuse('must name a header: write "header:authorization"');
+        : refuseValue('must name a header: write "header:authorization"');
     case "cookie":
       return TOKEN.test(name)
         ? { ok: true, value: { kind, name } }
-        : refuse('must name a cookie: write "cookie:session"');
+        : refuseValue('must name a cookie: write "cookie:session"');
     case "identity":
       return name === ""
-        ? refuse('must name an identity: write "identity:user", and describe it in [vars.IDENTITIES.user]')
+        ? refuseValue('must name an identity: write "identity:user", and describe it in [vars.IDENTITIES.user]')
         : { ok: true, value: { kind, name } };
     case "jwt":
-      return refuse(`verified claims are identities: write "identity:user", and describe it in [vars.IDENTITIES.user]`);
+      return refuseValue(
+        `verified claims are identities: write "identity:user", and describe it in [vars.IDENTITIES.user]`,
+      );
     default:
-      return refuse(
+      return refuseValue(
         `"${value}" is not a part of a scope: write "identity:NAME", "header:NAME", "cookie:NAME", "host", "ip" or "none"`,
       );
   }
@@ -67,7 +69,7 @@ export function digestedName(part: ScopePart): string {
 }
 
 /** One entry of a value of `previous_scope`. */
-export function parsePreviousEntry(value: string): Parsed<ScopePart | null> {
+export function parsePreviousEntry(value: string): ParsedSetting<ScopePart | null> {
   return value === "forwarded-host" || value === "any-host"
     ? { ok: true, value: { kind: value } }
     : parseScopeEntry(value);
@@ -79,21 +81,21 @@ export function isHostPart({ kind }: ScopePart): boolean {
 }
 
 /** `scope` as a whole: at least one entry, none twice, "none" (null) only alone; it becomes the empty list. */
-export function parseScope(entries: readonly (ScopePart | null)[]): Parsed<readonly ScopePart[]> {
+export function parseScope(entries: readonly (ScopePart | null)[]): ParsedSetting<readonly ScopePart[]> {
   const parts = entries.filter((entry) => entry !== null);
   if (entries.length === 0) {
-    return refuse(
+    return refuseValue(
       'must say whose key it is: write ["header:authorization"], or ["none"] if one key means the same to all',
     );
   }
   if (parts.length < entries.length && entries.length > 1) {
-    return refuse('"none" must be the only entry: write ["none"], or leave "none" out');
+    return refuseValue('"none" must be the only entry: write ["none"], or leave "none" out');
   }
   if (parts.filter(isHostPart).length > 1) {
-    return refuse('"host", "forwarded-host" and "any-host" exclude each other: write one of them, once');
+    return refuseValue('"host", "forwarded-host" and "any-host" exclude each other: write one of them, once');
   }
   const twice = firstRepeated(parts.map(scopePartName));
-  return twice === null ? { ok: true, value: parts } : refuse(`"${twice}" is listed twice: write it once`);
+  return twice === null ? { ok: true, value: parts } : refuseValue(`"${twice}" is listed twice: write it once`);
 }
 
 /** The names of a scope's parts, as the configuration writes them. */

@@ -5,7 +5,7 @@
 import * as v from "valibot";
 
 import { DURATION_PATTERN, formatDuration, formatSize, parseDuration, parseSize } from "./units.ts";
-import { SIZE_PATTERN, type Parsed } from "./units.ts";
+import { SIZE_PATTERN, type ParsedSetting } from "./units.ts";
 import { firstRepeated, parseHeaderName, TOKEN_PATTERN } from "./values.ts";
 
 /** A setting's documentation, for editors and for the table of README.md. Code is in backquotes. */
@@ -43,7 +43,7 @@ const HEADERS_MESSAGE = 'must be a list of header names: write ["x-api-version"]
 const STATUSES_MESSAGE = "must be a list of statuses: write [425, 429, 503]";
 
 /** Hands one value to a parser; its message becomes the problem. */
-export function parsed<I, O>(parse: (value: I) => Parsed<O>) {
+export function parsed<I, O>(parse: (value: I) => ParsedSetting<O>) {
   return v.rawTransform<I, O>(({ dataset, addIssue, NEVER }) => {
     const result = parse(dataset.value);
     if (result.ok) return result.value;
@@ -83,7 +83,7 @@ export function durationOrNone(maxMs: number) {
 }
 
 /** A size; parsed to bytes. */
-export function size(maxBytes: number) {
+export function sizeSetting(maxBytes: number) {
   const max = formatSize(maxBytes);
   return v.pipe(
     v.union([v.pipe(v.number(), v.metadata({ type: "integer", minimum: 1, maximum: maxBytes })), sizeText()], (issue) =>
@@ -100,7 +100,7 @@ function sizeText() {
 }
 
 /** A whole number within bounds, both included. */
-export function whole(min: number, max: number, example: number) {
+export function wholeSetting(min: number, max: number, example: number) {
   const message = `must be a whole number from ${min} to ${max}: write ${example}`;
   return v.pipe(
     v.number(message),
@@ -140,7 +140,7 @@ export function headerNames(read: (name: string) => string) {
 /** HTTP statuses, each once. */
 export function statuses() {
   return v.pipe(
-    v.array(whole(100, 599, 503), STATUSES_MESSAGE),
+    v.array(wholeSetting(100, 599, 503), STATUSES_MESSAGE),
     v.metadata({ takes: "a list of statuses" }),
     v.check((list) => firstRepeated(list) === null, repeated),
   );
@@ -151,7 +151,7 @@ export function repeated(issue: { readonly input: readonly (string | number)[] }
   return `lists ${firstRepeated(issue.input) ?? "a name"} twice: write it once`;
 }
 
-function messageOf(result: Parsed<unknown>): string {
+function messageOf(result: ParsedSetting<unknown>): string {
   return result.ok ? "" : result.message;
 }
 

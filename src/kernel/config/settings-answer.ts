@@ -3,7 +3,7 @@
 import * as v from "valibot";
 
 import { LOG_RULES } from "../record/outcome.ts";
-import { choice, duration, headerNames, lowerCase, setting, size, yesOrNo } from "./setting-kinds.ts";
+import { choice, duration, headerNames, lowerCase, setting, sizeSetting, yesOrNo } from "./setting-kinds.ts";
 import { MEGABYTE, MINUTE_MS } from "./units.ts";
 import { DUPLICATE_RULES } from "./words.ts";
 
@@ -29,14 +29,14 @@ export const answerSettings = {
     default: "10s",
     onChange: "applies at once",
   }),
-  max_request_body: setting(size(MAX_REQUEST_BODY_BYTES), {
+  max_request_body: setting(sizeSetting(MAX_REQUEST_BODY_BYTES), {
     description:
       "The largest body of a protected request. A larger one gets 413, and nothing is sent to the origin. With " +
       '`fingerprint.body = "none"` bodies are passed on as they come, and there is no limit, unless the request is accepted (`async`).',
     default: "10MB",
     onChange: "applies at once",
   }),
-  max_response_body: setting(size(MAX_RESPONSE_BODY_BYTES), {
+  max_response_body: setting(sizeSetting(MAX_RESPONSE_BODY_BYTES), {
     description:
       "The largest response body that a shard keeps for replays. A larger one goes to the R2 bucket that is bound as " +
       "`BODIES`. Without such a bucket the first client gets all of it, and duplicates get `response-not-kept`.",

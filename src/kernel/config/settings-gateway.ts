@@ -3,7 +3,7 @@
 import * as v from "valibot";
 
 import { choice, defaultsOf, parsed, setting, yesOrNo } from "./setting-kinds.ts";
-import { type Parsed, refuse } from "./units.ts";
+import { type ParsedSetting, refuseValue } from "./units.ts";
 import { OPERATOR_LISTENERS } from "./words.ts";
 
 const OWN_PATH_PATTERN = "^(?:/[A-Za-z0-9_.~-]+)+$";
@@ -104,18 +104,18 @@ export const GATEWAY_DEFAULTS = v.parse(
 );
 
 /** A path that the gateway itself serves. `example`: what to write. */
-function ownPath(example: string): (text: string) => Parsed<string> {
+function ownPath(example: string): (text: string) => ParsedSetting<string> {
   const write = `write "${example}"`;
   return (text) => {
     if (!new RegExp(OWN_PATH_PATTERN).test(text)) {
-      return refuse(`must be plain segments of letters, digits, "_", ".", "~" or "-", each after a "/": ${write}`);
+      return refuseValue(`must be plain segments of letters, digits, "_", ".", "~" or "-", each after a "/": ${write}`);
     }
     const segments = text.slice(1).split("/");
     if (segments.some((segment) => segment === "." || segment === "..")) {
-      return refuse(`must have no dot segments: ${write}`);
+      return refuseValue(`must have no dot segments: ${write}`);
     }
     // RFC 8615; the published policy is there.
-    if (segments[0] === ".well-known") return refuse(`must not begin with "/.well-known": ${write}`);
+    if (segments[0] === ".well-known") return refuseValue(`must not begin with "/.well-known": ${write}`);
     return { ok: true, value: text };
   };
 }

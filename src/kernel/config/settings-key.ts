@@ -13,9 +13,9 @@ import {
   parseKeySource,
   parseKeySources,
 } from "./key-source.ts";
-import { choice, defaultsOf, duration, parsed, setting, whole, yesOrNo } from "./setting-kinds.ts";
+import { choice, defaultsOf, duration, parsed, setting, wholeSetting, yesOrNo } from "./setting-kinds.ts";
 import { CHANGES_FINGERPRINTS, fingerprintSchema } from "./settings-fingerprint.ts";
-import { MINUTE_MS, type Parsed } from "./units.ts";
+import { MINUTE_MS, type ParsedSetting } from "./units.ts";
 import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
 import { KEY_RULES } from "./words.ts";
 import {
@@ -47,12 +47,12 @@ export const keyFormatEntries = {
     otherwise: "none",
     onChange: "applies at once",
   }),
-  min: setting(whole(1, MAX_KEY_LENGTH, 16), {
+  min: setting(wholeSetting(1, MAX_KEY_LENGTH, 16), {
     description: "The minimum length of a key.",
     default: 1,
     onChange: "applies at once",
   }),
-  max: setting(whole(1, MAX_KEY_LENGTH, 64), {
+  max: setting(wholeSetting(1, MAX_KEY_LENGTH, 64), {
     description:
       'The maximum length of a key. It leaves room for a step in `forward_key`: at most 248 with `"charge"`.',
     otherwise: `${MAX_KEY_LENGTH}, less what a step in \`forward_key\` or \`publish\` adds`,
@@ -105,7 +105,10 @@ const PREVIOUS_SCOPE_MESSAGE = 'must be a list of earlier values of scope: write
 /** One value of `scope`. */
 function scope(
   message: string,
-  [pattern, parse]: readonly [string, (entry: string) => Parsed<ScopePart | null>] = [SCOPE_PATTERN, parseScopeEntry],
+  [pattern, parse]: readonly [string, (entry: string) => ParsedSetting<ScopePart | null>] = [
+    SCOPE_PATTERN,
+    parseScopeEntry,
+  ],
 ) {
   return v.pipe(
     v.array(
@@ -216,7 +219,7 @@ export const keySettings = {
     default: {},
     onChange: CHANGES_FINGERPRINTS,
   }),
-  key_reused_status: setting(whole(400, 499, 422), {
+  key_reused_status: setting(wholeSetting(400, 499, 422), {
     description: "The status of `key-reused`: the key was used before, for another request.",
     default: 422,
     onChange: "applies at once",

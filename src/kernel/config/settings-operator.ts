@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import { ROLES } from "../record/audit.ts";
 import { choice, parsed, setting } from "./setting-kinds.ts";
-import { type Parsed, refuse } from "./units.ts";
+import { type ParsedSetting, refuseValue } from "./units.ts";
 import { BINDING_PATTERN, isLoopback, NAME_PATTERN } from "./values.ts";
 
 /** What records and logs call those who have no name of their own. */
@@ -110,18 +110,20 @@ export const accessEntries = {
 export const accessSchema = v.strictObject(accessEntries);
 
 /** Whoever could change the keys on the way could be any operator. */
-function parseTeam(value: string): Parsed<string> {
+function parseTeam(value: string): ParsedSetting<string> {
   const url = URL.parse(value);
-  if (url === null || !/^https?:$/.test(url.protocol)) return refuse(`must be an absolute URL: ${TEAM_ADVICE}`);
-  if (url.protocol === "http:" && !isLoopback(url.hostname)) return refuse(`must be https: ${TEAM_ADVICE}`);
-  return value === url.origin ? { ok: true, value } : refuse(`must be no more than scheme and host: ${TEAM_ADVICE}`);
+  if (url === null || !/^https?:$/.test(url.protocol)) return refuseValue(`must be an absolute URL: ${TEAM_ADVICE}`);
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) return refuseValue(`must be https: ${TEAM_ADVICE}`);
+  return value === url.origin
+    ? { ok: true, value }
+    : refuseValue(`must be no more than scheme and host: ${TEAM_ADVICE}`);
 }
 
 /** Only ASCII: addresses are compared in lower case, and other alphabets have letters that become ASCII ones. */
-function parsePerson(value: string): Parsed<string> {
+function parsePerson(value: string): ParsedSetting<string> {
   return /^(?:\*|[!-)+-?A-~]{1,64})@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+$/.test(value)
     ? { ok: true, value: value.toLowerCase() }
-    : refuse(
+    : refuseValue(
         `"${value.slice(0, 100)}" is not an address: write "ann@example.com", or "*@example.com" for a whole domain`,
       );
 }

@@ -7,7 +7,7 @@ import {
   LETTERED_SHARDS_PATTERN,
   MAX_SHARDS,
   parseShards,
-  type Shards,
+  type ShardsSetting,
   SHARDS_MESSAGE,
 } from "./layout.ts";
 import type { Origin } from "./resolved.ts";
@@ -100,13 +100,13 @@ export const originSettings = {
 };
 
 /** Without a setting it is the zone's own. */
-export function originOf(settings: { readonly origin?: Origin }): Origin {
+export function originOrZone(settings: { readonly origin?: Origin }): Origin {
   return settings.origin ?? { kind: "zone" };
 }
 
 /** The settings that say where records lie. */
 export interface LayoutSettings {
-  readonly shards: Shards;
+  readonly shards: ShardsSetting;
   readonly jurisdiction?: Jurisdiction;
   readonly location_hint?: LocationHint;
 }

@@ -49,7 +49,7 @@ const ownEntries = { ...originSettings, ...requestEntries, ...noteSettings };
 const ownSchema = v.strictObject(ownEntries);
 
 /** The settings that were written, parsed. What a feature adds is there too: its own type says what. */
-export type Settings = v.InferOutput<typeof ownSchema>;
+export type WrittenSettings = v.InferOutput<typeof ownSchema>;
 
 /** Settings without a default: leaving one out has its own meaning. */
 const UNDEFAULTED = ["origin", "location_hint", "jurisdiction", "verify", "label", "excerpt"] as const;
@@ -58,19 +58,19 @@ const UNDEFAULTED = ["origin", "location_hint", "jurisdiction", "verify", "label
 export const BUILT_IN = v.parse(v.required(v.omit(ownSchema, UNDEFAULTED)), defaultsOf(ownEntries));
 
 /** Settings with all defaults filled in. */
-export type FullSettings = typeof BUILT_IN & Pick<Settings, (typeof UNDEFAULTED)[number]>;
+export type FullSettings = typeof BUILT_IN & Pick<WrittenSettings, (typeof UNDEFAULTED)[number]>;
 
 /** All settings of routes: the kernel's own, and those that features add. Each is allowed in `[vars.IDEMPOTENCY]` too. */
 export interface DeclaredSettings {
   /** In the order in which they are listed. */
   readonly entries: SettingEntries;
-  readonly schema: v.GenericSchema<unknown, Settings>;
+  readonly schema: v.GenericSchema<unknown, WrittenSettings>;
   /** What applies where neither the route nor `IDEMPOTENCY` says anything. */
   readonly defaults: FullSettings;
   /** The settings that are tables, with the names of their members. `origin` is not among them: its own message covers it. */
   readonly tables: ReadonlyMap<string, readonly string[]>;
   /** Every setting that applies to a route: its own come first, then those `written` in `IDEMPOTENCY`, then the defaults. */
-  readonly merge: (written: Settings, own: Settings) => FullSettings;
+  readonly merge: (written: WrittenSettings, own: WrittenSettings) => FullSettings;
   /** The settings that name steps for which keys are made of a route's keys. */
   readonly stepSettings: readonly string[];
   /** These steps: that of the origin first. */
@@ -89,7 +89,7 @@ export function declareSettings(added: readonly RouteSettings[]): DeclaredSettin
     ...noteSettings,
     ...addedAfter("notes"),
   };
-  const schema: v.GenericSchema<unknown, Settings> = v.strictObject(entries);
+  const schema: v.GenericSchema<unknown, WrittenSettings> = v.strictObject(entries);
   const defaults = { ...v.parse(schema, defaultsOf(entries)), ...BUILT_IN };
   return {
     entries,

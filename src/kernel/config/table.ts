@@ -6,12 +6,12 @@ import type * as v from "valibot";
 import { nearestName } from "./nearest-name.ts";
 import { type ConfigProblem, valueFix } from "./problem.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
-import { type Parsed, refuse } from "./units.ts";
+import { type ParsedSetting, refuseValue } from "./units.ts";
 
 /** A table in TOML, an object in JSON. */
-export type Table = Readonly<Record<string, unknown>>;
+export type SettingsTable = Readonly<Record<string, unknown>>;
 
-export function isTable(value: unknown): value is Table {
+export function isTable(value: unknown): value is SettingsTable {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -21,24 +21,24 @@ export function listOf(value: unknown): readonly unknown[] {
 }
 
 /** Those of its entries that are tables. */
-export function tablesOf(value: unknown): readonly Table[] {
+export function tablesOf(value: unknown): readonly SettingsTable[] {
   return listOf(value).filter(isTable);
 }
 
 /** A variable from the dashboard may be JSON text; one from wrangler.toml is parsed already. */
-export function readJson(variable: unknown): Parsed<unknown> {
+export function readJsonVariable(variable: unknown): ParsedSetting<unknown> {
   if (typeof variable !== "string") return { ok: true, value: variable };
   try {
     const value: unknown = JSON.parse(variable);
     return { ok: true, value };
   } catch (error) {
     const reason = error instanceof Error ? error.message : "syntax";
-    return refuse(`is text that is not JSON (${reason}): write valid JSON, or a table in wrangler.toml`);
+    return refuseValue(`is text that is not JSON (${reason}): write valid JSON, or a table in wrangler.toml`);
   }
 }
 
 /** One problem for each member of a table that is not known there. */
-export function unknownMembers(table: Table, path: string, known: readonly string[]): readonly ConfigProblem[] {
+export function unknownMembers(table: SettingsTable, path: string, known: readonly string[]): readonly ConfigProblem[] {
   return Object.keys(table)
     .filter((name) => !known.includes(name))
     .map((name) => unknownMember(path + dotted([name]), name, table[name], known));
@@ -88,7 +88,7 @@ export function problemOfIssue(path: string, issue: v.BaseIssue<unknown>): Confi
   return { path, message, ...(isMeant ? { fix: { replace: "value", text: expected } } : {}) };
 }
 
-export function pick(table: Table, keep: (name: string) => boolean): Table {
+export function pick(table: SettingsTable, keep: (name: string) => boolean): SettingsTable {
   return Object.fromEntries(Object.entries(table).filter(([name]) => keep(name)));
 }
 

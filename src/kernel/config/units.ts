@@ -2,7 +2,7 @@
 // text means, and what to write instead of an invalid one; knows no setting, no bound and no default.
 
 /** The value of a text, or what is wrong with it and what to write instead. */
-export type Parsed<T> =
+export type ParsedSetting<T> =
   | { readonly ok: true; readonly value: T }
   | {
       readonly ok: false;
@@ -44,33 +44,35 @@ export const SIZE_PATTERN = "^[0-9]+(?:\\.[0-9]+)?(?:B|kB|MB|GB|KiB|MiB|GiB)$";
 const QUANTITY = /^([0-9]+(?:\.[0-9]+)?)([A-Za-z]+)$/;
 
 /** Milliseconds of a text such as "500ms", "30s", "1.5h" or "7d"; rounded to whole milliseconds. */
-export function parseDuration(value: unknown): Parsed<number> {
+export function parseDuration(value: unknown): ParsedSetting<number> {
   if (typeof value === "number") {
-    return refuse(`a bare number has no unit: write "${value}s" for seconds or "${value}ms" for milliseconds`);
+    return refuseValue(`a bare number has no unit: write "${value}s" for seconds or "${value}ms" for milliseconds`);
   }
   const amount = quantity(value, DURATION_UNITS);
   if (amount === null) {
     const meant = meantDuration(value);
     const units = "must be a number with a unit (ms, s, m, h, d)";
     return meant === null
-      ? refuse(`${units}: write "30s", "5m" or "24h"`)
-      : refuse(`${units}: write "${meant}"`, meant);
+      ? refuseValue(`${units}: write "30s", "5m" or "24h"`)
+      : refuseValue(`${units}: write "${meant}"`, meant);
   }
   const durationMs = Math.round(amount);
-  if (durationMs < 1) return refuse('must be longer than zero: write "1ms" or more');
+  if (durationMs < 1) return refuseValue('must be longer than zero: write "1ms" or more');
   return { ok: true, value: durationMs };
 }
 
 /** Bytes of a whole number, or of a text such as "10MB" (decimal) or "1MiB" (binary). */
-export function parseSize(value: unknown): Parsed<number> {
+export function parseSize(value: unknown): ParsedSetting<number> {
   const amount = typeof value === "number" ? value : quantity(value, SIZE_UNITS);
   if (amount === null) {
     const meant = meantSize(value);
     const units = "must be whole bytes or a number with a unit (B, kB, MB, GB, KiB, MiB, GiB)";
-    return meant === null ? refuse(`${units}: write 1000000 or "10MB"`) : refuse(`${units}: write "${meant}"`, meant);
+    return meant === null
+      ? refuseValue(`${units}: write 1000000 or "10MB"`)
+      : refuseValue(`${units}: write "${meant}"`, meant);
   }
   if (!Number.isSafeInteger(amount) || amount < 1) {
-    return refuse('must be a whole number of bytes, 1 or more: write 1000000 or "10MB"');
+    return refuseValue('must be a whole number of bytes, 1 or more: write 1000000 or "10MB"');
   }
   return { ok: true, value: amount };
 }
@@ -127,6 +129,6 @@ function quantity(value: unknown, units: ReadonlyMap<string, number>): number | 
 }
 
 /** A value that is not accepted; `message` says what to write instead. */
-export function refuse(message: string, meant: string | null = null): Parsed<never> {
+export function refuseValue(message: string, meant: string | null = null): ParsedSetting<never> {
   return { ok: false, message, meant };
 }

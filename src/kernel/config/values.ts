@@ -2,7 +2,7 @@
 // Checks one value alone; `cross-checks.ts` checks the relations between settings.
 
 import { type ForwardKey, type Origin } from "./resolved.ts";
-import { type Parsed, refuse } from "./units.ts";
+import { type ParsedSetting, refuseValue } from "./units.ts";
 
 /** RFC 9110, 5.6.2: a token. */
 export const TOKEN_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
@@ -26,16 +26,16 @@ const ORIGIN_ADVICE = 'write "https://api.example.com", { binding = "NAME" } or 
 /** `origin = "https://…"`, which may carry a path prefix (kept without its last slash), or `{ binding = "NAME" }`. */
 export function parseOrigin(
   value: string | { readonly binding: string } | { readonly entrypoint: string },
-): Parsed<Origin> {
+): ParsedSetting<Origin> {
   if (typeof value !== "string" && "entrypoint" in value) {
     return ENTRYPOINT.test(value.entrypoint)
       ? { ok: true, value: { kind: "entrypoint", entrypoint: value.entrypoint } }
-      : refuse('entrypoint must be the name of an exported class: write { entrypoint = "Origin" }');
+      : refuseValue('entrypoint must be the name of an exported class: write { entrypoint = "Origin" }');
   }
   if (typeof value !== "string") {
     return BINDING.test(value.binding)
       ? { ok: true, value: { kind: "binding", binding: value.binding } }
-      : refuse('binding must be a name of letters, digits and "_": write { binding = "API" }');
+      : refuseValue('binding must be a name of letters, digits and "_": write { binding = "API" }');
   }
   if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) {
     return refuseOrigin(value);
@@ -43,79 +43,82 @@ export function parseOrigin(
   const url = new URL(value);
   const base = `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
   if (url.username !== "" || url.password !== "") {
-    return refuse(
+    return refuseValue(
       `must not carry credentials, because variables are readable: write "${base}" and let clients send theirs`,
       base,
     );
   }
   if (value.includes("?") || value.includes("#")) {
-    return refuse(`must not carry a query or a fragment: write "${base}"`, base);
+    return refuseValue(`must not carry a query or a fragment: write "${base}"`, base);
   }
   return { ok: true, value: { kind: "url", url: base } };
 }
 
 /** A host alone is a URL that lacks its scheme. */
-function refuseOrigin(value: string): Parsed<never> {
+function refuseOrigin(value: string): ParsedSetting<never> {
   const wrong = "must be an absolute http or https URL";
   // As one comes to write it who was told to begin with a slash.
   const bare = value.trim().replace(/^\/+/, "");
-  if (bare !== value && URL.canParse(bare) && parseOrigin(bare).ok) return refuse(`${wrong}: write "${bare}"`, bare);
+  if (bare !== value && URL.canParse(bare) && parseOrigin(bare).ok)
+    return refuseValue(`${wrong}: write "${bare}"`, bare);
   if (!/^[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::\d+)?(?:\/[^\s?#]*)?$/i.test(value) || value.startsWith("http")) {
-    return refuse(`${wrong}: ${ORIGIN_ADVICE}`);
+    return refuseValue(`${wrong}: ${ORIGIN_ADVICE}`);
   }
   const host = value.split("/")[0]?.replace(/:\d+$/, "") ?? "";
   const url = `${isLoopback(host) ? "http" : "https"}://${value}`;
-  return refuse(`${wrong}: write "${url}"${host.includes(".") ? "" : `, or { binding = "NAME" }`}`);
+  return refuseValue(`${wrong}: write "${url}"${host.includes(".") ? "" : `, or { binding = "NAME" }`}`);
 }
 
 /** The name of a binding that is no origin. */
-export function parseBindingName(value: string): Parsed<string> {
+export function parseBindingName(value: string): ParsedSetting<string> {
   return BINDING.test(value)
     ? { ok: true, value }
-    : refuse(`"${value}" is not the name of a binding: write letters, digits and "_", such as "NEW_KEYS"`);
+    : refuseValue(`"${value}" is not the name of a binding: write letters, digits and "_", such as "NEW_KEYS"`);
 }
 
 /** The message for an origin that is neither text nor a table with a binding. */
 export const ORIGIN_TYPE_MESSAGE = `must be a URL or a table with one member, binding or entrypoint: ${ORIGIN_ADVICE}`;
 
 /** `forward_key`: "client", "none", or the name of a step, which has the characters of a token. */
-export function parseForwardKey(value: string): Parsed<ForwardKey> {
+export function parseForwardKey(value: string): ParsedSetting<ForwardKey> {
   if (value === "client" || value === "none") return { ok: true, value: { kind: value } };
   if (TOKEN.test(value) && value.length <= 64) return { ok: true, value: { kind: "step", step: value } };
-  return refuse(
+  return refuseValue(
     'must be "client", "none" or a step name of 1 to 64 letters, digits and hyphens: write "charge" to send <key>:charge',
   );
 }
 
-export function parseHeaderName(value: string): Parsed<string> {
+export function parseHeaderName(value: string): ParsedSetting<string> {
   return TOKEN.test(value)
     ? { ok: true, value }
-    : refuse(`"${value}" is not a header name (RFC 9110, 5.6.2): write letters, digits and hyphens, "Idempotency-Key"`);
+    : refuseValue(
+        `"${value}" is not a header name (RFC 9110, 5.6.2): write letters, digits and hyphens, "Idempotency-Key"`,
+      );
 }
 
-export function parseMethod(value: string): Parsed<string> {
+export function parseMethod(value: string): ParsedSetting<string> {
   const upper = value.toUpperCase();
   if (!TOKEN.test(value)) {
     const names = upper.match(/\b(?:POST|PATCH|PUT|DELETE)\b/g) ?? ["POST"];
     const each = names.map((name) => `"${name}"`).join(", ");
-    return refuse(`"${value}" is not a method: write ${each}`);
+    return refuseValue(`"${value}" is not a method: write ${each}`);
   }
   // "ALL" would reach the router as "every method", and no request has the others.
-  if (EVERY_METHOD.has(upper)) return refuse('name the methods one by one: write ["POST", "PATCH"]');
+  if (EVERY_METHOD.has(upper)) return refuseValue('name the methods one by one: write ["POST", "PATCH"]');
   if (REPEATABLE_METHODS.has(upper)) {
-    return refuse(`${upper} is safe to repeat without a key: leave it out (write ["POST", "PATCH"])`);
+    return refuseValue(`${upper} is safe to repeat without a key: leave it out (write ["POST", "PATCH"])`);
   }
-  return value === upper ? { ok: true, value } : refuse(`methods are upper case: write "${upper}"`, upper);
+  return value === upper ? { ok: true, value } : refuseValue(`methods are upper case: write "${upper}"`, upper);
 }
 
 /** A pattern for keys; it has to compile as `new RegExp(pattern, "u")`. */
-export function parseKeyPattern(value: string): Parsed<string> {
+export function parseKeyPattern(value: string): ParsedSetting<string> {
   try {
     void new RegExp(value, "u");
     return { ok: true, value };
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace(/^.*: /, "") : "syntax";
-    return refuse(`is not a regular expression (${reason}): write a JavaScript pattern, "^[0-9a-f-]{36}$"`);
+    return refuseValue(`is not a regular expression (${reason}): write a JavaScript pattern, "^[0-9a-f-]{36}$"`);
   }
 }
 
@@ -129,13 +132,14 @@ export function isPointer(value: string): boolean {
 }
 
 /** A pointer of `fingerprint`. */
-export function parsePointer(value: string): Parsed<string> {
+export function parsePointer(value: string): ParsedSetting<string> {
   if (isPointer(value)) return { ok: true, value };
-  if (value === "") return refuse('is the whole body: write a pointer below it, "/timestamp", or set body instead');
+  if (value === "")
+    return refuseValue('is the whole body: write a pointer below it, "/timestamp", or set body instead');
   const advice = value.startsWith("/")
     ? "write ~0 for ~ and ~1 for / in a name"
     : 'write "/timestamp", with a slash first';
-  return refuse(`"${value}" is not a JSON pointer (RFC 6901): ${advice}`);
+  return refuseValue(`"${value}" is not a JSON pointer (RFC 6901): ${advice}`);
 }
 
 /** The names and indices of a valid pointer. */
@@ -147,9 +151,9 @@ export function pointerTokens(pointer: string): readonly string[] {
 }
 
 /** The name of a query parameter, decoded. */
-export function parseQueryName(value: string): Parsed<string> {
+export function parseQueryName(value: string): ParsedSetting<string> {
   if (value !== "" && value.isWellFormed()) return { ok: true, value };
-  return refuse('must be the name of a parameter, without escapes: write "timestamp"');
+  return refuseValue('must be the name of a parameter, without escapes: write "timestamp"');
 }
 
 /** The first value that is in the list twice. */

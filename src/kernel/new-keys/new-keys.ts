@@ -14,7 +14,7 @@ export interface Limiter {
   limit(options: { readonly key: string }): Promise<{ readonly success: boolean }>;
 }
 
-export class NewKeys {
+export class NewKeyLimiter {
   readonly #limiter: (binding: string) => Limiter | null;
   readonly #timers: Timers;
   /** By record: requests with the same new key that arrive together are counted once. */

@@ -10,7 +10,7 @@ import { readBodyValues, readPart } from "../request/key-places.ts";
 import type { NotedRequest } from "../request/message.ts";
 import { isSomebody } from "../request/record-name.ts";
 import type { ScopeValues } from "../request/scope.ts";
-import type { Caller } from "../request/time-slicer.ts";
+import type { WaitingCaller } from "../request/time-slicer.ts";
 
 /** The parts of a request that may be noted. */
 export interface NotableRequest {
@@ -19,7 +19,7 @@ export interface NotableRequest {
   /** Begins with the question mark; empty if the URL has no query. */
   readonly search: string;
   readonly headers: HeadersView;
-  readonly caller?: Caller;
+  readonly caller?: WaitingCaller;
   readonly scope: ScopeValues;
   /** `null`: it is not held. */
   readonly body: Uint8Array | null;

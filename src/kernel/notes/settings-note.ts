@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import type { NoteRule } from "../config/resolved.ts";
 import { type KeyPart, KEY_PART_PATTERN, parseKeyPart } from "../config/key-source.ts";
-import { choice, defaultsOf, duration, parsed, setting, size } from "../config/setting-kinds.ts";
+import { choice, defaultsOf, duration, parsed, setting, sizeSetting } from "../config/setting-kinds.ts";
 import { DAY_MS } from "../config/units.ts";
 import { NOTE_RULES } from "../config/words.ts";
 
@@ -15,7 +15,7 @@ const MAX_EXCERPT_MS = 7 * DAY_MS;
 
 /** Members of a route's `excerpt`. */
 export const excerptEntries = {
-  bytes: setting(size(MAX_EXCERPT_BYTES), {
+  bytes: setting(sizeSetting(MAX_EXCERPT_BYTES), {
     description: "How much of the beginning of a body is kept.",
     default: 500,
     onChange: "applies to new records",

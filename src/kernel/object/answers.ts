@@ -114,7 +114,7 @@ export async function replay(
   const { stored, cipher } = opened;
   const source = { stores: ledger, cipher };
   const from = await seenUpTo(stored, head, (id) => findInStored(stored.body, id, source, offsets, caller));
-  const body = await storedBytes(stored.body, source, from, { timers, idleMs: head.rules.idleTimeoutMs });
+  const body = await readStoredBody(stored.body, source, from, { timers, idleMs: head.rules.idleTimeoutMs });
   return body === null ? null : replayWith(body, record, stored, head);
 }
 
@@ -208,7 +208,7 @@ export async function findInChunks(
 }
 
 /** The bytes of a stored body from a position on; `null` when they are gone. */
-export async function storedBytes(
+export async function readStoredBody(
   body: StoredBody,
   { stores: { bodies, remote }, cipher }: BodySource,
   from: BodyPosition,

@@ -7,8 +7,8 @@ import type { OriginCall } from "../request/message.ts";
 import { callInForm } from "../request/origin-key.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { timed } from "../traffic/exchange-reporter.ts";
-import { storedBytes } from "./answers.ts";
-import { Attempt } from "./attempt.ts";
+import { readStoredBody } from "./answers.ts";
+import { OriginAttempt } from "./attempt.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
 import { START } from "../resume/event-offsets.ts";
 import type { SpoolManner } from "../body/response-spool.ts";
@@ -87,7 +87,7 @@ class AttemptRun {
       reporter.traffic.attempt(head.record.route, record.attempt.number);
       if (attempts.isCrowded) reporter.traffic.queued(head.record.route);
     });
-    const attempt = new Attempt(head, record, {
+    const attempt = new OriginAttempt(head, record, {
       reopen: (manner) => this.#reopen(manner),
       bodies: ledger.bodies,
       body: ledger.claimedBody(id),
@@ -108,7 +108,7 @@ class AttemptRun {
     const { ledger } = this.#shared;
     const entry = ledger.find(this.#id);
     if (entry === null || entry.response === null || entry.record.attempt.id !== this.#record.attempt.id) return null;
-    return storedBytes(entry.response.body, { stores: ledger, cipher }, START, patience);
+    return readStoredBody(entry.response.body, { stores: ledger, cipher }, START, patience);
   }
 
   /** As the record's first attempt was made. */

@@ -1,7 +1,7 @@
 // How an attempt ends: the event that it writes to its record, and the answer that its own client gets. The write comes
 // first (G4), and an answer that contradicts the record is never sent.
 
-import type { LifeCycleEvent, PauseAdvice, Step } from "../record/events.ts";
+import type { LifeCycleEvent, PauseAdvice, LifeCycleStep } from "../record/events.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { Started } from "../record/record.ts";
 import { type EndReason, judgeUnanswered, type NoResult, type UnansweredEnd } from "../record/verdict.ts";
@@ -15,7 +15,7 @@ import type { KeptResponse } from "../store/response-rows.ts";
 import { StoreError } from "../store/store-error.ts";
 
 /** Takes one step of the attempt's record, written in this turn. */
-export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => Step;
+export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => LifeCycleStep;
 
 /** What is told of a response that is a result, besides what is kept. */
 type Answered = Pick<OriginResponse, "status" | "events">;
@@ -72,7 +72,7 @@ export class AttemptSettlement {
   }
 
   /** The response is not a result. `headers` are its own. That of an accepted request is given to nobody. */
-  passed(type: NoResult, reason: EndReason, headers: HeaderPairs = []): Step | null {
+  passed(type: NoResult, reason: EndReason, headers: HeaderPairs = []): LifeCycleStep | null {
     const isAccepted = this.#record.accepted !== undefined;
     const pause = isAccepted ? adviceIn(headers) : undefined;
     const step = this.#settle({ type, attemptId: this.#record.attempt.id, reason, pause });
@@ -81,7 +81,7 @@ export class AttemptSettlement {
   }
 
   /** The response is a result. `stored` is what the record keeps; `null` when it keeps none. */
-  result({ status, events }: Answered, stored: KeptResponse | null): Step | null {
+  result({ status, events }: Answered, stored: KeptResponse | null): LifeCycleStep | null {
     const { id } = this.#record.attempt;
     // On an `encrypt_responses` route the record does not tell it, not even if the response is not kept.
     const shownStatus = this.#head.encryption?.isOn === true ? null : status;
@@ -102,7 +102,7 @@ export class AttemptSettlement {
   }
 
   /** `null` when the record no longer belongs to this attempt; then no client gets its answer. */
-  #settle(event: LifeCycleEvent, attachments: Attachments = { response: null }): Step | null {
+  #settle(event: LifeCycleEvent, attachments: Attachments = { response: null }): LifeCycleStep | null {
     const settled = this.#step(event, attachments);
     if (settled.reply.type !== "superseded") return settled;
     this.refuse({ code: "in-flight", retryAfterMs: POLL_MS });

@@ -5,7 +5,7 @@
 
 import type { Started } from "../record/record.ts";
 import type { BodyNumber, EpochMs } from "../record/units.ts";
-import { judge, type NoResult } from "../record/verdict.ts";
+import { judgeAttempt, type NoResult } from "../record/verdict.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import {
   type AnswerFor,
@@ -52,7 +52,7 @@ export interface AttemptPorts {
 /** After this time a response is sent without waiting for its body: an event stream may send its first event much later. */
 const HEAD_WAIT_MS = 100;
 
-export class Attempt {
+export class OriginAttempt {
   readonly #head: ExchangeHead;
   readonly #record: Started;
   readonly #ports: AttemptPorts;
@@ -133,7 +133,7 @@ export class Attempt {
       this.#response = outcome;
       const preparing = this.#form.ready();
       if (preparing !== null) await preparing;
-      const verdict = judge({ kind: "answered", status: outcome.status }, this.#head.rules.lists);
+      const verdict = judgeAttempt({ kind: "answered", status: outcome.status }, this.#head.rules.lists);
       if (verdict === "result") await this.#keep(outcome);
       else await this.#pass(outcome, verdict);
     } catch (error) {

@@ -2,12 +2,12 @@
 
 import type { EpochMs, RecordId } from "../record/units.ts";
 import type { AnswerFor } from "./answers.ts";
-import type { Attempt } from "./attempt.ts";
+import type { OriginAttempt } from "./attempt.ts";
 import type { RequestBody } from "../body/request-body.ts";
 import { Waiters } from "./waiters.ts";
 
 export interface AttemptInFlight {
-  readonly attempt: Attempt;
+  readonly attempt: OriginAttempt;
   /** The body of its request. */
   readonly body: RequestBody;
   readonly waiters: Waiters;
@@ -19,7 +19,7 @@ const CALLS_AT_ONCE = 6;
 export class AttemptsInFlight {
   readonly #all = new Map<RecordId, AttemptInFlight>();
   /** Attempts with an unknown outcome whose answer is still being passed on. */
-  readonly #ambiguous = new Map<RecordId, Attempt>();
+  readonly #ambiguous = new Map<RecordId, OriginAttempt>();
 
   get count(): number {
     return this.#all.size;
@@ -39,7 +39,7 @@ export class AttemptsInFlight {
     return this.#all.get(id);
   }
 
-  add(id: RecordId, attempt: Attempt, body: RequestBody): AttemptInFlight {
+  add(id: RecordId, attempt: OriginAttempt, body: RequestBody): AttemptInFlight {
     const inFlight = { attempt, body, waiters: new Waiters() };
     this.#all.set(id, inFlight);
     return inFlight;
@@ -75,7 +75,7 @@ export class AttemptsInFlight {
   }
 
   /** Removes only this attempt: if the record expired during it, there may be a newer one, which stays. */
-  #remove(id: RecordId, attempt: Attempt): void {
+  #remove(id: RecordId, attempt: OriginAttempt): void {
     if (this.#all.get(id)?.attempt === attempt) this.#all.delete(id);
   }
 }

@@ -3,7 +3,7 @@
 // begins elsewhere (kernel/elsewhere.ts): then the next one gets the same request with the same attempt id. If that leads nowhere, every object was
 // reached, so that is told apart from a failure.
 
-import type { Call, RawCall } from "../call.ts";
+import type { JsonCall, RawCall } from "../call.ts";
 import type { Layout } from "../config/layout.ts";
 import {
   askOwn,
@@ -175,7 +175,11 @@ export function isOverloaded(error: unknown): boolean {
 export const OPTIONS = { method: "POST", encodeResponseBody: "manual", redirect: "manual" } as const;
 
 /** Asks an object by a request, which has room for long questions. */
-export async function askObject<In, Out>(stub: DurableObjectStub, { url }: Call<In, Out>, question: In): Promise<Out> {
+export async function askObject<In, Out>(
+  stub: DurableObjectStub,
+  { url }: JsonCall<In, Out>,
+  question: In,
+): Promise<Out> {
   const body = question === undefined ? null : JSON.stringify(question);
   const response = await stub.fetch(url, { ...OPTIONS, body });
   return response.json();

@@ -92,7 +92,7 @@ export function beforeStart(
   if (!isBodyHere) return TAKE_BODY;
   if (count === undefined || number > 1) return null;
   const { retryAfterMs } = count;
-  return mayBegin === null ? { kind: "count-key", count } : refuse({ code: "too-many-keys", retryAfterMs });
+  return mayBegin === null ? { kind: "count-key", count } : refuseAction({ code: "too-many-keys", retryAfterMs });
 }
 
 /** The longest advised wait: the client's next request asks the origin at once, and need not wait for the alarm's verification. */
@@ -109,11 +109,11 @@ export function decide(reply: Reply, situation: Situation): Action {
       if (head.async !== undefined) return { kind: "follow" };
       // Its route no longer accepts requests, so nobody could be told of a monitor.
       const until = reply.record.state === "waiting" ? reply.record.startAt : reply.record.attempt.lockedUntil;
-      return refuse({ code: "in-flight", retryAfterMs: Math.max(POLL_MS, until - now) });
+      return refuseAction({ code: "in-flight", retryAfterMs: Math.max(POLL_MS, until - now) });
     }
     case "in-flight": {
       const untilRetryMs = reply.retryFrom - now;
-      if (inFlight === undefined) return refuse({ code: "in-flight", retryAfterMs: untilRetryMs });
+      if (inFlight === undefined) return refuseAction({ code: "in-flight", retryAfterMs: untilRetryMs });
       const duplicate = duplicateOf(situation, inFlight, untilRetryMs);
       return duplicate.mayAttach ? { kind: "attach", duplicate } : waitFor(duplicate);
     }
@@ -121,7 +121,7 @@ export function decide(reply: Reply, situation: Situation): Action {
       const { verifyAt, policy } = reply.record;
       const refusal = outcomeUnknown(reply.record, now);
       if (verifyAt !== null && !hasVerified) return { kind: "verify", policy, refusal };
-      if (head.park !== true) return refuse(refusal);
+      if (head.park !== true) return refuseAction(refusal);
       return situation.isBodyHere ? { kind: "park", refusal } : TAKE_BODY;
     }
     case "replay":
@@ -131,7 +131,7 @@ export function decide(reply: Reply, situation: Situation): Action {
     case "key-reused":
       return isIncomparable(reply, situation)
         ? incomparable(entry?.record ?? null)
-        : refuse({ code: "key-reused", status: head.rules.keyReusedStatus });
+        : refuseAction({ code: "key-reused", status: head.rules.keyReusedStatus });
     case "granted-again":
       throw new TypeError(`a request was answered with ${reply.type}`);
   }
@@ -149,9 +149,9 @@ export function outcomeAction(
     case "not-kept":
       return notKept(reply.record);
     case "outcome-unknown":
-      return refuse(outcomeUnknown(reply.record, now));
+      return refuseAction(outcomeUnknown(reply.record, now));
     case "key-expired":
-      return refuse({ code: "key-expired", originalStatus: reply.record.status });
+      return refuseAction({ code: "key-expired", originalStatus: reply.record.status });
   }
 }
 
@@ -169,7 +169,7 @@ export function isIncomparable(reply: Reply, { head, entry }: Pick<Situation, "h
 
 /** Nothing is sent. */
 function incomparable(record: IdempotencyRecord | null): Action {
-  return record?.state === "completed" ? notKept(record) : refuse({ code: "store-unavailable" });
+  return record?.state === "completed" ? notKept(record) : refuseAction({ code: "store-unavailable" });
 }
 
 function duplicateOf(
@@ -192,16 +192,16 @@ function duplicateOf(
 /** The action of a duplicate that cannot follow the answer: it waits, if it may. */
 export function waitFor(duplicate: Duplicate): Action {
   const { inFlight, hasSameBody, isBodyHere, mayAttach, waitMs, refusal } = duplicate;
-  if (waitMs <= 0) return refuse(refusal);
+  if (waitMs <= 0) return refuseAction(refusal);
   if (!hasSameBody && !isBodyHere) return TAKE_BODY;
   // If the answer has begun but cannot be followed, the wait lasts until the attempt has ended.
   return { kind: "wait", duplicate, untilBegun: mayAttach && !inFlight.attempt.hasBegun, refusal };
 }
 
-export function refuse(problem: ClientProblem): Refusal {
+export function refuseAction(problem: ClientProblem): Refusal {
   return { kind: "refuse", problem };
 }
 
 export function notKept({ status }: Completed): Refusal {
-  return refuse({ code: "response-not-kept", originalStatus: status });
+  return refuseAction({ code: "response-not-kept", originalStatus: status });
 }

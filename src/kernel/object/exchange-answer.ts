@@ -1,6 +1,6 @@
 // The answer of an exchange, the origin's or a problem. Its response is made when it is asked for: a feature may need the status and headers alone.
 
-import { type Outcome, outcomeOf } from "../record/outcome.ts";
+import { type ExchangeOutcome, outcomeOf } from "../record/outcome.ts";
 import type { ClientProblem, Problem } from "../record/problem.ts";
 import { type HeaderPairs, headersOf } from "../request/headers.ts";
 import type { ExchangeHead } from "../request/message.ts";
@@ -19,7 +19,7 @@ export type Body = Uint8Array | ReadableStream<Uint8Array>;
 export interface ExchangeAnswer {
   readonly status: number;
   readonly response: Response;
-  readonly outcome: Outcome;
+  readonly outcome: ExchangeOutcome;
   /** The `instance` of its problem; none if it is no problem. */
   readonly instance?: string;
   /** Whether its body is a stream, which has to be cancelled if the client has disconnected. */
@@ -30,9 +30,9 @@ export interface ExchangeAnswer {
 }
 
 /** An answer that exists as a response. */
-export function answerOf(
+export function answerFromResponse(
   response: Response,
-  outcome: Outcome,
+  outcome: ExchangeOutcome,
   more: Partial<Pick<ExchangeAnswer, "instance" | "isStreamed">> = {},
 ): ExchangeAnswer {
   const { status } = response;
@@ -45,9 +45,9 @@ export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem)
 }
 
 /** The name of its occurrence goes to the log too. */
-export function problemAnswerAs(outcome: Outcome, problem: Problem, echo: string): ExchangeAnswer {
+export function problemAnswerAs(outcome: ExchangeOutcome, problem: Problem, echo: string): ExchangeAnswer {
   const instance = newInstance();
-  return answerOf(problemResponse(problem, echo, instance), outcome, { instance });
+  return answerFromResponse(problemResponse(problem, echo, instance), outcome, { instance });
 }
 
 /** Responses with these statuses never have a body (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
@@ -55,7 +55,7 @@ export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
 
 /** An answer of the origin, now or before: its `headers` as far as they are sent, and those that the gateway adds. */
 export function originAnswer(
-  outcome: Outcome,
+  outcome: ExchangeOutcome,
   { status, statusText }: Omit<ResponseHead, "headers">,
   headers: HeaderPairs,
   body: Body,
@@ -64,19 +64,19 @@ export function originAnswer(
   const head = { status, statusText, headers: [...headers, ...added] };
   if (!(body instanceof ReadableStream)) return new WholeAnswer(outcome, head, body);
   if (NULL_BODY_STATUSES.has(status)) void body.cancel();
-  return answerOf(responseOf(head, body), outcome, { isStreamed: true });
+  return answerFromResponse(responseOf(head, body), outcome, { isStreamed: true });
 }
 
 /** Makes its response only when it is asked for: who reads the status and headers alone asks for none. */
 class WholeAnswer implements ExchangeAnswer {
-  readonly outcome: Outcome;
+  readonly outcome: ExchangeOutcome;
   readonly isStreamed = false;
   readonly isWhole = true;
   readonly #head: ResponseHead;
   readonly #body: Uint8Array;
   #response: Response | null = null;
 
-  constructor(outcome: Outcome, head: ResponseHead, body: Uint8Array) {
+  constructor(outcome: ExchangeOutcome, head: ResponseHead, body: Uint8Array) {
     this.outcome = outcome;
     this.#head = head;
     this.#body = body;

@@ -12,7 +12,7 @@ import type { EventOffsets } from "../resume/event-offsets.ts";
 import type { RequestBody } from "../body/request-body.ts";
 import type { Elsewhere, Placed } from "../elsewhere.ts";
 import type { Heartbeat } from "./heartbeat.ts";
-import type { Limiter, NewKeys } from "../new-keys/new-keys.ts";
+import type { Limiter, NewKeyLimiter } from "../new-keys/new-keys.ts";
 import type { Verifications } from "../verify/verifications.ts";
 import type { Reachability } from "./reachability.ts";
 import type { RecordSteps } from "./record-steps.ts";
@@ -51,7 +51,7 @@ export interface KernelParts extends ExchangePorts {
    */
   readonly elsewhere: (placed: Placed, now: EpochMs) => Elsewhere | null;
   readonly verifications: Verifications;
-  readonly newKeys: NewKeys;
+  readonly newKeys: NewKeyLimiter;
   readonly offsets: EventOffsets;
   readonly room: WaitingRoom;
 }
@@ -65,13 +65,13 @@ export interface Shared extends KernelParts {
  * Whoever sent a request to the shard. The signal aborts when its client disconnects; it is read only where something is waited
  * for, because the runtime makes an object for it.
  */
-export type Caller = Pick<Request, "signal">;
+export type RequestSignal = Pick<Request, "signal">;
 
 /** One request, as it reaches the shard. */
 export interface Incoming {
   readonly head: ExchangeHead;
   readonly body: RequestBody;
   /** `null` when it cannot be known whether the client has disconnected. It never ends an attempt (G5), only work for this client. */
-  readonly caller: Caller | null;
+  readonly caller: RequestSignal | null;
   readonly span: ExchangeSpan;
 }

@@ -23,7 +23,7 @@ import {
   type Duplicate,
   isIncomparable,
   notKept,
-  refuse,
+  refuseAction,
   waitFor,
 } from "./decide.ts";
 import type { Incoming, Shared } from "./exchange-ports.ts";
@@ -126,7 +126,7 @@ export class Exchange {
     const now = epochMs(Date.now());
     const id = steps.nameOf(head, now);
     // An answer, not a failure: the request must not go on without protection.
-    if (id === null) return refuse({ code: "store-unavailable" });
+    if (id === null) return refuseAction({ code: "store-unavailable" });
     this.#id = id;
     const elsewhere = this.#shared.elsewhere(head, now);
     if (elsewhere !== null) return { kind: "elsewhere", elsewhere };

@@ -14,8 +14,8 @@ import type { RequestBody } from "../body/request-body.ts";
 import { countedSteps } from "./shard-traffic.ts";
 import { Exchange } from "./exchange.ts";
 import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
-import type { Caller, ExchangePorts, Incoming, Shared } from "./exchange-ports.ts";
-import { NewKeys } from "../new-keys/new-keys.ts";
+import type { RequestSignal, ExchangePorts, Incoming, Shared } from "./exchange-ports.ts";
+import { NewKeyLimiter } from "../new-keys/new-keys.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { storeDues } from "./store-dues.ts";
 import { PAUSE_MS } from "./next-turn.ts";
@@ -23,7 +23,7 @@ import { Verifications } from "../verify/verifications.ts";
 import { RecordSteps } from "./record-steps.ts";
 import { ERASE_ROWS } from "../store/bodies.ts";
 import { LAST_LOOKED_AT } from "../store/due-records.ts";
-import { pauseAfter, UnreadableError } from "../store/unreadable.ts";
+import { pauseAfterFailure, UnreadableError } from "../store/unreadable.ts";
 import { type VerificationPorts, verify } from "../verify/verification.ts";
 import { WaitingRoom } from "./waiters.ts";
 
@@ -60,7 +60,7 @@ export class Exchanges {
     });
     const room = new WaitingRoom(ports.timers);
     const { steps } = this;
-    const newKeys = new NewKeys(ports.limiter, ports.timers);
+    const newKeys = new NewKeyLimiter(ports.limiter, ports.timers);
     const kernel = {
       ...ports,
       attempts,
@@ -95,7 +95,7 @@ export class Exchanges {
   }
 
   /** Answers one request. */
-  async run(head: ExchangeHead, body: RequestBody, caller: Caller | null): Promise<Response> {
+  async run(head: ExchangeHead, body: RequestBody, caller: RequestSignal | null): Promise<Response> {
     const span = this.#begin(head);
     const given = this.#answer({ head, body, caller, span });
     const answer = given instanceof Promise ? await given : given;
@@ -108,7 +108,7 @@ export class Exchanges {
   }
 
   /** Runs an exchange whose answer goes to no client; `null`: another object has to be asked. */
-  async deliver(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<ExchangeAnswer | null> {
+  async deliver(head: ExchangeHead, body: RequestBody, caller: RequestSignal): Promise<ExchangeAnswer | null> {
     const span = this.#begin(head);
     const answer = await this.#answer({ head, body, caller, span });
     if ("kind" in answer) return null;
@@ -213,7 +213,7 @@ export class Exchanges {
       try {
         this.steps.applyTime(id, now);
       } catch (error) {
-        lockEnds.putOff(id, later(now, pauseAfter(error, PAUSE_MS)));
+        lockEnds.putOff(id, later(now, pauseAfterFailure(error, PAUSE_MS)));
         reasons.add(String(error));
       }
     }
@@ -236,6 +236,6 @@ export class Exchanges {
 }
 
 /** When the client has disconnected, the runtime drops the response without cancelling its body, so it is cancelled here. */
-function leaveIfGone(answer: ExchangeAnswer, caller: Caller | null): void {
+function leaveIfGone(answer: ExchangeAnswer, caller: RequestSignal | null): void {
   if (answer.isStreamed && caller?.signal.aborted === true) void answer.response.body?.cancel().catch(() => undefined);
 }

@@ -3,7 +3,7 @@
 // its `fetch`. It wraps every binding that it is given, so it gets none. Its own persistence stays off.
 
 import { createDurable, proxyDurable } from "itty-durable";
-import type { Call } from "../call.ts";
+import type { JsonCall } from "../call.ts";
 
 /** What a KeyShard gets from the base class, whose constructor returns a proxy; private members belong to that proxy. */
 export interface IttyDurable {
@@ -26,13 +26,13 @@ interface Asked {
 
 /** The calls of a table as functions. */
 export type Asking<Table> = {
-  readonly [Name in keyof Table]: Table[Name] extends Call<infer In, infer Out>
+  readonly [Name in keyof Table]: Table[Name] extends JsonCall<infer In, infer Out>
     ? (question: In) => Promise<Out>
     : never;
 };
 
 /** The questions of a table to one object. */
-export function asking<Table extends Readonly<Record<string, Call>>>(
+export function asking<Table extends Readonly<Record<string, JsonCall>>>(
   table: Table,
   stub: DurableObjectStub,
 ): Asking<Table> {

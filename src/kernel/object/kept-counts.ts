@@ -16,7 +16,7 @@ import { type RecordReplays, replayedName, sumOfReplays } from "../traffic/repla
 import { Tally } from "../traffic/tally.ts";
 import type { CountedWhen, CountKeeper } from "../traffic/traffic.ts";
 import { type CountRows, SHOWN_HOURS, type StoredColumn } from "../store/counts.ts";
-import type { Due, Timers } from "./timers.ts";
+import type { ScheduledWork, Timers } from "./timers.ts";
 import { NOTHING_COUNTED } from "./totals.ts";
 
 const HOUR_MS = 3_600_000;
@@ -67,7 +67,7 @@ export class KeptCounts implements CountKeeper {
   /** All other hours, once somebody has asked. */
   #others: readonly RouteNumbers[] | null = null;
   #since: number | null = null;
-  #timer: Due | null = null;
+  #timer: ScheduledWork | null = null;
   #isTurnOver = true;
   #waiting: PromiseWithResolvers<void> | null = null;
 

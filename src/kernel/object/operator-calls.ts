@@ -11,7 +11,7 @@ import { type EpochMs, type RecordId, epochMs, recordId } from "../record/units.
 import type { HeaderPairs } from "../request/headers.ts";
 import { decodeMessage } from "../request/message.ts";
 import type { CountedByShard, LeftCounts } from "./totals.ts";
-import { storedBytes } from "./answers.ts";
+import { readStoredBody } from "./answers.ts";
 import type { ResponseHead } from "./exchange-answer.ts";
 import { START } from "../resume/event-offsets.ts";
 import type { RecordSteps } from "./record-steps.ts";
@@ -29,7 +29,7 @@ export const OPERATOR_CALLS = {
   inspect: call<RecordId, SeenDetail | null>("inspect"),
   /** Whether there is a row for the record, also one that cannot be read. */
   has: call<RecordId, boolean>("has"),
-  counts: call<void, Counts>("counts"),
+  counts: call<void, ShardCounts>("counts"),
   numbers: call<void, ShardNumbers>("numbers"),
   /** Only of the operators' object: the current generation of the console's sessions. */
   sessions: call<void, string>("sessions"),
@@ -55,7 +55,7 @@ export interface SeenDetail extends SeenRecord {
   readonly excerpt: Excerpt | null;
 }
 
-export interface Counts extends Omit<OpenCounts, "atLeast"> {
+export interface ShardCounts extends Omit<OpenCounts, "atLeast"> {
   readonly inFlight: number;
   /** Which of the counts by state may be too small. */
   readonly atLeast: readonly CountedState[];
@@ -158,7 +158,7 @@ export class OperatorCalls {
     return { id, ...label, record, timeline, response: summary, excerpt: ledger.excerpts.find(id, label, now) };
   }
 
-  counts(): Counts {
+  counts(): ShardCounts {
     const { ledger, list, steps, databaseBytes, placesTaken } = this.#ports;
     const now = epochMs(Date.now());
     const { atLeast: openAtLeast, ...open } = list.countOpen(now);
@@ -246,7 +246,7 @@ export class OperatorCalls {
     const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
     const response = record?.state === "completed" ? (entry?.response ?? null) : null;
     if (response === null || isEncrypted(response)) return new Response(null, { status: 404 });
-    const bytes = await storedBytes(response.body, { stores: ledger, cipher: null }, START, {
+    const bytes = await readStoredBody(response.body, { stores: ledger, cipher: null }, START, {
       timers,
       idleMs: IDLE_MS,
     });
@@ -278,7 +278,7 @@ function headOf({ status, statusText, headers }: ResponseHead): ResponseHead {
 }
 
 /** All numbers of one shard: what it has ever counted, and what it holds now. */
-export interface ShardNumbers extends Counts, Omit<CountedByShard, "shard"> {
+export interface ShardNumbers extends ShardCounts, Omit<CountedByShard, "shard"> {
   /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
   readonly oldestMs: number;
   /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */

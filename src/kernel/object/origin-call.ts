@@ -24,7 +24,7 @@ import { TRACEPARENT_HEADER, traceparentOf } from "../traffic/trace-context.ts";
 import { bindingIn, entrypointIn } from "./bindings.ts";
 import type { RequestBody } from "../body/request-body.ts";
 import type { Reachability } from "./reachability.ts";
-import type { Due, Timers } from "./timers.ts";
+import type { ScheduledWork, Timers } from "./timers.ts";
 
 /** A piece of the origin's body, or how the body ended. */
 export type BodyPiece = NextPiece<BrokenOff>;
@@ -196,7 +196,7 @@ export type SmallBody =
   | BrokenOff;
 
 /** Reads the body of a response into memory if it has no more bytes than `limitBytes`. */
-export async function readUpTo(response: OriginResponse, limitBytes: number): Promise<SmallBody> {
+export async function readSmallBody(response: OriginResponse, limitBytes: number): Promise<SmallBody> {
   const pieces: Uint8Array[] = [];
   for (let size = 0; size <= limitBytes;) {
     const piece = await response.next();
@@ -222,7 +222,7 @@ export async function readUpTo(response: OriginResponse, limitBytes: number): Pr
  */
 class Deadline {
   readonly #controller = new AbortController();
-  readonly #dues: Due[] = [];
+  readonly #dues: ScheduledWork[] = [];
   /** The longest time that the call may take until its answer begins. */
   readonly mostMs: number;
   passed = false;

@@ -1,6 +1,6 @@
 // One step of one record: load, step, save. Every change goes through here, from a request, an attempt, the alarm or an operator.
 
-import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../record/events.ts";
+import type { LifeCycleEvent, OperatorEvent, LifeCycleStep, Unchangeable } from "../record/events.ts";
 import { type Candidate, chooseCandidate, mayStart } from "../record/candidate.ts";
 import { renewed } from "../record/verdict.ts";
 import { step } from "../record/life-cycle.ts";
@@ -9,7 +9,7 @@ import type { Attempt, IdempotencyRecord, Policy, Started } from "../record/reco
 import { updateHistory } from "../record/timeline.ts";
 import { durationMs, epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
-import type { Change, Participation, StepChange, StepHook } from "../step-hook.ts";
+import type { RecordChange, Participation, StepChange, StepHook } from "../step-hook.ts";
 import type { Alarm } from "./alarm.ts";
 import type { Attachments } from "../store/attachments.ts";
 import type { Entry, Ledger } from "../store/ledger.ts";
@@ -24,7 +24,7 @@ import { UnreadableError } from "../store/unreadable.ts";
 export const TURN_CHECK_MS = durationMs(60_000);
 
 /** A step, and the entry as it was before. */
-export type TakenStep = Step & { readonly entry: Entry | null };
+export type TakenStep = LifeCycleStep & { readonly entry: Entry | null };
 
 export interface StepPorts {
   readonly ledger: Ledger;
@@ -165,7 +165,7 @@ export class RecordSteps {
   eraseExpired(now: EpochMs, limit: number): void {
     const { ledger, hooks } = this.#ports;
     const joined: Participation[] = [];
-    const onExpired = (change: Change): void => {
+    const onExpired = (change: RecordChange): void => {
       for (const hook of hooks()) {
         const one = hook.expire?.(change) ?? null;
         if (one === null) continue;

@@ -1,7 +1,7 @@
 // Which shard of a layout keeps a record. Only the key decides, so that anyone who knows a key can find its shard. Another layout
 // has other objects.
 
-import { type Layout, type Shards, shardCount } from "../config/layout.ts";
+import { type Layout, type ShardsSetting, shardCount } from "../config/layout.ts";
 import { keyHashOf } from "../record/units.ts";
 
 /** One object: its name, and where it is created if it does not exist yet. */
@@ -10,7 +10,7 @@ export interface ShardAddress extends Pick<Layout, "jurisdiction" | "locationHin
 }
 
 /** `keyHash` begins with the key's hash (kernel/request/record-name.ts); a whole record id may be given too. */
-export function shardName(keyHash: string, shards: Shards): string {
+export function shardName(keyHash: string, shards: ShardsSetting): string {
   const count = shardCount(shards);
   if (count === null) return `key-${keyHashOf(keyHash)}`;
   return `shard-${Number.parseInt(keyHash.slice(0, 8), 16) % count}-of-${shards}`;

@@ -15,7 +15,7 @@ import { keepsCounts } from "./shard-address.ts";
 import type { CountRows } from "../store/counts.ts";
 import type { TotalRows } from "../store/totals.ts";
 import type { Timers } from "./timers.ts";
-import { type CountedByShard, type LeftCounts, NOTHING_COUNTED, Totals } from "./totals.ts";
+import { type CountedByShard, type LeftCounts, NOTHING_COUNTED, ShardTotals } from "./totals.ts";
 
 /** Questions, through itty-durable. */
 export const TRAFFIC_CALLS = {
@@ -46,12 +46,12 @@ export class ShardTraffic {
   readonly own: Traffic;
   /** `null` in the object of a single key: it would write a row for each of its requests, and nobody could ask it. */
   readonly #kept: KeptCounts | null;
-  readonly #totals: Totals;
+  readonly #totals: ShardTotals;
 
   constructor({ counts, totals, timers, isBusy, name }: ShardTrafficPorts) {
     this.#kept = keepsCounts(name) ? new KeptCounts(counts, timers, isBusy) : null;
     this.own = new Traffic(this.#kept);
-    this.#totals = new Totals(totals);
+    this.#totals = new ShardTotals(totals);
   }
 
   get calls(): readonly AnsweredCall[] {

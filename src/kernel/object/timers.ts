@@ -6,7 +6,7 @@ import { type DueEntry, DueHeap } from "../record/due-heap.ts";
 import { type RaceTimer, raceTimer } from "../request/first-of.ts";
 
 /** Work that runs at its time. */
-export interface Due extends RaceTimer {
+export interface ScheduledWork extends RaceTimer {
   /** Sets its time to `afterMs` from now. Does nothing after `cancel`. */
   move(afterMs: number): void;
   /** Final. Must also be called after the work has run. */
@@ -30,7 +30,7 @@ export class Timers {
   #firesAt = Number.POSITIVE_INFINITY;
 
   /** Calls `run` after `afterMs`, and not again until it is moved. An exception is logged and affects no other work. */
-  set(afterMs: number, run: () => void): Due {
+  set(afterMs: number, run: () => void): ScheduledWork {
     const now = performance.now();
     const entry: Entry = { at: now + afterMs, index: -1, run, isCancelled: false };
     this.#count += 1;

@@ -29,7 +29,7 @@ interface Known {
   readonly lost: readonly RouteNumbers[];
 }
 
-export class Totals {
+export class ShardTotals {
   readonly #rows: TotalRows;
   #stored: string | null = null;
   #known: Known | null = null;

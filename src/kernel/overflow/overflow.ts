@@ -6,7 +6,7 @@ import { type BodyReader, lentPiece, type NextPiece, type Piece, WHOLE } from ".
 import { raceTimer } from "../request/first-of.ts";
 import { encrypting } from "../encryption/encrypted-reader.ts";
 import { PART_BYTES, type RemoteBodies, type RemoteUpload } from "./remote-bodies.ts";
-import type { Due } from "../object/timers.ts";
+import type { ScheduledWork } from "../object/timers.ts";
 import { type BodyCipher, plainSizeAt, storedSize } from "../encryption/body-cipher.ts";
 import { type BytePipe, bytePipe, type Patience } from "../body/byte-pipe.ts";
 import type { Spool } from "../body/spool.ts";
@@ -105,9 +105,9 @@ export class Overflow {
   }
 
   /** Rejects when R2 does nothing for too long, because a body must not wait for it forever. */
-  async #inTime<T>(ask: (due: Due) => Promise<T>): Promise<T> {
+  async #inTime<T>(ask: (due: ScheduledWork) => Promise<T>): Promise<T> {
     const { timers, idleMs } = this.#options.patience;
-    const done = await raceTimer(async (due: Due) => ({ value: await ask(due) }), idleMs, timers);
+    const done = await raceTimer(async (due: ScheduledWork) => ({ value: await ask(due) }), idleMs, timers);
     if (done === null) throw new Error("R2 did nothing for too long");
     return done.value;
   }

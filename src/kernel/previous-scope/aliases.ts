@@ -19,12 +19,12 @@ const INDEX = "CREATE INDEX IF NOT EXISTS aliases_by_target ON aliases (target)"
 export const MAX_TARGETS = 8;
 
 /** Some records that have a name as an alias. `isCut`: there are more. */
-export interface Targets {
+export interface AliasTargets {
   readonly ids: readonly RecordId[];
   readonly isCut: boolean;
 }
 
-const NONE: Targets = { ids: [], isCut: false };
+const NONE: AliasTargets = { ids: [], isCut: false };
 
 export class Aliases {
   readonly #sql: Sql;
@@ -44,7 +44,7 @@ export class Aliases {
   }
 
   /** The records that have this name as an alias; with a fingerprint, those of this request. */
-  targets(name: RecordId, fingerprint: Fingerprint | null = null): Targets {
+  targets(name: RecordId, fingerprint: Fingerprint | null = null): AliasTargets {
     if (!this.#exist) return NONE;
     const [and, values] = fingerprint === null ? ["", [name]] : [" AND fingerprint = ?", [name, fingerprint]];
     const ids = this.#sql

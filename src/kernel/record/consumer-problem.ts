@@ -1,7 +1,7 @@
 // What the claims API refuses as a whole (src/features/claims/README.md); what it says of one claim is an answer, not a problem. The texts tell
 // a caller without the right token nothing, not even which groups there are.
 
-import { notRetryable, type ProblemDetails, retryable } from "./problem-details.ts";
+import { notRetryable, type ProblemDescription, retryable } from "./problem-details.ts";
 
 export type ConsumerProblem =
   /** The request cannot be understood. Nothing of it was done. */
@@ -11,7 +11,7 @@ export type ConsumerProblem =
   /** Too many wrong tokens from one address. */
   | { readonly code: "consumer-throttled"; readonly retryAfterMs: number };
 
-export function describeConsumerProblem(problem: ConsumerProblem): ProblemDetails {
+export function describeConsumerProblem(problem: ConsumerProblem): ProblemDescription {
   switch (problem.code) {
     case "claim-invalid":
       return notRetryable(400, "Claim invalid", `${problem.reason} Nothing was claimed or changed.`);

@@ -2,7 +2,7 @@
 
 import { settled } from "./verdict.ts";
 import { acceptedAnew } from "./schedule.ts";
-import type { OperatorEvent, Step, Unchangeable } from "./events.ts";
+import type { OperatorEvent, LifeCycleStep, Unchangeable } from "./events.ts";
 import type { Expiring, Failed, IdempotencyRecord, Waiting } from "./record.ts";
 import { changed, outcomeReply, unchanged } from "./step.ts";
 import { type EpochMs, later, latest } from "./units.ts";
@@ -17,8 +17,8 @@ export function applyOperatorEvent(
   current: IdempotencyRecord,
   event: OperatorEvent,
   now: EpochMs,
-): Step {
-  const refuse = (why: Unchangeable): Step => unchanged(record, { type: "unchangeable", why });
+): LifeCycleStep {
+  const refuse = (why: Unchangeable): LifeCycleStep => unchanged(record, { type: "unchangeable", why });
   if (current.state === "started") return refuse("in-flight");
   const { fingerprint, attempt, policy } = current;
   const lockedUntil = current.state === "failed" ? current.retryFrom : attempt.lockedUntil;
@@ -70,7 +70,11 @@ function mayStillRun(record: Waiting | Expiring, now: EpochMs): boolean {
 }
 
 /** What a monitor is told: nothing of a request with another fingerprint, not even that there is one. */
-export function lookAt(record: IdempotencyRecord | null, current: IdempotencyRecord, fingerprintPrefix: string): Step {
+export function lookAt(
+  record: IdempotencyRecord | null,
+  current: IdempotencyRecord,
+  fingerprintPrefix: string,
+): LifeCycleStep {
   if (!current.fingerprint.startsWith(fingerprintPrefix)) return unchanged(record, { type: "unseen" });
   switch (current.state) {
     case "waiting":
@@ -91,7 +95,7 @@ export function cancel(
   current: IdempotencyRecord,
   fingerprintPrefix: string,
   now: EpochMs,
-): Step {
+): LifeCycleStep {
   const seen = lookAt(record, current, fingerprintPrefix);
   if (seen.reply.type === "unseen" || current.state !== "waiting" || mayStillRun(current, now)) return seen;
   const { fingerprint, attempt, policy } = current;

@@ -52,7 +52,7 @@ export function isProblemCode(code: string): code is ClientProblemCode {
 }
 
 /** What the shard said about the message's record. */
-export type ShardAnswer =
+export type DeliveryAnswer =
   /** An answer of the origin, first or replayed. `isWhole`: it was read to its end, which the shard sends when the answer is durable. */
   | {
       readonly kind: "answer";
@@ -113,14 +113,14 @@ const LONGEST_PAUSE_PART = 1 / 32;
 export const MIN_MAX_RETRIES = 60;
 
 /** How long to wait before the next delivery. */
-export function pauseMs({ attempts, jitter, giveUpAfterMs }: Delivery): number {
+export function deliveryPauseMs({ attempts, jitter, giveUpAfterMs }: Delivery): number {
   const longest = Math.min(giveUpAfterMs * LONGEST_PAUSE_PART, LONGEST_DELAY_MS);
   // The exponent is bounded, because a power beyond all numbers would be Infinity, and 0 times that is no number.
   return Math.min(longest, SECOND_MS * 2 ** Math.min(attempts - 1, 40)) * (0.75 + jitter / 4);
 }
 
 /** Decides about one delivery. */
-export function decideDelivery(answer: ShardAnswer, delivery: Delivery): Decision {
+export function decideDelivery(answer: DeliveryAnswer, delivery: Delivery): Decision {
   switch (answer.kind) {
     case "nothing":
       return unreached(delivery, null);
@@ -134,7 +134,7 @@ export function decideDelivery(answer: ShardAnswer, delivery: Delivery): Decisio
 }
 
 function afterAnswer(
-  { status, verdict, isWhole, retryAfterMs }: Extract<ShardAnswer, { kind: "answer" }>,
+  { status, verdict, isWhole, retryAfterMs }: Extract<DeliveryAnswer, { kind: "answer" }>,
   delivery: Delivery,
 ): Decision {
   switch (verdict) {
@@ -149,7 +149,7 @@ function afterAnswer(
 }
 
 function afterProblem(
-  { code, retryAfterMs, originalStatus }: Extract<ShardAnswer, { kind: "problem" }>,
+  { code, retryAfterMs, originalStatus }: Extract<DeliveryAnswer, { kind: "problem" }>,
   delivery: Delivery,
 ): Decision {
   switch (code) {
@@ -219,7 +219,7 @@ function dead(reason: DeadReason, status: number | null): Decision {
 
 /** After the message's pause, or when the other side said, whichever is later. */
 function again(delivery: Delivery, retryAfterMs: number | null): Decision {
-  return { kind: "retry", afterMs: Math.min(LONGEST_DELAY_MS, Math.max(pauseMs(delivery), retryAfterMs ?? 0)) };
+  return { kind: "retry", afterMs: Math.min(LONGEST_DELAY_MS, Math.max(deliveryPauseMs(delivery), retryAfterMs ?? 0)) };
 }
 
 function isTooOld({ ageMs, giveUpAfterMs }: Delivery): boolean {

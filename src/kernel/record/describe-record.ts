@@ -4,7 +4,7 @@
 
 import type { ClaimNote } from "./events.ts";
 import type { Policy, RecordState } from "./record.ts";
-import { type Change, isUnreadable, type TimelineEvent } from "./timeline.ts";
+import { type OperatorChange, isUnreadable, type TimelineEvent } from "./timeline.ts";
 import type { EpochMs } from "./units.ts";
 import type { EndReason } from "./verdict.ts";
 
@@ -35,7 +35,7 @@ export interface RecordDescription {
   /** What an operator must or may do. */
   readonly advice: string;
   /** The changes that the life cycle allows and that have an effect, the likeliest first. */
-  readonly changes: readonly Change[];
+  readonly changes: readonly OperatorChange[];
 }
 
 /** `history` is the record's timeline, oldest first. */
@@ -46,7 +46,7 @@ export function describeRecord(
 ): RecordDescription {
   const isLocked = record.lockedUntil > now;
   // The same rule as `operate` in the life cycle.
-  const forget: readonly Change[] = isLocked ? [] : ["forget"];
+  const forget: readonly OperatorChange[] = isLocked ? [] : ["forget"];
   switch (record.state) {
     case "waiting":
       return { ...waiting(record, history.at(-1)), changes: ["release", "resolve", ...forget] };

@@ -201,7 +201,7 @@ export function isToMonitor(reply: Reply): reply is MonitorReply {
   return reply.type in TO_MONITOR;
 }
 
-export interface Step {
+export interface LifeCycleStep {
   /** The record after the event; `null` when there is none. If nothing changed, it is the same object as before. */
   readonly record: IdempotencyRecord | null;
   readonly reply: Reply;

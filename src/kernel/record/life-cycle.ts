@@ -7,7 +7,7 @@
 import { applyAttemptEvent, givenUp, notMade, outcomeUnknown, settled } from "./verdict.ts";
 import { applyOperatorEvent, cancel, lookAt } from "./decision.ts";
 import { broughtBack, acceptanceWith, isTooLate, parked } from "./schedule.ts";
-import type { LifeCycleEvent, Step } from "./events.ts";
+import type { LifeCycleEvent, LifeCycleStep } from "./events.ts";
 import type {
   Attempt,
   Acceptance,
@@ -35,7 +35,12 @@ import {
  * Applies one event to a record. `policy` is the route's current one, and only a new attempt takes it. A record keeps the
  * policy of its own claim, so a changed configuration never changes the promise under which an attempt was started.
  */
-export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
+export function step(
+  record: IdempotencyRecord | null,
+  event: LifeCycleEvent,
+  policy: Policy,
+  now: EpochMs,
+): LifeCycleStep {
   const current = applyTime(record, now);
   if (current === null) return stepWithoutRecord(record, event, policy, now);
   switch (event.type) {
@@ -128,7 +133,7 @@ function stepWithoutRecord(
   event: LifeCycleEvent,
   policy: Policy,
   now: EpochMs,
-): Step {
+): LifeCycleStep {
   switch (event.type) {
     case "request":
     case "claim": {
@@ -164,7 +169,7 @@ function applyRequest(
   event: RequestEvent,
   policy: Policy,
   now: EpochMs,
-): Step {
+): LifeCycleStep {
   switch (current.state) {
     case "waiting":
       return unchanged(record, { type: "accepted", record: current, isNew: false });
@@ -191,7 +196,13 @@ function applyRequest(
 type RequestEvent = Extract<LifeCycleEvent, { type: "request" | "claim" }>;
 
 /** A request gets its first attempt, or one after `last`: at once, or when its turn comes. */
-function claim(fingerprint: Fingerprint, last: Attempt, event: RequestEvent, policy: Policy, now: EpochMs): Step {
+function claim(
+  fingerprint: Fingerprint,
+  last: Attempt,
+  event: RequestEvent,
+  policy: Policy,
+  now: EpochMs,
+): LifeCycleStep {
   const { attemptId } = event;
   const { accept } = event.type === "request" ? event : {};
   const promise =
@@ -216,7 +227,7 @@ function start(
   policy: Policy,
   now: EpochMs,
   promise: Acceptance | undefined,
-): Step {
+): LifeCycleStep {
   const attempt = { ...of, startedAt: now, lockedUntil: later(now, policy.lockMs) };
   const record: Started = { state: "started", fingerprint, attempt, policy, ...(promise && { accepted: promise }) };
   return changed(record, { type: "start", record });

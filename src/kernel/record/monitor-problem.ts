@@ -1,7 +1,7 @@
 // What a monitor refuses (src/features/accepted/README.md).
 
 /** The problems that only a monitor reports; what it knows about a record it tells as a retry would be told. */
-import { notRetryable, type ProblemDetails, retryable } from "./problem-details.ts";
+import { notRetryable, type ProblemDescription, retryable } from "./problem-details.ts";
 
 export type MonitorProblem =
   /** There is no such record, or it is not this caller's, or of another request. Which of these is not told. */
@@ -11,7 +11,7 @@ export type MonitorProblem =
   | { readonly code: "cancel-refused"; readonly why: "in-flight"; readonly retryAfterMs: number }
   | { readonly code: "cancel-refused"; readonly why: "ended" };
 
-export function describeMonitorProblem(problem: MonitorProblem): ProblemDetails {
+export function describeMonitorProblem(problem: MonitorProblem): ProblemDescription {
   switch (problem.code) {
     case "monitor-not-found":
       return notRetryable(

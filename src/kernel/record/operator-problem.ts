@@ -1,7 +1,7 @@
 // The operator API's refusals. Their texts depend only on the kind of refusal, so that a caller who may not see a record
 // learns nothing about it.
 
-import { notRetryable, type ProblemDetails, retryable } from "./problem-details.ts";
+import { notRetryable, type ProblemDescription, retryable } from "./problem-details.ts";
 
 export type OperatorProblem =
   /** No token, or a wrong one. */
@@ -29,7 +29,7 @@ const FINAL = {
   remembered: "The record has expired, and only its key is remembered.",
 } as const;
 
-export function describeOperatorProblem(problem: OperatorProblem): ProblemDetails {
+export function describeOperatorProblem(problem: OperatorProblem): ProblemDescription {
   switch (problem.code) {
     case "operator-unauthorized":
       return notRetryable(

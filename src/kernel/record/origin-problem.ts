@@ -1,6 +1,6 @@
 // What the gateway reports when its call to the origin failed. Only a connection that was never made certainly sent nothing.
 
-import { notRetryable, type ProblemDetails, retryable } from "./problem-details.ts";
+import { notRetryable, type ProblemDescription, retryable } from "./problem-details.ts";
 import type { UnknownRule } from "./record.ts";
 
 export type OriginProblem =
@@ -12,7 +12,7 @@ export type OriginProblem =
 export const KEEP_THE_KEY =
   "The gateway will not repeat it. Do not use a new key: that could do it twice. The operator of this API decides what happened; send the same request with the same key later to get the result.";
 
-export function describeOriginProblem(problem: OriginProblem): ProblemDetails {
+export function describeOriginProblem(problem: OriginProblem): ProblemDescription {
   switch (problem.code) {
     case "origin-unreachable":
       return retryable(
@@ -39,7 +39,7 @@ function describeAmbiguous(
   title: string,
   what: string,
   left: { readonly unknown: UnknownRule | "unprotected"; readonly retryAfterMs: number },
-): ProblemDetails {
+): ProblemDescription {
   switch (left.unknown) {
     case "retry":
       return retryable(

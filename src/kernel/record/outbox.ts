@@ -26,7 +26,7 @@ export interface Publication {
   readonly step?: string;
 }
 
-export function matches(status: number, when: readonly StatusRule[]): boolean {
+export function matchesStatus(status: number, when: readonly StatusRule[]): boolean {
   return when.some((rule) => rule === status || rule === `${Math.trunc(status / 100)}xx`);
 }
 
@@ -61,7 +61,7 @@ const REST_PAUSES_MS: readonly number[] = [5, 30, 300].map((s) => 1000 * s);
 export const LONGEST_PAUSE_MS = durationMs(86_400_000);
 
 /** Why a try has failed, as far as it decides what follows. */
-export interface Failure {
+export interface TryFailure {
   /** When the destination wants to be asked again; `null`: it did not say. */
   readonly retryAfterMs: number | null;
   /**
@@ -72,7 +72,7 @@ export interface Failure {
 }
 
 /** How a try has ended. */
-export type Sent = { readonly kind: "accepted" } | ({ readonly kind: "failed"; readonly reason: string } & Failure);
+export type Sent = { readonly kind: "accepted" } | ({ readonly kind: "failed"; readonly reason: string } & TryFailure);
 
 /** What becomes of an event whose try has failed; `due` is when it is tried again. */
 export type AfterFailure = { readonly kind: "again"; readonly due: EpochMs } | { readonly kind: "dead" };
@@ -81,7 +81,7 @@ export type AfterFailure = { readonly kind: "again"; readonly due: EpochMs } | {
 export function afterFailure(
   event: { readonly tries: number; readonly createdAt: EpochMs },
   giveUpAfterMs: DurationMs,
-  failure: Failure,
+  failure: TryFailure,
   jitter: number,
   now: EpochMs,
 ): AfterFailure {
@@ -128,14 +128,18 @@ export function triedFrom({ lane, at }: LaneHead, rests: Rests): EpochMs {
 }
 
 /** Whose event is tried next. */
-export interface Turn {
+export interface EventTurn {
   readonly lane: number;
   /** With the one event that has failed least, to find out whether any is taken. */
   readonly isProbe: boolean;
 }
 
 /** The next lane in turn of those that can be tried now; after a rest of the whole destination, the one that has failed least. `null`: none. */
-export function nextTurn(due: readonly LaneHead[], { rests, lastLane }: DestinationState, now: EpochMs): Turn | null {
+export function nextTurn(
+  due: readonly LaneHead[],
+  { rests, lastLane }: DestinationState,
+  now: EpochMs,
+): EventTurn | null {
   const isUncertain = rests.has(EVERY_LANE);
   const failures = (lane: number): number => (isUncertain ? (rests.get(lane)?.failures ?? 0) : 0);
   const distance = (lane: number): number => (lane - lastLane + LANES) % (LANES + 1);
@@ -150,7 +154,7 @@ export function nextTurn(due: readonly LaneHead[], { rests, lastLane }: Destinat
  * Whether a failure is charged to the event alone: the destination says so, or the event has failed before and another of its lane was
  * taken since (`hasLaneFailed`: none was).
  */
-export function isOwnFailure(tries: number, { scope }: Failure, hasLaneFailed: boolean): boolean {
+export function isOwnFailure(tries: number, { scope }: TryFailure, hasLaneFailed: boolean): boolean {
   return scope === "event" || (tries > 0 && !hasLaneFailed);
 }
 
@@ -162,7 +166,7 @@ export function isAway(unanswered: ReadonlySet<number>, rests: Rests): boolean {
 /** The rest that follows a failure; `before`: that of the failure before. */
 export function restAfter(
   before: LaneRest | null,
-  failure: Failure & { readonly reason: string },
+  failure: TryFailure & { readonly reason: string },
   jitter: number,
   now: EpochMs,
 ): LaneRest {
@@ -176,7 +180,7 @@ export function restBroughtBack(rest: LaneRest, now: EpochMs): LaneRest {
 }
 
 /** How long a rest takes after `failures` failed tries in a row. */
-export function restMs(failures: number, failure: Failure, jitter: number): DurationMs {
+export function restMs(failures: number, failure: TryFailure, jitter: number): DurationMs {
   return pauseMs(REST_PAUSES_MS, failures, failure, jitter);
 }
 
@@ -206,7 +210,7 @@ export function restingAt(rests: Rests, now: EpochMs): Resting | null {
   return { lanes: whole !== undefined ? ALL_LANES : resting.length, until, failures, reason };
 }
 
-function pauseMs(pauses: readonly number[], tries: number, { retryAfterMs }: Failure, jitter: number): DurationMs {
+function pauseMs(pauses: readonly number[], tries: number, { retryAfterMs }: TryFailure, jitter: number): DurationMs {
   const pause = pauses[Math.min(tries, pauses.length) - 1] ?? LONGEST_PAUSE_MS;
   const asked = Math.min(retryAfterMs ?? 0, LONGEST_PAUSE_MS);
   return durationMs(Math.max(asked, Math.round(pause * (1 + jitter / 4))));

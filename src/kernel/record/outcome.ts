@@ -41,7 +41,7 @@ export const OUTCOMES = [
   "too-many-keys",
 ] as const;
 
-export type Outcome = (typeof OUTCOMES)[number];
+export type ExchangeOutcome = (typeof OUTCOMES)[number];
 
 /** Those of duplicates that did not reach the origin. */
 export const PREVENTED = [
@@ -51,10 +51,10 @@ export const PREVENTED = [
   "outcome-unknown",
   "not-kept",
   "key-expired",
-] as const satisfies readonly Outcome[];
+] as const satisfies readonly ExchangeOutcome[];
 
 /** The outcome of an exchange that the gateway answers with a problem. */
-export function outcomeOf(code: ClientProblemCode): Outcome {
+export function outcomeOf(code: ClientProblemCode): ExchangeOutcome {
   switch (code) {
     case "key-reused":
       return "mismatch";
@@ -80,7 +80,7 @@ export function outcomeOf(code: ClientProblemCode): Outcome {
 }
 
 /** Whether an attempt without a result has ended this exchange, so that the outcome of its record may be unknown. */
-export function mayBeUnknown(outcome: Outcome): boolean {
+export function mayBeUnknown(outcome: ExchangeOutcome): boolean {
   return outcome === "ambiguous" || outcome === "origin-dropped" || outcome === "origin-timeout";
 }
 
@@ -89,12 +89,12 @@ export const LOG_RULES = ["all", "errors", "none"] as const;
 export type LogRule = (typeof LOG_RULES)[number];
 
 /** A retry of what an earlier exchange was trouble for is refused as it has to be. */
-export function isKnownTrouble(outcome: Outcome): boolean {
+export function isKnownTrouble(outcome: ExchangeOutcome): boolean {
   return outcome === "outcome-unknown" || outcome === "not-kept";
 }
 
 /** Whether an operator should look: an outcome is unknown, an answer is lost, or the gateway or its origin fails. */
-export function isTrouble(outcome: Outcome): boolean {
+export function isTrouble(outcome: ExchangeOutcome): boolean {
   switch (outcome) {
     case "ambiguous":
     case "attempts-exhausted":

@@ -2,7 +2,7 @@
 // what became of it, because its queue has deleted it.
 
 import type { DeadReason } from "./delivery.ts";
-import { matches, type StatusRule } from "./outbox.ts";
+import { matchesStatus, type StatusRule } from "./outbox.ts";
 import { type IdempotencyRecord, promiseIn } from "./record.ts";
 import type { EpochMs } from "./units.ts";
 
@@ -52,7 +52,7 @@ export function deadParkedMessage(
   if (isForgotten) return null;
   if (after?.state === "completed") {
     const { status } = after;
-    return status === null || matches(status, message.done) ? null : { message, reason: "rejected", status };
+    return status === null || matchesStatus(status, message.done) ? null : { message, reason: "rejected", status };
   }
   // Its record has expired. An attempt in flight was lost before that.
   const mayHaveActed = before.state === "started" || before.attempt.mayHaveActed;

@@ -1,6 +1,6 @@
 // What a client reads of a problem (RFC 9457), and the two kinds: those of which a retry is worth something, and the others.
 
-export interface ProblemDetails {
+export interface ProblemDescription {
   readonly status: number;
   readonly title: string;
   /** What happened, and what the client should do next. */
@@ -13,12 +13,12 @@ export interface ProblemDetails {
   readonly members: Readonly<Record<string, number>>;
 }
 
-export function notRetryable(status: number, title: string, detail: string): ProblemDetails {
+export function notRetryable(status: number, title: string, detail: string): ProblemDescription {
   return { status, title, detail, retryable: false, retryAfterSeconds: null, members: {} };
 }
 
 /** `afterMs`: how long to wait at least; `null` if nobody can say. */
-export function retryable(status: number, title: string, detail: string, afterMs: number | null): ProblemDetails {
+export function retryable(status: number, title: string, detail: string, afterMs: number | null): ProblemDescription {
   const retryAfterSeconds = afterMs === null ? null : wholeSeconds(afterMs);
   return { status, title, detail, retryable: true, retryAfterSeconds, members: {} };
 }

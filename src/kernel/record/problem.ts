@@ -5,7 +5,7 @@ import { type ConsumerProblem, describeConsumerProblem } from "./consumer-proble
 import { describeMonitorProblem, type MonitorProblem } from "./monitor-problem.ts";
 import { describeOperatorProblem, type OperatorProblem } from "./operator-problem.ts";
 import { describeOriginProblem, KEEP_THE_KEY, type OriginProblem } from "./origin-problem.ts";
-import { notRetryable, type ProblemDetails, retryable } from "./problem-details.ts";
+import { notRetryable, type ProblemDescription, retryable } from "./problem-details.ts";
 
 export type Problem = ClientProblem | MonitorProblem | OperatorProblem | ConsumerProblem;
 
@@ -57,7 +57,7 @@ const FAULTS: Readonly<Record<CredentialFault, string>> = {
 
 type Of<Code extends ClientProblemCode> = Extract<ClientProblem, { code: Code }>;
 
-export function describeProblem(problem: Problem): ProblemDetails {
+export function describeProblem(problem: Problem): ProblemDescription {
   switch (problem.code) {
     case "key-missing":
     case "key-invalid":
@@ -126,7 +126,7 @@ export function describeProblem(problem: Problem): ProblemDetails {
 /** The request itself is refused. Nothing is stored or sent. */
 function describeRequestProblem(
   problem: Of<"key-missing" | "key-invalid" | "request-invalid" | "too-many-keys" | "body-too-large">,
-): ProblemDetails {
+): ProblemDescription {
   switch (problem.code) {
     case "key-missing":
       return notRetryable(
@@ -167,7 +167,7 @@ function describeRequestProblem(
 /** The record of the key lets nothing pass. */
 function describeRecordProblem(
   problem: Of<"key-reused" | "in-flight" | "outcome-unknown" | "response-not-kept" | "key-expired">,
-): ProblemDetails {
+): ProblemDescription {
   switch (problem.code) {
     case "key-reused":
       return notRetryable(

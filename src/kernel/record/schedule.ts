@@ -44,7 +44,7 @@ export function parked(schedule: Schedule, made: number, message: ParkedMessage 
 }
 
 /** The pause after the attempt that was the `tried`th of its promise: 1 for the first. */
-export function pauseAfter(
+export function pauseAfterTry(
   { firstPauseMs, longestPauseMs }: Schedule,
   tried: number,
   { jitter, retryAfterMs }: PauseAdvice = NO_ADVICE,
@@ -67,7 +67,7 @@ export function nextStart(
   advice?: PauseAdvice,
 ): EpochMs | null {
   if (number >= lastAttempt) return null;
-  const startAt = latest(from, later(now, pauseAfter(schedule, number - (lastAttempt - schedule.attempts), advice)));
+  const startAt = latest(from, later(now, pauseAfterTry(schedule, number - (lastAttempt - schedule.attempts), advice)));
   return startAt > giveUpAt ? null : startAt;
 }
 

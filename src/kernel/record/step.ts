@@ -1,6 +1,6 @@
 // What each step of the life cycle gives back.
 
-import type { OutcomeReply, Reply, Step } from "./events.ts";
+import type { OutcomeReply, Reply, LifeCycleStep } from "./events.ts";
 import type { Completed, IdempotencyRecord, Remembered, Unknown } from "./record.ts";
 import { earliest, type EpochMs } from "./units.ts";
 
@@ -32,10 +32,10 @@ export function outcomeReply(record: Unknown | Completed | Remembered): OutcomeR
   }
 }
 
-export function changed(record: IdempotencyRecord, reply: Reply): Step {
+export function changed(record: IdempotencyRecord, reply: Reply): LifeCycleStep {
   return { record, reply, deadline: deadlineOf(record) };
 }
 
-export function unchanged(record: IdempotencyRecord | null, reply: Reply): Step {
+export function unchanged(record: IdempotencyRecord | null, reply: Reply): LifeCycleStep {
   return { record, reply, deadline: record === null ? null : deadlineOf(record) };
 }

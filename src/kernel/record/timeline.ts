@@ -39,14 +39,14 @@ export type TimelineEvent =
    */
   | {
       readonly type: "change";
-      readonly action: Change | "cancel" | "unreadable";
+      readonly action: OperatorChange | "cancel" | "unreadable";
       readonly at: EpochMs;
       readonly by: string;
       readonly reason: string;
     };
 
 /** What an operator may do to a record: allow another attempt, supply its response, or erase it. */
-export type Change = "release" | "resolve" | "forget";
+export type OperatorChange = "release" | "resolve" | "forget";
 
 /** Only the latest are kept, because a key may be retried without end. */
 const MAX_EVENTS = 50;

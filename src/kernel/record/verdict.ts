@@ -61,7 +61,7 @@ export function finalStatus(status: number): number {
 }
 
 /** The verdict on an attempt's end, by the route's lists. */
-export function judge(end: AttemptEnd, lists: VerdictLists): Verdict {
+export function judgeAttempt(end: AttemptEnd, lists: VerdictLists): Verdict {
   switch (end.kind) {
     case "answered":
       if (lists.ambiguous.includes(end.status)) return "ambiguous";

@@ -2,10 +2,10 @@
 // request may be held, and whether it flows instead, its route decides (`readBody`).
 
 import { type BodyReader, ByteReader, type NextPiece } from "./body-reader.ts";
-import { ByteBudget, freeBytes, type Lease } from "./byte-budget.ts";
+import { ByteBudget, freeBytes, type ByteLease } from "./byte-budget.ts";
 import { firstOf } from "./first-of.ts";
 import { Pace } from "./pace.ts";
-import type { Caller } from "./time-slicer.ts";
+import type { WaitingCaller } from "./time-slicer.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { Route } from "../config/resolved.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
@@ -59,7 +59,7 @@ export interface HoldRules {
    */
   readonly unlessHeld: "flow" | "refuse";
   /** Whose memory is free when nobody waits any more. */
-  readonly caller: Caller | null;
+  readonly caller: WaitingCaller | null;
 }
 
 const EMPTY = new Uint8Array(0);
@@ -143,7 +143,7 @@ function unheld(
 
 /** The pieces of a body that have been read, within its lease. */
 class HeldPieces {
-  readonly #lease: Lease;
+  readonly #lease: ByteLease;
   readonly #giveUp: (() => void) | null;
   readonly #pieces: Uint8Array[] = [];
   readonly #givenUp = Promise.withResolvers<"given up">();
@@ -152,7 +152,7 @@ class HeldPieces {
   areGivenUp = false;
 
   /** If the body must be held, a slower one is given up for a faster one. */
-  constructor(lease: Lease, unlessHeld: HoldRules["unlessHeld"]) {
+  constructor(lease: ByteLease, unlessHeld: HoldRules["unlessHeld"]) {
     this.#lease = lease;
     const giveUp = (): void => {
       this.areGivenUp = true;

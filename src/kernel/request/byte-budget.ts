@@ -2,7 +2,7 @@
 // client disconnects is stopped at any point and releases nothing itself: its lease ends with the request's signal. Where no signal
 // tells (the flag enable_request_signal is off), a lease expires after the longest time that a running request can hold it.
 
-import type { Caller } from "./time-slicer.ts";
+import type { WaitingCaller } from "./time-slicer.ts";
 
 /** How much of a body has to come for its lease to count as moving on. */
 const STEP_BYTES = 16 * 1024;
@@ -11,9 +11,9 @@ export class ByteBudget {
   readonly #mostBytes: number;
   readonly #mostMs: number;
   /** Oldest first. */
-  readonly #leases = new Set<Lease>();
+  readonly #leases = new Set<ByteLease>();
   /** Leases of bodies that are still arriving, and can be given up: first the one that has not moved on for the longest time. */
-  readonly #arriving = new Set<Lease>();
+  readonly #arriving = new Set<ByteLease>();
   #held = 0;
 
   constructor(mostBytes: number, mostMs: number) {
@@ -27,12 +27,12 @@ export class ByteBudget {
   }
 
   /** A lease for one body, which ends at the latest when nobody waits for the request's answer. */
-  lease(now: number, caller: Caller | null = null): Lease {
-    return new Lease(this, now, caller);
+  lease(now: number, caller: WaitingCaller | null = null): ByteLease {
+    return new ByteLease(this, now, caller);
   }
 
   /** Counts `more` bytes for a lease if there is room. */
-  take(lease: Lease, more: number): boolean {
+  take(lease: ByteLease, more: number): boolean {
     if (this.#held + more > this.#mostBytes) this.#forget(Date.now() - this.#mostMs);
     if (this.#held + more > this.#mostBytes) return false;
     this.#leases.add(lease);
@@ -42,7 +42,7 @@ export class ByteBudget {
   }
 
   /** The same for a body that is still arriving: to make room, those that came more slowly are given up. */
-  takeFromSlower(lease: Lease, more: number, giveUp: () => void): boolean {
+  takeFromSlower(lease: ByteLease, more: number, giveUp: () => void): boolean {
     const steps = Math.floor((lease.bytes + more) / STEP_BYTES);
     const hasMoved = !this.#arriving.has(lease) || steps > Math.floor(lease.bytes / STEP_BYTES);
     lease.giveUp = giveUp;
@@ -62,11 +62,11 @@ export class ByteBudget {
   }
 
   /** The body is whole, or is no longer held: it is not given up any more. */
-  arrived(lease: Lease): void {
+  arrived(lease: ByteLease): void {
     this.#arriving.delete(lease);
   }
 
-  giveBack(lease: Lease, bytes: number): void {
+  giveBack(lease: ByteLease, bytes: number): void {
     if (!this.#leases.has(lease)) return;
     lease.bytes -= bytes;
     this.#held -= bytes;
@@ -85,16 +85,16 @@ export class ByteBudget {
 }
 
 /** The bytes that one body holds. */
-export class Lease {
+export class ByteLease {
   readonly #budget: ByteBudget;
   readonly since: number;
   /** Changed only by the budget. */
   bytes = 0;
   /** Frees the body's memory at once, for one that comes faster. */
   giveUp: () => void = () => undefined;
-  #caller: Caller | null;
+  #caller: WaitingCaller | null;
 
-  constructor(budget: ByteBudget, since: number, caller: Caller | null) {
+  constructor(budget: ByteBudget, since: number, caller: WaitingCaller | null) {
     this.#budget = budget;
     this.since = since;
     this.#caller = caller;

@@ -21,7 +21,7 @@ interface Confirmed extends BodyHeaders {
   readonly media: string;
 }
 
-export type Comparison =
+export type ComparisonRule =
   /** These three whatever the headers say. */
   | { readonly as: "none" }
   | { readonly as: "bytes" }
@@ -32,11 +32,11 @@ export type Comparison =
   | ({ readonly as: "form"; readonly selection: Selection | null } & Confirmed)
   | ({ readonly as: "multipart"; readonly boundary: string } & Confirmed);
 
-const NONE: Comparison = { as: "none" };
-const BYTES: Comparison = { as: "bytes" };
-const JSON_TEXT: Comparison = { as: "json" };
+const NONE: ComparisonRule = { as: "none" };
+const BYTES: ComparisonRule = { as: "bytes" };
+const JSON_TEXT: ComparisonRule = { as: "json" };
 
-export function comparisonOf({ body, selection }: FingerprintRule, headers: HeadersView): Comparison {
+export function comparisonOf({ body, selection }: FingerprintRule, headers: HeadersView): ComparisonRule {
   switch (body) {
     case "none":
       return NONE;
@@ -55,7 +55,7 @@ export function comparisonOf({ body, selection }: FingerprintRule, headers: Head
 export function comparedHeaders(
   names: readonly string[],
   headers: HeadersView,
-  comparison: Comparison,
+  comparison: ComparisonRule,
 ): readonly (string | null)[] {
   return names.map((name) =>
     name === "content-type" && comparison.as === "multipart" ? comparison.media : headers.get(name),
@@ -69,13 +69,13 @@ function bodyHeaders(headers: HeadersView): BodyHeaders {
 /** Senders of JSON often say that it is text, or nothing; nobody reads such a body as a form. */
 const JSON_TYPE = /^(?:application\/(?:[\w.-]+\+)?json|text\/(?:json|plain))$/;
 
-function selectedJson(selection: Selection, said: BodyHeaders): Comparison {
+function selectedJson(selection: Selection, said: BodyHeaders): ComparisonRule {
   const media = said.type === null ? { essence: "text/plain", parameters: [] } : parseMediaType(said.type);
   if (media === null || !isPlain(media, said) || !JSON_TYPE.test(media.essence)) return { as: "typed bytes", ...said };
   return { as: "selected json", selection, media: said.type === null ? "" : mediaText(media), ...said };
 }
 
-function form(selection: Selection | null, said: BodyHeaders): Comparison {
+function form(selection: Selection | null, said: BodyHeaders): ComparisonRule {
   const media = parseMediaType(said.type);
   const isForm = media !== null && media.essence === "application/x-www-form-urlencoded" && isPlain(media, said);
   return isForm ? { as: "form", selection, media: mediaText(media), ...said } : { as: "typed bytes", ...said };
@@ -87,7 +87,7 @@ function form(selection: Selection | null, said: BodyHeaders): Comparison {
  */
 const BOUNDARY = /^[\w'()+,./:=?-]{1,70}$/;
 
-function multipart(said: BodyHeaders): Comparison {
+function multipart(said: BodyHeaders): ComparisonRule {
   const media = parseMediaType(said.type);
   const boundary = media?.parameters.find(({ name }) => name === "boundary")?.value ?? "";
   if (media === null || media.essence !== "multipart/form-data" || !isPlain(media, said) || !BOUNDARY.test(boundary)) {

@@ -9,7 +9,7 @@ import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { Encryptions } from "../encryption/encryption.ts";
 import type { BodyReader } from "./body-reader.ts";
 import { lastEventId } from "../resume/event-stream.ts";
-import { type Comparison, comparedHeaders, comparisonOf } from "./comparison.ts";
+import { type ComparisonRule, comparedHeaders, comparisonOf } from "./comparison.ts";
 import { comparedQuery } from "./compared-query.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { forwardedHost, requestedHost } from "./host.ts";
@@ -25,7 +25,7 @@ import type {
 } from "../request-feature.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
 import type { AsyncRequest, ExchangeRequest, NamesIn, RecordName, Upload, Verification } from "./message.ts";
-import { monitorOf } from "./monitor-url.ts";
+import { monitorPathOf } from "./monitor-url.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { isAccepted, preferencesIn } from "./prefer.ts";
 import { type NotableRequest, noteOf } from "../notes/request-note.ts";
@@ -217,7 +217,7 @@ function asyncRequestOf({ request, headers, url, route, key }: ExchangeIntent): 
   const preferences = preferencesIn(headers.get("prefer"));
   return {
     accepts: isAccepted(route.async, preferences),
-    monitor: monitorOf({ method: request.method, path: url.pathname, key: key.key }),
+    monitor: monitorPathOf({ method: request.method, path: url.pathname, key: key.key }),
     waitMs: durationMs(Math.min(preferences.waitMs ?? 0, route.rules.waitMs)),
     isPreferred: preferences.respondAsync,
   };
@@ -255,7 +255,7 @@ export function readScopes(
   return { scope: scope.values, olderScopes, lane: callerLane(scope.values, headers) };
 }
 
-function uploadOf(headers: HeadersView, route: Route, parts: FingerprintParts, comparison: Comparison): Upload {
+function uploadOf(headers: HeadersView, route: Route, parts: FingerprintParts, comparison: ComparisonRule): Upload {
   const { as } = comparison;
   const isPlain = as === "none" || as === "bytes" || as === "json";
   return {

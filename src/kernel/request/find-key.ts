@@ -6,7 +6,7 @@
 import type { KeyPart, KeySource } from "../config/key-source.ts";
 import type { Route } from "../config/resolved.ts";
 import { ECHO_HEADER, type HeadersView } from "./headers.ts";
-import { formatProblem, invalid, type ParsedKey, parseKeyHeader } from "./key.ts";
+import { formatProblem, invalidKey, type ParsedKey, parseKeyHeader } from "./key.ts";
 import {
   ABSENT,
   bodyParts,
@@ -54,7 +54,7 @@ export async function findKey(
   if (found === null) return ABSENT;
   const { source, text } = found;
   const problem = formatProblem(text, startOf(source), keyFormat);
-  if (problem !== null) return invalid(problem);
+  if (problem !== null) return invalidKey(problem);
   const header = source.kind === "header" ? source.name : ECHO_HEADER;
   const raw = source.kind === "header" ? places.headers.get(header) : null;
   return { kind: "key", key: text, raw: raw ?? writeKey(text), header };
@@ -121,10 +121,10 @@ function allOf(values: readonly PartValue[]): PartValues {
 async function readEvent(beginning: readonly string[], headers: HeadersView, body: BodyValues): Promise<PartValue> {
   const type = mediaType(headers);
   if (type.startsWith("application/cloudevents-batch")) {
-    return invalid("A batch of CloudEvents has no key of its own; send one event in each request.");
+    return invalidKey("A batch of CloudEvents has no key of its own; send one event in each request.");
   }
   if (type.startsWith("application/cloudevents") && type !== STRUCTURED_EVENT) {
-    return invalid(
+    return invalidKey(
       `CloudEvents as ${type} cannot be read; send ${STRUCTURED_EVENT}, or the event's attributes as headers.`,
     );
   }
@@ -143,6 +143,6 @@ function eventHeader(headers: HeadersView, name: string): PartValue {
   try {
     return usable(decodeURIComponent(raw), { kind: "header", name });
   } catch {
-    return invalid(`${name} has invalid percent-encoding.`);
+    return invalidKey(`${name} has invalid percent-encoding.`);
   }
 }

@@ -3,13 +3,13 @@
 
 import type { Selection } from "../config/resolved.ts";
 import { fingerprint, type Fingerprint } from "../record/units.ts";
-import type { Comparison } from "./comparison.ts";
+import type { ComparisonRule } from "./comparison.ts";
 import { digest, sha256 } from "./digest.ts";
 import { canonicalForm } from "./form-pairs.ts";
-import { readJson } from "./json.ts";
+import { scanJson } from "./json.ts";
 import { selectJson } from "./json-pointer.ts";
 import type { CanonicalMultipart } from "../request-feature.ts";
-import { type Caller, TimeSlicer } from "./time-slicer.ts";
+import { type WaitingCaller, TimeSlicer } from "./time-slicer.ts";
 
 export interface FingerprintParts {
   readonly method: string;
@@ -31,8 +31,8 @@ const slicer = new TimeSlicer();
 export async function fingerprintRequest(
   parts: FingerprintParts,
   body: Uint8Array,
-  comparison: Comparison,
-  caller: Caller | null = null,
+  comparison: ComparisonRule,
+  caller: WaitingCaller | null = null,
   canonicalMultipart?: CanonicalMultipart,
 ): Promise<Fingerprint> {
   if (comparison.as === "none") return fingerprintOf(parts, ["none"]);
@@ -46,7 +46,7 @@ export async function fingerprintRequest(
 export function fingerprintDigested(
   parts: FingerprintParts,
   bodyDigest: Uint8Array,
-  comparison: Comparison,
+  comparison: ComparisonRule,
 ): Promise<Fingerprint> {
   return fingerprintOf(parts, [...bytesTags(comparison), bodyDigest]);
 }
@@ -55,7 +55,7 @@ export function fingerprintDigested(
 export function fingerprintMultipart(
   parts: FingerprintParts,
   canonicalDigest: Uint8Array,
-  { media }: Extract<Comparison, { as: "multipart" }>,
+  { media }: Extract<ComparisonRule, { as: "multipart" }>,
 ): Promise<Fingerprint> {
   return fingerprintOf(parts, [...multipartTags(media), canonicalDigest]);
 }
@@ -78,18 +78,18 @@ interface CanonicalBody {
 /** `null`: the body is compared byte by byte, which is stricter and never laxer. */
 function* canonicalBody(
   body: Uint8Array,
-  comparison: Exclude<Comparison, { as: "none" } | { as: "bytes" } | { as: "typed bytes" }>,
+  comparison: Exclude<ComparisonRule, { as: "none" } | { as: "bytes" } | { as: "typed bytes" }>,
   canonicalMultipart: CanonicalMultipart | undefined,
 ): Generator<undefined, CanonicalBody | null> {
   switch (comparison.as) {
     case "json": {
-      const whole = yield* readJson(body, "compared");
+      const whole = yield* scanJson(body, "compared");
       if (typeof whole === "string" || whole.canonical === null) return null;
       return { tags: ["json"], bytes: yield* encoded(whole.canonical) };
     }
     case "selected json": {
       const { media, selection } = comparison;
-      const whole = yield* readJson(body, "compared");
+      const whole = yield* scanJson(body, "compared");
       if (typeof whole === "string" || whole.canonical === null) return null;
       const text = yield* selectJson(whole, selection);
       const tags = ["selected json", media, text === null ? null : textOf(selection)];
@@ -127,7 +127,7 @@ function multipartTags(media: string): readonly DigestPart[] {
 }
 
 /** Where the route expects a certain type, equal bytes of two types are two requests. */
-function bytesTags(comparison: Comparison): readonly DigestPart[] {
+function bytesTags(comparison: ComparisonRule): readonly DigestPart[] {
   switch (comparison.as) {
     case "none":
     case "bytes":

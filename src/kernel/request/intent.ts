@@ -8,7 +8,7 @@
 import { describeSources, singleHeaders } from "../config/key-source.ts";
 import type { Config, Route } from "../config/resolved.ts";
 import type { ClientProblem, Problem } from "../record/problem.ts";
-import type { Endpoint, OwnRequest, Refusal, SpotToken } from "../request-feature.ts";
+import type { Endpoint, OwnRequest, RefusalIntent, SpotToken } from "../request-feature.ts";
 import { ECHO_HEADER, HeaderSnapshot, type HeadersView } from "./headers.ts";
 import { hostname } from "./host.ts";
 import { type IdempotencyKey, parseKey } from "./key.ts";
@@ -34,7 +34,7 @@ export type Intent =
   | { readonly kind: "policy" }
   /** To the origin and back, streamed. `route` is the one that lets it pass without a key; `null`: none matches. */
   | { readonly kind: "pass"; readonly passing: PassThroughRequest; readonly route: Route | null }
-  | Refusal
+  | RefusalIntent
   /** It came back to the gateway: the configured origin is the gateway itself. */
   | { readonly kind: "loop" }
   /** Refused by the route that protects it, which counts that. */
@@ -72,7 +72,7 @@ export interface SearchIntent {
 
 export type ReadIntent = (request: Request, url: URL) => Intent;
 
-const REFUSE_OPERATOR: Refusal = { kind: "refuse", problem: { code: "operator-not-found" } };
+const REFUSE_OPERATOR: RefusalIntent = { kind: "refuse", problem: { code: "operator-not-found" } };
 
 /** `isOperators` spots tokens that no origin may get. The first endpoint that finds a request has it. */
 export function intentReader(config: Config, isOperators: SpotToken, endpoints: readonly Endpoint[] = []): ReadIntent {
@@ -81,7 +81,7 @@ export function intentReader(config: Config, isOperators: SpotToken, endpoints: 
   const { operatorHostname, operatorListener, trustForwarded } = config;
   const withTokens = endpoints.filter(({ tokens }) => tokens !== undefined);
   const others = endpoints.filter(({ tokens }) => tokens === undefined);
-  const findIn = (some: readonly Endpoint[], request: Request, url: URL): OwnRequest | Refusal | null => {
+  const findIn = (some: readonly Endpoint[], request: Request, url: URL): OwnRequest | RefusalIntent | null => {
     for (const { find } of some) {
       const found = find(request, url, findRoute);
       if (found !== null) return found;

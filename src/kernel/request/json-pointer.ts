@@ -2,7 +2,7 @@
 
 import type { Selection } from "../config/resolved.ts";
 import { pointerTokens } from "../config/values.ts";
-import { type JsonMember, type JsonNode, readJson, type UnreadJson } from "./json.ts";
+import { type JsonMember, type JsonNode, scanJson, type UnreadJson } from "./json.ts";
 
 /** Stands in a pointer for each element of an array. */
 export const EACH = Symbol("each");
@@ -46,7 +46,7 @@ export function* findInJson(
   maxLength: number,
   nameCase: NameCase = "exact",
 ): Generator<undefined, readonly FoundValue[] | UnreadJson> {
-  const root = yield* readJson(body, "searched");
+  const root = yield* scanJson(body, "searched");
   if (typeof root === "string") return root;
   const found: FoundValue[] = [];
   for (const [number, pointer] of pointers.entries()) {

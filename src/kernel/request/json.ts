@@ -63,7 +63,7 @@ interface Open {
 export type JsonUse = "compared" | "searched";
 
 /** Pauses after each slice of its work. */
-export function* readJson(body: Uint8Array, use: JsonUse): Generator<undefined, JsonNode | UnreadJson> {
+export function* scanJson(body: Uint8Array, use: JsonUse): Generator<undefined, JsonNode | UnreadJson> {
   if (body.byteLength > MAX_JSON_BYTES) return "too large";
   const text = decoded(body);
   if (text === null) return "not JSON";

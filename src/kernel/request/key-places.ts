@@ -7,8 +7,8 @@ import { type FieldValue, findInForm, findInQuery } from "./form-fields.ts";
 import type { HeadersView } from "./headers.ts";
 import { MAX_JSON_BYTES, MAX_JSON_DEPTH, type UnreadJson } from "./json.ts";
 import { findInJson, type JsonValue } from "./json-pointer.ts";
-import { type InvalidKey, invalid, MAX_VALUE_LENGTH } from "./key.ts";
-import { type Caller, TimeSlicer } from "./time-slicer.ts";
+import { type InvalidKey, invalidKey, MAX_VALUE_LENGTH } from "./key.ts";
+import { type WaitingCaller, TimeSlicer } from "./time-slicer.ts";
 
 /** The parts of a request without its body in which a key may be. */
 export interface KeyPlaces {
@@ -118,7 +118,7 @@ export function startOf(source: KeySource): string {
 }
 
 export function wrong(source: KeySource, what: string): InvalidKey {
-  return invalid(`${startOf(source)} ${what}`);
+  return invalidKey(`${startOf(source)} ${what}`);
 }
 
 const SPACE = 0x20;
@@ -133,14 +133,14 @@ export async function readBodyValues(
   { keyFrom }: Pick<Route, "keyFrom">,
   headers: HeadersView,
   bytes: Uint8Array,
-  caller: Caller | null = null,
+  caller: WaitingCaller | null = null,
 ): Promise<BodyValues> {
   if (bytes.byteLength === 0) return NO_VALUES;
   const parts = keyFrom.flatMap((source) => bodyParts(source, headers));
   const values = new Map<string, PartValue>();
   const unreadable = unreadableFor(headers);
   if (unreadable !== null) {
-    for (const part of parts) values.set(nameOf(part), invalid(unreadable));
+    for (const part of parts) values.set(nameOf(part), invalidKey(unreadable));
     return values;
   }
   const json = parts.filter((part) => part.kind === "json");

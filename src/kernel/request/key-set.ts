@@ -7,7 +7,7 @@
 
 import { createLocalJWKSet, type JSONWebKeySet } from "jose";
 import type { Fetcher } from "./pass-through.ts";
-import { readJson } from "./read-json.ts";
+import { fetchJson } from "./read-json.ts";
 import { SharedWork, type WaitUntil } from "./shared-work.ts";
 
 /** Finds the key for a token's header. */
@@ -94,7 +94,7 @@ export class KeySet {
       try {
         const headers = new Headers({ accept: "application/jwk-set+json, application/json" });
         const question = { url: this.#url, headers, maxBytes: MAX_BYTES, timeoutMs: FETCH_MS };
-        const { status, json } = await readJson(question, this.#network);
+        const { status, json } = await fetchJson(question, this.#network);
         if (!isKeySet(json)) throw new Error(status === 200 ? "the answer is no key set" : `status ${status}`);
         this.#known = { find: createLocalJWKSet(json), at: Date.now() };
         return true;

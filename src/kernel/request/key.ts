@@ -46,9 +46,9 @@ export function parseKey(headers: HeadersView, names: readonly string[], format:
     const value = parseKeyHeader(raw, header);
     if (typeof value !== "string") return value;
     const problem = formatProblem(value, header, format);
-    if (problem !== null) return invalid(problem);
+    if (problem !== null) return invalidKey(problem);
     if (found !== null && found.key !== value) {
-      return invalid(`${found.header} and ${header} carry different keys; send only one.`);
+      return invalidKey(`${found.header} and ${header} carry different keys; send only one.`);
     }
     found ??= { kind: "key", key: value, raw, header };
   }
@@ -57,13 +57,13 @@ export function parseKey(headers: HeadersView, names: readonly string[], format:
 
 /** The key in a header's value, or what is wrong with it. */
 export function parseKeyHeader(raw: string, header: string): string | InvalidKey {
-  if (raw === "") return invalid(`${header} is empty.`);
-  if (raw.length > MAX_VALUE_LENGTH) return invalid(`${header} is longer than ${MAX_VALUE_LENGTH} characters.`);
+  if (raw === "") return invalidKey(`${header} is empty.`);
+  if (raw.length > MAX_VALUE_LENGTH) return invalidKey(`${header} is longer than ${MAX_VALUE_LENGTH} characters.`);
   // The runtime joins repeated header lines with ", ". A key may not contain spaces, so two joined keys never pass for one.
   // Proxies may join with "," alone, so an unquoted key may not contain commas either.
   if (!raw.startsWith('"')) {
     if (raw.includes(",")) {
-      return invalid(`${header} is repeated or a list; send one key, in quotes if it contains a comma.`);
+      return invalidKey(`${header} is repeated or a list; send one key, in quotes if it contains a comma.`);
     }
     return raw;
   }
@@ -71,10 +71,10 @@ export function parseKeyHeader(raw: string, header: string): string | InvalidKey
     const [value, parameters] = parseItem(raw);
     // Two joined lines can look like one key whose parameter contains a comma. Parameters mean nothing here, so a value with
     // both parameters and a comma can be refused.
-    if (parameters.size > 0 && raw.includes(",")) return invalid(`${header} is repeated or a list; send one key.`);
-    return typeof value === "string" ? value : invalid(`${header} is not a string.`);
+    if (parameters.size > 0 && raw.includes(",")) return invalidKey(`${header} is repeated or a list; send one key.`);
+    return typeof value === "string" ? value : invalidKey(`${header} is not a string.`);
   } catch {
-    return invalid(`${header} is not one structured-field string such as "8e03978e-40d5-43dd-bc93-6894a57f9324".`);
+    return invalidKey(`${header} is not one structured-field string such as "8e03978e-40d5-43dd-bc93-6894a57f9324".`);
   }
 }
 
@@ -101,6 +101,6 @@ function compiled(pattern: string): RegExp {
   return regExp;
 }
 
-export function invalid(reason: string): InvalidKey {
+export function invalidKey(reason: string): InvalidKey {
   return { kind: "invalid", reason };
 }

@@ -9,7 +9,7 @@ import type { MessageFacts } from "../record/parked-message.ts";
 import type { AttemptId, DurationMs, Fingerprint, RecordId } from "../record/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { BodyReader } from "./body-reader.ts";
-import type { Comparison } from "./comparison.ts";
+import type { ComparisonRule } from "./comparison.ts";
 import type { Encryption } from "../encryption/encryption.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
@@ -56,7 +56,7 @@ export interface Upload {
   /** In which form bodies of up to `WHOLE_BODY_BYTES` are compared; larger ones are compared as bytes. */
   readonly compare: "bytes" | "json";
   /** What a body is compared by beside that. */
-  readonly comparison?: Comparison;
+  readonly comparison?: ComparisonRule;
 }
 
 /** Bodies up to this size may be held whole, larger ones never are. JSON is compared as such up to here. */
@@ -152,7 +152,7 @@ export type ReplayHead = Pick<ExchangeHead, "record" | "rules" | "encryption"> &
   readonly request: Pick<RequestFacts, "echo" | "upload" | "lastEventId" | "isCached">;
 };
 
-export type ExchangeMessage = Message<ExchangeHead>;
+export type ExchangeMessage = ShardMessage<ExchangeHead>;
 
 /** The names that the request's record has, or would have, in a layout: its own, then those of older scopes. */
 export type NamesIn = (layout: Layout) => Promise<readonly [RecordId, ...RecordId[]]>;
@@ -171,7 +171,7 @@ export interface ExchangeRequest extends ExchangeMessage {
 export const LENGTH_BYTES = 4;
 
 /** A head, any JSON, and bytes. */
-export interface Message<Head> {
+export interface ShardMessage<Head> {
   readonly head: Head;
   readonly body: Uint8Array;
 }
@@ -179,13 +179,13 @@ export interface Message<Head> {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-export function encodeMessage<Head>({ head, body }: Message<Head>): Uint8Array {
+export function encodeMessage<Head>({ head, body }: ShardMessage<Head>): Uint8Array {
   return encodeText(JSON.stringify(head), body);
 }
 
 /** The same for an exchange. */
 export function encodeExchange({ head, body }: ExchangeMessage): Uint8Array {
-  return encodeText(headText(head), body);
+  return encodeText(exchangeHeadText(head), body);
 }
 
 function encodeText(head: string, body: Uint8Array): Uint8Array {
@@ -198,7 +198,7 @@ function encodeText(head: string, body: Uint8Array): Uint8Array {
 }
 
 /** Reads only what `encodeMessage` wrote, in the same deployment or the one before. */
-export function decodeMessage<Head>(bytes: Uint8Array): Message<Head> {
+export function decodeMessage<Head>(bytes: Uint8Array): ShardMessage<Head> {
   const { text, body } = decodeText(bytes);
   const head: Head = JSON.parse(text);
   return { head, body };
@@ -225,7 +225,7 @@ const written = new WeakMap<RouteRules, string>();
  * An exchange's head as JSON. The rules, half of it, come first: they are the same in all messages of a route, so neither side
  * writes or reads their JSON twice.
  */
-export function headText(head: ExchangeHead): string {
+export function exchangeHeadText(head: ExchangeHead): string {
   let rules = written.get(head.rules);
   if (rules === undefined) {
     rules = JSON.stringify(head.rules);
@@ -251,7 +251,7 @@ const MAX_KNOWN = 64;
 /** Rules that have been read, by their texts. */
 const known: KnownRules[] = [];
 
-/** Reads what `headText` wrote. */
+/** Reads what `exchangeHeadText` wrote. */
 export function readHead(text: string): ExchangeHead {
   const begins = text.startsWith(BEGIN) ? known.find((one) => text.startsWith(one.text, BEGIN.length)) : undefined;
   if (begins !== undefined) {

@@ -42,14 +42,14 @@ export function monitoredRoute(
 const USUAL_METHOD = "POST";
 
 /** A path and a query, to which the shard adds the fingerprint's beginning. */
-export function monitorOf({ method, path, key }: MonitoredRequest): string {
+export function monitorPathOf({ method, path, key }: MonitoredRequest): string {
   const named = `${MONITOR_PREFIX}${path}?key=${encodeURIComponent(key)}`;
   return method === USUAL_METHOD ? named : `${named}&method=${encodeURIComponent(method)}`;
 }
 
 /** The monitor with the fingerprint's beginning. */
 export function fullMonitorOf(asked: AskedMonitor): string {
-  return `${monitorOf(asked)}&print=${asked.fingerprintPrefix}`;
+  return `${monitorPathOf(asked)}&print=${asked.fingerprintPrefix}`;
 }
 
 /** Whether the path is that of a monitor, in a gateway that accepts requests. */

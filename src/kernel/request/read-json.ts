@@ -23,7 +23,7 @@ export interface JsonQuestion {
 const memory = new ByteBudget(4 << 20, 60_000);
 
 /** Asks with GET, and follows no redirect. Rejects when there is no answer in time, or no JSON in an answer of 200. */
-export async function readJson(
+export async function fetchJson(
   { url, headers, maxBytes, timeoutMs }: JsonQuestion,
   target: Fetcher,
 ): Promise<JsonAnswer> {

@@ -7,7 +7,7 @@ export interface SliceClock {
 }
 
 /** Whoever waits for a computation. */
-export interface Caller {
+export interface WaitingCaller {
   /** The runtime never resumes a computation whose client has disconnected. This signal tells. */
   readonly signal: AbortSignal;
 }
@@ -47,7 +47,7 @@ export class TimeSlicer {
   }
 
   /** Returns what `work` returns. Pauses at each `yield`. Work without a `yield` never waits for other work. */
-  async run<T>(work: Generator<undefined, T>, caller: Caller | null = null): Promise<T> {
+  async run<T>(work: Generator<undefined, T>, caller: WaitingCaller | null = null): Promise<T> {
     let step = work.next();
     if (step.done === true) return step.value;
     const turn: Turn = { slices: 0, wake: () => undefined };

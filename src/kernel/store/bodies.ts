@@ -60,7 +60,7 @@ const HELD_MS = 60_000;
 let stored = 0;
 
 /** How many body bytes all objects of this isolate have stored so far; its growth shows how busy the disk is. */
-export function storedBytes(): number {
+export function bytesStoredSoFar(): number {
   return stored;
 }
 

@@ -4,7 +4,7 @@
 import { step } from "../record/life-cycle.ts";
 import { type IdempotencyRecord, promiseIn } from "../record/record.ts";
 import { bodyNumber, type EpochMs, recordId } from "../record/units.ts";
-import type { Change } from "../step-hook.ts";
+import type { RecordChange } from "../step-hook.ts";
 import { type Label, UNLABELLED } from "./label.ts";
 import type { Aliases } from "../previous-scope/aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
@@ -65,7 +65,7 @@ interface Stores {
 }
 
 /** Is told of a parked message whose record is erased, or replaced by what is remembered of it, in that transaction. */
-export type OnExpired = (change: Change) => void;
+export type OnExpired = (change: RecordChange) => void;
 
 export class ExpiredRecords {
   readonly #sql: Sql;
@@ -162,7 +162,7 @@ export class ExpiredRecords {
     this.#sql.exec(`DELETE FROM records WHERE ${IS_AT_REST} AND number <= ${NUMBER}`, last.bucket, last.slot);
   }
 
-  #change(row: ErasableRow, before: IdempotencyRecord, request: StoredRequest | null, now: EpochMs): Change {
+  #change(row: ErasableRow, before: IdempotencyRecord, request: StoredRequest | null, now: EpochMs): RecordChange {
     const id = recordId(row.id);
     const label = (): Label => this.#stores.rows.label(id, rowLocationOf(row)) ?? UNLABELLED;
     return { id, before, after: leftOf(before, now), now, label, request: () => request };

@@ -9,7 +9,7 @@ import type { RowLocation } from "./record-numbers.ts";
 import type { FoundRow } from "./record-row.ts";
 import type { RecordRows } from "./record-rows.ts";
 import type { RemoteBodies } from "../overflow/remote-bodies.ts";
-import { type ChunkedBody, fitsRow, headText, isEncrypted, type KeptResponse } from "./response-rows.ts";
+import { type ChunkedBody, fitsRow, storedHeadText, isEncrypted, type KeptResponse } from "./response-rows.ts";
 import { IN_ROW_REQUEST_BYTES, type StoredRequest } from "./stored-request.ts";
 
 export class RecordBodies {
@@ -65,7 +65,7 @@ export class RecordBodies {
     const size = bytes.byteLength;
     // An encrypted body that has come whole had no more plain bytes than a chunk.
     const chunkBytes = isEncrypted(response) ? size : CHUNK_BYTES;
-    const head = isEncrypted(response) ? null : headText(response);
+    const head = isEncrypted(response) ? null : storedHeadText(response);
     // A response that has large headers and no body needs a chunk too.
     const count = Math.max(1, Math.ceil(size / chunkBytes));
     for (let number = 0; number < count; number += 1) {

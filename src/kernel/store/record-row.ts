@@ -9,7 +9,7 @@ import { endOf, expiryBucketOf, IN_FLIGHT } from "./expiry-buckets.ts";
 import { LAST_BUCKET, LOCATION_COLUMNS, rowLocationOf, type LocationColumns, WAITING } from "./record-numbers.ts";
 import { FOUND_RESPONSE_COLUMNS, KEPT, type ResponseRow } from "./response-rows.ts";
 import { readAcceptance } from "./stored-request.ts";
-import { hasMembers, readJson, readTime, readWhole, UnreadableError } from "./unreadable.ts";
+import { hasMembers, readStoredJson, readTime, readWhole, UnreadableError } from "./unreadable.ts";
 
 /** The columns that `readRecord` reads. */
 export const RECORD_COLUMNS = `${LOCATION_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, accepted, start_at, publish`;
@@ -57,7 +57,7 @@ export function readKeyForm({ key_form: form }: Pick<FoundRow, "key_form">): str
 
 /** Reads what this deployment or an earlier one wrote. */
 export function readHistory(text: string | null): readonly TimelineEvent[] {
-  return text === null ? [] : readJson(text, "a record's history", isHistory);
+  return text === null ? [] : readStoredJson(text, "a record's history", isHistory);
 }
 
 function isHistory(value: unknown): value is readonly TimelineEvent[] {
@@ -98,7 +98,7 @@ function recordIn(row: RecordRow): IdempotencyRecord {
     unknownRetentionMs: durationMs(row.unknown_retention_ms),
     ...(row.remember_ms === null ? {} : { rememberMs: durationMs(row.remember_ms) }),
     ...(accepted === null ? {} : { schedule: accepted.schedule }),
-    ...(row.publish === null ? {} : { publish: readJson(row.publish, "a record's events", isPublish) }),
+    ...(row.publish === null ? {} : { publish: readStoredJson(row.publish, "a record's events", isPublish) }),
   };
   const promise = accepted === null ? {} : { accepted };
   const common = {

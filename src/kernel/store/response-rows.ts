@@ -2,7 +2,7 @@
 
 import { type BodyNumber, bodyNumber } from "../record/units.ts";
 import { exactBuffer, FIRST_CHUNK_KEY } from "./bodies.ts";
-import { readJson, readWhole, UnreadableError } from "./unreadable.ts";
+import { readStoredJson, readWhole, UnreadableError } from "./unreadable.ts";
 
 /** The columns of a record's row that its response needs. */
 export interface ResponseRow {
@@ -78,7 +78,7 @@ interface RemoteBody {
 export const IN_ROW_BYTES = 16 * 1024;
 
 /** Headers as they are stored. */
-export function headText({ headers }: Pick<StoredResponse, "headers">): string {
+export function storedHeadText({ headers }: Pick<StoredResponse, "headers">): string {
   return JSON.stringify(headers);
 }
 
@@ -112,7 +112,7 @@ export function writeResponse(response: KeptResponse | null): readonly SqlStorag
   const [statusText, head] = isEncrypted(response)
     ? [null, exactBuffer(response.envelope)]
     : // The first chunk has the headers beside it.
-      [response.statusText, body.kind === "chunks" ? null : headText(response)];
+      [response.statusText, body.kind === "chunks" ? null : storedHeadText(response)];
   switch (body.kind) {
     case "inline":
       return [statusText, head, exactBuffer(body.bytes), body.bytes.byteLength, 0];
@@ -130,7 +130,7 @@ export function readResponse(row: ResponseRow): KeptResponse | null {
     return row.kept === KEPT.encrypted ? { envelope: new Uint8Array(headers), body: storedBody() } : null;
   }
   if (row.kept !== KEPT.open || headers === null) return null;
-  const pairs = readJson(headers, "a response's headers", isHeaders);
+  const pairs = readStoredJson(headers, "a response's headers", isHeaders);
   if (status === null || status_text === null) throw new UnreadableError("a response's status");
   return { status, statusText: status_text, headers: pairs, body: storedBody() };
 

@@ -5,7 +5,7 @@ import { type Acceptance, type IdempotencyRecord, promiseIn } from "../record/re
 import { isWhole } from "../record/record-fault.ts";
 import { type BodyNumber, bodyNumber, durationMs, epochMs } from "../record/units.ts";
 import { exactBuffer } from "./bodies.ts";
-import { hasMembers, readJson } from "./unreadable.ts";
+import { hasMembers, readStoredJson } from "./unreadable.ts";
 
 /** The bytes of a request's body, or where they are. */
 export type RequestBytes =
@@ -67,7 +67,7 @@ export function readRequest({ request, request_body: bytes }: RequestRow): Store
 /** An error would quote the text, which has the client's credential. */
 function readWritten(text: string): WrittenRequest | null {
   try {
-    return readJson(text, "a request", isWritten);
+    return readStoredJson(text, "a request", isWritten);
   } catch {
     return null;
   }
@@ -93,7 +93,7 @@ export function writeAcceptance(record: IdempotencyRecord): readonly SqlStorageV
 
 export function readAcceptance(text: string | null): Acceptance | null {
   if (text === null) return null;
-  const { schedule, acceptedAt, giveUpAt, lastAttempt, isParked, message } = readJson(
+  const { schedule, acceptedAt, giveUpAt, lastAttempt, isParked, message } = readStoredJson(
     text,
     "what a record promises",
     isAcceptance,

@@ -17,7 +17,7 @@ export class UnreadableError extends StoreError {
 export const UNREADABLE_MS = durationMs(3_600_000);
 
 /** How long work is put off that has failed so. `usual`: after any other failure. */
-export function pauseAfter(error: unknown, usual: DurationMs): DurationMs {
+export function pauseAfterFailure(error: unknown, usual: DurationMs): DurationMs {
   return error instanceof UnreadableError ? UNREADABLE_MS : usual;
 }
 
@@ -40,7 +40,7 @@ export function readDue(value: SqlStorageValue): EpochMs {
 }
 
 /** What JSON says, if it has the right form; a parser's error would quote it. */
-export function readJson<T>(text: string, what: string, hasForm: (value: unknown) => value is T): T {
+export function readStoredJson<T>(text: string, what: string, hasForm: (value: unknown) => value is T): T {
   const value = parsed(text);
   if (!hasForm(value)) throw new UnreadableError(what);
   return value;

@@ -3,7 +3,7 @@
 
 import type { ClaimState } from "../record/claim.ts";
 import type { DeadReason, DeliveryDecision } from "../record/delivery.ts";
-import { isKnownTrouble, isTrouble, type LogRule, type Outcome } from "../record/outcome.ts";
+import { isKnownTrouble, isTrouble, type LogRule, type ExchangeOutcome } from "../record/outcome.ts";
 import { keyHashOf } from "../record/units.ts";
 import { bookkeep } from "./bookkeep.ts";
 import { spanIdOf, type Trace } from "./trace-context.ts";
@@ -75,20 +75,25 @@ export class ExchangeReporter {
    * throws: an answer lost here would look as if the shard had failed, and the request would be sent again. `instance` is that of the
    * problem in the response, if it is one.
    */
-  finish(span: ExchangeSpan, response: Response, outcome: Outcome, instance: string | null = null): Response {
+  finish(span: ExchangeSpan, response: Response, outcome: ExchangeOutcome, instance: string | null = null): Response {
     const report = this.end(span, response.status, outcome, instance);
     if (span.serverTiming && report !== null) bookkeep("telling the timing", () => addServerTiming(response, report));
     return response;
   }
 
   /** Reports an exchange whose answer is no response. Never throws; `null`: the report failed. */
-  end(span: ExchangeSpan, status: number, outcome: Outcome, instance: string | null = null): ExchangeReport | null {
+  end(
+    span: ExchangeSpan,
+    status: number,
+    outcome: ExchangeOutcome,
+    instance: string | null = null,
+  ): ExchangeReport | null {
     let report: ExchangeReport | null = null;
     bookkeep("reporting an exchange", () => (report = this.#report(span, status, outcome, instance)));
     return report;
   }
 
-  #report(span: ExchangeSpan, status: number, outcome: Outcome, instance: string | null): ExchangeReport {
+  #report(span: ExchangeSpan, status: number, outcome: ExchangeOutcome, instance: string | null): ExchangeReport {
     const durationMs = performance.now() - span.begunMs;
     const { at, route, recordId, attempt, originMs, waitedMs } = span;
     const report = { at, route, recordId, outcome, status, attempt, durationMs, originMs, waitedMs };

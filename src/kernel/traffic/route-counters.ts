@@ -1,5 +1,5 @@
 // The numbers of one route, by name: they are stored and read by other versions, so the order of a list must never matter. A new kind of
-// count is one line in COUNTED.
+// count is one line in COUNTED_NAMES.
 
 import { CLAIM_STATES } from "../record/claim.ts";
 import { DEAD_REASONS, DELIVERY_DECISIONS } from "../record/delivery.ts";
@@ -14,7 +14,7 @@ export function outboxRoute(destination: string): string {
 }
 
 /** Everything that is counted, and the names under which it is. */
-export const COUNTED = {
+export const COUNTED_NAMES = {
   /** Requests answered, by outcome. */
   requests: OUTCOMES,
   /** The first attempts of their records, and all later ones. */
@@ -37,8 +37,8 @@ export const COUNTED = {
   events: EVENT_FATES,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
-export type Counted = keyof typeof COUNTED;
-export type CountedName<C extends Counted> = (typeof COUNTED)[C][number];
+export type Counted = keyof typeof COUNTED_NAMES;
+export type CountedName<C extends Counted> = (typeof COUNTED_NAMES)[C][number];
 
 /** Only those that have occurred. */
 type CountsByName = Readonly<Partial<Record<Counted, Readonly<Record<string, number>>>>>;
@@ -97,7 +97,9 @@ export class RouteCounters {
   }
 }
 
-const ALL_COUNTED: readonly Counted[] = Object.keys(COUNTED).filter((name): name is Counted => name in COUNTED);
+const ALL_COUNTED: readonly Counted[] = Object.keys(COUNTED_NAMES).filter(
+  (name): name is Counted => name in COUNTED_NAMES,
+);
 
 /** How often something was counted under a name. */
 export function countOf<C extends Counted>({ counts }: RouteNumbers, what: C, name: CountedName<C>): number {
@@ -111,7 +113,7 @@ export function sumOf({ counts }: RouteNumbers, what: Counted): number {
 
 /** Under each name that there is, also those that have not occurred. */
 export function countsOf(numbers: RouteNumbers, what: Counted): readonly (readonly [name: string, count: number])[] {
-  return COUNTED[what].map((name) => [name, numbers.counts[what]?.[name] ?? 0] as const);
+  return COUNTED_NAMES[what].map((name) => [name, numbers.counts[what]?.[name] ?? 0] as const);
 }
 
 /** Adds up the numbers of each route. */

@@ -6,7 +6,7 @@ import { type Counted, type CountedName, RouteCounters, type RouteNumbers } from
 import type { ExchangeReport } from "./traffic.ts";
 
 /** As plain data. */
-export interface Counts {
+export interface TallyCounts {
   readonly routes: readonly RouteNumbers[];
   readonly replays: readonly RecordReplays[];
 }
@@ -32,7 +32,7 @@ export class Tally {
     this.#countersOf(route).count(what, name, times);
   }
 
-  add({ routes, replays }: Counts): void {
+  add({ routes, replays }: TallyCounts): void {
     for (const numbers of routes) this.#countersOf(numbers.route).add(numbers);
     this.#replays.add(replays);
   }

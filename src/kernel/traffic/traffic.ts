@@ -4,11 +4,11 @@ import { rawCall } from "../call.ts";
 import type { ClaimState } from "../record/claim.ts";
 import type { DeadReason, DeliveryDecision } from "../record/delivery.ts";
 import type { EventFate } from "../record/outbox.ts";
-import { mayBeUnknown, type Outcome } from "../record/outcome.ts";
+import { mayBeUnknown, type ExchangeOutcome } from "../record/outcome.ts";
 import type { AttemptVerdict } from "../record/timeline.ts";
 import { bookkeep } from "./bookkeep.ts";
 import { type Counted, type CountedName, outboxRoute, type RouteNumbers } from "./route-counters.ts";
-import { type Counts, Tally } from "./tally.ts";
+import { type TallyCounts, Tally } from "./tally.ts";
 
 /** One exchange that has ended. */
 export interface ExchangeReport {
@@ -18,7 +18,7 @@ export interface ExchangeReport {
   readonly route: string;
   /** `null` when the request has no valid key. */
   readonly recordId: string | null;
-  readonly outcome: Outcome;
+  readonly outcome: ExchangeOutcome;
   readonly status: number;
   /** The number of the attempt that was started, or whose answer this is; `null` without an attempt. */
   readonly attempt: number | null;
@@ -31,7 +31,7 @@ export interface ExchangeReport {
 }
 
 /** The counts that an isolate hands over. */
-export interface TrafficBatch extends Counts {
+export interface TrafficBatch extends TallyCounts {
   readonly exchanges: readonly ExchangeReport[];
 }
 

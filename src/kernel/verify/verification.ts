@@ -2,7 +2,7 @@
 // kernel/record/verification-answer.ts decides what an answer means; verifications.ts decides when to ask.
 
 import type { Origin } from "../config/resolved.ts";
-import type { LifeCycleEvent, Step } from "../record/events.ts";
+import type { LifeCycleEvent, LifeCycleStep } from "../record/events.ts";
 import { type VerificationCredential, verificationFindingOf, hasSecondChance } from "../record/verification-answer.ts";
 import type { Policy } from "../record/record.ts";
 import { epochMs, type RecordId } from "../record/units.ts";
@@ -10,10 +10,10 @@ import type { Verification } from "../request/message.ts";
 import type { Fetcher } from "../request/pass-through.ts";
 import type { Attachments } from "../store/attachments.ts";
 import type { Entry, Ledger } from "../store/ledger.ts";
-import { callOrigin, readUpTo } from "../object/origin-call.ts";
+import { callOrigin, readSmallBody } from "../object/origin-call.ts";
 import { type Reachability } from "../object/reachability.ts";
 import type { StoredResponse } from "../store/response-rows.ts";
-import { hasMembers, readJson, readOrReport } from "../store/unreadable.ts";
+import { hasMembers, readStoredJson, readOrReport } from "../store/unreadable.ts";
 import type { Timers } from "../object/timers.ts";
 
 export interface VerificationPorts {
@@ -26,7 +26,7 @@ export interface VerificationPorts {
     event: LifeCycleEvent,
     policy: Policy,
     attachments?: Attachments,
-  ) => Step & { readonly entry: Entry | null };
+  ) => LifeCycleStep & { readonly entry: Entry | null };
 }
 
 /** The largest answer that is kept; a larger one settles the record without its response. */
@@ -109,7 +109,7 @@ async function verifyOnce(
     answer.cancel();
     return { kind };
   }
-  const body = await readUpTo(answer, Math.min(verification.maxBytes, MAX_BYTES));
+  const body = await readSmallBody(answer, Math.min(verification.maxBytes, MAX_BYTES));
   switch (body.kind) {
     case "whole": {
       const response = { status, statusText, headers, body: { kind: "inline", bytes: body.bytes } } as const;
@@ -128,7 +128,9 @@ const OPEN: Answer = { kind: "open" };
 
 /** Reads what the claim wrote, in this deployment or an earlier one. `null` if it cannot be read: an error would quote a credential. */
 function parse(text: string | null): Verification | null {
-  return text === null ? null : readOrReport(() => readJson(text, "a verification at the origin", isVerification), {});
+  return text === null
+    ? null
+    : readOrReport(() => readStoredJson(text, "a verification at the origin", isVerification), {});
 }
 
 function isVerification(value: unknown): value is Verification {

@@ -18,7 +18,7 @@ import type { Verification } from "../request/message.ts";
 import type { Alarm } from "../object/alarm.ts";
 import { PAUSE_MS, takeNextTurn } from "../object/next-turn.ts";
 import type { Ledger } from "../store/ledger.ts";
-import { pauseAfter } from "../store/unreadable.ts";
+import { pauseAfterFailure } from "../store/unreadable.ts";
 import { VERIFICATION_MS } from "./verification.ts";
 
 /** How many verifications the alarm makes at a time: fewer than the six connections that a shard has. */
@@ -122,7 +122,7 @@ export class Verifications {
       // Nobody waits for this verification; `run` logs its failure.
       this.verify(id, entry.record.policy, null).catch(() => undefined);
     } catch (error) {
-      this.#putOff.set(id, later(now, pauseAfter(error, PAUSE_MS)));
+      this.#putOff.set(id, later(now, pauseAfterFailure(error, PAUSE_MS)));
       console.error({ message: "a record could not be asked about", reason: String(error) });
     }
   }

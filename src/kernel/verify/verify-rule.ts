@@ -3,7 +3,7 @@
 // by a key in the query is answered with 200 and an empty list.
 
 import type { Origin } from "../config/resolved.ts";
-import { type Parsed, refuse } from "../config/units.ts";
+import { type ParsedSetting, refuseValue } from "../config/units.ts";
 import { firstRepeated, TOKEN } from "../config/values.ts";
 
 /** How the origin is asked what became of an attempt. */
@@ -27,43 +27,43 @@ export const VERIFY_TABLE_ADVICE =
 /** Stands for the key while the form of a URL is checked. */
 const SAMPLE = "onceway-key";
 
-export function parseVerify(value: WrittenVerify): Parsed<VerifyRule> {
+export function parseVerify(value: WrittenVerify): ParsedSetting<VerifyRule> {
   const [written, headers] = typeof value === "string" ? [value, null] : [value.url, value.headers];
   const target = parseTarget(written);
   if (!target.ok) return target;
   if (headers === null) return { ok: true, value: { target: target.value, headers } };
   if (written.startsWith("/")) {
-    return refuse(`a path is at the origin, which gets all headers of the request: ${ADVICE}, without a table`);
+    return refuseValue(`a path is at the origin, which gets all headers of the request: ${ADVICE}, without a table`);
   }
   const names = headers.map((name) => name.toLowerCase());
   const unusable = headers.find((name) => !TOKEN.test(name));
   if (unusable !== undefined)
-    return refuse(`"${unusable}" is not a header name (RFC 9110, 5.6.2): write "authorization"`);
+    return refuseValue(`"${unusable}" is not a header name (RFC 9110, 5.6.2): write "authorization"`);
   const twice = firstRepeated(names);
-  if (twice !== null) return refuse(`lists ${twice} twice: write it once`);
+  if (twice !== null) return refuseValue(`lists ${twice} twice: write it once`);
   return { ok: true, value: { target: target.value, headers: names } };
 }
 
-function parseTarget(text: string): Parsed<string> {
+function parseTarget(text: string): ParsedSetting<string> {
   // "//host" would be another host.
   if (!/^(?:\/(?!\/)|https?:\/\/)/i.test(text) || !URL.canParse(text, "https://origin")) {
-    return refuse(`must be a path at the origin or an http or https URL: ${ADVICE}`);
+    return refuseValue(`must be a path at the origin or an http or https URL: ${ADVICE}`);
   }
-  if (text.includes("#")) return refuse(`must not carry a fragment: ${ADVICE}`);
-  if (/\{(?!key\})|(?<!\{key)\}/.test(text)) return refuse(`has a placeholder other than {key}: ${ADVICE}`);
-  if (!text.includes("{key}")) return refuse(`must name the key: ${ADVICE}`);
+  if (text.includes("#")) return refuseValue(`must not carry a fragment: ${ADVICE}`);
+  if (/\{(?!key\})|(?<!\{key)\}/.test(text)) return refuseValue(`has a placeholder other than {key}: ${ADVICE}`);
+  if (!text.includes("{key}")) return refuseValue(`must name the key: ${ADVICE}`);
   const url = new URL(text.replaceAll("{key}", SAMPLE), "https://origin");
   if (url.username !== "" || url.password !== "") {
-    return refuse(`must not carry credentials, because variables are readable: ${ADVICE}`);
+    return refuseValue(`must not carry credentials, because variables are readable: ${ADVICE}`);
   }
   if (url.search.includes(SAMPLE)) {
-    return refuse(
+    return refuseValue(
       "must name the key in the path, not in the query, because a search that finds nothing is answered with 200, " +
         `which would count as "took effect": ${ADVICE}`,
     );
   }
   // Dot segments can take the key out of the path again.
-  if (!url.pathname.includes(SAMPLE)) return refuse(`must name the key in the path: ${ADVICE}`);
+  if (!url.pathname.includes(SAMPLE)) return refuseValue(`must name the key in the path: ${ADVICE}`);
   return { ok: true, value: text };
 }
 

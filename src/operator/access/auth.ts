@@ -56,7 +56,7 @@ export class OperatorAuth {
       this.refused.forbidden += 1;
       return { kind: "refused", problem: { code: "operator-forbidden", why: "browser" } };
     }
-    return byAccess ?? this.admitToken(bearerToken(authorization), addressOf(headers), now);
+    return byAccess ?? this.admitToken(bearerToken(authorization), clientAddress(headers), now);
   }
 
   /** For a token from any source. */
@@ -90,7 +90,7 @@ export class OperatorAuth {
     const email = emailOf((proof.value ?? "").slice(this.#rules.issuer.issuer.length + 1));
     const role = email === null ? null : roleOf(email, this.#rules);
     if (email === null || role === null) return null;
-    return { kind: "admitted", actor: { name: email, role, via: "access", address: addressOf(headers) } };
+    return { kind: "admitted", actor: { name: email, role, via: "access", address: clientAddress(headers) } };
   }
 
   /** Why this operator may not change anything with this request, nor read a body; `null`: he may. */
@@ -107,7 +107,7 @@ export function assertionOf(headers: Headers): string {
   return headers.get(ASSERTION) ?? "";
 }
 
-export function addressOf(headers: Headers): string {
+export function clientAddress(headers: Headers): string {
   return headers.get(CLIENT_ADDRESS) ?? "local";
 }
 

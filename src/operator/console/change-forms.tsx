@@ -1,6 +1,6 @@
 // Forms for what an administrator may do to a record. Each states the consequence and asks for a reason and a confirmation.
 
-import type { Change } from "../../kernel/record/timeline.ts";
+import type { OperatorChange } from "../../kernel/record/timeline.ts";
 import type { RecordDetail } from "../operator.ts";
 import type { PreviewView } from "../change-schema.ts";
 import { changeText } from "./change-texts.ts";
@@ -11,7 +11,7 @@ import type { View } from "./view.ts";
 
 /** What was typed, shown again with its errors. */
 export interface Draft {
-  readonly action: Change;
+  readonly action: OperatorChange;
   readonly errors: readonly string[];
   readonly fields: Readonly<Record<string, string>>;
   /** What retries would get; shown instead of the form. */
@@ -21,7 +21,7 @@ export interface Draft {
 interface ChangeFormsProps {
   readonly view: View;
   readonly record: RecordDetail;
-  readonly changes: readonly Change[];
+  readonly changes: readonly OperatorChange[];
   readonly draft: Draft | null;
   readonly example: Example | null;
 }
@@ -58,7 +58,7 @@ export function ChangeForms({ view, record, changes, draft, example }: ChangeFor
 }
 
 interface ChangeFormProps extends Omit<ChangeFormsProps, "changes"> {
-  readonly action: Change;
+  readonly action: OperatorChange;
 }
 
 function ChangeForm({ view, record, action, draft, example }: ChangeFormProps) {
@@ -134,7 +134,7 @@ function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
       {KEPT_FIELDS.filter((name) => fields[name] !== undefined).map((name) => (
         <input type="hidden" name={name} value={fields[name] ?? ""} />
       ))}
-      <ResponsePreview preview={preview} omits="This route omits" />
+      <PreviewCard preview={preview} omits="This route omits" />
       {isFromExample(fields) ? <p>Its body began as an example, the response to another request.</p> : null}
       <Confirmation action="resolve" record={record} />
       <div class="act">
@@ -157,7 +157,7 @@ interface ResponsePreviewProps {
 }
 
 /** What every retry would get. */
-export function ResponsePreview({ preview, omits }: ResponsePreviewProps) {
+export function PreviewCard({ preview, omits }: ResponsePreviewProps) {
   const { status, headers, omittedHeaders, sizeBytes, body, warnings } = preview;
   return (
     <>

@@ -1,6 +1,6 @@
 // What the forms say about a change. For an accepted request, which the gateway sends by itself, changes mean something else.
 
-import type { Change } from "../../kernel/record/timeline.ts";
+import type { OperatorChange } from "../../kernel/record/timeline.ts";
 import type { RecordDetail } from "../operator.ts";
 
 export interface ChangeText {
@@ -11,7 +11,7 @@ export interface ChangeText {
   readonly button: string;
 }
 
-const TEXTS: Readonly<Record<Change, ChangeText>> = {
+const TEXTS: Readonly<Record<OperatorChange, ChangeText>> = {
   resolve: {
     summary: "It took effect: give retries its response.",
     confirmation: "I checked in the API: it took effect. Every retry gets this response from now on.",
@@ -29,7 +29,7 @@ const TEXTS: Readonly<Record<Change, ChangeText>> = {
   },
 };
 
-const OF_WAITING: Readonly<Record<Change, ChangeText>> = {
+const OF_WAITING: Readonly<Record<OperatorChange, ChangeText>> = {
   resolve: {
     summary: "It took effect: give its client this response, and make no more attempts.",
     confirmation: "I checked in the API: it took effect. Monitor and retries give this response from now on.",
@@ -54,7 +54,10 @@ const RELEASE_OF_ACCEPTED: ChangeText = {
   button: "Release the request",
 };
 
-export function changeText(action: Change, { state, accepted }: Pick<RecordDetail, "state" | "accepted">): ChangeText {
+export function changeText(
+  action: OperatorChange,
+  { state, accepted }: Pick<RecordDetail, "state" | "accepted">,
+): ChangeText {
   if (state === "waiting") return OF_WAITING[action];
   return action === "release" && accepted ? RELEASE_OF_ACCEPTED : TEXTS[action];
 }

@@ -2,22 +2,27 @@
 
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Hono } from "hono";
-import type { Change } from "../../kernel/record/timeline.ts";
+import type { OperatorChange } from "../../kernel/record/timeline.ts";
 import { recordId } from "../../kernel/record/units.ts";
 import { parseChange } from "../change-request.ts";
 import { previewOf } from "../given-response.ts";
 import type { ChangeRequest, ChangeResult, RecordDetail } from "../operator.ts";
-import { formatDuration } from "./browser/times.ts";
+import { elapsedText } from "./browser/times.ts";
 import type { Draft } from "./change-forms.tsx";
 import type { Signed } from "./guard.ts";
-import { Message, show } from "./page.tsx";
-import { RecordPage } from "./record.tsx";
+import { MessagePage, show } from "./page.tsx";
+import { RecordDetailPage } from "./record.tsx";
 import type { Examples } from "../resolve-example.ts";
 import { isFromExample } from "./response-fields.tsx";
-import type { ConsolePorts, Paths, View } from "./view.ts";
+import type { ConsolePorts, ConsolePaths, View } from "./view.ts";
 import { answerUnreadForm, type Fields, textFields } from "../form.ts";
 
-export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts, examples: Examples): void {
+export function changeRoutes(
+  app: Hono<Signed>,
+  paths: ConsolePaths,
+  { operator }: ConsolePorts,
+  examples: Examples,
+): void {
   app.post(paths.signOutEverywhere, async (c) => {
     const fields = await adminForm(c.var.view, c.req.raw);
     if (fields instanceof Response) return fields;
@@ -34,7 +39,7 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
     if (action !== "release" && action !== "resolve" && action !== "forget") return c.notFound();
     const page = async (record: RecordDetail, draft: Draft, status = 200): Promise<Response> => {
       const example = await examples.of(record, view.viewer.actor, view.now);
-      return show(<RecordPage view={view} record={record} draft={draft} example={example} />, status);
+      return show(<RecordDetailPage view={view} record={record} draft={draft} example={example} />, status);
     };
     if (action === "resolve" && fields["step"] === "example") {
       const record = await operator.inspect(id);
@@ -77,7 +82,7 @@ async function withExample(
 /** The fields of a form that an administrator has sent from the console; a refusal of any other. Only an administrator's is read. */
 export async function adminForm({ site, paths, viewer }: View, request: Request): Promise<Fields | Response> {
   const refuse = (title: string, text: string): Promise<Response> =>
-    show(<Message site={site} paths={paths} title={title} text={text} />, 403);
+    show(<MessagePage site={site} paths={paths} title={title} text={text} />, 403);
   if (viewer.actor.role !== "admin") {
     return answerUnreadForm(await refuse("Read only", "Changes need an administrator. Nothing was changed."), request);
   }
@@ -91,7 +96,7 @@ function refusalText(refusal: Extract<ChangeResult, { kind: "refused" }>): strin
     case "none":
       return "This record no longer exists.";
     case "in-flight":
-      return `An attempt is in flight or may still be running at the API, or the API is being asked whether it took effect. Attempts never overlap. Try again in ${formatDuration(refusal.retryAfterMs + 999)}.`;
+      return `An attempt is in flight or may still be running at the API, or the API is being asked whether it took effect. Attempts never overlap. Try again in ${elapsedText(refusal.retryAfterMs + 999)}.`;
     case "completed":
       return "The record was completed meanwhile, and its response is final. It can only be forgotten.";
     case "remembered":
@@ -103,7 +108,7 @@ type ChangeReading =
   | { readonly ok: true; readonly change: Omit<ChangeRequest, "by">; readonly isPreview: boolean }
   | { readonly ok: false; readonly errors: readonly string[] };
 
-function readChange(action: Change, fields: Readonly<Record<string, string>>): ChangeReading {
+function readChange(action: OperatorChange, fields: Readonly<Record<string, string>>): ChangeReading {
   const { reason = "", confirmed } = fields;
   const isPreview = action === "resolve" && fields["step"] !== "give";
   const isGiven = isPreview ? { preview: true } : { confirm: true };

@@ -12,7 +12,7 @@ import { changeRoutes } from "./change.tsx";
 import { answerRefusedForm, FormRefused } from "../form.ts";
 import { guard, type Signed } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
-import { Message, show } from "./page.tsx";
+import { MessagePage, show } from "./page.tsx";
 import { signingIn } from "./sign-in.tsx";
 import { Examples } from "../resolve-example.ts";
 import { type ConsolePorts, pathsBelow, siteOf } from "./view.ts";
@@ -55,7 +55,7 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
     c.header("Cache-Control", "no-store");
   });
   const say = (request: Request, status: FormRefused["status"] | 403 | 404, title: string, text: string) =>
-    show(<Message site={siteOf(request, ports)} paths={paths} title={title} text={text} />, status);
+    show(<MessagePage site={siteOf(request, ports)} paths={paths} title={title} text={text} />, status);
   app.onError(async (error, c) => {
     if (error instanceof FormRefused) {
       return answerRefusedForm(await say(c.req.raw, error.status, error.title, error.text), error);

@@ -1,6 +1,6 @@
 // The last day as series by hour, of all routes together and of each: what the charts draw.
 
-import { isTrouble, type Outcome } from "../../kernel/record/outcome.ts";
+import { isTrouble, type ExchangeOutcome } from "../../kernel/record/outcome.ts";
 import type { HoursView, RouteHourView } from "../hours-schema.ts";
 import { CONFLICTS, type OutcomeCount, REPLAYS } from "./traffic.ts";
 
@@ -8,13 +8,15 @@ import { CONFLICTS, type OutcomeCount, REPLAYS } from "./traffic.ts";
 const HOURS = 25;
 const HOUR_MS = 3_600_000;
 
-export const COUNTED = ["requests", "prevented", "replays", "conflicts", "errors"] as const;
+export const DAY_COUNTS = ["requests", "prevented", "replays", "conflicts", "errors"] as const;
 /** In milliseconds. */
 export const TIMED = ["originP50Ms", "originP95Ms", "gatewayP50Ms", "gatewayP95Ms"] as const;
 
 /** Of several routes the slowest's times; `null`: nothing was measured. */
 export interface HourPoint
-  extends Readonly<Record<(typeof COUNTED)[number], number>>, Readonly<Record<(typeof TIMED)[number], number | null>> {
+  extends
+    Readonly<Record<(typeof DAY_COUNTS)[number], number>>,
+    Readonly<Record<(typeof TIMED)[number], number | null>> {
   /** The beginning of the hour, as in the API. */
   readonly at: string;
 }
@@ -69,13 +71,13 @@ function seriesOf(hours: HoursView["hours"], now: number, isWanted: (route: Rout
     const routes = hours.find((hour) => hour.at === at)?.routes ?? [];
     return { at, ...pointOf(routes.filter(isWanted)) };
   });
-  const counts = Object.fromEntries(COUNTED.map((name) => [name, sum(points.map((point) => point[name]))]));
+  const counts = Object.fromEntries(DAY_COUNTS.map((name) => [name, sum(points.map((point) => point[name]))]));
   const times = Object.fromEntries(TIMED.map((name) => [name, longest(points.map((point) => point[name]))]));
   return { hours: points, total: { ...EMPTY, ...counts, ...times } };
 }
 
 function pointOf(routes: readonly RouteHourView[]): Omit<HourPoint, "at"> {
-  const counted = (isOne: (outcome: Outcome) => boolean): number =>
+  const counted = (isOne: (outcome: ExchangeOutcome) => boolean): number =>
     sum(routes.flatMap(({ outcomes }) => outcomes.map(({ outcome, count }) => (isOne(outcome) ? count : 0))));
   return {
     requests: sum(routes.map(({ requests }) => requests)),

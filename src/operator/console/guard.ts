@@ -4,17 +4,17 @@
 
 import { createMiddleware } from "hono/factory";
 import { timingSafeEqual } from "hono/utils/buffer";
-import { type Actor, addressOf, assertionOf, isBrowsers, opensPage } from "../access/auth.ts";
+import { type Actor, clientAddress, assertionOf, isBrowsers, opensPage } from "../access/auth.ts";
 import { formTokenOf, readSession } from "./session.ts";
 import { sessionCookie } from "./session-cookie.ts";
-import { type ConsolePorts, type Paths, siteOf, type View, type Viewer } from "./view.ts";
+import { type ConsolePorts, type ConsolePaths, siteOf, type View, type Viewer } from "./view.ts";
 
 /** What handlers behind the guard get. */
 export interface Signed {
   readonly Variables: { readonly view: View };
 }
 
-export function guard(paths: Paths, ports: ConsolePorts) {
+export function guard(paths: ConsolePaths, ports: ConsolePorts) {
   const { tokens, auth, operator, features } = ports;
   const links = features.flatMap(({ link }) => link ?? []);
   return createMiddleware<Signed>(async (c, proceed) => {
@@ -47,7 +47,7 @@ export function guard(paths: Paths, ports: ConsolePorts) {
       return c.redirect(`${paths.signIn}?${query.toString()}`, 303);
     }
     const { name, role, formToken } = session;
-    return show({ name, role, via: "token", address: addressOf(headers) }, formToken);
+    return show({ name, role, via: "token", address: clientAddress(headers) }, formToken);
   });
 }
 

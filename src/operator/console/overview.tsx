@@ -1,14 +1,14 @@
 // The first page: calls in flight, records that need a decision, traffic by route, busy shards.
 
-import { type OpenCounts, openCounts, type RecordSummary } from "../operator.ts";
+import { type OpenTotals, openCounts, type RecordSummary } from "../operator.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
 import type { ShardCountsView } from "../gateway-schema.ts";
-import { formatDuration } from "./browser/times.ts";
+import { elapsedText } from "./browser/times.ts";
 import { Page } from "./page.tsx";
 import { groupedAtLeast, Rates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
 import { CountTile, Tile } from "./tiles.tsx";
-import { ShardsTable, UnreachableShards, unreachableText, size } from "./shards.tsx";
+import { ShardsTable, UnreachableShards, unreachableText, byteText } from "./shards.tsx";
 import type { RouteRates } from "./traffic.ts";
 import type { View } from "./view.ts";
 
@@ -99,7 +99,7 @@ export function Overview(props: OverviewProps) {
 }
 
 interface OpenProps extends OverviewProps {
-  readonly total: OpenCounts;
+  readonly total: OpenTotals;
 }
 
 function Counts({
@@ -129,13 +129,13 @@ function Counts({
       <CountTile
         {...open("waiting")}
         name="Waiting"
-        says={oldestWaitingMs < LATE_MS ? "for an attempt" : `one due for ${formatDuration(oldestWaitingMs)}`}
+        says={oldestWaitingMs < LATE_MS ? "for an attempt" : `one due for ${elapsedText(oldestWaitingMs)}`}
         alert={oldestWaitingMs >= LATE_MS}
       />
       <CountTile {...open("failed")} name="Not done" says="the next try runs" />
       <Tile
         name="Stored"
-        figure={size(shards.reduce((sum, { bytes }) => sum + bytes, 0))}
+        figure={byteText(shards.reduce((sum, { bytes }) => sum + bytes, 0))}
         says={`in ${unreachable.length === 0 ? "" : `${shards.length} of `}${shards.length + unreachable.length} shards`}
         href={paths.shards}
       />

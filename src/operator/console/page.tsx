@@ -6,7 +6,7 @@ import type { HtmlEscapedString } from "hono/utils/html";
 import type { ConsoleLink } from "../../kernel/worker-feature.ts";
 import type { Actor } from "../access/auth.ts";
 import { withVisibleOrder } from "./visible-order.ts";
-import { type Paths, type Site, siteText, type View } from "./view.ts";
+import { type ConsolePaths, type Site, siteText, type View } from "./view.ts";
 
 interface DocumentProps {
   readonly site: Site;
@@ -176,13 +176,13 @@ export function Brand({ href }: { readonly href: string }) {
 
 interface MessageProps {
   readonly site: Site;
-  readonly paths: Paths;
+  readonly paths: ConsolePaths;
   readonly title: string;
   readonly text: string;
 }
 
 /** A page with only a message. */
-export function Message({ site, paths, title, text }: MessageProps) {
+export function MessagePage({ site, paths, title, text }: MessageProps) {
   return (
     <Document site={site} title={title} styleSrc={paths.style}>
       <main id="main">

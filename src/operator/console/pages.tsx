@@ -4,19 +4,20 @@ import type { Hono } from "hono";
 import { recordId } from "../../kernel/record/units.ts";
 import { LAST_PAGE } from "../list-cursor.ts";
 import { type ListRequest, NO_PAGE } from "../list-request.ts";
-import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
+import type { RecordState } from "../../kernel/record/record.ts";
+import type { Operator, RecordPage, RecordSummary } from "../operator.ts";
 import { ID_PREFIX } from "../request-schema.ts";
 import { adminForm } from "./change.tsx";
 import { outcomesIn, preventedIn } from "./day-counts.ts";
 import type { Signed } from "./guard.ts";
 import { Overview } from "./overview.tsx";
 import { show } from "./page.tsx";
-import { RecordPage } from "./record.tsx";
+import { RecordDetailPage } from "./record.tsx";
 import { readFilter, Records } from "./records.tsx";
 import type { Examples } from "../resolve-example.ts";
-import { Shards } from "./shards.tsx";
+import { ShardsPage } from "./shards.tsx";
 import { ratesOf } from "./traffic.ts";
-import type { ConsolePorts, Paths } from "./view.ts";
+import type { ConsolePorts, ConsolePaths } from "./view.ts";
 
 /** The overview shows so many, and the list all. */
 const SHOWN = 5;
@@ -27,7 +28,7 @@ const FORGOTTEN =
 
 export function pageRoutes(
   app: Hono<Signed>,
-  paths: Paths,
+  paths: ConsolePaths,
   { operator, recentHours, warnings: readWarnings, routes }: ConsolePorts,
   examples: Examples,
 ): void {
@@ -55,7 +56,7 @@ export function pageRoutes(
     return show(<Overview view={c.var.view} {...props} />);
   });
 
-  app.get(paths.shards, async (c) => show(<Shards view={c.var.view} {...await operator.counts()} />));
+  app.get(paths.shards, async (c) => show(<ShardsPage view={c.var.view} {...await operator.counts()} />));
 
   app.get(paths.records, async (c) => {
     const search = new URL(c.req.url).searchParams;
@@ -82,7 +83,7 @@ export function pageRoutes(
     if (record === null) return c.notFound();
     const { view } = c.var;
     const example = await examples.of(record, view.viewer.actor, view.now);
-    return show(<RecordPage view={view} record={record} draft={null} example={example} />);
+    return show(<RecordDetailPage view={view} record={record} draft={null} example={example} />);
   });
 
   // By a form, because it writes to the audit log: an address alone could be in an image of any page.
@@ -101,7 +102,7 @@ export function pageRoutes(
 }
 
 /** The one search field takes a key, or the start of an id as logs show it. */
-async function find(operator: Operator, { filter, limit, cursor }: ListRequest): Promise<Listed | null> {
+async function find(operator: Operator, { filter, limit, cursor }: ListRequest): Promise<RecordPage | null> {
   const found = await operator.list(filter, limit, cursor);
   const { key } = filter;
   const isFound = found !== null && (found.records.length > 0 || found.cursor !== null);

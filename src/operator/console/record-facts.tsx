@@ -3,9 +3,9 @@
 import type { Schedule } from "../../kernel/record/record.ts";
 import { keyHashOf } from "../../kernel/record/units.ts";
 import type { RecordDetail } from "../operator.ts";
-import { formatDuration } from "./browser/times.ts";
+import { elapsedText } from "./browser/times.ts";
 import { Copyable, CopyButton } from "./copyable.tsx";
-import { size } from "./shards.tsx";
+import { byteText } from "./shards.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "./view.ts";
 
@@ -22,7 +22,7 @@ function Request({ view, record: { request, replays, excerpt } }: RecordFactsPro
       ? []
       : [
           ["Request", `${request.method} ${request.target ?? ""}`.trimEnd()],
-          ["Body", request.sizeBytes === null ? "" : size(request.sizeBytes)],
+          ["Body", request.sizeBytes === null ? "" : byteText(request.sizeBytes)],
           ["Begins with", excerpt?.text ?? ""],
         ];
   return (
@@ -124,13 +124,10 @@ export function RecordFacts({ record, view }: RecordFactsProps) {
       <Times record={record} now={now} />
       <dt>Policy</dt>
       <dd>
-        unknown = "{policy.unknown}", lock {formatDuration(policy.lockMs)}, retention{" "}
-        {formatDuration(policy.retentionMs)}
-        {policy.unknown === "retry"
-          ? ""
-          : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`}
+        unknown = "{policy.unknown}", lock {elapsedText(policy.lockMs)}, retention {elapsedText(policy.retentionMs)}
+        {policy.unknown === "retry" ? "" : `, ${elapsedText(policy.unknownRetentionMs)} while the outcome is unknown`}
         {policy.schedule === undefined ? "" : `, ${scheduleText(policy.schedule)}`}
-        {policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`}
+        {policy.rememberMs === undefined ? "" : `, key remembered for ${elapsedText(policy.rememberMs)}`}
       </dd>
       {record.encrypted ? (
         <>
@@ -167,6 +164,6 @@ export function RecordFacts({ record, view }: RecordFactsProps) {
 }
 
 function scheduleText({ attempts, firstPauseMs, longestPauseMs, giveUpAfterMs }: Schedule): string {
-  const pauses = `${formatDuration(firstPauseMs)} to ${formatDuration(longestPauseMs)}`;
-  return `at most ${attempts} attempts in ${formatDuration(giveUpAfterMs)}, ${pauses} between them`;
+  const pauses = `${elapsedText(firstPauseMs)} to ${elapsedText(longestPauseMs)}`;
+  return `at most ${attempts} attempts in ${elapsedText(giveUpAfterMs)}, ${pauses} between them`;
 }

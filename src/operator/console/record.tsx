@@ -9,12 +9,12 @@ import { CopyButton } from "./copyable.tsx";
 import type { Example } from "../example-response.ts";
 import { FormToken, Page } from "./page.tsx";
 import { RecordFacts } from "./record-facts.tsx";
-import { size } from "./shards.tsx";
+import { byteText } from "./shards.tsx";
 import { State } from "./state.tsx";
 import { Timeline } from "./timeline.tsx";
 import type { View } from "./view.ts";
 
-export interface RecordPageProps {
+export interface RecordDetailPageProps {
   readonly view: View;
   readonly record: RecordDetail;
   /** A refused change and its errors. */
@@ -26,7 +26,7 @@ export interface RecordPageProps {
 /** How the three tones look. */
 const NOTES = { settled: "note completed", unknown: "note unknown", neutral: "note" } as const;
 
-export function RecordPage({ view, record, draft, example }: RecordPageProps) {
+export function RecordDetailPage({ view, record, draft, example }: RecordDetailPageProps) {
   const { key, state } = record;
   const { tone, headline, retry, advice, changes } = describeRecord(record, record.timeline, epochMs(view.now));
   return (
@@ -83,7 +83,7 @@ export function RecordPage({ view, record, draft, example }: RecordPageProps) {
   );
 }
 
-function ResponseCard({ view, record }: Pick<RecordPageProps, "view" | "record">) {
+function ResponseCard({ view, record }: Pick<RecordDetailPageProps, "view" | "record">) {
   return (
     <section class="card" id="response" data-live>
       <div class="head">
@@ -91,7 +91,7 @@ function ResponseCard({ view, record }: Pick<RecordPageProps, "view" | "record">
         {record.response !== null && view.viewer.actor.role === "admin" ? (
           <form method="post" action={view.paths.body(record.id)}>
             <FormToken view={view} />
-            <button class="quiet">Download body, {size(record.response.sizeBytes)}</button>
+            <button class="quiet">Download body, {byteText(record.response.sizeBytes)}</button>
           </form>
         ) : null}
       </div>

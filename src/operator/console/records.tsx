@@ -3,7 +3,8 @@
 import { LAST_PAGE } from "../list-cursor.ts";
 import { type ListRequest, parseListRequest } from "../list-request.ts";
 import { partsText, totalText } from "../list-texts.ts";
-import type { RecordPage as Listed, RecordState } from "../operator.ts";
+import type { RecordState } from "../../kernel/record/record.ts";
+import type { RecordPage } from "../operator.ts";
 import { Page } from "./page.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
 import { Pages } from "./table.tsx";
@@ -34,7 +35,7 @@ export interface RecordsProps {
   /** As typed. */
   readonly filter: ReadFilter;
   /** `null` when the filter is invalid. */
-  readonly listed: Listed | null;
+  readonly listed: RecordPage | null;
   /** The configured routes' paths. */
   readonly routes: readonly string[];
   readonly isFirstPage: boolean;
@@ -168,7 +169,7 @@ function FilterForm({ view, filter, routes }: Pick<RecordsProps, "view" | "filte
 }
 
 interface FoundProps extends Pick<RecordsProps, "view" | "filter" | "isFirstPage" | "isPerKey"> {
-  readonly listed: Listed;
+  readonly listed: RecordPage;
 }
 
 function Found({ view, filter, listed, isFirstPage, isPerKey }: FoundProps) {
@@ -214,7 +215,7 @@ function Found({ view, filter, listed, isFirstPage, isPerKey }: FoundProps) {
   );
 }
 
-function nothing({ query }: ReadFilter, isPerKey: boolean, { cursor, unreachable }: Listed): string {
+function nothing({ query }: ReadFilter, isPerKey: boolean, { cursor, unreachable }: RecordPage): string {
   if (cursor !== null) return "No match on this page. Continue with the next page.";
   if (isPerKey && query["key"] === undefined)
     return "Every key has its own object, so records are found only by their key. Enter a key.";

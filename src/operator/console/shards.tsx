@@ -8,7 +8,7 @@ import { grouped, groupedAtLeast } from "./rates.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "./view.ts";
 
-export function Shards({ view, shards, layouts, unreachable }: { readonly view: View } & AllCounts) {
+export function ShardsPage({ view, shards, layouts, unreachable }: { readonly view: View } & AllCounts) {
   return (
     <Page view={view} place="shards" title="Shards">
       <h1 id="shards-title">Shards</h1>
@@ -88,7 +88,7 @@ export function ShardsTable({
             </td>
             <td class="num">{groupedAtLeast(unknown, atLeast.includes("unknown"))}</td>
             <td class="num">{groupedAtLeast(failed, atLeast.includes("failed"))}</td>
-            <td class="num">{size(bytes)}</td>
+            <td class="num">{byteText(bytes)}</td>
           </tr>
         ))}
       </tbody>
@@ -99,7 +99,7 @@ export function ShardsTable({
 const UNITS = ["kB", "MB", "GB"] as const;
 
 /** Three digits at most are read at a glance. */
-export function size(bytes: number): string {
+export function byteText(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   let value = bytes / 1000;
   let unit = 0;

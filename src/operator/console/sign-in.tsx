@@ -1,15 +1,15 @@
 // The way in and out: the token once, then a session.
 
 import type { Hono } from "hono";
-import { addressOf } from "../access/auth.ts";
+import { clientAddress } from "../access/auth.ts";
 import type { Signed } from "./guard.ts";
 import { Brand, Document, show, SiteName } from "./page.tsx";
 import { beginSession } from "./session.ts";
 import { dropSessionCookie, isPrivate, setSessionCookie } from "./session-cookie.ts";
-import { type ConsolePorts, type Paths, type Site, siteOf } from "./view.ts";
+import { type ConsolePorts, type ConsolePaths, type Site, siteOf } from "./view.ts";
 import { SIGN_IN_BYTES, textFields } from "../form.ts";
 
-export function signingIn(app: Hono<Signed>, paths: Paths, ports: ConsolePorts): void {
+export function signingIn(app: Hono<Signed>, paths: ConsolePaths, ports: ConsolePorts): void {
   const { tokens, auth, operator } = ports;
   app.post(paths.signIn, async (c) => {
     let next = paths.overview;
@@ -30,7 +30,7 @@ export function signingIn(app: Hono<Signed>, paths: Paths, ports: ConsolePorts):
     const { next: wanted, "operator-token": given } = await textFields(c.req.raw, SIGN_IN_BYTES);
     next = ownPath(paths, wanted);
     const token = (given ?? "").trim();
-    const admission = await auth.admitToken(token, addressOf(c.req.raw.headers), Date.now());
+    const admission = await auth.admitToken(token, clientAddress(c.req.raw.headers), Date.now());
     if (admission.kind === "admitted") {
       const { actor } = admission;
       setSessionCookie(c, await beginSession(actor.name, tokens, await operator.signIn(actor), Date.now()));
@@ -71,7 +71,7 @@ export function signingIn(app: Hono<Signed>, paths: Paths, ports: ConsolePorts):
 }
 
 /** Only pages of the console: the value in the form may come from anywhere. */
-function ownPath(paths: Paths, wanted: string | undefined): string {
+function ownPath(paths: ConsolePaths, wanted: string | undefined): string {
   if (wanted === undefined || wanted.length > MAX_PATH_LENGTH || !URL.canParse(wanted, ORIGIN)) return paths.overview;
   const { origin, pathname, search } = new URL(wanted, ORIGIN);
   const isOwn = origin === ORIGIN && (pathname === paths.overview || pathname.startsWith(`${paths.overview}/console/`));
@@ -85,7 +85,7 @@ const MAX_PATH_LENGTH = 1000;
 
 interface SignInProps {
   readonly site: Site;
-  readonly paths: Paths;
+  readonly paths: ConsolePaths;
   readonly error: string | null;
   /** A confirmation of the last action. */
   readonly done: string | null;

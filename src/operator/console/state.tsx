@@ -1,6 +1,6 @@
 // A record's state as an icon and a word, so that nobody depends on colours.
 
-import type { RecordState } from "../operator.ts";
+import type { RecordState } from "../../kernel/record/record.ts";
 
 export function State({ state }: { readonly state: RecordState }) {
   return (

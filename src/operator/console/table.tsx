@@ -10,7 +10,7 @@ interface TableProps {
   readonly rows: readonly (readonly Child[])[];
 }
 
-export function Table({ labelledBy, columns, rows }: TableProps) {
+export function DataTable({ labelledBy, columns, rows }: TableProps) {
   return (
     <table class="cards" aria-labelledby={labelledBy}>
       <thead>

@@ -2,7 +2,7 @@
 
 import { claimText, reasonText } from "../../kernel/record/describe-record.ts";
 import type { TimelineEvent } from "../../kernel/record/timeline.ts";
-import { formatDuration } from "./browser/times.ts";
+import { elapsedText } from "./browser/times.ts";
 import { Time } from "./time.tsx";
 
 type AttemptEvent = Extract<TimelineEvent, { type: "attempt" }>;
@@ -88,5 +88,5 @@ function outcome({ verdict, status, reason }: AttemptEvent): string {
 
 function lasted(from: number, to: number): string {
   const ms = to - from;
-  return ms < 1000 ? `${ms} ms` : formatDuration(ms);
+  return ms < 1000 ? `${ms} ms` : elapsedText(ms);
 }

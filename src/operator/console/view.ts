@@ -52,7 +52,7 @@ export interface Viewer {
 
 export interface View {
   readonly site: Site;
-  readonly paths: Paths;
+  readonly paths: ConsolePaths;
   readonly viewer: Viewer;
   /** The server's time; all durations are relative to it. */
   readonly now: number;
@@ -62,7 +62,7 @@ export interface View {
   readonly links: readonly ConsoleLink[];
 }
 
-export type Paths = ReturnType<typeof pathsBelow>;
+export type ConsolePaths = ReturnType<typeof pathsBelow>;
 
 /** The console's URLs, below the same path as the API's. */
 export function pathsBelow(base: string) {

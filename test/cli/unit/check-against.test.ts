@@ -1,7 +1,7 @@
 // `onceway check --against`: which configurations are refused, given the gateway that runs. Those that forget layouts: test/features/previous-shards.
 
 import { describe, expect, it } from "vitest";
-import { compareLayouts, type Comparison } from "../../../src/cli/check-against.ts";
+import { compareLayouts, type GatewayComparison } from "../../../src/cli/check-against.ts";
 import type { RunningLayout } from "../../../src/kernel/node-feature.ts";
 import { compareToPay, FINE, messages, published, routesOf, running } from "../../support/running-gateway.ts";
 
@@ -43,7 +43,7 @@ describe("a jurisdiction of the gateway itself", () => {
 });
 
 describe("another scope", () => {
-  const compared = (settings: object, scope: readonly string[]): Comparison =>
+  const compared = (settings: object, scope: readonly string[]): GatewayComparison =>
     compareLayouts(routesOf({ path: "/pay", ...settings }), [running(64)], published(["POST PATCH /pay"], scope));
 
   it("that is not a narrower one is refused without previous_scope", () => {
@@ -74,7 +74,7 @@ describe("another scope", () => {
 });
 
 describe("a route that is no longer encrypted", () => {
-  const compared = (encrypted: unknown, before: boolean | undefined): Comparison =>
+  const compared = (encrypted: unknown, before: boolean | undefined): GatewayComparison =>
     compareToPay({ encrypt_responses: encrypted }, before === undefined ? {} : { encryptResponses: before });
 
   it('is refused while encrypt_responses = true is in force, unless it is "past"', () => {

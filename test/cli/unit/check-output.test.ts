@@ -3,7 +3,7 @@
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { findingsText } from "../../../src/cli/findings/text.ts";
-import { type Finding, findingsOf } from "../../../src/cli/findings/findings.ts";
+import { type ConfigFinding, findingsOf } from "../../../src/cli/findings/findings.ts";
 import { pathSteps } from "../../../src/cli/findings/source-ranges.ts";
 import { plainLook } from "../../../src/cli/look.ts";
 import { parseWranglerText } from "../../../src/cli/wrangler-file.ts";
@@ -12,7 +12,7 @@ import { expectApproved } from "../../support/words.ts";
 import { KEY_OF_STRIPE, WRONG_FILES } from "./wrong-files.ts";
 import { WRONG_JSON_FILES } from "./wrong-json-files.ts";
 
-function findings(text: string, file = "wrangler.toml"): readonly Finding[] {
+function findings(text: string, file = "wrangler.toml"): readonly ConfigFinding[] {
   const read = parseWranglerText(file, text);
   if (read.kind === "read") return findingsOf(checkWranglerConfig(read.table), read);
   return read.kind === "invalid" ? [read.finding] : [];
@@ -95,7 +95,7 @@ describe("each problem", () => {
 
 describe("a file in JSON", () => {
   it.each(Object.entries(IN_JSON))("has the same problems as in TOML: %s", (name, text) => {
-    const shape = (found: readonly Finding[]): readonly string[] =>
+    const shape = (found: readonly ConfigFinding[]): readonly string[] =>
       found.map(({ severity, code, path }) => `${severity} ${code} ${path}`).toSorted();
     const inToml = findings(WRONG_FILES[name] ?? "");
     expect(shape(findings(text, "wrangler.jsonc"))).toEqual(shape(inToml));

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fetchPolicy } from "../../../src/cli/gateway-marks.ts";
 import { columns } from "../../../src/cli/look.ts";
 import { operatorClient } from "../../../src/cli/operator-client.ts";
-import { sendOnce } from "../../../src/cli/send.ts";
+import { sendHttp } from "../../../src/cli/send.ts";
 import { rawRequest } from "../../../src/conformance/http.ts";
 
 let server: Server;
@@ -51,7 +51,7 @@ describe("an answer that never ends", () => {
     await expect(client.layouts()).rejects.toThrow("more than 32 MiB");
     expect(await takenBy(fetchPolicy(url, 20_000))).toBeLessThan(80);
     const request = { method: "GET", url, headers: [], body: null };
-    expect(await takenBy(sendOnce(request, 20_000))).toBeLessThan(160);
+    expect(await takenBy(sendHttp(request, 20_000))).toBeLessThan(160);
     expect(await takenBy(rawRequest({ host: "127.0.0.1", port, method: "GET", target: "/" }))).toBeLessThan(160);
   });
 });

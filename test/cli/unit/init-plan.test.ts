@@ -8,13 +8,13 @@ import { parse as parseToml } from "smol-toml";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { wranglerToml } from "../../../src/cli/init-file.ts";
 import { emptyJson, withGateway } from "../../../src/cli/init-json.ts";
-import { type Caller, type GatewayPlan, readPlanOptions, USUAL } from "../../../src/cli/init-plan.ts";
+import { type CallerIdentity, type GatewayPlan, readPlanOptions, USUAL } from "../../../src/cli/init-plan.ts";
 import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
 import { callOnceway } from "../../support/command-line-here.ts";
 
 const PATHS = { main: "src/index.ts", schema: "./schema.json", settings: "README.md" };
 
-const CALLERS: readonly Caller[] = [
+const CALLERS: readonly CallerIdentity[] = [
   { kind: "header", name: "x-api-key" },
   { kind: "token", issuer: "https://login.acme.com/", audience: "https://api.acme.com" },
   { kind: "cookie", name: "session" },

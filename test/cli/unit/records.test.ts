@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { type Look, plainLook, printable, shorten } from "../../../src/cli/look.ts";
-import type { RecordDetail, RecordSummary } from "../../../src/cli/operator-client.ts";
+import type { ShownRecord, ShownSummary } from "../../../src/cli/operator-client.ts";
 import { recordText } from "../../../src/cli/record-text.ts";
 import { recordsTable } from "../../../src/cli/records-table.ts";
 import { exchangeLine } from "../../../src/cli/tail.ts";
@@ -12,7 +12,7 @@ import { expectApproved } from "../../support/words.ts";
 const NOW = Date.parse("2026-11-21T08:35:00.000Z");
 const ID = "0123456789abcdef".repeat(4);
 
-const summary: RecordSummary = {
+const summary: ShownSummary = {
   id: ID,
   shard: "shard-3-of-64",
   layout: "64",
@@ -31,7 +31,7 @@ const summary: RecordSummary = {
   nextAttemptAt: null,
 };
 
-const detail: RecordDetail = {
+const detail: ShownRecord = {
   ...summary,
   description: {
     headline: "Outcome unknown: attempt 1 may have succeeded.",
@@ -63,7 +63,7 @@ const detail: RecordDetail = {
 
 const narrow: Look = { ...plainLook, width: 80 };
 
-const next = (nextAttemptAt: string): RecordDetail => ({
+const next = (nextAttemptAt: string): ShownRecord => ({
   ...detail,
   state: "waiting",
   accepted: true,
@@ -137,7 +137,7 @@ it("what commands print of records is as approved", async () => {
   const keyless = { outcome: "key-missing", status: 400, attempt: null, keyHash: null, recordId: null, originMs: null };
   const exchanges = [exchange, { ...exchange, outcome: "replay", originMs: null }, { ...exchange, ...keyless }];
   const waiting = next("2026-11-21T08:32:00.000Z");
-  const completed: RecordDetail = { ...detail, state: "completed", responseKept: true, response };
+  const completed: ShownRecord = { ...detail, state: "completed", responseKept: true, response };
   await expectApproved("records", [
     { asked: "onceway ls", words: recordsTable([summary, waiting], NOW, plainLook) },
     { asked: "onceway show, an unknown outcome", words: recordText(detail, NOW, plainLook) },

@@ -4,7 +4,7 @@ import { once as untilEvent } from "node:events";
 import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ClaimFailedError, createFetch, once } from "../../../src/client/index.ts";
-import { MAX_JSON_BYTES, MAX_PROBLEM_BYTES } from "../../../src/client/read-answer.ts";
+import { MAX_CLAIM_BYTES, MAX_PROBLEM_BYTES } from "../../../src/client/read-answer.ts";
 import { HELD_BYTES } from "../../../src/client/send.ts";
 
 const PIECE = Buffer.alloc(1 << 16, " ");
@@ -51,7 +51,7 @@ async function bytesOf(name: string): Promise<number> {
 it("a claim whose answer never ends is given up, and its connection closed", async () => {
   const options = { group: "billing", token: "t", url: `${url}/claims`, tries: 1 };
   await expect(once(options, "k", "p", async () => "done")).rejects.toThrow(ClaimFailedError);
-  expect(await bytesOf("billing")).toBeLessThan(MAX_JSON_BYTES + ON_THE_WAY);
+  expect(await bytesOf("billing")).toBeLessThan(MAX_CLAIM_BYTES + ON_THE_WAY);
 });
 
 it("a problem that never ends is none: its status decides", async () => {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type Answer, combine, judge } from "../../../src/client/judge.ts";
+import { type JudgedAnswer, combine, judgeAnswer } from "../../../src/client/judge.ts";
 import { parseProblem, type ProblemCode } from "../../../src/client/problem.ts";
 import { BUILT_IN } from "../../../src/kernel/config/settings.ts";
 import type { MonitorProblem } from "../../../src/kernel/record/monitor-problem.ts";
 import type { ClientProblemCode, Problem } from "../../../src/kernel/record/problem.ts";
 import { problemResponse } from "../../../src/kernel/request/problem-response.ts";
 
-const ORIGINS: Answer = {
+const ORIGINS: JudgedAnswer = {
   status: 200,
   problem: null,
   shouldRetry: null,
@@ -82,7 +82,7 @@ describe("the gateway's own problems, as the gateway writes them", () => {
     expect(read).toMatchObject({ code: problem.code, status: response.status, retryable: again });
     // With `X-Should-Retry`, and where a browser may not read it.
     for (const shouldRetry of [again, null]) {
-      const judgement = judge({ ...ORIGINS, status: response.status, problem: read, shouldRetry });
+      const judgement = judgeAnswer({ ...ORIGINS, status: response.status, problem: read, shouldRetry });
       expect(judgement).toEqual({ kind: "unanswered", again, outcome });
     }
   });
@@ -102,7 +102,7 @@ describe("the gateway's own problems, as the gateway writes them", () => {
       instance: null,
       originalStatus: null,
     };
-    expect(judge({ ...ORIGINS, status: 409, problem, shouldRetry: true })).toEqual({
+    expect(judgeAnswer({ ...ORIGINS, status: 409, problem, shouldRetry: true })).toEqual({
       kind: "unanswered",
       again: true,
       outcome: "unknown",
@@ -125,37 +125,43 @@ describe("the gateway's own problems, as the gateway writes them", () => {
 
 describe("the origin's answers", () => {
   it.each([200, 201, 204, 302, 400, 404, 409, 422, 500, 501])("%i is the operation's answer", (status) => {
-    expect(judge({ ...ORIGINS, status })).toEqual({ kind: "answered" });
+    expect(judgeAnswer({ ...ORIGINS, status })).toEqual({ kind: "answered" });
   });
 
   it.each([425, 429, 503, 521, 523, 525, 526, 530])("%i means that nothing happened, and may be retried", (status) => {
-    expect(judge({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "no-effect" });
+    expect(judgeAnswer({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "no-effect" });
   });
 
   it.each(BUILT_IN.ambiguous)("%i leaves the outcome open, and may be retried", (status) => {
-    expect(judge({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "unknown" });
+    expect(judgeAnswer({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "unknown" });
   });
 
   it("leave the outcome open if the route has other statuses for refusals", () => {
-    expect(judge({ ...ORIGINS, status: 503 }, [429])).toMatchObject({ again: true, outcome: "unknown" });
-    expect(judge({ ...ORIGINS, status: 418 }, [418])).toMatchObject({ again: true, outcome: "no-effect" });
+    expect(judgeAnswer({ ...ORIGINS, status: 503 }, [429])).toMatchObject({ again: true, outcome: "unknown" });
+    expect(judgeAnswer({ ...ORIGINS, status: 418 }, [418])).toMatchObject({ again: true, outcome: "no-effect" });
   });
 
   it("prove nothing if the gateway does not echo the key", () => {
-    expect(judge({ ...ORIGINS, status: 503, isProtected: false })).toMatchObject({ again: true, outcome: "unknown" });
+    expect(judgeAnswer({ ...ORIGINS, status: 503, isProtected: false })).toMatchObject({
+      again: true,
+      outcome: "unknown",
+    });
   });
 
   it("are final when the gateway keeps them, whatever their status", () => {
-    expect(judge({ ...ORIGINS, status: 503, isKept: true })).toEqual({ kind: "answered" });
+    expect(judgeAnswer({ ...ORIGINS, status: 503, isKept: true })).toEqual({ kind: "answered" });
   });
 
   it("are never retried if the gateway failed open", () => {
-    expect(judge({ ...ORIGINS, status: 502, isUnprotected: true })).toEqual({ kind: "answered" });
+    expect(judgeAnswer({ ...ORIGINS, status: 502, isUnprotected: true })).toEqual({ kind: "answered" });
   });
 
   it("are retried or not as X-Should-Retry says", () => {
-    expect(judge({ ...ORIGINS, status: 503, shouldRetry: false })).toEqual({ kind: "answered" });
-    expect(judge({ ...ORIGINS, status: 500, shouldRetry: true })).toMatchObject({ again: true, outcome: "unknown" });
+    expect(judgeAnswer({ ...ORIGINS, status: 503, shouldRetry: false })).toEqual({ kind: "answered" });
+    expect(judgeAnswer({ ...ORIGINS, status: 500, shouldRetry: true })).toMatchObject({
+      again: true,
+      outcome: "unknown",
+    });
   });
 });
 

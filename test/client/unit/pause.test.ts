@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseRetryAfter, pauseMs } from "../../../src/client/pause.ts";
+import { parseRetryAfter, retryPauseMs } from "../../../src/client/pause.ts";
 
 const BACKOFF = { firstPauseMs: 500, maxPauseMs: 10_000 };
 const NOW = Date.UTC(2026, 10, 21, 8, 0, 0);
@@ -35,15 +35,15 @@ describe("Retry-After", () => {
 
 describe("the pause before the next try", () => {
   it("doubles its bound up to the maximum", () => {
-    const bounds = [1, 2, 3, 4, 5, 6, 7].map((tries) => pauseMs(BACKOFF, tries, null, 1));
+    const bounds = [1, 2, 3, 4, 5, 6, 7].map((tries) => retryPauseMs(BACKOFF, tries, null, 1));
     expect(bounds).toEqual([500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
   });
 
   it("has full jitter: anything from zero to its bound", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 2000 }), chance, (tries, random) => {
-        const ms = pauseMs(BACKOFF, tries, null, random);
-        expect(ms).toBe(random * pauseMs(BACKOFF, tries, null, 1));
+        const ms = retryPauseMs(BACKOFF, tries, null, random);
+        expect(ms).toBe(random * retryPauseMs(BACKOFF, tries, null, 1));
         expect(ms).toBeLessThanOrEqual(BACKOFF.maxPauseMs);
       }),
     );
@@ -52,7 +52,7 @@ describe("the pause before the next try", () => {
   it("is never shorter than Retry-After, and at most one first pause longer", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 50 }), fc.nat(100_000), chance, (tries, retryAfterMs, random) => {
-        const extra = pauseMs(BACKOFF, tries, retryAfterMs, random) - retryAfterMs;
+        const extra = retryPauseMs(BACKOFF, tries, retryAfterMs, random) - retryAfterMs;
         expect(extra).toBeGreaterThanOrEqual(0);
         expect(extra).toBeLessThanOrEqual(BACKOFF.firstPauseMs);
       }),

@@ -2,7 +2,13 @@
 // judge that always agrees, or never looks, does not pass here.
 
 import { describe, expect, it } from "vitest";
-import { type Call, type Case, type Observation, type Policy, type Reply } from "../../../src/conformance/case.ts";
+import {
+  type ObservedCall,
+  type Case,
+  type Observation,
+  type TargetPolicy,
+  type RequestReply,
+} from "../../../src/conformance/case.ts";
 import { CASES, selectCases } from "../../../src/conformance/catalogue.ts";
 import { ALL_BYTES, GZIPPED, LARGE } from "../../../src/conformance/cases/bytes.ts";
 import { PROFILE } from "../../../src/conformance/cases/expiry.ts";
@@ -12,11 +18,11 @@ import type { HeaderPair } from "../../../src/conformance/http-response.ts";
 const SENT = '{"amount":100}';
 const WHOLE = PIECES.join("");
 
-function reply(status: number, body = "", headers: readonly HeaderPair[] = [], complete = true): Reply {
+function reply(status: number, body = "", headers: readonly HeaderPair[] = [], complete = true): RequestReply {
   return { status, statusText: "", headers, body: Buffer.from(body, "latin1"), complete, interim: [] };
 }
 
-function call(body = SENT, target = "/pay?currency=EUR&to=a%20b"): Call {
+function call(body = SENT, target = "/pay?currency=EUR&to=a%20b"): ObservedCall {
   return { method: "POST", target, headers: [], body: Buffer.from(body, "latin1") };
 }
 
@@ -25,7 +31,7 @@ type Replies = Observation["replies"];
 /** `calls`: how many, or which; `null` without an origin. */
 function seen(
   replies: Replies,
-  calls: number | readonly Call[] | null = 1,
+  calls: number | readonly ObservedCall[] | null = 1,
   more: Partial<Observation> = {},
 ): Observation {
   const made = typeof calls === "number" ? Array.from({ length: calls }, () => call()) : calls;
@@ -39,7 +45,7 @@ const CONFLICT = reply(409, "busy", [["Retry-After", "1"]]);
 const REUSED = reply(422, "reused");
 const PROBLEM: readonly HeaderPair[] = [["Content-Type", "application/problem+json"]];
 const EARLY = { early: ["copy"] };
-const POLICY: Policy = {
+const POLICY: TargetPolicy = {
   profile: PROFILE,
   isKeyRequired: true,
   unknownOutcome: "hold",
@@ -47,9 +53,9 @@ const POLICY: Policy = {
   retentionSeconds: 86_400,
 };
 const REPEATS = { policy: { ...POLICY, unknownOutcome: "retry" } };
-const copies = (make: (at: number) => Reply): Replies =>
+const copies = (make: (at: number) => RequestReply): Replies =>
   Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`copy.${at}`, make(at)]));
-const described = (...names: readonly string[]): Reply =>
+const described = (...names: readonly string[]): RequestReply =>
   reply(
     201,
     "one",
@@ -63,7 +69,7 @@ const described = (...names: readonly string[]): Reply =>
       ] as const
     ).filter(([name]) => names.length === 0 || names.includes(name)),
   );
-const gzipped = (body = GZIPPED, headers: readonly HeaderPair[] = [["Content-Encoding", "gzip"]]): Reply =>
+const gzipped = (body = GZIPPED, headers: readonly HeaderPair[] = [["Content-Encoding", "gzip"]]): RequestReply =>
   reply(201, body, headers);
 const HALF = reply(200, PIECES[0]);
 

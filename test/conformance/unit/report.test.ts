@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { must } from "../../../src/conformance/cases/define.ts";
-import { matches, readPolicy } from "../../../src/conformance/policy.ts";
+import { matchesPattern, readPolicy } from "../../../src/conformance/policy.ts";
 import { type Report, reportJson, reportJunit } from "../../../src/conformance/report.ts";
 import { type Result, totalsOf } from "../../../src/conformance/suite.ts";
 
@@ -73,7 +73,7 @@ describe("a published policy", () => {
     ["/v1/:what", "/v1/pay/refund", false],
     ["/v2/*", "/v1/pay", false],
   ])("has the pattern %s, which applies to %s: %s", (pattern, path, applies) => {
-    expect(matches(pattern, path)).toBe(applies);
+    expect(matchesPattern(pattern, path)).toBe(applies);
   });
 
   it("is that of the first route with the method and the path", () => {

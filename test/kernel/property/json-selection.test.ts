@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type JsonNode, readJson } from "../../../src/kernel/request/json.ts";
+import { type JsonNode, scanJson } from "../../../src/kernel/request/json.ts";
 import { selectJson } from "../../../src/kernel/request/json-pointer.ts";
 import { counted, finish } from "../../support/slices.ts";
 
@@ -55,7 +55,7 @@ function without(whole: unknown, [token, ...rest]: readonly string[]): unknown {
 const encoded = (one: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(one));
 
 function read(one: unknown): JsonNode {
-  const node = finish(readJson(encoded(one), "compared"));
+  const node = finish(scanJson(encoded(one), "compared"));
   if (typeof node === "string") throw new TypeError(node);
   return node;
 }

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OUTCOMES } from "../../../src/kernel/record/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../../../src/kernel/record/timeline.ts";
 import { BOUNDS_MS } from "../../../src/kernel/traffic/histogram.ts";
-import { COUNTED as COUNTERS } from "../../../src/kernel/traffic/route-counters.ts";
+import { COUNTED_NAMES as COUNTERS } from "../../../src/kernel/traffic/route-counters.ts";
 import { freshKey } from "../../support/http.ts";
 import { programPath } from "../../support/programs.ts";
 import { type Prometheus, type Series, startPrometheus } from "../../support/prometheus.ts";

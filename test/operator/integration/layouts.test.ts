@@ -7,7 +7,7 @@ import { epochMs } from "../../../src/kernel/record/units.ts";
 import type { ShardAnswer } from "../../../src/operator/ask-shards.ts";
 import { type LayoutSummary, leftCounts, summarizeLayouts } from "../../../src/operator/layouts.ts";
 import type { ConfiguredLayout } from "../../../src/operator/shards.ts";
-import type { Counts, ClosedState } from "../../../src/kernel/object/operator-calls.ts";
+import type { ShardCounts, ClosedState } from "../../../src/kernel/object/operator-calls.ts";
 
 const NONE = {
   waiting: 0,
@@ -29,7 +29,7 @@ function configured(shards: Layout["shards"], next: Layout["shards"] | null = nu
   return { title: layoutTitle(layout), layout, next: next === null ? null : layoutOf(next), routes: ["POST /a"] };
 }
 
-function open(counts: Partial<Counts> = {}): Counts {
+function open(counts: Partial<ShardCounts> = {}): ShardCounts {
   return { ...NONE, closed: null, lastExpiresAt: null, ...counts };
 }
 
@@ -38,7 +38,7 @@ function closedFor(
   records: number,
   expires: number | null = null,
   more: Partial<ClosedState> = {},
-): Counts {
+): ShardCounts {
   const holds = records === 0 ? [] : ([{ what: "records", count: records }] as const);
   const left = holds.length === 0 ? { since: 1, routes: [], dayRequests: 0 } : null;
   const closed = { next: layoutOf(next), at: epochMs(1), holds, left, ...more };
@@ -46,14 +46,14 @@ function closedFor(
 }
 
 /** The objects of a layout; `null` did not answer. */
-function asked(layout: string, ...all: readonly (Counts | null)[]): readonly ShardAnswer<Counts>[] {
+function asked(layout: string, ...all: readonly (ShardCounts | null)[]): readonly ShardAnswer<ShardCounts>[] {
   return all.map((counts, number) => ({ shard: `shard-${number}-of-${layout}`, layout, answer: counts }));
 }
 
 function summaryOf(
   title: string,
   layouts: readonly ConfiguredLayout[],
-  ...shards: readonly (readonly ShardAnswer<Counts>[])[]
+  ...shards: readonly (readonly ShardAnswer<ShardCounts>[])[]
 ): LayoutSummary {
   const summary = summarizeLayouts(layouts, shards.flat(), true).find(({ layout }) => layout === title);
   if (summary === undefined) throw new Error(`no ${title}`);
@@ -99,7 +99,7 @@ describe("a previous layout", () => {
     });
   });
 
-  const stays: readonly (readonly [why: string, old: readonly (Counts | null)[], reason: string])[] = [
+  const stays: readonly (readonly [why: string, old: readonly (ShardCounts | null)[], reason: string])[] = [
     ["an object holds records", [closedFor(3, 0), closedFor(3, 1)], "1 object still holds 1 record."],
     [
       "objects hold more than they count",

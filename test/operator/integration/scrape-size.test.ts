@@ -5,7 +5,7 @@ import { exposition, type Family } from "../../../src/operator/exposition.ts";
 import { metricFamilies } from "../../../src/operator/metrics.ts";
 import type { ScrapedShard } from "../../../src/operator/shard-metrics.ts";
 import type { ShardNumbers } from "../../../src/kernel/object/operator-calls.ts";
-import { COUNTED, RouteCounters, type RouteNumbers } from "../../../src/kernel/traffic/route-counters.ts";
+import { COUNTED_NAMES, RouteCounters, type RouteNumbers } from "../../../src/kernel/traffic/route-counters.ts";
 
 /** Numbers as large as after months of traffic: every digit is a byte. */
 const HELD: ShardNumbers = {
@@ -48,7 +48,7 @@ function routesOf(count: number): readonly RouteNumbers[] {
     return {
       ...numbers,
       counts: Object.fromEntries(
-        Object.entries(COUNTED).map(([what, names]) => [
+        Object.entries(COUNTED_NAMES).map(([what, names]) => [
           what,
           Object.fromEntries(names.map((name) => [name, 123_456_789])),
         ]),

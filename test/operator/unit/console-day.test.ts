@@ -1,10 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { type Outcome, OUTCOMES } from "../../../src/kernel/record/outcome.ts";
+import { type ExchangeOutcome, OUTCOMES } from "../../../src/kernel/record/outcome.ts";
 import { dayOf, preventedIn } from "../../../src/operator/console/day-counts.ts";
 
 const NOW = Date.parse("2026-11-23T08:30:00Z");
 
-function hour(route: string, counts: Readonly<Partial<Record<Outcome, number>>>, originP95Ms: number | null = null) {
+function hour(
+  route: string,
+  counts: Readonly<Partial<Record<ExchangeOutcome, number>>>,
+  originP95Ms: number | null = null,
+) {
   const outcomes = OUTCOMES.map((outcome) => ({ outcome, count: counts[outcome] ?? 0 }));
   const prevented = (counts["replay"] ?? 0) + (counts["in-flight"] ?? 0) + (counts["outcome-unknown"] ?? 0);
   const time = { count: 1, meanMs: 1, p50Ms: 5, p95Ms: 10 };

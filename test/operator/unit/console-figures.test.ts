@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatDuration, relative } from "../../../src/operator/console/browser/times.ts";
+import { elapsedText, relative } from "../../../src/operator/console/browser/times.ts";
 import { ratesOf } from "../../../src/operator/console/traffic.ts";
 
 describe("durations of the console", () => {
@@ -13,7 +13,7 @@ describe("durations of the console", () => {
     [7_500_000, "2 h 5 min"],
     [86_400_000 * 2 + 3_600_000 * 5, "2 d 5 h"],
   ])("%i ms are %s", (ms, text) => {
-    expect(formatDuration(ms)).toBe(text);
+    expect(elapsedText(ms)).toBe(text);
   });
 
   it("are relative to now", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { addressOf, readOptions } from "../../../src/serve/options.ts";
+import { hostAndPort, readOptions } from "../../../src/serve/options.ts";
 
 describe("the command line of serve", () => {
   it("has a default for everything", () => {
@@ -61,5 +61,5 @@ it.each([
   ["::1", "[::1]:80"],
   ["localhost", "localhost:80"],
 ])("puts the address %s and a port together", (host, address) => {
-  expect(addressOf(host, 80)).toBe(address);
+  expect(hostAndPort(host, 80)).toBe(address);
 });

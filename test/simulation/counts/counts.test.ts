@@ -7,7 +7,7 @@ import { KeptCounts } from "../../../src/kernel/object/kept-counts.ts";
 import { ShardTraffic } from "../../../src/kernel/object/shard-traffic.ts";
 import { CountRows } from "../../../src/kernel/store/counts.ts";
 import { TotalRows } from "../../../src/kernel/store/totals.ts";
-import { Totals } from "../../../src/kernel/object/totals.ts";
+import { ShardTotals } from "../../../src/kernel/object/totals.ts";
 import { addedUp, RouteCounters, type RouteNumbers, sumOf } from "../../../src/kernel/traffic/route-counters.ts";
 import { Disk } from "../disk.ts";
 import { original } from "../plant.ts";
@@ -73,7 +73,7 @@ it("an object that began by a clock that was ahead, and has lost its database, i
     () => true,
     () => undefined,
   );
-  const totals = new Totals(new TotalRows(sql));
+  const totals = new ShardTotals(new TotalRows(sql));
   const reported = (since: number, times: number, now: number): readonly RouteNumbers[] => {
     const counters = new RouteCounters("/own");
     counters.count("requests", "first", times);
@@ -138,7 +138,7 @@ describe("the rules find", () => {
   }, 120_000);
 
   it("a sum over those that answer", async () => {
-    vi.spyOn(Totals.prototype, "addUp").mockImplementation((reported) =>
+    vi.spyOn(ShardTotals.prototype, "addUp").mockImplementation((reported) =>
       addedUp(reported.flatMap(({ routes }) => routes)),
     );
     expect(await violation(300)).toMatch(/G13: the total (falls|is)/);

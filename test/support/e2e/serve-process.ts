@@ -6,7 +6,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "smol-toml";
-import type { Json } from "../../../src/serve/workerd-config.ts";
+import type { VariableValue } from "../../../src/serve/workerd-config.ts";
 import { gatewayMain, projectCompatibility, projectDir } from "../wrangler.ts";
 import { until } from "./guarantees-client.ts";
 
@@ -96,7 +96,7 @@ export function killNow(pid: number): void {
 }
 
 /** A folder with a `wrangler.toml` as a user writes it, with `vars` and other tables. */
-export async function writeDeployment(config: Readonly<Record<string, Json>>): Promise<Deployment> {
+export async function writeDeployment(config: Readonly<Record<string, VariableValue>>): Promise<Deployment> {
   const dir = await mkdtemp(join(tmpdir(), "onceway-serve-"));
   folders.add(dir);
   const { date, flags } = projectCompatibility();

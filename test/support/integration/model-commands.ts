@@ -8,7 +8,7 @@ import { step } from "../../../src/kernel/record/life-cycle.ts";
 import { deadlineOf } from "../../../src/kernel/record/step.ts";
 import type { IdempotencyRecord } from "../../../src/kernel/record/record.ts";
 import { type AttemptId, epochMs, fingerprint, type RecordId, recordId } from "../../../src/kernel/record/units.ts";
-import { judge } from "../../../src/kernel/record/verdict.ts";
+import { judgeAttempt } from "../../../src/kernel/record/verdict.ts";
 import {
   type Ask,
   type Behaviour,
@@ -69,7 +69,7 @@ function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour 
 function answered(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour): string {
   const text = `/${attempt}`;
   const isLost = behaviour === "drops" || behaviour === "is cut short";
-  const type = judge(isLost ? { kind: "dropped" } : { kind: "answered", status: behaviour }, LISTS);
+  const type = judgeAttempt(isLost ? { kind: "dropped" } : { kind: "answered", status: behaviour }, LISTS);
   const status = isLost ? 0 : behaviour;
   const event: LifeCycleEvent =
     type === "result"

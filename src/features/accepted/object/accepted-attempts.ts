@@ -11,9 +11,9 @@ import type { Alarm } from "../../../kernel/object/alarm.ts";
 import type { ExchangeAnswer } from "../../../kernel/object/exchange-answer.ts";
 import { PAUSE_MS, takeNextTurn } from "../../../kernel/object/next-turn.ts";
 import { TURN_CHECK_MS } from "../../../kernel/object/record-steps.ts";
-import type { Due } from "../../../kernel/object/timers.ts";
+import type { ScheduledWork } from "../../../kernel/object/timers.ts";
 import type { Entry } from "../../../kernel/store/ledger.ts";
-import { hasMembers, pauseAfter, readJson } from "../../../kernel/store/unreadable.ts";
+import { hasMembers, pauseAfterFailure, readStoredJson } from "../../../kernel/store/unreadable.ts";
 import { bookkeep } from "../../../kernel/traffic/bookkeep.ts";
 import type { StoredRequest } from "../../../kernel/store/stored-request.ts";
 
@@ -63,7 +63,7 @@ export class AcceptedAttempts {
    */
   enter(lane = 0): ConnectionPlace {
     let isPlaced = true;
-    let due: Due | null = null;
+    let due: ScheduledWork | null = null;
     const giveUp = (): void => {
       if (!isPlaced) return;
       isPlaced = false;
@@ -143,7 +143,7 @@ export class AcceptedAttempts {
       this.#shared.begun(id);
     } catch (error) {
       bookkeep("releasing a body", () => body?.release());
-      this.#putOff.set(id, later(now, pauseAfter(error, PAUSE_MS)));
+      this.#putOff.set(id, later(now, pauseAfterFailure(error, PAUSE_MS)));
       console.error({ message: "an accepted request could not be tried", reason: String(error) });
     }
   }
@@ -196,7 +196,7 @@ export function leaveUnread(answer: Promise<ExchangeAnswer>): void {
 /** `null` if it cannot be read: an error would quote it, with the client's credential. */
 function readStoredHead({ head }: StoredRequest, id: RecordId): ExchangeHead | null {
   try {
-    return readJson(head, "a request", (value) => isHeadOf(value, id));
+    return readStoredJson(head, "a request", (value) => isHeadOf(value, id));
   } catch {
     return null;
   }

@@ -4,7 +4,7 @@ import { responded } from "../../../kernel/call.ts";
 import type { ObjectFeature, ObjectKernel, PerformedExchange } from "../../../kernel/object-feature.ts";
 import { runAttempt } from "../../../kernel/object/attempt-run.ts";
 import { type ExchangeAnswer, problemAnswer } from "../../../kernel/object/exchange-answer.ts";
-import type { Caller } from "../../../kernel/object/exchange-ports.ts";
+import type { RequestSignal } from "../../../kernel/object/exchange-ports.ts";
 import { waited } from "../../../kernel/traffic/exchange-reporter.ts";
 import type { Started } from "../../../kernel/record/record.ts";
 import { MONITOR_CALL, type MonitorQuestion, FINGERPRINT_PREFIX_DIGITS } from "../monitor-question.ts";
@@ -13,7 +13,7 @@ import { Monitors } from "./monitor.ts";
 
 export interface AcceptedFeature extends ObjectFeature {
   /** Tells a client what became of a request. */
-  readonly answerMonitor: (question: MonitorQuestion, caller: Caller) => Promise<Response>;
+  readonly answerMonitor: (question: MonitorQuestion, caller: RequestSignal) => Promise<Response>;
 }
 
 export function acceptedObject(kernel: ObjectKernel): AcceptedFeature {
@@ -50,7 +50,7 @@ export function acceptedObject(kernel: ObjectKernel): AcceptedFeature {
     return follow(exchange, Math.max(0, waitMs - (performance.now() - begunAt)));
   };
 
-  const answerMonitor = async (question: MonitorQuestion, caller: Caller): Promise<Response> => {
+  const answerMonitor = async (question: MonitorQuestion, caller: RequestSignal): Promise<Response> => {
     const response = await monitors.answer(question, caller);
     kernel.restoreAlarm();
     return response;

@@ -12,9 +12,9 @@ import { ECHO_HEADER, STATUS_HEADER } from "../../../kernel/request/headers.ts";
 import type { ReplayHead } from "../../../kernel/request/message.ts";
 import { replay } from "../../../kernel/object/answers.ts";
 import { elsewhereResponse } from "../../../kernel/elsewhere.ts";
-import { answerOf, type ExchangeAnswer, problemAnswerAs } from "../../../kernel/object/exchange-answer.ts";
+import { answerFromResponse, type ExchangeAnswer, problemAnswerAs } from "../../../kernel/object/exchange-answer.ts";
 import { VERIFY_AGAIN_MS, notKept, outcomeAction } from "../../../kernel/object/decide.ts";
-import type { Caller, KernelParts } from "../../../kernel/object/exchange-ports.ts";
+import type { RequestSignal, KernelParts } from "../../../kernel/object/exchange-ports.ts";
 import type { Entry } from "../../../kernel/store/ledger.ts";
 import { type Wait, Waiters, type Woken } from "../../../kernel/object/waiters.ts";
 import { type MonitorQuestion, NO_MONITOR_STATUS } from "../monitor-question.ts";
@@ -56,7 +56,7 @@ export class Monitors {
   }
 
   /** The outcome if it comes within the follower's time, else 202; `null` when there is no such record. */
-  async follow(follower: Follower, caller: Caller | null): Promise<ExchangeAnswer | null> {
+  async follow(follower: Follower, caller: RequestSignal | null): Promise<ExchangeAnswer | null> {
     // By a clock that nobody sets.
     const until = performance.now() + follower.waitMs;
     let hasVerified = false;
@@ -90,7 +90,7 @@ export class Monitors {
     { id, head }: Follower,
     record: Waiting | Started,
     leftMs: number,
-    caller: Caller | null,
+    caller: RequestSignal | null,
   ): Promise<boolean> {
     const { attempts, room } = this.#shared;
     const inFlight = attempts.get(id);
@@ -105,7 +105,12 @@ export class Monitors {
    * Asks the origin what became of the attempt, and waits for that as long as the follower waits. `false`: the answer has not come, and the
    * next look will find it.
    */
-  async #asked({ id, head }: Follower, { policy }: Unknown, leftMs: number, caller: Caller | null): Promise<boolean> {
+  async #asked(
+    { id, head }: Follower,
+    { policy }: Unknown,
+    leftMs: number,
+    caller: RequestSignal | null,
+  ): Promise<boolean> {
     const { verifications, room } = this.#shared;
     const ask = (): Promise<void> => verifications.verify(id, policy, null);
     if (leftMs <= 0) {
@@ -128,7 +133,7 @@ export class Monitors {
     reply: Exclude<MonitorReply, { readonly type: "accepted" | "changed" }>,
     entry: Entry | null,
     { head }: Follower,
-    caller: Caller | null,
+    caller: RequestSignal | null,
     now: EpochMs,
   ): Promise<ExchangeAnswer | null> {
     const { echo } = head.request;
@@ -150,7 +155,7 @@ export class Monitors {
   }
 
   /** Answers a question that a client asks of the monitor itself. */
-  async answer(question: MonitorQuestion, caller: Caller): Promise<Response> {
+  async answer(question: MonitorQuestion, caller: RequestSignal): Promise<Response> {
     const { record, rules, echo, fingerprintPrefix, monitor, waitMs, cancel } = question;
     const head: ReplayHead = { record, rules, request: { echo, upload: null, lastEventId: null, isCached: false } };
     for (const id of this.#names(question)) {
@@ -194,7 +199,12 @@ export class Monitors {
   }
 }
 
-function waitFor(recordId: RecordId, { record: { lane = 0 } }: ReplayHead, ms: number, caller: Caller | null): Wait {
+function waitFor(
+  recordId: RecordId,
+  { record: { lane = 0 } }: ReplayHead,
+  ms: number,
+  caller: RequestSignal | null,
+): Wait {
   return { recordId, lane, head: null, untilBegun: false, ms, caller: caller?.signal ?? null, isCounted: true };
 }
 
@@ -233,7 +243,7 @@ function accepted(record: Waiting | Started, { monitor, isPreferred, head }: Fol
       ...(isPreferred ? { "Preference-Applied": "respond-async" } : {}),
     },
   });
-  return answerOf(response, "accepted");
+  return answerFromResponse(response, "accepted");
 }
 
 /** What the origin answered to the last attempt; `null` if it did not. */

@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import { scheduleWithin } from "../../../kernel/record/schedule.ts";
 import type { Schedule } from "../../../kernel/record/record.ts";
-import { choice, defaultsOf, duration, setting, whole } from "../../../kernel/config/setting-kinds.ts";
+import { choice, defaultsOf, duration, setting, wholeSetting } from "../../../kernel/config/setting-kinds.ts";
 import { DAY_MS, formatDuration, MINUTE_MS } from "../../../kernel/config/units.ts";
 import { ASYNC_RULES } from "../../../kernel/config/words.ts";
 
@@ -16,7 +16,7 @@ const MAX_GIVE_UP_MS = 30 * DAY_MS;
 
 /** Members of a route's `give_up`. */
 export const scheduleEntries = {
-  attempts: setting(whole(1, MAX_ATTEMPTS, 20), {
+  attempts: setting(wholeSetting(1, MAX_ATTEMPTS, 20), {
     description: "How many attempts the gateway makes at most.",
     default: 20,
     onChange: "applies to new attempts",

@@ -56,7 +56,7 @@ export const AUDIT_CALLS = {
   page: call<AuditQuery, AuditPage>("audit-page"),
 };
 
-export function auditCalls(log: AuditLog): readonly AnsweredCall[] {
+export function auditCalls(log: AuditLogStore): readonly AnsweredCall[] {
   return [
     answered(AUDIT_CALLS.begin, (entry) => log.begin(entry, epochMs(Date.now()))),
     answered(AUDIT_CALLS.end, ({ number, outcome }) => log.end(number, outcome)),
@@ -109,7 +109,7 @@ interface Row extends Omit<AuditedEntry, "by" | "at"> {
   readonly at: number;
 }
 
-export class AuditLog {
+export class AuditLogStore {
   readonly #sql: Sql;
   readonly #transaction: (run: () => void) => void;
   #exists: boolean | null = null;
@@ -209,6 +209,6 @@ export class AuditLog {
 }
 
 export function auditObject({ storage }: ObjectKernel): ObjectFeature {
-  const log = new AuditLog(storage.sql, (run) => storage.transactionSync(run));
+  const log = new AuditLogStore(storage.sql, (run) => storage.transactionSync(run));
   return { name: "audit", calls: auditCalls(log) };
 }

@@ -5,16 +5,16 @@ import type { Hono } from "hono";
 import { AUDITED } from "../../../kernel/record/audit.ts";
 import { parseDuration } from "../../../kernel/config/units.ts";
 import type { AuditedEntry, AuditQuery } from "../object/audit.ts";
-import { invalid, type Variables } from "../../../operator/admin-request.ts";
+import { invalidRequest, type Variables } from "../../../operator/admin-request.ts";
 import type { Audit, AuditPages } from "./audit.ts";
 import type { AuditEntryView, AuditPageView } from "./schema.ts";
-import type { Parsed } from "../../../operator/list-request.ts";
+import type { ParsedRequest } from "../../../operator/list-request.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 
 export function addAudit(app: Hono<Variables>, audit: Pick<Audit, "page">): void {
   app.get("/audit", async (context) => {
     const parsed = parseAuditQuery(new URL(context.req.url).searchParams, Date.now());
-    if (!parsed.ok) return invalid(parsed.reason);
+    if (!parsed.ok) return invalidRequest(parsed.reason);
     const { entries, next } = await audit.page(parsed.value);
     return context.json<AuditPageView>({
       entries: entries.map(viewEntry),
@@ -23,7 +23,7 @@ export function addAudit(app: Hono<Variables>, audit: Pick<Audit, "page">): void
   });
   app.get("/audit/export", async (context) => {
     const parsed = parseAuditQuery(new URL(context.req.url).searchParams, Date.now());
-    if (!parsed.ok) return invalid(parsed.reason);
+    if (!parsed.ok) return invalidRequest(parsed.reason);
     const query = { ...parsed.value, limit: LIST_LIMITS.maxLimit };
     // The first page, so that an object that does not answer is a 503.
     const first = await audit.page(query);
@@ -54,7 +54,7 @@ const PARAMETERS = ["by", "action", "since", "limit", "cursor"];
 const { defaultLimit, maxLimit } = LIST_LIMITS;
 
 /** An unknown parameter is refused: a filter with a typo would list everything. */
-export function parseAuditQuery(query: URLSearchParams, now: number): Parsed<AuditQuery> {
+export function parseAuditQuery(query: URLSearchParams, now: number): ParsedRequest<AuditQuery> {
   const unknown = [...query.keys()].find((name) => !PARAMETERS.includes(name));
   if (unknown !== undefined) return refuse(`Unknown parameter: write one of ${PARAMETERS.join(", ")}.`);
   const repeated = PARAMETERS.find((name) => query.getAll(name).length > 1);

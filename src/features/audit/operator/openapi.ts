@@ -1,7 +1,7 @@
 // The operations of the operator API on the audit log, as the OpenAPI document describes them.
 
 import { AUDITED } from "../../../kernel/record/audit.ts";
-import { type Json, type OpenApiFeature, queryParameter } from "../../../operator/openapi-components.ts";
+import { type OpenApiJson, type OpenApiFeature, queryParameter } from "../../../operator/openapi-components.ts";
 import { answer, operation } from "../../../operator/openapi-operation.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { auditEntrySchema, auditPageSchema } from "./schema.ts";
@@ -37,7 +37,7 @@ export const auditOpenApi: OpenApiFeature = {
   },
 };
 
-function parameters(): readonly Json[] {
+function parameters(): readonly OpenApiJson[] {
   const { defaultLimit, maxLimit } = LIST_LIMITS;
   return [
     queryParameter("by", { type: "string", minLength: 1, maxLength: 254 }, "Only what this operator did."),

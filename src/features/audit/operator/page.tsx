@@ -6,9 +6,9 @@ import { parseAuditQuery } from "./api.ts";
 import type { Signed } from "../../../operator/console/guard.ts";
 import { Page, show } from "../../../operator/console/page.tsx";
 import { Time } from "../../../operator/console/time.tsx";
-import type { Paths, View } from "../../../operator/console/view.ts";
+import type { ConsolePaths, View } from "../../../operator/console/view.ts";
 
-export function auditRoutes(app: Hono<Signed>, paths: Paths, audit: Pick<Audit, "page">): void {
+export function auditRoutes(app: Hono<Signed>, paths: ConsolePaths, audit: Pick<Audit, "page">): void {
   app.get(paths.below("audit"), async (c) => {
     const search = new URL(c.req.url).searchParams;
     const parsed = parseAuditQuery(search, Date.now());

@@ -4,17 +4,17 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { InferOutput } from "valibot";
 
-import type { Change } from "../../../kernel/record/timeline.ts";
+import type { OperatorChange } from "../../../kernel/record/timeline.ts";
 import { askYes, openDialogue } from "../../../cli/ask.ts";
 import type { BulkChanges, ChangeAllOptions } from "../../../cli/change.ts";
-import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
+import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
 import { jsonLine, lookOf, printable } from "../../../cli/look.ts";
 import { filterOf, type FilterOptions, withFilter } from "../../../cli/ls.ts";
 import {
   conditionsOf,
   type OperatorClient,
-  type RecordFilter,
+  type RecordOptions,
   type Resolution,
   resolution,
 } from "../../../cli/operator-client.ts";
@@ -28,8 +28,8 @@ type AllChanged = InferOutput<typeof allChangedSchema>;
 
 /** A change of all records that a filter matches. */
 interface AllChangeRequest {
-  readonly change: Change;
-  readonly filter: RecordFilter;
+  readonly change: OperatorChange;
+  readonly filter: RecordOptions;
   readonly reason: string;
   /** Only with `resolve`. */
   readonly response?: Resolution;
@@ -41,7 +41,11 @@ interface AllChangeRequest {
   readonly cursor?: string;
 }
 
-const DONE: Readonly<Record<Change, string>> = { release: "released", resolve: "resolved", forget: "forgotten" };
+const DONE: Readonly<Record<OperatorChange, string>> = {
+  release: "released",
+  resolve: "resolved",
+  forget: "forgotten",
+};
 
 function withAll(command: Command): Command {
   return withFilter(
@@ -65,17 +69,18 @@ function readTime(value: string): string {
 /** Whether all records that match are meant. Throws a Failure if the arguments contradict each other. */
 function meansAll(id: string | undefined, { all, yes, preview, asOf, ...options }: ChangeAllOptions): boolean {
   if (asOf !== undefined && (all !== true || yes !== true || preview === true)) {
-    throw new Failure(UNUSABLE, "--as-of belongs to --all --yes: leave it out.");
+    throw new CommandFailure(EXIT_UNUSABLE, "--as-of belongs to --all --yes: leave it out.");
   }
   const { key: _, ...withoutKey } = options;
   if (all !== true) {
-    if (hasCondition(withoutKey)) throw new Failure(UNUSABLE, "Write --all to change all records that match.");
+    if (hasCondition(withoutKey))
+      throw new CommandFailure(EXIT_UNUSABLE, "Write --all to change all records that match.");
     return false;
   }
-  if (id !== undefined) throw new Failure(UNUSABLE, "Write either a record or --all.");
+  if (id !== undefined) throw new CommandFailure(EXIT_UNUSABLE, "Write either a record or --all.");
   if (hasCondition(options)) return true;
-  throw new Failure(
-    UNUSABLE,
+  throw new CommandFailure(
+    EXIT_UNUSABLE,
     "--all needs a condition, or it would change every record: --state, --route, --since, --until, --caller, --status or --key.",
   );
 }
@@ -86,7 +91,7 @@ function hasCondition(options: FilterOptions): boolean {
 }
 
 async function changeAll(
-  change: Change,
+  change: OperatorChange,
   reason: string,
   options: ChangeAllOptions,
   response?: Resolution,
@@ -94,8 +99,8 @@ async function changeAll(
   const { preview, yes, asOf } = options;
   const dialogue = openDialogue();
   if (preview !== true && (yes === true ? asOf === undefined : dialogue === null)) {
-    throw new Failure(
-      UNUSABLE,
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
       "All records that match would be changed: count them with --preview, which prints what to add: --yes --as-of and its time.",
     );
   }
@@ -110,7 +115,7 @@ async function changeAll(
     }
     process.stderr.write(`${foundText(change, found)}\n`);
     if (dialogue === null || !(await askYes(dialogue, `${found.changed} to be ${DONE[change]}. Go on?`))) {
-      throw new Failure(UNUSABLE, "Nothing was changed.");
+      throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
     }
     ({ until } = found);
   }
@@ -190,7 +195,7 @@ function previewOfBoth(one: AllChanged["preview"], other: AllChanged["preview"])
   return { ...one, headers: one.headers.filter(([name]) => !omittedHeaders.includes(name)), omittedHeaders };
 }
 
-function foundText(change: Change, { matched, states, changed, records, preview }: AllChanged): string {
+function foundText(change: OperatorChange, { matched, states, changed, records, preview }: AllChanged): string {
   const byState = Object.entries(states).filter(([, count]) => count > 0);
   const counts = byState.map(([state, count]) => `${count} ${state}`).join(", ");
   return [
@@ -223,7 +228,7 @@ function report(sum: AllChanged, { json }: OperatorOptions, gist: string): void 
     ...(unreachable.length === 0 ? [] : [`Did not answer: ${unreachable.join(", ")}. Run it again later.`]),
   ];
   if (left.length > 0) process.stderr.write(`${left.map(printable).join("\n")}\n`);
-  if (inFlight + unanswered + unreachable.length > 0) process.exitCode = REFUSED;
+  if (inFlight + unanswered + unreachable.length > 0) process.exitCode = EXIT_REFUSED;
 }
 
 export const bulkChanges: BulkChanges = { withAll, meansAll, changeAll };

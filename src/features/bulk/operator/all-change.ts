@@ -33,13 +33,13 @@ export type AllChangeResult =
   | { readonly kind: "no-cursor" };
 
 /** Changes some of the records that a filter matches, page by page: continue with the cursor until it is `null`. */
-export type ChangeAll = (change: AllChange) => Promise<AllChangeResult>;
+export type ChangeAllRecords = (change: AllChange) => Promise<AllChangeResult>;
 
 export function allChanger({
   namespace,
   directory,
   operator,
-}: Pick<WorkerKernel, "namespace" | "directory" | "operator">): ChangeAll {
+}: Pick<WorkerKernel, "namespace" | "directory" | "operator">): ChangeAllRecords {
   const send = async (address: LayoutShardAddress, body: Uint8Array): Promise<readonly ListedOutcome[]> =>
     (await shardStub(namespace, address).fetch(CHANGE_LISTED_CALL.url, { method: "POST", body })).json();
   return (change) =>
@@ -58,7 +58,7 @@ function isAt(address: LayoutShardAddress, { shard, layout }: RecordSummary): bo
 }
 
 /** A preview changes nothing, so the log has nothing of it. */
-export function auditedAllChanger(inner: ChangeAll, audit: AuditLog): ChangeAll {
+export function auditedAllChanger(inner: ChangeAllRecords, audit: AuditLog): ChangeAllRecords {
   return async (change) =>
     change.isPreview
       ? inner(change)

@@ -2,15 +2,15 @@
 
 import type { Hono } from "hono";
 import { epochMs } from "../../../kernel/record/units.ts";
-import { invalid, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
+import { invalidRequest, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
 import { parseChangeAll } from "./request.ts";
 import type { AllChangedView } from "./schema.ts";
-import { parseJson } from "../../../operator/change-request.ts";
+import { parseJsonBody } from "../../../operator/change-request.ts";
 import { previewOf } from "../../../operator/given-response.ts";
 import { NO_PAGE, whyNotListed } from "../../../operator/list-request.ts";
 import type { Operator } from "../../../operator/operator.ts";
-import type { AllChange, ChangeAll } from "./all-change.ts";
+import type { AllChange, ChangeAllRecords } from "./all-change.ts";
 import type { PreviewView } from "../../../operator/change-schema.ts";
 import { isoTime } from "../../../operator/shard-pages.ts";
 import { viewSummary } from "../../../operator/views.ts";
@@ -18,22 +18,22 @@ import { viewSummary } from "../../../operator/views.ts";
 /** What both the API and the console need for it. */
 export interface ChangeAllAccess {
   readonly operator: Pick<Operator, "isPerKey" | "omittedHeaders">;
-  readonly changeAll: ChangeAll;
+  readonly changeAll: ChangeAllRecords;
 }
 
 export function addChangeAll(app: Hono<Variables>, auth: OperatorAuth, { operator, changeAll }: ChangeAllAccess): void {
   app.post("/records/change", async (context) => {
     const parsed = await readAdminRequest(context, auth, (bytes) =>
-      parseChangeAll(parseJson(bytes), epochMs(Date.now())),
+      parseChangeAll(parseJsonBody(bytes), epochMs(Date.now())),
     );
     if (parsed instanceof Response) return parsed;
-    if (!parsed.ok) return invalid(parsed.reason);
+    if (!parsed.ok) return invalidRequest(parsed.reason);
     const change = { ...parsed.value, by: context.get("actor") };
     const why = whyNotListed(operator.isPerKey, change.filter);
-    if (why !== null) return invalid(why);
+    if (why !== null) return invalidRequest(why);
     const result = await changeAll(change);
     if (result.kind === "no-cursor") {
-      return invalid(`${NO_PAGE} Begin again with the same until and without a cursor.`);
+      return invalidRequest(`${NO_PAGE} Begin again with the same until and without a cursor.`);
     }
     const { kind: _, records, ...counts } = result;
     return context.json<AllChangedView>({

@@ -2,7 +2,7 @@
 // the form, so that nothing is changed that has begun since.
 
 import type { Hono } from "hono";
-import type { Change } from "../../../kernel/record/timeline.ts";
+import type { OperatorChange } from "../../../kernel/record/timeline.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import type { AllChange } from "./all-change.ts";
@@ -10,12 +10,12 @@ import { type ChangeAllAccess, responsePreview } from "./api.ts";
 import { parseChangeAll } from "./request.ts";
 import { NO_PAGE, whyNotListed } from "../../../operator/list-request.ts";
 import { CHANGES } from "../../../operator/request-schema.ts";
-import { ChangeAll, ReadOnly, type Shown } from "./page.tsx";
+import { ChangeAllPage, ReadOnly, type Shown } from "./page.tsx";
 import { adminForm, responseOf } from "../../../operator/console/change.tsx";
 import type { Signed } from "../../../operator/console/guard.ts";
 import { show } from "../../../operator/console/page.tsx";
 import { readFilter } from "../../../operator/console/records.tsx";
-import type { Paths } from "../../../operator/console/view.ts";
+import type { ConsolePaths } from "../../../operator/console/view.ts";
 
 type Fields = Readonly<Record<string, string>>;
 /** A preview of `resolve` counts before anybody has typed a response. */
@@ -23,13 +23,13 @@ const ANY_RESPONSE = { status: "200" };
 /** A preview writes no reason. */
 const NO_REASON = "preview";
 
-export function changeAllRoutes(app: Hono<Signed>, paths: Paths, access: ChangeAllAccess): void {
+export function changeAllRoutes(app: Hono<Signed>, paths: ConsolePaths, access: ChangeAllAccess): void {
   app.get(paths.changeAll, async (c) => {
     const { view } = c.var;
     const { query, change } = readAddress(c.req.url);
     if (view.viewer.actor.role !== "admin") return show(<ReadOnly view={view} />);
     const shown = await run(access, view.viewer.actor, query, change, {}, true);
-    const page = <ChangeAll view={view} query={query} change={change} fields={{}} shown={shown} />;
+    const page = <ChangeAllPage view={view} query={query} change={change} fields={{}} shown={shown} />;
     return show(page, shown.problem === null ? 200 : 400);
   });
 
@@ -46,7 +46,9 @@ export function changeAllRoutes(app: Hono<Signed>, paths: Paths, access: ChangeA
     const problem = isUnconfirmed ? "Confirm it: tick the box above the button." : done.problem;
     // The form is shown again below its problem, with the same records.
     const shown = problem === null ? done : await run(access, actor, query, change, untilOf(fields), true);
-    const page = <ChangeAll view={view} query={query} change={change} fields={fields} shown={{ ...shown, problem }} />;
+    const page = (
+      <ChangeAllPage view={view} query={query} change={change} fields={fields} shown={{ ...shown, problem }} />
+    );
     return show(page, problem === null ? 200 : 400);
   });
 }
@@ -55,7 +57,7 @@ function untilOf({ until }: Fields): Fields {
   return until === undefined ? {} : { until };
 }
 
-function readAddress(url: string): { readonly query: Fields; readonly change: Change } {
+function readAddress(url: string): { readonly query: Fields; readonly change: OperatorChange } {
   const search = new URL(url).searchParams;
   const word = search.get("change");
   return { query: readFilter(search).query, change: CHANGES.find((one) => one === word) ?? "release" };
@@ -66,7 +68,7 @@ async function run(
   { operator, changeAll }: ChangeAllAccess,
   by: Actor,
   filter: Fields,
-  change: Change,
+  change: OperatorChange,
   fields: Fields,
   isPreview: boolean,
 ): Promise<Shown> {

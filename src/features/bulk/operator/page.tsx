@@ -1,10 +1,10 @@
 // What the page shows on which an administrator changes all records that a filter matches: the preview, the form, the result.
 
-import type { Change } from "../../../kernel/record/timeline.ts";
+import type { OperatorChange } from "../../../kernel/record/timeline.ts";
 import type { PreviewView } from "../../../operator/change-schema.ts";
 import type { AllChangeResult } from "./all-change.ts";
 import { CHANGES } from "../../../operator/request-schema.ts";
-import { ResponsePreview, TITLES } from "../../../operator/console/change-forms.tsx";
+import { PreviewCard, TITLES } from "../../../operator/console/change-forms.tsx";
 import { FormToken, Page, SiteName } from "../../../operator/console/page.tsx";
 import { grouped } from "../../../operator/console/rates.tsx";
 import { COLUMNS, RecordsTable } from "../../../operator/console/records-table.tsx";
@@ -27,7 +27,7 @@ export interface Shown {
   readonly response: PreviewView["preview"] | null;
 }
 
-function addressOf({ paths }: View, query: Fields, change: Change): string {
+function addressOf({ paths }: View, query: Fields, change: OperatorChange): string {
   return `${paths.changeAll}?${new URLSearchParams({ ...query, change }).toString()}`;
 }
 
@@ -44,13 +44,13 @@ interface ChangeAllProps {
   readonly view: View;
   /** The filter, as written. */
   readonly query: Fields;
-  readonly change: Change;
+  readonly change: OperatorChange;
   /** As typed. */
   readonly fields: Fields;
   readonly shown: Shown;
 }
 
-export function ChangeAll(props: ChangeAllProps) {
+export function ChangeAllPage(props: ChangeAllProps) {
   const { view, query, change, shown } = props;
   const { found, isPreview, problem } = shown;
   return (
@@ -91,7 +91,7 @@ const TO_DO = { release: "To release", resolve: "To resolve", forget: "To forget
 
 interface CountsProps {
   readonly view: View;
-  readonly change: Change;
+  readonly change: OperatorChange;
   readonly found: Found;
   readonly isPreview: boolean;
 }
@@ -151,7 +151,7 @@ function Counts({ view, change, found, isPreview }: CountsProps) {
   );
 }
 
-const CONFIRMATIONS: Readonly<Record<Change, string>> = {
+const CONFIRMATIONS: Readonly<Record<OperatorChange, string>> = {
   release:
     "I checked in the API: none of them took effect. Each key's next request calls the API again. Requests that were answered 202 are sent now, without their client.",
   resolve: "I checked in the API: all of them took effect. Every retry gets this response from now on.",
@@ -184,7 +184,7 @@ function ChangeForm({ view, query, change, fields, shown, found }: ChangeAllProp
             </Field>
           </>
         )}
-        {response === null ? null : <ResponsePreview preview={response} omits="Their routes omit" />}
+        {response === null ? null : <PreviewCard preview={response} omits="Their routes omit" />}
         {change === "resolve" && !isTyped ? null : (
           <label class="check">
             <input id="confirmed" type="checkbox" name="confirmed" value="yes" required /> {CONFIRMATIONS[change]}

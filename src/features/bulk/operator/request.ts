@@ -6,11 +6,11 @@ import * as v from "valibot";
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import { CLOCKS_MS, matchesAll } from "./change-all.ts";
 import { givenResponse } from "../../../operator/change-request.ts";
-import { type Parsed, parseListRequest } from "../../../operator/list-request.ts";
+import { type ParsedRequest, parseListRequest } from "../../../operator/list-request.ts";
 import type { AllChange } from "./all-change.ts";
 import { changeAllSchema } from "./all-request-schema.ts";
 
-export function parseChangeAll(json: unknown, now: EpochMs): Parsed<Omit<AllChange, "by">> {
+export function parseChangeAll(json: unknown, now: EpochMs): ParsedRequest<Omit<AllChange, "by">> {
   const read = v.safeParse(changeAllSchema, json);
   if (!read.success) return refuse(read.issues[0].message);
   const { change: action, filter: written, reason, response: given, cursor = null, ...steps } = read.output;

@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import { givenResponseMembers, previewEntries, reasonSchema } from "../../../operator/change-schema.ts";
+import { givenResponseMembers, previewEntries, reasonMember } from "../../../operator/change-schema.ts";
 import { summarySchema } from "../../../operator/record-schema.ts";
 import { changeAllEntries } from "./all-request-schema.ts";
 import { A_TIME, about, count, time, type Written } from "../../../operator/schema-members.ts";
@@ -15,7 +15,7 @@ export const changeAllRequestSchema = v.strictObject({
     "Which records: the conditions of GET /records, by the same names and in the same form, without limit and cursor. At least one.",
     { state: "unknown", route: "/v1/payments/*" },
   ),
-  reason: reasonSchema,
+  reason: reasonMember,
   response: v.exactOptional(about(givenResponseMembers, "Only with resolve: what every one of them is given.")),
   preview: v.exactOptional(about(changeAllEntries.preview, "Only count.", true)),
   confirm: v.exactOptional(about(changeAllEntries.confirm, "Change them.", true)),

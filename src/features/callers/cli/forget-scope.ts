@@ -7,7 +7,7 @@ import type { InferOutput } from "valibot";
 
 import type { ForgetScopeOptions } from "../../../cli/change.ts";
 import { askSecret, askYes, type Dialogue, openDialogue } from "../../../cli/ask.ts";
-import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
+import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
 import { jsonLine, printable } from "../../../cli/look.ts";
 import type { OperatorClient } from "../../../cli/operator-client.ts";
@@ -31,8 +31,8 @@ interface ScopeRequest {
 export async function forgetScope(reason: string, options: ForgetScopeOptions): Promise<void> {
   const dialogue = openDialogue();
   if (options.preview !== true && options.yes !== true && dialogue === null) {
-    throw new Failure(
-      UNUSABLE,
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
       "All records of the caller would be forgotten: count them with --preview, then add --yes.",
     );
   }
@@ -44,7 +44,7 @@ export async function forgetScope(reason: string, options: ForgetScopeOptions): 
     if (options.preview === true) return report(found, options, previewText(found));
     process.stderr.write(`${previewText(found)}\n`);
     if (dialogue === null || !(await askYes(dialogue, "Forget them?"))) {
-      throw new Failure(UNUSABLE, "Nothing was changed.");
+      throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
     }
   }
   const { sum: erased, stopped } = await forEachPart(client, { ...request, confirm: true });
@@ -84,13 +84,14 @@ async function readScope(
     if (equals === -1) asked.push(one);
     parts.set(equals === -1 ? one : one.slice(0, equals), equals === -1 ? "" : one.slice(equals + 1));
   }
-  if (parts.size < written.length + without.length) throw new Failure(UNUSABLE, "A part of the scope is given twice.");
+  if (parts.size < written.length + without.length)
+    throw new CommandFailure(EXIT_UNUSABLE, "A part of the scope is given twice.");
   const lines = dialogue === null && asked.length > 0 ? (await text(process.stdin)).split(/\r?\n/) : [];
   for (const [index, name] of asked.entries()) {
     const value = dialogue === null ? lines[index] : await askSecret(dialogue, `${name} of the caller`);
     if (value === undefined || value === "") {
-      throw new Failure(
-        UNUSABLE,
+      throw new CommandFailure(
+        EXIT_UNUSABLE,
         `There is no value of ${printable(name)}: write it to stdin, a line for each --scope without one.`,
       );
     }
@@ -136,5 +137,5 @@ function report(sum: ScopeErased, { json, preview, includeUnknown }: ForgetScope
   ];
   if (left.length === 0) return;
   process.stderr.write(`${left.map(printable).join("\n")}\n`);
-  process.exitCode = REFUSED;
+  process.exitCode = EXIT_REFUSED;
 }

@@ -2,20 +2,20 @@
 
 import type { Context, Hono } from "hono";
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
-import { invalid, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
-import { parseJson } from "../../../operator/change-request.ts";
+import { invalidRequest, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
+import { parseJsonBody } from "../../../operator/change-request.ts";
 import type { ScopeErasedView } from "./schema.ts";
-import type { ForgetScope } from "./forgetting.ts";
+import type { ScopeForgetter } from "./forgetting.ts";
 import { noScopeText, parseScopeRequest } from "./request.ts";
 
-export function addForgetScope(app: Hono<Variables>, auth: OperatorAuth, forget: ForgetScope): void {
+export function addForgetScope(app: Hono<Variables>, auth: OperatorAuth, forget: ScopeForgetter): void {
   app.post("/scopes/forget", (context) => forgetScope(context, auth, forget));
 }
 
-async function forgetScope(context: Context<Variables>, auth: OperatorAuth, forget: ForgetScope): Promise<Response> {
-  const parsed = await readAdminRequest(context, auth, (bytes) => parseScopeRequest(parseJson(bytes)));
+async function forgetScope(context: Context<Variables>, auth: OperatorAuth, forget: ScopeForgetter): Promise<Response> {
+  const parsed = await readAdminRequest(context, auth, (bytes) => parseScopeRequest(parseJsonBody(bytes)));
   if (parsed instanceof Response) return parsed;
-  if (!parsed.ok) return invalid(parsed.reason);
+  if (!parsed.ok) return invalidRequest(parsed.reason);
   const result = await forget({ ...parsed.value, by: context.get("actor") });
   switch (result.kind) {
     case "done": {
@@ -23,8 +23,10 @@ async function forgetScope(context: Context<Variables>, auth: OperatorAuth, forg
       return context.json<ScopeErasedView>(view);
     }
     case "no-scope":
-      return invalid(noScopeText(result.scopes));
+      return invalidRequest(noScopeText(result.scopes));
     case "no-cursor":
-      return invalid("cursor must come from the call before, and the shards must not have changed since: start again.");
+      return invalidRequest(
+        "cursor must come from the call before, and the shards must not have changed since: start again.",
+      );
   }
 }

@@ -32,14 +32,14 @@ export type ScopeForgetResult =
   | { readonly kind: "no-cursor" };
 
 /** Forgets some of a caller's records, shard by shard: continue with the cursor until it is `null`. */
-export type ForgetScope = (forgetting: ScopeForgetting) => Promise<ScopeForgetResult>;
+export type ScopeForgetter = (forgetting: ScopeForgetting) => Promise<ScopeForgetResult>;
 
 export function scopeForgetter({
   namespace,
   directory,
   routes,
   encryptions,
-}: Pick<WorkerKernel, "namespace" | "directory" | "routes" | "encryptions">): ForgetScope {
+}: Pick<WorkerKernel, "namespace" | "directory" | "routes" | "encryptions">): ScopeForgetter {
   return async ({ scope, cursor, by: { name: by }, ...forgetting }) => {
     const scopes = fittingScopes(routes, scope);
     if (scopes.length === 0) return { kind: "no-scope", scopes: namedScopes(routes) };
@@ -63,7 +63,7 @@ export function scopeForgetter({
 }
 
 /** A preview forgets nothing, so the log has nothing of it. */
-export function auditedForgetter(inner: ForgetScope, audit: AuditLog): ForgetScope {
+export function auditedForgetter(inner: ScopeForgetter, audit: AuditLog): ScopeForgetter {
   return (forgetting) =>
     forgetting.isPreview
       ? inner(forgetting)

@@ -4,14 +4,14 @@
 import type { Hono } from "hono";
 import type { Actor } from "../../../operator/access/auth.ts";
 import type { ScopeErasedView } from "./schema.ts";
-import type { ForgetScope } from "./forgetting.ts";
+import type { ScopeForgetter } from "./forgetting.ts";
 import { noScopeText, parseScopeRequest } from "./request.ts";
 import { adminForm } from "../../../operator/console/change.tsx";
 import type { Signed } from "../../../operator/console/guard.ts";
 import { FormToken, LogReason, Page, show } from "../../../operator/console/page.tsx";
 import { grouped } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
-import type { Paths, View } from "../../../operator/console/view.ts";
+import type { ConsolePaths, View } from "../../../operator/console/view.ts";
 
 /** Each is bounded (erase-scope.ts), and a Worker may make 10,000 calls for one form. */
 const MAX_PARTS = 8;
@@ -23,7 +23,7 @@ interface Outcome {
   readonly isPreview: boolean;
 }
 
-export function forgetScopeRoutes(app: Hono<Signed>, paths: Paths, forgetScope: ForgetScope): void {
+export function forgetScopeRoutes(app: Hono<Signed>, paths: ConsolePaths, forgetScope: ScopeForgetter): void {
   app.get(paths.forgetScope, (c) =>
     show(<ForgetScopePage view={c.var.view} outcome={null} problem={null} reason="" />),
   );
@@ -47,7 +47,7 @@ export function forgetScopeRoutes(app: Hono<Signed>, paths: Paths, forgetScope: 
 }
 
 /** What was done, or why nothing was. */
-async function forget(fields: Fields, forgetScope: ForgetScope, by: Actor): Promise<Outcome | string> {
+async function forget(fields: Fields, forgetScope: ScopeForgetter, by: Actor): Promise<Outcome | string> {
   const isPreview = fields["step"] !== "forget";
   if (!isPreview && fields["confirmed"] !== "yes") return "Confirm it: tick the box above the button.";
   const parsed = parseScopeRequest({

@@ -7,14 +7,14 @@ import type { Route } from "../../../kernel/config/resolved.ts";
 import { digestedName, scopeNames } from "../../../kernel/config/scope-part.ts";
 import { canonicalAddress } from "../../../kernel/request/client-address.ts";
 import type { ScopeValues } from "../../../kernel/request/scope.ts";
-import type { Parsed } from "../../../operator/list-request.ts";
+import type { ParsedRequest } from "../../../operator/list-request.ts";
 import type { ScopeForgetting } from "./forgetting.ts";
 import { forgetScopeSchema } from "./scope-request-schema.ts";
 
 /** Added to a scope by the gateway, so whoever names a caller need not know which routes have it. */
 const HOST = "host";
 
-export function parseScopeRequest(json: unknown): Parsed<Omit<ScopeForgetting, "by">> {
+export function parseScopeRequest(json: unknown): ParsedRequest<Omit<ScopeForgetting, "by">> {
   const read = v.safeParse(forgetScopeSchema, json);
   if (!read.success) return { ok: false, reason: read.issues[0].message };
   const { scope, reason, preview = false, confirm = false, includeUnknown = false, cursor = null } = read.output;

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 
-import { reasonSchema as plainReason } from "../../../operator/request-schema.ts";
+import { reasonSchema } from "../../../operator/request-schema.ts";
 import { about, count, unreachable, type Written } from "../../../operator/schema-members.ts";
 import { forgetScopeEntries, scopeValuesSchema } from "./scope-request-schema.ts";
 
@@ -27,7 +27,7 @@ export const forgetScopeRequestSchema = v.strictObject({
     "The caller's value for each part of a scope that some route has or had (scope, previous_scope); null for a part that its requests lack. A route's scope also has host unless its origin is a URL.",
     { "header:authorization": "Bearer eyJhbGciOi…" },
   ),
-  reason: about(plainReason, "Why this is done; written to the log.", "Request for erasure of 2026-11-21."),
+  reason: about(reasonSchema, "Why this is done; written to the log.", "Request for erasure of 2026-11-21."),
   preview: v.exactOptional(about(forgetScopeEntries.preview, "Only count.", true)),
   confirm: v.exactOptional(about(forgetScopeEntries.confirm, "Forget them.", true)),
   includeUnknown: v.exactOptional(

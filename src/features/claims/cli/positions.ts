@@ -5,7 +5,7 @@ import type { InferOutput } from "valibot";
 
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { GROUP_NAME } from "../operator/position-request-schema.ts";
-import { Failure, UNUSABLE } from "../../../cli/exit-codes.ts";
+import { CommandFailure, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { columns, jsonLine, lookOf, paintHead, printable } from "../../../cli/look.ts";
 import { pageQuery } from "../../../cli/operator-client.ts";
 import {
@@ -56,7 +56,7 @@ export function definePositions(command: Command): Command {
 async function set(options: PositionsOptions, next: number): Promise<void> {
   const { group, stream, partition, reason } = options;
   if (group === undefined || stream === undefined || partition === undefined || reason === undefined) {
-    throw new Failure(UNUSABLE, "--set needs --group, --stream, --partition and --reason.");
+    throw new CommandFailure(EXIT_UNUSABLE, "--set needs --group, --stream, --partition and --reason.");
   }
   const setting: PositionSetting = { group, stream, partition, next, reason };
   await connect(options).read(positionSetSchema, "/positions/set", setting);

@@ -15,7 +15,7 @@ import {
   type ClaimReply,
   MAX_RESULTS_BYTES,
 } from "../message.ts";
-import { storedBytes } from "../../../kernel/object/answers.ts";
+import { readStoredBody } from "../../../kernel/object/answers.ts";
 import { START } from "../../../kernel/resume/event-offsets.ts";
 import type { KernelParts } from "../../../kernel/object/exchange-ports.ts";
 import { PartitionPositions } from "./partition-positions.ts";
@@ -164,7 +164,7 @@ export class Claims {
     if (size > room.bytes) return { ...answer, resultBytes: size };
     room.bytes -= size;
     const { ledger, timers } = this.#ports;
-    const bytes = await storedBytes(response.body, { stores: ledger, cipher: null }, START, {
+    const bytes = await readStoredBody(response.body, { stores: ledger, cipher: null }, START, {
       timers,
       idleMs: IDLE_MS,
     });

@@ -9,7 +9,7 @@ import { type RecordId, recordId } from "../../../kernel/record/units.ts";
 import { IS_IN_FLIGHT } from "../../../kernel/store/record-numbers.ts";
 import { readHistory } from "../../../kernel/store/record-row.ts";
 import type { LaterTables } from "../../../kernel/store/schema.ts";
-import { readJson, readWhole } from "../../../kernel/store/unreadable.ts";
+import { readStoredJson, readWhole } from "../../../kernel/store/unreadable.ts";
 
 /** A partition of a stream, as a group reads it; `route` is the group's name among routes. */
 export interface Partition extends Pick<Position, "stream" | "partition"> {
@@ -127,7 +127,11 @@ function readPosition({
 
 function readClaimed(text: SqlStorageValue): readonly Stretch[] {
   if (text === null) return [];
-  const list = readJson(typeof text === "string" ? text : "", "the claimed messages of a position", isStretchList);
+  const list = readStoredJson(
+    typeof text === "string" ? text : "",
+    "the claimed messages of a position",
+    isStretchList,
+  );
   return list.map(([first, to, after]) => ({ first, to, after }));
 }
 

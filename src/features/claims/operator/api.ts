@@ -6,45 +6,47 @@ import type { Hono } from "hono";
 import * as v from "valibot";
 
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
-import { invalid, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
-import { parseJson } from "../../../operator/change-request.ts";
-import type { Parsed } from "../../../operator/list-request.ts";
-import type { PositionChange, PositionsOperations } from "./positions.ts";
+import { invalidRequest, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
+import { parseJsonBody } from "../../../operator/change-request.ts";
+import type { ParsedRequest } from "../../../operator/list-request.ts";
+import type { RequestedPosition, PositionsOperations } from "./positions.ts";
 import type { PositionPageView, PositionSetView } from "./schema.ts";
 import { GROUP_NAME, positionChangeSchema } from "./position-request-schema.ts";
-import { type PageQuery, parsePageQuery, refuse } from "../../../operator/shard-pages.ts";
+import { type PageQuery, parsePageQuery, refuseList } from "../../../operator/shard-pages.ts";
 
 export function addPositions(app: Hono<Variables>, auth: OperatorAuth, positions: PositionsOperations): void {
   app.get("/positions", async (context) => {
     const parsed = parsePositionsQuery(new URL(context.req.url).searchParams);
-    if (!parsed.ok) return invalid(parsed.reason);
+    if (!parsed.ok) return invalidRequest(parsed.reason);
     const { group, limit, cursor } = parsed.value;
     const page = await positions.list(group, limit, cursor);
     return page === null
-      ? invalid("cursor must come from a list, and the shards must not have changed since: start again.")
+      ? invalidRequest("cursor must come from a list, and the shards must not have changed since: start again.")
       : context.json<PositionPageView>(page);
   });
   app.post("/positions/set", async (context) => {
     const parsed = await readAdminRequest(context, auth, parsePositionChange);
     if (parsed instanceof Response) return parsed;
-    if (!parsed.ok) return invalid(parsed.reason);
+    if (!parsed.ok) return invalidRequest(parsed.reason);
     const isSet = await positions.set({ ...parsed.value, by: context.get("actor") });
     return isSet
       ? context.json<PositionSetView>({ set: true })
-      : invalid("group must be the name of a group that CONSUMERS has.");
+      : invalidRequest("group must be the name of a group that CONSUMERS has.");
   });
 }
 
-export function parsePositionChange(bytes: Uint8Array): Parsed<Omit<PositionChange, "by">> {
-  const read = v.safeParse(positionChangeSchema, parseJson(bytes), { abortEarly: true });
-  return read.success ? { ok: true, value: read.output } : refuse(read.issues[0].message);
+export function parsePositionChange(bytes: Uint8Array): ParsedRequest<Omit<RequestedPosition, "by">> {
+  const read = v.safeParse(positionChangeSchema, parseJsonBody(bytes), { abortEarly: true });
+  return read.success ? { ok: true, value: read.output } : refuseList(read.issues[0].message);
 }
 
-export function parsePositionsQuery(query: URLSearchParams): Parsed<PageQuery & { readonly group: string | null }> {
+export function parsePositionsQuery(
+  query: URLSearchParams,
+): ParsedRequest<PageQuery & { readonly group: string | null }> {
   const page = parsePageQuery(query, ["group"]);
   if (!page.ok) return page;
   const group = query.get("group");
   if (group !== null && !GROUP_NAME.test(group))
-    return refuse("group must be the name of a group, as the list gives it.");
+    return refuseList("group must be the name of a group, as the list gives it.");
   return { ok: true, value: { group, ...page.value } };
 }

@@ -1,7 +1,7 @@
 // The operations of the operator API on groups of consumers, as the OpenAPI document describes them.
 
 import {
-  type Json,
+  type OpenApiJson,
   type OpenApiFeature,
   pageParameters,
   queryParameter,
@@ -52,7 +52,7 @@ export const claimsOpenApi: OpenApiFeature = {
   },
 };
 
-function parameters(): readonly Json[] {
+function parameters(): readonly OpenApiJson[] {
   return [
     queryParameter("group", { type: "string", pattern: GROUP_NAME.source }, "Only this group's; all by default."),
     ...pageParameters("How many positions a page has at most."),

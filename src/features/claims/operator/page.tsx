@@ -8,11 +8,11 @@ import type { Signed } from "../../../operator/console/guard.ts";
 import { Page, show } from "../../../operator/console/page.tsx";
 import { grouped, groupedAtLeast } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
-import { Pages, Table } from "../../../operator/console/table.tsx";
+import { Pages, DataTable } from "../../../operator/console/table.tsx";
 import { Time } from "../../../operator/console/time.tsx";
-import type { Paths, View } from "../../../operator/console/view.ts";
+import type { ConsolePaths, View } from "../../../operator/console/view.ts";
 
-export function claimRoutes(app: Hono<Signed>, paths: Paths, positions: PositionsOperations): void {
+export function claimRoutes(app: Hono<Signed>, paths: ConsolePaths, positions: PositionsOperations): void {
   app.get(paths.below("claims"), async (c) => {
     const parsed = parsePositionsQuery(new URL(c.req.url).searchParams);
     if (!parsed.ok) return c.notFound();
@@ -41,7 +41,7 @@ function Claims({ view, page, isFirst }: ClaimsProps) {
         {groups.length === 0 ? (
           <p class="empty">No groups of consumers are configured (CONSUMERS).</p>
         ) : (
-          <Table
+          <DataTable
             labelledBy="groups-title"
             columns={[
               ["Group"],
@@ -75,7 +75,7 @@ function Claims({ view, page, isFirst }: ClaimsProps) {
         {positions.length === 0 ? (
           <p class="empty">No claim has a position.</p>
         ) : (
-          <Table
+          <DataTable
             labelledBy="positions-title"
             columns={[
               ["Stream"],

@@ -18,7 +18,7 @@ import type { AuditLog } from "../../../operator/audited.ts";
 import type { ShardDirectory } from "../../../operator/shards.ts";
 
 /** Where an operator wants a group to go on. */
-export interface PositionChange extends Omit<Partition, "route"> {
+export interface RequestedPosition extends Omit<Partition, "route"> {
   readonly group: string;
   readonly next: number;
   readonly reason: string;
@@ -48,7 +48,7 @@ export class PositionsOperator {
    * Sets where a group goes on: in the object of the partition, and in those of previous layouts that know a position. `false`: there is no
    * such group. Rejects when one of them does not answer; the same call may be made again.
    */
-  async set({ group, stream, partition, next }: PositionChange): Promise<boolean> {
+  async set({ group, stream, partition, next }: RequestedPosition): Promise<boolean> {
     const route = this.#groups.find(({ path }) => path === CONSUMER_LABEL + group);
     if (route === undefined) return false;
     const { own, previous } = route.layouts;

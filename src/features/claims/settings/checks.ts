@@ -13,7 +13,7 @@ function secretsOf({ token, token_previous: previous }: ConsumerSettings): reado
   return [["token", token], ...(previous === undefined ? [] : [["token_previous", previous] as const])];
 }
 
-export function consumerProblems(
+export function claimConsumerProblems(
   drafts: readonly ConsumerDraft[],
   hasBinding: HasBinding,
   operators: readonly NamedOperator[],

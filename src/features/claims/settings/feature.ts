@@ -1,7 +1,7 @@
 // The settings of claims: groups of consumers (`CONSUMERS`), and the path of the claims API.
 
 import type { FeatureDraft, FeatureSettings, SettingsInput, ResolveRules } from "../../../kernel/feature-settings.ts";
-import { consumerProblems, readConsumerTokens } from "./checks.ts";
+import { claimConsumerProblems, readConsumerTokens } from "./checks.ts";
 import { CONSUMER_LABEL } from "../../../kernel/record/claim.ts";
 import {
   type ConsumerDraft,
@@ -13,7 +13,7 @@ import {
 import type { SettingEntries } from "../../../kernel/config/setting-kinds.ts";
 import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
 import type { ConfigProblem, Consumer } from "../../../kernel/config/resolved.ts";
-import type { Settings } from "../../../kernel/config/settings.ts";
+import type { WrittenSettings } from "../../../kernel/config/settings.ts";
 
 export const claimsSettings: FeatureSettings = {
   name: "claims",
@@ -31,7 +31,7 @@ function read({ env, hasBinding, gateway, operators, routeSettings }: SettingsIn
     ...(drafts.length === 0
       ? {}
       : { ownPath: { setting: "consumer_path", path, whom: "consumers", example: "/_claims" } }),
-    check: () => consumerProblems(drafts, hasBinding, operators),
+    check: () => claimConsumerProblems(drafts, hasBinding, operators),
     resolve: (resolveRules) => ({
       consumers: drafts.map((draft) => resolveConsumer(draft, resolveRules)),
       consumerPath: drafts.length === 0 ? null : path,
@@ -83,7 +83,7 @@ export function readConsumers(env: Readonly<Record<string, unknown>>, routeSetti
 }
 
 /** Nothing is called, so that what is about calls means nothing: it is set so that it is in nobody's way. */
-const NO_CALL: Settings = {
+const NO_CALL: WrittenSettings = {
   timeout: 1,
   wait: 0,
   duplicate: "reject",
@@ -98,7 +98,7 @@ const NO_CALL: Settings = {
 };
 
 /** What of a group's settings a route has too, what it inherits, and what is fixed for groups. */
-function rulesOf(written: ConsumerSettings, inherited: Settings): Settings {
+function rulesOf(written: ConsumerSettings, inherited: WrittenSettings): WrittenSettings {
   const { unknown, lock, retention } = { ...CONSUMER_DEFAULTS, ...written };
   return { ...inherited, ...NO_CALL, unknown, lock, retention };
 }

@@ -9,11 +9,11 @@ import { type DayOfRoutes, dayOf, type DaySeries, type HourPoint } from "../../.
 import { Page, show } from "../../../operator/console/page.tsx";
 import { grouped } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
-import { Table } from "../../../operator/console/table.tsx";
+import { DataTable } from "../../../operator/console/table.tsx";
 import { CountTile } from "../../../operator/console/tiles.tsx";
-import type { Paths, View } from "../../../operator/console/view.ts";
+import type { ConsolePaths, View } from "../../../operator/console/view.ts";
 
-export function dayRoutes(app: Hono<Signed>, paths: Paths, hours: () => Promise<HoursView>): void {
+export function dayRoutes(app: Hono<Signed>, paths: ConsolePaths, hours: () => Promise<HoursView>): void {
   app.get(paths.day, async (c) =>
     show(<Day view={c.var.view} day={await hours()} route={c.req.query("route") ?? null} />),
   );
@@ -118,7 +118,7 @@ function Charts({ series: { hours, total }, isOfAll }: { readonly series: DaySer
       </div>
       <details>
         <summary>As a table</summary>
-        <Table
+        <DataTable
           labelledBy="hours-title"
           columns={[["Hour, UTC"], ...COLUMNS.map(([name]) => [name, "num"] as const)]}
           rows={hours
@@ -139,7 +139,7 @@ function ByRoute({ view: { paths }, routes }: { readonly view: View; readonly ro
         <h2 id="routes-title">By route</h2>
         <span class="soft small">times: the worst hour's</span>
       </div>
-      <Table
+      <DataTable
         labelledBy="routes-title"
         columns={[["Route"], ...COLUMNS.map(([name]) => [name, "num"] as const)]}
         rows={routes.map((one) => [<RouteLink paths={paths} route={one.route} />].concat(cellsOf(one)))}
@@ -148,7 +148,7 @@ function ByRoute({ view: { paths }, routes }: { readonly view: View; readonly ro
   );
 }
 
-function RouteLink({ paths, route }: { readonly paths: Paths; readonly route: string }) {
+function RouteLink({ paths, route }: { readonly paths: ConsolePaths; readonly route: string }) {
   return (
     <a class="mono" href={`${paths.day}?${new URLSearchParams({ route }).toString()}`}>
       {route}

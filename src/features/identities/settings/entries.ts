@@ -6,7 +6,7 @@ import { ANONYMOUS_RULES, type CredentialPart } from "../../../kernel/config/ide
 import { JWT_ALGORITHMS, type JwtAlgorithm } from "../../../kernel/config/trusted-issuer.ts";
 import { parseScopeEntry } from "../../../kernel/config/scope-part.ts";
 import { choice, defaultsOf, duration, parsed, repeated, setting } from "../../../kernel/config/setting-kinds.ts";
-import { HOUR_MS, MINUTE_MS, type Parsed, refuse, SECOND_MS } from "../../../kernel/config/units.ts";
+import { HOUR_MS, MINUTE_MS, type ParsedSetting, refuseValue, SECOND_MS } from "../../../kernel/config/units.ts";
 import { firstRepeated, isPointer, pointerTokens, isLoopback } from "../../../kernel/config/values.ts";
 
 const CLAIM_ADVICE = 'write claim = "sub", or a JSON pointer such as "/account/id"';
@@ -173,65 +173,67 @@ function textOf({ kind, name }: CredentialPart): string {
   return `${kind}:${name}`;
 }
 
-function parseIssuer(value: string): Parsed<string> {
+function parseIssuer(value: string): ParsedSetting<string> {
   return /^\S+$/.test(value)
     ? { ok: true, value }
-    : refuse('must be text without spaces, as the tokens\' iss has it: write "https://login.example.com"');
+    : refuseValue('must be text without spaces, as the tokens\' iss has it: write "https://login.example.com"');
 }
 
-function parseAudience(value: string | string[]): Parsed<readonly string[]> {
+function parseAudience(value: string | string[]): ParsedSetting<readonly string[]> {
   const list = typeof value === "string" ? [value] : value;
   return list.length > 0 && !list.includes("")
     ? { ok: true, value: list }
-    : refuse('must say for whom tokens are: write audience = "https://api.example.com"');
+    : refuseValue('must say for whom tokens are: write audience = "https://api.example.com"');
 }
 
-function parseClaim(value: string): Parsed<readonly string[]> {
+function parseClaim(value: string): ParsedSetting<readonly string[]> {
   if (value.startsWith("/")) return parsePointer(value);
-  return value === "" ? refuse(`must name a claim: ${CLAIM_ADVICE}`) : { ok: true, value: [value] };
+  return value === "" ? refuseValue(`must name a claim: ${CLAIM_ADVICE}`) : { ok: true, value: [value] };
 }
 
 /** The whole document is no id. */
-function parsePointer(value: string): Parsed<readonly string[]> {
+function parsePointer(value: string): ParsedSetting<readonly string[]> {
   return isPointer(value)
     ? { ok: true, value: pointerTokens(value) }
-    : refuse(`"${value}" is not a JSON pointer (RFC 6901): write "/account/id"`);
+    : refuseValue(`"${value}" is not a JSON pointer (RFC 6901): write "/account/id"`);
 }
 
 /** The issuer's keys decide who a caller is, so nobody on the way may change them. */
-function parseJwks(value: string): Parsed<string> {
+function parseJwks(value: string): ParsedSetting<string> {
   const advice = 'write jwks = "https://login.example.com/.well-known/jwks.json"';
   const url = URL.parse(value);
-  if (url === null || !/^https?:$/.test(url.protocol)) return refuse(`must be an absolute URL: ${advice}`);
+  if (url === null || !/^https?:$/.test(url.protocol)) return refuseValue(`must be an absolute URL: ${advice}`);
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
-    return refuse(`must be https, because whoever could change the keys on the way could be any caller: ${advice}`);
+    return refuseValue(
+      `must be https, because whoever could change the keys on the way could be any caller: ${advice}`,
+    );
   }
   if (url.username !== "" || url.password !== "" || url.hash !== "") {
-    return refuse(`must carry neither credentials nor a fragment: ${advice}`);
+    return refuseValue(`must carry neither credentials nor a fragment: ${advice}`);
   }
   return { ok: true, value: url.href };
 }
 
-function parseAlgorithm(value: string): Parsed<JwtAlgorithm> {
+function parseAlgorithm(value: string): ParsedSetting<JwtAlgorithm> {
   const known = JWT_ALGORITHMS.find((one) => one === value);
   if (known !== undefined) return { ok: true, value: known };
   if (/^(?:none|hs\d+)$/i.test(value)) {
-    return refuse(`"${value}" has no public key, so it proves nothing here: ${ALGORITHMS_ADVICE}`);
+    return refuseValue(`"${value}" has no public key, so it proves nothing here: ${ALGORITHMS_ADVICE}`);
   }
-  return refuse(`"${value}" is not one of ${JWT_ALGORITHMS.join(", ")}: ${ALGORITHMS_ADVICE}`);
+  return refuseValue(`"${value}" is not one of ${JWT_ALGORITHMS.join(", ")}: ${ALGORITHMS_ADVICE}`);
 }
 
-function parseAskPath(value: string): Parsed<string> {
+function parseAskPath(value: string): ParsedSetting<string> {
   const advice = 'write path = "/v1/me"';
-  if (!/^\/(?!\/)\S*$/.test(value)) return refuse(`must be a path at the origin: ${advice}`);
-  return value.includes("#") ? refuse(`must not carry a fragment: ${advice}`) : { ok: true, value };
+  if (!/^\/(?!\/)\S*$/.test(value)) return refuseValue(`must be a path at the origin: ${advice}`);
+  return value.includes("#") ? refuseValue(`must not carry a fragment: ${advice}`) : { ok: true, value };
 }
 
-function parseCredential(value: string): Parsed<CredentialPart> {
+function parseCredential(value: string): ParsedSetting<CredentialPart> {
   const entry = parseScopeEntry(value);
   if (!entry.ok) return entry;
   const { value: part } = entry;
   return part?.kind === "header" || part?.kind === "cookie"
     ? { ok: true, value: part }
-    : refuse(`"${value}" holds no credential: write "header:NAME" or "cookie:NAME"`);
+    : refuseValue(`"${value}" holds no credential: write "header:NAME" or "cookie:NAME"`);
 }

@@ -5,15 +5,15 @@ import type { InForce } from "../../../kernel/config/in-force.ts";
 import { nearestName } from "../../../kernel/config/nearest-name.ts";
 import type { ConfigProblem } from "../../../kernel/config/problem.ts";
 import { identityNames } from "../../../kernel/config/scope-part.ts";
-import { describeOrigin, originOf } from "../../../kernel/config/settings-origin.ts";
-import { readJson } from "../../../kernel/config/table.ts";
+import { describeOrigin, originOrZone } from "../../../kernel/config/settings-origin.ts";
+import { readJsonVariable } from "../../../kernel/config/table.ts";
 import type { FeatureDraft, FeatureSettings, PlacedRules, SettingsInput } from "../../../kernel/feature-settings.ts";
 import { readIdentities } from "./read.ts";
 
 export const identitiesSettings: FeatureSettings = { name: "identities", read };
 
 function read({ env }: SettingsInput): FeatureDraft {
-  const { identities, names, problems } = readIdentities(readJson(env["IDENTITIES"] ?? {}));
+  const { identities, names, problems } = readIdentities(readJsonVariable(env["IDENTITIES"] ?? {}));
   return {
     problems,
     check: (rules) => [
@@ -73,5 +73,5 @@ function askedBy(
   const isCurrent = identityNames([all.scope]).includes(name);
   if (!isCurrent && !identityNames(all.previous_scope).includes(name)) return [];
   const setting = isCurrent ? "scope" : "previous_scope";
-  return [{ place, path: `${place}.${setting}`, origin: describeOrigin(originOf(all)) }];
+  return [{ place, path: `${place}.${setting}`, origin: describeOrigin(originOrZone(all)) }];
 }

@@ -5,10 +5,10 @@ import * as v from "valibot";
 
 import type { Identity, IdentityProof } from "../../../kernel/config/identity.ts";
 import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";
-import { dotted, isTable, type Table, unknownMembers } from "../../../kernel/config/table.ts";
+import { dotted, isTable, type SettingsTable, unknownMembers } from "../../../kernel/config/table.ts";
 import type { ConfigProblem } from "../../../kernel/config/resolved.ts";
 import { ASK_DEFAULTS, askEntries, IDENTITY_DEFAULTS, identityEntries, JWT_DEFAULTS, jwtEntries } from "./entries.ts";
-import type { Parsed } from "../../../kernel/config/units.ts";
+import type { ParsedSetting } from "../../../kernel/config/units.ts";
 import { firstRepeated } from "../../../kernel/config/values.ts";
 
 interface IdentitiesReading {
@@ -23,7 +23,7 @@ const ADVICE = 'write [vars.IDENTITIES.user] with jwt = { issuer = "…", audien
 /** As a scope and a path of the configuration can show it. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-export function readIdentities(variable: Parsed<unknown>): IdentitiesReading {
+export function readIdentities(variable: ParsedSetting<unknown>): IdentitiesReading {
   if (!variable.ok) return refuseAll(variable.message);
   if (!isTable(variable.value)) return refuseAll(`must be a table of identities: ${ADVICE}`);
   const names = Object.keys(variable.value);
@@ -125,7 +125,7 @@ function readAsk(value: unknown, path: string): Read<IdentityProof> {
 /** Reads a table's members. `needs` says what to write for those that must be there. */
 function readMembers<const S extends v.StrictObjectSchema<v.ObjectEntries, undefined>>(
   schema: S,
-  table: Table,
+  table: SettingsTable,
   path: string,
   needs: Readonly<Record<string, string>> = {},
 ): Read<v.InferOutput<S>> {

@@ -4,7 +4,7 @@ import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts"
 import { published, unusedDestinations } from "../settings/checks.ts";
 import { destinationEntries, destinationGiveUpEntries, destinationSchema } from "../settings/entries.ts";
 import { defineOutbox } from "./outbox.ts";
-import { isTable, type Table } from "../../../kernel/config/table.ts";
+import { isTable, type SettingsTable } from "../../../kernel/config/table.ts";
 import type { Config, ConfigProblem, Queue } from "../../../kernel/config/resolved.ts";
 
 export const destinationsVariable: NodeVariable = {
@@ -38,7 +38,7 @@ export const outboxNode: NodeFeature = {
 // Checks the destinations of a wrangler.toml against the rest of the file: queues that do not exist, and events that come back as
 // messages of the queue that they are about. Of one environment.
 
-export function destinationProblems(prefix: string, own: Table, config: Config): readonly ConfigProblem[] {
+export function destinationProblems(prefix: string, own: SettingsTable, config: Config): readonly ConfigProblem[] {
   const queues = isTable(own["queues"]) ? own["queues"]["producers"] : undefined;
   const producers = Array.isArray(queues) ? queues.filter(isTable) : [];
   /** What each queue that gets events is called, by its destination. */
@@ -63,7 +63,11 @@ export function destinationProblems(prefix: string, own: Table, config: Config):
 }
 
 /** A destination that would never be told what it asks for: only a cron trigger looks for silent shards. Environments inherit `triggers`. */
-export function cronWarnings({ destinations }: Config, own: Table, top: Table): readonly ConfigProblem[] {
+export function cronWarnings(
+  { destinations }: Config,
+  own: SettingsTable,
+  top: SettingsTable,
+): readonly ConfigProblem[] {
   const triggers = own["triggers"] ?? top["triggers"];
   const crons = isTable(triggers) ? triggers["crons"] : undefined;
   if (Array.isArray(crons) && crons.length > 0) return [];

@@ -9,7 +9,7 @@ import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { DESTINATION_NAME } from "../operator/events-request-schema.ts";
 import { restText } from "../rest-text.ts";
 import { askYes, openDialogue } from "../../../cli/ask.ts";
-import { Failure, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
+import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, reportStopped } from "../../../cli/in-parts.ts";
 import { columns, jsonLine, lookOf, paintHead, printable } from "../../../cli/look.ts";
 import { type OperatorClient, pageQuery } from "../../../cli/operator-client.ts";
@@ -186,7 +186,10 @@ async function change(action: Action, destination: string, options: ChangeOption
   }
   const dialogue = openDialogue();
   if (preview !== true && yes !== true && dialogue === null) {
-    throw new Failure(UNUSABLE, "All these events would be changed: count them with --preview, then add --yes.");
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
+      "All these events would be changed: count them with --preview, then add --yes.",
+    );
   }
   if (preview === true || yes !== true) {
     const found = await changeEvents(client, action, { ...asked, preview: true });
@@ -196,7 +199,8 @@ async function change(action: Action, destination: string, options: ChangeOption
       return;
     }
     process.stderr.write(`${text}\n`);
-    if (dialogue === null || !(await askYes(dialogue, "Go on?"))) throw new Failure(UNUSABLE, "Nothing was changed.");
+    if (dialogue === null || !(await askYes(dialogue, "Go on?")))
+      throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
   }
   // A run that is killed can be repeated.
   const { sum, stopped } = await inParts(
@@ -216,8 +220,8 @@ async function findEvent(client: OperatorClient, destination: string, id: string
     if (found !== undefined) return found;
     ({ cursor } = page);
   } while (cursor !== null);
-  throw new Failure(
-    REFUSED,
+  throw new CommandFailure(
+    EXIT_REFUSED,
     "The destination has no such event: it has been taken or dropped. See npx onceway outbox ls.",
   );
 }
@@ -226,7 +230,7 @@ function report(action: Action, changed: EventsChanged, { json }: OperatorOption
   console.log(json === true ? jsonLine(changed) : `${DONE[action]}: ${eventsText(changed.events)}`);
   if (changed.unreachable.length === 0) return;
   process.stderr.write(`${printable(`Did not answer: ${changed.unreachable.join(", ")}. Run it again later.`)}\n`);
-  process.exitCode = REFUSED;
+  process.exitCode = EXIT_REFUSED;
 }
 
 function eventsText(count: number): string {

@@ -12,11 +12,11 @@ import { Outbox, type OutboxPorts } from "./relay.ts";
 import { alertReceivers, eventTarget } from "./target.ts";
 
 /** Where events go, and which destinations want to be told of something. */
-export type Targets = Pick<OutboxPorts, "destination"> & Pick<AlertPorts, "receivers">;
+export type OutboxTargets = Pick<OutboxPorts, "destination"> & Pick<AlertPorts, "receivers">;
 
 export function outboxObject(
   kernel: ObjectKernel,
-  { destination, receivers }: Targets = {
+  { destination, receivers }: OutboxTargets = {
     destination: (name) => eventTarget(name, kernel.env),
     receivers: (alert) => alertReceivers(alert, kernel.env),
   },

@@ -2,7 +2,7 @@
 // written in the commit of what it tells.
 
 import { deadParkedMessage } from "../../../kernel/record/parked-message.ts";
-import type { Change, Participation, StepHook } from "../../../kernel/step-hook.ts";
+import type { RecordChange, Participation, StepHook } from "../../../kernel/step-hook.ts";
 import { keyText } from "../../../kernel/store/label.ts";
 import type { Alerts } from "./alerts.ts";
 import type { DeadLetters } from "./dead-letters.ts";
@@ -19,7 +19,7 @@ export interface OutboxHooksPorts {
 /** In the order in which their events are written. */
 export function outboxHooks({ store, outbox, deadLetters, alerts }: OutboxHooksPorts): readonly StepHook[] {
   const { events: rows } = store;
-  const letter = (change: Change, isForgotten: boolean): Participation | null => {
+  const letter = (change: RecordChange, isForgotten: boolean): Participation | null => {
     const { id, before, after, now, label, request } = change;
     const dead = deadParkedMessage(before, after, isForgotten);
     if (dead === null) return null;

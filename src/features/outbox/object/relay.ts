@@ -32,7 +32,7 @@ import type { Alarm } from "../../../kernel/object/alarm.ts";
 import type { Alerts } from "./alerts.ts";
 import { DestinationMemory } from "./destination-memory.ts";
 import { PAUSE_MS, takeNextTurn } from "../../../kernel/object/next-turn.ts";
-import { type EventBodies, factsOf, type ResultSource } from "./result-facts.ts";
+import { type EventBodies, resultFactsOf, type ResultSource } from "./result-facts.ts";
 import { bookkeep } from "../../../kernel/traffic/bookkeep.ts";
 import { eventsOf } from "../cloud-event.ts";
 import type { LaneEvents, OutboxRows, StoredEvent } from "./rows.ts";
@@ -51,7 +51,7 @@ const CHECK_AFTER_MS = durationMs(30_000);
 const AT_ONCE = 20;
 
 /** Where events go. */
-export interface Target {
+export interface RelayTarget {
   /** How old an event may become before it is dead. */
   readonly giveUpAfterMs: DurationMs;
   /** How long a dead event is kept. */
@@ -68,7 +68,7 @@ export interface OutboxPorts {
   readonly alarm: Pick<Alarm, "moveTo">;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   /** What the configuration says about a destination. */
-  readonly destination: (name: string) => Target;
+  readonly destination: (name: string) => RelayTarget;
   readonly count: (destination: string, what: EventFate, events: number) => void;
   readonly alerts: Pick<Alerts, "diedEvents">;
 }
@@ -98,7 +98,7 @@ export class Outbox {
     if (publications === undefined || after?.state !== "completed" || before?.state === "completed") return [];
     // Only an encrypted record does not say its status, and an encrypted route publishes nothing.
     if (after.status === null) return [];
-    return eventsOf(publications, factsOf(id, after, after.status, source, this.#ports.ledger));
+    return eventsOf(publications, resultFactsOf(id, after, after.status, source, this.#ports.ledger));
   }
 
   /** These events have been written in this turn. The runtime holds the call until that is durable. */
@@ -178,7 +178,11 @@ export class Outbox {
     this.#ports.waitUntil(this.#relay(destination, target, [first, ...events.slice(1)]));
   }
 
-  async #relay(destination: string, target: Target, events: readonly [StoredEvent, ...StoredEvent[]]): Promise<void> {
+  async #relay(
+    destination: string,
+    target: RelayTarget,
+    events: readonly [StoredEvent, ...StoredEvent[]],
+  ): Promise<void> {
     try {
       const sent = await target.send(events, new Date());
       if (sent.kind === "accepted") this.#accepted(destination, target, events);
@@ -194,7 +198,7 @@ export class Outbox {
     this.continue();
   }
 
-  #accepted(destination: string, target: Target, events: readonly [StoredEvent, ...StoredEvent[]]): void {
+  #accepted(destination: string, target: RelayTarget, events: readonly [StoredEvent, ...StoredEvent[]]): void {
     const [{ lane }] = events;
     this.#ports.store.events.delete(events);
     this.#works(destination, lane);
@@ -224,7 +228,7 @@ export class Outbox {
     console.warn({ message: "events were not taken together", destination, events: events.length, reason });
   }
 
-  #failed(destination: string, target: Target, event: StoredEvent, sent: Extract<Sent, { kind: "failed" }>): void {
+  #failed(destination: string, target: RelayTarget, event: StoredEvent, sent: Extract<Sent, { kind: "failed" }>): void {
     const { events: outbox } = this.#ports.store;
     const { lane } = event;
     const now = epochMs(Date.now());

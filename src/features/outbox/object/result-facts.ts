@@ -23,7 +23,7 @@ export interface EventBodies {
   readonly bodies: Pick<Bodies, "read">;
 }
 
-export function factsOf(
+export function resultFactsOf(
   id: RecordId,
   { attempt, completedAt }: Completed,
   status: number,

@@ -6,14 +6,14 @@ import { durationMs } from "../../../kernel/record/units.ts";
 import type { AlertReceiver } from "../alert-event.ts";
 import { batchOf, sendEvents } from "../send-events.ts";
 import { deadLetterBinding } from "./dead-letters.ts";
-import type { Target } from "./relay.ts";
+import type { RelayTarget } from "./relay.ts";
 
 type Env = Readonly<Record<string, unknown>>;
 
 const HOUR_MS = 3_600_000;
 
 /** For events whose destination is no longer configured. They stay, and an operator sees why. Dead letters keep these times too. */
-export const NOWHERE: Target = {
+export const NOWHERE: RelayTarget = {
   giveUpAfterMs: durationMs(72 * HOUR_MS),
   keepDeadMs: durationMs(30 * 24 * HOUR_MS),
   batch: { events: 1, bytes: 0 },
@@ -26,7 +26,7 @@ export const NOWHERE: Target = {
     }),
 };
 
-export function eventTarget(name: string, env: Env): Target {
+export function eventTarget(name: string, env: Env): RelayTarget {
   const binding = deadLetterBinding(name);
   if (binding !== null) {
     const target = { target: { kind: "queue", binding } } as const;

@@ -5,30 +5,30 @@ import type { Hono } from "hono";
 import * as v from "valibot";
 
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
-import { invalid, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
+import { invalidRequest, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
-import { parseJson } from "../../../operator/change-request.ts";
-import type { Parsed } from "../../../operator/list-request.ts";
+import { parseJsonBody } from "../../../operator/change-request.ts";
+import type { ParsedRequest } from "../../../operator/list-request.ts";
 import type { EventFilter, EventsChange, EventsOperator } from "./outbox.ts";
 import type { OutboxChangedView, OutboxPageView } from "./schema.ts";
 import { DESTINATION_NAME, outboxChangeSchema } from "./events-request-schema.ts";
-import { type PageQuery, parsePageQuery, refuse } from "../../../operator/shard-pages.ts";
+import { type PageQuery, parsePageQuery, refuseList } from "../../../operator/shard-pages.ts";
 
 export function addOutbox(app: Hono<Variables>, auth: OperatorAuth, outbox: EventsOperator): void {
   app.get("/outbox", async (context) => {
     const parsed = parseEventsQuery(new URL(context.req.url).searchParams);
-    if (!parsed.ok) return invalid(parsed.reason);
+    if (!parsed.ok) return invalidRequest(parsed.reason);
     const { limit, cursor, ...filter } = parsed.value;
     const page = await outbox.list(filter, limit, cursor);
     return page === null
-      ? invalid("cursor must come from a list, and the shards must not have changed since: start again.")
+      ? invalidRequest("cursor must come from a list, and the shards must not have changed since: start again.")
       : context.json<OutboxPageView>(page);
   });
   for (const action of ["resend", "drop"] as const) {
     app.post(`/outbox/${action}`, async (context) => {
       const parsed = await readAdminRequest(context, auth, parseEventsChange);
       if (parsed instanceof Response) return parsed;
-      if (!parsed.ok) return invalid(parsed.reason);
+      if (!parsed.ok) return invalidRequest(parsed.reason);
       return context.json<OutboxChangedView>(
         await outbox.change({ ...parsed.value, action, by: context.get("actor") }),
       );
@@ -36,30 +36,30 @@ export function addOutbox(app: Hono<Variables>, auth: OperatorAuth, outbox: Even
   }
 }
 
-export function parseEventsQuery(query: URLSearchParams): Parsed<EventFilter & PageQuery> {
+export function parseEventsQuery(query: URLSearchParams): ParsedRequest<EventFilter & PageQuery> {
   const page = parsePageQuery(query, ["state", "destination"]);
   if (!page.ok) return page;
   const word = query.get("state");
   const state = EVENT_STATES.find((one) => one === word) ?? null;
-  if (word !== null && state === null) return refuse(`state must be one of ${EVENT_STATES.join(", ")}.`);
+  if (word !== null && state === null) return refuseList(`state must be one of ${EVENT_STATES.join(", ")}.`);
   const destination = query.get("destination");
   if (destination !== null && !DESTINATION_NAME.test(destination)) {
-    return refuse("destination must be the name of a destination, as the list gives it.");
+    return refuseList("destination must be the name of a destination, as the list gives it.");
   }
   return { ok: true, value: { state, destination, ...page.value } };
 }
 
-export function parseEventsChange(bytes: Uint8Array): Parsed<Omit<EventsChange, "action" | "by">> {
-  const read = v.safeParse(outboxChangeSchema, parseJson(bytes));
-  if (!read.success) return refuse(read.issues[0].message);
+export function parseEventsChange(bytes: Uint8Array): ParsedRequest<Omit<EventsChange, "action" | "by">> {
+  const read = v.safeParse(outboxChangeSchema, parseJsonBody(bytes));
+  if (!read.success) return refuseList(read.issues[0].message);
   const { destination, reason, event = null, state = null, preview = false, confirm = false } = read.output;
   if (event === null && preview === confirm) {
-    return refuse(
+    return refuseList(
       "All events of the destination would be changed. Write preview: true to count them, then confirm: true instead to change them.",
     );
   }
   if (event !== null && (state !== null || preview)) {
-    return refuse("event names one event: leave state and preview out.");
+    return refuseList("event names one event: leave state and preview out.");
   }
   return { ok: true, value: { destination, reason, event, state, isPreview: preview } };
 }

@@ -2,7 +2,7 @@
 
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
 import {
-  type Json,
+  type OpenApiJson,
   type OpenApiFeature,
   pageParameters,
   queryParameter,
@@ -57,7 +57,7 @@ export const outboxOpenApi: OpenApiFeature = {
   },
 };
 
-function outboxOperation(change: Pick<Operation, "id" | "summary" | "description">): Json {
+function outboxOperation(change: Pick<Operation, "id" | "summary" | "description">): OpenApiJson {
   return operation({
     ...change,
     isAdmins: true,
@@ -67,7 +67,7 @@ function outboxOperation(change: Pick<Operation, "id" | "summary" | "description
   });
 }
 
-function parameters(): readonly Json[] {
+function parameters(): readonly OpenApiJson[] {
   return [
     queryParameter("state", { type: "string", enum: EVENT_STATES }, "Only these; both by default."),
     queryParameter("destination", { type: "string", pattern: DESTINATION_NAME.source }, "Only those for this one."),

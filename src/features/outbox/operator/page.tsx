@@ -14,16 +14,16 @@ import { Copyable } from "../../../operator/console/copyable.tsx";
 import { FormToken, LogReason, Page, show } from "../../../operator/console/page.tsx";
 import { groupedAtLeast } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
-import { Pages, Table } from "../../../operator/console/table.tsx";
+import { Pages, DataTable } from "../../../operator/console/table.tsx";
 import { Time } from "../../../operator/console/time.tsx";
-import type { Paths, View } from "../../../operator/console/view.ts";
+import type { ConsolePaths, View } from "../../../operator/console/view.ts";
 
 type Fields = Readonly<Record<string, string>>;
 
 /** What a form has done; a text: why nothing was done. */
 type Outcome = (OutboxChangedView & { readonly step: string }) | string;
 
-export function eventRoutes(app: Hono<Signed>, paths: Paths, outbox: EventsOperator): void {
+export function eventRoutes(app: Hono<Signed>, paths: ConsolePaths, outbox: EventsOperator): void {
   app.get(paths.below("events"), async (c) => {
     const search = new URL(c.req.url).searchParams;
     const event = search.get("event");
@@ -99,7 +99,7 @@ function Events({ view, page, filter, event, isFirst, outcome, reason }: EventsP
         {events.length === 0 ? (
           <p class="empty">Nothing is left: every event has been taken.</p>
         ) : (
-          <Table
+          <DataTable
             labelledBy="left-title"
             columns={[["Event"], ["State"], ["Tries", "num"], ["Published", "when"], ["Next try", "when"], ["Why"]]}
             rows={events.map((one) => eventRow(one, view, query))}
@@ -125,7 +125,7 @@ function Destinations({ view, page: { destinations } }: Pick<EventsProps, "view"
       {destinations.length === 0 ? (
         <p class="empty">No destinations are configured (DESTINATIONS).</p>
       ) : (
-        <Table
+        <DataTable
           labelledBy="events-title"
           columns={[["Destination"], ["Pending", "num"], ["Dead", "num"], ["Oldest", "when"], ["Rests"]]}
           rows={destinations.map(({ destination, target, atLeast, resting, ...one }) => {

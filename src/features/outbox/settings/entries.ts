@@ -6,7 +6,7 @@ import * as v from "valibot";
 import { ALERTS } from "../../../kernel/record/alerts.ts";
 import { EVENT_DATA, type StatusRule } from "../../../kernel/record/outbox.ts";
 import { choice, defaultsOf, duration, parsed, repeated, setting } from "../../../kernel/config/setting-kinds.ts";
-import { DAY_MS, type Parsed, refuse } from "../../../kernel/config/units.ts";
+import { DAY_MS, type ParsedSetting, refuseValue } from "../../../kernel/config/units.ts";
 import { BINDING_PATTERN, firstRepeated, isLoopback, parseBindingName, TOKEN } from "../../../kernel/config/values.ts";
 
 const MAX_GIVE_UP_MS = 30 * DAY_MS;
@@ -158,28 +158,28 @@ export const DESTINATION_GIVE_UP_DEFAULTS = v.parse(
 );
 
 /** An event tells what an operation did, so nobody on the way may read or change it. */
-function parseHookUrl(value: string): Parsed<string> {
+function parseHookUrl(value: string): ParsedSetting<string> {
   const advice = 'write url = "https://billing.example.com/hooks"';
   const url = URL.parse(value);
-  if (url === null || !/^https?:$/.test(url.protocol)) return refuse(`must be an absolute URL: ${advice}`);
+  if (url === null || !/^https?:$/.test(url.protocol)) return refuseValue(`must be an absolute URL: ${advice}`);
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
-    return refuse(`must be https, because events tell what your customers did: ${advice}`);
+    return refuseValue(`must be https, because events tell what your customers did: ${advice}`);
   }
   if (url.username !== "" || url.password !== "" || url.hash !== "") {
-    return refuse(`must carry neither credentials nor a fragment, because variables are readable: ${advice}`);
+    return refuseValue(`must carry neither credentials nor a fragment, because variables are readable: ${advice}`);
   }
   return { ok: true, value: url.href };
 }
 
-function parseConsoleUrl(value: string): Parsed<string> {
+function parseConsoleUrl(value: string): ParsedSetting<string> {
   const advice = 'write console = "https://ops.example.com/_onceway"';
   const url = URL.parse(value);
-  if (url === null || !/^https?:$/.test(url.protocol)) return refuse(`must be an absolute URL: ${advice}`);
+  if (url === null || !/^https?:$/.test(url.protocol)) return refuseValue(`must be an absolute URL: ${advice}`);
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
-    return refuse(`must be https, because operators sign in there: ${advice}`);
+    return refuseValue(`must be https, because operators sign in there: ${advice}`);
   }
   if (url.username !== "" || url.password !== "" || url.hash !== "" || url.search !== "") {
-    return refuse(`must carry neither credentials nor a query nor a fragment: ${advice}`);
+    return refuseValue(`must carry neither credentials nor a query nor a fragment: ${advice}`);
   }
   return { ok: true, value: url.href.replace(/\/+$/, "") };
 }
@@ -261,17 +261,17 @@ export const PUBLICATION_DEFAULTS = v.parse(
   defaultsOf(publicationEntries),
 );
 
-function parseWhen(list: readonly (number | string)[]): Parsed<readonly StatusRule[]> {
+function parseWhen(list: readonly (number | string)[]): ParsedSetting<readonly StatusRule[]> {
   const rules = list.filter(isStatusRule);
   if (list.length > 0 && rules.length === list.length) return { ok: true, value: rules };
-  return refuse('must list statuses from 100 to 599 and classes of them: write when = ["2xx", 404]');
+  return refuseValue('must list statuses from 100 to 599 and classes of them: write when = ["2xx", 404]');
 }
 
 function isStatusRule(rule: number | string): rule is StatusRule {
   return typeof rule === "number" ? Number.isInteger(rule) && rule >= 100 && rule <= 599 : /^[1-5]xx$/.test(rule);
 }
 
-function parseStep(value: string): Parsed<string> {
+function parseStep(value: string): ParsedSetting<string> {
   if (TOKEN.test(value) && value.length <= 64) return { ok: true, value };
-  return refuse('must have 1 to 64 letters, digits and hyphens: write step = "payment"');
+  return refuseValue('must have 1 to 64 letters, digits and hyphens: write step = "payment"');
 }

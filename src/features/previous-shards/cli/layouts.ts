@@ -5,11 +5,11 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { LAYOUT_TITLE_PATTERN } from "../../../kernel/config/layout.ts";
-import { Failure, REFUSED } from "../../../cli/exit-codes.ts";
+import { CommandFailure, EXIT_REFUSED } from "../../../cli/exit-codes.ts";
 import { columns, jsonLine, type Look, lookOf, printable } from "../../../cli/look.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
 import { layoutSchema } from "../../../operator/gateway-schema.ts";
-import { type LayoutState, type OperatorClient, Refusal } from "../../../cli/operator-client.ts";
+import { type LayoutState, type OperatorClient, GatewayRefusal } from "../../../cli/operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions, readGateway } from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
 import { layoutsForgotten } from "./check-against.ts";
@@ -64,7 +64,9 @@ async function layouts({ close, url: gateways = [], ...options }: LayoutsOptions
     const gateway = url?.href ?? "";
     const [shown, answer] = await (close === undefined ? showAll(client) : closeOne(client, close)).catch((error) => {
       // Its message names no gateway.
-      throw error instanceof Refusal && !isAlone ? new Failure(REFUSED, `${gateway}: ${error.message}`) : error;
+      throw error instanceof GatewayRefusal && !isAlone
+        ? new CommandFailure(EXIT_REFUSED, `${gateway}: ${error.message}`)
+        : error;
     });
     asked.push({ gateway, layouts: shown });
     if (options.json === true) console.log(jsonLine(isAlone ? answer : { gateway, ...answer }));
@@ -79,7 +81,7 @@ async function layouts({ close, url: gateways = [], ...options }: LayoutsOptions
   if (silent.length > 0) {
     process.stderr.write(`${printable(`Did not answer: ${silent.join(", ")}. Run it again later.`)}\n`);
   }
-  if (close !== undefined && shown.some(({ open }) => open > 0 || silent.length > 0)) process.exitCode = REFUSED;
+  if (close !== undefined && shown.some(({ open }) => open > 0 || silent.length > 0)) process.exitCode = EXIT_REFUSED;
 }
 
 /** The layouts to show, and what the API answered. */

@@ -2,7 +2,7 @@
 
 import type { Hono } from "hono";
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
-import { invalid, refuse, type Variables } from "../../../operator/admin-request.ts";
+import { invalidRequest, refuseRequest, type Variables } from "../../../operator/admin-request.ts";
 import type { LayoutView } from "../../../operator/gateway-schema.ts";
 import { viewLayout } from "../../../operator/views.ts";
 import type { CloseLayout, WhyNotClosed } from "./close.ts";
@@ -10,9 +10,11 @@ import type { CloseLayout, WhyNotClosed } from "./close.ts";
 export function addClose(app: Hono<Variables>, auth: OperatorAuth, close: CloseLayout): void {
   app.post("/layouts/:layout/close", async (context) => {
     const forbidden = auth.forbids(context.get("actor"), context.req.raw);
-    if (forbidden !== null) return refuse(forbidden);
+    if (forbidden !== null) return refuseRequest(forbidden);
     const result = await close(context.req.param("layout"), context.get("actor"));
-    return result.kind === "closed" ? context.json<LayoutView>(viewLayout(result.layout)) : invalid(textOf(result.why));
+    return result.kind === "closed"
+      ? context.json<LayoutView>(viewLayout(result.layout))
+      : invalidRequest(textOf(result.why));
   });
 }
 

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 
-import type { Layouts, Shards } from "../../../kernel/config/layout.ts";
+import type { Layouts, ShardsSetting } from "../../../kernel/config/layout.ts";
 import { setting } from "../../../kernel/config/setting-kinds.ts";
 import { layoutOf, type LayoutSettings, shardsSchema } from "../../../kernel/config/settings-origin.ts";
 import { type Jurisdiction, JURISDICTIONS } from "../../../kernel/config/words.ts";
@@ -21,8 +21,8 @@ const layoutTable = v.strictObject(
 
 export interface PreviousShardsSettings {
   readonly previous_shards: readonly (
-    | Shards
-    | { readonly shards: Shards; readonly jurisdiction: Jurisdiction | "none" }
+    | ShardsSetting
+    | { readonly shards: ShardsSetting; readonly jurisdiction: Jurisdiction | "none" }
   )[];
 }
 

@@ -4,7 +4,7 @@ import { sourceText } from "../../../kernel/config/key-source.ts";
 import type { Queue } from "../../../kernel/config/resolved.ts";
 import { formatDuration } from "../../../kernel/config/units.ts";
 import type { DescribedEntry, NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
-import { consumerProblems } from "../settings/check-file.ts";
+import { queueConsumerProblems } from "../settings/check-file.ts";
 import { queueWarnings } from "../settings/checks.ts";
 import {
   giveUpEntries,
@@ -38,7 +38,7 @@ export const queuesNode: NodeFeature = {
   variable: queuesVariable,
   check: {
     warnings: ({ queues }) => queues.flatMap(queueWarnings),
-    fileProblems: (prefix, own, { queues }) => consumerProblems(prefix, own, queues),
+    fileProblems: (prefix, own, { queues }) => queueConsumerProblems(prefix, own, queues),
   },
   entries: { noun: "queue", name: "queues", of: ({ queues }) => queues.map(describeQueue) },
 };

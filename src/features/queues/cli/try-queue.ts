@@ -4,8 +4,8 @@
 import type { InferOutput } from "valibot";
 
 import { askYes, openDialogue } from "../../../cli/ask.ts";
-import { parseJson, readBytes } from "../../../cli/arguments.ts";
-import { Failure, OK, REFUSED, UNUSABLE } from "../../../cli/exit-codes.ts";
+import { parseJsonText, readBytes } from "../../../cli/arguments.ts";
+import { CommandFailure, OK, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { columns, jsonLine, type Look, lookOf, printable } from "../../../cli/look.ts";
 import { connect, type OperatorOptions } from "../../../cli/operator-options.ts";
 import { trialSchema } from "../operator/schema.ts";
@@ -31,7 +31,7 @@ export interface TrialFinding {
 export async function tryQueue(options: TryQueueOptions, timeoutMs: number): Promise<void> {
   const { queue, data, yes, json } = options;
   if (data === undefined) {
-    throw new Failure(UNUSABLE, `Missing --data: write the message, --data '{"id":"try-1"}', or @FILE.`);
+    throw new CommandFailure(EXIT_UNUSABLE, `Missing --data: write the message, --data '{"id":"try-1"}', or @FILE.`);
   }
   const client = connect(options);
   await confirmTrying(queue, yes === true);
@@ -40,7 +40,7 @@ export async function tryQueue(options: TryQueueOptions, timeoutMs: number): Pro
   const trial = await client.read(trialSchema, path, messageOf(data), undefined, timeoutMs);
   const finding = judgeTrial(trial);
   console.log(json === true ? jsonLine({ ...finding, ...trial }) : trialReport(trial, finding, lookOf(process.stdout)));
-  process.exitCode = finding.works ? OK : REFUSED;
+  process.exitCode = finding.works ? OK : EXIT_REFUSED;
 }
 
 /** JSON and text as what they are; a file that is neither, as bytes. */
@@ -48,7 +48,7 @@ function messageOf(data: string): TriedMessage {
   const bytes = data.startsWith("@") ? readBytes(data.slice(1)) : Buffer.from(data);
   const text = bytes.toString();
   if (!Buffer.from(text).equals(bytes)) return { bodyBase64: bytes.toString("base64") };
-  const value = parseJson(text);
+  const value = parseJsonText(text);
   return { body: value === undefined ? text : value };
 }
 
@@ -57,8 +57,8 @@ async function confirmTrying(queue: string, isSure: boolean): Promise<void> {
   const warning = `The gateway handles this message as one of the queue ${printable(queue)}, twice, for real: it takes effect at the origin.`;
   const dialogue = openDialogue();
   if (dialogue === null)
-    throw new Failure(UNUSABLE, `${warning}\nNothing was sent: add --yes if that is what you want.`);
-  if (!(await askYes(dialogue, `${warning} Send it?`))) throw new Failure(UNUSABLE, "Nothing was sent.");
+    throw new CommandFailure(EXIT_UNUSABLE, `${warning}\nNothing was sent: add --yes if that is what you want.`);
+  if (!(await askYes(dialogue, `${warning} Send it?`))) throw new CommandFailure(EXIT_UNUSABLE, "Nothing was sent.");
 }
 
 /** Pure. */

@@ -5,7 +5,7 @@
 import type { ObjectFeature, ObjectKernel, PerformedExchange } from "../../../kernel/object-feature.ts";
 import { bytesBody } from "../../../kernel/body/request-body.ts";
 import { type AnsweredCall, rawCall, responded } from "../../../kernel/call.ts";
-import { answerOf, type ExchangeAnswer, problemAnswer } from "../../../kernel/object/exchange-answer.ts";
+import { answerFromResponse, type ExchangeAnswer, problemAnswer } from "../../../kernel/object/exchange-answer.ts";
 import type { Exchanges } from "../../../kernel/object/exchanges.ts";
 import type { ClientProblem } from "../../../kernel/record/problem.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
@@ -176,7 +176,7 @@ function park(
   const { reply } = steps.take(id, event, rules.policy, epochMs(Date.now()), { request: stored });
   if (reply.type !== "parked") return problemAnswer(head, refusal);
   const headers = { [ECHO_HEADER]: echo, [STATUS_HEADER]: PARKED };
-  return answerOf(new Response(null, { status: 204, headers }), "outcome-unknown");
+  return answerFromResponse(new Response(null, { status: 204, headers }), "outcome-unknown");
 }
 
 export function queuesObject(kernel: ObjectKernel): ObjectFeature {

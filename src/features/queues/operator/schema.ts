@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import { DEAD_REASONS, DELIVERY_DECISIONS } from "../../../kernel/record/delivery.ts";
-import { about, AN_ID, count, recordId, status, words, type Written } from "../../../operator/schema-members.ts";
+import { about, AN_ID, count, recordIdSchema, status, words, type Written } from "../../../operator/schema-members.ts";
 import { recordSchema } from "../../../operator/record-schema.ts";
 
 export const queueTrialRequestSchema = v.strictObject({
@@ -46,7 +46,7 @@ const triedDeliverySchema = v.object({
 export const trialSchema = v.object({
   queue: about(v.string(), "The queue.", "orders"),
   messageId: about(v.string(), "The id that the message was given.", "3f3c1c52-5d0f-4a55-9c39-3b8b6d7f0e11"),
-  recordId: about(recordId, "The record of its key.", AN_ID),
+  recordId: about(recordIdSchema, "The record of its key.", AN_ID),
   deliveries: about(v.array(triedDeliverySchema), "What was decided about each delivery, in their order."),
   attempts: about(
     v.nullable(count),

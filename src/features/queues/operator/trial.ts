@@ -3,12 +3,12 @@
 import type { Hono } from "hono";
 import * as v from "valibot";
 import { epochMs } from "../../../kernel/record/units.ts";
-import { MAX_MESSAGE_BYTES, type Trial, type TryQueue } from "../trial.ts";
-import { invalid, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
+import { MAX_MESSAGE_BYTES, type QueueTrialOutcome, type TryQueue } from "../trial.ts";
+import { invalidRequest, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
 import type { Actor, OperatorAuth } from "../../../operator/access/auth.ts";
 import type { AuditLog } from "../../../operator/audited.ts";
-import { decodeBase64, parseJson } from "../../../operator/change-request.ts";
-import type { Parsed } from "../../../operator/list-request.ts";
+import { decodeBase64, parseJsonBody } from "../../../operator/change-request.ts";
+import type { ParsedRequest } from "../../../operator/list-request.ts";
 import type { Operator } from "../../../operator/operator.ts";
 import type { TrialView } from "./schema.ts";
 import { viewDetail } from "../../../operator/views.ts";
@@ -22,7 +22,7 @@ const queueTrialSchema = v.union(
 );
 
 /** Tries a queue for an operator: see features/queues/trial.ts. */
-export type OperatorTryQueue = (queue: string, body: unknown, by: Actor) => Promise<Trial>;
+export type OperatorTryQueue = (queue: string, body: unknown, by: Actor) => Promise<QueueTrialOutcome>;
 
 /** Every trial is audited. */
 export function auditedTrial(tryQueue: TryQueue, audit: AuditLog): OperatorTryQueue {
@@ -45,17 +45,17 @@ export function addQueueTrial(
   app.post("/queues/:queue/try", async (context) => {
     const parsed = await readAdminRequest(context, auth, parseTrial);
     if (parsed instanceof Response) return parsed;
-    if (!parsed.ok) return invalid(parsed.reason);
+    if (!parsed.ok) return invalidRequest(parsed.reason);
     const queue = context.req.param("queue");
     const trial = await tryQueue(queue, parsed.value, context.get("actor"));
     return trial.kind === "tried"
       ? context.json<TrialView>(await view(queue, trial, operator))
-      : invalid(whyNotTried(queue, trial));
+      : invalidRequest(whyNotTried(queue, trial));
   });
 }
 
-function parseTrial(bytes: Uint8Array): Parsed<unknown> {
-  const read = v.safeParse(queueTrialSchema, parseJson(bytes));
+function parseTrial(bytes: Uint8Array): ParsedRequest<unknown> {
+  const read = v.safeParse(queueTrialSchema, parseJsonBody(bytes));
   if (!read.success) return { ok: false, reason: read.issues[0].message };
   if ("body" in read.output) return { ok: true, value: read.output.body };
   const body = decodeBase64(read.output.bodyBase64);
@@ -64,7 +64,7 @@ function parseTrial(bytes: Uint8Array): Parsed<unknown> {
 
 async function view(
   queue: string,
-  { messageId, recordId, deliveries }: Extract<Trial, { readonly kind: "tried" }>,
+  { messageId, recordId, deliveries }: Extract<QueueTrialOutcome, { readonly kind: "tried" }>,
   operator: Pick<Operator, "inspect">,
 ): Promise<TrialView> {
   // An error would look as if nothing had been done.
@@ -79,14 +79,14 @@ async function view(
   };
 }
 
-function whyNotTried(queue: string, trial: Exclude<Trial, { readonly kind: "tried" }>): string {
+function whyNotTried(queue: string, trial: Exclude<QueueTrialOutcome, { readonly kind: "tried" }>): string {
   if (trial.kind === "unusable") return UNUSABLE[trial.why];
   return trial.queues.length === 0
     ? "This gateway consumes no queue: its configuration has no QUEUES. (One that hosts itself cannot have any.)"
     : `QUEUES has no queue "${queue.slice(0, 100)}", only ${trial.queues.join(", ")}.`;
 }
 
-const UNUSABLE: Readonly<Record<Extract<Trial, { readonly kind: "unusable" }>["why"], string>> = {
+const UNUSABLE: Readonly<Record<Extract<QueueTrialOutcome, { readonly kind: "unusable" }>["why"], string>> = {
   "too-large": `A message has at most ${MAX_MESSAGE_BYTES} bytes.`,
   "key-missing":
     "The message has no key: none of the places that the queue's key setting names has a value. From the queue it would become a dead letter.",

@@ -2,10 +2,14 @@
 // before the gateway gives up, and messages that the platform deletes. Of one environment, which inherits none of them.
 
 import { MIN_MAX_RETRIES } from "../../../kernel/record/delivery.ts";
-import { isTable, type Table, tablesOf } from "../../../kernel/config/table.ts";
+import { isTable, type SettingsTable, tablesOf } from "../../../kernel/config/table.ts";
 import type { ConfigProblem, Queue } from "../../../kernel/config/resolved.ts";
 
-export function consumerProblems(prefix: string, own: Table, queues: readonly Queue[]): readonly ConfigProblem[] {
+export function queueConsumerProblems(
+  prefix: string,
+  own: SettingsTable,
+  queues: readonly Queue[],
+): readonly ConfigProblem[] {
   const declared = isTable(own["queues"]) ? own["queues"] : {};
   const consumers = tablesOf(declared["consumers"]);
   const producers = tablesOf(declared["producers"]);
@@ -20,8 +24,8 @@ export function consumerProblems(prefix: string, own: Table, queues: readonly Qu
 
 function problemsOf(
   { name, queue, deadLetter }: Queue,
-  consumers: readonly Table[],
-  producers: readonly Table[],
+  consumers: readonly SettingsTable[],
+  producers: readonly SettingsTable[],
   prefix: string,
 ): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
@@ -58,8 +62,8 @@ interface DeadLetterWay {
 function rings(
   prefix: string,
   queues: readonly Queue[],
-  consumers: readonly Table[],
-  producers: readonly Table[],
+  consumers: readonly SettingsTable[],
+  producers: readonly SettingsTable[],
 ): readonly ConfigProblem[] {
   const ways: readonly DeadLetterWay[] = [
     ...queues.flatMap(({ name, queue, deadLetter }) => {
@@ -97,7 +101,7 @@ function wayBack(
 }
 
 /** What a consumer's own settings would do to the messages. */
-function settingsOf(consumer: Table, path: string, queue: string): readonly ConfigProblem[] {
+function settingsOf(consumer: SettingsTable, path: string, queue: string): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   // The platform's default.
   const retries = consumer["max_retries"] ?? 3;
@@ -119,7 +123,7 @@ function settingsOf(consumer: Table, path: string, queue: string): readonly Conf
 }
 
 function unknownQueue(
-  { queue }: Table,
+  { queue }: SettingsTable,
   path: string,
   prefix: string,
   queues: readonly Queue[],

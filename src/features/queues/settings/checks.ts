@@ -3,7 +3,7 @@
 
 import type { HasBinding } from "../../../kernel/config/in-force.ts";
 
-import { originOf } from "../../../kernel/config/settings-origin.ts";
+import { originOrZone } from "../../../kernel/config/settings-origin.ts";
 import type { ConfigProblem, Origin, Queue } from "../../../kernel/config/resolved.ts";
 import type { FullSettings } from "../../../kernel/config/settings.ts";
 import { QUEUE_DEFAULTS, type QueueDraft } from "./entries.ts";
@@ -43,7 +43,7 @@ export function queueProblems(
   }
   const strange =
     all.unknown === "verify" && all.verify !== undefined
-      ? strangeHost(all.verify, targetOf(originOf(all), written.to).origin)
+      ? strangeHost(all.verify, targetOf(originOrZone(all), written.to).origin)
       : null;
   if (strange !== null) report("verify", strange);
   const { binding } = written.dead_letter;

@@ -15,7 +15,7 @@ import type { SettingEntries } from "../../../kernel/config/setting-kinds.ts";
 import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
 import { scheduleWithin } from "../../../kernel/record/schedule.ts";
 import type { ConfigProblem, Queue } from "../../../kernel/config/resolved.ts";
-import type { Settings } from "../../../kernel/config/settings.ts";
+import type { WrittenSettings } from "../../../kernel/config/settings.ts";
 
 export const queuesSettings: FeatureSettings = { name: "queues", read };
 
@@ -81,7 +81,7 @@ export function readQueues(env: Readonly<Record<string, unknown>>, routeSettings
 }
 
 /** What of a queue's settings a route has too, and what is fixed for queues. */
-function rulesOf(written: QueueSettings, inherited: Settings): Settings {
+function rulesOf(written: QueueSettings, inherited: WrittenSettings): WrittenSettings {
   const { fingerprint, retention, ambiguous } = { ...QUEUE_DEFAULTS, ...written };
   return {
     ...inherited,

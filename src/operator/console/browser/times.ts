@@ -7,7 +7,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 /** At most two units, rounded down, so that nothing looks older than it is: `4 s`, `3 min 12 s`, `2 d 5 h`. */
-export function formatDuration(ms: number): string {
+export function elapsedText(ms: number): string {
   if (ms < MINUTE_MS) return `${Math.max(0, Math.floor(ms / SECOND_MS))} s`;
   if (ms < HOUR_MS) return two(ms, MINUTE_MS, "min", SECOND_MS, "s");
   // A retention of a day reads as 24 h.
@@ -22,10 +22,10 @@ function two(ms: number, largeMs: number, large: string, smallMs: number, small:
 
 /** `at` relative to `now`. `kind`: `for` is the time since then, `in` the time until then, `due` what is left or has passed, anything else how long ago. */
 export function relative(kind: string | undefined, at: number, now: number): string {
-  if (kind === "for") return formatDuration(now - at);
-  if (kind === "due" && at <= now) return `due for ${formatDuration(now - at)}`;
-  if (kind === "in" || kind === "due") return at > now ? `in ${formatDuration(at - now)}` : "now";
-  return `${formatDuration(now - at)} ago`;
+  if (kind === "for") return elapsedText(now - at);
+  if (kind === "due" && at <= now) return `due for ${elapsedText(now - at)}`;
+  if (kind === "in" || kind === "due") return at > now ? `in ${elapsedText(at - now)}` : "now";
+  return `${elapsedText(now - at)} ago`;
 }
 
 /** As `10:30:40 GMT+2`, with the date unless that is today; empty where local time is UTC. `aheadMinutes`: of UTC, at `at`. */

@@ -5,7 +5,7 @@ import { hash, randomUUID } from "node:crypto";
 import { attemptId, epochMs, recordId } from "../../../../src/kernel/record/units.ts";
 import { type Entry, Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { CHUNK_BYTES } from "../../../../src/kernel/store/bodies.ts";
-import { headText, type StoredBody, isEncrypted } from "../../../../src/kernel/store/response-rows.ts";
+import { storedHeadText, type StoredBody, isEncrypted } from "../../../../src/kernel/store/response-rows.ts";
 import { FileStorage } from "./file-storage.ts";
 
 export interface Load {
@@ -55,7 +55,7 @@ function load(
       const count = Math.ceil(size / CHUNK_BYTES);
       for (let chunk = 0; chunk < count; chunk += 1) {
         const bytes = new Uint8Array(Math.min(CHUNK_BYTES, size - chunk * CHUNK_BYTES)).fill(1);
-        ledger.bodies.append(body, chunk, bytes, chunk === 0 ? headText(stored) : null);
+        ledger.bodies.append(body, chunk, bytes, chunk === 0 ? storedHeadText(stored) : null);
       }
       return { kind: "chunks", body, count, size };
     };

@@ -11,7 +11,7 @@ import type { Completed } from "../../../../src/kernel/record/record.ts";
 import { bodyNumber, durationMs, epochMs, type RecordId, recordId } from "../../../../src/kernel/record/units.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { NUMBER } from "../../../../src/kernel/store/record-numbers.ts";
-import { headText, IN_ROW_BYTES, type StoredResponse } from "../../../../src/kernel/store/response-rows.ts";
+import { storedHeadText, IN_ROW_BYTES, type StoredResponse } from "../../../../src/kernel/store/response-rows.ts";
 import { grouped, Progress } from "../../../support/progress.ts";
 import { completedRecord } from "./completed-record.ts";
 import { FileStorage } from "./file-storage.ts";
@@ -40,7 +40,7 @@ const HEADERS: StoredResponse["headers"] = [
   ["date", "Tue, 14 Nov 2023 22:13:20 GMT"],
   ["x-request-id", "req_8f3a2b1c9d"],
 ];
-const HEAD_BYTES = headText({ headers: HEADERS }).length;
+const HEAD_BYTES = storedHeadText({ headers: HEADERS }).length;
 
 interface LookUps {
   readonly us: number;
@@ -80,7 +80,7 @@ function fill(file: string, count: number, bodyBytes: number, place: Measured["p
         const record = recordAt(number);
         const label = { key: randomUUID(), route: "/v1/payments/*" };
         const own = bodyNumber(number + 1);
-        if (place === "apart") ledger.bodies.append(own, 0, body, headText({ headers: HEADERS }));
+        if (place === "apart") ledger.bodies.append(own, 0, body, storedHeadText({ headers: HEADERS }));
         const chunk = { kind: "chunks", body: own, count: 1, size: bodyBytes } as const;
         const response = {
           status: 201,

@@ -9,7 +9,7 @@ import type { Completed } from "../../../../src/kernel/record/record.ts";
 import { durationMs, epochMs, recordId } from "../../../../src/kernel/record/units.ts";
 import { CHUNK_BYTES, ERASE_ROWS } from "../../../../src/kernel/store/bodies.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { headText, type StoredBody } from "../../../../src/kernel/store/response-rows.ts";
+import { storedHeadText, type StoredBody } from "../../../../src/kernel/store/response-rows.ts";
 import { grouped } from "../../../support/progress.ts";
 import { tailCell } from "../../quantiles.ts";
 import { withFolder } from "../folder.ts";
@@ -44,7 +44,7 @@ function bodyIn(ledger: Ledger, size: number): StoredBody {
   const count = Math.ceil(size / CHUNK_BYTES);
   for (let chunk = 0; chunk < count; chunk += 1) {
     const bytes = new Uint8Array(Math.min(CHUNK_BYTES, size - chunk * CHUNK_BYTES)).fill(1);
-    ledger.bodies.append(body, chunk, bytes, chunk === 0 ? headText({ headers: HEADERS }) : null);
+    ledger.bodies.append(body, chunk, bytes, chunk === 0 ? storedHeadText({ headers: HEADERS }) : null);
   }
   return { kind: "chunks", body, count, size };
 }

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Step } from "../../../../src/kernel/record/events.ts";
+import type { LifeCycleStep } from "../../../../src/kernel/record/events.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import { type IdempotencyRecord, promiseIn } from "../../../../src/kernel/record/record.ts";
 import { attemptId, epochMs } from "../../../../src/kernel/record/units.ts";
@@ -83,7 +83,7 @@ it("changes nothing for requests that nobody accepts, whatever the policy", () =
       const plain = play(moments, unknown);
       let record: IdempotencyRecord | null = null;
       for (const { event, now, policy, reply, record: expected } of plain) {
-        const next: Step = step(record, event, { ...policy, schedule: SCHEDULE }, now);
+        const next: LifeCycleStep = step(record, event, { ...policy, schedule: SCHEDULE }, now);
         ({ record } = next);
         expect(withoutSchedule({ reply: next.reply, record })).toEqual(withoutSchedule({ reply, record: expected }));
       }

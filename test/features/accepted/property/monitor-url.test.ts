@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { fullMonitorOf, MONITOR_PREFIX, monitorIn, monitorOf } from "../../../../src/kernel/request/monitor-url.ts";
+import { fullMonitorOf, MONITOR_PREFIX, monitorIn, monitorPathOf } from "../../../../src/kernel/request/monitor-url.ts";
 
 /** Every key that a route can accept (src/kernel/request/key.ts). */
 const KEY = fc.string({
@@ -28,7 +28,7 @@ describe("the address of a monitor", () => {
         const address = fullMonitorOf(asked);
         expect(monitorIn(new URL(address, "https://api.example"))).toEqual(asked);
         // What a shard makes of it, without knowing its parts.
-        expect(`${monitorOf(asked)}&print=${FINGERPRINT_PREFIX}`).toBe(address);
+        expect(`${monitorPathOf(asked)}&print=${FINGERPRINT_PREFIX}`).toBe(address);
         // A client may resolve it again, and a proxy may parse it.
         expect(new URL(address, "https://api.example/other/").pathname).toBe(`${MONITOR_PREFIX}${path}`);
       }),

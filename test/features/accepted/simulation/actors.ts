@@ -1,6 +1,6 @@
 // The actors of accepted requests: clients who do not wait for their results, ask monitors, and cancel there.
 
-import type { Caller } from "../../../../src/kernel/object/exchange-ports.ts";
+import type { RequestSignal } from "../../../../src/kernel/object/exchange-ports.ts";
 import type { ObjectFeature, ObjectKernel } from "../../../../src/kernel/object-feature.ts";
 import type { MonitorQuestion } from "../../../../src/features/accepted/monitor-question.ts";
 import { type AcceptedFeature, acceptedObject } from "../../../../src/features/accepted/object/feature.ts";
@@ -74,7 +74,7 @@ class AcceptedActors implements Actors<AcceptedKind> {
   };
 
   /** Asks the running instance, and not by its call: that would be answered in a later turn, and a cancellation is judged in its own. */
-  #ask(verification: MonitorQuestion, caller: Caller): Promise<Response> {
+  #ask(verification: MonitorQuestion, caller: RequestSignal): Promise<Response> {
     const feature = this.#world.host.shard.exchanges.features.find(answersMonitors);
     if (feature === undefined) throw new TypeError("no request is accepted");
     return feature.answerMonitor(verification, caller);

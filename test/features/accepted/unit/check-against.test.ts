@@ -1,11 +1,11 @@
 // What `onceway check --against` says when a route no longer accepts requests.
 
 import { describe, expect, it } from "vitest";
-import type { Comparison } from "../../../../src/cli/check-against.ts";
+import type { GatewayComparison } from "../../../../src/cli/check-against.ts";
 import { compareToPay, FINE } from "../../../support/running-gateway.ts";
 
 describe("a route that no longer accepts requests", () => {
-  const compared = (async: string, before: string | undefined): Comparison =>
+  const compared = (async: string, before: string | undefined): GatewayComparison =>
     compareToPay({ async }, before === undefined ? {} : { async: before });
 
   it("is warned of, and not one that accepts others than before", () => {

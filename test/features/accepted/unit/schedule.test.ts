@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { acceptanceWith, acceptedAnew, nextStart, pauseAfter } from "../../../../src/kernel/record/schedule.ts";
+import { acceptanceWith, acceptedAnew, nextStart, pauseAfterTry } from "../../../../src/kernel/record/schedule.ts";
 import type { Attempt, Schedule } from "../../../../src/kernel/record/record.ts";
 import { attemptId, durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
 
@@ -25,7 +25,7 @@ describe("the pause between two attempts of an accepted request", () => {
     [5, 0, 400],
     [1e9, 0.5, 600],
   ])("after attempt %i with jitter %f: %i ms", (tried, jitter, pauseMs) => {
-    expect(pauseAfter(SCHEDULE, tried, { jitter, retryAfterMs: null })).toBe(pauseMs);
+    expect(pauseAfterTry(SCHEDULE, tried, { jitter, retryAfterMs: null })).toBe(pauseMs);
   });
 
   it.each([
@@ -33,11 +33,11 @@ describe("the pause between two attempts of an accepted request", () => {
     ["is never shorter than its own", 1, 50],
     ["is never longer than the longest, whatever the origin asks for", 1e12, 800],
   ])("%s", (_name, retryAfterMs, pauseMs) => {
-    expect(pauseAfter(SCHEDULE, 1, { jitter: 0, retryAfterMs })).toBe(pauseMs);
+    expect(pauseAfterTry(SCHEDULE, 1, { jitter: 0, retryAfterMs })).toBe(pauseMs);
   });
 
   it("takes the middle where nobody says anything", () => {
-    expect(pauseAfter(SCHEDULE, 1)).toBe(75);
+    expect(pauseAfterTry(SCHEDULE, 1)).toBe(75);
   });
 });
 

@@ -9,7 +9,7 @@ import { auditedForgetter, scopeForgetter } from "../../../../src/features/calle
 import { audited } from "../../../../src/operator/audited.ts";
 import { workerKernel } from "../../../support/integration/worker-kernel.ts";
 import { ShardOperator } from "../../../../src/operator/shard-operator.ts";
-import type { Call } from "../../../../src/kernel/call.ts";
+import type { JsonCall } from "../../../../src/kernel/call.ts";
 import { AUDIT_CALLS } from "../../../../src/features/audit/object/audit.ts";
 import { askObject } from "../../../../src/kernel/object/call-shard.ts";
 import { type AuditEntry, MAX_SIGN_INS } from "../../../../src/features/audit/object/audit.ts";
@@ -29,7 +29,7 @@ const ALL = { by: null, action: null, since: null, before: null, limit: 50 } as 
 
 function startLog() {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
-  const ask = <In, Out>(call: Call<In, Out>, question: In): Promise<Out> => askObject(stub, call, question);
+  const ask = <In, Out>(call: JsonCall<In, Out>, question: In): Promise<Out> => askObject(stub, call, question);
   const sql = (statement: string): Promise<void> =>
     runInDurableObject(stub, (_object, state) => void state.storage.sql.exec(statement).toArray());
   return { audit: new Audit(ask), ask, sql };

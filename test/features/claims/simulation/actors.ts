@@ -1,7 +1,7 @@
 // The actors of claims: consumers that claim, claim again, extend, complete and release, several keys at a time, and read where to go on.
 
 import type { ObjectFeature, ObjectKernel } from "../../../../src/kernel/object-feature.ts";
-import type { Change } from "../../../../src/kernel/record/timeline.ts";
+import type { OperatorChange } from "../../../../src/kernel/record/timeline.ts";
 import type { ClaimAct } from "../../../../src/features/claims/message.ts";
 import { claimsObject } from "../../../../src/features/claims/object/calls.ts";
 import type { Actors, SimulatedFeature } from "../../../simulation/actors.ts";
@@ -88,7 +88,7 @@ class ClaimActors implements Actors<ClaimKind> {
     return claimsObject(kernel);
   };
 
-  decide(record: string, action: Change): string | null {
+  decide(record: string, action: OperatorChange): string | null {
     return this.#consumers?.decide(record, action) ?? null;
   }
 

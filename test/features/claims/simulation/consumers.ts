@@ -4,7 +4,7 @@
 
 import { attemptId, durationMs, fingerprint as fingerprintOf, recordId } from "../../../../src/kernel/record/units.ts";
 import type { Position } from "../../../../src/kernel/record/events.ts";
-import type { Change } from "../../../../src/kernel/record/timeline.ts";
+import type { OperatorChange } from "../../../../src/kernel/record/timeline.ts";
 import {
   type ClaimAct,
   type ClaimEntry,
@@ -111,7 +111,7 @@ export class Consumers {
   }
 
   /** An operator's decision. Returns a short description of the result. */
-  decide(key: string, action: Change): string {
+  decide(key: string, action: OperatorChange): string {
     const body = { kind: "inline", bytes: new TextEncoder().encode('"by an operator"') } as const;
     const response = action === "resolve" ? { status: 200, statusText: "", headers: [], body } : null;
     const why = changed(this.#host.shard, recordId(key), eventOf(action), response);

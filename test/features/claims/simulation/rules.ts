@@ -2,7 +2,7 @@
 // higher number, and its own claim is granted again. A group's position never goes back, nor past an offset that is open, and it
 // moves with the completion. The facts are the object's own answers, as far as no crash has undone them.
 
-import type { Change } from "../../../../src/kernel/record/timeline.ts";
+import type { OperatorChange } from "../../../../src/kernel/record/timeline.ts";
 import type { ClaimAct, ClaimAnswer } from "../../../../src/features/claims/message.ts";
 import type { Clock } from "../../../simulation/clock.ts";
 import type { Disk } from "../../../simulation/disk.ts";
@@ -241,7 +241,7 @@ export class ClaimRules {
   }
 
   /** An operator has changed the record. */
-  operates(key: string, action: Change, disk: Disk): void {
+  operates(key: string, action: OperatorChange, disk: Disk): void {
     const leases = this.#of(key).filter(({ isForgotten }) => !isForgotten);
     const change = this.#changer(disk);
     for (const lease of leases) {

@@ -5,7 +5,7 @@ import { digestMultipart } from "../../../../src/features/forms/object/digested-
 import { receive } from "../../../../src/kernel/body/upload.ts";
 import { Timers } from "../../../../src/kernel/object/timers.ts";
 import { WHOLE } from "../../../../src/kernel/request/body-reader.ts";
-import type { Comparison } from "../../../../src/kernel/request/comparison.ts";
+import type { ComparisonRule } from "../../../../src/kernel/request/comparison.ts";
 import { fingerprintRequest } from "../../../../src/kernel/request/fingerprint.ts";
 import { WHOLE_BODY_BYTES } from "../../../../src/kernel/request/message.ts";
 import { streamMessage } from "../../../../src/kernel/request/message-stream.ts";
@@ -26,7 +26,7 @@ it("a large multipart body is compared by its parts, exactly as in the Worker", 
       ["--xb", multipart("--xb", large), multipart("--xb", `${large}c`)],
     ];
     for (const [boundary, ...texts] of cases) {
-      const comparison: Comparison = { as: "multipart", boundary, type: "t", encoding: null, media: "t" };
+      const comparison: ComparisonRule = { as: "multipart", boundary, type: "t", encoding: null, media: "t" };
       for (const text of texts) {
         const body = new TextEncoder().encode(text);
         const head = headOf({ request: { upload: { ...upload, comparison } } });

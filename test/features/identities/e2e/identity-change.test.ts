@@ -2,7 +2,7 @@
 // do one effect.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Json } from "../../../../src/serve/workerd-config.ts";
+import type { VariableValue } from "../../../../src/serve/workerd-config.ts";
 import { type Gateway, type GatewayVars, makeStateDir, startWorkerd } from "../../../support/gateway.ts";
 import { freshKey, type RawResponse } from "../../../support/http.ts";
 import { AUDIENCE, type Issuer, startIssuer } from "../../../support/issuer.ts";
@@ -24,7 +24,7 @@ afterAll(async () => {
   await Promise.all([origin.close(), issuer.close()]);
 });
 
-function varsOf(settings: Readonly<Record<string, Json>>): GatewayVars {
+function varsOf(settings: Readonly<Record<string, VariableValue>>): GatewayVars {
   const jwt = { issuer: issuer.name, audience: AUDIENCE, jwks: issuer.jwks };
   return {
     IDEMPOTENCY: { origin: origin.url, shards: 1, log: "none", ...settings },
@@ -33,7 +33,7 @@ function varsOf(settings: Readonly<Record<string, Json>>): GatewayVars {
   };
 }
 
-async function deploy(settings: Readonly<Record<string, Json>>): Promise<void> {
+async function deploy(settings: Readonly<Record<string, VariableValue>>): Promise<void> {
   await gateway.stop();
   gateway = await gateway.restart({ vars: varsOf(settings) });
 }

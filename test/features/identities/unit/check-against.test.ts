@@ -1,7 +1,7 @@
 // What `onceway check --against` says of identities.
 
 import { describe, expect, it } from "vitest";
-import { compareLayouts, type Comparison } from "../../../../src/cli/check-against.ts";
+import { compareLayouts, type GatewayComparison } from "../../../../src/cli/check-against.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import type { RunningRoute } from "../../../../src/kernel/node-feature.ts";
 import { FINE, messages, published, running } from "../../../support/running-gateway.ts";
@@ -10,7 +10,11 @@ describe("an identity of the same name", () => {
   const JWT = { issuer: "https://login.example.com", audience: "a", jwks: "https://login.example.com/jwks" };
   const RUNNING = { user: { [JWT.issuer]: "sub" } };
 
-  const compared = (user: object, identities: RunningRoute["identities"], scope = "identity:user"): Comparison => {
+  const compared = (
+    user: object,
+    identities: RunningRoute["identities"],
+    scope = "identity:user",
+  ): GatewayComparison => {
     const read = readConfig({
       IDEMPOTENCY: { origin: "https://origin.example", scope: [scope] },
       IDENTITIES: { user, person: user },

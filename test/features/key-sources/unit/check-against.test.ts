@@ -1,12 +1,12 @@
 // What `onceway check --against` says of other places of the key.
 
 import { describe, expect, it } from "vitest";
-import type { Comparison } from "../../../../src/cli/check-against.ts";
+import type { GatewayComparison } from "../../../../src/cli/check-against.ts";
 import { compareToPay, FINE } from "../../../support/running-gateway.ts";
 
 describe("where the keys come from", () => {
   const keyFrom = ["header:x-order", "json:/id"];
-  const compared = (settings: object): Comparison => compareToPay(settings, { keyFrom });
+  const compared = (settings: object): GatewayComparison => compareToPay(settings, { keyFrom });
 
   it("is warned of when a place is left out, and not when one is added or written in another case", () => {
     expect(compared({ key_from: ["header:X-Order", "form:id", "json:/id"] })).toEqual(FINE);

@@ -8,7 +8,7 @@ import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
 import { OperatedBench } from "../../../support/integration/operated-bench.ts";
 import { heldAnswer, headOf, messageOf } from "../../../support/integration/shard-bench.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
-import { Outbox, type Target } from "../../../../src/features/outbox/object/relay.ts";
+import { Outbox, type RelayTarget } from "../../../../src/features/outbox/object/relay.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { type Hook, Hooks, publishing, untilLeft } from "./hooks.ts";
 import { silence } from "../../../support/integration/silence.ts";
@@ -399,7 +399,7 @@ async function relayedBatches(ids: readonly string[], poison: string): Promise<r
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   await runInDurableObject(stub, async (_instance, { storage }) => {
     const ledger = new Ledger(storage);
-    const target: Target = {
+    const target: RelayTarget = {
       giveUpAfterMs: durationMs(72 * HOUR_MS),
       keepDeadMs: durationMs(HOUR_MS),
       batch: { events: 100, bytes: 250_000 },

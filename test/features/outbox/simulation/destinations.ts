@@ -4,7 +4,7 @@
 
 import { LONGEST_PAUSE_MS, type Publication, type Sent } from "../../../../src/kernel/record/outbox.ts";
 import { durationMs } from "../../../../src/kernel/record/units.ts";
-import type { Target } from "../../../../src/features/outbox/object/relay.ts";
+import type { RelayTarget } from "../../../../src/features/outbox/object/relay.ts";
 import { NOWHERE } from "../../../../src/features/outbox/object/target.ts";
 import type { StoredEvent } from "../../../../src/features/outbox/object/rows.ts";
 import type { EventRules } from "./rules.ts";
@@ -61,11 +61,11 @@ export const BROKEN: Sent & { readonly kind: "failed" } = {
 
 /** A queue of dead letters, as the object has it in its environment. */
 export interface LetterQueue {
-  readonly takeLetters: Target["send"];
+  readonly takeLetters: RelayTarget["send"];
 }
 
 /** Where the letters of a binding go. */
-export function letterTarget(binding: unknown): Target {
+export function letterTarget(binding: unknown): RelayTarget {
   return isLetterQueue(binding)
     ? { ...NOWHERE, batch: { events: 100, bytes: 250_000 }, send: binding.takeLetters }
     : NOWHERE;
@@ -88,7 +88,7 @@ export class Destinations {
     this.#written = written;
   }
 
-  target(destination: string): Target {
+  target(destination: string): RelayTarget {
     return {
       giveUpAfterMs: durationMs(GIVE_UP_MS),
       keepDeadMs: durationMs(KEEP_DEAD_MS),

@@ -6,7 +6,7 @@
 import {
   EVENT_PAUSES_MS,
   EVERY_LANE,
-  matches,
+  matchesStatus,
   type Publication,
   type Sent,
 } from "../../../../src/kernel/record/outbox.ts";
@@ -131,7 +131,7 @@ export class EventRules {
   }
 
   #idsOf(attempt: string, status: number): readonly string[] {
-    return this.#publications.flatMap(({ when }, at) => (matches(status, when) ? [`${attempt}-${at}`] : []));
+    return this.#publications.flatMap(({ when }, at) => (matchesStatus(status, when) ? [`${attempt}-${at}`] : []));
   }
 
   /** Nothing rests for more than the longest pause, and nothing is dead before its time is over. */

@@ -6,12 +6,12 @@ import {
   afterFailure,
   ALL_LANES,
   EVERY_LANE,
-  type Failure,
+  type TryFailure,
   isAway,
   isOver,
   isOwnFailure,
   LONGEST_PAUSE_MS,
-  matches,
+  matchesStatus,
   nextTurn,
   type LaneRest,
   restAfter,
@@ -25,22 +25,22 @@ import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
 
 const HOUR_MS = 3_600_000;
 const GIVE_UP_MS = durationMs(72 * HOUR_MS);
-const PLAIN: Failure = { retryAfterMs: null, scope: "destination" };
+const PLAIN: TryFailure = { retryAfterMs: null, scope: "destination" };
 const NOW = epochMs(1_800_000_000_000);
 
 const failures = fc.record({
   retryAfterMs: fc.option(fc.integer({ min: 0, max: 400 * HOUR_MS }), { nil: null }),
-  scope: fc.constantFrom<Failure["scope"]>("event", "lane", "destination"),
+  scope: fc.constantFrom<TryFailure["scope"]>("event", "lane", "destination"),
 });
 const jitters = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
 describe("matches", () => {
   it("takes a status or its class", () => {
-    expect(matches(201, ["2xx"])).toBe(true);
-    expect(matches(201, [201])).toBe(true);
-    expect(matches(404, ["2xx", 404])).toBe(true);
-    expect(matches(302, ["2xx", 404])).toBe(false);
-    expect(matches(200, [])).toBe(false);
+    expect(matchesStatus(201, ["2xx"])).toBe(true);
+    expect(matchesStatus(201, [201])).toBe(true);
+    expect(matchesStatus(404, ["2xx", 404])).toBe(true);
+    expect(matchesStatus(302, ["2xx", 404])).toBe(false);
+    expect(matchesStatus(200, [])).toBe(false);
   });
 });
 

@@ -6,7 +6,13 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bundleWorker } from "../../../../src/serve/bundle.ts";
-import { type Json, moduleList, objectNamespace, quote, variableList } from "../../../../src/serve/workerd-config.ts";
+import {
+  type VariableValue,
+  moduleList,
+  objectNamespace,
+  quote,
+  variableList,
+} from "../../../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../../../support/gateway.ts";
 import { untilAnswers, untilRefused } from "../../../support/ports.ts";
 import { type ProcessGroup, spawnGroup } from "../../../support/process-group.ts";
@@ -173,6 +179,6 @@ async function workerText(
 }
 
 /** Settings for one layout, written into a configuration that has the rest. */
-export function withLayout(vars: GatewayVars, layout: Readonly<Record<string, Json>>): GatewayVars {
+export function withLayout(vars: GatewayVars, layout: Readonly<Record<string, VariableValue>>): GatewayVars {
   return { ...vars, IDEMPOTENCY: { ...vars.IDEMPOTENCY, ...layout } };
 }

@@ -16,7 +16,7 @@ import { ADMIN_TOKEN, runOperator } from "../../../chaos/operators.ts";
 import { startChaosOrigin } from "../../../chaos/origin-client.ts";
 import { createRandom, type Random } from "../../../chaos/random.ts";
 import { AMBIGUOUS, gatewayVars, policiesOf, REFUSED } from "../../../chaos/routes.ts";
-import type { Json } from "../../../../src/serve/workerd-config.ts";
+import type { VariableValue } from "../../../../src/serve/workerd-config.ts";
 import { makeStateDir } from "../../../support/gateway.ts";
 import { Progress } from "../../../support/progress.ts";
 import { runPlainClient } from "./plain-clients.ts";
@@ -28,7 +28,7 @@ import type { Point } from "./points.ts";
 const NAMES = ["32", "64", "96", "128"] as const;
 type Name = (typeof NAMES)[number];
 
-interface LayoutSettings extends Readonly<Record<string, Json>> {
+interface LayoutSettings extends Readonly<Record<string, VariableValue>> {
   readonly shards: number;
   readonly previous_shards?: readonly number[];
 }

@@ -2,14 +2,14 @@
 // sends to an origin of the test's own. The fewest shards that show something, so that every object is met by a few keys.
 
 import { rm } from "node:fs/promises";
-import type { Json } from "../../../../src/serve/workerd-config.ts";
+import type { VariableValue } from "../../../../src/serve/workerd-config.ts";
 import { quietPort } from "../../../chaos/gateway-box.ts";
 import { ADMIN_TOKEN } from "../../../chaos/operators.ts";
 import { type GatewayVars, makeStateDir } from "../../../support/gateway.ts";
 import { type Deployments, startDeployments, withLayout } from "./deployments.ts";
 import { CLOCK_PATH } from "./points.ts";
 
-type Layout = Readonly<Record<string, Json>>;
+type Layout = Readonly<Record<string, VariableValue>>;
 
 /** Which Workers run, and the code of all. */
 export interface Fleet<Name extends string> {

@@ -4,7 +4,7 @@
 import { type Layout, layoutTitle } from "../../../../src/kernel/config/layout.ts";
 import type { Origin as OriginOf } from "../../../../src/kernel/config/resolved.ts";
 import { epochMs } from "../../../../src/kernel/record/units.ts";
-import type { Change } from "../../../../src/kernel/record/timeline.ts";
+import type { OperatorChange } from "../../../../src/kernel/record/timeline.ts";
 import { LOCATE_CALL, type Placed } from "../../../../src/kernel/elsewhere.ts";
 import { CLOSE_CALL } from "../../../../src/features/previous-shards/calls.ts";
 import { previousShardsObject } from "../../../../src/features/previous-shards/object/feature.ts";
@@ -18,7 +18,7 @@ import {
 import { type LayoutSummary, summarizeLayouts } from "../../../../src/operator/layouts.ts";
 import { bytesBody } from "../../../../src/kernel/body/request-body.ts";
 import { shardCaller } from "../../../../src/kernel/object/call-shard.ts";
-import type { Counts } from "../../../../src/kernel/object/operator-calls.ts";
+import type { ShardCounts } from "../../../../src/kernel/object/operator-calls.ts";
 import { shardAddressOf, shardTitle } from "../../../../src/kernel/object/shard-address.ts";
 import { AnswerRules } from "../../../simulation/answers.ts";
 import { type ClientRequest, Clients, type Duplicate, headFor } from "../../../simulation/clients.ts";
@@ -263,7 +263,7 @@ export class World {
   }
 
   /** `null`: what it would say is not durable yet. */
-  #counts(host: Host): Counts | null {
+  #counts(host: Host): ShardCounts | null {
     const counts = owners.run(host, () => host.shard.counts());
     return host.needsCommit ? null : counts;
   }
@@ -404,7 +404,7 @@ export class World {
   }
 
   /** An operator decides about a record, in the object that has it. */
-  decide(host: Host, id: DurableRow["id"], action: Change): string {
+  decide(host: Host, id: DurableRow["id"], action: OperatorChange): string {
     const key = keyOf(id);
     if (this.facts.of(key).at(-1)?.object !== host.name) return "nothing: another object has a later record";
     const row = [...(this.#rows.get(host)?.keys() ?? [])].find((one) => one === id);

@@ -1,12 +1,12 @@
 // `onceway check --against`: which configurations are refused, given the layouts of the gateway that runs.
 
 import { describe, expect, it } from "vitest";
-import { compareLayouts, type Comparison } from "../../../../src/cli/check-against.ts";
+import { compareLayouts, type GatewayComparison } from "../../../../src/cli/check-against.ts";
 import { parseShards } from "../../../../src/kernel/config/layout.ts";
 import type { RunningLayout } from "../../../../src/kernel/node-feature.ts";
 import { FINE, messages, published, routesOf, running } from "../../../support/running-gateway.ts";
 
-function compare(settings: object, ...layouts: readonly RunningLayout[]): Comparison {
+function compare(settings: object, ...layouts: readonly RunningLayout[]): GatewayComparison {
   const texts = new Set(layouts.flatMap((layout) => layout.routes));
   // What the configuration no longer has is told by itself: see below.
   texts.delete("POST /other");

@@ -7,8 +7,8 @@ import {
   type Delivery,
   isProblemCode,
   MIN_MAX_RETRIES,
-  pauseMs,
-  type ShardAnswer,
+  deliveryPauseMs,
+  type DeliveryAnswer,
 } from "../../../../src/kernel/record/delivery.ts";
 import type { ClientProblemCode } from "../../../../src/kernel/record/problem.ts";
 import type { Verdict } from "../../../../src/kernel/record/verdict.ts";
@@ -28,8 +28,8 @@ const OLD: Delivery = { ...YOUNG, attempts: 50, ageMs: 24 * HOUR_MS };
 function answer(
   status: number,
   verdict: Verdict,
-  others: Partial<Extract<ShardAnswer, { kind: "answer" }>> = {},
-): ShardAnswer {
+  others: Partial<Extract<DeliveryAnswer, { kind: "answer" }>> = {},
+): DeliveryAnswer {
   return { kind: "answer", status, verdict, isWhole: true, retryAfterMs: null, ...others };
 }
 
@@ -37,7 +37,7 @@ function problem(
   code: ClientProblemCode,
   retryAfterMs: number | null = null,
   originalStatus: number | null = null,
-): ShardAnswer {
+): DeliveryAnswer {
   return { kind: "problem", code, retryAfterMs, originalStatus };
 }
 
@@ -49,7 +49,7 @@ function dead(reason: string, status: number | null = null): object {
 }
 
 describe("a delivery", () => {
-  it.each<[string, ShardAnswer, object]>([
+  it.each<[string, DeliveryAnswer, object]>([
     ["a result that settles it", answer(201, "result"), ACK],
     ["another result", answer(422, "result"), dead("rejected", 422)],
     ["a result whose end did not come", answer(201, "result", { isWhole: false }), RETRY],
@@ -77,7 +77,7 @@ describe("a delivery", () => {
     expect(decideDelivery(fromShard, YOUNG)).toEqual(decision);
   });
 
-  it.each<[string, ShardAnswer, string | null]>([
+  it.each<[string, DeliveryAnswer, string | null]>([
     ["a refusal", answer(503, "refused"), "exhausted"],
     ["an origin that cannot be reached", problem("origin-unreachable"), "exhausted"],
     ["an unknown outcome that is asked about", problem("outcome-unknown", 9000), "outcome-unknown"],
@@ -151,10 +151,12 @@ describe("a delivery", () => {
 
 describe("the pauses", () => {
   it("double, and are at most a part of the time in which the message is tried", () => {
-    const after = (attempts: number): number => pauseMs({ ...YOUNG, attempts });
+    const after = (attempts: number): number => deliveryPauseMs({ ...YOUNG, attempts });
     expect([1, 2, 3, 4].map(after)).toEqual([750, 1500, 3000, 6000]);
     expect(after(200)).toBe(0.75 * (24 / 32) * HOUR_MS);
-    expect(pauseMs({ ...YOUNG, attempts: 10_000, giveUpAfterMs: 14 * 24 * HOUR_MS })).toBeLessThanOrEqual(12 * HOUR_MS);
+    expect(deliveryPauseMs({ ...YOUNG, attempts: 10_000, giveUpAfterMs: 14 * 24 * HOUR_MS })).toBeLessThanOrEqual(
+      12 * HOUR_MS,
+    );
   });
 
   it("end before the platform's retries do, whatever the time", () => {

@@ -2,7 +2,7 @@
 
 import { expect, it, vi } from "vitest";
 import type { ConsumerPorts } from "../../../../src/features/queues/consume.ts";
-import { MAX_MESSAGE_BYTES, queueTrials, type Trial } from "../../../../src/features/queues/trial.ts";
+import { MAX_MESSAGE_BYTES, queueTrials, type QueueTrialOutcome } from "../../../../src/features/queues/trial.ts";
 import type { ExchangeRequest } from "../../../../src/kernel/request/message.ts";
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
@@ -18,7 +18,7 @@ function sceneOf(status: number): {
   readonly requests: ExchangeRequest[];
   readonly letters: unknown[];
   readonly flush: () => void;
-  tryIt(body: unknown, queue?: string): Promise<Trial>;
+  tryIt(body: unknown, queue?: string): Promise<QueueTrialOutcome>;
 } {
   const requests: ExchangeRequest[] = [];
   const letters: unknown[] = [];

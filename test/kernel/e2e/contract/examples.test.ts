@@ -5,7 +5,7 @@ import { parse, stringify } from "smol-toml";
 import * as v from "valibot";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
-import type { Json } from "../../../../src/serve/workerd-config.ts";
+import type { VariableValue } from "../../../../src/serve/workerd-config.ts";
 import { readPage } from "../../../support/docs.ts";
 import { type GatewayVars, makeStateDir, startWranglerDev } from "../../../support/gateway.ts";
 import { freshKey, type HeaderPair, headerValue } from "../../../support/http.ts";
@@ -14,7 +14,7 @@ import { startOrigin, type TestOrigin } from "../../../support/origin.ts";
 import { projectCompatibility } from "../../../support/wrangler.ts";
 import { type Client, clientOf, type Message, removeGateway } from "../../../support/e2e/scene.ts";
 
-const json: v.GenericSchema<Json> = v.lazy(() =>
+const json: v.GenericSchema<VariableValue> = v.lazy(() =>
   v.union([v.string(), v.number(), v.boolean(), v.array(json), v.record(v.string(), json)]),
 );
 const table = v.record(v.string(), json);

@@ -5,7 +5,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { RecordId } from "../../../../src/kernel/record/units.ts";
 import { START } from "../../../../src/kernel/resume/event-offsets.ts";
-import { storedBytes } from "../../../../src/kernel/object/answers.ts";
+import { readStoredBody } from "../../../../src/kernel/object/answers.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { heldBytes } from "../../../../src/kernel/body/read-memory.ts";
 import { Timers } from "../../../../src/kernel/object/timers.ts";
@@ -59,7 +59,7 @@ function withLedger(run: (bench: Bench) => Promise<void>): Promise<void> {
           const stream =
             found === undefined
               ? null
-              : await storedBytes(found, { stores: ledger, cipher: null }, START, { timers, idleMs });
+              : await readStoredBody(found, { stores: ledger, cipher: null }, START, { timers, idleMs });
           if (!(stream instanceof ReadableStream)) throw new TypeError("no stream");
           const reader = stream.getReader();
           readers.push(reader);

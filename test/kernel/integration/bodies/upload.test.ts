@@ -2,7 +2,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import type { Comparison } from "../../../../src/kernel/request/comparison.ts";
+import type { ComparisonRule } from "../../../../src/kernel/request/comparison.ts";
 import { fingerprintRequest } from "../../../../src/kernel/request/fingerprint.ts";
 import { type ExchangeHead, UPLOAD_CALL } from "../../../../src/kernel/request/message.ts";
 import { lentPiece, type NextPiece, WHOLE } from "../../../../src/kernel/request/body-reader.ts";
@@ -85,7 +85,7 @@ describe("an upload", () => {
       const parts = upload?.fingerprintParts ?? null;
       if (upload === null || parts === null) throw new TypeError("no upload");
       const media = { type: "t", encoding: null, media: "t" };
-      const cases: readonly (readonly [Comparison, ...string[]])[] = [
+      const cases: readonly (readonly [ComparisonRule, ...string[]])[] = [
         [{ as: "form", selection: null, ...media }, "a=1&b=%41", "b=A&a=1", "a=2&b=A"],
         [
           { as: "selected json", selection: { kind: "except", pointers: ["/t"] }, ...media },

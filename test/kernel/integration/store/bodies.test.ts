@@ -5,12 +5,12 @@ import { describe, expect, it } from "vitest";
 import { epochMs, type RecordId } from "../../../../src/kernel/record/units.ts";
 import { CHUNK_BYTES, ERASE_BYTES, ERASE_ROWS } from "../../../../src/kernel/store/bodies.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { fitsRow, headText, IN_ROW_BYTES } from "../../../../src/kernel/store/response-rows.ts";
+import { fitsRow, storedHeadText, IN_ROW_BYTES } from "../../../../src/kernel/store/response-rows.ts";
 import type { Sql } from "../../../../src/kernel/store/schema.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../../../support/integration/records.ts";
 
 const LATER = epochMs(NOW + 48 * HOUR_MS);
-const HEAD = headText(response);
+const HEAD = storedHeadText(response);
 
 class Store {
   readonly #storage: DurableObjectStorage;

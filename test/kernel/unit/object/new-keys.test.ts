@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { recordId } from "../../../../src/kernel/record/units.ts";
 import { countFor } from "../../../../src/kernel/request/scope.ts";
 import { CLIENT_ADDRESS } from "../../../../src/kernel/request/client-address.ts";
-import { type Limiter, NewKeys } from "../../../../src/kernel/new-keys/new-keys.ts";
+import { type Limiter, NewKeyLimiter } from "../../../../src/kernel/new-keys/new-keys.ts";
 import { Timers } from "../../../../src/kernel/object/timers.ts";
 
 const COUNT = { binding: "NEW_KEYS", retryAfterMs: 1000, caller: "alice" };
@@ -26,7 +26,7 @@ function counting(limit: Limiter["limit"] | null) {
           },
         };
   const log = vi.spyOn(console, "error").mockReturnValue();
-  return { newKeys: new NewKeys(() => limiter, new Timers()), calls, log };
+  return { newKeys: new NewKeyLimiter(() => limiter, new Timers()), calls, log };
 }
 
 describe("new keys", () => {

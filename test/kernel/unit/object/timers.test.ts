@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Due, Timers } from "../../../../src/kernel/object/timers.ts";
+import { type ScheduledWork, Timers } from "../../../../src/kernel/object/timers.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -158,7 +158,7 @@ describe("many timers, set, moved and cancelled in any order", () => {
       fc.property(steps, (taken) => {
         const timers = new Timers();
         const begun = performance.now();
-        const model: { dueAt: number; due: Due }[] = [];
+        const model: { dueAt: number; due: ScheduledWork }[] = [];
         for (const step of taken) {
           const now = performance.now();
           switch (step.type) {

@@ -10,7 +10,7 @@ import {
   raiseAlert,
   WINDOW_MS,
 } from "../../../../src/kernel/record/alerts.ts";
-import type { LifeCycleEvent, Step } from "../../../../src/kernel/record/events.ts";
+import type { LifeCycleEvent, LifeCycleStep } from "../../../../src/kernel/record/events.ts";
 import { MAX_PAUSE_MS, step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
 import { attemptId, dueAt, durationMs, epochMs, lasts } from "../../../../src/kernel/record/units.ts";
@@ -44,8 +44,11 @@ const ambiguous = (id: string): LifeCycleEvent => ({ type: "ambiguous", attemptI
 const due = (id: string): LifeCycleEvent => ({ type: "due", attemptId: attemptId(id) });
 
 /** The last of these steps, each at its time. */
-function last(policy: Policy, ...events: readonly (readonly [atMs: number, event: LifeCycleEvent])[]): Step | null {
-  let taken: Step | null = null;
+function last(
+  policy: Policy,
+  ...events: readonly (readonly [atMs: number, event: LifeCycleEvent])[]
+): LifeCycleStep | null {
+  let taken: LifeCycleStep | null = null;
   for (const [atMs, event] of events) taken = step(taken?.record ?? null, event, policy, epochMs(NOW + atMs));
   return taken;
 }
@@ -171,7 +174,7 @@ function eventOf(kind: (typeof KINDS)[number], current: string, fresh: string, n
 function play(
   policy: Policy,
   list: typeof moves extends fc.Arbitrary<infer T> ? T : never,
-  each: (taken: Step, event: LifeCycleEvent, now: number) => void,
+  each: (taken: LifeCycleStep, event: LifeCycleEvent, now: number) => void,
 ): IdempotencyRecord | null {
   let record: IdempotencyRecord | null = null;
   let rightMs: number = NOW;
@@ -179,7 +182,7 @@ function play(
     rightMs += byMs;
     const now = rightMs + aheadMs;
     const event = eventOf(kind, record?.attempt.id ?? "none", `a${at}`, now);
-    const taken: Step = step(record, event, policy, epochMs(now));
+    const taken: LifeCycleStep = step(record, event, policy, epochMs(now));
     ({ record } = taken);
     each(taken, event, now);
   }

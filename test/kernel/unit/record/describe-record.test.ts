@@ -6,7 +6,12 @@ import { describeRecord, type RecordDescription } from "../../../../src/kernel/r
 import type { LifeCycleEvent } from "../../../../src/kernel/record/events.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
-import { type Change, type TimelineEvent, timelineOf, updateHistory } from "../../../../src/kernel/record/timeline.ts";
+import {
+  type OperatorChange,
+  type TimelineEvent,
+  timelineOf,
+  updateHistory,
+} from "../../../../src/kernel/record/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../../src/kernel/record/units.ts";
 import { expectApproved } from "../../../support/words.ts";
 import type { EndReason } from "../../../../src/kernel/record/verdict.ts";
@@ -139,10 +144,10 @@ it("each record is described as approved", async () => {
   await expectApproved("record-descriptions", said);
 });
 
-const CHANGES: readonly Change[] = ["release", "resolve", "forget"];
+const CHANGES: readonly OperatorChange[] = ["release", "resolve", "forget"];
 
 /** The record after a change, without its time of erasure; `null` if the life cycle refuses the change. */
-function changed({ record, policy }: Lived, change: Change, now: number): string | null {
+function changed({ record, policy }: Lived, change: OperatorChange, now: number): string | null {
   const event: LifeCycleEvent = change === "resolve" ? { type: change, status: 200, ...by } : { type: change, ...by };
   const { reply, record: after } = step(record, event, policy, epochMs(now));
   return reply.type === "unchangeable" ? null : JSON.stringify({ ...after, expiresAt: 0 });

@@ -1,29 +1,29 @@
 import { describe, expect, it } from "vitest";
-import { finalStatus, judge } from "../../../../src/kernel/record/verdict.ts";
+import { finalStatus, judgeAttempt } from "../../../../src/kernel/record/verdict.ts";
 
 const lists = { refused: [425, 429, 503], ambiguous: [408, 502, 504] };
 
 describe("judge", () => {
   it.each([200, 201, 204, 301, 304, 400, 404, 409, 422, 500, 501, 505])("treats %d as a result", (status) => {
-    expect(judge({ kind: "answered", status }, lists)).toBe("result");
+    expect(judgeAttempt({ kind: "answered", status }, lists)).toBe("result");
   });
 
   it.each([425, 429, 503])("treats %d as a refusal", (status) => {
-    expect(judge({ kind: "answered", status }, lists)).toBe("refused");
+    expect(judgeAttempt({ kind: "answered", status }, lists)).toBe("refused");
   });
 
   it.each([408, 502, 504])("treats %d as ambiguous", (status) => {
-    expect(judge({ kind: "answered", status }, lists)).toBe("ambiguous");
+    expect(judgeAttempt({ kind: "answered", status }, lists)).toBe("ambiguous");
   });
 
   it("never guesses: a status in both lists is ambiguous", () => {
-    expect(judge({ kind: "answered", status: 503 }, { refused: [503], ambiguous: [503] })).toBe("ambiguous");
+    expect(judgeAttempt({ kind: "answered", status: 503 }, { refused: [503], ambiguous: [503] })).toBe("ambiguous");
   });
 
   it("treats only a failed connection as unsent", () => {
-    expect(judge({ kind: "unreachable" }, lists)).toBe("refused");
-    expect(judge({ kind: "dropped" }, lists)).toBe("ambiguous");
-    expect(judge({ kind: "timed-out" }, lists)).toBe("ambiguous");
+    expect(judgeAttempt({ kind: "unreachable" }, lists)).toBe("refused");
+    expect(judgeAttempt({ kind: "dropped" }, lists)).toBe("ambiguous");
+    expect(judgeAttempt({ kind: "timed-out" }, lists)).toBe("ambiguous");
   });
 });
 
