@@ -13,14 +13,27 @@ routes = ["api.example.com/*"]
 migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
 durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
 `;
-const FILE = `${BASE}
-vars.IDEMPOTENCY = { origin = "https://api.example" }
-vars.QUEUES = [{ queue = "orders", to = "/in", dead_letter = { binding = "DEAD" }, publish = [{ to = "next", type = "a" }, { to = "hook", type = "a" }] }]
-vars.DESTINATIONS = [{ name = "next", queue = "NEXT" }, { name = "hook", url = "https://hooks.example/", secret = ["NEW", "OLD"] }]
+const PUBLISH = 'publish = [{ to = "next", type = "a" }, { to = "hook", type = "a" }]';
+const DESTINATIONS = `vars.DESTINATIONS = [{ name = "next", queue = "NEXT" }, { name = "hook", url = "https://hooks.example/", secret = ["NEW", "OLD"] }]
 `;
-const CONSUMER = '[[queues.consumers]]\nqueue = "orders"\nmax_retries = 100\ndead_letter_queue = "orders-lost"\n';
-const DEAD = '[[queues.producers]]\nqueue = "orders-dead"\nbinding = "DEAD"\n';
+const FILE = `${BASE}
+vars.ROUTES = [{ path = "/v1/payments", ${PUBLISH} }]
+${DESTINATIONS}`;
 const NEXT = '[[queues.producers]]\nqueue = "payments"\nbinding = "NEXT"\n';
+// feature: queues begins
+const QUEUE = `${BASE}
+vars.IDEMPOTENCY = { origin = "https://api.example" }
+vars.QUEUES = [{ queue = "orders", to = "/in", dead_letter = { binding = "DEAD" }, ${PUBLISH} }]
+${DESTINATIONS}`;
+const CONSUMED = `[[queues.consumers]]
+queue = "orders"
+max_retries = 100
+dead_letter_queue = "orders-lost"
+[[queues.producers]]
+queue = "orders-dead"
+binding = "DEAD"
+${NEXT}`;
+// feature: queues ends
 
 function problems(toml: string): readonly string[] {
   const found = checkWranglerConfig(parse(toml)).flatMap((environment) => environment.problems);
@@ -40,7 +53,7 @@ describe("a file with destinations", () => {
     ["a cron", '[triggers]\ncrons = ["*/5 * * * *"]\n', false],
   ])("is warned of alerts of silent shards with %s", (_what, triggers, isWarned) => {
     const alerted = FILE.replace('"OLD"] }', '"OLD"], alerts = ["silent-shard"] }');
-    const file = `${alerted}${CONSUMER}${DEAD}${NEXT}${triggers}`;
+    const file = `${alerted}${NEXT}${triggers}`;
     const [checked] = checkWranglerConfig(parse(file));
     const reported = checked?.warnings.filter(({ path }) => path === "DESTINATIONS").map(({ message }) => message);
     const warning =
@@ -49,24 +62,26 @@ describe("a file with destinations", () => {
   });
 
   it("is fine with a producer for each queue, and its secrets elsewhere", () => {
-    expect(problems(FILE + CONSUMER + DEAD + NEXT)).toEqual([]);
+    expect(problems(FILE + NEXT)).toEqual([]);
   });
 
   it.each([
-    ["a queue without a producer", FILE + CONSUMER + DEAD, 'DESTINATIONS the binding "NEXT" of "next" is no queue'],
+    ["a queue without a producer", FILE, 'DESTINATIONS the binding "NEXT" of "next" is no queue'],
+    // feature: queues begins
     [
       "a queue that publishes to itself",
-      FILE + CONSUMER + DEAD + NEXT.replace("payments", "orders"),
+      QUEUE + CONSUMED.replace("payments", "orders"),
       'QUEUES[0].publish "next" leads back to "orders"',
     ],
     [
       "alerts of dead letters in a queue that it consumes",
-      `${FILE.replace('queue = "NEXT" }', 'queue = "NEXT", alerts = ["dead-letter"] }').replace('{ to = "next", type = "a" }, ', "")}${CONSUMER}${DEAD}${NEXT.replace("payments", "orders")}`,
+      `${QUEUE.replace('queue = "NEXT" }', 'queue = "NEXT", alerts = ["dead-letter"] }').replace('{ to = "next", type = "a" }, ', "")}${CONSUMED.replace("payments", "orders")}`,
       'DESTINATIONS "next" is told of dead letters in "orders"',
     ],
+    // feature: queues ends
     [
       "a secret in the file",
-      `${FILE}vars.OLD = "whsec_${btoa("0".repeat(32))}"\n${CONSUMER}${DEAD}${NEXT}`,
+      `${FILE}vars.OLD = "whsec_${btoa("0".repeat(32))}"\n${NEXT}`,
       "OLD is a secret, and whoever has this file or an older version of it can read it: make a new one",
     ],
   ])("is refused with %s", (_what, toml, problem) => {
