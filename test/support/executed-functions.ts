@@ -8,13 +8,16 @@ import { parseAst } from "vitest/node";
 import { bundleWorker } from "../../src/serve/bundle.ts";
 import { projectCompatibility, projectDir } from "./wrangler.ts";
 
-/** Files of src with the declarations at their top level that were executed, in the order in which each file was entered first. */
-export type Executed = ReadonlyMap<string, ReadonlySet<string>>;
+/** A declaration at the top level of a file of src. */
+export interface Declaration {
+  readonly file: string;
+  readonly name: string;
+}
 
 export interface InstrumentedBundle {
   readonly folder: string;
-  /** What is behind the numbers that `/executed` answers with. */
-  readonly declarationsOf: (functions: readonly number[]) => Promise<Executed>;
+  /** What is behind the numbers that `/executed` answers with: the declarations, in the order of their first execution. */
+  readonly declarationsOf: (functions: readonly number[]) => Promise<readonly Declaration[]>;
 }
 
 /** Writes the bundle of an entry into a new folder. */
@@ -31,7 +34,7 @@ export async function instrumentedBundle(main: string, folder: string): Promise<
   return {
     folder,
     declarationsOf: async (functions) => {
-      const executed = new Map<string, Set<string>>();
+      const executed = new Map<string, Declaration>();
       for (const at of functions) {
         const line = lineStarts.findLastIndex((start) => start <= at);
         const entry = map.findEntry(line, at - (lineStarts[line] ?? 0));
@@ -41,9 +44,9 @@ export async function instrumentedBundle(main: string, folder: string): Promise<
         if (file === undefined || entry.originalSource.includes("node_modules")) continue;
         // oxlint-disable-next-line no-await-in-loop -- a few files
         const name = declarationAt(await readSource(file), entry.originalLine);
-        executed.set(file, (executed.get(file) ?? new Set()).add(name));
+        executed.set(`${file} ${name}`, { file, name });
       }
-      return executed;
+      return [...executed.values()];
     },
   };
 }

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Origin, startOrigin } from "../../../bench/processes.ts";
 import { readPage } from "../../../support/docs.ts";
 import {
-  type Executed,
+  type Declaration,
   type InstrumentedBundle,
   instrumentedBundle,
   readSource,
@@ -68,7 +68,16 @@ async function send(): Promise<void> {
   await response.arrayBuffer();
 }
 
-async function takeExecuted(): Promise<Executed> {
+/** Files with the declarations that were executed, in the order in which each file was entered first. */
+type Executed = ReadonlyMap<string, ReadonlySet<string>>;
+
+function byFile(declarations: readonly Declaration[]): Executed {
+  const executed = new Map<string, Set<string>>();
+  for (const { file, name } of declarations) executed.set(file, (executed.get(file) ?? new Set()).add(name));
+  return executed;
+}
+
+async function takeExecuted(): Promise<readonly Declaration[]> {
   const taken: unknown = await (await fetch(`${gateway.url}/executed`)).json();
   return bundle.declarationsOf(v.parse(v.array(v.number()), taken));
 }
@@ -77,7 +86,7 @@ async function takeExecuted(): Promise<Executed> {
 async function untilAtRest(): Promise<void> {
   for (let quiet = 0; quiet < QUIET_TIMES; quiet += 1) {
     await pause(500);
-    if ((await takeExecuted()).size > 0) quiet = -1;
+    if ((await takeExecuted()).length > 0) quiet = -1;
   }
 }
 
@@ -85,20 +94,23 @@ const QUIET_TIMES = 4;
 
 const IMPORT = /^import \{([^}]*)\} from "(\.[^"]+)";/gm;
 
-/** The files whose executed declarations this file imports. */
-async function calledBy(file: string, executed: Executed): Promise<readonly string[]> {
+/** The executed declarations that this file imports. */
+async function importedBy(file: string, executed: Executed): Promise<readonly Declaration[]> {
   return [...(await readSource(file)).matchAll(IMPORT)].flatMap(([, names = "", path = ""]) => {
     const to = posix.join(posix.dirname(file), path);
-    const declarations = executed.get(to);
     const values = names.split(",").map((name) => name.trim().replace(/ as .*/, ""));
-    return values.some((name) => declarations?.has(name) === true) ? [to] : [];
+    return values.filter((name) => executed.get(to)?.has(name) === true).map((name) => ({ file: to, name }));
   });
 }
 
 /** Those of the executed files that decide, and all that lead to them. */
 async function wayIn(executed: Executed): Promise<readonly string[]> {
   const files = [...executed.keys()];
-  const calls = new Map(await Promise.all(files.map(async (file) => [file, await calledBy(file, executed)] as const)));
+  const calls = new Map(
+    await Promise.all(
+      files.map(async (file) => [file, (await importedBy(file, executed)).map((one) => one.file)] as const),
+    ),
+  );
   const way = new Set(Object.keys(DECIDES));
   const isLeading = (file: string): boolean => !way.has(file) && calls.get(file)?.some((to) => way.has(to)) === true;
   for (let more = files.filter(isLeading); more.length > 0; more = files.filter(isLeading)) {
@@ -107,17 +119,50 @@ async function wayIn(executed: Executed): Promise<readonly string[]> {
   return files.filter((file) => way.has(file));
 }
 
+/** What one reads from the arrival of a request to the call of an object, if one reads each function where it is called first. */
+async function readingOf(way: readonly string[], declarations: readonly Declaration[]): Promise<Reading> {
+  const half = way.slice(0, way.indexOf(LAST_IN_WORKER) + 1);
+  const steps = declarations.filter(({ file }) => half.includes(file));
+  const entries = steps.filter(({ file }, at) => file !== steps[at - 1]?.file);
+  const first = entries.filter(({ file }, at) => entries.findIndex((one) => one.file === file) === at);
+  const executed = byFile(steps);
+  const imported = await Promise.all(half.map((file) => importedBy(file, executed)));
+  return {
+    files: half.length,
+    returns: entries.length - first.length,
+    names: new Set([...first, ...imported.flat()].map(({ file, name }) => `${file} ${name}`)).size,
+  };
+}
+
+interface Reading {
+  readonly files: number;
+  /** To a file that was left for another one. */
+  readonly returns: number;
+  /** Of what leads from one file into another. */
+  readonly names: number;
+}
+
+/** The last file of the way that executes in the Worker. */
+const LAST_IN_WORKER = "kernel/object/call-shard.ts";
+
+const MOST_READ: Reading = { files: 10, returns: 6, names: 15 };
+
 it("the decisions of a plain first request pass the files that src/README.md lists, in this order", async () => {
   // What an isolate and an object do once.
   for (let warmUp = 0; warmUp < 3; warmUp += 1) await send();
   await untilAtRest();
   await send();
-  const executed = await takeExecuted();
+  const declarations = await takeExecuted();
+  const executed = byFile(declarations);
   const way = await wayIn(executed);
   expect([...executed.keys()]).toEqual(expect.arrayContaining(Object.keys(DECIDES)));
   const { text } = readPage("src/README.md");
   const [, listed = ""] = /## The way of one request\n([^]*?)\n## /.exec(text) ?? [];
   expect([...listed.matchAll(/\[`([^`]+)`\]/g)].map(([, file]) => file)).toEqual(way);
   expect(way.length).toBeLessThanOrEqual(MOST_FILES);
+  const reading = await readingOf(way, declarations);
+  const [, ...written] = /(\d+) files, (\d+) returns to a file already left, (\d+) names/.exec(listed) ?? [];
+  expect(written.map(Number)).toEqual([reading.files, reading.returns, reading.names]);
+  for (const what of ["files", "returns", "names"] as const) expect(reading[what]).toBeLessThanOrEqual(MOST_READ[what]);
   expect(executed.size).toBeLessThanOrEqual(MOST_EXECUTED);
 });
