@@ -1,24 +1,22 @@
 // The Worker's side of accepted requests: what it sends to shards, and what it makes of their answers.
 
-import { env } from "cloudflare:test";
+import { env } from "cloudflare:test"; // feature: previous-shards
 import { describe, expect, it } from "vitest";
 import { createApp } from "../../../../src/worker/app.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
 import { workerFunctions } from "../../../../src/features/worker.ts";
 import { preflightEndpoint, readableAnswer } from "../../../../src/features/pages/cors.ts"; // feature: pages
-import {
-  type MonitorQuestion,
-  MONITOR_CALL,
-  NO_MONITOR_STATUS,
-} from "../../../../src/features/accepted/monitor-question.ts";
+import type { MonitorQuestion } from "../../../../src/features/accepted/monitor-question.ts";
+import { MONITOR_CALL, NO_MONITOR_STATUS } from "../../../../src/features/accepted/monitor-question.ts"; // feature: previous-shards
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import type { AskMonitor } from "../../../../src/features/accepted/monitor.ts";
 import { readingFeatures } from "../../../../src/kernel/request/exchange-request.ts";
-import { monitors, monitorAsker } from "../../../../src/features/accepted/worker.ts";
+import { monitors } from "../../../../src/features/accepted/worker.ts";
+import { monitorAsker } from "../../../../src/features/accepted/worker.ts"; // feature: previous-shards
 import type { Ports } from "../../../../src/kernel/request/protect.ts";
-import { objectFinder } from "../../../../src/features/previous-shards/walk.ts";
-import { elsewhereResponse } from "../../../../src/kernel/elsewhere.ts";
+import { objectFinder } from "../../../../src/features/previous-shards/walk.ts"; // feature: previous-shards
+import { elsewhereResponse } from "../../../../src/kernel/elsewhere.ts"; // feature: previous-shards
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
 import { withoutInstance } from "../../../support/instance.ts";
@@ -28,7 +26,7 @@ silence();
 
 const PAGE = "https://shop.example.com"; // feature: pages
 const FINGERPRINT_PREFIX = "0123456789abcdef".repeat(2);
-const NOT_HERE = { status: NO_MONITOR_STATUS, headers: { "Idempotency-Status": "monitor-not-found" } };
+const NOT_HERE = { status: NO_MONITOR_STATUS, headers: { "Idempotency-Status": "monitor-not-found" } }; // feature: previous-shards
 
 type Rules = Readonly<Record<string, unknown>>;
 
@@ -321,6 +319,7 @@ describe("a question for a monitor", () => {
   // feature: pages ends
 });
 
+// feature: previous-shards begins
 type Shards = `1${string}`;
 
 /** Objects by their layouts, as far as they answer. */
@@ -395,3 +394,4 @@ describe("the objects that may have the record", () => {
     expect(asked).toEqual(["1a"]);
   });
 });
+// feature: previous-shards ends
