@@ -138,6 +138,7 @@ describe("the monitor of an accepted request", () => {
 });
 
 describe("a monitor, when the configuration changes", () => {
+  // feature: previous-shards begins
   it("finds a record of a previous layout, and leaves it there", async () => {
     const all = new Deployments();
     const [old, next] = [all.deploy(1, [], ASYNC), all.deploy(2, [1], ASYNC)];
@@ -157,6 +158,7 @@ describe("a monitor, when the configuration changes", () => {
     expect(await look(old, monitor, "GET", "a", { Prefer: "wait=10" })).toMatchObject({ status: 201 });
     expect((await look(old, monitor, "GET", "b")).status).toBe(404);
   });
+  // feature: previous-shards ends
 
   it("finds one of an older scope, and one of a newer scope", async () => {
     const all = new Deployments();
