@@ -116,7 +116,6 @@ const isShuffled = process.argv.some((argument) => argument.startsWith("--sequen
 export default defineConfig({
   test: {
     sequence: isShuffled ? {} : { sequencer: LongestFirst },
-    // Many tests of the whole gateway wait, for a lock's end or an alarm.
     maxWorkers: 4,
     // What a test logs is shown if it fails.
     silent: "passed-only",
@@ -168,6 +167,9 @@ export default defineConfig({
           exclude: filesOf(ONLY_LONG),
           setupFiles: ["test/support/afterwards.ts"],
           isolate: false,
+          // Apart from those that compute: most of these wait, for a lock's end or an alarm.
+          sequence: { groupOrder: 1 },
+          maxWorkers: 8,
         },
       },
       {
@@ -178,7 +180,7 @@ export default defineConfig({
           include: ["test/simulation/simulation.test.ts", PLANTED, ...filesOf([...SHORTENED, ...ONLY_LONG])],
           env: { ONCEWAY_LONG: "1" },
           // After the others: some of these fill memory and both cores, and others have timeouts of a second.
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           maxWorkers: 3,
         },
       },

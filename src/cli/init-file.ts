@@ -43,10 +43,9 @@ origin = ${origin === null ? '{ entrypoint = "Origin" }' : quote(origin)} # requ
 ${hint === null ? '# location_hint = "weur"' : `location_hint = ${quote(hint)}`} # near the origin: wnam enam sam weur eeur apac oc afr me
 scope = ${JSON.stringify(defaults["scope"])} # ${SCOPE_COMMENTS[caller.kind]}
 timeout = "30s" # until the origin's headers
-lock = "40s" # exceeds timeout: an attempt must have ended before the next may start
 retention = "24h" # as long as clients may retry
-unknown = ${quote(unknown)} # ${UNKNOWN_COMMENTS[unknown]}
-${verify === null ? "" : `verify = ${quote(verify)} # 2xx: it happened, 404: it did not; anything else: asked again later\n`}${label === null ? '# label = "json:/order_id"' : `label = ${quote(label)}`} # a value of the request by which operators know it
+${verify === null ? `unknown = ${quote(unknown)}` : `verify = ${quote(verify)}`} # ${UNKNOWN_COMMENTS[unknown]}
+${label === null ? '# note = { label = "json:/order_id" }' : `note = { label = ${quote(label)} }`} # a value of the request by which operators know it
 ${identities === null ? "" : identityTable(caller)}
 # Routes are tried in order, and the first that matches counts.
 ${routes.map(routeTable).join("\n")}`;
@@ -60,7 +59,8 @@ const SCOPE_COMMENTS = {
 } as const;
 
 const UNKNOWN_COMMENTS = {
-  verify: "when an attempt's outcome is unknown, ask the API at verify what became of it",
+  verify:
+    "asked when an attempt's outcome is unknown; 2xx: it happened, 404: it did not; anything else: asked again later",
   retry: 'when an attempt\'s outcome is unknown, try once more after its lock; "hold" leaves it to you',
   hold: 'when an attempt\'s outcome is unknown, never try again on a guess; "retry" tries again after its lock',
 } as const;

@@ -74,11 +74,9 @@ export function settingsOf(answers: PlanAnswers): {
     ...(hint === null ? {} : { location_hint: hint }),
     scope: [scopeOf(caller)],
     timeout: "30s",
-    lock: "40s",
     retention: "24h",
-    unknown,
-    ...(verify === null ? {} : { verify }),
-    ...(label === null ? {} : { label }),
+    ...(verify === null ? { unknown } : { verify }),
+    ...(label === null ? {} : { note: { label } }),
   };
   return { defaults, identities: caller.kind === "token" ? { user: { jwt: jwtOf(caller) } } : null };
 }

@@ -9,9 +9,9 @@ import { inheritedEntries } from "../kernel/config/read-tables.ts";
 import type { SettingEntries } from "../kernel/config/setting-kinds.ts";
 import { gatewayEntries } from "../kernel/config/settings-gateway.ts";
 import { fingerprintEntries } from "../kernel/config/settings-fingerprint.ts";
-import { keyFormatEntries, newKeysEntries } from "../kernel/config/settings-key.ts";
+import { keyFormatEntries } from "../kernel/config/settings-key.ts";
 import type { NodeVariable } from "../kernel/node-feature.ts";
-import { excerptEntries } from "../kernel/notes/settings-note.ts";
+import { noteEntries } from "../kernel/notes/settings-note.ts";
 
 /** What a declaration says, in its metadata (setting-kinds.ts). */
 const aboutSchema = v.object({
@@ -43,7 +43,7 @@ export const ROUTE_ENTRIES: SettingEntries = SETTINGS.entries;
 type Tables = Readonly<Record<string, SettingEntries>>;
 
 const TABLES: Tables = Object.assign(
-  { key_format: keyFormatEntries, new_keys: newKeysEntries, fingerprint: fingerprintEntries, excerpt: excerptEntries },
+  { key_format: keyFormatEntries, fingerprint: fingerprintEntries, note: noteEntries },
   ...FEATURE_SETTINGS.map(({ routes }) => routes?.tables),
 );
 

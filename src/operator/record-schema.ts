@@ -45,7 +45,7 @@ const summaryEntries = {
         method: about(v.string(), "The method.", "POST"),
         target: about(
           v.nullable(v.string()),
-          "Path and query, or the path alone, as the route notes it (`note`); null: neither, or the route is encrypted.",
+          "Path and query, or the path alone, as the route notes it (`note.request`); null: neither, or the route is encrypted.",
           "/v1/payments?source=app",
         ),
         sizeBytes: about(v.nullable(count), "The size of the body; null if it is not known.", 57),
@@ -175,7 +175,7 @@ export const recordSchema = v.object({
         keptUntil: about(time, "When it is erased.", A_TIME),
       }),
     ),
-    "What the route keeps of the request's body (`excerpt`); null: nothing, or no longer.",
+    "What the route keeps of the request's body (`note.excerpt`); null: nothing, or no longer.",
     null,
   ),
   timeline: about(v.array(eventSchema), "Oldest first; the last 50 events."),

@@ -31,7 +31,7 @@ import { target } from "./stand-ins.ts";
 /** The name of the only object. */
 const OBJECT = "";
 
-const KEY_COUNT = { binding: "NEW_KEYS", retryAfterMs: 10, caller: "a caller" };
+const KEY_COUNT = { binding: "NEW_KEYS", caller: "a caller" };
 
 /** The longest that a question may take: until its head, plus one pause of its body. */
 const VERIFICATION_MS = 3 * TIMEOUT_MS;

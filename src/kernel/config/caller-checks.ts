@@ -46,24 +46,21 @@ function encryptionProblems({ all, isKnown, place }: InForce): readonly ConfigPr
     const path = `${place("encrypt_responses", "previous_scope")}.previous_scope`;
     problems.push({ path, code: "settings-contradict", message });
   }
-  for (const setting of ["label", "excerpt"] as const) {
-    if (!isKnown("encrypt_responses", setting) || all.encrypt_responses !== true || all[setting] === undefined)
+  for (const member of ["label", "excerpt"] as const) {
+    if (!isKnown("encrypt_responses", "note") || all.encrypt_responses !== true || all.note[member] === undefined)
       continue;
     const message =
       "would keep a part of the request in the open with encrypt_responses = true: remove it, or write encrypt_responses = false";
-    problems.push({ path: `${place("encrypt_responses", setting)}.${setting}`, message });
+    problems.push({ path: `${place("encrypt_responses", "note")}.note.${member}`, message });
   }
   return problems;
 }
 
 /** A limit of new keys needs a binding that counts. */
 function newKeysProblems({ all, isKnown, place }: InForce, hasBinding: HasBinding): readonly ConfigProblem[] {
-  if (!isKnown("new_keys") || Object.keys(all.new_keys).length === 0) return [];
-  const path = `${place("new_keys")}.new_keys.binding`;
-  const { binding } = all.new_keys;
-  if (binding === undefined)
-    return [{ path, code: "setting-missing", message: 'is missing: write { binding = "NEW_KEYS" }' }];
-  if (hasBinding(binding, "limiter")) return [];
+  const { new_keys: binding } = all;
+  if (!isKnown("new_keys") || binding === null || hasBinding(binding, "limiter")) return [];
+  const path = `${place("new_keys")}.new_keys`;
   const write = `write [[ratelimits]] with name = "${binding}", namespace_id = "1001" and simple = { limit = 100, period = 60 }`;
   const message = `there is no rate limit binding "${binding}": ${write}, or the name of one that exists`;
   return [{ path, code: "binding-missing", message }];

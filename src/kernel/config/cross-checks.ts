@@ -21,11 +21,11 @@ import { originOrZone } from "./settings-origin.ts";
 import { type ConfigProblem, valueFix } from "./problem.ts";
 import type { DeclaredSettings, WrittenSettings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
-import { MAX_LOCK_MS, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
+import { lockFor, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, longestStep } from "./settings-key.ts";
 import { strangeHost } from "../verify/verify-rule.ts";
 import { unreachableRoutes } from "./unreachable-routes.ts";
-import { DAY_MS, formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
+import { DAY_MS, formatDuration, HOUR_MS } from "./units.ts";
 
 /** A route: as much of it as could be read. */
 export interface RouteDraft extends Layer, Heir {
@@ -89,8 +89,7 @@ function timeProblems({ all, source, isKnown, place }: InForce): readonly Config
     });
   };
   if (isKnown("lock", "timeout") && all.lock <= all.timeout) {
-    const advisedMs = Math.min(all.timeout + 10 * SECOND_MS, MAX_LOCK_MS);
-    report("lock", "timeout", `must exceed timeout (${formatDuration(all.timeout)})`, advisedMs);
+    report("lock", "timeout", `must exceed timeout (${formatDuration(all.timeout)})`, lockFor(all.timeout));
   }
   if (isKnown("retention", "lock") && all.retention <= all.lock) {
     const advisedMs = Math.min(Math.max(24 * HOUR_MS, 2 * all.lock), MAX_RETENTION_MS);
@@ -156,7 +155,7 @@ function verifyProblems({ all, source, isKnown, place }: InForce, isForRequests:
   if (all.unknown !== "verify") {
     // In `IDEMPOTENCY` it may be for other routes.
     if (all.verify === undefined || source("verify") === "IDEMPOTENCY") return [];
-    const message = `has no effect with unknown = "${all.unknown}": write unknown = "verify", or leave it out`;
+    const message = `has no effect with unknown = "${all.unknown}": leave one of the two out`;
     return [{ path: `${place("verify")}.verify`, code: "setting-unused", message }];
   }
   if (all.verify === undefined) {
@@ -170,7 +169,7 @@ function verifyProblems({ all, source, isKnown, place }: InForce, isForRequests:
   if (all.forward_key.kind !== "none") return [];
   const message =
     'must not be "none" with unknown = "verify", because the origin would be asked for a key that it never received';
-  const path = `${place("forward_key", "unknown")}.forward_key`;
+  const path = `${place("forward_key", "unknown", "verify")}.forward_key`;
   return [{ path, code: "settings-contradict", message: `${message}: write "client"`, fix: valueFix("client") }];
 }
 
@@ -180,9 +179,10 @@ function verifyProblems({ all, source, isKnown, place }: InForce, isForRequests:
  */
 function openProblems({ all, source, isKnown, place }: InForce): readonly ConfigProblem[] {
   if (!isKnown("unknown", "on_store_failure")) return [];
-  if (all.on_store_failure !== "open" || all.unknown === "retry" || source("unknown") === null) return [];
+  const isChosen = source("unknown") !== null || all.unknown === "verify";
+  if (all.on_store_failure !== "open" || all.unknown === "retry" || !isChosen) return [];
   const message = `must not be "open" with unknown = "${all.unknown}", because a request that is forwarded unprotected may take effect twice`;
-  const path = `${place("on_store_failure", "unknown")}.on_store_failure`;
+  const path = `${place("on_store_failure", "unknown", "verify")}.on_store_failure`;
   return [{ path, code: "settings-contradict", message: `${message}: write "closed"` }];
 }
 

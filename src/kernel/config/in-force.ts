@@ -3,7 +3,7 @@
 
 import { pick } from "./table.ts";
 import type { SettingsReading } from "./read-settings.ts";
-import type { DeclaredSettings, FullSettings, WrittenSettings } from "./settings.ts";
+import { type DeclaredSettings, FOLLOWS, type FullSettings, type WrittenSettings } from "./settings.ts";
 
 /** The settings that one table writes, and those that it writes wrongly. */
 export type Layer = Pick<SettingsReading, "settings" | "faulty">;
@@ -47,10 +47,14 @@ export function settingsInForce(
   { merge }: DeclaredSettings,
 ): AnyInForce {
   const writes = (layer: Layer, name: string) => Object.hasOwn(layer.settings, name);
-  const known = (name: string) => !route.faulty.has(name) && (writes(route, name) || !defaults.faulty.has(name));
+  const readable = (name: string) => !route.faulty.has(name) && (writes(route, name) || !defaults.faulty.has(name));
   const source = (name: string) => {
     if (writes(route, name)) return route.name;
     return writes(defaults, name) ? "IDEMPOTENCY" : null;
+  };
+  const known = (name: string) => {
+    const leading = FOLLOWS.get(name);
+    return readable(name) && (leading === undefined || writes(route, name) || readable(leading));
   };
   return {
     all: merge(defaults.settings, route.settings),

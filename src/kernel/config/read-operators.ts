@@ -28,7 +28,6 @@ const OPERATORS = {
   named: { member: "name", what: "operator", of: ({ name }: v.InferOutput<typeof operatorSchema>) => name },
 };
 
-/** The secrets of those who have no name of their own. */
 /** The secrets of operators without a name. */
 export const UNNAMED = ["ADMIN_TOKEN", "READ_TOKEN"] as const;
 
@@ -49,15 +48,15 @@ export function readOperators(
 ): NamedReading {
   const { tables, problems } = readTables(env, OPERATORS, routeSettings);
   const users = new Map<string, string>();
-  const named = tables.map(({ name: place, written: { name, role, token, token_previous: previous } }) => ({
+  const named = tables.map(({ name: place, written: { name, role, token: secrets } }) => ({
     place,
     name,
     role,
-    secrets: previous === undefined ? [token] : [token, previous],
+    secrets,
   }));
   const wrong = named.flatMap(({ place, secrets }) =>
-    secrets.flatMap((secret, at): readonly ConfigProblem[] => {
-      const path = `${place}.${at === 0 ? "token" : "token_previous"}`;
+    secrets.flatMap((secret): readonly ConfigProblem[] => {
+      const path = `${place}.token`;
       const user = users.get(secret);
       users.set(secret, path);
       if (UNNAMED.some((one) => one === secret)) {

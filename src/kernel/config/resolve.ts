@@ -2,7 +2,7 @@
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../record/units.ts";
-import type { Config, FingerprintRule, NewKeyLimit, Origin, Route, RouteRules, Selection } from "./resolved.ts";
+import type { Config, FingerprintRule, Origin, Route, RouteRules, Selection } from "./resolved.ts";
 import type { FeatureDraft, ResolveRules } from "../feature-settings.ts";
 import { inheritedLayer } from "./in-force.ts";
 import { DIRECTIVE } from "./key-source.ts";
@@ -11,7 +11,7 @@ import type { DeclaredSettings, FullSettings, WrittenSettings } from "./settings
 import { layoutOf, originOrZone } from "./settings-origin.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
-import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
+import { KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
 import { noteRuleOf } from "../notes/settings-note.ts";
 import { isHostPart, type ScopePart } from "./scope-part.ts";
 
@@ -97,7 +97,7 @@ function resolveRoute(
       min: keyFormat.min,
       max: keyFormat.max ?? longestKey(declared.stepsOf(settings)),
     },
-    newKeys: newKeysOf(settings.new_keys),
+    newKeys: settings.new_keys,
     fingerprint: fingerprintOf(settings),
     rules: rulesOf(settings),
     async: "never",
@@ -122,11 +122,6 @@ function fingerprintOf(settings: FullSettings): FingerprintRule {
 function selectionOf(except: readonly string[], only: readonly string[] | undefined): Selection | null {
   if (only !== undefined) return { kind: "only", pointers: only.toSorted() };
   return except.length === 0 ? null : { kind: "except", pointers: except.toSorted() };
-}
-
-function newKeysOf(written: FullSettings["new_keys"]): NewKeyLimit | null {
-  const { binding, retry_after: retryAfterMs } = { ...NEW_KEYS_DEFAULTS, ...written };
-  return binding === undefined ? null : { binding, retryAfterMs };
 }
 
 function rulesOf(settings: FullSettings): RouteRules {

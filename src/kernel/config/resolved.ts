@@ -54,12 +54,6 @@ export interface Cors {
   readonly maxAgeMs: number;
 }
 
-/** The rate limit of new keys. */
-export interface NewKeyLimit {
-  readonly binding: string;
-  readonly retryAfterMs: number;
-}
-
 /** The part of a route that decides how an exchange runs in its shard. The message to the shard carries it. */
 export interface RouteRules {
   readonly policy: Policy;
@@ -129,8 +123,8 @@ export interface Route {
   /** Whether only GraphQL mutations are protected. */
   readonly graphql: boolean;
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
-  /** `null`: new keys are not limited. */
-  readonly newKeys: NewKeyLimit | null;
+  /** The binding that limits new keys. `null`: they are not limited. */
+  readonly newKeys: string | null;
   readonly fingerprint: FingerprintRule;
   readonly rules: RouteRules;
   /** Which requests are answered before their result is there. */

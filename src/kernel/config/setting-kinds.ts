@@ -6,7 +6,7 @@ import * as v from "valibot";
 
 import { DURATION_PATTERN, formatDuration, formatSize, parseDuration, parseSize } from "./units.ts";
 import { SIZE_PATTERN, type ParsedSetting } from "./units.ts";
-import { firstRepeated, parseHeaderName, TOKEN_PATTERN } from "./values.ts";
+import { BINDING_PATTERN, firstRepeated, parseBindingName, parseHeaderName, TOKEN_PATTERN } from "./values.ts";
 
 /** A setting's documentation, for editors and for the table of README.md. Code is in backquotes. */
 interface About {
@@ -143,6 +143,22 @@ export function statuses() {
     v.array(wholeSetting(100, 599, 503), STATUSES_MESSAGE),
     v.metadata({ takes: "a list of statuses" }),
     v.check((list) => firstRepeated(list) === null, repeated),
+  );
+}
+
+/**
+ * The name of a secret, or a list of at most `max` with the newest first while it changes; parsed to a list. `advice` is what to write.
+ */
+export function secretNames(max: number, advice: string) {
+  const message = `must be the name of a secret, or a list of names: ${advice}`;
+  const name = v.pipe(v.string(message), v.metadata({ pattern: BINDING_PATTERN }), parsed(parseBindingName));
+  return v.pipe(
+    v.union([name, v.array(name)], message),
+    v.metadata({ takes: `the name of a secret, or a list of up to ${max} with the newest first` }),
+    v.transform((names) => (typeof names === "string" ? [names] : names)),
+    v.minLength(1, `must name at least one secret: ${advice}`),
+    v.maxLength(max, `must name at most ${max} secrets: leave out the oldest`),
+    v.check((names) => firstRepeated(names) === null, repeated),
   );
 }
 

@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import { UNKNOWN_RULES } from "../record/record.ts";
 import { choice, duration, durationOrNone, parsed, setting, statuses } from "./setting-kinds.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "./units.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "./units.ts";
 import {
   parseVerify,
   VERIFY_PATTERN,
@@ -20,11 +20,18 @@ import { STORE_FAILURE_RULES } from "./words.ts";
 const MAX_TIMEOUT_MS = 15 * MINUTE_MS;
 /** A lock that is not released blocks its key for this long; it must exceed every possible timeout. */
 export const MAX_LOCK_MS = HOUR_MS;
+/** How much longer than a call may take its lock lasts: time for the object to note how the call ended. */
+const LOCK_MARGIN_MS = 10 * SECOND_MS;
 /** Records cost storage; a client that retries after a year is not retrying. */
 export const MAX_RETENTION_MS = 365 * DAY_MS;
 /** Ten years. */
 export const MAX_UNKNOWN_RETENTION_MS = 3650 * DAY_MS;
 export const MAX_REMEMBER_MS = 3650 * DAY_MS;
+
+/** What `lock` is where it is not written. */
+export function lockFor(timeoutMs: number): number {
+  return Math.min(timeoutMs + LOCK_MARGIN_MS, MAX_LOCK_MS);
+}
 
 export const attemptSettings = {
   timeout: setting(duration(MAX_TIMEOUT_MS), {
@@ -42,7 +49,7 @@ export const attemptSettings = {
   }),
   lock: setting(duration(MAX_LOCK_MS), {
     description: "How long an attempt that was lost blocks its key. Must exceed `timeout`.",
-    default: "40s",
+    otherwise: "10 seconds more than `timeout`",
     onChange: "applies to new attempts",
   }),
   retention: setting(duration(MAX_RETENTION_MS), {
@@ -62,7 +69,7 @@ export const attemptSettings = {
     description:
       'What follows an attempt whose outcome is unknown: `"hold"` allows no other until an operator decides, ' +
       '`"verify"` asks the origin whether it took effect, `"retry"` allows another when its lock has ended, ' +
-      "**which may take effect a second time** unless the origin itself knows keys.",
+      '**which may take effect a second time** unless the origin itself knows keys. Where `verify` is written, it is `"verify"` by default.',
     default: "hold",
     onChange: "applies to new attempts",
   }),
@@ -89,8 +96,8 @@ export const attemptSettings = {
     ),
     {
       description:
-        "The address that the gateway asks, with `GET`, whether an operation took effect. Needed with " +
-        '`unknown = "verify"`. 2xx: it did, and this is its answer. 404: it did not. `{key}` stands in the path, because a search ' +
+        "The address that the gateway asks, with `GET`, whether an operation took effect. It makes `unknown` " +
+        '`"verify"`. 2xx: it did, and this is its answer. 404: it did not. `{key}` stands in the path, because a search ' +
         "in the query has no 404. The origin gets the headers of the request, another host those of them that are listed.",
       takes:
         'a path at the origin, or a URL there, with `{key}` for the key; or `{ url = "https://…/{key}", headers = ["authorization"] }`',

@@ -13,9 +13,9 @@ import {
   parseKeySource,
   parseKeySources,
 } from "./key-source.ts";
-import { choice, defaultsOf, duration, parsed, setting, wholeSetting, yesOrNo } from "./setting-kinds.ts";
+import { choice, defaultsOf, parsed, setting, wholeSetting, yesOrNo } from "./setting-kinds.ts";
 import { CHANGES_FINGERPRINTS, fingerprintSchema } from "./settings-fingerprint.ts";
-import { MINUTE_MS, type ParsedSetting } from "./units.ts";
+import { type ParsedSetting } from "./units.ts";
 import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
 import { KEY_RULES } from "./words.ts";
 import {
@@ -69,32 +69,6 @@ const keyFormatSchema = v.strictObject(
 export const KEY_FORMAT_DEFAULTS = v.parse(
   v.required(v.omit(v.strictObject(keyFormatEntries), ["pattern", "max"])),
   defaultsOf(keyFormatEntries),
-);
-
-/** The longest period of a rate limit binding. */
-const MAX_RETRY_AFTER_MS = MINUTE_MS;
-
-/** Members of `new_keys`. */
-export const newKeysEntries = {
-  binding: setting(v.pipe(v.string('must be text: write "NEW_KEYS"'), parsed(parseBindingName)), {
-    description: "The rate limit binding of this Worker (`[[ratelimits]]`) that counts new keys, by caller.",
-    takes: '`"NEW_KEYS"`, for example',
-    otherwise: "none: new keys are not limited",
-    onChange: "applies at once",
-  }),
-  retry_after: setting(duration(MAX_RETRY_AFTER_MS), {
-    description:
-      "How long a caller with too many new keys is told to wait (`Retry-After`). The platform does not say when its period " +
-      "ends: write the `period` of the binding.",
-    default: "10s",
-    onChange: "applies at once",
-  }),
-};
-
-/** What applies to a member of `new_keys` that is left out; `binding` has no default. */
-export const NEW_KEYS_DEFAULTS = v.parse(
-  v.required(v.omit(v.strictObject(newKeysEntries), ["binding"])),
-  defaultsOf(newKeysEntries),
 );
 
 /** Each costs a first request one row written, and one erased. */
@@ -202,15 +176,22 @@ export const keySettings = {
       onChange: "applies at once; **records of a scope that is taken out are not found**",
     },
   ),
-  new_keys: setting(v.strictObject(newKeysEntries, 'must be a table: write { binding = "NEW_KEYS" }'), {
-    description:
-      "How many new keys each caller (each scope) may begin in a period: what a rate limit binding allows. Beyond that a " +
-      "request with a new key gets 429. Replays, duplicates and retries of keys that have begun are never counted. `{}` means " +
-      "no limit.",
-    takes: "a table of the members below",
-    default: {},
-    onChange: "applies at once",
-  }),
+  new_keys: setting(
+    v.pipe(
+      v.string('must be text: write "NEW_KEYS"'),
+      v.metadata({ examples: ["NEW_KEYS", "none"] }),
+      parsed<string, string | null>((text) => (text === "none" ? { ok: true, value: null } : parseBindingName(text))),
+    ),
+    {
+      description:
+        "How many new keys each caller (each scope) may begin in a period: what this rate limit binding (`[[ratelimits]]`) allows. " +
+        "Beyond that a request with a new key gets 429. Replays, duplicates and retries of keys that have begun are never counted. " +
+        '`"none"` means no limit.',
+      takes: 'the name of a rate limit binding, such as `"NEW_KEYS"`, or `"none"`',
+      default: "none",
+      onChange: "applies at once",
+    },
+  ),
   fingerprint: setting(fingerprintSchema, {
     description:
       "What tells a retry from a reuse of the key, besides method and path: the query, the body, and headers. A route's " +

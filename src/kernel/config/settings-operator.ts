@@ -4,24 +4,19 @@
 import * as v from "valibot";
 
 import { ROLES } from "../record/audit.ts";
-import { choice, parsed, setting } from "./setting-kinds.ts";
+import { choice, parsed, secretNames, setting } from "./setting-kinds.ts";
 import { type ParsedSetting, refuseValue } from "./units.ts";
-import { BINDING_PATTERN, isLoopback, NAME_PATTERN } from "./values.ts";
+import { isLoopback, NAME_PATTERN } from "./values.ts";
 
 /** What records and logs call those who have no name of their own. */
 const RESERVED: ReadonlySet<string> = new Set(["admin", "reader", "client", "gateway"]);
 
 const NAME_MESSAGE = 'must be small letters, digits and "-", at most 63: write name = "ann"';
-const SECRET_MESSAGE = 'must be the name of a secret: write token = "ANN_TOKEN"';
+/** The new one, and that before it while it changes. */
+const MAX_TOKENS = 2;
 const TEAM_ADVICE = 'write team = "https://acme.cloudflareaccess.com"';
 const PEOPLE_MESSAGE =
   'must be a list of e-mail addresses: write ["ann@example.com"], or ["*@example.com"] for a whole domain';
-
-const secretName = v.pipe(
-  v.string(SECRET_MESSAGE),
-  v.metadata({ pattern: BINDING_PATTERN, examples: ["ANN_TOKEN"] }),
-  v.check((name) => new RegExp(BINDING_PATTERN).test(name), SECRET_MESSAGE),
-);
 
 /** One `[[vars.OPERATORS]]`. */
 export const operatorSchema = v.strictObject({
@@ -50,20 +45,13 @@ export const operatorSchema = v.strictObject({
     }),
   ),
   token: v.pipe(
-    secretName,
+    secretNames(MAX_TOKENS, 'write token = "ANN_TOKEN"'),
     v.metadata({
-      description: "The secret with the operator's token.",
-      takes: "the name of a secret",
+      description: "The secret with the operator's token. While it changes, a list of two: both are the operator's.",
       otherwise: "none: every operator needs one",
-      onChange: "ends the operator's sessions",
+      onChange: "ends the sessions that began with a token that is no longer listed",
     }),
   ),
-  token_previous: setting(secretName, {
-    description: "The secret with the token before it, while the token is changed. Both are the operator's.",
-    takes: "the name of a secret",
-    otherwise: "none",
-    onChange: "ends the sessions that began with that token",
-  }),
 });
 
 const people = v.pipe(

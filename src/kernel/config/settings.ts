@@ -8,12 +8,13 @@ import * as v from "valibot";
 import { parsePathPattern } from "./path-pattern.ts";
 import { defaultsOf, parsed, repeated, setting, type SettingEntries } from "./setting-kinds.ts";
 import { answerSettings } from "./settings-answer.ts";
-import { attemptSettings } from "./settings-attempt.ts";
+import { attemptSettings, lockFor } from "./settings-attempt.ts";
 import type { RouteSettings } from "../feature-settings.ts";
 import { fingerprintEntries } from "./settings-fingerprint.ts";
-import { keyFormatEntries, keySettings, newKeysEntries } from "./settings-key.ts";
-import { excerptEntries, noteSettings } from "../notes/settings-note.ts";
+import { keyFormatEntries, keySettings } from "./settings-key.ts";
+import { noteEntries, noteSettings } from "../notes/settings-note.ts";
 import { originSettings } from "./settings-origin.ts";
+import type { UnknownRule } from "../record/record.ts";
 import { isTable } from "./table.ts";
 import { firstRepeated, parseMethod } from "./values.ts";
 
@@ -52,10 +53,12 @@ const ownSchema = v.strictObject(ownEntries);
 export type WrittenSettings = v.InferOutput<typeof ownSchema>;
 
 /** Settings without a default: leaving one out has its own meaning. */
-const UNDEFAULTED = ["origin", "location_hint", "jurisdiction", "verify", "label", "excerpt"] as const;
+const UNDEFAULTED = ["origin", "location_hint", "jurisdiction", "verify"] as const;
+
+const OWN_DEFAULTS = v.parse(v.required(v.omit(ownSchema, [...UNDEFAULTED, "lock"])), defaultsOf(ownEntries));
 
 /** The defaults of the kernel's own settings. */
-export const BUILT_IN = v.parse(v.required(v.omit(ownSchema, UNDEFAULTED)), defaultsOf(ownEntries));
+export const BUILT_IN = { ...OWN_DEFAULTS, lock: lockFor(OWN_DEFAULTS.timeout) };
 
 /** Settings with all defaults filled in. */
 export type FullSettings = typeof BUILT_IN & Pick<WrittenSettings, (typeof UNDEFAULTED)[number]>;
@@ -97,9 +100,8 @@ export function declareSettings(added: readonly RouteSettings[]): DeclaredSettin
     defaults,
     tables: new Map([
       ["key_format", Object.keys(keyFormatEntries)],
-      ["new_keys", Object.keys(newKeysEntries)],
       ["fingerprint", Object.keys(fingerprintEntries)],
-      ["excerpt", Object.keys(excerptEntries)],
+      ["note", Object.keys(noteEntries)],
       ...added.flatMap(({ entries: own, tables }) =>
         Object.entries(tables)
           // The others are lists of tables.
@@ -107,7 +109,11 @@ export function declareSettings(added: readonly RouteSettings[]): DeclaredSettin
           .map(([name, members]) => [name, Object.keys(members)] as const),
       ),
     ]),
-    merge: (written, own) => ({ ...defaults, ...written, ...own }),
+    merge: (written, own) => {
+      const all = { ...defaults, ...written, ...own };
+      const lock = own.lock ?? written.lock ?? lockFor(all.timeout);
+      return { ...all, lock, unknown: writtenRule(own) ?? writtenRule(written) ?? defaults.unknown };
+    },
     stepSettings: ["forward_key", ...added.flatMap((one) => (one.steps === undefined ? [] : Object.keys(one.entries)))],
     stepsOf: (settings) => {
       const { forward_key: forwardKey } = settings;
@@ -115,6 +121,17 @@ export function declareSettings(added: readonly RouteSettings[]): DeclaredSettin
       return forwardKey.kind === "step" ? [forwardKey.step, ...steps] : steps;
     },
   };
+}
+
+/** Settings that follow from another one where they are not written. */
+export const FOLLOWS: ReadonlyMap<string, string> = new Map([
+  ["lock", "timeout"],
+  ["unknown", "verify"],
+]);
+
+/** An address to ask is written in order to ask there. */
+function writtenRule({ unknown, verify }: WrittenSettings): UnknownRule | undefined {
+  return unknown ?? (verify === undefined ? undefined : "verify");
 }
 
 /** The path of a route; checked against the patterns that both of Hono's routers agree on. */

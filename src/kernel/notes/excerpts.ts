@@ -1,4 +1,4 @@
-// The beginnings of request bodies that routes keep for operators, for a time (`excerpt`). The table is made with the first of them.
+// The beginnings of request bodies that routes keep for operators, for a time (`note.excerpt`). The table is made with the first of them.
 
 import { readNote } from "../record/request-note.ts";
 import { type EpochMs, epochMs, type RecordId } from "../record/units.ts";

@@ -4,6 +4,7 @@
 import * as v from "valibot";
 
 import type { NoteRule } from "../config/resolved.ts";
+import type { FullSettings } from "../config/settings.ts";
 import { type KeyPart, KEY_PART_PATTERN, parseKeyPart } from "../config/key-source.ts";
 import { choice, defaultsOf, duration, parsed, setting, sizeSetting } from "../config/setting-kinds.ts";
 import { DAY_MS } from "../config/units.ts";
@@ -13,27 +14,12 @@ import { NOTE_RULES } from "../config/words.ts";
 const MAX_EXCERPT_BYTES = 4096;
 const MAX_EXCERPT_MS = 7 * DAY_MS;
 
-/** Members of a route's `excerpt`. */
-export const excerptEntries = {
-  bytes: setting(sizeSetting(MAX_EXCERPT_BYTES), {
-    description: "How much of the beginning of a body is kept.",
-    default: 500,
-    onChange: "applies to new records",
-  }),
-  keep: setting(duration(MAX_EXCERPT_MS), {
-    description: "For how long.",
-    default: "1h",
-    onChange: "applies to new records",
-  }),
-};
-
-const EXCERPT_DEFAULTS = v.parse(v.required(v.strictObject(excerptEntries)), defaultsOf(excerptEntries));
-
-export const noteSettings = {
-  note: setting(choice(NOTE_RULES), {
+/** Members of a route's `note`. */
+export const noteEntries = {
+  request: setting(choice(NOTE_RULES), {
     description:
-      'What operators see of a record\'s request: `"target"` its method, path and query, the size of its body and a short digest of ' +
-      'its caller; `"path"` the same without the query; `"none"` nothing.',
+      '`"target"`: the request\'s method, path and query, the size of its body and a short digest of its caller; `"path"`: the same without ' +
+      'the query; `"none"`: nothing of these.',
     default: "target",
     onChange: "applies to new records",
   }),
@@ -52,25 +38,41 @@ export const noteSettings = {
       onChange: "applies to new records",
     },
   ),
-  excerpt: setting(v.strictObject(excerptEntries, 'must be a table: write { bytes = 500, keep = "1h" }'), {
+  excerpt: setting(sizeSetting(MAX_EXCERPT_BYTES), {
     description:
-      "Keeps the beginning of each request's body for operators, **in the open, for a time**. It costs two rows written for each " +
-      "request.",
-    takes: "a table of the members below",
+      "How much of the beginning of each request's body is kept, **in the open, for a time**. It costs two rows written for each request.",
     otherwise: "none: no part of a body is kept for operators",
+    onChange: "applies to new records",
+  }),
+  excerpt_retention: setting(duration(MAX_EXCERPT_MS), {
+    description: "How long an excerpt is kept.",
+    default: "1h",
+    onChange: "applies to new records",
+  }),
+};
+
+const NOTE_DEFAULTS = v.parse(
+  v.required(v.omit(v.strictObject(noteEntries), ["label", "excerpt"])),
+  defaultsOf(noteEntries),
+);
+
+export const noteSettings = {
+  note: setting(v.strictObject(noteEntries, 'must be a table: write { label = "json:/order/id" }'), {
+    description:
+      "What operators see of a record's request. A route's table replaces that of `IDEMPOTENCY` as a whole. Where responses are encrypted, " +
+      "nothing is noted.",
+    takes: "a table of the members below",
+    default: {},
     onChange: "applies to new records",
   }),
 };
 
 /** What a route's settings say. */
-export function noteRuleOf(
-  { note, label, excerpt }: v.InferOutput<v.StrictObjectSchema<typeof noteSettings, undefined>>,
-  isEncrypted: boolean,
-): NoteRule {
-  const { bytes, keep } = { ...EXCERPT_DEFAULTS, ...excerpt };
+export function noteRuleOf({ note }: Pick<FullSettings, "note">, isEncrypted: boolean): NoteRule {
+  const { request, label, excerpt, excerpt_retention: keepMs } = { ...NOTE_DEFAULTS, ...note };
   return {
-    what: isEncrypted ? "none" : (note ?? "target"),
+    what: isEncrypted ? "none" : request,
     label: label ?? null,
-    excerpt: excerpt === undefined ? null : { bytes, keepMs: keep },
+    excerpt: excerpt === undefined ? null : { bytes: excerpt, keepMs },
   };
 }

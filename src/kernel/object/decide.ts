@@ -79,6 +79,9 @@ export interface Situation {
 
 const TAKE_BODY: Action = { kind: "take-body" };
 
+/** The platform counts in periods of 10 or 60 seconds, and does not say when one ends. */
+const NEW_KEYS_RETRY_MS = 10_000;
+
 /**
  * What comes before a claim, and needs time; `null`: nothing. Only a new key begins with attempt 1. `count` is set where new keys
  * are limited, and `mayBegin` says whether the caller may have this one; `null`: the limiter has not been asked.
@@ -91,8 +94,8 @@ export function beforeStart(
 ): Action | null {
   if (!isBodyHere) return TAKE_BODY;
   if (count === undefined || number > 1) return null;
-  const { retryAfterMs } = count;
-  return mayBegin === null ? { kind: "count-key", count } : refuseAction({ code: "too-many-keys", retryAfterMs });
+  if (mayBegin === null) return { kind: "count-key", count };
+  return refuseAction({ code: "too-many-keys", retryAfterMs: NEW_KEYS_RETRY_MS });
 }
 
 /** The longest advised wait: the client's next request asks the origin at once, and need not wait for the alarm's verification. */

@@ -10,7 +10,7 @@ export interface RequestNote {
   readonly sizeBytes: number | null;
   /** The beginning of a SHA-256 of the scope's values, in hexadecimal; `null`: anybody. */
   readonly caller: string | null;
-  /** The value that the route names in `label`; `null`: it names none, or the request has none. */
+  /** The value that the route names in `note.label`; `null`: it names none, or the request has none. */
   readonly label: string | null;
   /** Until when the beginning of the body is kept, in milliseconds since the epoch; `null`: it is not. */
   readonly excerptUntil: number | null;

@@ -3,7 +3,6 @@
 // is a value of its own, so all anonymous callers share one scope, and no caller with a credential is in it. A part that is
 // ambiguous is refused, never treated as missing.
 
-import type { NewKeyLimit } from "../config/resolved.ts";
 import { digestedName, type ScopePart } from "../config/scope-part.ts";
 import { laneOf } from "../record/lanes.ts";
 import type { ClientProblem } from "../record/problem.ts";
@@ -157,7 +156,9 @@ function isIdentity(name: string | null | undefined): boolean {
 }
 
 /** How a new key is counted (`new_keys`), as part of the message to the shard. */
-export interface KeyCount extends NewKeyLimit {
+export interface KeyCount {
+  /** The rate limit binding that counts. */
+  readonly binding: string;
   /** The caller's digest. */
   readonly caller: string;
 }
@@ -170,10 +171,10 @@ export interface KeyCount extends NewKeyLimit {
  * the limit of all. So there the client's address counts too. Of an address only its network counts, here and in the scope: whoever has
  * one IPv6 address would otherwise begin with each of 2^64 anew.
  */
-export async function countFor(newKeys: NewKeyLimit, scope: ScopeValues, headers: HeadersView): Promise<KeyCount> {
+export async function countFor(binding: string, scope: ScopeValues, headers: HeadersView): Promise<KeyCount> {
   const address = isSomebody(scope) ? null : headers.get(CLIENT_ADDRESS);
   const counted = scope.map((value, at) => (at % 2 === 1 && scope[at - 1] === "ip" ? inNetwork(value) : value));
-  return { ...newKeys, caller: await digest([...counted, inNetwork(address)]) };
+  return { binding, caller: await digest([...counted, inNetwork(address)]) };
 }
 
 function inNetwork(address: string | null): string | null {

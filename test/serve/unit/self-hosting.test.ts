@@ -76,7 +76,7 @@ describe("a wrangler.toml off Cloudflare", () => {
 
   it("cannot limit new keys", () => {
     const limiter = `ratelimits = [{ name = "NEW_KEYS", namespace_id = "1", simple = { limit = 5, period = 60 } }]\n`;
-    const { problems } = hosted(`${limiter}${ORIGIN}${ROUTE}new_keys = { binding = "NEW_KEYS" }\n`);
+    const { problems } = hosted(`${limiter}${ORIGIN}${ROUTE}new_keys = "NEW_KEYS"\n`);
     expect(problems).toMatchObject([{ path: "ROUTES[0].new_keys", message: expect.stringContaining("limit_req") }]);
   });
 

@@ -5,13 +5,8 @@ import type { HasBinding } from "../../../kernel/config/in-force.ts";
 import type { NamedOperator } from "../../../kernel/config/operators.ts";
 import { MAKE_TOKEN, tokenProblems } from "../../../kernel/config/read-operators.ts";
 import type { ConfigProblem, Consumer } from "../../../kernel/config/resolved.ts";
-import { CONSUMER_DEFAULTS, type ConsumerDraft, type ConsumerSettings } from "./entries.ts";
+import { CONSUMER_DEFAULTS, type ConsumerDraft } from "./entries.ts";
 import { formatDuration } from "../../../kernel/config/units.ts";
-
-/** The secrets that open a group, or would; each with the member that names it. */
-function secretsOf({ token, token_previous: previous }: ConsumerSettings): readonly (readonly [string, string])[] {
-  return [["token", token], ...(previous === undefined ? [] : [["token_previous", previous] as const])];
-}
 
 export function claimConsumerProblems(
   drafts: readonly ConsumerDraft[],
@@ -31,8 +26,8 @@ export function claimConsumerProblems(
       const message = `must exceed max_lock (${formatDuration(maxLock)}): write retention = "7d"`;
       problems.push({ path: `${name}.retention`, message });
     }
-    for (const [member, secret] of secretsOf(written)) {
-      const path = `${name}.${member}`;
+    for (const secret of written.token) {
+      const path = `${name}.token`;
       const user = users.get(secret);
       users.set(secret, path);
       if (ofOperators.has(secret)) {

@@ -5,29 +5,18 @@ import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
 import * as v from "valibot";
 
 import { MAX_LOCK_MS, MAX_RETENTION_MS } from "../../../kernel/config/settings-attempt.ts";
-import { choice, defaultsOf, duration, setting } from "../../../kernel/config/setting-kinds.ts";
-import { BINDING_PATTERN, NAME_PATTERN } from "../../../kernel/config/values.ts";
+import { choice, defaultsOf, duration, secretNames, setting } from "../../../kernel/config/setting-kinds.ts";
+import { NAME_PATTERN } from "../../../kernel/config/values.ts";
 
 /** Of those for routes: nobody can ask a consumer what became of an attempt. */
 export const CONSUMER_UNKNOWN_RULES = ["hold", "retry"] as const;
 
 const NAME_MESSAGE = 'must be small letters, digits and "-", at most 63: write name = "billing"';
-const SECRET_MESSAGE = 'must be the name of a secret: write token = "BILLING_TOKEN"';
-
-const secretName = v.pipe(
-  v.string(SECRET_MESSAGE),
-  v.metadata({ pattern: BINDING_PATTERN, examples: ["BILLING_TOKEN"] }),
-  v.check((name) => new RegExp(BINDING_PATTERN).test(name), SECRET_MESSAGE),
-);
+/** The new one, and that before it while it changes. */
+const MAX_TOKENS = 2;
 
 /** The settings that only groups have, or have with a default of their own. None is inherited from `IDEMPOTENCY`. */
 export const consumerEntries = {
-  token_previous: setting(secretName, {
-    description: "The secret with the token before it, while the token is changed. Both open the group.",
-    takes: "the name of a secret",
-    otherwise: "none",
-    onChange: "applies at once",
-  }),
   unknown: setting(choice(CONSUMER_UNKNOWN_RULES), {
     description:
       'What follows a lock that ends before its holder says how its attempt ended: `"hold"` grants no other until an operator ' +
@@ -77,10 +66,10 @@ export const consumerSchema = v.strictObject({
     v.check((name) => new RegExp(NAME_PATTERN).test(name), NAME_MESSAGE),
   ),
   token: v.pipe(
-    secretName,
+    secretNames(MAX_TOKENS, 'write token = "BILLING_TOKEN"'),
     v.metadata({
-      description: "The secret whose value opens this group, and no other.",
-      takes: "the name of a secret",
+      description:
+        "The secret whose value opens this group, and no other. While it changes, a list of two: both open it.",
       otherwise: "none: every group needs one",
       onChange: "applies at once",
     }),
@@ -91,10 +80,8 @@ export const consumerSchema = v.strictObject({
 /** What was written about a group, parsed. */
 export type ConsumerSettings = v.InferOutput<typeof consumerSchema>;
 
-const { token_previous: _, ...defaulted } = consumerEntries;
-
 /** What applies to a member that has a default of its own. */
-export const CONSUMER_DEFAULTS = v.parse(v.required(v.strictObject(defaulted)), defaultsOf(defaulted));
+export const CONSUMER_DEFAULTS = v.parse(v.required(v.strictObject(consumerEntries)), defaultsOf(consumerEntries));
 
 /** A group as it was written. */
 export interface ConsumerDraft extends RouteDraft {

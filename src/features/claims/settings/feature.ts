@@ -106,13 +106,13 @@ function rulesOf(written: ConsumerSettings, inherited: WrittenSettings): Written
 /** Every setting that applies to a group. `written` has no problem. */
 export function resolveConsumer(draft: ConsumerDraft, resolveRules: ResolveRules): Consumer {
   const { name, written } = draft;
-  const { name: group, token, token_previous: previous, max_lock: maxLockMs } = { ...CONSUMER_DEFAULTS, ...written };
+  const { name: group, token: tokens, max_lock: maxLockMs } = { ...CONSUMER_DEFAULTS, ...written };
   const route = resolveRules(draft, CONSUMER_LABEL + group);
   return {
     name,
     group,
     route: { ...route, methods: ["CLAIM"], scope: [] },
     maxLockMs,
-    tokens: previous === undefined ? [token] : [token, previous],
+    tokens,
   };
 }

@@ -5,7 +5,15 @@ import * as v from "valibot";
 
 import { ALERTS } from "../../../kernel/record/alerts.ts";
 import { EVENT_DATA, type StatusRule } from "../../../kernel/record/outbox.ts";
-import { choice, defaultsOf, duration, parsed, repeated, setting } from "../../../kernel/config/setting-kinds.ts";
+import {
+  choice,
+  defaultsOf,
+  duration,
+  parsed,
+  repeated,
+  secretNames,
+  setting,
+} from "../../../kernel/config/setting-kinds.ts";
 import { DAY_MS, type ParsedSetting, refuseValue } from "../../../kernel/config/units.ts";
 import { BINDING_PATTERN, firstRepeated, isLoopback, parseBindingName, TOKEN } from "../../../kernel/config/values.ts";
 
@@ -19,12 +27,6 @@ const NAME_ADVICE = 'must have 1 to 64 letters, digits, hyphens and underscores:
 const SECRET_ADVICE = 'write secret = "HOOK_SECRET", or a list with the newest first while it changes';
 /** Each of them makes a signature of every event. */
 const MAX_SECRETS = 3;
-
-const secretName = v.pipe(
-  v.string(`must be the name of a secret: ${SECRET_ADVICE}`),
-  v.metadata({ pattern: BINDING_PATTERN }),
-  parsed(parseBindingName),
-);
 
 export const destinationGiveUpEntries = {
   after: setting(duration(MAX_GIVE_UP_MS), {
@@ -89,23 +91,13 @@ export const destinationEntries = {
       onChange: "applies at once, also to older events",
     },
   ),
-  secret: setting(
-    v.pipe(
-      v.union([secretName, v.array(secretName)], `must be the name of a secret, or a list of names: ${SECRET_ADVICE}`),
-      v.transform((names) => (typeof names === "string" ? [names] : names)),
-      v.minLength(1, `must name at least one secret: ${SECRET_ADVICE}`),
-      v.maxLength(MAX_SECRETS, `must name at most ${MAX_SECRETS} secrets: leave out the oldest`),
-      v.check((names) => firstRepeated(names) === null, repeated),
-    ),
-    {
-      description:
-        "The name of the secret with which a webhook's events are signed (Standard Webhooks): `whsec_` and 24 to 64 bytes in Base64. " +
-        "While it changes, a list of names: every event then has a signature with each.",
-      takes: "the name of a secret, or a list of up to 3",
-      otherwise: "none: every webhook needs one",
-      onChange: "applies at once, also to older events",
-    },
-  ),
+  secret: setting(secretNames(MAX_SECRETS, SECRET_ADVICE), {
+    description:
+      "The name of the secret with which a webhook's events are signed (Standard Webhooks): `whsec_` and 24 to 64 bytes in Base64. " +
+      "While it changes, a list of names: every event then has a signature with each.",
+    otherwise: "none: every webhook needs one",
+    onChange: "applies at once, also to older events",
+  }),
   give_up: setting(v.strictObject(destinationGiveUpEntries, 'must be a table: write { after = "72h" }'), {
     description: "When an event that the destination does not take is dead.",
     takes: "a table of the member below",

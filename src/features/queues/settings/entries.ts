@@ -191,8 +191,6 @@ export const QUEUE_INHERITS: readonly string[] = [
   "remember",
   "publish",
   "note",
-  "label",
-  "excerpt",
   "log",
 ];
 

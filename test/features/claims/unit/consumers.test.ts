@@ -118,7 +118,7 @@ describe("a group of consumers", () => {
   });
 
   it("gives all its tokens, while one is changed for another", () => {
-    const { consumers } = configOf({ ...WORKER, CONSUMERS: [{ ...GROUP, token_previous: "OTHER_TOKEN" }] });
+    const { consumers } = configOf({ ...WORKER, CONSUMERS: [{ ...GROUP, token: ["BILLING_TOKEN", "OTHER_TOKEN"] }] });
     expect(readConsumerTokens(WORKER, consumers).tokens).toEqual([
       { group: "billing", token: BILLING },
       { group: "billing", token: OTHER },

@@ -38,7 +38,7 @@ import { type Message, Network } from "./network.ts";
 import { type Deployment, deployment as deploymentOf, keyOf, nameIn, type Plan } from "./plan.ts";
 
 const EMPTY = new Uint8Array();
-const KEY_COUNT = { binding: "NEW_KEYS", caller: "caller", retryAfterMs: 1000 } as const;
+const KEY_COUNT = { binding: "NEW_KEYS", caller: "caller" } as const;
 
 /** The disks of the objects, in the order in which these come to exist. */
 export class Disks {

@@ -12,10 +12,7 @@ import { type Client, clientOf, type Message, removeGateway, until, untilPrinted
 const LIMIT = 5;
 const PERIOD_MS = 10_000;
 
-const ROUTES = [
-  { path: "/limited/*", new_keys: { binding: "NEW_KEYS", retry_after: "7s" }, duplicate: "wait" },
-  { path: "/free/*" },
-];
+const ROUTES = [{ path: "/limited/*", new_keys: "NEW_KEYS", duplicate: "wait" }, { path: "/free/*" }];
 
 let origin: TestOrigin;
 let gateway: Gateway;
@@ -73,7 +70,7 @@ describe("a caller who has begun as many keys as allowed", () => {
     });
     expect(statusesOf(begun)).toEqual(Array.from({ length: LIMIT }, () => 201));
     expectProblem(refused, { code: "too-many-keys", status: 429, retryable: true, echo: key });
-    expect(headerValue(refused, "retry-after")).toBe("7");
+    expect(headerValue(refused, "retry-after")).toBe("10");
     expect(await origin.requests(key)).toEqual([]);
     const later = await until(async () => {
       const response = await caller.send(key);
@@ -154,7 +151,7 @@ it("refuses everything if the binding does not exist", async () => {
   const key = freshKey();
   const response = await clientOf(without.url).send({ path: "/limited/pay", key });
   expectProblem(response, { code: "configuration-invalid", status: 500, retryable: false, echo: null });
-  await untilPrinted(without, 'ROUTES[0].new_keys.binding: there is no rate limit binding "NEW_KEYS"');
+  await untilPrinted(without, 'ROUTES[0].new_keys: there is no rate limit binding "NEW_KEYS"');
   expect(await origin.requests(key)).toEqual([]);
   await removeGateway(without);
 });

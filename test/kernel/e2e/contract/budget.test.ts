@@ -22,7 +22,7 @@ const PAGE = "https://shop.example.com";
 
 const ROUTES = [
   { path: "/v1/*" },
-  { path: "/new_keys/*", new_keys: { binding: "NEW_KEYS" } },
+  { path: "/new_keys/*", new_keys: "NEW_KEYS" },
   { path: "/cors/*", cors: { origins: [PAGE] } },
   { path: "/encrypt_responses/*", encrypt_responses: true },
 ];

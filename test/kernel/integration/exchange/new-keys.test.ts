@@ -6,7 +6,7 @@ import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import { type HeldExchanges, withExchanges } from "../../../support/integration/held-exchanges.ts";
 import { again, headOf } from "../../../support/integration/shard-bench.ts";
 
-const COUNT = { binding: "NEW_KEYS", retryAfterMs: 3000, caller: "alice" };
+const COUNT = { binding: "NEW_KEYS", caller: "alice" };
 
 function limited(head: ExchangeHead = headOf()): ExchangeHead {
   return { ...head, newKeys: COUNT };

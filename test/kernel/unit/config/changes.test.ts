@@ -275,14 +275,11 @@ const ATTEMPTS: Cases = {
     ["all", "none"],
     ["all", "errors"],
   ],
-  note: [
-    ["target", "path"],
-    ["target", "none"],
-  ],
-  label: [[null, "json:/id"]],
-  excerpt: [[null, { bytes: 10 }]],
-  "excerpt.bytes": [[10, 20]],
-  "excerpt.keep": [["1h", "2h"]],
+  note: [[{}, { request: "path" }]],
+  "note.request": [["target", "none"]],
+  "note.label": [[null, "json:/id"]],
+  "note.excerpt": [[null, 10]],
+  "note.excerpt_retention": [["1h", "2h", { note: { excerpt: 10 } }]],
 };
 
 const ROUTES: Cases = {
@@ -320,9 +317,7 @@ const ROUTES: Cases = {
     [["header:authorization"], ["ip"]],
   ],
   previous_scope: [[[["cookie:session"]], [], { scope: ["header:authorization"] }]],
-  new_keys: [[null, { binding: "NEW_KEYS" }]],
-  "new_keys.binding": [["NEW_KEYS", "API"]],
-  "new_keys.retry_after": [["10s", "20s", { new_keys: { binding: "NEW_KEYS" } }]],
+  new_keys: [["none", "NEW_KEYS"]],
   fingerprint: [[null, { body: "json" }]],
   "fingerprint.body": [
     ["bytes", "json"],
@@ -428,8 +423,7 @@ const QUEUES: Cases = {
 const CLAIMS: Cases = {
   ...SHARED,
   name: [["billing", "orders"]],
-  token: [["BILLING", "OTHER"]],
-  token_previous: [[null, "OTHER"]],
+  token: [["BILLING", ["OTHER", "BILLING"]]],
   // A claim has no response in which an origin could say anything.
   "publish.data": [["response", "none"]], // feature: outbox
   unknown: [["hold", "retry"]],
@@ -443,7 +437,7 @@ const CLAIMS: Cases = {
 const MEMBERS: Table = {
   publish: [{ to: "line", type: "paid" }],
   give_up: {},
-  new_keys: { binding: "NEW_KEYS" },
+  new_keys: "NEW_KEYS",
   cors: { origins: ["https://shop.example.com"] },
 };
 

@@ -7,9 +7,17 @@ const lines = (env: Readonly<Record<string, unknown>>) =>
 
 describe("lock, timeout, retention and wait", () => {
   it("may not be equal to the millisecond", () => {
-    expect(
-      routeOf({ timeout: "39999ms", retention: "40001ms", duplicate: "wait", wait: "39999ms" }).rules.policy.lockMs,
-    ).toBe(40_000);
+    const others = { timeout: "39999ms", retention: "40001ms", duplicate: "wait", wait: "39999ms" };
+    expect(routeOf({ lock: "40s", ...others }).rules.policy.lockMs).toBe(40_000);
+  });
+
+  it("give a lock that is not written ten seconds more than the timeout in force", () => {
+    expect(routeOf({}).rules.policy.lockMs).toBe(40_000);
+    expect(routeOf({ timeout: "2m" }).rules.policy.lockMs).toBe(130_000);
+    const { routes } = configOf({ IDEMPOTENCY: { timeout: "15m" }, ROUTES: [PAYMENTS, { path: "/b", timeout: "1s" }] });
+    expect(routes.map(({ rules }) => rules.policy.lockMs)).toEqual([910_000, 11_000]);
+    const written = configOf({ IDEMPOTENCY: { lock: "20m" }, ROUTES: [{ ...PAYMENTS, timeout: "2m" }] });
+    expect(written.routes[0]?.rules.policy.lockMs).toBe(1_200_000);
   });
 
   it("ignore wait if no duplicate waits", () => {
@@ -27,9 +35,30 @@ describe("lock, timeout, retention and wait", () => {
     [{ IDEMPOTENCY: { timeout: "x" }, ROUTES: [{ ...PAYMENTS, lock: "1s" }] }, ["IDEMPOTENCY.timeout"]],
     [{ ROUTES: [{ ...PAYMENTS, lock: 5, timeout: "60s" }] }, ["ROUTES[0].lock"]],
     [{ ROUTES: [{ ...PAYMENTS, lok: "90s", timeout: "60s" }] }, ["ROUTES[0].lok"]],
+    [{ ROUTES: [{ ...PAYMENTS, timeout: "x", retention: "1s" }] }, ["ROUTES[0].timeout"]],
     [{ IDEMPOTENCY: 7, ROUTES: [{ ...PAYMENTS, timeout: "60s" }] }, ["IDEMPOTENCY"]],
   ])("are not guessed where a value is unknown: %j", (env, paths) => {
     expect(problemsOf(env).map(({ path }) => path)).toEqual(paths);
+  });
+});
+
+describe("unknown", () => {
+  const ruleOf = (defaults: object, route: object): string | undefined =>
+    configOf({ IDEMPOTENCY: defaults, ROUTES: [{ ...PAYMENTS, ...route }] }).routes[0]?.rules.policy.unknown;
+
+  it("is verify where an address to ask is written, and what it says itself where it is written as near", () => {
+    const verify = "/v1/by-key/{key}";
+    expect(ruleOf({}, {})).toBe("hold");
+    expect(ruleOf({}, { verify })).toBe("verify");
+    expect(ruleOf({ verify }, {})).toBe("verify");
+    expect(ruleOf({ verify }, { unknown: "hold" })).toBe("hold");
+    expect(ruleOf({ unknown: "retry" }, { verify })).toBe("verify");
+    expect(ruleOf({ unknown: "hold", verify }, {})).toBe("hold");
+  });
+
+  it("is not guessed where the address is wrong", () => {
+    const route = { ...PAYMENTS, verify: "/v1", on_store_failure: "open" };
+    expect(problemsOf({ ROUTES: [route] }).map(({ path }) => path)).toEqual(["ROUTES[0].verify"]);
   });
 });
 
@@ -48,8 +77,8 @@ const CONTRADICTIONS: readonly (readonly [member: string, settings: object, othe
   ["previous_scope", { previous_scope: [["ip"]], scope: ["ip"] }],
   ["unknown", { encrypt_responses: true, unknown: "verify" }, { verify: "/v1/by-key/{key}" }],
   ["previous_scope", { encrypt_responses: true, previous_scope: [["ip"]] }],
-  ["label", { encrypt_responses: true, label: "json:/id" }],
-  ["excerpt", { encrypt_responses: true, excerpt: { bytes: 100 } }],
+  ["note.label", { encrypt_responses: true, note: { label: "json:/id" } }],
+  ["note.excerpt", { encrypt_responses: true, note: { excerpt: 100 } }],
   ["publish", { encrypt_responses: true, publish: [{ to: "x", type: "a.b" }] }], // feature: outbox
   ["async", { encrypt_responses: true, async: "prefer" }], // feature: accepted
   ["on_store_failure", { on_store_failure: "open", async: "prefer" }], // feature: accepted

@@ -85,10 +85,10 @@ describe("encrypted", () => {
   });
 
   it("cannot be combined with parts of the request that operators may read", () => {
-    const settings = { label: "json:/id", excerpt: {} };
+    const settings = { note: { label: "json:/id", excerpt: 100 } };
     expect(lines(encrypted(settings, secret))).toEqual([
-      expect.stringMatching(/^ROUTES\[0\]\.label: would keep/),
-      expect.stringMatching(/^ROUTES\[0\]\.excerpt: would keep/),
+      expect.stringMatching(/^ROUTES\[0\]\.note\.label: would keep/),
+      expect.stringMatching(/^ROUTES\[0\]\.note\.excerpt: would keep/),
     ]);
     expect(readConfig(encrypted({ ...settings, encrypt_responses: "past" }, secret)).ok).toBe(true);
   });

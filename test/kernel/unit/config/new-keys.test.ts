@@ -13,7 +13,7 @@ compatibility_flags = ["enable_request_signal"]
 routes = ["api.example.com/*"]
 migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
 durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
-vars.ROUTES = [{ path = "/v1/payments", new_keys = { binding = "NEW_KEYS" } }]
+vars.ROUTES = [{ path = "/v1/payments", new_keys = "NEW_KEYS" }]
 `;
   const limiter = (simple: string, others = ""): string =>
     `ratelimits = [{ name = "NEW_KEYS", namespace_id = "1001", simple = ${simple}${others} }]\n`;
@@ -23,21 +23,19 @@ vars.ROUTES = [{ path = "/v1/payments", new_keys = { binding = "NEW_KEYS" } }]
     );
 
   it("needs a binding at start", () => {
-    expect(routeOf({ new_keys: { binding: "NEW_KEYS" } }, { NEW_KEYS: {} }).newKeys).toEqual({
-      binding: "NEW_KEYS",
-      retryAfterMs: 10_000,
-    });
+    expect(routeOf({ new_keys: "NEW_KEYS" }, { NEW_KEYS: {} }).newKeys).toBe("NEW_KEYS");
+    expect(routeOf({ new_keys: "none" }).newKeys).toBeNull();
   });
 
   it("needs [[ratelimits]] in the file, in each environment", () => {
     expect(problemsIn(SOUND + limiter("{ limit = 100, period = 60 }"))).toEqual([]);
-    expect(problemsIn(SOUND)).toEqual([expect.stringContaining("ROUTES[0].new_keys.binding: there is no rate limit")]);
+    expect(problemsIn(SOUND)).toEqual([expect.stringContaining("ROUTES[0].new_keys: there is no rate limit")]);
     const services = 'services = [{ binding = "NEW_KEYS", service = "limits" }]\n';
     expect(problemsIn(SOUND + services)).toEqual([expect.stringContaining("there is no rate limit binding")]);
     const staging = `[env.staging]\ndurable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
-vars.IDEMPOTENCY = {}\nvars.ROUTES = [{ path = "/a", new_keys = { binding = "NEW_KEYS" } }]\n`;
+vars.IDEMPOTENCY = {}\nvars.ROUTES = [{ path = "/a", new_keys = "NEW_KEYS" }]\n`;
     expect(problemsIn(SOUND + limiter("{ limit = 100, period = 60 }") + staging)).toEqual([
-      expect.stringContaining("env.staging.ROUTES[0].new_keys.binding: there is no rate limit"),
+      expect.stringContaining("env.staging.ROUTES[0].new_keys: there is no rate limit"),
     ]);
   });
 

@@ -31,7 +31,7 @@ describe("OPERATORS", () => {
   });
 
   it("have two tokens while one is changed for another, the new one first", () => {
-    const changing = { ...ANN, token_previous: "BOB_TOKEN" };
+    const changing = { ...ANN, token: ["ANN_TOKEN", "BOB_TOKEN"] };
     expect(operatorsOf({ OPERATORS: [changing], ANN_TOKEN, BOB_TOKEN })?.tokens[0]?.values).toEqual([
       ANN_TOKEN,
       BOB_TOKEN,

@@ -106,7 +106,7 @@ describe("problems", () => {
     const paths = pathsOf({
       IDEMPOTENCY: { retenton: "1h", shards: 0, key_format: { mn: 1, mx: 2 } },
       ROUTES: [
-        { path: "/v1/*", timeout: "60s" },
+        { path: "/v1/*", timeout: "60s", lock: "60s" },
         { path: "/v1/a", methods: ["post", "get"] },
       ],
       ROUTES_2: [{ path: "/v1/b", scope: [], origin: { binding: "GONE" } }],

@@ -8,8 +8,8 @@ import { describe, expect, it } from "vitest";
 
 import { markdownTable, settingTexts } from "../../../../src/cli/settings-table.ts";
 import { fingerprintEntries } from "../../../../src/kernel/config/settings-fingerprint.ts";
-import { excerptEntries } from "../../../../src/kernel/notes/settings-note.ts";
-import { keyFormatEntries, newKeysEntries } from "../../../../src/kernel/config/settings-key.ts";
+import { noteEntries } from "../../../../src/kernel/notes/settings-note.ts";
+import { keyFormatEntries } from "../../../../src/kernel/config/settings-key.ts";
 import { gatewayEntries } from "../../../../src/kernel/config/settings-gateway.ts";
 import { FEATURE_SETTINGS, SETTINGS } from "../../../../src/features/settings.ts";
 import { settingRows } from "../../../support/setting-rows.ts";
@@ -54,12 +54,11 @@ describe("the table of settings", () => {
       ...Object.keys(SETTINGS.entries),
       ...Object.keys(gatewayEntries),
       ...members("key_format", keyFormatEntries),
-      ...members("new_keys", newKeysEntries),
       ...members("fingerprint", fingerprintEntries),
       ...FEATURE_SETTINGS.flatMap(({ routes }) =>
         Object.entries(routes?.tables ?? {}).flatMap(([of, entries]) => members(of, entries)),
       ),
-      ...members("excerpt", excerptEntries),
+      ...members("note", noteEntries),
     ];
     expect(ROWS.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
   });
@@ -81,10 +80,9 @@ describe("the table of settings", () => {
   const needed = (name: string) => {
     if (name.startsWith("give_up.")) return 'async = "prefer"';
     if (name.startsWith("publish.")) return 'publish = [{ to = "audit", type = "done" }]';
-    if (name === "excerpt.bytes") return 'excerpt.keep = "2h"';
-    if (name === "excerpt.keep") return "excerpt.bytes = 100";
+    if (name === "note.excerpt_retention") return "note.excerpt = 100";
     if (name.startsWith("cors.")) return 'cors.origins = ["https://shop.example.com"]';
-    return name.startsWith("new_keys.") ? 'new_keys.binding = "NEW_KEYS"' : "";
+    return "";
   };
 
   it.each(ROWS.filter(({ default: text }) => text.startsWith("`")))("says of $name what applies by default", (row) => {
@@ -112,12 +110,12 @@ describe("the table of settings", () => {
       "jurisdiction",
       "key_format.pattern",
       "key_format.max",
-      "new_keys.binding",
       "fingerprint.only",
+      "lock",
       "verify",
       "publish.step", // feature: outbox
-      "label",
-      "excerpt",
+      "note.label",
+      "note.excerpt",
       "cors.origins", // feature: pages
       "operator_hostname",
       "environment",

@@ -5,7 +5,7 @@ import { CLIENT_ADDRESS } from "../../../../src/kernel/request/client-address.ts
 import { type Limiter, NewKeyLimiter } from "../../../../src/kernel/new-keys/new-keys.ts";
 import { Timers } from "../../../../src/kernel/object/timers.ts";
 
-const COUNT = { binding: "NEW_KEYS", retryAfterMs: 1000, caller: "alice" };
+const COUNT = { binding: "NEW_KEYS", caller: "alice" };
 const ONE = recordId("a".repeat(64));
 const OTHER = recordId("b".repeat(64));
 
@@ -87,7 +87,7 @@ describe("new keys", () => {
 });
 
 describe("the caller", () => {
-  const SETTING = { binding: "NEW_KEYS", retryAfterMs: 1000 };
+  const SETTING = "NEW_KEYS";
   const callerOf = async (scope: readonly (string | null)[], address: string): Promise<string> =>
     (await countFor(SETTING, scope, new Headers({ [CLIENT_ADDRESS]: address }))).caller;
 
