@@ -16,7 +16,7 @@ import { monitors } from "../../../../src/features/accepted/worker.ts";
 import { monitorAsker } from "../../../../src/features/accepted/worker.ts"; // feature: previous-shards
 import type { Ports } from "../../../../src/kernel/request/protect.ts";
 import { objectFinder } from "../../../../src/features/previous-shards/walk.ts"; // feature: previous-shards
-import { elsewhereResponse } from "../../../../src/kernel/elsewhere.ts"; // feature: previous-shards
+import { elsewhereResponse, LOCATE_CALL } from "../../../../src/kernel/elsewhere.ts"; // feature: previous-shards
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
 import { withoutInstance } from "../../../support/instance.ts";
@@ -323,10 +323,10 @@ describe("a question for a monitor", () => {
 type Shards = `1${string}`;
 
 /** Objects by their layouts, as far as they answer. */
-function objects(answers: Readonly<Record<Shards, () => Response>>) {
+function objects(answers: Readonly<Record<Shards, () => Response>>, settings: object = {}) {
   const asked: string[] = [];
   const names = new Map<string, string>();
-  const namespace = new Proxy(env.KEY_SHARD, {
+  const namespace: DurableObjectNamespace = new Proxy(env.KEY_SHARD, {
     get: (real, property) => {
       if (property === "idFromName")
         return (name: string) => {
@@ -334,6 +334,7 @@ function objects(answers: Readonly<Record<Shards, () => Response>>) {
           names.set(id.toString(), name.replace("shard-0-of-", ""));
           return id;
         };
+      if (property === "jurisdiction") return () => namespace;
       return (id: DurableObjectId) => ({
         fetch: (url: string) => {
           const layout = names.get(id.toString()) ?? "";
@@ -344,10 +345,15 @@ function objects(answers: Readonly<Record<Shards, () => Response>>) {
       });
     },
   });
-  const { send } = workerWith(monitorAsker(namespace, objectFinder()), { shards: "1c", previous_shards: ["1a", "1b"] });
+  const { send } = workerWith(monitorAsker(namespace, objectFinder()), {
+    shards: "1c",
+    previous_shards: ["1a", "1b"],
+    ...settings,
+  });
   return { ask: () => send(`GET /.well-known/idempotency/requests/jobs/7?key=k1&print=${FINGERPRINT_PREFIX}`), asked };
 }
 
+const IN_EU = { shards: "1c", jurisdiction: "eu", locationHint: null } as const;
 const notHere = () => new Response(null, NOT_HERE);
 const closedFor = (shards: Shards) => () =>
   elsewhereResponse({ kind: "closed", next: { shards, jurisdiction: null, locationHint: null }, isEmpty: false });
@@ -358,6 +364,14 @@ describe("the objects that may have the record", () => {
     const { ask, asked } = objects({ "1a": closedFor("1b"), "1b": here, "1c": notHere });
     expect(await (await ask()).text()).toBe("the result");
     expect(asked).toEqual(["1a", "1b"]);
+  });
+
+  it("in another jurisdiction are first asked with the record's names alone whether they have it", async () => {
+    const previous_shards = [{ shards: "1a", jurisdiction: "none" }];
+    const located = () => Response.json({ kind: "closed", next: IN_EU, isEmpty: false });
+    const { ask, asked } = objects({ "1a": located, "1c": here }, { jurisdiction: "eu", previous_shards });
+    expect(await (await ask()).text()).toBe("the result");
+    expect(asked).toEqual([LOCATE_CALL.url, "1c"]);
   });
 
   it("may be of a layout that this deployment does not know yet", async () => {

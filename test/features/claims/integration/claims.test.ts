@@ -1,6 +1,12 @@
 // Claims in a real shard: the lease, its ends, and what is left after each.
 
+import { env } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { claimsCaller } from "../../../../src/features/claims/call-claims.ts";
+import { type ClaimRequest, CLAIMS_CALL } from "../../../../src/features/claims/message.ts";
+import { readConfig } from "../../../../src/features/settings.ts";
+import type { Layout } from "../../../../src/kernel/config/layout.ts";
+import { type Elsewhere, type FindObject, LOCATE_CALL } from "../../../../src/kernel/elsewhere.ts";
 import { operatorCalls } from "../../../support/integration/operated-bench.ts";
 import { CHANGE_CALL, type ChangeAnswer } from "../../../../src/kernel/object/operator-calls.ts";
 import { encodeMessage } from "../../../../src/kernel/request/message.ts";
@@ -246,4 +252,47 @@ it("a closed object grants no new key, and goes on with those that it has", asyn
   expect(await bench.ask(entryOf(old, { verb: "extend" }))).toMatchObject([{ state: "granted" }]);
   expect(await bench.ask(entryOf(old, { verb: "complete", result: null }))).toEqual([{ state: "settled" }]);
 });
+
+it("an object that has granted a key after a closed one sends other claims there first", async () => {
+  const bench = new ClaimBench();
+  const layout = { shards: 1, jurisdiction: null, locationHint: null };
+  const previous = { closed: [{ layout, isEmpty: false }] };
+  expect(await bench.ask({ ...entryOf(tryOf(), claimAct()), previous })).toMatchObject([{ state: "granted" }]);
+  expect(await bench.ask(entryOf(tryOf(), claimAct()))).toEqual([{ elsewhere: { kind: "first", layout } }]);
+});
 // feature: previous-shards ends
+
+it("a claim whose record may be in another jurisdiction first asks there with the record's names alone", async () => {
+  const asked: string[] = [];
+  const namespace: DurableObjectNamespace = new Proxy(env.KEY_SHARD, {
+    get: (real, property) => {
+      if (property === "jurisdiction") return () => namespace;
+      if (property === "idFromName") return (name: string) => real.idFromName(name);
+      const fetch = (url: string): Promise<Response> => {
+        asked.push(url);
+        const elsewhere: Elsewhere = { kind: "closed", next: own, isEmpty: false };
+        return Promise.resolve(Response.json(url === LOCATE_CALL.url ? elsewhere : [{ state: "superseded" }]));
+      };
+      return () => ({ fetch });
+    },
+  });
+  const own: Layout = { shards: 1, jurisdiction: "eu", locationHint: null };
+  const before: Layout = { ...own, jurisdiction: null };
+  /** As a Worker does that lists both. */
+  const findObject: FindObject = async (_placing, _layouts, ask) => {
+    for (const at of [before, own]) {
+      const said = await ask(at, undefined);
+      if (said.kind === "given") return said.given;
+    }
+    return null;
+  };
+  const read = readConfig({ IDEMPOTENCY: { origin: "https://origin.example" }, ROUTES: [{ path: "/act" }] });
+  const [route] = read.ok ? read.config.routes : [];
+  if (route === undefined) throw new Error("there is a route");
+  const entry = entryOf(tryOf(), claimAct());
+  const request: ClaimRequest = { entry, namesIn: () => Promise.resolve([entry.record.id]) };
+  const layouts = { own, previous: [before] };
+  const answers = await claimsCaller(namespace, findObject)({ ...route, layouts }, [request]);
+  expect(answers).toEqual([{ state: "superseded" }]);
+  expect(asked).toEqual([LOCATE_CALL.url, CLAIMS_CALL.url]);
+});

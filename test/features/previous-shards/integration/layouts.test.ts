@@ -164,6 +164,31 @@ describe("after a layout is closed", () => {
   });
 });
 
+describe("while the scope changes too", () => {
+  const wider = { scope: ["none"], previous_scope: [["header:authorization"]] };
+
+  it("a closed object has a key under each name that the request has", async () => {
+    const { all, old } = change();
+    const next = all.deploy(2, [1], wider);
+    const [before, after] = [fresh(), fresh()];
+    await old.send(before);
+    await all.close(1, 2);
+    expect(await next.send(before)).toMatchObject(REPLAY);
+    expect(await next.send(after)).toMatchObject(FIRST);
+    expect(all.calls).toHaveLength(2);
+  });
+
+  it("and under the names that its record was given besides", async () => {
+    const { all, next } = change();
+    const [before, after] = [fresh(), fresh()];
+    await all.deploy(1, [], wider).send(before);
+    await all.close(1, 2);
+    expect(await next.send(before)).toMatchObject(REPLAY);
+    expect(await next.send(after)).toMatchObject(FIRST);
+    expect(all.calls).toHaveLength(2);
+  });
+});
+
 describe("a third layout", () => {
   it("finds the keys of both before it, also in a deployment that lists neither, or the first alone", async () => {
     const all = new Deployments();
@@ -244,6 +269,8 @@ describe("objects for each key", () => {
     expect(await next.send(before)).toMatchObject(REPLAY);
     expect(await next.send(after)).toMatchObject(FIRST);
     expect(await old.send(after)).toMatchObject(REPLAY);
+    // Another caller's key in an object that has a record.
+    expect(await next.send(before, "{}", { authorization: "Bearer b" })).toMatchObject(FIRST);
     expect(await all.within(1, after, ({ tables }) => tables.has("closed_before"))).toBe(false);
   });
 });

@@ -3,7 +3,7 @@
 
 import { ADMIN } from "../../../support/integration/operators.ts";
 import { env } from "cloudflare:test";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { layoutName } from "../../../../src/kernel/config/layout.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import type { Layouts } from "../../../../src/kernel/config/layout.ts";
@@ -210,4 +210,43 @@ it("a layout is closed after those before it, and not if the next one is closed 
   const other = new Deployments();
   await other.close(2, 3);
   await expect(other.close(1, 2)).rejects.toThrow("next-closed");
+});
+
+/** The objects; those with these names do not answer. */
+function withoutAnswers(isSilent: (name: string) => boolean): DurableObjectNamespace {
+  return new Proxy(env.KEY_SHARD, {
+    get: (namespace, property) => {
+      if (property === "idFromName") return (name: string) => namespace.idFromName(name);
+      return (id: DurableObjectId, options: DurableObjectNamespaceGetDurableObjectOptions) => {
+        const fetch = (): Promise<never> => Promise.reject(new Error("no answer"));
+        return isSilent(id.name ?? "") ? { fetch } : namespace.get(id, options);
+      };
+    },
+  });
+}
+
+describe("objects that do not answer", () => {
+  const bench = new Deployments();
+  const [first, second, third] = [bench.layout(1), bench.layout(2), bench.layout(3)];
+  const read = readConfig({
+    IDEMPOTENCY: { origin: "https://origin.example", shards: third, previous_shards: [first, second] },
+    ROUTES: [{ path: "/act" }],
+  });
+  const close = (layout: string, isSilent: (name: string) => boolean): ReturnType<CloseLayout> => {
+    if (!read.ok) throw new Error("invalid");
+    return layoutCloser(workerKernel(read.config.routes, withoutAnswers(isSilent)))(layout, ADMIN);
+  };
+
+  it("keep their layout from being closed if none does, and the next one too if one of it may be closed", async () => {
+    await expect(close(first, (name) => name.endsWith(`-of-${first}`))).rejects.toThrow(`every object of ${first}`);
+    await expect(close(first, (name) => name === `shard-0-of-${second}`)).rejects.toThrow(`shard-0-of-${second}`);
+    expect(await close(first, () => false)).toMatchObject({ kind: "closed", layout: { open: 0, closed: 0, empty: 1 } });
+  });
+
+  it("keep the next layout open if one of an older layout may be open, and stay open themselves", async () => {
+    await expect(close(second, (name) => name.endsWith(`-of-${first}`))).rejects.toThrow(`shard-0-of-${first}`);
+    const part = await close(second, (name) => name === `shard-1-of-${second}`);
+    expect(part).toMatchObject({ kind: "closed", layout: { empty: 1, unreachable: [`shard-1-of-${second}`] } });
+    expect(await close(second, () => false)).toMatchObject({ kind: "closed", layout: { empty: 2, unreachable: [] } });
+  });
 });

@@ -1,6 +1,8 @@
 // Waiting requests take nothing that others need, and a failure beside an answer never costs the answer.
 
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Layout } from "../../../../src/kernel/config/layout.ts"; // feature: previous-shards
+import { elsewhereIn } from "../../../../src/kernel/elsewhere.ts"; // feature: previous-shards
 import { epochMs } from "../../../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import { holdBytes } from "../../../../src/kernel/body/read-memory.ts";
@@ -306,6 +308,24 @@ describe("an ambiguous answer whose record has expired", () => {
       expect(reported).toEqual(["cancelled"]);
     });
   });
+
+  // feature: previous-shards begins
+  it("is cut off when its object first says that it is empty, because nobody asks that one about its key any more", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    await withExchanges(async ({ run, world, ledger }) => {
+      const reported: string[] = [];
+      world.origin = () => Promise.resolve(endless(504, () => reported.push("cancelled")));
+      const first = await run(headOf({}, "retry"));
+      vi.setSystemTime(Date.now() + LOCK_MS + 2 * RETENTION_MS);
+      expect(ledger.expired.erase(epochMs(Date.now()), 10)).toBe(1);
+      const closesFor: Layout = { shards: 2, jurisdiction: null, locationHint: null };
+      const asked = await run({ ...headOf(), previous: { closed: [], closesFor } });
+      expect(elsewhereIn(asked)).toEqual({ kind: "closed", next: closesFor, isEmpty: true });
+      await expect(first.arrayBuffer()).rejects.toThrow();
+      expect(reported).toEqual(["cancelled"]);
+    });
+  });
+  // feature: previous-shards ends
 });
 
 it("an operator's response is never mixed with the ambiguous answer of the same attempt", async () => {
