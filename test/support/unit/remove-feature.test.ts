@@ -1,4 +1,6 @@
+import { globSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { MARK } from "../../house.ts";
 import { goingWith, withoutLinks, withoutMarked } from "../../remove-feature.ts";
 
 describe("a file without a feature", () => {
@@ -45,4 +47,22 @@ it("takes those that need it along, first", () => {
   expect(goingWith("outbox")).toEqual(["queues", "outbox"]);
   expect(goingWith("accepted")).toEqual(["queues", "accepted"]);
   expect(goingWith("pages")).toEqual(["pages"]);
+});
+
+it("every mark names a feature that is there, and every block ends", () => {
+  const features = readdirSync("src/features", { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+  const files = globSync(["*.json", "{src,test}/**/*.{ts,tsx,toml,json}"]);
+  const marked = files
+    .map((file) => ({ file, text: readFileSync(file, "utf8") }))
+    .filter(({ text }) => MARK.test(text));
+  const unknown = marked.flatMap(({ file, text }) =>
+    [...text.matchAll(new RegExp(MARK, "gm"))]
+      .flatMap(([, names = ""]) => names.split(", "))
+      .filter((name) => !features.includes(name))
+      .map((name) => `${file}: ${name}`),
+  );
+  expect(unknown).toEqual([]);
+  for (const { text } of marked) for (const feature of features) withoutMarked(text, feature);
 });
