@@ -57,7 +57,7 @@ it("claims nothing before the limiter has answered, and nothing if it refuses", 
     expect([asked, exchanges.ledger.find(head.record.id)]).toEqual([["alice"], null]);
     answer(false);
     const response = await refused;
-    expect([response.status, response.headers.get("Retry-After")]).toEqual([429, "3"]);
+    expect([response.status, response.headers.get("Retry-After")]).toEqual([429, "10"]);
     expect([exchanges.ledger.find(head.record.id), counted.calls]).toEqual([null, 0]);
     const allowed = exchanges.run(again(head));
     answer(true);
