@@ -3,7 +3,7 @@
 import { env } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { claimsCaller } from "../../../../src/features/claims/call-claims.ts";
-import { type ClaimRequest, CLAIMS_CALL } from "../../../../src/features/claims/message.ts";
+import { type ClaimMessage, type ClaimRequest, CLAIMS_CALL } from "../../../../src/features/claims/message.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import type { Layout } from "../../../../src/kernel/config/layout.ts";
 import { type Elsewhere, type FindObject, LOCATE_CALL } from "../../../../src/kernel/elsewhere.ts";
@@ -262,14 +262,16 @@ it("an object that has granted a key after a closed one sends other claims there
 });
 // feature: previous-shards ends
 
-it("a claim whose record may be in another jurisdiction first asks there with the record's names alone", async () => {
+it("a claim whose record may be in another jurisdiction first asks there with the record's names alone, and waits for no message before it", async () => {
   const asked: string[] = [];
+  let message: Pick<ClaimMessage, "entries"> | null = null;
   const namespace: DurableObjectNamespace = new Proxy(env.KEY_SHARD, {
     get: (real, property) => {
       if (property === "jurisdiction") return () => namespace;
       if (property === "idFromName") return (name: string) => real.idFromName(name);
-      const fetch = (url: string): Promise<Response> => {
+      const fetch = (url: string, { body }: { readonly body: string }): Promise<Response> => {
         asked.push(url);
+        if (url === CLAIMS_CALL.url) message = JSON.parse(body);
         const elsewhere: Elsewhere = { kind: "closed", next: own, isEmpty: false };
         return Promise.resolve(Response.json(url === LOCATE_CALL.url ? elsewhere : [{ state: "superseded" }]));
       };
@@ -289,10 +291,13 @@ it("a claim whose record may be in another jurisdiction first asks there with th
   const read = readConfig({ IDEMPOTENCY: { origin: "https://origin.example" }, ROUTES: [{ path: "/act" }] });
   const [route] = read.ok ? read.config.routes : [];
   if (route === undefined) throw new Error("there is a route");
-  const entry = entryOf(tryOf(), claimAct());
+  const position = { stream: "orders", partition: 0, offset: 5, previous: 4 };
+  const entry = entryOf(tryOf(), claimAct(), { position });
   const request: ClaimRequest = { entry, namesIn: () => Promise.resolve([entry.record.id]) };
   const layouts = { own, previous: [before] };
   const answers = await claimsCaller(namespace, findObject)({ ...route, layouts }, [request]);
   expect(answers).toEqual([{ state: "superseded" }]);
   expect(asked).toEqual([LOCATE_CALL.url, CLAIMS_CALL.url]);
+  // The message before may have been claimed in the other layout.
+  expect(message).toMatchObject({ entries: [{ position: { ...position, previous: null } }] });
 });
