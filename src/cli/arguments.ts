@@ -8,7 +8,7 @@ import { CommandFailure, messageOf, EXIT_UNUSABLE } from "./exit-codes.ts";
 import type { HeaderLine } from "./send.ts";
 
 /** Collects the values of an option that may be repeated, in order. */
-export function collect(value: string, before: readonly string[] = []): readonly string[] {
+export function collectValues(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
 

@@ -6,37 +6,37 @@ import { confirm, isCancel, password, select, text, type SelectOptions, type Tex
 
 import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 
-export interface Dialogue {
+export interface TerminalDialogue {
   readonly input: Readable;
   readonly output: Writable;
 }
 
 /** Null without a terminal: in a script or a pipe. */
-export function openDialogue(): Dialogue | null {
+export function openDialogue(): TerminalDialogue | null {
   return process.stdin.isTTY && process.stderr.isTTY ? { input: process.stdin, output: process.stderr } : null;
 }
 
-export async function askText(dialogue: Dialogue, options: TextOptions): Promise<string> {
+export async function askText(dialogue: TerminalDialogue, options: TextOptions): Promise<string> {
   const answer = await text({ ...options, ...dialogue });
   if (isCancel(answer)) throw cancelled();
   return answer;
 }
 
 /** What is typed is not shown. */
-export async function askSecret(dialogue: Dialogue, message: string): Promise<string> {
+export async function askSecret(dialogue: TerminalDialogue, message: string): Promise<string> {
   const answer = await password({ message, ...dialogue });
   if (isCancel(answer)) throw cancelled();
   return answer;
 }
 
-export async function askChoice<T extends string>(dialogue: Dialogue, options: SelectOptions<T>): Promise<T> {
+export async function askChoice<T extends string>(dialogue: TerminalDialogue, options: SelectOptions<T>): Promise<T> {
   const answer = await select<T>({ ...options, ...dialogue });
   if (isCancel(answer)) throw cancelled();
   return answer;
 }
 
 /** Enter alone means no, unless `usual` says yes: only where nothing is lost by it. */
-export async function askYes(dialogue: Dialogue, message: string, usual = false): Promise<boolean> {
+export async function askYes(dialogue: TerminalDialogue, message: string, usual = false): Promise<boolean> {
   const answer = await confirm({ message, initialValue: usual, ...dialogue });
   if (isCancel(answer)) throw cancelled();
   return answer;

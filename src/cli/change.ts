@@ -6,11 +6,11 @@ import { type Command, InvalidArgumentError } from "commander";
 import { askText, askYes, openDialogue } from "./ask.ts";
 import type { OperatorChange } from "../kernel/record/timeline.ts";
 import { NODE_FUNCTIONS } from "../features/node.ts";
-import { collect, readBytes, readHeader } from "./arguments.ts";
+import { collectValues, readBytes, readHeader } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import type { FilterOptions } from "./ls.ts";
-import type { OperatorClient, ShownRecord, Resolution } from "./operator-client.ts";
-import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
+import type { OperatorClient, ShownRecord, ResolvedResponse } from "./operator-client.ts";
+import { connectOperator, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { previewText, recordText } from "./record-text.ts";
@@ -33,7 +33,7 @@ export interface BulkChanges {
     change: OperatorChange,
     reason: string,
     options: ChangeAllOptions,
-    response?: Resolution,
+    response?: ResolvedResponse,
   ) => Promise<void>;
 }
 
@@ -97,7 +97,7 @@ export function defineResolve(command: Command): Command {
       "States that the operation took effect, and with which response: retries get it from now on. With --all, for all records that match: each gets this same response.",
     )
     .requiredOption("--status <N>", "of the response: 201", readStatus)
-    .option("-H, --header <HEADER>", "'content-type: application/json'; may be repeated", collect, [])
+    .option("-H, --header <HEADER>", "'content-type: application/json'; may be repeated", collectValues, [])
     .option("--body <TEXT>", "the response's body (default: empty)")
     .option("--body-file <FILE>", "the body from a file, byte for byte")
     .option("--preview", "show what retries would get, and change nothing")
@@ -145,9 +145,9 @@ export function defineForget(command: Command): Command {
     .option(
       "--scope <PART>",
       "all records of the caller with this part of a route's scope: header:authorization; its value is asked for, or read from stdin, a line each (header:authorization=VALUE stays in the shell's history); once for each part",
-      collect,
+      collectValues,
     )
-    .option("--without <PART>", "a part of the scope that the caller's requests lack", collect)
+    .option("--without <PART>", "a part of the scope that the caller's requests lack", collectValues)
     .option(
       "--include-unknown",
       "with --scope: also records with an unknown outcome, so that a retry may repeat what has taken effect",
@@ -184,7 +184,7 @@ async function prepare(
   id: string | undefined,
   options: Omit<ChangeOptions, "status">,
 ): Promise<{ readonly client: OperatorClient; readonly recordId: string; readonly reason: string }> {
-  const client = connect(options);
+  const client = connectOperator(options);
   checkReason(options);
   const recordId = await pickRecord(client, id, options);
   return { client, recordId, reason: await readReason(options) };

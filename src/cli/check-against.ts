@@ -2,9 +2,9 @@
 // deployed. Pure.
 
 import type { ConfigProblem, Route } from "../kernel/config/resolved.ts";
-import type { Forgetting, RunningLayout, RunningRoute } from "../kernel/node-feature.ts";
+import type { ForgettingProblem, RunningLayout, RunningRoute } from "../kernel/node-feature.ts";
 import { CHECKS } from "./check/of-features.ts";
-import { renaming } from "./check-renaming.ts";
+import { renamedCallers } from "./check-renaming.ts";
 import { InheritedRoutes, routeText } from "./inherited-routes.ts";
 
 export interface GatewayComparison {
@@ -26,7 +26,7 @@ export function compareLayouts(
   const inheritedBy = (route: Route): readonly RunningRoute[] => inherited.of(route);
   const found = [
     ...CHECKS.flatMap(({ layoutsForgotten }) => layoutsForgotten?.({ routes, running, inheritedBy }) ?? []),
-    ...routes.flatMap((route) => [...renaming(route, inherited), ...unopened(route, inherited)]),
+    ...routes.flatMap((route) => [...renamedCallers(route, inherited), ...unopened(route, inherited)]),
   ];
   return {
     problems: found.filter(({ isCertain }) => isCertain).map(asProblem),
@@ -57,7 +57,7 @@ function movedAway(jurisdiction: string | null, running: readonly RunningLayout[
 }
 
 /** Nothing takes effect twice, but no retry gets the response of before. */
-function unopened(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+function unopened(route: Route, inherited: InheritedRoutes): readonly ForgettingProblem[] {
   if (
     route.encryptResponses !== false ||
     !inherited.of(route).some(({ encryptResponses }) => encryptResponses === true)

@@ -3,10 +3,10 @@
 import { CHECKS } from "./check/of-features.ts";
 import type { Route } from "../kernel/config/resolved.ts";
 import { scopeNames } from "../kernel/config/scope-part.ts";
-import type { Forgetting } from "../kernel/node-feature.ts";
+import type { ForgettingProblem } from "../kernel/node-feature.ts";
 import { type InheritedRoutes, routeText } from "./inherited-routes.ts";
 
-export function renaming(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+export function renamedCallers(route: Route, inherited: InheritedRoutes): readonly ForgettingProblem[] {
   return [
     ...otherScopes(route, inherited),
     ...otherFingerprints(route, inherited),
@@ -15,7 +15,7 @@ export function renaming(route: Route, inherited: InheritedRoutes): readonly For
 }
 
 /** Another scope gives records other names. A narrower one may be meant to forget: see `previous_scope`. */
-function otherScopes(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+function otherScopes(route: Route, inherited: InheritedRoutes): readonly ForgettingProblem[] {
   const known = [...route.previousScopes, route.scope].map(scopeNames);
   const texts = new Set(known.map(asList));
   const strange = new Map(
@@ -56,7 +56,7 @@ function asWritten(names: readonly string[], { scope }: Route): readonly string[
 }
 
 /** What proxies said of hosts cannot be read any more, because then every client could say it. */
-function untrusted(route: Route, scope: readonly string[]): Forgetting {
+function untrusted(route: Route, scope: readonly string[]): ForgettingProblem {
   return {
     path: "IDEMPOTENCY.trust_forwarded",
     message: `forgets the keys of scope = ${asList(scope)} in ${routeText(route)}, which is in force: write trust_forwarded = true until the longest retention has passed since the last request through that proxy`,
@@ -65,7 +65,7 @@ function untrusted(route: Route, scope: readonly string[]): Forgetting {
 }
 
 /** Nothing acts twice, but retries of older keys get 422. */
-function otherFingerprints(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+function otherFingerprints(route: Route, inherited: InheritedRoutes): readonly ForgettingProblem[] {
   const text = JSON.stringify(route.fingerprint);
   if (inherited.of(route).every(({ fingerprint = text }) => fingerprint === text)) return [];
   return [

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { type Command, Option } from "commander";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "./check/file.ts";
-import { below, type ConfigProblem } from "../kernel/config/problem.ts";
+import { problemsBelow, type ConfigProblem } from "../kernel/config/problem.ts";
 import { describeConfig, flatEntry, flatRoute } from "./check/describe.ts";
 import { ENTRY_KINDS } from "./check/of-features.ts";
 import { allRoutes } from "../kernel/config/resolved.ts";
@@ -18,10 +18,10 @@ import { chooseFile, environmentIn, withOthers } from "./checked-file.ts";
 import { checkMain, checkTools } from "./findings/check-main.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { findingJson, githubAnnotation } from "./findings/formats.ts";
-import { findingsText, type Source } from "./findings/text.ts";
-import { type ConfigFinding, findingsOf, inLanguage, type Language, type Severity } from "./findings/findings.ts";
-import { jsonLine, type Look, lookOf, paintedLook, plainLook } from "./look.ts";
-import { connect, readGateway, TOKEN_FILE } from "./operator-options.ts";
+import { findingsText, type CheckedSource } from "./findings/text.ts";
+import { type ConfigFinding, findingsOf, inLanguage, type FileLanguage, type Severity } from "./findings/findings.ts";
+import { jsonLine, type TerminalLook, lookOf, paintedLook, plainLook } from "./look.ts";
+import { connectOperator, readGateway, TOKEN_FILE } from "./operator-options.ts";
 import { problemCount, readWranglerFile } from "./wrangler-file.ts";
 
 export function defineCheck(command: Command): Command {
@@ -111,7 +111,7 @@ function withMain(file: string, environment: CheckedEnvironment, top: SettingsTa
   const own = name === null ? top : environments[name];
   const { problems, warnings: ofMain } = checkMain(file, isTable(own) ? own : {}, top);
   const warnings = [...ofMain, ...(name === null ? checkTools(file, top) : [])];
-  const placed = below(name === null ? "" : `env.${name}.`);
+  const placed = problemsBelow(name === null ? "" : `env.${name}.`);
   return {
     ...environment,
     problems: [...environment.problems, ...problems.map(placed)],
@@ -126,7 +126,7 @@ async function compare(
   env: string | null,
   tokenFile: string | undefined,
 ): Promise<readonly CheckedEnvironment[]> {
-  const client = connect({ url, ...(tokenFile === undefined ? {} : { tokenFile }) });
+  const client = connectOperator({ url, ...(tokenFile === undefined ? {} : { tokenFile }) });
   const { layouts, routes } = await client.layouts();
   return checked.map((environment) => {
     const { name, config } = environment;
@@ -134,7 +134,7 @@ async function compare(
     const own = allRoutes(config);
     const { problems, warnings } = compareLayouts(own, layouts, routes, config.gateway.jurisdiction);
     const placed = (problem: ConfigProblem): ConfigProblem =>
-      below(name === null ? "" : `env.${name}.`)({ code: "records-forgotten", ...problem });
+      problemsBelow(name === null ? "" : `env.${name}.`)({ code: "records-forgotten", ...problem });
     return {
       ...environment,
       problems: [...environment.problems, ...problems.map(placed)],
@@ -145,7 +145,7 @@ async function compare(
 
 /** Findings on standard error, what is protected on standard output; with --json and --github all on standard output. */
 function report(
-  source: Source,
+  source: CheckedSource,
   findings: readonly ConfigFinding[],
   checked: readonly CheckedEnvironment[],
   options: CheckOptions,
@@ -167,7 +167,7 @@ function report(
   }
 }
 
-function lookFor(color: CheckOptions["color"]): Look {
+function lookFor(color: CheckOptions["color"]): TerminalLook {
   if (color === "auto") return lookOf(process.stderr);
   return color === "always" ? paintedLook : plainLook;
 }
@@ -223,7 +223,11 @@ export function problemsOf(checked: readonly CheckedEnvironment[]): readonly Con
 }
 
 /** One line for each problem, and how many there are: for commands that only use a configuration. */
-export function problemLines(file: string, problems: readonly ConfigProblem[], language: Language): readonly string[] {
+export function problemLines(
+  file: string,
+  problems: readonly ConfigProblem[],
+  language: FileLanguage,
+): readonly string[] {
   const lines = problems.map(({ path, message }) => `${file}: ${path}: ${inLanguage(language, message)}`);
   return [...lines, problemCount(problems.length)];
 }

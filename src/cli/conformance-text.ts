@@ -1,24 +1,31 @@
 // The results of the conformance suite for people. What a server sent is never printed as it is.
 
-import { type Case, groupOf } from "../conformance/case.ts";
-import type { Report } from "../conformance/report.ts";
-import type { Result } from "../conformance/suite.ts";
-import { columns, type Look, printable, type Style } from "./look.ts";
+import { type ConformanceCase, groupOf } from "../conformance/case.ts";
+import type { SuiteReport } from "../conformance/report.ts";
+import type { CaseResult } from "../conformance/suite.ts";
+import { alignColumns, type TerminalLook, printableText, type TextStyle } from "./look.ts";
 
-export function reportHeadText({ target, mode, by }: Pick<Report, "target" | "mode" | "by">, look: Look): string {
+export function reportHeadText(
+  { target, mode, by }: Pick<SuiteReport, "target" | "mode" | "by">,
+  look: TerminalLook,
+): string {
   const how = mode === "gateway" ? "with the suite's own origin behind it" : "as an API: calls cannot be counted";
   const levels = by === "profile" ? "levels of the profile" : "levels of the draft, where it says anything";
-  return `${look.paint("bold", printable(target))}\n${how}; ${levels}`;
+  return `${look.paint("bold", printableText(target))}\n${how}; ${levels}`;
 }
 
-const MARKS: Readonly<Record<Result["level"], readonly [mark: string, style: Style]>> = {
+const MARKS: Readonly<Record<CaseResult["level"], readonly [mark: string, style: TextStyle]>> = {
   MUST: ["✗", "red"],
   SHOULD: ["!", "yellow"],
   MAY: ["·", "dim"],
 };
 
 /** One result, below the name of its group if that is new. */
-export function resultText({ case: one, level, verdict }: Result, before: Result | null, look: Look): string {
+export function resultText(
+  { case: one, level, verdict }: CaseResult,
+  before: CaseResult | null,
+  look: TerminalLook,
+): string {
   const group = groupOf(one);
   const isNew = before === null || groupOf(before.case) !== group;
   const [mark, style] =
@@ -31,11 +38,11 @@ export function resultText({ case: one, level, verdict }: Result, before: Result
   const why =
     verdict.is === "passed"
       ? ""
-      : `\n${" ".repeat(12)}${look.paint(style, `${verdict.is}: ${printable(verdict.why)}`)}`;
+      : `\n${" ".repeat(12)}${look.paint(style, `${verdict.is}: ${printableText(verdict.why)}`)}`;
   return `${isNew ? `\n${look.paint("bold", group)}\n` : ""}${head}${why}`;
 }
 
-export function totalsText({ totals, results }: Report, look: Look): string {
+export function totalsText({ totals, results }: SuiteReport, look: TerminalLook): string {
   const { passed, skipped, failed } = totals;
   const parts = [
     look.paint("green", `${passed} passed`),
@@ -48,12 +55,12 @@ export function totalsText({ totals, results }: Report, look: Look): string {
   return `\n${count}: ${parts.join(", ")}`;
 }
 
-export function caseLines(cases: readonly Case[], look: Look): readonly string[] {
+export function caseLines(cases: readonly ConformanceCase[], look: TerminalLook): readonly string[] {
   const rows = cases.map((one) => [one.id, one.level, one.profile, draftOf(one), one.says]);
-  const [head = "", ...lines] = columns([["CASE", "LEVEL", "PROFILE", "DRAFT", "WHAT A SERVER DOES"], ...rows]);
+  const [head = "", ...lines] = alignColumns([["CASE", "LEVEL", "PROFILE", "DRAFT", "WHAT A SERVER DOES"], ...rows]);
   return [look.paint("bold", head), ...lines];
 }
 
-function draftOf({ draft }: Case): string {
+function draftOf({ draft }: ConformanceCase): string {
   return draft === null ? "" : `${draft.section} ${draft.level}`;
 }

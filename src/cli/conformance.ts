@@ -5,13 +5,13 @@ import { type Command, Option } from "commander";
 
 import { parseDuration } from "../kernel/config/units.ts";
 import { parseMethod } from "../kernel/config/values.ts";
-import type { Case } from "../conformance/case.ts";
+import type { ConformanceCase } from "../conformance/case.ts";
 import { selectCases } from "../conformance/catalogue.ts";
 import { type TestOrigin, startOrigin } from "../conformance/origin.ts";
-import { caseJson, type Report, reportJson, reportJunit } from "../conformance/report.ts";
-import { NotTestable, type Result, runSuite, totalsOf } from "../conformance/suite.ts";
+import { caseJson, type SuiteReport, reportJson, reportJunit } from "../conformance/report.ts";
+import { NotTestable, type CaseResult, runSuite, totalsOf } from "../conformance/suite.ts";
 import type { TestTarget } from "../conformance/target.ts";
-import { collect, readData, readHeaders, readTarget, writeBytes } from "./arguments.ts";
+import { collectValues, readData, readHeaders, readTarget, writeBytes } from "./arguments.ts";
 import { caseLines, reportHeadText, resultText, totalsText } from "./conformance-text.ts";
 import { CommandFailure, messageOf, OK, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { jsonLine, lookOf } from "./look.ts";
@@ -34,9 +34,9 @@ export function defineConformance(command: Command): Command {
     .option("-b, --body <TEXT>", "a valid body, or @FILE; {token} in it becomes a new value for each case")
     .option("--other-body <TEXT>", "another valid body, or @FILE")
     .option("--content-type <TYPE>", "of the body", "application/json")
-    .option("-H, --header <HEADER>", "'name: value' of each request, or @FILE; may be repeated", collect, [])
-    .option("--caller <HEADER>", "the credential of the caller, or @FILE; may be repeated", collect, [])
-    .option("--other-caller <HEADER>", "the credential of another caller, or @FILE; may be repeated", collect, [])
+    .option("-H, --header <HEADER>", "'name: value' of each request, or @FILE; may be repeated", collectValues, [])
+    .option("--caller <HEADER>", "the credential of the caller, or @FILE; may be repeated", collectValues, [])
+    .option("--other-caller <HEADER>", "the credential of another caller, or @FILE; may be repeated", collectValues, [])
     .addOption(new Option("--key-form <FORM>", "how keys are written").choices(["quoted", "bare"]).default("quoted"))
     .option("--requires-key", "the operation is documented to require a key")
     .option("--origin-port <PORT>", "where the suite's own origin listens, 0 for any")
@@ -46,7 +46,7 @@ export function defineConformance(command: Command): Command {
     .option("--lock <DURATION>", "for how long a lost call blocks its key; the run waits for more than that")
     .option("--patience <DURATION>", "how long a duplicate may take to be refused; then it counts as waiting", "1s")
     .option("--timeout <DURATION>", "how long to wait for each answer", "30s")
-    .option("--only <GROUP|ID>", "a group of cases, or one case; may be repeated", collect, [])
+    .option("--only <GROUP|ID>", "a group of cases, or one case; may be repeated", collectValues, [])
     .addOption(
       new Option("--by <LEVELS>", "whose levels count: the profile's, or those of the IETF draft alone")
         .choices(["profile", "draft"])
@@ -82,7 +82,7 @@ interface ConformanceOptions {
   readonly patience: string;
   readonly timeout: string;
   readonly only: readonly string[];
-  readonly by: Report["by"];
+  readonly by: SuiteReport["by"];
   readonly list?: boolean;
   readonly json?: boolean;
   readonly junit?: string;
@@ -109,14 +109,14 @@ async function test(url: string | undefined, options: ConformanceOptions): Promi
   }
 }
 
-function casesOf(only: readonly string[]): readonly Case[] {
+function casesOf(only: readonly string[]): readonly ConformanceCase[] {
   const { cases, unknown } = selectCases(only);
   if (unknown.length > 0)
     throw new CommandFailure(EXIT_UNUSABLE, `No group or case is called ${unknown.join(", ")}: --list shows them.`);
   return cases;
 }
 
-function list(cases: readonly Case[], { json }: ConformanceOptions): void {
+function list(cases: readonly ConformanceCase[], { json }: ConformanceOptions): void {
   if (json === true) console.log(jsonLine(cases.map(caseJson)));
   else for (const line of caseLines(cases, lookOf(process.stdout))) console.log(line);
 }
@@ -124,15 +124,15 @@ function list(cases: readonly Case[], { json }: ConformanceOptions): void {
 async function run(
   target: TestTarget,
   origin: TestOrigin | null,
-  cases: readonly Case[],
+  cases: readonly ConformanceCase[],
   { by, json }: ConformanceOptions,
-): Promise<Report> {
+): Promise<SuiteReport> {
   const look = lookOf(process.stdout);
   const head = { target: `${target.method} ${target.base.origin}${target.path}`, by } as const;
   const mode = origin === null ? "api" : "gateway";
   if (json !== true) console.log(reportHeadText({ ...head, mode }, look));
-  let before: Result | null = null;
-  const onResult = (result: Result): void => {
+  let before: CaseResult | null = null;
+  const onResult = (result: CaseResult): void => {
     if (json !== true) console.log(resultText(result, before, look));
     before = result;
   };

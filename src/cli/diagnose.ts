@@ -31,7 +31,7 @@ export interface Diagnosis {
   readonly advice: string | null;
 }
 
-export interface Evidence {
+export interface TrialEvidence {
   readonly method: string;
   readonly path: string;
   readonly first: HttpAnswer;
@@ -42,7 +42,7 @@ export interface Evidence {
   readonly policy: PublishedPolicy | null;
 }
 
-export function diagnose(evidence: Evidence): Diagnosis {
+export function diagnoseGateway(evidence: TrialEvidence): Diagnosis {
   const { first, second, changed } = evidence;
   const firstMarks = readGatewayMarks(first);
   if (firstMarks.problem !== null) return refusedByGateway(firstMarks.problem.code, firstMarks.problem.detail);
@@ -58,7 +58,7 @@ export function diagnose(evidence: Evidence): Diagnosis {
   return askedAgain(evidence);
 }
 
-function replays({ policy }: Evidence, first: GatewayMarks): Diagnosis {
+function replays({ policy }: TrialEvidence, first: GatewayMarks): Diagnosis {
   const gist = first.replayed
     ? "This key had been used before: both requests got the first answer of that time, byte for byte, and the origin was not called."
     : "The second request got the first one's answer, byte for byte, and the origin was called once.";
@@ -67,7 +67,7 @@ function replays({ policy }: Evidence, first: GatewayMarks): Diagnosis {
   return { code: "protected", works: true, happened: policy === null ? [gist, whose] : [gist], advice: null };
 }
 
-function diagnoseChanged(evidence: Evidence, changed: HttpAnswer): Diagnosis {
+function diagnoseChanged(evidence: TrialEvidence, changed: HttpAnswer): Diagnosis {
   const diagnosis = replays(evidence, readGatewayMarks(evidence.first));
   const { problem, replayed } = readGatewayMarks(changed);
   if (problem?.code === "key-reused") {
@@ -138,7 +138,7 @@ function refusedByGateway(code: string, detail: string): Diagnosis {
 }
 
 /** Neither answer shows a gateway. */
-function noGatewayMarks({ method, path, policy, first }: Evidence): Diagnosis {
+function noGatewayMarks({ method, path, policy, first }: TrialEvidence): Diagnosis {
   const twice = `The request was sent twice and nothing held the second one back: if the origin acts on it, it acted twice (it answered ${first.status}).`;
   if (policy === null) {
     return {
@@ -161,7 +161,7 @@ function noGatewayMarks({ method, path, policy, first }: Evidence): Diagnosis {
 }
 
 /** The answers repeat the key, but the origin was asked again. */
-function askedAgain({ first, policy }: Evidence): Diagnosis {
+function askedAgain({ first, policy }: TrialEvidence): Diagnosis {
   const notReplayed = policy?.routes.flatMap((route) => [...route.notReplayed.refused, ...route.notReplayed.ambiguous]);
   const isNoResult = (notReplayed ?? [...BUILT_IN.refused, ...BUILT_IN.ambiguous]).includes(first.status);
   if (isNoResult) {

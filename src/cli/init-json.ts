@@ -59,7 +59,7 @@ const MEMBERS: readonly (readonly [
 ];
 
 /** What stands where something else belongs: nothing could be added to it, and it is not for this program to replace it. */
-export function misshapen(file: SettingsTable): readonly ConfigProblem[] {
+export function misshapenProblems(file: SettingsTable): readonly ConfigProblem[] {
   return MEMBERS.flatMap(([path, shape, entries]) => {
     const value = path.reduce<unknown>((at, name) => (isTable(at) ? at[name] : undefined), file);
     if (value === undefined) return [];

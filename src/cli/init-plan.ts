@@ -7,7 +7,7 @@ import type { SettingsTable } from "../kernel/config/table.ts";
 import { parseScopeEntry } from "../kernel/config/scope-part.ts";
 import { parseOrigin } from "../kernel/config/values.ts";
 import type { UnknownRule } from "../kernel/record/record.ts";
-import { collect } from "./arguments.ts";
+import { collectValues } from "./arguments.ts";
 import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 
 /** By what a caller is known: the same key from another caller is another record. */
@@ -120,7 +120,7 @@ export function withPlanOptions(command: Command): Command {
   return command
     .addOption(new Option("--origin <URL>", "the API behind the gateway").conflicts("hono"))
     .option("--hono", "the gateway is a middleware of the Hono application that this Worker is, or will be")
-    .option("--route <PATH>", "a path to protect; may be repeated, the first that matches counts", collect)
+    .option("--route <PATH>", "a path to protect; may be repeated, the first that matches counts", collectValues)
     .option("--name <NAME>", "the Worker's name (default: its folder's)")
     .option(
       "--caller <WHO>",

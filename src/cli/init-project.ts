@@ -3,7 +3,7 @@
 import { isTable } from "../kernel/config/table.ts";
 
 /** The versions that a project asks npm for. */
-export interface Versions {
+export interface ProjectVersions {
   /** What npm installed, or a path to its archive: `file:../onceway-0.1.0.tgz`. */
   readonly onceway: string;
   readonly wrangler: string;
@@ -44,7 +44,7 @@ export const IGNORED = `node_modules
 `;
 
 /** The project's .gitignore: what was there, and what it lacks, so that no token is committed. Later lines win, as in Git. */
-export function ignoring(before: string): string {
+export function ignoreFile(before: string): string {
   const there = new Set(before.split("\n").map((line) => line.trim().replace(/^\//, "").replace(/\/$/, "")));
   const lacking = IGNORED.split("\n").filter((line) => line !== "" && !there.has(line));
   if (lacking.length === 0) return before;
@@ -68,7 +68,7 @@ export function misshapenSections(before: PackageJson): readonly string[] {
 /** The project's package.json: what was there, and what a gateway needs besides. What was there wins. */
 export function projectPackage(
   name: string,
-  { onceway, wrangler, node }: Versions,
+  { onceway, wrangler, node }: ProjectVersions,
   before: PackageJson,
   isHono = false,
 ): PackageJson {

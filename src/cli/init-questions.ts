@@ -3,7 +3,7 @@
 
 import { basename } from "node:path";
 
-import { askChoice, askText, type Dialogue } from "./ask.ts";
+import { askChoice, askText, type TerminalDialogue } from "./ask.ts";
 import {
   type CallerIdentity,
   HINTS,
@@ -33,7 +33,7 @@ export function nameFor(folder: string): string {
 export async function askWhatIsMissing(
   given: Partial<PlanAnswers>,
   usualName: string,
-  dialogue: Dialogue,
+  dialogue: TerminalDialogue,
 ): Promise<PlanAnswers> {
   const ask = (message: string, usual: string, problem: (value: string) => string | undefined): Promise<string> =>
     askText(dialogue, {
@@ -77,7 +77,7 @@ export async function askWhatIsMissing(
 
 type Ask = (message: string, usual: string, problem: (value: string) => string | undefined) => Promise<string>;
 
-async function askCaller(dialogue: Dialogue, ask: Ask, origin: string | null): Promise<CallerIdentity> {
+async function askCaller(dialogue: TerminalDialogue, ask: Ask, origin: string | null): Promise<CallerIdentity> {
   const kind = await askChoice<CallerIdentity["kind"]>(dialogue, {
     message: "How does the API know who calls it?",
     options: [
@@ -109,7 +109,7 @@ async function askCaller(dialogue: Dialogue, ask: Ask, origin: string | null): P
   }
 }
 
-async function askUnknown(dialogue: Dialogue, ask: Ask): Promise<Pick<PlanAnswers, "unknown" | "verify">> {
+async function askUnknown(dialogue: TerminalDialogue, ask: Ask): Promise<Pick<PlanAnswers, "unknown" | "verify">> {
   const unknown = await askChoice<PlanAnswers["unknown"]>(dialogue, {
     message: "If a call breaks off and nobody knows whether it happened:",
     options: [
@@ -128,7 +128,7 @@ async function askUnknown(dialogue: Dialogue, ask: Ask): Promise<Pick<PlanAnswer
 
 const ANYWHERE = "anywhere";
 
-async function askHint(dialogue: Dialogue): Promise<string | null> {
+async function askHint(dialogue: TerminalDialogue): Promise<string | null> {
   const regions = {
     wnam: "Western North America",
     enam: "Eastern North America",

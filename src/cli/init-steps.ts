@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 
 import type { PlanAnswers } from "./init-plan.ts";
 import { ENTRY, HONO_ENTRY } from "./init-project.ts";
-import { columns } from "./look.ts";
+import { alignColumns } from "./look.ts";
 
 /** `program`: one that was there, and is not the gateway's. */
 export function projectSteps(
@@ -35,7 +35,7 @@ export function projectSteps(
   return [
     ...(program === null ? [] : [...(origin === null ? honoSteps(program) : programSteps(program)), ""]),
     `${where} Next:`,
-    ...columns(steps).map((line) => `  ${line}`),
+    ...alignColumns(steps).map((line) => `  ${line}`),
   ].join("\n");
 }
 
@@ -64,5 +64,5 @@ export function nextSteps(file: string): string {
     ["npx onceway try http://127.0.0.1:8787/PATH", "send a request twice, and see what happens"],
     [`npx wrangler deploy${config}`, "the gateway on Cloudflare"],
   ];
-  return [`${file} written. Next:`, ...columns(steps).map((line) => `  ${line}`)].join("\n");
+  return [`${file} written. Next:`, ...alignColumns(steps).map((line) => `  ${line}`)].join("\n");
 }

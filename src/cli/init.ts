@@ -12,10 +12,10 @@ import { stringify } from "smol-toml";
 import { checkWranglerConfig } from "./check/file.ts";
 import type { ConfigProblem } from "../kernel/config/problem.ts";
 import { isTable } from "../kernel/config/table.ts";
-import { askYes, type Dialogue, openDialogue } from "./ask.ts";
+import { askYes, type TerminalDialogue, openDialogue } from "./ask.ts";
 import { problemLines } from "./check.ts";
 import { wranglerToml } from "./init-file.ts";
-import { emptyJson, type JsonPlan, misshapen, withGateway } from "./init-json.ts";
+import { emptyJson, type JsonPlan, misshapenProblems, withGateway } from "./init-json.ts";
 import {
   type ProjectPaths,
   type PlanAnswers,
@@ -26,10 +26,10 @@ import {
 } from "./init-plan.ts";
 import { askWhatIsMissing, nameFor } from "./init-questions.ts";
 import { nextSteps, projectSteps } from "./init-steps.ts";
-import { ENTRY, HONO_ENTRY, ignoring, misshapenSections, PROJECT_PATHS, projectPackage } from "./init-project.ts";
+import { ENTRY, HONO_ENTRY, ignoreFile, misshapenSections, PROJECT_PATHS, projectPackage } from "./init-project.ts";
 import { CODE, isInstalled, readTable, versionsFor } from "./installation.ts";
 import { readBytes } from "./arguments.ts";
-import type { Language } from "./findings/findings.ts";
+import type { FileLanguage } from "./findings/findings.ts";
 import { languageOf, parseWranglerText, readWranglerFile, wranglerFileIn } from "./wrangler-file.ts";
 import { CommandFailure, messageOf, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 
@@ -55,7 +55,7 @@ interface InitOptions extends PlanOptions {
 }
 
 /** `dialogue`: `null` where nobody is asked. */
-export async function init(target: string, options: InitOptions, dialogue: Dialogue | null): Promise<void> {
+export async function init(target: string, options: InitOptions, dialogue: TerminalDialogue | null): Promise<void> {
   const asked = readPlanOptions(options);
   const isFile = /\.(?:toml|jsonc?)$/.test(target);
   const json = isFile ? null : jsonIn(target);
@@ -110,13 +110,13 @@ function lackOf({ file, isJson, plan }: Addable, answers: PlanAnswers): string {
 }
 
 /** Where nobody can be asked, or nothing is lacking. */
-function refuseToAdd(file: Addable, usual: PlanAnswers, dialogue: Dialogue | null): void {
+function refuseToAdd(file: Addable, usual: PlanAnswers, dialogue: TerminalDialogue | null): void {
   const isWhole = file.isJson && Object.keys(file.plan(usual).added).length === 0;
   if (dialogue === null || isWhole) throw new CommandFailure(EXIT_REFUSED, lackOf(file, usual));
 }
 
 /** Asked after all other questions: whoever says no is shown what to write, by the answers. */
-async function askToChange(file: Addable, answers: PlanAnswers, dialogue: Dialogue): Promise<void> {
+async function askToChange(file: Addable, answers: PlanAnswers, dialogue: TerminalDialogue): Promise<void> {
   const isSure = file.isJson
     ? await askYes(
         dialogue,
@@ -162,7 +162,7 @@ function tableIn(file: string): string | null {
 function readValid(file: string): string {
   const read = readWranglerFile(file);
   if (read.kind === "read") {
-    refuseProblems(file, misshapen(read.table), read.language);
+    refuseProblems(file, misshapenProblems(read.table), read.language);
     return read.text;
   }
   throw new CommandFailure(
@@ -208,7 +208,7 @@ function writeProject(folder: string, { file, text, main }: PlannedFile, answers
   const files = new Map([[file, text]]);
   if (!isOwn) files.set(program, isHono ? HONO_ENTRY : ENTRY);
   const ignored = join(folder, ".gitignore");
-  files.set(ignored, ignoring(existsSync(ignored) ? readBytes(ignored).toString() : ""));
+  files.set(ignored, ignoreFile(existsSync(ignored) ? readBytes(ignored).toString() : ""));
   const manifest = join(folder, "package.json");
   const before = existsSync(manifest) ? readTable(manifest) : {};
   const [section] = misshapenSections(before);
@@ -234,7 +234,7 @@ function refuseInvalid({ file, text }: PlannedFile): void {
   refuseProblems(file, problems, read.language);
 }
 
-function refuseProblems(file: string, problems: readonly ConfigProblem[], language: Language): void {
+function refuseProblems(file: string, problems: readonly ConfigProblem[], language: FileLanguage): void {
   if (problems.length === 0) return;
   const lines = problemLines(file, problems, language);
   throw new CommandFailure(EXIT_UNUSABLE, ["Nothing was written, because of", ...lines].join("\n"));

@@ -9,7 +9,7 @@ import * as v from "valibot";
 import { isTable } from "../kernel/config/table.ts";
 import { parseJsonText, readBytes } from "./arguments.ts";
 import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
-import type { Versions } from "./init-project.ts";
+import type { ProjectVersions } from "./init-project.ts";
 
 const CODE_DIR = fileURLToPath(new URL("..", import.meta.url));
 const PACKAGE_DIR = dirname(CODE_DIR);
@@ -38,7 +38,7 @@ export function ownVersion(): string {
 }
 
 /** What a project in `folder` has to ask npm for, to get what runs here. */
-export function versionsFor(folder: string): Versions {
+export function versionsFor(folder: string): ProjectVersions {
   const { version, devDependencies: tools } = v.parse(OWN, readTable(join(PACKAGE_DIR, "package.json")));
   const hasNode = Number(process.versions.node.split(".")[0]) >= NODE_FOR_WRANGLER;
   return {

@@ -2,25 +2,25 @@
 
 import { styleText } from "node:util";
 
-export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
+export type TextStyle = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
-export interface Look {
+export interface TerminalLook {
   /** In columns. */
   readonly width: number;
-  paint(style: Style, text: string): string;
+  paint(style: TextStyle, text: string): string;
 }
 
 /** For output that is not a terminal: no colours, nothing shortened. */
-export const plainLook: Look = { width: Number.POSITIVE_INFINITY, paint: (_, text) => text };
+export const plainLook: TerminalLook = { width: Number.POSITIVE_INFINITY, paint: (_, text) => text };
 
 /** Colours in any case: `--color always`. */
-export const paintedLook: Look = {
+export const paintedLook: TerminalLook = {
   width: Number.POSITIVE_INFINITY,
   paint: (style, text) => styleText(style, text, { validateStream: false }),
 };
 
 /** Colours only on a terminal, and not where NO_COLOR is set: Node's own rules. */
-export function lookOf(stream: NodeJS.WriteStream): Look {
+export function lookOf(stream: NodeJS.WriteStream): TerminalLook {
   return {
     width: stream.isTTY ? stream.columns : Number.POSITIVE_INFINITY,
     paint: (style, text) => styleText(style, text, { stream }),
@@ -31,13 +31,13 @@ export function lookOf(stream: NodeJS.WriteStream): Look {
 const STEERING = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /** One line with control characters escaped: a key or a server's text must not move the cursor. */
-export function printable(text: string): string {
+export function printableText(text: string): string {
   return text.replace(STEERING, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 /** The same line by line. */
 export function printableLines(text: string): string {
-  return text.split("\n").map(printable).join("\n");
+  return text.split("\n").map(printableText).join("\n");
 }
 
 /** JSON on one line. A terminal gets control characters escaped, anything else gets the exact text. */
@@ -53,7 +53,7 @@ function jsonEscape(character: string): string {
 }
 
 /** At most `width` characters; an ellipsis shows that text is missing. */
-export function shorten(text: string, width: number): string {
+export function shortenText(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }
 
@@ -61,8 +61,8 @@ export function shorten(text: string, width: number): string {
  * Rows as lines, each column as wide as its widest cell. Every cell becomes printable, so that no table depends on which of its columns
  * come from outside. Cells must not be painted yet: escape codes have a length.
  */
-export function columns(cells: readonly (readonly string[])[]): readonly string[] {
-  const rows = cells.map((row) => row.map(printable));
+export function alignColumns(cells: readonly (readonly string[])[]): readonly string[] {
+  const rows = cells.map((row) => row.map(printableText));
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
     row
@@ -73,6 +73,6 @@ export function columns(cells: readonly (readonly string[])[]): readonly string[
 }
 
 /** A table whose headings are dim. */
-export function paintHead(look: Look, [head = "", ...rows]: readonly string[]): readonly string[] {
+export function paintHead(look: TerminalLook, [head = "", ...rows]: readonly string[]): readonly string[] {
   return [look.paint("dim", head), ...rows];
 }

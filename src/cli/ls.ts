@@ -5,9 +5,9 @@ import { type Command, InvalidArgumentError } from "commander";
 import { epochMs } from "../kernel/record/units.ts";
 import { parseMoment, totalText } from "../operator/list-texts.ts";
 import { ID_PREFIX, RECORD_STATES } from "../operator/request-schema.ts";
-import { jsonLine, lookOf, printable } from "./look.ts";
+import { jsonLine, lookOf, printableText } from "./look.ts";
 import type { RecordOptions, ShownSummary } from "./operator-client.ts";
-import { connect, operatorCommand, type OperatorOptions, readLimit } from "./operator-options.ts";
+import { connectOperator, operatorCommand, type OperatorOptions, readLimit } from "./operator-options.ts";
 import { readPages, type ReadToEnd } from "./read-pages.ts";
 import { recordsTable } from "./records-table.ts";
 
@@ -79,7 +79,7 @@ export function filterOf(options: FilterOptions): RecordOptions {
 }
 
 async function ls(options: LsOptions): Promise<void> {
-  const client = connect(options);
+  const client = connectOperator(options);
   const pages = readPages(client, filterOf(options), options.all === true ? Number.POSITIVE_INFINITY : options.limit);
   const records: ShownSummary[] = [];
   let read = 0;
@@ -108,7 +108,7 @@ function shownText(read: number, { hasMore, total, parts }: ReadToEnd): string {
 
 function unreachableText(unreachable: readonly string[]): string {
   const who = unreachable.length === 1 ? "A shard does not answer" : `${unreachable.length} shards do not answer`;
-  return printable(`${who}, and records there are not listed: ${unreachable.join(", ")}. Try again later.`);
+  return printableText(`${who}, and records there are not listed: ${unreachable.join(", ")}. Try again later.`);
 }
 
 function readStates(value: string, before: readonly string[] = []): readonly string[] {

@@ -5,7 +5,7 @@ import type { Route } from "../kernel/config/resolved.ts";
 import { formatDuration } from "../kernel/config/units.ts";
 import {
   findOperations,
-  type Members,
+  type DescriptionMembers,
   membersAt,
   membersOf,
   type ProtectedOperation,
@@ -16,19 +16,19 @@ type Json = string | number | boolean | null | readonly Json[] | { readonly [nam
 export type JsonObject = { readonly [name: string]: Json };
 
 /** One action: what is merged into the object at a place. */
-export interface Addition {
+export interface DescriptionAddition {
   readonly at: readonly string[];
   readonly update: JsonObject;
 }
 
-export interface Additions {
-  readonly additions: readonly Addition[];
+export interface DescriptionAdditions {
+  readonly additions: readonly DescriptionAddition[];
   /** What could not be added, and which routes protect nothing here; for the user. */
   readonly notes: readonly string[];
   readonly operationCount: number;
 }
 
-export function additionsTo(description: Members, routes: readonly Route[]): Additions {
+export function additionsTo(description: DescriptionMembers, routes: readonly Route[]): DescriptionAdditions {
   const { operations, idle, notes: unread } = findOperations(description, routes);
   const notes = [...unread];
   notes.push(...idle.map(({ path, methods }) => `route ${path} (${methods.join(", ")}) protects no operation here`));
@@ -45,7 +45,7 @@ export function additionsTo(description: Members, routes: readonly Route[]): Add
 
 function operationUpdate(
   { name: where, route, operation, pathItem }: ProtectedOperation,
-  description: Members,
+  description: DescriptionMembers,
   notes: string[],
 ): JsonObject {
   const parameters = keyParameters(route).filter(
@@ -76,17 +76,17 @@ function isReference(value: unknown): boolean {
 }
 
 /** Whether a list of parameters has this header, also by reference. */
-function declares(parameters: unknown, name: string, description: Members): boolean {
+function declares(parameters: unknown, name: string, description: DescriptionMembers): boolean {
   if (!Array.isArray(parameters)) return false;
   return parameters.some((given: unknown) => {
     const { $ref: reference, ...own } = membersOf(given);
-    const one: Members = typeof reference === "string" ? resolve(reference, description) : own;
+    const one: DescriptionMembers = typeof reference === "string" ? resolve(reference, description) : own;
     return one["in"] === "header" && String(one["name"]).toLowerCase() === name.toLowerCase();
   });
 }
 
 /** Of this document; another one's is not read. */
-function resolve(reference: string, description: Members): Members {
+function resolve(reference: string, description: DescriptionMembers): DescriptionMembers {
   const steps = stepsOf(reference);
   return steps === null ? {} : membersAt(description, steps);
 }

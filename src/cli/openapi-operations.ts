@@ -1,10 +1,10 @@
 // Finds the operations of an OpenAPI description that routes protect. Reads plain data, and changes nothing.
 
-import { parsePathPattern, type PathPattern, type Segment } from "../kernel/config/path-pattern.ts";
+import { parsePathPattern, type PathPattern, type PathSegment } from "../kernel/config/path-pattern.ts";
 import type { Route } from "../kernel/config/resolved.ts";
 
 /** Part of a description, as JSON or YAML gives it. */
-export type Members = Readonly<Record<string, unknown>>;
+export type DescriptionMembers = Readonly<Record<string, unknown>>;
 
 /** One operation that a route protects. */
 export interface ProtectedOperation {
@@ -13,8 +13,8 @@ export interface ProtectedOperation {
   /** Its place: `["paths", "/v1/payments", "post"]`, or that of a path item that the path refers to. */
   readonly at: readonly string[];
   readonly route: Route;
-  readonly operation: Members;
-  readonly pathItem: Members;
+  readonly operation: DescriptionMembers;
+  readonly pathItem: DescriptionMembers;
 }
 
 export interface FoundOperation {
@@ -27,12 +27,12 @@ export interface FoundOperation {
 
 interface PathOperations {
   readonly at: readonly string[];
-  readonly item: Members;
+  readonly item: DescriptionMembers;
 }
 
 const METHODS: ReadonlySet<string> = new Set(["post", "put", "patch", "delete", "get", "head", "options", "trace"]);
 
-export function findOperations(description: Members, routes: readonly Route[]): FoundOperation {
+export function findOperations(description: DescriptionMembers, routes: readonly Route[]): FoundOperation {
   const operations: ProtectedOperation[] = [];
   const notes: string[] = [];
   const taken = new Set<string>();
@@ -51,7 +51,7 @@ export function findOperations(description: Members, routes: readonly Route[]): 
       if (!METHODS.has(method)) continue;
       const operation = membersOf(value);
       const full = prefixOf(operation["servers"] ?? pathItem["servers"] ?? description["servers"]) + path;
-      const route = routes.find((one) => one.methods.includes(method.toUpperCase()) && covers(one.path, full));
+      const route = routes.find((one) => one.methods.includes(method.toUpperCase()) && coversTemplate(one.path, full));
       if (route === undefined) continue;
       const at = [...place.at, method];
       const name = `${method.toUpperCase()} ${path}`;
@@ -67,7 +67,11 @@ export function findOperations(description: Members, routes: readonly Route[]): 
 }
 
 /** Where the operations of a path are: there, or where its `$ref` leads. A text says why that is not known. */
-function pathOperationsOf(path: string, item: Members, description: Members): PathOperations | string {
+function pathOperationsOf(
+  path: string,
+  item: DescriptionMembers,
+  description: DescriptionMembers,
+): PathOperations | string {
   const reference = item["$ref"];
   if (typeof reference !== "string") return { at: ["paths", path], item };
   const at = stepsOf(reference);
@@ -84,15 +88,15 @@ export function stepsOf(reference: string): readonly string[] | null {
     .map((token) => decodeURIComponent(token).replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-export function membersAt(description: Members, steps: readonly string[]): Members {
-  return steps.reduce<Members>((one, step) => membersOf(one[step]), description);
+export function membersAt(description: DescriptionMembers, steps: readonly string[]): DescriptionMembers {
+  return steps.reduce<DescriptionMembers>((one, step) => membersOf(one[step]), description);
 }
 
-export function membersOf(value: unknown): Members {
+export function membersOf(value: unknown): DescriptionMembers {
   return isMembers(value) ? value : {};
 }
 
-function isMembers(value: unknown): value is Members {
+function isMembers(value: unknown): value is DescriptionMembers {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -110,7 +114,7 @@ function prefixOf(servers: unknown): string {
 }
 
 /** Whether a route's pattern matches the requests of a path template (`/payments/{id}`). */
-export function covers(pattern: string, template: string): boolean {
+export function coversTemplate(pattern: string, template: string): boolean {
   const parsed = parsePathPattern(pattern);
   const given = template.slice(1).split("/");
   return parsed.ok && parsed.value.some((one) => coversAll(one, given));
@@ -122,7 +126,7 @@ function coversAll({ segments, tail }: PathPattern, given: readonly string[]): b
 }
 
 /** A variable fits wherever a route takes more than one text: an expression is meant for it. */
-function coversSegment(segment: Segment, given: string): boolean {
+function coversSegment(segment: PathSegment, given: string): boolean {
   const isVariable = given.includes("{");
   switch (segment.kind) {
     case "literal":

@@ -8,10 +8,10 @@ import { readBytes, writeBytes } from "./arguments.ts";
 import { problemLines } from "./check.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE, messageOf } from "./exit-codes.ts";
 import { printableLines } from "./look.ts";
-import { additionsTo, type Addition } from "./openapi-additions.ts";
+import { additionsTo, type DescriptionAddition } from "./openapi-additions.ts";
 import { readWranglerFile, usualFile } from "./wrangler-file.ts";
 import { parseDocument, stringify } from "yaml";
-import { type Members, membersOf } from "./openapi-operations.ts";
+import { type DescriptionMembers, membersOf } from "./openapi-operations.ts";
 
 export function defineOpenapi(command: Command): Command {
   return command
@@ -68,13 +68,13 @@ function routesOf(file: string, env: string | null): readonly Route[] {
 
 // An OpenAPI description as text, and what is added to it as an Overlay in the same language, YAML or JSON.
 
-export interface Description {
-  readonly members: Members;
+export interface ApiDescription {
+  readonly members: DescriptionMembers;
   readonly isJson: boolean;
 }
 
 /** The description, or what is wrong with the text, with the line where that is known. */
-export function readDescription(text: string): Description | { readonly problem: string } {
+export function readDescription(text: string): ApiDescription | { readonly problem: string } {
   // JSON is YAML.
   const isJson = text.trimStart().startsWith("{");
   const language = isJson ? "JSON" : "YAML";
@@ -104,7 +104,7 @@ export function readDescription(text: string): Description | { readonly problem:
 }
 
 /** The additions as an OpenAPI Overlay 1.0.0. */
-export function overlayText({ members, isJson }: Description, additions: readonly Addition[]): string {
+export function overlayText({ members, isJson }: ApiDescription, additions: readonly DescriptionAddition[]): string {
   const { title, version } = membersOf(members["info"]);
   const overlay = {
     overlay: "1.0.0",

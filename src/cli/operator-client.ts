@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import { unreached } from "../conformance/unreachable.ts";
+import { unreachedTarget } from "../conformance/unreachable.ts";
 import { parseJsonText } from "./arguments.ts";
 import {
   endedSchema,
@@ -14,7 +14,7 @@ import {
 } from "../operator/gateway-schema.ts";
 import { forgottenSchema, previewSchema } from "../operator/change-schema.ts";
 import { recordPageSchema, recordSchema } from "../operator/record-schema.ts";
-import { printable } from "./look.ts";
+import { printableText } from "./look.ts";
 import { MAX_FILE_BYTES, piecesOf, textOf } from "./read-answer.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 
@@ -62,7 +62,7 @@ export interface RecordOptions {
   readonly idPrefix?: string;
 }
 
-export interface Resolution {
+export interface ResolvedResponse {
   readonly status: number;
   readonly headers: readonly (readonly [string, string])[];
   readonly body: Buffer;
@@ -76,8 +76,8 @@ export interface OperatorClient {
   body(id: string): Promise<AsyncIterable<Uint8Array>>;
   release(id: string, reason: string): Promise<ShownRecord>;
   /** What retries would get; changes nothing. */
-  preview(id: string, reason: string, response: Resolution): Promise<ShownPreview>;
-  resolve(id: string, reason: string, response: Resolution): Promise<ShownRecord>;
+  preview(id: string, reason: string, response: ResolvedResponse): Promise<ShownPreview>;
+  resolve(id: string, reason: string, response: ResolvedResponse): Promise<ShownRecord>;
   forget(id: string, reason: string): Promise<void>;
   layouts(): Promise<LayoutList>;
   /** Ends every session of the console. */
@@ -112,7 +112,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
         ...(change === undefined ? {} : { method: "POST", body: JSON.stringify(change) }),
       });
     } catch (error) {
-      const { reason, isUnsent } = unreached(error);
+      const { reason, isUnsent } = unreachedTarget(error);
       const isChange = change !== undefined && !("preview" in change && change.preview === true);
       const maybe =
         isChange && !isUnsent ? " The change may have been made all the same: look before you repeat it." : "";
@@ -155,9 +155,10 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     body: (id) => pieces(`/records/${id}/body`),
     release: (id, reason) => read(recordSchema, `/records/${id}/release`, { reason }),
     preview: async (id, reason, response) =>
-      (await read(previewSchema, `/records/${id}/resolve`, { ...resolution(reason, response), preview: true })).preview,
+      (await read(previewSchema, `/records/${id}/resolve`, { ...resolutionBody(reason, response), preview: true }))
+        .preview,
     resolve: (id, reason, response) =>
-      read(recordSchema, `/records/${id}/resolve`, { ...resolution(reason, response), confirm: true }),
+      read(recordSchema, `/records/${id}/resolve`, { ...resolutionBody(reason, response), confirm: true }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
     layouts: () => read(layoutsSchema, "/layouts"),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
@@ -167,7 +168,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
 }
 
 /** What a resolution sends. */
-export function resolution(reason: string, { status, headers, body }: Resolution): object {
+export function resolutionBody(reason: string, { status, headers, body }: ResolvedResponse): object {
   return { reason, response: { status, headers, bodyBase64: body.toString("base64") } };
 }
 
@@ -217,7 +218,7 @@ async function refusal(response: Response, base: string): Promise<CommandFailure
   const advice = ADVICE[code] === undefined ? "" : ` ${ADVICE[code]}`;
   // Whatever is asked, it is asked with the wrong token or in the wrong place.
   const exitCode = code === "operator-unauthorized" || code === "operator-not-found" ? EXIT_UNUSABLE : EXIT_REFUSED;
-  return new GatewayRefusal(exitCode, printable(`${code}: ${detail}${wait}${advice}`), response.status);
+  return new GatewayRefusal(exitCode, printableText(`${code}: ${detail}${wait}${advice}`), response.status);
 }
 
 const ADVICE: Readonly<Record<string, string>> = {

@@ -9,7 +9,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { isLoopback } from "../kernel/config/values.ts";
 import { operatorClient, type OperatorClient } from "./operator-client.ts";
 import { EXIT_CODES, CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
-import { printable } from "./look.ts";
+import { printableText } from "./look.ts";
 import { readBytes } from "./arguments.ts";
 
 export interface OperatorOptions {
@@ -40,7 +40,7 @@ export function oneGateway(): Option {
 }
 
 /** Throws a Failure that says what is missing. */
-export function connect({ url, tokenFile }: Pick<OperatorOptions, "url" | "tokenFile">): OperatorClient {
+export function connectOperator({ url, tokenFile }: Pick<OperatorOptions, "url" | "tokenFile">): OperatorClient {
   if (url === undefined)
     throw new CommandFailure(
       EXIT_UNUSABLE,
@@ -102,5 +102,5 @@ export function reportLeft({ unreachable, notListed, cursor }: Left, limit: numb
       : [`Not listed, because every key has an object of its own: ${notListed.join(", ")}.`]),
     ...(cursor === null ? [] : [`There may be more: --limit ${limit * 10}.`]),
   ];
-  for (const line of lines) process.stderr.write(`${printable(line)}\n`);
+  for (const line of lines) process.stderr.write(`${printableText(line)}\n`);
 }

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 
 import { ID_PREFIX } from "../operator/request-schema.ts";
-import { printable } from "./look.ts";
+import { printableText } from "./look.ts";
 import type { OperatorClient } from "./operator-client.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { readPages } from "./read-pages.ts";
@@ -33,7 +33,7 @@ export async function pickRecord(
   if (idPrefix !== undefined && !ID_PREFIX.test(idPrefix)) {
     throw new CommandFailure(
       EXIT_UNUSABLE,
-      `${printable(idPrefix)} is not a record's ID: write its 64 hex digits or the first 8 or more (see npx onceway ls), or --key KEY.`,
+      `${printableText(idPrefix)} is not a record's ID: write its 64 hex digits or the first 8 or more (see npx onceway ls), or --key KEY.`,
     );
   }
   if (idPrefix?.length === 64) return idPrefix;
@@ -42,10 +42,10 @@ export async function pickRecord(
   const found = [];
   for await (const page of readPages(client, filter, MAX_CANDIDATES)) found.push(...page);
   const [only] = found;
-  const sought = key === undefined ? `whose ID begins with ${idPrefix}` : `of the key ${printable(key)}`;
+  const sought = key === undefined ? `whose ID begins with ${idPrefix}` : `of the key ${printableText(key)}`;
   if (only === undefined) throw new CommandFailure(EXIT_REFUSED, `There is no record ${sought}.`);
   if (found.length === 1) return only.id;
-  const ids = found.map(({ id: one, state, route }) => printable(`  ${one}  ${state}  ${route}`)).join("\n");
+  const ids = found.map(({ id: one, state, route }) => printableText(`  ${one}  ${state}  ${route}`)).join("\n");
   throw new CommandFailure(
     EXIT_REFUSED,
     `There is more than one record ${sought}. Write the ID of one of them:\n${ids}`,

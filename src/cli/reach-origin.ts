@@ -5,7 +5,7 @@ import { connect } from "node:net";
 
 import type { CheckedEnvironment } from "./check/file.ts";
 import { isExample, originsOf } from "./check/reach.ts";
-import { below, type ConfigProblem } from "../kernel/config/problem.ts";
+import { problemsBelow, type ConfigProblem } from "../kernel/config/problem.ts";
 import { CHECKS } from "./check/of-features.ts";
 
 const CONNECT_MS = 2_000;
@@ -43,7 +43,7 @@ function whatItMeans(code: string | undefined): UnreachedHost {
 export async function withOrigins(environment: CheckedEnvironment): Promise<CheckedEnvironment> {
   const { name, config, warnings, notes } = environment;
   if (config === null) return environment;
-  const placed = below(name === null ? "" : `env.${name}.`);
+  const placed = problemsBelow(name === null ? "" : `env.${name}.`);
   const looked = await Promise.all(
     originsOf(config)
       .filter(({ url }) => !isExample(url.hostname))

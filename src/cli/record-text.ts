@@ -2,12 +2,12 @@
 
 import { formatDuration, formatSize } from "../kernel/config/units.ts";
 import { claimText } from "../kernel/record/describe-record.ts";
-import { columns, type Look, printable, printableLines } from "./look.ts";
+import { alignColumns, type TerminalLook, printableText, printableLines } from "./look.ts";
 import type { ShownRecord, ShownPreview, ShownEvent } from "./operator-client.ts";
 import { nextText, requestText, STATE_STYLES } from "./records-table.ts";
 import { fromNow, readableTime, roughDuration } from "./times.ts";
 
-export function recordText(record: ShownRecord, now: number, look: Look): string {
+export function recordText(record: ShownRecord, now: number, look: TerminalLook): string {
   const { policy } = record;
   const when = (iso: string): string => `${readableTime(iso)} (${fromNow(iso, now)})`;
   const maybe =
@@ -35,7 +35,7 @@ export function recordText(record: ShownRecord, now: number, look: Look): string
     ["layout", record.layout],
   ];
   const state = facts.find(([name]) => name === "state");
-  const lines = columns(facts.map(([name, value]) => [name, printable(value)]));
+  const lines = alignColumns(facts.map(([name, value]) => [name, printableText(value)]));
   return [
     look.paint("bold", record.id),
     ...lines.map((line) => {
@@ -82,26 +82,26 @@ const VERIFICATION_ANSWERS: Readonly<Record<string, string>> = {
 
 function eventLines(event: ShownEvent): readonly string[] {
   if (event.type === "change") {
-    const reason = event.reason === "" ? "" : `: ${printable(event.reason)}`;
-    return [`${readableTime(event.at)}  ${printable(event.action)} by ${printable(event.by)}${reason}`];
+    const reason = event.reason === "" ? "" : `: ${printableText(event.reason)}`;
+    return [`${readableTime(event.at)}  ${printableText(event.action)} by ${printableText(event.by)}${reason}`];
   }
   if (event.type === "claim") {
-    return [`${readableTime(event.at)}  attempt ${event.attempt} claimed${printable(claimText(event))}`];
+    return [`${readableTime(event.at)}  attempt ${event.attempt} claimed${printableText(claimText(event))}`];
   }
   if (event.type === "verification") {
-    const answer = VERIFICATION_ANSWERS[event.answer] ?? printable(event.answer);
+    const answer = VERIFICATION_ANSWERS[event.answer] ?? printableText(event.answer);
     return [`${readableTime(event.at)}  the origin, asked about attempt ${event.attempt}: ${answer}`];
   }
   const begun = `${readableTime(event.startedAt)}  attempt ${event.attempt} began`;
   if (event.endedAt === null) return [begun];
   const took = roughDuration(Date.parse(event.endedAt) - Date.parse(event.startedAt));
   const status = event.status === null ? "" : `, status ${event.status}`;
-  const reason = event.reason === null ? "" : `: ${printable(event.reason)}`;
-  const verdict = event.verdict === null ? "ended" : printable(event.verdict);
+  const reason = event.reason === null ? "" : `: ${printableText(event.reason)}`;
+  const verdict = event.verdict === null ? "ended" : printableText(event.verdict);
   return [begun, `${readableTime(event.endedAt)}  attempt ${event.attempt} ${verdict} after ${took}${status}${reason}`];
 }
 
-function responseLines({ response, responseKept, encrypted }: ShownRecord, look: Look): readonly string[] {
+function responseLines({ response, responseKept, encrypted }: ShownRecord, look: TerminalLook): readonly string[] {
   if (response === null && encrypted && responseKept === true) {
     return [look.paint("bold", "response encrypted"), "  only the caller's own retry opens it"];
   }
@@ -112,14 +112,14 @@ function responseLines({ response, responseKept, encrypted }: ShownRecord, look:
   const kept = responseKept === false ? ", its body not kept" : "";
   return [
     look.paint("bold", "response"),
-    `  ${printable(`${status} ${statusText}`.trimEnd())}, ${formatSize(sizeBytes)}${kept}`,
-    ...headers.map(([name, value]) => `  ${look.paint("dim", printable(`${name}: ${value}`))}`),
+    `  ${printableText(`${status} ${statusText}`.trimEnd())}, ${formatSize(sizeBytes)}${kept}`,
+    ...headers.map(([name, value]) => `  ${look.paint("dim", printableText(`${name}: ${value}`))}`),
   ];
 }
 
 /** The gateway's explanation. */
 function descriptionLines({ description: { headline, retry, advice } }: ShownRecord): readonly string[] {
-  return ["", printable(`${headline} ${retry}`), printable(advice)];
+  return ["", printableText(`${headline} ${retry}`), printableText(advice)];
 }
 
 /** How the gateway tries an accepted request. */
@@ -130,7 +130,7 @@ function scheduleText({ schedule }: ShownRecord["policy"]): string {
 }
 
 /** With an unknown outcome, the commands that settle it; of a request that waits, those that hasten or end it. */
-function adviceLines({ id, state }: ShownRecord, look: Look): readonly string[] {
+function adviceLines({ id, state }: ShownRecord, look: TerminalLook): readonly string[] {
   if (state === "waiting") {
     return [
       "",
@@ -153,7 +153,7 @@ export function previewText({ status, headers, omittedHeaders, sizeBytes, body, 
   return [
     "Every retry gets this, marked as a replay:",
     `  ${status}`,
-    ...headers.map(([name, value]) => `  ${printable(`${name}: ${value}`)}`),
+    ...headers.map(([name, value]) => `  ${printableText(`${name}: ${value}`)}`),
     `  ${body === null ? `${formatSize(sizeBytes)} that are not text` : formatSize(sizeBytes)}`,
     ...(body === null || body === ""
       ? []
@@ -164,7 +164,9 @@ export function previewText({ status, headers, omittedHeaders, sizeBytes, body, 
             .map((line) => `  ${line}`),
         ]),
     "",
-    ...(omittedHeaders.length === 0 ? [] : [`Its route omits from replays: ${printable(omittedHeaders.join(", "))}`]),
-    ...warnings.map((warning) => `Warning: ${printable(warning)}`),
+    ...(omittedHeaders.length === 0
+      ? []
+      : [`Its route omits from replays: ${printableText(omittedHeaders.join(", "))}`]),
+    ...warnings.map((warning) => `Warning: ${printableText(warning)}`),
   ].join("\n");
 }

@@ -1,7 +1,7 @@
 // Records as a table that fits the terminal. Ids are made to be copied, so they are never cut: without room for one, it gets
 // its own line. Pure.
 
-import { columns, type Look, printable, shorten, type Style } from "./look.ts";
+import { alignColumns, type TerminalLook, printableText, shortenText, type TextStyle } from "./look.ts";
 import type { ShownSummary } from "./operator-client.ts";
 import { fromNow, roughDuration } from "./times.ts";
 
@@ -12,7 +12,7 @@ const GAP = 2;
 /** Text cut shorter than this is useless. */
 const MIN_TEXT = 12;
 
-export const STATE_STYLES: Readonly<Record<ShownSummary["state"], Style>> = {
+export const STATE_STYLES: Readonly<Record<ShownSummary["state"], TextStyle>> = {
   waiting: "cyan",
   started: "cyan",
   failed: "yellow",
@@ -21,7 +21,7 @@ export const STATE_STYLES: Readonly<Record<ShownSummary["state"], Style>> = {
   remembered: "dim",
 };
 
-export function recordsTable(records: readonly ShownSummary[], now: number, look: Look): string {
+export function recordsTable(records: readonly ShownSummary[], now: number, look: TerminalLook): string {
   // Only accepted requests have one.
   const hasNext = records.some(({ nextAttemptAt }) => nextAttemptAt !== null);
   const headings = hasNext ? [...HEADINGS, "NEXT"] : HEADINGS;
@@ -30,13 +30,13 @@ export function recordsTable(records: readonly ShownSummary[], now: number, look
     record.status === null ? "" : String(record.status),
     String(record.attempt),
     fromNow(record.startedAt, now),
-    printable(requestText(record)),
-    printable(record.key),
+    printableText(requestText(record)),
+    printableText(record.key),
     ...(hasNext ? [record.nextAttemptAt === null ? "" : nextText(record.nextAttemptAt, now)] : []),
   ]);
-  const natural = Math.max(...columns([headings, ...cells]).map((line) => line.length));
+  const natural = Math.max(...alignColumns([headings, ...cells]).map((line) => line.length));
   const isWide = natural + GAP + ID_LENGTH <= look.width;
-  const lines = columns(fit([headings, ...cells], natural - look.width));
+  const lines = alignColumns(fit([headings, ...cells], natural - look.width));
   const textWidth = Math.max(...lines.map((line) => line.length));
   return lines
     .map((line, index) => {
@@ -45,8 +45,8 @@ export function recordsTable(records: readonly ShownSummary[], now: number, look
       const painted = line.replace(record.state, look.paint(STATE_STYLES[record.state], record.state));
       const padding = " ".repeat(textWidth - line.length + GAP);
       return isWide
-        ? `${painted}${padding}${printable(record.id)}`
-        : `${painted}\n  ${look.paint("dim", printable(record.id))}`;
+        ? `${painted}${padding}${printableText(record.id)}`
+        : `${painted}\n  ${look.paint("dim", printableText(record.id))}`;
     })
     .join("\n");
 }
@@ -77,7 +77,7 @@ function fit(rows: readonly (readonly string[])[], excess: number): readonly (re
   }
   return rows.map((row) =>
     row.map((cell, column) =>
-      column === request ? shorten(cell, requestWidth) : column === key ? shorten(cell, keyWidth) : cell,
+      column === request ? shortenText(cell, requestWidth) : column === key ? shortenText(cell, keyWidth) : cell,
     ),
   );
 }

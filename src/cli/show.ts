@@ -4,7 +4,7 @@ import type { Command } from "commander";
 
 import { writePieces } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
-import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
+import { connectOperator, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { recordText } from "./record-text.ts";
@@ -35,7 +35,7 @@ async function show(id: string | undefined, options: ShowOptions): Promise<void>
       "A body may hold control characters, so it is not written to a terminal: add --output FILE, or redirect it with > FILE.",
     );
   }
-  const client = connect(options);
+  const client = connectOperator(options);
   const recordId = await pickRecord(client, id, options);
   if (options.body === true) {
     await writePieces(options.output ?? null, await client.body(recordId));

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 
 import { jsonLine } from "./look.ts";
-import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
+import { connectOperator, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 
 export function defineSignOut(command: Command): Command {
   command
@@ -13,6 +13,6 @@ export function defineSignOut(command: Command): Command {
 }
 
 async function signOut(options: OperatorOptions): Promise<void> {
-  await connect(options).endSessions();
+  await connectOperator(options).endSessions();
   console.log(options.json === true ? jsonLine({ ended: true }) : "ended: all sessions of the console");
 }

@@ -4,9 +4,9 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import type { Command } from "commander";
 
-import { jsonLine, lookOf, type Look, printable, printableLines, type Style } from "./look.ts";
+import { jsonLine, lookOf, type TerminalLook, printableText, printableLines, type TextStyle } from "./look.ts";
 import { type ShownExchange, type OperatorClient, type ShownExchanges, GatewayRefusal } from "./operator-client.ts";
-import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
+import { connectOperator, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { CommandFailure } from "./exit-codes.ts";
 
 const POLL_MS = 1_000;
@@ -20,7 +20,7 @@ export function defineTail(command: Command): Command {
 }
 
 async function tail(options: OperatorOptions): Promise<void> {
-  const client = connect(options);
+  const client = connectOperator(options);
   const look = lookOf(process.stdout);
   // The first call must succeed: a mistyped URL should fail at once.
   let recent = await client.recent(null);
@@ -57,21 +57,21 @@ async function wait(ms: number, signal: AbortSignal): Promise<void> {
   await pause(ms, undefined, { signal }).catch(() => undefined);
 }
 
-const OUTCOME_STYLES: Readonly<Record<string, Style>> = { first: "green", accepted: "green", replay: "cyan" };
+const OUTCOME_STYLES: Readonly<Record<string, TextStyle>> = { first: "green", accepted: "green", replay: "cyan" };
 
 /** Pure. Columns have a fixed width: later lines are not known yet. */
-export function exchangeLine(exchange: ShownExchange, look: Look): string {
+export function exchangeLine(exchange: ShownExchange, look: TerminalLook): string {
   const { at, outcome, status, attempt, durationMs, originMs, route, recordId } = exchange;
   const took = `${Math.round(durationMs)} ms${originMs === null ? "" : ` (origin ${Math.round(originMs)} ms)`}`;
   const style = OUTCOME_STYLES[outcome] ?? "yellow";
   return [
     new Date(at).toISOString().slice(11, 23),
-    look.paint(style, printable(outcome).padEnd(21)),
+    look.paint(style, printableText(outcome).padEnd(21)),
     String(status),
     attempt === null ? "  " : `#${attempt}`,
     took.padEnd(24),
-    printable(route),
-    recordId === null ? "" : look.paint("dim", printable(recordId)),
+    printableText(route),
+    recordId === null ? "" : look.paint("dim", printableText(recordId)),
   ]
     .join("  ")
     .trimEnd();

@@ -1,6 +1,6 @@
 // The output of `onceway try`: one line for each request, then the diagnosis. Pure.
 
-import { columns, type Look, printable } from "./look.ts";
+import { alignColumns, type TerminalLook, printableText } from "./look.ts";
 import { type HttpAnswer, headerOf } from "./send.ts";
 import { readGatewayMarks } from "./gateway-marks.ts";
 import type { Diagnosis } from "./diagnose.ts";
@@ -14,18 +14,18 @@ export interface TrialReport {
   readonly diagnosis: Diagnosis;
 }
 
-export function trialText({ method, url, key, answers, diagnosis }: TrialReport, look: Look): string {
+export function trialText({ method, url, key, answers, diagnosis }: TrialReport, look: TerminalLook): string {
   const { works, happened, advice } = diagnosis;
-  const [gist = "", ...others] = happened.map(printable);
-  const lines = columns(answers.map((answer, index) => answerCells(answer, index)));
+  const [gist = "", ...others] = happened.map(printableText);
+  const lines = alignColumns(answers.map((answer, index) => answerCells(answer, index)));
   return [
     look.paint("bold", `${method} ${url}`),
-    look.paint("dim", `key ${printable(keyRead(answers[0]) ?? key)}`),
+    look.paint("dim", `key ${printableText(keyRead(answers[0]) ?? key)}`),
     ...lines.map((line) => `  ${line}`),
     "",
     works ? look.paint("green", `✓ ${gist}`) : look.paint("red", `✗ ${gist}`),
     ...others.map((sentence) => `  ${sentence}`),
-    ...(advice === null ? [] : [`  ${look.paint("yellow", "→")} ${printable(advice)}`]),
+    ...(advice === null ? [] : [`  ${look.paint("yellow", "→")} ${printableText(advice)}`]),
   ].join("\n");
 }
 
@@ -48,10 +48,10 @@ function answerCells(answer: HttpAnswer, index: number): readonly string[] {
   ];
   return [
     ORDINALS[index] ?? "",
-    printable(`${answer.status} ${answer.statusText}`.trimEnd()),
+    printableText(`${answer.status} ${answer.statusText}`.trimEnd()),
     `${answer.durationMs.toFixed(0)} ms`,
     `${answer.body.length} bytes`,
-    printable(marks.filter((mark) => mark !== "").join(", ")),
+    printableText(marks.filter((mark) => mark !== "").join(", ")),
   ];
 }
 

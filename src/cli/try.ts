@@ -8,16 +8,16 @@ import { originsOf } from "./check/reach.ts";
 import type { Config } from "../kernel/config/resolved.ts";
 import { parseDuration } from "../kernel/config/units.ts";
 import { isLoopback, parseMethod } from "../kernel/config/values.ts";
-import { unreached } from "../conformance/unreachable.ts";
+import { unreachedTarget } from "../conformance/unreachable.ts";
 import { askYes, openDialogue } from "./ask.ts";
-import { collect, parseJsonText, readData, readHeader, readHeaders, readTarget } from "./arguments.ts";
+import { collectValues, parseJsonText, readData, readHeader, readHeaders, readTarget } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import { CommandFailure, OK, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { oneGateway, type OperatorOptions, TOKEN_FILE } from "./operator-options.ts";
 import { type HttpAnswer, type OutgoingRequest, sendHttp, type HeaderLine } from "./send.ts";
 import { fetchPolicy, type PublishedPolicy, readGatewayMarks } from "./gateway-marks.ts";
 import { trialJson, trialText } from "./try-report.ts";
-import { diagnose } from "./diagnose.ts";
+import { diagnoseGateway } from "./diagnose.ts";
 import { reachOrigin } from "./reach-origin.ts";
 import { credentialFaults } from "./check/of-features.ts";
 import { readWranglerFile, usualFile } from "./wrangler-file.ts";
@@ -48,7 +48,12 @@ export function defineTry(command: Command, tryQueue?: TryQueueCommand): Command
       "-d, --data <TEXT>",
       "the body, or @FILE; JSON is sent as application/json, anything else as text/plain; with --queue, the message",
     )
-    .option("-H, --header <HEADER>", "'name: value', or @FILE with one on each line; may be repeated", collect, [])
+    .option(
+      "-H, --header <HEADER>",
+      "'name: value', or @FILE with one on each line; may be repeated",
+      collectValues,
+      [],
+    )
     .option("--key <KEY>", "the idempotency key (default: a new one)")
     .option("--key-header <NAME>", "the header that carries it", "Idempotency-Key")
     .option("--mismatch", "after a correct replay, also send the same key with another body, which must be refused")
@@ -118,7 +123,7 @@ async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeou
   // A refusal by the gateway itself is conclusive.
   const second = readGatewayMarks(first).problem === null ? await send("second", request, timeoutMs) : null;
   const evidence = { method, path: url.pathname, first, second, changed: null, policy };
-  let diagnosis = diagnose(evidence);
+  let diagnosis = diagnoseGateway(evidence);
   let changed: HttpAnswer | null = null;
   // Only when the gateway provably replays: otherwise this would be one more effect at the origin.
   if (
@@ -128,7 +133,7 @@ async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeou
     readGatewayMarks(second).replayed
   ) {
     changed = await send("changed", withOtherBody(request), timeoutMs);
-    diagnosis = diagnose({ ...evidence, changed });
+    diagnosis = diagnoseGateway({ ...evidence, changed });
   }
 
   const credential = readGatewayMarks(first).problem?.code === "credential-invalid";
@@ -187,7 +192,7 @@ async function send(which: string, request: OutgoingRequest, timeoutMs: number):
   try {
     return await sendHttp(request, timeoutMs);
   } catch (error) {
-    const { reason, isUnsent } = unreached(error);
+    const { reason, isUnsent } = unreachedTarget(error);
     const advice = isUnsent ? "It was not sent." : "It may have reached the origin and taken effect.";
     throw new CommandFailure(
       EXIT_UNUSABLE,

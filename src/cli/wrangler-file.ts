@@ -7,7 +7,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { parse, TomlError } from "smol-toml";
 
 import type { SettingsTable } from "../kernel/config/table.ts";
-import type { ConfigFinding, Language } from "./findings/findings.ts";
+import type { ConfigFinding, FileLanguage } from "./findings/findings.ts";
 import { readJsonSyntax } from "./findings/json-syntax.ts";
 import type { SourceRanges } from "./findings/source-ranges.ts";
 import { TomlRanges } from "./findings/toml-ranges.ts";
@@ -23,7 +23,7 @@ export type WranglerFile =
       readonly table: SettingsTable;
       readonly text: string;
       readonly places: SourceRanges;
-      readonly language: Language;
+      readonly language: FileLanguage;
     }
   | { readonly kind: "unreadable"; readonly message: string }
   | { readonly kind: "invalid"; readonly message: string; readonly text: string; readonly finding: ConfigFinding };
@@ -60,7 +60,7 @@ function invalid(file: string, text: string, finding: ConfigFinding): WranglerFi
 }
 
 /** By its name, as Wrangler tells them apart. */
-export function languageOf(file: string): Language {
+export function languageOf(file: string): FileLanguage {
   return /\.jsonc?$/.test(file) ? "json" : "toml";
 }
 

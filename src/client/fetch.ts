@@ -2,9 +2,9 @@
 // answer or with an IdempotencyError, never with a guess.
 
 import { IdempotencyError, type GiveUpReason } from "./idempotency-error.ts";
-import { combine, judgeAnswer, LOST, type Outcome } from "./judge.ts";
-import { pause, retryPauseMs, retryAfterMs } from "./pause.ts";
-import { discard, sendOnce, snapshotRequest } from "./send.ts";
+import { combineOutcomes, judgeAnswer, LOST, type Outcome } from "./judge.ts";
+import { pauseFor, retryPauseMs, retryAfterMs } from "./pause.ts";
+import { discardBody, sendOnce, snapshotRequest } from "./send.ts";
 import { resolveOptions, type ClientOptions, type Fetch } from "./settings.ts";
 
 /**
@@ -44,7 +44,7 @@ export function createFetch(options: ClientOptions = {}): Fetch {
         if (judgement.kind === "answered") return sent.response;
         unanswered = judgement;
       }
-      known = combine(known, unanswered.outcome);
+      known = combineOutcomes(known, unanswered.outcome);
       const giveUp = (reason: GiveUpReason): IdempotencyError =>
         new IdempotencyError({ outcome: known, reason, key: request.key, tries, last: sent });
       if (!unanswered.again) throw giveUp("final");
@@ -53,8 +53,8 @@ export function createFetch(options: ClientOptions = {}): Fetch {
       const now = clock.now();
       const ms = retryPauseMs(settings, tries, retryAfterMs(sent, now), clock.random());
       if (now + ms >= deadline) throw giveUp("time");
-      if (sent.kind === "answer") discard(sent.response);
-      await pause(ms, request.signal, clock);
+      if (sent.kind === "answer") discardBody(sent.response);
+      await pauseFor(ms, request.signal, clock);
     }
   };
 }

@@ -3,8 +3,8 @@
 
 import { IdempotencyError, type GiveUpReason } from "./idempotency-error.ts";
 import { judgeAnswer, LOST, type Outcome } from "./judge.ts";
-import { pause, retryPauseMs, retryAfterMs } from "./pause.ts";
-import { discard, sendOnce, type RequestSnapshot, type Try } from "./send.ts";
+import { pauseFor, retryPauseMs, retryAfterMs } from "./pause.ts";
+import { discardBody, sendOnce, type RequestSnapshot, type TryResponse } from "./send.ts";
 import { resolveOptions, type ClientOptions } from "./settings.ts";
 
 /** `init`: the headers that say who asks, as with the request, and a signal. `Prefer: wait=10` gets the result sooner. */
@@ -69,8 +69,8 @@ export function createFollow(options: ClientOptions = {}): Follow {
       const now = clock.now();
       const ms = retryPauseMs(settings, Math.max(1, failures), retryAfterMs(sent, now), clock.random());
       if (now + ms >= deadline) throw giveUp("time");
-      if (sent.kind === "answer") discard(sent.response);
-      await pause(ms, request.signal, clock);
+      if (sent.kind === "answer") discardBody(sent.response);
+      await pauseFor(ms, request.signal, clock);
     }
   };
 }
@@ -81,7 +81,7 @@ type Seen =
   | { readonly kind: "waiting" | "failed" | "ended"; readonly outcome: Outcome };
 
 /** A look that is refused says nothing about the operation. */
-function look(sent: Try): Seen {
+function look(sent: TryResponse): Seen {
   if (sent.kind === "lost") return { kind: "failed", outcome: LOST.outcome };
   const { answer, response } = sent;
   if (isAccepted(response)) return { kind: "waiting", outcome: "unknown" };

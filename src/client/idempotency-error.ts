@@ -2,7 +2,7 @@
 
 import type { Outcome } from "./judge.ts";
 import type { ProblemDetails } from "./problem.ts";
-import type { Try } from "./send.ts";
+import type { TryResponse } from "./send.ts";
 
 /**
  * The base of all errors of `onceway/client`: `IdempotencyError` of a request, and those of `once`. Invalid options and arguments are a
@@ -18,7 +18,7 @@ export interface IdempotencyErrorFacts {
   readonly reason: GiveUpReason;
   readonly key: string;
   readonly tries: number;
-  readonly last: Try;
+  readonly last: TryResponse;
 }
 
 /**
@@ -73,7 +73,7 @@ function describe({ outcome, key, tries, last }: IdempotencyErrorFacts): string 
   return `${OUTCOMES[outcome]} (key ${key}, ${tries} ${tries === 1 ? "try" : "tries"}). ${lastWords(last)}`;
 }
 
-function lastWords(last: Try): string {
+function lastWords(last: TryResponse): string {
   if (last.kind === "lost") return `The last try was lost: ${String(last.cause)}`;
   const { problem, status } = last.answer;
   return problem === null ? `The last answer was ${status}.` : `${problem.code}: ${problem.detail}`;

@@ -22,7 +22,7 @@ export interface JudgedAnswer {
 }
 
 /** The try did not bring the operation's own answer. */
-export interface Unanswered {
+export interface UnansweredTry {
   readonly kind: "unanswered";
   /** Whether a retry may help. */
   readonly again: boolean;
@@ -30,12 +30,12 @@ export interface Unanswered {
   readonly outcome: Outcome;
 }
 
-export type Judgement =
+export type AnswerJudgement =
   /** The operation's answer, success or not: the caller gets it. */
-  { readonly kind: "answered" } | Unanswered;
+  { readonly kind: "answered" } | UnansweredTry;
 
 /** No complete answer: no connection, a broken one, or no end within the time of one try. */
-export const LOST: Unanswered = { kind: "unanswered", again: true, outcome: "unknown" };
+export const LOST: UnansweredTry = { kind: "unanswered", again: true, outcome: "unknown" };
 
 /** Statuses that say that the origin did not act: the gateway's default for `refused`. */
 export const REFUSED_STATUSES: readonly number[] = [425, 429, 503, 521, 523, 525, 526, 530];
@@ -44,7 +44,7 @@ export const REFUSED_STATUSES: readonly number[] = [425, 429, 503, 521, 523, 525
 const NO_RESULT: ReadonlySet<number> = new Set([...REFUSED_STATUSES, 408, 502, 504, 520, 522, 524]);
 
 /** `refused`: the statuses that say for certain that the origin did not act. */
-export function judgeAnswer(answer: JudgedAnswer, refused: readonly number[] = REFUSED_STATUSES): Judgement {
+export function judgeAnswer(answer: JudgedAnswer, refused: readonly number[] = REFUSED_STATUSES): AnswerJudgement {
   const { status, problem, shouldRetry } = answer;
   if (problem !== null) {
     return { kind: "unanswered", again: shouldRetry ?? problem.retryable, outcome: outcomeOf(problem) };
@@ -91,6 +91,6 @@ function outcomeOf(problem: ProblemDetails): Outcome {
 }
 
 /** What is known after one more try: an earlier try stays unknown until an answer settles it. */
-export function combine(earlier: Outcome, latest: Outcome): Outcome {
+export function combineOutcomes(earlier: Outcome, latest: Outcome): Outcome {
   return earlier === "unknown" && latest === "no-effect" ? "unknown" : latest;
 }

@@ -20,7 +20,7 @@ import {
 import { exactJson } from "./exact-json.ts";
 import { type ClaimName, ClaimLease, lockOf } from "./lease.ts";
 import { beginReading, type MessagePosition, takeTurn, type ClaimTurn } from "./partition-order.ts";
-import { type Clock, type Fetch, milliseconds, SYSTEM, wholeNumber } from "./settings.ts";
+import { type Clock, type Fetch, wholeMilliseconds, SYSTEM, wholeNumber } from "./settings.ts";
 
 export interface OnceOptions {
   /** The group of consumers, as `[[vars.CONSUMERS]]` names it. */
@@ -282,7 +282,7 @@ function callsOf(options: OnceOptions): ClaimCalls {
     url: `${url.replace(/\/$/, "")}/${group}`,
     token,
     tries: wholeNumber("tries", options.tries ?? 8, 1),
-    tryMs: milliseconds("tryMs", options.tryMs ?? 10_000, 1),
+    tryMs: wholeMilliseconds("tryMs", options.tryMs ?? 10_000, 1),
     firstPauseMs: 200,
     maxPauseMs: 5000,
     fetch: binding === undefined ? (options.fetch ?? GLOBAL) : (...request) => binding.fetch(...request),

@@ -1,6 +1,6 @@
 // The pause before the next try. Time and chance are passed in.
 
-import type { Try } from "./send.ts";
+import type { TryResponse } from "./send.ts";
 import type { Backoff, Clock } from "./settings.ts";
 
 /**
@@ -22,12 +22,12 @@ export function parseRetryAfter(value: string | null, nowMs: number): number | n
 }
 
 /** How long the answer asks to wait; `null` if it does not say. */
-export function retryAfterMs(sent: Try, nowMs: number): number | null {
+export function retryAfterMs(sent: TryResponse, nowMs: number): number | null {
   return sent.kind === "answer" ? parseRetryAfter(sent.response.headers.get("Retry-After"), nowMs) : null;
 }
 
 /** Rejects with the signal's reason as soon as the caller aborts. */
-export function pause(ms: number, signal: AbortSignal, { after }: Clock): Promise<void> {
+export function pauseFor(ms: number, signal: AbortSignal, { after }: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const abort = (): void => {

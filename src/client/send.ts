@@ -16,7 +16,7 @@ export interface RequestSnapshot {
   readonly signal: AbortSignal;
 }
 
-export type Try =
+export type TryResponse =
   | { readonly kind: "answer"; readonly response: Response; readonly answer: JudgedAnswer }
   | { readonly kind: "lost"; readonly cause: unknown };
 
@@ -65,7 +65,11 @@ function isStream(body: unknown): boolean {
 }
 
 /** Rejects only if the caller aborts, with the signal's reason. */
-export async function sendOnce(request: RequestSnapshot, limitMs: number, settings: ClientSettings): Promise<Try> {
+export async function sendOnce(
+  request: RequestSnapshot,
+  limitMs: number,
+  settings: ClientSettings,
+): Promise<TryResponse> {
   const { template, body, key, signal } = request;
   const limit = new AbortController();
   const tooLate = (): void => limit.abort(new DOMException(`no answer within ${limitMs} ms`, "TimeoutError"));
@@ -84,7 +88,7 @@ export async function sendOnce(request: RequestSnapshot, limitMs: number, settin
     else if (!settings.streaming) await comesWhole(response.clone(), HELD_BYTES);
     return { kind: "answer", response, answer: describe(response, problem, key) };
   } catch (error) {
-    discard(response);
+    discardBody(response);
     signal.throwIfAborted();
     return { kind: "lost", cause: error };
   } finally {
@@ -109,6 +113,6 @@ function describe({ status, headers }: Response, problem: ProblemDetails | null,
 }
 
 /** Frees the connection of an answer that nobody will read. */
-export function discard(response: Response | null): void {
+export function discardBody(response: Response | null): void {
   response?.body?.cancel().catch(() => {});
 }

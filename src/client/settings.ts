@@ -100,10 +100,10 @@ export const SYSTEM: Clock = {
 export function resolveOptions(options: ClientOptions): ClientSettings {
   return {
     tries: wholeNumber("tries", options.tries ?? 6, 1),
-    totalMs: milliseconds("totalMs", options.totalMs ?? 120_000, 1),
-    tryMs: milliseconds("tryMs", options.tryMs ?? 30_000, 1),
-    firstPauseMs: milliseconds("firstPauseMs", options.firstPauseMs ?? 500, 0),
-    maxPauseMs: milliseconds("maxPauseMs", options.maxPauseMs ?? 10_000, 0),
+    totalMs: wholeMilliseconds("totalMs", options.totalMs ?? 120_000, 1),
+    tryMs: wholeMilliseconds("tryMs", options.tryMs ?? 30_000, 1),
+    firstPauseMs: wholeMilliseconds("firstPauseMs", options.firstPauseMs ?? 500, 0),
+    maxPauseMs: wholeMilliseconds("maxPauseMs", options.maxPauseMs ?? 10_000, 0),
     streaming: options.streaming ?? false,
     refused: options.refused ?? REFUSED_STATUSES,
     // Called as a function: browsers and Workers refuse a `fetch` that is called as a method of another object.
@@ -117,7 +117,7 @@ export function wholeNumber(name: string, value: number, min: number): number {
   throw new RangeError(`${name} is ${value}; give a whole number of at least ${min}.`);
 }
 
-export function milliseconds(name: string, value: number, min: number): number {
+export function wholeMilliseconds(name: string, value: number, min: number): number {
   if (value >= min && value <= MAX_TIMER_MS) return value;
   throw new RangeError(`${name} is ${value}; give milliseconds from ${min} to ${MAX_TIMER_MS}.`);
 }

@@ -16,36 +16,36 @@ export const GROUPS = [
   "expiry",
 ] as const;
 
-export type Group = (typeof GROUPS)[number];
+export type CaseGroup = (typeof GROUPS)[number];
 
 /** RFC 2119. */
-export type Level = "MUST" | "SHOULD" | "MAY";
+export type RequirementLevel = "MUST" | "SHOULD" | "MAY";
 
 /** What the target must have, or the run must be told, for a case to apply. */
-export type Need =
+export type CaseNeed =
   /** The suite's own origin behind the target, which counts calls. */
   "origin" | "restart" | "retention" | "lock" | "other-body" | "other-path" | "other-caller" | "requires-key";
 
-export interface Case {
+export interface ConformanceCase {
   /** `group.name`; stable between versions. */
   readonly id: string;
   /** What a server does that passes. */
   readonly says: string;
   /** The profile's level. */
-  readonly level: Level;
+  readonly level: RequirementLevel;
   /** The requirement of the profile (profile/README.md), such as `P7`. */
   readonly profile: string;
   /** The same in draft-ietf-httpapi-idempotency-key-header-07; `null` where the draft is silent. */
-  readonly draft: { readonly section: string; readonly level: Level } | null;
-  readonly needs: readonly Need[];
+  readonly draft: { readonly section: string; readonly level: RequirementLevel } | null;
+  readonly needs: readonly CaseNeed[];
   /** How the suite's origin answers; 201 with a body that differs at each call by default. */
-  readonly origin?: Behaviour;
+  readonly origin?: CaseBehaviour;
   readonly script: readonly CaseStep[];
-  readonly judge: (seen: Observation) => CaseVerdict;
+  readonly judge: (seen: CaseObservation) => CaseVerdict;
 }
 
 /** How the origin answers the calls of one case: each by its own entry, later ones by the last. */
-export type Behaviour = readonly [CallBehaviour, ...CallBehaviour[]];
+export type CaseBehaviour = readonly [CallBehaviour, ...CallBehaviour[]];
 
 export interface CallBehaviour {
   /** 201 by default. */
@@ -123,7 +123,7 @@ export interface TargetPolicy {
 }
 
 /** All that was seen of a case. */
-export interface Observation {
+export interface CaseObservation {
   readonly replies: Readonly<Record<string, RequestReply>>;
   /** The requests that had an answer, or a piece of one, when the script looked. */
   readonly early: readonly string[];
@@ -141,10 +141,10 @@ export type CaseVerdict =
   | { readonly is: "skipped"; readonly why: string };
 
 /** The level of a case by the profile, or by the draft; `null` where that is silent. */
-export function levelOf({ level, draft }: Case, by: "profile" | "draft"): Level | null {
+export function levelOf({ level, draft }: ConformanceCase, by: "profile" | "draft"): RequirementLevel | null {
   return by === "profile" ? level : (draft?.level ?? null);
 }
 
-export function groupOf({ id }: Case): string {
+export function groupOf({ id }: ConformanceCase): string {
   return id.split(".", 1)[0] ?? id;
 }

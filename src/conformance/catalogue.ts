@@ -1,6 +1,6 @@
 // All cases, in the order in which they are run.
 
-import type { Case } from "./case.ts";
+import type { ConformanceCase } from "./case.ts";
 import { BYTES } from "./cases/bytes.ts";
 import { CONCURRENCY } from "./cases/concurrency.ts";
 import { CRASH } from "./cases/crash.ts";
@@ -12,7 +12,7 @@ import { SCOPES } from "./cases/scopes.ts";
 import { STREAMING } from "./cases/streaming.ts";
 import { SYNTAX } from "./cases/syntax.ts";
 
-export const CASES: readonly Case[] = [
+export const CASES: readonly ConformanceCase[] = [
   ...SYNTAX,
   ...REPLAY,
   ...MISMATCH,
@@ -27,7 +27,7 @@ export const CASES: readonly Case[] = [
 
 /** The cases that `words` select, each a group or an id; all without words. `unknown`: words that select nothing. */
 export function selectCases(words: readonly string[]): {
-  readonly cases: readonly Case[];
+  readonly cases: readonly ConformanceCase[];
   readonly unknown: readonly string[];
 } {
   if (words.length === 0) return { cases: CASES, unknown: [] };
@@ -37,6 +37,6 @@ export function selectCases(words: readonly string[]): {
   };
 }
 
-function matches(word: string, { id }: Case): boolean {
+function matches(word: string, { id }: ConformanceCase): boolean {
   return id === word || id.startsWith(`${word}.`);
 }

@@ -1,13 +1,13 @@
 // The small sentences of which judges are made. A finding is `null` when all is well, a text that says what is wrong, or a reason
 // why the case does not apply.
 
-import type { Observation, RequestReply, CaseVerdict } from "./case.ts";
+import type { CaseObservation, RequestReply, CaseVerdict } from "./case.ts";
 import { headerValue, type HeaderPair, type RawResponse } from "./http-response.ts";
 
 export type CaseFinding = string | null | { readonly skip: string };
 
 /** The verdict of the first finding that is not `null`. Each is a function: a later one may rely on those before it. */
-export function judged(...findings: readonly (() => CaseFinding)[]): CaseVerdict {
+export function firstVerdict(...findings: readonly (() => CaseFinding)[]): CaseVerdict {
   for (const find of findings) {
     const found = find();
     if (typeof found === "string") return { is: "failed", why: found };
@@ -16,47 +16,47 @@ export function judged(...findings: readonly (() => CaseFinding)[]): CaseVerdict
   return { is: "passed" };
 }
 
-export function replyOf({ replies }: Observation, name: string): RequestReply {
+export function replyOf({ replies }: CaseObservation, name: string): RequestReply {
   return replies[name] ?? { lost: "it was not sent" };
 }
 
 /** `null` without a whole answer. */
-export function wholeAnswerOf(seen: Observation, name: string): RawResponse | null {
+export function wholeAnswerOf(seen: CaseObservation, name: string): RawResponse | null {
   const reply = replyOf(seen, name);
   return "lost" in reply ? null : reply;
 }
 
-export function statusOf(seen: Observation, name: string): number | null {
+export function statusOf(seen: CaseObservation, name: string): number | null {
   return wholeAnswerOf(seen, name)?.status ?? null;
 }
 
 /** What a reader of the report needs of a reply. */
-export function summary(seen: Observation, name: string): string {
+export function replySummary(seen: CaseObservation, name: string): string {
   const reply = replyOf(seen, name);
   if ("lost" in reply) return `no answer (${reply.lost})`;
   return `${reply.status}${reply.complete ? "" : ", cut short"}${markOf(reply) === null ? "" : ", marked as a replay"}`;
 }
 
-export function isSuccess(seen: Observation, name: string): boolean {
+export function isSuccess(seen: CaseObservation, name: string): boolean {
   const answer = wholeAnswerOf(seen, name);
   return answer !== null && answer.complete && answer.status >= 200 && answer.status < 300;
 }
 
 /** 400 to 499. */
-export function isRefused(seen: Observation, name: string): boolean {
+export function isRefused(seen: CaseObservation, name: string): boolean {
   const status = statusOf(seen, name);
   return status !== null && status >= 400 && status < 500;
 }
 
-export const succeeds = (seen: Observation, name: string, what: string) => (): CaseFinding =>
-  isSuccess(seen, name) ? null : `${what} got ${summary(seen, name)}, not a success`;
+export const replySucceeds = (seen: CaseObservation, name: string, what: string) => (): CaseFinding =>
+  isSuccess(seen, name) ? null : `${what} got ${replySummary(seen, name)}, not a success`;
 
 /** The same status and bytes. */
-export const isSame = (seen: Observation, name: string, first: string, what: string) => (): CaseFinding => {
+export const isSame = (seen: CaseObservation, name: string, first: string, what: string) => (): CaseFinding => {
   const [one, other] = [wholeAnswerOf(seen, first), wholeAnswerOf(seen, name)];
-  if (one === null) return `the first request got ${summary(seen, first)}`;
-  if (other === null) return `${what} got ${summary(seen, name)}`;
-  if (one.status !== other.status) return `${what} got ${summary(seen, name)}, the first request ${one.status}`;
+  if (one === null) return `the first request got ${replySummary(seen, first)}`;
+  if (other === null) return `${what} got ${replySummary(seen, name)}`;
+  if (one.status !== other.status) return `${what} got ${replySummary(seen, name)}, the first request ${one.status}`;
   if (!other.complete) return `${what} got an answer that was cut short`;
   if (!one.body.equals(other.body)) {
     const sizes = one.body.length === other.body.length ? "" : `: ${other.body.length} bytes, not ${one.body.length}`;
@@ -66,15 +66,15 @@ export const isSame = (seen: Observation, name: string, first: string, what: str
 };
 
 /** Whether a later request was given the first one's answer. Answers without a body prove nothing. */
-export function hasAnswerOf(seen: Observation, name: string, first: string): boolean {
+export function hasAnswerOf(seen: CaseObservation, name: string, first: string): boolean {
   const [one, other] = [wholeAnswerOf(seen, first), wholeAnswerOf(seen, name)];
   if (one === null || other === null || one.body.length === 0) return false;
   return one.status === other.status && one.body.equals(other.body);
 }
 
 /** The number of calls of the origin; not judged without one. */
-export const called =
-  (seen: Observation, times: number, what = "the operation") =>
+export const callCount =
+  (seen: CaseObservation, times: number, what = "the operation") =>
   (): CaseFinding =>
     seen.calls === null || seen.calls.length === times
       ? null
@@ -85,8 +85,8 @@ function timesText(count: number): string {
 }
 
 /** Two requests were two operations: two calls or, without an origin, two different answers. */
-export const notAlike = (seen: Observation, one: string, other: string) => (): CaseFinding => {
-  if (seen.calls !== null) return called(seen, 2)();
+export const notAlike = (seen: CaseObservation, one: string, other: string) => (): CaseFinding => {
+  if (seen.calls !== null) return callCount(seen, 2)();
   if (hasAnswerOf(seen, other, one)) return "both requests got one answer";
   return null;
 };
@@ -106,9 +106,9 @@ export function markOf(answer: { readonly headers: readonly HeaderPair[] }): str
 }
 
 /** The form of an error (RFC 9457, and the draft's section 2.7). */
-export const isExplained = (seen: Observation, name: string) => (): CaseFinding => {
+export const isExplained = (seen: CaseObservation, name: string) => (): CaseFinding => {
   const answer = wholeAnswerOf(seen, name);
-  if (answer === null) return `got ${summary(seen, name)}`;
+  if (answer === null) return `got ${replySummary(seen, name)}`;
   const type = headerValue(answer, "content-type") ?? "none";
   const isProblem = /^application\/problem\+json\b/i.test(type);
   const isLinked = /rel="?describedby"?/i.test(headerValue(answer, "link") ?? "");
@@ -139,7 +139,7 @@ function isMembers(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /** The operation ran once, unless the server publishes that it repeats what may have taken effect. */
-export const notRepeated = (seen: Observation) => (): CaseFinding => {
+export const notRepeated = (seen: CaseObservation) => (): CaseFinding => {
   const rule = seen.policy?.unknownOutcome ?? null;
   if (rule === "retry" || rule === "verify") return null;
   const calls = seen.calls?.length ?? 1;

@@ -55,10 +55,10 @@ export function rawRequest(request: RawRequest): Promise<RawResponse> {
 
 export function openRequest(request: RawRequest): OpenRequest {
   const parser = createResponseParser(request.method);
-  const sent = deferred<void>();
-  const head = deferred<RawHead>();
-  const response = deferred<RawResponse>();
-  const piece = deferred<void>();
+  const sent = promiseWithResolvers<void>();
+  const head = promiseWithResolvers<RawHead>();
+  const response = promiseWithResolvers<RawResponse>();
+  const piece = promiseWithResolvers<void>();
   let hasPiece = false;
   // A caller awaits only the promises that it needs; rejections of the others must not count as unhandled.
   for (const { promise } of [sent, head, response, piece]) promise.catch(() => {});
@@ -144,7 +144,7 @@ interface Deferred<T> {
 }
 
 /** `Promise.withResolvers`, which Node 20 lacks. */
-export function deferred<T>(): Deferred<T> {
+export function promiseWithResolvers<T>(): Deferred<T> {
   let settle: Omit<Deferred<T>, "promise"> = { resolve: () => undefined, reject: () => undefined };
   const promise = new Promise<T>((resolve, reject) => {
     settle = { resolve, reject };

@@ -3,13 +3,13 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Behaviour, ObservedCall, CallBehaviour } from "./case.ts";
-import { deferred } from "./http.ts";
+import type { CaseBehaviour, ObservedCall, CallBehaviour } from "./case.ts";
+import { promiseWithResolvers } from "./http.ts";
 import type { HeaderPair } from "./http-response.ts";
 
 export interface TestOrigin {
   readonly port: number;
-  expect(token: string, behaviour: Behaviour): Expectation;
+  expect(token: string, behaviour: CaseBehaviour): CaseExpectation;
   /** Refuses connections, and breaks those that are open. */
   down(): Promise<void>;
   up(): Promise<void>;
@@ -17,7 +17,7 @@ export interface TestOrigin {
 }
 
 /** The calls of one case. */
-export interface Expectation {
+export interface CaseExpectation {
   /** Those that change something: a server may ask about an operation with GET. */
   readonly calls: readonly ObservedCall[];
   /** Resolves with the first call. */
@@ -25,9 +25,9 @@ export interface Expectation {
   release(): void;
 }
 
-interface Expected extends Expectation {
+interface Expected extends CaseExpectation {
   readonly calls: ObservedCall[];
-  readonly behaviour: Behaviour;
+  readonly behaviour: CaseBehaviour;
   readonly released: Promise<void>;
   readonly isCalled: () => void;
 }
@@ -52,7 +52,7 @@ export async function startOrigin(host: string, wantedPort: number): Promise<Tes
   return {
     port,
     expect(token, behaviour) {
-      const [released, first] = [deferred<void>(), deferred<void>()];
+      const [released, first] = [promiseWithResolvers<void>(), promiseWithResolvers<void>()];
       const expected: Expected = {
         calls: [],
         behaviour,

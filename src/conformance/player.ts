@@ -3,15 +3,22 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Case, Observation, TargetPolicy, RequestReply, CaseStep, OriginBehaviour } from "./case.ts";
+import type {
+  ConformanceCase,
+  CaseObservation,
+  TargetPolicy,
+  RequestReply,
+  CaseStep,
+  OriginBehaviour,
+} from "./case.ts";
 import { asksForLater } from "./findings.ts";
 import { type OpenRequest, openRequest, type RawRequest } from "./http.ts";
 import type { HeaderPair } from "./http-response.ts";
-import type { Expectation, TestOrigin } from "./origin.ts";
+import type { CaseExpectation, TestOrigin } from "./origin.ts";
 import { type TestTarget, TOKEN_HEADER } from "./target.ts";
-import { unreached } from "./unreachable.ts";
+import { unreachedTarget } from "./unreachable.ts";
 
-export interface Stage {
+export interface PlayerStage {
   readonly target: TestTarget;
   readonly origin: TestOrigin | null;
   readonly policy: TargetPolicy | null;
@@ -25,7 +32,7 @@ const POLL_MS = 200;
 /** After a deadline of the server: it may round, or look at its clock now and then. */
 const MARGIN_MS = 2_000;
 
-export async function play(one: Case, stage: Stage): Promise<Observation> {
+export async function playCase(one: ConformanceCase, stage: PlayerStage): Promise<CaseObservation> {
   const played = new Play(one, stage);
   try {
     for (const step of one.script) await played.take(step);
@@ -36,23 +43,23 @@ export async function play(one: Case, stage: Stage): Promise<Observation> {
 }
 
 /** A request that no case makes: to look at the server, or whether it answers. */
-export function ask(target: TestTarget, method: string, path: string, timeoutMs: number): Promise<RequestReply> {
+export function askServer(target: TestTarget, method: string, path: string, timeoutMs: number): Promise<RequestReply> {
   const headers = [...target.headers, ...target.caller];
   return replyTo(openRequest({ ...where(target), method, target: path, headers, timeoutMs }));
 }
 
 class Play {
-  readonly #stage: Stage;
+  readonly #stage: PlayerStage;
   readonly #token = `case-${randomUUID()}`;
   readonly #key = randomUUID();
   readonly #anotherKey = randomUUID();
-  readonly #expectation: Expectation | null;
+  readonly #expectation: CaseExpectation | null;
   readonly #open = new Map<string, { readonly request: OpenRequest; readonly reply: Promise<RequestReply> }>();
   readonly #replies: Record<string, RequestReply> = {};
   readonly #early: string[] = [];
   #isDown = false;
 
-  constructor({ origin: behaviour }: Case, stage: Stage) {
+  constructor({ origin: behaviour }: ConformanceCase, stage: PlayerStage) {
     this.#stage = stage;
     this.#expectation = stage.origin?.expect(this.#token, behaviour ?? [{}]) ?? null;
   }
@@ -99,7 +106,7 @@ class Play {
     }
   }
 
-  seen(): Observation {
+  seen(): CaseObservation {
     return {
       replies: this.#replies,
       early: this.#early,
@@ -211,7 +218,7 @@ function where({ base }: TestTarget): Pick<RawRequest, "host" | "port" | "isSecu
 }
 
 function replyTo({ response }: OpenRequest): Promise<RequestReply> {
-  return response.catch((error: unknown) => ({ lost: unreached(error).reason }));
+  return response.catch((error: unknown) => ({ lost: unreachedTarget(error).reason }));
 }
 
 /** Whether it was there in time. A rejection is not. */
@@ -236,7 +243,7 @@ async function restart(target: TestTarget): Promise<void> {
   });
   if (code !== 0) throw new Error(`--restart-command ended with ${code ?? "a signal"}`);
   const giveUpAt = Date.now() + target.timeoutMs;
-  while ("lost" in (await ask(target, "GET", "/.well-known/idempotency", POLL_MS * 10))) {
+  while ("lost" in (await askServer(target, "GET", "/.well-known/idempotency", POLL_MS * 10))) {
     if (Date.now() > giveUpAt) throw new Error("the server does not answer after --restart-command");
     await pause(POLL_MS);
   }

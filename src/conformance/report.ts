@@ -1,20 +1,20 @@
 // The results for programs: JSON, and JUnit's XML for continuous integration.
 
-import { type Case, GROUPS, groupOf } from "./case.ts";
-import type { Result, SuiteTotals } from "./suite.ts";
+import { type ConformanceCase, GROUPS, groupOf } from "./case.ts";
+import type { CaseResult, SuiteTotals } from "./suite.ts";
 
-export interface Report {
+export interface SuiteReport {
   /** Method and URL. */
   readonly target: string;
   /** `gateway`: the suite's own origin was behind it. */
   readonly mode: "gateway" | "api";
   readonly by: "profile" | "draft";
   readonly totals: SuiteTotals;
-  readonly results: readonly Result[];
+  readonly results: readonly CaseResult[];
 }
 
 /** As JSON: one member for each case, in the order of the run. */
-export function reportJson({ results, ...head }: Report): object {
+export function reportJson({ results, ...head }: SuiteReport): object {
   return {
     ...head,
     results: results.map(({ case: one, level, verdict, durationMs }) => ({
@@ -27,7 +27,7 @@ export function reportJson({ results, ...head }: Report): object {
   };
 }
 
-export function caseJson(one: Case): object {
+export function caseJson(one: ConformanceCase): object {
   const { id, says, level, profile, draft, needs } = one;
   return { id, group: groupOf(one), level, says, profile, draft, needs };
 }
@@ -36,7 +36,7 @@ export function caseJson(one: Case): object {
  * JUnit knows no warnings: only a MUST that failed is a failure. A SHOULD or MAY that failed is skipped, with what it lacks as its
  * message.
  */
-export function reportJunit({ target, results }: Report): string {
+export function reportJunit({ target, results }: SuiteReport): string {
   const suites = GROUPS.map((group) => ({ group, own: results.filter((one) => groupOf(one.case) === group) }))
     .filter(({ own }) => own.length > 0)
     .map(({ group, own }) => {
@@ -47,18 +47,18 @@ export function reportJunit({ target, results }: Report): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="${name}" ${junitCounts(results)}>\n${suites.join("")}</testsuites>\n`;
 }
 
-function junitCounts(results: readonly Result[]): string {
+function junitCounts(results: readonly CaseResult[]): string {
   const failures = results.filter(isFailure).length;
   const skipped = results.filter((one) => one.verdict.is !== "passed" && !isFailure(one)).length;
   const seconds = results.reduce((sum, { durationMs }) => sum + durationMs, 0) / 1000;
   return `tests="${results.length}" failures="${failures}" skipped="${skipped}" time="${seconds}"`;
 }
 
-function isFailure({ level, verdict }: Result): boolean {
+function isFailure({ level, verdict }: CaseResult): boolean {
   return verdict.is === "failed" && level === "MUST";
 }
 
-function junitCase(result: Result): string {
+function junitCase(result: CaseResult): string {
   const { case: one, level, verdict, durationMs } = result;
   const name = escapeXml(`${one.id}: ${one.says}`);
   const open = `    <testcase classname="${groupOf(one)}" name="${name}" time="${durationMs / 1000}"`;

@@ -1,17 +1,24 @@
 // Runs cases against a server, one after the other, and collects their results.
 
-import { type Case, type Level, levelOf, type Need, type TargetPolicy, type CaseVerdict } from "./case.ts";
+import {
+  type ConformanceCase,
+  type RequirementLevel,
+  levelOf,
+  type CaseNeed,
+  type TargetPolicy,
+  type CaseVerdict,
+} from "./case.ts";
 import { hasAnswerOf } from "./findings.ts";
 import { headerValue } from "./http-response.ts";
-import { ask, play, type Stage } from "./player.ts";
+import { askServer, playCase, type PlayerStage } from "./player.ts";
 import type { TestOrigin } from "./origin.ts";
 import { readPolicy } from "./policy.ts";
-import { missing, type TestTarget } from "./target.ts";
+import { missingNeed, type TestTarget } from "./target.ts";
 
-export interface Result {
-  readonly case: Case;
+export interface CaseResult {
+  readonly case: ConformanceCase;
   /** By the profile or the draft, as the run was told. */
-  readonly level: Level;
+  readonly level: RequirementLevel;
   readonly verdict: CaseVerdict;
   readonly durationMs: number;
 }
@@ -19,51 +26,51 @@ export interface Result {
 export interface SuiteOptions {
   readonly target: TestTarget;
   readonly origin: TestOrigin | null;
-  readonly cases: readonly Case[];
+  readonly cases: readonly ConformanceCase[];
   /** Which levels count. With `draft`, cases about which the draft is silent are left out. */
   readonly by: "profile" | "draft";
-  readonly onResult: (result: Result) => void;
+  readonly onResult: (result: CaseResult) => void;
 }
 
 /** The server cannot be tested at all: the message says what to change. */
 export class NotTestable extends Error {}
 
 /** Throws `NotTestable` if plain first requests do not succeed, or cannot be told apart. */
-export async function runSuite({ target, origin, cases, by, onResult }: SuiteOptions): Promise<readonly Result[]> {
-  const stage: Stage = { target, origin, policy: await fetchPolicy(target) };
+export async function runSuite({ target, origin, cases, by, onResult }: SuiteOptions): Promise<readonly CaseResult[]> {
+  const stage: PlayerStage = { target, origin, policy: await fetchPolicy(target) };
   await greet(stage);
-  const results: Result[] = [];
+  const results: CaseResult[] = [];
   for (const one of cases) {
     const level = levelOf(one, by);
     if (level === null) continue;
     const begunMs = performance.now();
     const verdict = await verdictOf(one, stage);
-    const result: Result = { case: one, level, verdict, durationMs: Math.round(performance.now() - begunMs) };
+    const result: CaseResult = { case: one, level, verdict, durationMs: Math.round(performance.now() - begunMs) };
     results.push(result);
     onResult(result);
   }
   return results;
 }
 
-async function verdictOf(one: Case, stage: Stage): Promise<CaseVerdict> {
+async function verdictOf(one: ConformanceCase, stage: PlayerStage): Promise<CaseVerdict> {
   const { target, origin, policy } = stage;
   const isKeyRequired = target.requiresKey || policy?.isKeyRequired === true;
-  const lacking = (need: Need): string | null => missing(need, target, origin !== null, isKeyRequired);
+  const lacking = (need: CaseNeed): string | null => missingNeed(need, target, origin !== null, isKeyRequired);
   const why = one.needs.map(lacking).find((text) => text !== null);
   if (typeof why === "string") return { is: "skipped", why };
   try {
-    return one.judge(await play(one, stage));
+    return one.judge(await playCase(one, stage));
   } catch (error) {
     return { is: "failed", why: error instanceof Error ? error.message : String(error) };
   }
 }
 
 async function fetchPolicy(target: TestTarget): Promise<TargetPolicy | null> {
-  const reply = await ask(target, "GET", "/.well-known/idempotency", target.timeoutMs);
+  const reply = await askServer(target, "GET", "/.well-known/idempotency", target.timeoutMs);
   return "lost" in reply || reply.status !== 200 ? null : readPolicy(reply.body, target.method, target.path);
 }
 
-const GREETING: Case = {
+const GREETING: ConformanceCase = {
   id: "greeting",
   says: "",
   level: "MUST",
@@ -77,9 +84,9 @@ const GREETING: Case = {
   judge: () => ({ is: "passed" }),
 };
 
-async function greet(stage: Stage): Promise<void> {
+async function greet(stage: PlayerStage): Promise<void> {
   const { target, origin } = stage;
-  const seen = await play(GREETING, stage);
+  const seen = await playCase(GREETING, stage);
   const { replies, calls } = seen;
   const reply = replies["first"] ?? { lost: "it was not sent" };
   const what = `${target.method} ${target.base.origin}${target.path}`;
@@ -109,11 +116,11 @@ async function greet(stage: Stage): Promise<void> {
 export interface SuiteTotals {
   readonly passed: number;
   readonly skipped: number;
-  readonly failed: Readonly<Record<Level, number>>;
+  readonly failed: Readonly<Record<RequirementLevel, number>>;
 }
 
-export function totalsOf(results: readonly Result[]): SuiteTotals {
-  const count = (is: CaseVerdict["is"], level: Level | null = null): number =>
+export function totalsOf(results: readonly CaseResult[]): SuiteTotals {
+  const count = (is: CaseVerdict["is"], level: RequirementLevel | null = null): number =>
     results.filter((one) => one.verdict.is === is && (level === null || one.level === level)).length;
   return {
     passed: count("passed"),

@@ -1,7 +1,7 @@
 // The server under test, and what the run is told about it.
 
 import type { HeaderPair } from "./http-response.ts";
-import type { Need } from "./case.ts";
+import type { CaseNeed } from "./case.ts";
 
 export interface TestTarget {
   /** Host, port and scheme. */
@@ -39,7 +39,12 @@ export interface TestTarget {
 export const TOKEN_HEADER = "X-Conformance-Case";
 
 /** What the run has to be told, or to have, for each need that is not met; `null` if it is met. */
-export function missing(need: Need, target: TestTarget, hasOrigin: boolean, isKeyRequired: boolean): string | null {
+export function missingNeed(
+  need: CaseNeed,
+  target: TestTarget,
+  hasOrigin: boolean,
+  isKeyRequired: boolean,
+): string | null {
   switch (need) {
     case "origin":
       return hasOrigin ? null : "needs --origin-port, to count calls";

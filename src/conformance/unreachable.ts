@@ -19,7 +19,7 @@ export interface UnreachedTarget {
   readonly isUnsent: boolean;
 }
 
-export function unreached(error: unknown): UnreachedTarget {
+export function unreachedTarget(error: unknown): UnreachedTarget {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const text = (cause instanceof Error ? cause.message : String(cause)).trim();
   const code: unknown = cause instanceof Error && "code" in cause ? cause.code : undefined;

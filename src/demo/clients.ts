@@ -24,7 +24,7 @@ export const RULES = {
   verify: "/v1/transfers",
 } as const;
 
-export type Rule = keyof typeof RULES;
+export type DemoRule = keyof typeof RULES;
 
 /** One line of the page's log: one request, or many of the same kind. */
 export interface DemoLogLine {
@@ -154,7 +154,7 @@ export class DemoClients {
     this.#last = { path: RULES.hold, key };
   }
 
-  async #kill(rule: Rule): Promise<void> {
+  async #kill(rule: DemoRule): Promise<void> {
     const path = RULES[rule];
     const key = this.#newKey("kill");
     const { killed } = await this.#ports.killInCall(key);

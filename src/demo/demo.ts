@@ -18,12 +18,12 @@ export interface DemoOptions {
   readonly examples: string;
 }
 
-export interface Demo {
+export interface RunningDemo {
   readonly pageUrl: string;
   close(): Promise<void>;
 }
 
-export async function startDemo({ ports, database, gateway, adminToken, examples }: DemoOptions): Promise<Demo> {
+export async function startDemo({ ports, database, gateway, adminToken, examples }: DemoOptions): Promise<RunningDemo> {
   let page: DemoPage | null = null;
   const onChange = (): void => page?.changed();
   const keeper = await OriginKeeper.start({ port: ports.origin, database, onChange });

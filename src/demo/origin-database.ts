@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 /** How long one process waits for the other's transaction. */
 const BUSY_MS = 5_000;
 
-export interface Counters {
+export interface DemoCounters {
   readonly byRoute: Readonly<Record<string, number>>;
   readonly byKey: Readonly<Record<string, number>>;
 }
@@ -70,11 +70,11 @@ export class OriginDatabase {
     return row === undefined ? undefined : parsedRow(row);
   }
 
-  get requests(): Counters {
+  get requests(): DemoCounters {
     return { byRoute: this.#counted("route", "id"), byKey: this.#counted("key", "id") };
   }
 
-  get effects(): Counters {
+  get effects(): DemoCounters {
     return { byRoute: this.#counted("route", "created"), byKey: this.#counted("key", "created") };
   }
 

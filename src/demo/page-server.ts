@@ -7,10 +7,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { join } from "node:path";
 import type { DemoLogLine } from "./clients.ts";
 import type { ConsoleAccess } from "./console-link.ts";
-import type { Counters, KeyCounters } from "./origin-database.ts";
+import type { DemoCounters, KeyCounters } from "./origin-database.ts";
 
 /** What the page shows. */
-export interface Snapshot {
+export interface DemoSnapshot {
   readonly gateway: string;
   readonly console: string;
   /** The process of the API, or null while it does not run; and how often it was killed. */
@@ -22,15 +22,15 @@ export interface Snapshot {
   readonly running: string | null;
   readonly canRepeat: boolean;
   /** Of all calls, those of the printed commands too. */
-  readonly requests: Counters;
-  readonly effects: Counters;
+  readonly requests: DemoCounters;
+  readonly effects: DemoCounters;
 }
 
 export interface PageOptions {
   readonly port: number;
   /** The commands to try. */
   readonly examples: string;
-  readonly snapshot: () => Snapshot;
+  readonly snapshot: () => DemoSnapshot;
   /** `false`: it cannot be started now. */
   readonly start: (run: string) => boolean;
   readonly gateway: string;

@@ -11,7 +11,7 @@ import { reachOrigin } from "../cli/reach-origin.ts";
 import { lockState, NoFlock, type StateLock } from "../serve/state-lock.ts";
 import { demoConfiguration, demoSecrets } from "./configuration.ts";
 import { demoExamples, firstExamples, ownOriginExamples } from "./examples.ts";
-import { type Demo, startDemo } from "./demo.ts";
+import { type RunningDemo, startDemo } from "./demo.ts";
 import { startWranglerDev } from "./wrangler-dev.ts";
 
 const GATEWAY_PORT = 8787;
@@ -121,7 +121,7 @@ const configPath = join(workDir, "wrangler.toml");
 // Without ADMIN_TOKEN, each start makes a new token.
 const given = process.env["ADMIN_TOKEN"] ?? "";
 const adminToken = given === "" ? randomBytes(16).toString("hex") : given;
-let demo: Demo | null = null;
+let demo: RunningDemo | null = null;
 if (ownOrigin === null) {
   const pagePort = await findPort(PAGE_PORT, [port, originPort]);
   const database = join(workDir, "origin.sqlite");

@@ -1,7 +1,7 @@
 // The features with settings, in the order in which they are listed, checked and applied. One line each, written by hand. With it a
 // configuration is read.
 
-import { type ConfigReading, readConfigWith, type Surroundings } from "../kernel/config/read.ts";
+import { type ConfigReading, readConfigWith, type ConfigSurroundings } from "../kernel/config/read.ts";
 import { declareSettings } from "../kernel/config/settings.ts";
 import type { FeatureSettings } from "../kernel/feature-settings.ts";
 import { acceptedSettings } from "./accepted/settings/feature.ts"; // feature: accepted
@@ -26,6 +26,6 @@ export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
 export const SETTINGS = declareSettings(FEATURE_SETTINGS.flatMap(({ routes }) => routes ?? []));
 
 /** Reads a configuration from the variables of a Worker (kernel/config/read.ts). */
-export function readConfig(env: Readonly<Record<string, unknown>>, surroundings?: Surroundings): ConfigReading {
+export function readConfig(env: Readonly<Record<string, unknown>>, surroundings?: ConfigSurroundings): ConfigReading {
   return readConfigWith({ features: FEATURE_SETTINGS, declared: SETTINGS }, env, surroundings);
 }

@@ -16,7 +16,7 @@ export interface JsonCall<In = never, Out = unknown> extends RawCall {
   readonly types?: (question: In) => Out;
 }
 
-export function call<In, Out>(name: string): JsonCall<In, Out> {
+export function jsonCall<In, Out>(name: string): JsonCall<In, Out> {
   return rawCall(name);
 }
 
@@ -32,7 +32,7 @@ export interface AnsweredCall extends RawCall {
   readonly answer: ((question: unknown) => unknown) | null;
 }
 
-export function answered<In, Out>(
+export function answerCall<In, Out>(
   { name, url }: JsonCall<In, Out>,
   answer: (question: In) => Out | Promise<Out>,
 ): AnsweredCall {
@@ -49,7 +49,7 @@ export function answered<In, Out>(
   };
 }
 
-export function responded({ name, url }: RawCall, respond: AnsweredCall["respond"]): AnsweredCall {
+export function respondToCall({ name, url }: RawCall, respond: AnsweredCall["respond"]): AnsweredCall {
   return { name, url, respond, answer: null };
 }
 

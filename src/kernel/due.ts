@@ -1,8 +1,8 @@
 // What an object does by itself, at its alarm. All of it stands in one list (Exchanges.dues), in the order of work; the alarm is set for whatever
 // of the list is due first.
 
-import type { Alarm } from "./object/alarm.ts";
-import { earliest, epochMs, type EpochMs } from "./record/units.ts";
+import type { ObjectAlarm } from "./object/alarm.ts";
+import { earliestTime, epochMs, type EpochMs } from "./record/units.ts";
 
 export interface Due {
   /** For the log. */
@@ -16,7 +16,7 @@ export interface Due {
 /** When the first of these has work; `null`: none ever has. */
 export function nextDue(dues: readonly Due[], now: EpochMs): EpochMs | null {
   const times = dues.map((due) => due.nextAt(now)).filter((at) => at !== null);
-  return times.length === 0 ? null : times.reduce((one, other) => earliest(one, other));
+  return times.length === 0 ? null : times.reduce((one, other) => earliestTime(one, other));
 }
 
 /** The pause after the alarm's work has failed. */
@@ -27,7 +27,7 @@ const ALARM_RETRY_MS = 5000;
  * nothing and never fails, because the platform drops an alarm that fails too often. What fails keeps nothing else from its turn. `firedFor` is the time for which the running
  * alarm was set.
  */
-export function doDueWork(dues: readonly Due[], alarm: Alarm, now: EpochMs, firedFor: EpochMs): void {
+export function doDueWork(dues: readonly Due[], alarm: ObjectAlarm, now: EpochMs, firedFor: EpochMs): void {
   const failed = dues.filter(({ name, run }) => !succeeds(name, () => run(now)));
   // What a failed task has left is still due: the alarm would come again at once, and without end.
   if (failed.length > 0 || !succeeds("setting the alarm", () => alarm.rearm(firedFor))) {

@@ -2,7 +2,7 @@
 // are here, and never in a configuration. A feature's files import no declared settings of the kernel, which are made of theirs.
 
 import type { RouteDraft } from "./config/cross-checks.ts";
-import type { HasBinding, InForce, Layer } from "./config/in-force.ts";
+import type { HasBinding, InForce, SettingsLayer } from "./config/in-force.ts";
 import type { NamedOperator } from "./config/operators.ts";
 import type { ConfigProblem } from "./config/problem.ts";
 import type { Config, Route } from "./config/resolved.ts";
@@ -39,7 +39,7 @@ export interface SettingsInput {
   readonly env: Env;
   readonly hasBinding: HasBinding;
   /** What `[vars.IDEMPOTENCY]` says of routes. */
-  readonly defaults: Layer;
+  readonly defaults: SettingsLayer;
   readonly gateway: GatewaySettings & typeof GATEWAY_DEFAULTS;
   readonly operators: readonly NamedOperator[];
   /** All settings of routes, by their names. */

@@ -63,7 +63,7 @@ export interface NodeVariable {
 }
 
 /** A column of the table in which `check` shows what is protected. */
-export type Heading = "path" | "methods" | "origin" | "key" | "scope" | "unknown" | "duplicate" | "retention";
+export type RouteColumn = "path" | "methods" | "origin" | "key" | "scope" | "unknown" | "duplicate" | "retention";
 
 export interface EntryKind {
   /** One of them: `group`. */
@@ -77,7 +77,7 @@ export interface DescribedEntry {
   /** The rules of its records. */
   readonly route: Route;
   /** Where its line is another than that of a route with these rules. */
-  readonly cells: Readonly<Partial<Record<Heading, string>>>;
+  readonly cells: Readonly<Partial<Record<RouteColumn, string>>>;
   /** What its rules mean, in a sentence. */
   readonly promise: string;
   /** For scripts, besides the settings of its route. */
@@ -97,15 +97,15 @@ export interface FeatureCheck {
   /** The names of the secrets that it reads. */
   readonly secrets?: (config: Config) => readonly string[];
   /** What a route forgets of those of the running gateway whose requests it takes over. */
-  readonly forgetting?: (route: Route, running: readonly RunningRoute[]) => readonly Forgetting[];
+  readonly forgetting?: (route: Route, running: readonly RunningRoute[]) => readonly ForgettingProblem[];
   /** What a configuration forgets of the layouts of the running gateway, or enters again. */
-  readonly layoutsForgotten?: (comparison: LayoutComparison) => readonly Forgetting[];
+  readonly layoutsForgotten?: (comparison: LayoutComparison) => readonly ForgettingProblem[];
   /** What this machine finds at the addresses of the configuration. Takes a few seconds at most; never rejects. */
   readonly look?: (config: Config) => Promise<readonly ConfigProblem[]>;
 }
 
 /** Keys, responses or monitors of before that nobody finds again. */
-export interface Forgetting extends ConfigProblem {
+export interface ForgettingProblem extends ConfigProblem {
   /**
    * Otherwise it is a warning: a layout with an object for each key may be empty, because nobody can count it, and a narrower scope
    * may be meant to forget.

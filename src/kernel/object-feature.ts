@@ -4,10 +4,10 @@
 import type { AnsweredCall } from "./call.ts";
 import type { DigestMultipart } from "./body/upload.ts";
 import type { Due } from "./due.ts";
-import type { Closing, Elsewhere, Placed } from "./elsewhere.ts";
+import type { ObjectClosing, BeginsElsewhere, PlacedRecord } from "./elsewhere.ts";
 import type { ExchangeAnswer } from "./object/exchange-answer.ts";
-import type { Incoming, KernelParts } from "./object/exchange-ports.ts";
-import type { Exchanges } from "./object/exchanges.ts";
+import type { IncomingRequest, KernelParts } from "./object/exchange-ports.ts";
+import type { ExchangeRunner } from "./object/exchanges.ts";
 import type { ClientProblem } from "./record/problem.ts";
 import type { Started } from "./record/record.ts";
 import type { EpochMs, RecordId } from "./record/units.ts";
@@ -17,7 +17,7 @@ import type { StoredRequest } from "./store/stored-request.ts";
 /** What an object gives to its features. */
 export interface ObjectKernel extends KernelParts {
   /** Runs an exchange whose answer goes to no client. */
-  readonly deliver: Exchanges["deliver"];
+  readonly deliver: ExchangeRunner["deliver"];
   /** To be called after each answer to a client: an object whose alarm was dropped sets it again. */
   readonly restoreAlarm: () => void;
   /** All features of the object. Empty while they are made. */
@@ -75,13 +75,13 @@ export interface FeatureActions {
    * Whether a key without a record begins elsewhere; `null`: it begins here. Asked before each claim, in its turn; the answer is made in the same turn, when
    * nothing of the key is left here.
    */
-  readonly elsewhere?: (placed: Placed) => (() => Elsewhere) | null;
+  readonly elsewhere?: (placed: PlacedRecord) => (() => BeginsElsewhere) | null;
   /** For operators: whether the object is closed; `null`: it is open. */
-  readonly closing?: () => Closing | null;
+  readonly closing?: () => ObjectClosing | null;
 }
 
 /** An exchange, for whoever performs one of its actions. */
-export interface PerformedExchange extends Incoming {
+export interface PerformedExchange extends IncomingRequest {
   /** The name of its record. */
   readonly id: RecordId;
   /** The request as a record keeps it. */

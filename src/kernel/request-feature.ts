@@ -10,7 +10,7 @@ import type { HeadersView } from "./request/headers.ts";
 import type { PartValue } from "./request/key-places.ts";
 import type { Fetcher, PassOn } from "./request/pass-through.ts";
 import type { HeldOrFlowing } from "./request/body.ts";
-import type { Proofs } from "./request/scope.ts";
+import type { CallerProofs } from "./request/scope.ts";
 import type { WaitUntil } from "./request/shared-work.ts";
 import type { WaitingCaller } from "./request/time-slicer.ts";
 
@@ -63,7 +63,7 @@ export type FinishAnswer = (answer: Response, request: Request, route: Route | n
 export type CallerRequest = Pick<ExchangeIntent, "headers" | "url" | "route">;
 
 /** Who the caller is, by each identity that the route uses. */
-export type ProveCaller = (request: CallerRequest) => Promise<Proofs>;
+export type ProveCaller = (request: CallerRequest) => Promise<CallerProofs>;
 
 export interface ProverPorts {
   readonly network: Fetcher;

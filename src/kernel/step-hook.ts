@@ -4,8 +4,8 @@
 import type { LifeCycleEvent } from "./record/events.ts";
 import type { IdempotencyRecord } from "./record/record.ts";
 import type { EpochMs, RecordId } from "./record/units.ts";
-import type { Attachments } from "./store/attachments.ts";
-import type { Label } from "./store/label.ts";
+import type { RecordAttachments } from "./store/attachments.ts";
+import type { RecordLabel } from "./store/label.ts";
 import type { StoredRequest } from "./store/stored-request.ts";
 
 /** A record, before and after. */
@@ -15,7 +15,7 @@ export interface RecordChange {
   readonly after: IdempotencyRecord | null;
   readonly now: EpochMs;
   /** What is stored with it; to be read before the save, which may erase it, or in `write`. */
-  readonly label: () => Label;
+  readonly label: () => RecordLabel;
   readonly request: () => StoredRequest | null;
 }
 
@@ -24,7 +24,7 @@ export interface StepChange extends RecordChange {
   readonly event: LifeCycleEvent;
   /** Whether an operator, or its client, wants that nothing is left of it. */
   readonly isForgotten: boolean;
-  readonly attachments: Attachments;
+  readonly attachments: RecordAttachments;
 }
 
 export interface StepHook {
@@ -33,13 +33,13 @@ export interface StepHook {
    * Looks at a step before it is saved, and reads what the save will erase. `null`: it takes no part. If it throws, nothing of the step is
    * written. It is called for every step, so what it does first has to be cheap.
    */
-  readonly join?: (change: StepChange) => Participation | null;
+  readonly join?: (change: StepChange) => StepParticipation | null;
   /** The same for a record that has expired and is erased with others. It is asked only about parked messages. */
-  readonly expire?: (change: RecordChange) => Participation | null;
+  readonly expire?: (change: RecordChange) => StepParticipation | null;
 }
 
 /** A participant in one step. */
-export interface Participation {
+export interface StepParticipation {
   /** Writes its rows in the transaction of the step, before the record's own row; `null`: it has none, and needs no transaction. */
   readonly write: (() => void) | null;
   /** After the transaction, in the same turn: what it remembers, counts, alarms. It must not throw: the step is saved. */

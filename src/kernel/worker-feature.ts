@@ -3,18 +3,18 @@
 
 import type { Hono } from "hono";
 import type { OperatorAuth } from "../operator/access/auth.ts";
-import type { Variables } from "../operator/admin-request.ts";
+import type { RequestVariables } from "../operator/admin-request.ts";
 import type { AuditLog } from "../operator/audited.ts";
-import type { Signed } from "../operator/console/guard.ts";
+import type { SignedRequest } from "../operator/console/guard.ts";
 import type { ConsolePaths } from "../operator/console/view.ts";
-import type { Family } from "../operator/exposition.ts";
+import type { MetricFamily } from "../operator/exposition.ts";
 import type { Operator } from "../operator/operator.ts";
 import type { ShardDirectory } from "../operator/shards.ts";
 import type { TrafficReader } from "../operator/traffic-reader.ts";
 import type { JsonCall } from "./call.ts";
 import type { Config, Route } from "./config/resolved.ts";
 import type { FindObject } from "./elsewhere.ts";
-import type { Encryptions } from "./encryption/encryption.ts";
+import type { EncryptionDeriver } from "./encryption/encryption.ts";
 import type { FinishAnswer, ProveCaller, ReadingFunctions, RequestFeature } from "./request-feature.ts";
 import type { CallShard } from "./request/protect.ts";
 import type { ExchangeReporter } from "./traffic/exchange-reporter.ts";
@@ -32,7 +32,7 @@ export interface WorkerKernel {
   /** For calls about records other than `callShard`. */
   readonly findObject: FindObject;
   readonly proveCaller: ProveCaller;
-  readonly encryptions: Pick<Encryptions, "scopeDigests">;
+  readonly encryptions: Pick<EncryptionDeriver, "scopeDigests">;
   readonly reporter: ExchangeReporter;
   /** Hands over what this isolate has counted, and waits for nothing. */
   readonly flush: () => void;
@@ -73,7 +73,7 @@ export type WorkerFeatures = readonly ((kernel: WorkerKernel) => WorkerFeature)[
 
 export interface OperatorFeature {
   /** Adds its operations. A token was checked before; whether it may change something, each operation asks `auth`. */
-  readonly addApi: (app: Hono<Variables>, auth: OperatorAuth) => void;
+  readonly addApi: (app: Hono<RequestVariables>, auth: OperatorAuth) => void;
   readonly console?: ConsoleFeature;
   readonly metrics?: MetricsFeature;
 }
@@ -82,7 +82,7 @@ export interface ConsoleFeature {
   /** In the bar of every page; `null`: other pages lead there. */
   readonly link: ConsoleLink | null;
   /** Adds its pages. Nobody gets there without a session. */
-  readonly addPages: (app: Hono<Signed>, paths: ConsolePaths) => void;
+  readonly addPages: (app: Hono<SignedRequest>, paths: ConsolePaths) => void;
 }
 
 export interface ConsoleLink {
@@ -99,7 +99,7 @@ export interface MetricsFeature {
   /** Whether a name among the counters' routes stands for something of its own, which is no route. */
   readonly isOwn?: (name: string) => boolean;
   /** Of what all shards have counted. */
-  readonly counted: (totals: readonly RouteNumbers[]) => readonly Family[];
+  readonly counted: (totals: readonly RouteNumbers[]) => readonly MetricFamily[];
   /** Of what it holds in the shards that answered (`ObjectFeature.numbers`). `routes`: the names that the configuration has. */
-  readonly held?: (held: readonly unknown[], routes: readonly string[], now: number) => readonly Family[];
+  readonly held?: (held: readonly unknown[], routes: readonly string[], now: number) => readonly MetricFamily[];
 }

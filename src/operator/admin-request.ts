@@ -8,7 +8,7 @@ import { answerUnread, type OwnBodyRules, readOwnBody } from "../kernel/request/
 import { problemResponse } from "../kernel/request/problem-response.ts";
 import type { Actor, OperatorAuth } from "./access/auth.ts";
 
-export interface Variables {
+export interface RequestVariables {
   readonly Variables: { actor: Actor };
 }
 
@@ -23,7 +23,7 @@ const BODY_RULES: OwnBodyRules = {
 
 /** Reads the body of an administrator's request; a refusal, if it is no administrator's or cannot be read. */
 export async function readAdminRequest<T>(
-  context: Context<Variables>,
+  context: Context<RequestVariables>,
   auth: OperatorAuth,
   parse: (bytes: Uint8Array) => T,
 ): Promise<T | Response> {

@@ -7,7 +7,7 @@ import { version } from "../../package.json";
 import type { OperatorChange } from "../kernel/record/timeline.ts";
 import { epochMs, type RecordId, recordId } from "../kernel/record/units.ts";
 import { firstOf } from "../kernel/request/first-of.ts";
-import { invalidRequest, readAdminRequest, refuseRequest, type Variables } from "./admin-request.ts";
+import { invalidRequest, readAdminRequest, refuseRequest, type RequestVariables } from "./admin-request.ts";
 import type { OperatorFeature } from "../kernel/worker-feature.ts";
 import { AuditUnavailable } from "./audited.ts";
 import type { OperatorAuth } from "./access/auth.ts";
@@ -36,7 +36,7 @@ export interface ApiPorts {
 
 /** `auth` is `null` when operators have no access: then every path is 404. */
 export function createOperatorApi(path: string, auth: OperatorAuth | null, ports: ApiPorts): Handle {
-  const app = auth === null ? new Hono<Variables>() : operatorApp(path, auth, ports);
+  const app = auth === null ? new Hono<RequestVariables>() : operatorApp(path, auth, ports);
   app.notFound(() => refuseRequest({ code: "operator-not-found" }));
   return async (request) => guarded(await app.fetch(request));
 }
@@ -46,8 +46,8 @@ export function operatorApp(
   path: string,
   auth: OperatorAuth,
   { operator, reader, features }: ApiPorts,
-): Hono<Variables> {
-  const app = new Hono<Variables>({ getPath: ({ url }) => new URL(url).pathname.slice(path.length) || "/" });
+): Hono<RequestVariables> {
+  const app = new Hono<RequestVariables>({ getPath: ({ url }) => new URL(url).pathname.slice(path.length) || "/" });
   // Every route below needs a token, or an assertion of Access.
   app.use(async (context, next) => {
     const admission = await auth.admit(context.req.raw.headers, Date.now());
@@ -95,7 +95,7 @@ export function operatorApp(
   return app;
 }
 
-function addRecords(app: Hono<Variables>, auth: OperatorAuth, operator: Operator): void {
+function addRecords(app: Hono<RequestVariables>, auth: OperatorAuth, operator: Operator): void {
   app.get("/records", async (context) => {
     const parsed = parseListRequest(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalidRequest(parsed.reason);
@@ -127,7 +127,7 @@ function addRecords(app: Hono<Variables>, auth: OperatorAuth, operator: Operator
 }
 
 async function change(
-  context: Context<Variables>,
+  context: Context<RequestVariables>,
   action: OperatorChange,
   auth: OperatorAuth,
   operator: Operator,
@@ -155,7 +155,7 @@ async function change(
 async function preview(
   id: RecordId,
   response: GivenResponse,
-  context: Context<Variables>,
+  context: Context<RequestVariables>,
   operator: Operator,
 ): Promise<Response> {
   const record = await operator.inspect(id);
@@ -175,11 +175,11 @@ async function preview(
   }
 }
 
-function isRecordId(context: Context<Variables>): boolean {
+function isRecordId(context: Context<RequestVariables>): boolean {
   return RECORD_ID.test(idOf(context));
 }
 
-function idOf(context: Context<Variables>): ReturnType<typeof recordId> {
+function idOf(context: Context<RequestVariables>): ReturnType<typeof recordId> {
   return recordId(context.req.param("id") ?? "");
 }
 

@@ -3,7 +3,7 @@
 
 import { firstOf } from "../kernel/request/first-of.ts";
 import type { JsonCall } from "../kernel/call.ts";
-import { type Asking, asking } from "../kernel/object/itty.ts";
+import { type CallsOf, callsOf } from "../kernel/object/itty.ts";
 import { type ShardAddress, shardTitle } from "../kernel/object/shard-address.ts";
 import { askObject, shardStub } from "../kernel/object/call-shard.ts";
 import type { CountedByShard } from "../kernel/object/totals.ts";
@@ -25,7 +25,7 @@ const SHARDS_AT_ONCE = 64;
 export const SILENT_AFTER_MS = 5_000;
 
 /** Asks one shard the questions of a table. */
-export type AskShard = <Table extends Readonly<Record<string, JsonCall>>>(table: Table) => Asking<Table>;
+export type AskShard = <Table extends Readonly<Record<string, JsonCall>>>(table: Table) => CallsOf<Table>;
 
 /** In the order of `addresses`. */
 export async function askShards<T>(
@@ -39,7 +39,7 @@ export async function askShards<T>(
       const stub = shardStub(namespace, address);
       const answer = await unlessSilent(
         address,
-        question((table) => asking(table, stub)),
+        question((table) => callsOf(table, stub)),
       );
       return { shard: shardTitle(address), layout: address.layout, answer };
     });

@@ -1,7 +1,7 @@
 // What operators change is written down before it is changed. Here is what the log promises, and an operator whose changes go through it; the
 // log itself is src/features/audit.
 
-import type { Audited } from "../kernel/record/audit.ts";
+import type { AuditedChange } from "../kernel/record/audit.ts";
 import type { Actor } from "./access/auth.ts";
 import type { Operator } from "./operator.ts";
 
@@ -26,7 +26,7 @@ export interface AuditLog {
    */
   record<T>(
     actor: Actor,
-    action: Audited,
+    action: AuditedChange,
     target: AuditTarget,
     change: () => Promise<T>,
     outcomeOf: (result: T) => string,
@@ -37,7 +37,7 @@ export interface AuditLog {
 export const NO_AUDIT_LOG: AuditLog = { record: (_actor, _action, _target, change) => change() };
 
 /** An operator whose changes are audited. Whoever changes something goes through it, so that no caller can forget the log. */
-export function audited(operator: Operator, audit: AuditLog): Operator {
+export function auditedOperator(operator: Operator, audit: AuditLog): Operator {
   return {
     isPerKey: operator.isPerKey,
     isChangingLayout: operator.isChangingLayout,

@@ -3,28 +3,28 @@
 import * as v from "valibot";
 
 import { givenResponseEntries, reasonSchema } from "./request-schema.ts";
-import { about, count, headerPairs, status, type Written } from "./schema-members.ts";
+import { withDescription, countSchema, headerPairs, statusSchema, type WrittenBy } from "./schema-members.ts";
 
 export const previewEntries = {
-  status: about(status, "The status.", 201),
-  headers: about(
+  status: withDescription(statusSchema, "The status.", 201),
+  headers: withDescription(
     headerPairs,
     "As retries get them, except what the gateway adds to every replay, and the body's length.",
     [["content-type", "application/json"]],
   ),
-  omittedHeaders: about(v.array(v.string()), "Names of those that the route leaves out of replays.", []),
-  sizeBytes: about(count, "The size of the body.", 14),
-  body: about(v.nullable(v.string()), "null when the body is not text.", '{"id":"pay_1"}'),
-  warnings: about(v.array(v.string()), "What may be right but deserves a second look.", []),
+  omittedHeaders: withDescription(v.array(v.string()), "Names of those that the route leaves out of replays.", []),
+  sizeBytes: withDescription(countSchema, "The size of the body.", 14),
+  body: withDescription(v.nullable(v.string()), "null when the body is not text.", '{"id":"pay_1"}'),
+  warnings: withDescription(v.array(v.string()), "What may be right but deserves a second look.", []),
 };
 
 export const previewSchema = v.object({
-  preview: about(v.object(previewEntries), "What retries would get."),
+  preview: withDescription(v.object(previewEntries), "What retries would get."),
 });
 
-export const forgottenSchema = v.object({ forgotten: about(v.literal(true), "The record is erased.", true) });
+export const forgottenSchema = v.object({ forgotten: withDescription(v.literal(true), "The record is erased.", true) });
 
-export const reasonMember = about(
+export const reasonMember = withDescription(
   reasonSchema,
   "Why this is done; written to the record's timeline.",
   "The origin's log has no such payment.",
@@ -33,16 +33,16 @@ export const reasonMember = about(
 export const changeRequestSchema = v.strictObject({ reason: reasonMember });
 
 export const givenResponseMembers = v.strictObject({
-  status: about(givenResponseEntries.status, "The status that retries get.", 201),
+  status: withDescription(givenResponseEntries.status, "The status that retries get.", 201),
   headers: v.exactOptional(
-    about(givenResponseEntries.headers, "Without hop-by-hop headers, Content-Length and the gateway's own.", [
+    withDescription(givenResponseEntries.headers, "Without hop-by-hop headers, Content-Length and the gateway's own.", [
       ["content-type", "application/json"],
     ]),
   ),
-  body: v.exactOptional(about(givenResponseEntries.body, "The body as text.", '{"id":"pay_1"}')),
+  body: v.exactOptional(withDescription(givenResponseEntries.body, "The body as text.", '{"id":"pay_1"}')),
   bodyBase64: v.exactOptional(
     v.pipe(
-      about(givenResponseEntries.bodyBase64, "The body as bytes, in base64.", "eyJpZCI6InBheV8xIn0="),
+      withDescription(givenResponseEntries.bodyBase64, "The body as bytes, in base64.", "eyJpZCI6InBheV8xIn0="),
       v.metadata({ contentEncoding: "base64" }),
     ),
   ),
@@ -50,17 +50,17 @@ export const givenResponseMembers = v.strictObject({
 
 export const resolveRequestSchema = v.strictObject({
   reason: reasonMember,
-  response: about(givenResponseMembers, "At most one of body and bodyBase64; at most 1 MiB."),
+  response: withDescription(givenResponseMembers, "At most one of body and bodyBase64; at most 1 MiB."),
   preview: v.exactOptional(
     v.pipe(
-      about(v.boolean(), "Show what retries would get, and change nothing.", true),
+      withDescription(v.boolean(), "Show what retries would get, and change nothing.", true),
       v.metadata({ default: false }),
     ),
   ),
   confirm: v.exactOptional(
-    v.pipe(about(v.boolean(), "Give every retry this response.", true), v.metadata({ default: false })),
+    v.pipe(withDescription(v.boolean(), "Give every retry this response.", true), v.metadata({ default: false })),
   ),
 });
 
-export type PreviewView = Written<typeof previewSchema>;
-export type ForgottenView = Written<typeof forgottenSchema>;
+export type PreviewView = WrittenBy<typeof previewSchema>;
+export type ForgottenView = WrittenBy<typeof forgottenSchema>;

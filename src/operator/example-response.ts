@@ -5,7 +5,7 @@ import type { TimelineEvent } from "../kernel/record/timeline.ts";
 import type { RecordId } from "../kernel/record/units.ts";
 import type { ResponseView } from "./record-schema.ts";
 
-export interface Example {
+export interface ExampleResponse {
   /** The record whose response it is. */
   readonly id: RecordId;
   readonly status: number;
@@ -30,7 +30,7 @@ const CHARSET = /;\s*charset="?([\w-]+)"?/i;
 const TEXT = /^(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml)$)/i;
 
 /** `null`: the record has no response of the origin's. */
-export function exampleIn({ id, encrypted, response, timeline }: ExampleRecord): Example | null {
+export function exampleIn({ id, encrypted, response, timeline }: ExampleRecord): ExampleResponse | null {
   // What an operator once typed must not spread.
   const isGiven = timeline.some((event) => event.type === "change" && event.action === "resolve");
   if (response === null || encrypted || isGiven) return null;

@@ -2,26 +2,26 @@
 
 export type MetricType = "counter" | "gauge" | "histogram";
 
-export type Labels = Readonly<Record<string, string>>;
+export type MetricLabels = Readonly<Record<string, string>>;
 
-export interface Family {
+export interface MetricFamily {
   readonly name: string;
   readonly type: MetricType;
   readonly help: string;
-  readonly samples: readonly Sample[];
+  readonly samples: readonly MetricSample[];
 }
 
-export interface Sample {
+export interface MetricSample {
   /** Follows the family's name: `_bucket`, `_sum`, `_count`, or nothing. */
   readonly suffix: string;
-  readonly labels: Labels;
+  readonly labels: MetricLabels;
   readonly value: number;
 }
 
 export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** A family without samples is left out. */
-export function exposition(families: readonly Family[]): string {
+export function writeExposition(families: readonly MetricFamily[]): string {
   return families
     .filter(({ samples }) => samples.length > 0)
     .map(({ name, type, help, samples }) => {
@@ -31,7 +31,7 @@ export function exposition(families: readonly Family[]): string {
     .join("");
 }
 
-function labelText(labels: Labels): string {
+function labelText(labels: MetricLabels): string {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`);
   return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
 }
@@ -40,6 +40,6 @@ function escaped(value: string): string {
   return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
 
-export function sample(labels: Sample["labels"], value: number, suffix = ""): Sample {
+export function metricSample(labels: MetricSample["labels"], value: number, suffix = ""): MetricSample {
   return { suffix, labels, value };
 }

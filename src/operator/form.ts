@@ -7,7 +7,7 @@ import { FORM, mediaType, otherCharset } from "../kernel/request/key-places.ts";
 import { answerUnread, readOwnBody } from "../kernel/request/own-body.ts";
 import { unreadOf } from "../kernel/request/body.ts";
 
-export type Fields = Readonly<Record<string, string>>;
+export type FormFields = Readonly<Record<string, string>>;
 
 /** For a response that an operator types or pastes; larger ones go through the API. */
 const LARGEST_FORM_BYTES = 1 << 20;
@@ -37,7 +37,7 @@ export class FormRefused extends Error {
 }
 
 /** The fields of a form. Rejects with `FormRefused` when it is none of the console's, too large or too slow. */
-export async function textFields(request: Request, limitBytes = LARGEST_FORM_BYTES): Promise<Fields> {
+export async function textFields(request: Request, limitBytes = LARGEST_FORM_BYTES): Promise<FormFields> {
   if (mediaType(request.headers) !== FORM || otherCharset(request.headers) !== null) {
     throw new FormRefused(
       415,
@@ -78,7 +78,7 @@ function refusalOf(problem: Problem, limitBytes: number, rest: BodyReader | null
 }
 
 /** `null` for what no browser sends: a field without a value or given twice, escapes that make no UTF-8, too many fields. */
-export function parseForm(bytes: Uint8Array): Fields | null {
+export function parseForm(bytes: Uint8Array): FormFields | null {
   if (bytes.byteLength === 0) return {};
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -21,7 +21,7 @@ export interface ListedRecord extends SeenRecord {
   readonly layout: string;
 }
 
-export interface Listed {
+export interface ListResult {
   readonly records: readonly ListedRecord[];
   /** Of the next page. */
   readonly cursor: string | null;
@@ -36,16 +36,16 @@ export interface Listed {
 export type ListPart = Pick<ListQuery, "parts" | "part" | "direction" | "position" | "limit">;
 
 /** `null` when the shard is unreachable. */
-export type Ask = (address: LayoutShardAddress, asked: ListPart) => Promise<ListPage | null>;
+export type AskForList = (address: LayoutShardAddress, asked: ListPart) => Promise<ListPage | null>;
 
 /** `null` when no list has written the cursor, or a shard has grown too much since. The shards in `known` are known to be unreachable. */
 export async function listRecords(
   addresses: readonly LayoutShardAddress[],
   cursor: string | null,
   limit: number,
-  ask: Ask,
+  ask: AskForList,
   known: readonly string[] = [],
-): Promise<Listed | null> {
+): Promise<ListResult | null> {
   const begin = cursor === null ? FIRST : readCursor(cursor);
   if (begin === null) return null;
   const isForward = begin.direction === "after";
@@ -135,7 +135,7 @@ class Asking {
   readonly #addresses: readonly LayoutShardAddress[];
   readonly #begin: PageBegin;
   readonly #limit: number;
-  readonly #ask: Ask;
+  readonly #ask: AskForList;
   /** Each is waited for once, not again in the next part. */
   readonly unreachable: Set<string>;
   #parts: number | null;
@@ -147,7 +147,7 @@ class Asking {
     addresses: readonly LayoutShardAddress[],
     begin: PageBegin,
     limit: number,
-    ask: Ask,
+    ask: AskForList,
     known: readonly string[],
   ) {
     this.#addresses = addresses;

@@ -3,12 +3,18 @@
 // series, each of which must exist before it counts.
 
 import { BOUNDS_MS, type HistogramCounts } from "../kernel/traffic/histogram.ts";
-import { type Counted, countsOf, RouteCounters, type RouteNumbers, sumOf } from "../kernel/traffic/route-counters.ts";
+import {
+  type CountedKind,
+  countsOf,
+  RouteCounters,
+  type RouteNumbers,
+  sumOf,
+} from "../kernel/traffic/route-counters.ts";
 import type { MetricsFeature } from "../kernel/worker-feature.ts";
-import { type Family, type MetricType, type Sample, sample } from "./exposition.ts";
+import { type MetricFamily, type MetricType, type MetricSample, metricSample } from "./exposition.ts";
 import { type ScrapedShard, layoutFamily, shardFamilies } from "./shard-metrics.ts";
 
-export interface Scrape {
+export interface MetricsScrape {
   readonly shards: readonly ScrapedShard[];
   /** What all shards have counted; `null` when the shard that adds it up did not answer. */
   readonly totals: readonly RouteNumbers[] | null;
@@ -31,13 +37,13 @@ export function metricFamilies({
   keepRecords,
   isByShard,
   features,
-}: Scrape): readonly Family[] {
+}: MetricsScrape): readonly MetricFamily[] {
   const answered = shards.flatMap(({ numbers, ...shard }) => (numbers === null ? [] : [{ ...shard, numbers }]));
-  const up: Family = {
+  const up: MetricFamily = {
     name: "onceway_shard_up",
     type: "gauge",
     help: "Whether the shard could be asked.",
-    samples: shards.map(({ shard, numbers }) => sample({ shard }, numbers === null ? 0 : 1)),
+    samples: shards.map(({ shard, numbers }) => metricSample({ shard }, numbers === null ? 0 : 1)),
   };
   const all = totals === null ? [] : withEachRoute(totals, routes);
   const isRoute = ({ route }: RouteNumbers): boolean => !features.some(({ isOwn }) => isOwn?.(route) === true);
@@ -72,24 +78,24 @@ function withEachRoute(totals: readonly RouteNumbers[], routes: readonly string[
   return [...totals, ...unused.map((route) => new RouteCounters(route).numbers)];
 }
 
-function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
+function trafficFamilies(totals: readonly RouteNumbers[]): readonly MetricFamily[] {
   const ofRoutes = (
     name: string,
     type: MetricType,
     help: string,
-    samples: (labels: { readonly route: string }, numbers: RouteNumbers) => readonly Sample[],
-  ): Family => ({
+    samples: (labels: { readonly route: string }, numbers: RouteNumbers) => readonly MetricSample[],
+  ): MetricFamily => ({
     name: `onceway_${name}`,
     type,
     help,
     samples: totals.flatMap((numbers) => samples({ route: numbers.route }, numbers)),
   });
-  const byName = (name: string, help: string, what: Counted, label: string): Family =>
+  const byName = (name: string, help: string, what: CountedKind, label: string): MetricFamily =>
     ofRoutes(name, "counter", help, (labels, numbers) =>
-      countsOf(numbers, what).map(([counted, count]) => sample({ ...labels, [label]: counted }, count)),
+      countsOf(numbers, what).map(([counted, count]) => metricSample({ ...labels, [label]: counted }, count)),
     );
-  const together = (name: string, help: string, what: Counted): Family =>
-    ofRoutes(name, "counter", help, (labels, numbers) => [sample(labels, sumOf(numbers, what))]);
+  const together = (name: string, help: string, what: CountedKind): MetricFamily =>
+    ofRoutes(name, "counter", help, (labels, numbers) => [metricSample(labels, sumOf(numbers, what))]);
   return [
     byName("requests_total", "Requests answered, by route and outcome.", "requests", "outcome"),
     byName("attempts_total", "Attempts started: the first of a record, or again.", "attempts", "kind"),
@@ -116,12 +122,12 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
   ];
 }
 
-function histogram(labels: Sample["labels"], { counts, sumMs }: HistogramCounts): readonly Sample[] {
+function histogram(labels: MetricSample["labels"], { counts, sumMs }: HistogramCounts): readonly MetricSample[] {
   let sum = 0;
   const bins = counts.map((count, at) => {
     const bound = BOUNDS_MS[at];
     sum += count;
-    return sample({ ...labels, le: bound === undefined ? "+Inf" : String(bound / 1000) }, sum, "_bucket");
+    return metricSample({ ...labels, le: bound === undefined ? "+Inf" : String(bound / 1000) }, sum, "_bucket");
   });
-  return [...bins, sample(labels, sumMs / 1000, "_sum"), sample(labels, sum, "_count")];
+  return [...bins, metricSample(labels, sumMs / 1000, "_sum"), metricSample(labels, sum, "_count")];
 }

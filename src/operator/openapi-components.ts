@@ -102,12 +102,12 @@ export const PROBLEMS = {
 
 export type ProblemName = keyof typeof PROBLEMS;
 
-export function together<T>(parts: readonly Readonly<Record<string, T>>[]): Readonly<Record<string, T>> {
+export function mergedParts<T>(parts: readonly Readonly<Record<string, T>>[]): Readonly<Record<string, T>> {
   return Object.fromEntries(parts.flatMap((part) => Object.entries(part)));
 }
 
 /** `schemas`: those of the frame and of the features, converted. */
-export function components(schemas: OpenApiJson, features: readonly OpenApiFeature[]): OpenApiJson {
+export function openApiComponents(schemas: OpenApiJson, features: readonly OpenApiFeature[]): OpenApiJson {
   return {
     securitySchemes: {
       admin: {
@@ -130,7 +130,7 @@ export function components(schemas: OpenApiJson, features: readonly OpenApiFeatu
         schema: { type: "string", examples: ["64"] },
       },
       Id: { name: "id", in: "path", required: true, schema: { type: "string", pattern: RECORD_ID.source } },
-      ...together(features.map(({ parameters = {} }) => parameters)),
+      ...mergedParts(features.map(({ parameters = {} }) => parameters)),
     },
     headers: {
       NoStore: { required: true, schema: { const: "no-store" } },

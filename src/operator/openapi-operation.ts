@@ -2,7 +2,7 @@
 
 import { describeHeaders, type OpenApiJson, type ProblemName, PROBLEMS, schemaRef } from "./openapi-components.ts";
 
-export interface Operation {
+export interface ApiOperation {
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
@@ -16,7 +16,7 @@ export interface Operation {
   readonly problems?: readonly ProblemName[];
 }
 
-export function operation(one: Operation): OpenApiJson {
+export function operationObject(one: ApiOperation): OpenApiJson {
   const { id, summary, description, isAdmins = false, parameters, request, answer: ok, problems = [] } = one;
   const names: readonly ProblemName[] = [...problems, "Unauthorized", "Throttled"];
   const refusals = names.map((name) => [PROBLEMS[name].status, { $ref: `#/components/responses/${name}` }]);
@@ -40,7 +40,7 @@ function requestBody(request: string): OpenApiJson {
 }
 
 /** `names`: of schemas. */
-export function answer(description: string, ...names: readonly [string, ...string[]]): Operation["answer"] {
+export function describedAnswer(description: string, ...names: readonly [string, ...string[]]): ApiOperation["answer"] {
   const [first] = names;
   const schema = names.length === 1 ? schemaRef(first) : { oneOf: names.map(schemaRef) };
   return { description, content: { "application/json": { schema } } };

@@ -3,14 +3,14 @@
 // imported by the Worker.
 
 import {
-  components,
+  openApiComponents,
   type OpenApiJson,
   type OpenApiFeature,
   queryParameter,
-  together,
+  mergedParts,
   schemaRef,
 } from "./openapi-components.ts";
-import { answer, operation, type Operation } from "./openapi-operation.ts";
+import { describedAnswer, operationObject, type ApiOperation } from "./openapi-operation.ts";
 import { ID_PREFIX, LIST_LIMITS } from "./request-schema.ts";
 
 /** The frame's operations, and then each feature's. `schemas`: those of all of them, converted. */
@@ -25,8 +25,8 @@ export function openApiDocument(version: string, schemas: OpenApiJson, features:
     },
     servers: [{ url: "/_onceway" }],
     security: [{ admin: [] }, { reader: [] }],
-    paths: together([FRAME_PATHS, ...features.map(({ paths }) => paths)]),
-    components: components(schemas, features),
+    paths: mergedParts([FRAME_PATHS, ...features.map(({ paths }) => paths)]),
+    components: openApiComponents(schemas, features),
   };
 }
 
@@ -35,34 +35,34 @@ const ID: OpenApiJson = { $ref: "#/components/parameters/Id" };
 /** What operators may do whatever the features. */
 const FRAME_PATHS: OpenApiJson = {
   "/health": {
-    get: operation({
+    get: operationObject({
       id: "health",
       summary: "Whether the Worker answers, its version, and what operators should change.",
-      answer: answer("The Worker answers.", "Health"),
+      answer: describedAnswer("The Worker answers.", "Health"),
       problems: ["Unavailable"],
     }),
   },
   "/drain": {
-    get: operation({
+    get: operationObject({
       id: "drain",
       summary: "What is in flight or open, by shard.",
       description:
         'Shards of routes with shards = "per-key" cannot be enumerated and are not counted. A shard that does not answer is named in unreachable and not counted, so nothing is in flight only if unreachable is empty. 503 when none answers.',
-      answer: answer("The counts.", "Totals"),
+      answer: describedAnswer("The counts.", "Totals"),
       problems: ["Unavailable"],
     }),
   },
   "/layouts": {
-    get: operation({
+    get: operationObject({
       id: "layouts",
       summary: "The layouts that the configuration lists, and which older one may go.",
       description: 'Asks every object, except those of layouts with shards = "per-key". 503 when none answers.',
-      answer: answer("The layouts.", "Layouts"),
+      answer: describedAnswer("The layouts.", "Layouts"),
       problems: ["Unavailable"],
     }),
   },
   "/metrics": {
-    get: operation({
+    get: operationObject({
       id: "metrics",
       summary: "Metrics, as Prometheus reads them.",
       description:
@@ -79,48 +79,48 @@ const FRAME_PATHS: OpenApiJson = {
     }),
   },
   "/recent": {
-    get: operation({
+    get: operationObject({
       id: "recent",
       summary: "The latest exchanges, oldest first; with a cursor, those that came since.",
       description:
         "The exchanges in the shards' memory: the last 100 of each shard, and none from before it was last evicted. An exchange appears 300 ms after its end.",
       parameters: [queryParameter("after", { type: "string" }, "A cursor from an earlier answer of this feed.")],
-      answer: answer("The exchanges.", "Recent"),
+      answer: describedAnswer("The exchanges.", "Recent"),
       problems: ["Invalid", "Unavailable"],
     }),
   },
   "/sessions/end": {
-    post: operation({
+    post: operationObject({
       id: "endSessions",
       summary: "Ends every session of the console, whoever started it.",
       description: "The tokens stay valid. A body is not read.",
       isAdmins: true,
-      answer: answer("All sessions have ended.", "Ended"),
+      answer: describedAnswer("All sessions have ended.", "Ended"),
       problems: ["Forbidden", "Unavailable"],
     }),
   },
   "/records": {
-    get: operation({
+    get: operationObject({
       id: "listRecords",
       summary: "Lists records, the last attempt that started latest first.",
       description:
         'A page may be shorter than limit, even empty, and not be the last: continue until cursor is null. One request looks at a bounded number of records: where a shard has more than about 4,000 that a filter may match, the list goes through all of them in parts, each in order, and total is an estimate. 400 for a cursor whose parts have grown four times as large: begin again. Records of routes with shards = "per-key" are found only by their key, or by 32 digits of their id. An unknown parameter is refused. A shard that does not answer is named in unreachable and left out of this page. 503 when none answers; with key or id, also when a shard that could hold the record does not.',
       parameters: listParameters(),
-      answer: answer("A page.", "RecordPage"),
+      answer: describedAnswer("A page.", "RecordPage"),
       problems: ["Invalid", "Unavailable"],
     }),
   },
   "/records/{id}": {
-    get: operation({
+    get: operationObject({
       id: "inspectRecord",
       summary: "One record with its timeline, without its response's body.",
       parameters: [ID],
-      answer: answer("The record as it is now.", "Record"),
+      answer: describedAnswer("The record as it is now.", "Record"),
       problems: ["NoRecord", "Unavailable"],
     }),
   },
   "/records/{id}/body": {
-    get: operation({
+    get: operationObject({
       id: "responseBody",
       summary: "The bytes of the stored response.",
       isAdmins: true,
@@ -139,7 +139,7 @@ const FRAME_PATHS: OpenApiJson = {
       description:
         "For failed and unknown records. Attempts never overlap: the next one starts when the last one's lock has ended.",
       request: "Reason",
-      answer: answer("The record, now failed.", "Record"),
+      answer: describedAnswer("The record, now failed.", "Record"),
     }),
   },
   "/records/{id}/resolve": {
@@ -149,7 +149,7 @@ const FRAME_PATHS: OpenApiJson = {
       description:
         "For failed and unknown records. A response that contradicts itself is refused: a body that is not JSON under a JSON content-type, a body where the status allows none, one that is not encoded as content-encoding says, a header that may appear once but is given twice. Either preview or confirm must be true: preview changes nothing and returns what retries would get, confirm gives them the response.",
       request: "Resolve",
-      answer: answer("The record, now completed; with preview, what retries would get.", "Record", "Preview"),
+      answer: describedAnswer("The record, now completed; with preview, what retries would get.", "Record", "Preview"),
     }),
   },
   "/records/{id}/forget": {
@@ -159,13 +159,13 @@ const FRAME_PATHS: OpenApiJson = {
       description:
         "Refused while an attempt may still be running. The log keeps the reason. For up to 30 seconds some Workers may still replay a completed record from their memory.",
       request: "Reason",
-      answer: answer("The record is erased.", "Forgotten"),
+      answer: describedAnswer("The record is erased.", "Forgotten"),
     }),
   },
 };
 
-function changeOperation(change: Omit<Operation, "isAdmins" | "parameters" | "problems">): OpenApiJson {
-  return operation({
+function changeOperation(change: Omit<ApiOperation, "isAdmins" | "parameters" | "problems">): OpenApiJson {
+  return operationObject({
     ...change,
     isAdmins: true,
     parameters: [ID],

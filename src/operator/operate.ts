@@ -6,7 +6,7 @@ import type { WorkerFeature } from "../kernel/worker-feature.ts";
 import { ExpiringCache } from "../kernel/request/expiring-cache.ts";
 import { type JwtPorts, JwtProver } from "../kernel/request/jwt-prover.ts";
 import { createOperatorApi } from "./api.ts";
-import { type AuditLog, audited } from "./audited.ts";
+import { type AuditLog, auditedOperator } from "./audited.ts";
 import { OperatorAuth } from "./access/auth.ts";
 import { createConsole } from "./console/console.tsx";
 import type { HoursView } from "./hours-schema.ts";
@@ -31,7 +31,7 @@ export function createOperate(
   access: OperatorAccess | null,
   { operator: unaudited, audit, reader, features: all, ...jwtPorts }: OperatePorts,
 ): Handle {
-  const operator = audited(unaudited, audit);
+  const operator = auditedOperator(unaudited, audit);
   const features = all.flatMap((feature) => feature.operator ?? []);
   const ports = { operator, reader, features };
   if (access === null) return createOperatorApi(operatorPath, null, ports);

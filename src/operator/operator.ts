@@ -7,7 +7,7 @@ import type { EpochMs, RecordId } from "../kernel/record/units.ts";
 import type { HeaderPairs } from "../kernel/request/headers.ts";
 import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
-import type { Excerpt } from "../kernel/notes/excerpts.ts";
+import type { BodyExcerpt } from "../kernel/notes/excerpts.ts";
 import type { RecordReplays } from "../kernel/traffic/replay-counts.ts";
 import type { Actor } from "./access/auth.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
@@ -30,7 +30,7 @@ export interface RecordDetail extends RecordSummary, Pick<RecordView, "fingerpri
   /** What is promised of an accepted request, as far as it binds now. */
   readonly giveUpAt: EpochMs | null;
   readonly lastAttempt: number | null;
-  readonly excerpt: Excerpt | null;
+  readonly excerpt: BodyExcerpt | null;
   /** In the last day, as far as they were counted; `null`: none. */
   readonly replays: Pick<RecordReplays, "count" | "lastAt"> | null;
   /** Oldest first. */

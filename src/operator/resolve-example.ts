@@ -5,7 +5,7 @@ import { ExpiringCache } from "../kernel/request/expiring-cache.ts";
 import { firstOf } from "../kernel/request/first-of.ts";
 import type { Actor } from "./access/auth.ts";
 import type { Operator, RecordDetail, RecordSummary } from "./operator.ts";
-import { type Example, exampleIn } from "./example-response.ts";
+import { type ExampleResponse, exampleIn } from "./example-response.ts";
 
 /** A page that shows a form refreshes every two seconds, and what a route answers seldom changes. */
 const STANDS_MS = 60_000;
@@ -15,16 +15,16 @@ const WAIT_MS = 1000;
 const LISTED = 20;
 const LOOKED_AT = 3;
 
-export class Examples {
+export class ExampleFinder {
   readonly #operator: Operator;
-  readonly #found = new ExpiringCache<{ readonly example: Example | null }>();
+  readonly #found = new ExpiringCache<{ readonly example: ExampleResponse | null }>();
 
   constructor(operator: Operator) {
     this.#operator = operator;
   }
 
   /** For the form of this record; `null`: there is none, or nothing to fill in. */
-  async of(record: RecordDetail, { role }: Actor, now: number): Promise<Example | null> {
+  async of(record: RecordDetail, { role }: Actor, now: number): Promise<ExampleResponse | null> {
     const isOpen = record.state === "unknown" || record.state === "failed" || record.state === "waiting";
     if (role !== "admin" || !isOpen || record.encrypted || this.#operator.isPerKey) return null;
     const method = record.request?.method ?? null;
@@ -36,7 +36,7 @@ export class Examples {
   }
 
   /** The example's body as text, which is audited as any reading of a body; `null`: it is none, or gone. */
-  async text({ id, hasText }: Example, by: Actor): Promise<string | null> {
+  async text({ id, hasText }: ExampleResponse, by: Actor): Promise<string | null> {
     const body = hasText ? await this.#operator.body(id, by) : null;
     if (body === null) return null;
     try {
@@ -46,7 +46,7 @@ export class Examples {
     }
   }
 
-  async #find(route: string, method: string | null): Promise<Example | null> {
+  async #find(route: string, method: string | null): Promise<ExampleResponse | null> {
     const filter = { states: ["completed"], route, since: null, until: null, key: null, idPrefix: null } as const;
     const page = await this.#operator.list(filter, LISTED, null);
     const latest = (page?.records ?? []).filter(

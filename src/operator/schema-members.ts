@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { RECORD_ID } from "./request-schema.ts";
 
 /** Adds a member's documentation. */
-export function about<Schema extends v.GenericSchema>(
+export function withDescription<Schema extends v.GenericSchema>(
   schema: Schema,
   description: string,
   ...examples: readonly v.InferInput<Schema>[]
@@ -14,22 +14,22 @@ export function about<Schema extends v.GenericSchema>(
 }
 
 /** Words that this gateway writes. Another version may write others, so readers accept any text. */
-export function words<const Word extends string>(known: readonly Word[]): v.GenericSchema<Word, string> {
+export function wordsSchema<const Word extends string>(known: readonly Word[]): v.GenericSchema<Word, string> {
   const text = v.custom<Word>((value) => typeof value === "string", "not a text");
   return v.pipe(text, v.metadata({ type: "string", enum: known }));
 }
 
-export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+export const countSchema = v.pipe(v.number(), v.integer(), v.minValue(0));
 export const attemptNumber = v.pipe(v.number(), v.integer(), v.minValue(1));
-export const status = v.pipe(v.number(), v.integer());
-export const time = v.pipe(v.string(), v.isoTimestamp());
+export const statusSchema = v.pipe(v.number(), v.integer());
+export const timeSchema = v.pipe(v.string(), v.isoTimestamp());
 export const recordIdSchema = v.pipe(v.string(), v.regex(RECORD_ID));
 export const headerPairs = v.array(v.strictTuple([v.string(), v.string()]));
 
 export const AN_ID = "9f86d081884c7d659a2feaa0c55ad0153a4bf4c2b0b822cd15d6c15b0f00a08d";
 export const A_TIME = "2026-11-21T08:30:00.000Z";
 
-export const unreachable = about(
+export const unreachableShards = withDescription(
   v.array(v.string()),
   "Shards that did not answer within five seconds: their records are missing here.",
   [],
@@ -38,4 +38,4 @@ export const unreachable = about(
 type ReadonlyDeep<T> = T extends object ? { readonly [Name in keyof T]: ReadonlyDeep<T[Name]> } : T;
 
 /** What this gateway writes, according to a schema. What a client reads is `v.InferOutput`. */
-export type Written<Schema extends v.GenericSchema> = ReadonlyDeep<v.InferInput<Schema>>;
+export type WrittenBy<Schema extends v.GenericSchema> = ReadonlyDeep<v.InferInput<Schema>>;

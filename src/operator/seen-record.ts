@@ -2,7 +2,7 @@
 
 import { promiseIn } from "../kernel/record/record.ts";
 import { readNote } from "../kernel/record/request-note.ts";
-import { latest } from "../kernel/record/units.ts";
+import { latestTime } from "../kernel/record/units.ts";
 import type { SeenDetail } from "../kernel/object/operator-calls.ts";
 import { shardTitle } from "../kernel/object/shard-address.ts";
 import type { ListedRecord } from "./list.ts";
@@ -24,7 +24,7 @@ export function summaryOf({ id, shard, layout, key, route, scopeDigest, note, re
     attempt: attempt.number,
     startedAt: attempt.startedAt,
     // After a refusal nothing is running, whatever lock the attempt had.
-    lockedUntil: latest(attempt.startedAt, state === "failed" ? record.retryFrom : attempt.lockedUntil),
+    lockedUntil: latestTime(attempt.startedAt, state === "failed" ? record.retryFrom : attempt.lockedUntil),
     accepted: promiseIn(record) !== null,
     nextAttemptAt: state === "waiting" ? record.startAt : null,
     expiresAt: state === "started" || state === "waiting" ? null : record.expiresAt,

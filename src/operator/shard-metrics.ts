@@ -3,7 +3,7 @@
 
 import type { ShardNumbers } from "../kernel/object/operator-calls.ts";
 import { sumOf as sumOfCounts } from "../kernel/traffic/route-counters.ts";
-import { type Family, type MetricType, sample } from "./exposition.ts";
+import { type MetricFamily, type MetricType, metricSample } from "./exposition.ts";
 import { OBJECT_STATES, objectState } from "./layouts.ts";
 
 /** One shard's numbers; `null` when it did not answer. */
@@ -13,11 +13,11 @@ export interface ScrapedShard {
   readonly numbers: ShardNumbers | null;
 }
 
-export interface Answered extends ScrapedShard {
+export interface AnsweredScrape extends ScrapedShard {
   readonly numbers: ShardNumbers;
 }
 
-export function shardFamilies(answered: readonly Answered[], isByShard: boolean): readonly Family[] {
+export function shardFamilies(answered: readonly AnsweredScrape[], isByShard: boolean): readonly MetricFamily[] {
   const { ofShards, together } = familyMakers(answered, isByShard);
   return [
     together("calls_in_flight", "Attempts that run now.", sumOf, ({ callsInFlight }) => callsInFlight),
@@ -69,17 +69,17 @@ export function shardFamilies(answered: readonly Answered[], isByShard: boolean)
 }
 
 /** Makes the families of gauges and counters that each shard has. */
-function familyMakers(answered: readonly Answered[], isByShard: boolean) {
+function familyMakers(answered: readonly AnsweredScrape[], isByShard: boolean) {
   const ofShards = (
     name: string,
     type: MetricType,
     help: string,
     value: (numbers: ShardNumbers) => number,
-  ): Family => ({
+  ): MetricFamily => ({
     name: `onceway_${name}`,
     type,
     help,
-    samples: answered.map(({ shard, numbers }) => sample({ shard }, value(numbers))),
+    samples: answered.map(({ shard, numbers }) => metricSample({ shard }, value(numbers))),
   });
   /** One series for all shards. `sum` and `max` over it are the same as over one for each shard. */
   const together = (
@@ -87,14 +87,14 @@ function familyMakers(answered: readonly Answered[], isByShard: boolean) {
     help: string,
     combine: (values: readonly number[]) => number,
     value: (numbers: ShardNumbers) => number,
-  ): Family =>
+  ): MetricFamily =>
     isByShard
       ? ofShards(name, "gauge", help, value)
       : {
           name: `onceway_${name}`,
           type: "gauge",
           help,
-          samples: [sample({}, combine(answered.map(({ numbers }) => value(numbers))))],
+          samples: [metricSample({}, combine(answered.map(({ numbers }) => value(numbers))))],
         };
   return { ofShards, together };
 }
@@ -107,15 +107,15 @@ function largestOf(values: readonly number[]): number {
   return Math.max(0, ...values);
 }
 
-function recordsFamily(answered: readonly Answered[], isByShard: boolean): Family {
+function recordsFamily(answered: readonly AnsweredScrape[], isByShard: boolean): MetricFamily {
   const counts = answered.map(({ shard, numbers: { inFlight: started, waiting, failed, unknown } }) => ({
     shard,
     states: { started, waiting, failed, unknown },
   }));
   const samples = COUNTED.flatMap((state) =>
     isByShard
-      ? counts.map(({ shard, states }) => sample({ shard, state }, states[state]))
-      : [sample({ state }, sumOf(counts.map(({ states }) => states[state])))],
+      ? counts.map(({ shard, states }) => metricSample({ shard, state }, states[state]))
+      : [metricSample({ state }, sumOf(counts.map(({ states }) => states[state])))],
   );
   return {
     name: "onceway_records",
@@ -128,10 +128,10 @@ function recordsFamily(answered: readonly Answered[], isByShard: boolean): Famil
 const COUNTED = ["started", "waiting", "failed", "unknown"] as const;
 
 /** Every layout has all its states, so that a sum over them is the number of objects that answered. */
-export function layoutFamily(answered: readonly Answered[]): Family {
+export function layoutFamily(answered: readonly AnsweredScrape[]): MetricFamily {
   const samples = [...new Set(answered.map(({ layout }) => layout))].flatMap((layout) => {
     const states = answered.filter((one) => one.layout === layout).map(({ numbers }) => objectState(numbers));
-    return OBJECT_STATES.map((state) => sample({ layout, state }, states.filter((one) => one === state).length));
+    return OBJECT_STATES.map((state) => metricSample({ layout, state }, states.filter((one) => one === state).length));
   });
   return {
     name: "onceway_layout_objects",

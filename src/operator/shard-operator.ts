@@ -6,7 +6,7 @@ import { keyHashOf, type RecordId } from "../kernel/record/units.ts";
 import { encodeMessage } from "../kernel/request/message.ts";
 import { keyHash } from "../kernel/request/record-name.ts";
 import type { JsonCall, RawCall } from "../kernel/call.ts";
-import { type Asking, asking } from "../kernel/object/itty.ts";
+import { type CallsOf, callsOf } from "../kernel/object/itty.ts";
 import {
   BODY_CALL,
   CHANGE_CALL,
@@ -20,7 +20,7 @@ import type { Actor } from "./access/auth.ts";
 import { eventOf } from "./change-request.ts";
 import { addUp, askShards, type ShardAnswer, unlessSilent, firstWith } from "./ask-shards.ts";
 import { type LayoutSummary, leftCounts, routeViews, summarizeLayouts } from "./layouts.ts";
-import { type Ask, listRecords } from "./list.ts";
+import { type AskForList, listRecords } from "./list.ts";
 import type {
   ChangeRequest,
   ChangeResult,
@@ -36,7 +36,7 @@ import type { ShardAddress } from "../kernel/object/shard-address.ts";
 import { askObject, shardStub } from "../kernel/object/call-shard.ts";
 import { type LayoutShardAddress, ShardDirectory } from "./shards.ts";
 
-type Calls = Asking<typeof OPERATOR_CALLS>;
+type Calls = CallsOf<typeof OPERATOR_CALLS>;
 
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
@@ -79,7 +79,8 @@ export class ShardOperator implements Operator {
       status,
     };
     const addresses = begin === null ? this.#directory.listed : this.#directory.of(begin);
-    const ask: Ask = (address, asked) => unlessSilent(address, this.#calls(address).list({ ...query, ...asked }));
+    const ask: AskForList = (address, asked) =>
+      unlessSilent(address, this.#calls(address).list({ ...query, ...asked }));
     const listed = await listRecords(addresses, cursor, limit, ask, known);
     if (listed === null) return null;
     const { unreachable } = listed;
@@ -175,13 +176,13 @@ export class ShardOperator implements Operator {
   /** As far as its own object has counted them, and that which counts for the isolates. */
   async #replaysOf(id: RecordId, own: ShardAddress): Promise<RecordReplays | null> {
     const asked = [own, this.#directory.totals].map((address) =>
-      unlessSilent(address, asking(TRAFFIC_CALLS, shardStub(this.#namespace, address)).replaysOf(id)),
+      unlessSilent(address, callsOf(TRAFFIC_CALLS, shardStub(this.#namespace, address)).replaysOf(id)),
     );
     return sumOfReplays((await Promise.all(asked)).filter((one) => one !== null));
   }
 
   #calls(address: ShardAddress): Calls {
-    return asking(OPERATOR_CALLS, shardStub(this.#namespace, address));
+    return callsOf(OPERATOR_CALLS, shardStub(this.#namespace, address));
   }
 
   #fetch(address: ShardAddress, { url }: RawCall, body: BodyInit): Promise<Response> {

@@ -13,7 +13,7 @@ export interface PageStart<After> {
   readonly after: After | null;
 }
 
-export interface Collected<Item, After> {
+export interface CollectedPages<Item, After> {
   readonly items: readonly { readonly item: Item; readonly shard: string }[];
   /** `null`: this was the last page. */
   readonly next: PageStart<After> | null;
@@ -31,7 +31,7 @@ export async function collectPages<Item, After>(
     after: After | null,
     limit: number,
   ) => Promise<{ readonly items: readonly Item[]; readonly next: After | null }>,
-): Promise<Collected<Item, After>> {
+): Promise<CollectedPages<Item, After>> {
   const items: { readonly item: Item; readonly shard: string }[] = [];
   const silent: string[] = [];
   for (const address of addresses) {

@@ -4,20 +4,24 @@ import * as v from "valibot";
 
 import { ATTEMPT_VERDICTS } from "../kernel/record/timeline.ts";
 import { CHANGES } from "./request-schema.ts";
-import { A_TIME, about, attemptNumber, status, time, words } from "./schema-members.ts";
+import { A_TIME, withDescription, attemptNumber, statusSchema, timeSchema, wordsSchema } from "./schema-members.ts";
 
 const attemptEvent = v.pipe(
   v.object({
     type: v.literal("attempt"),
-    attempt: about(attemptNumber, "The number of the attempt.", 1),
-    startedAt: about(time, "When the attempt started.", A_TIME),
-    endedAt: about(
-      v.nullable(time),
+    attempt: withDescription(attemptNumber, "The number of the attempt.", 1),
+    startedAt: withDescription(timeSchema, "When the attempt started.", A_TIME),
+    endedAt: withDescription(
+      v.nullable(timeSchema),
       "null while the attempt runs; of a lost one, the end of its lock.",
       "2026-11-21T08:30:30.000Z",
     ),
-    verdict: about(v.nullable(words(ATTEMPT_VERDICTS)), "How the attempt ended; null while it runs.", "ambiguous"),
-    reason: about(
+    verdict: withDescription(
+      v.nullable(wordsSchema(ATTEMPT_VERDICTS)),
+      "How the attempt ended; null while it runs.",
+      "ambiguous",
+    ),
+    reason: withDescription(
       v.nullable(
         v.pipe(
           v.string(),
@@ -28,7 +32,7 @@ const attemptEvent = v.pipe(
       "Why the attempt ended without a result; null when it has one, runs, or was lost.",
       "origin-timeout",
     ),
-    status: about(v.nullable(status), "The status, if the verdict is a result.", null),
+    status: withDescription(v.nullable(statusSchema), "The status, if the verdict is a result.", null),
   }),
   v.description("One attempt at the origin."),
 );
@@ -36,16 +40,22 @@ const attemptEvent = v.pipe(
 const claimEvent = v.pipe(
   v.object({
     type: v.literal("claim"),
-    attempt: about(attemptNumber, "The number of the attempt.", 1),
-    at: about(time, "When it was granted.", A_TIME),
-    holder: about(v.nullable(v.string()), "Which of the consumer's processes has claimed it, as it says.", "worker-3"),
-    position: about(
+    attempt: withDescription(attemptNumber, "The number of the attempt.", 1),
+    at: withDescription(timeSchema, "When it was granted.", A_TIME),
+    holder: withDescription(
+      v.nullable(v.string()),
+      "Which of the consumer's processes has claimed it, as it says.",
+      "worker-3",
+    ),
+    position: withDescription(
       v.nullable(
         v.object({
-          stream: about(v.string(), "The stream, as the consumer calls it.", "orders"),
-          partition: about(v.number(), "The partition of the stream.", 0),
-          offset: about(v.number(), "The message's place in the partition.", 41),
-          previous: v.optional(about(v.nullable(v.number()), "The message before it, if its consumer says so.", 40)),
+          stream: withDescription(v.string(), "The stream, as the consumer calls it.", "orders"),
+          partition: withDescription(v.number(), "The partition of the stream.", 0),
+          offset: withDescription(v.number(), "The message's place in the partition.", 41),
+          previous: v.optional(
+            withDescription(v.nullable(v.number()), "The message before it, if its consumer says so.", 40),
+          ),
         }),
       ),
       "Where its message is in the stream.",
@@ -58,9 +68,9 @@ const claimEvent = v.pipe(
 const verificationEvent = v.pipe(
   v.object({
     type: v.literal("verification"),
-    attempt: about(attemptNumber, "The number of the attempt.", 1),
-    at: about(time, "When the origin answered.", A_TIME),
-    answer: about(words(["done", "absent"]), "Whether the attempt took effect.", "done"),
+    attempt: withDescription(attemptNumber, "The number of the attempt.", 1),
+    at: withDescription(timeSchema, "When the origin answered.", A_TIME),
+    answer: withDescription(wordsSchema(["done", "absent"]), "Whether the attempt took effect.", "done"),
   }),
   v.description("The origin was asked whether the attempt took effect."),
 );
@@ -68,14 +78,14 @@ const verificationEvent = v.pipe(
 const changeEvent = v.pipe(
   v.object({
     type: v.literal("change"),
-    action: about(
-      words([...CHANGES, "cancel", "unreadable"]),
+    action: withDescription(
+      wordsSchema([...CHANGES, "cancel", "unreadable"]),
       "What was done; `cancel` is its client's, and `unreadable` the gateway's own: an accepted request cannot be tried.",
       "release",
     ),
-    at: about(time, "When it was done.", A_TIME),
-    by: about(v.string(), "Who did it.", "admin"),
-    reason: about(v.string(), "Why, in the operator's words.", "The origin's log has no such payment."),
+    at: withDescription(timeSchema, "When it was done.", A_TIME),
+    by: withDescription(v.string(), "Who did it.", "admin"),
+    reason: withDescription(v.string(), "Why, in the operator's words.", "The origin's log has no such payment."),
   }),
   v.description(
     "An operator's change, a client's that cancelled its accepted request, or the gateway's word that it cannot read one.",

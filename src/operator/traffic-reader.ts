@@ -15,7 +15,7 @@ import type { CountedByShard } from "../kernel/object/totals.ts";
 import { addUp, type AskShard, askShards, type ShardAnswer, unlessSilent } from "./ask-shards.ts";
 import type { HoursView } from "./hours-schema.ts";
 import { viewHours } from "./hours.ts";
-import { exposition } from "./exposition.ts";
+import { writeExposition } from "./exposition.ts";
 import { metricFamilies } from "./metrics.ts";
 import type { LayoutShardAddress } from "./shards.ts";
 
@@ -72,7 +72,7 @@ export class TrafficReader {
     const totals = await this.#addUp(counted);
     const scraped = asked.map(({ shard, layout, answer }) => ({ shard, layout, numbers: answer }));
     const keepRecords = shards.length > 0;
-    return exposition(metricFamilies({ shards: scraped, totals, routes, keepRecords, isByShard, features }));
+    return writeExposition(metricFamilies({ shards: scraped, totals, routes, keepRecords, isByShard, features }));
   }
 
   /** The totals; `null` when their object fails. */

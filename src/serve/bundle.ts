@@ -14,12 +14,12 @@ import { promisify } from "node:util";
 import { stringify } from "smol-toml";
 
 import { findTools } from "./tools.ts";
-import type { Compatibility } from "./workerd-config.ts";
+import type { WorkerCompatibility } from "./workerd-config.ts";
 
 const projectDir = fileURLToPath(new URL("../../", import.meta.url));
 
 /** Writes `index.js` and its modules into an empty folder. `main` as for `bundleWorker`. Throws if wrangler cannot bundle it. */
-export async function bundleInto(folder: string, main: string, compatibility: Compatibility): Promise<void> {
+export async function bundleInto(folder: string, main: string, compatibility: WorkerCompatibility): Promise<void> {
   const isCheckout = main.startsWith(projectDir) && existsSync(join(projectDir, "package-lock.json"));
   if (!isCheckout) return writeBundle(folder, main, compatibility);
   const bundle = await bundleWorker(main, compatibility);
@@ -31,7 +31,7 @@ export async function bundleInto(folder: string, main: string, compatibility: Co
  * Returns a folder with `index.js` and its modules. `main` is the absolute path of the Worker's entry. Throws if wrangler
  * cannot bundle it.
  */
-export async function bundleWorker(main: string, compatibility: Compatibility): Promise<string> {
+export async function bundleWorker(main: string, compatibility: WorkerCompatibility): Promise<string> {
   const cache = join(projectDir, ".wrangler/bundle");
   const bundle = join(cache, await sourceDigest(main, compatibility));
   if (existsSync(bundle)) return bundle;
@@ -50,7 +50,7 @@ export async function bundleWorker(main: string, compatibility: Compatibility): 
   }
 }
 
-async function writeBundle(folder: string, main: string, compatibility: Compatibility): Promise<void> {
+async function writeBundle(folder: string, main: string, compatibility: WorkerCompatibility): Promise<void> {
   const workDir = await mkdtemp(join(tmpdir(), "onceway-bundle-"));
   try {
     await runWrangler(findTools(main).wrangler, await writeToml(workDir, main, compatibility), folder, workDir);
@@ -63,7 +63,7 @@ async function writeBundle(folder: string, main: string, compatibility: Compatib
 }
 
 /** Contains only what affects the bundle, so neither variables nor routes. */
-async function writeToml(dir: string, main: string, { date, flags }: Compatibility): Promise<string> {
+async function writeToml(dir: string, main: string, { date, flags }: WorkerCompatibility): Promise<string> {
   const path = join(dir, "wrangler.toml");
   // As the project's own wrangler.toml: to keep the names, each closure would get its own by a call when it is made.
   const names = { keep_names: false };
@@ -80,7 +80,7 @@ async function runWrangler(bin: string, config: string, outdir: string, cwd: str
   await promisify(execFile)(process.execPath, args, { cwd, env: { ...env, ...quiet } });
 }
 
-async function sourceDigest(main: string, compatibility: Compatibility): Promise<string> {
+async function sourceDigest(main: string, compatibility: WorkerCompatibility): Promise<string> {
   const hash = createHash("sha256").update(main).update(JSON.stringify(compatibility));
   const lockfile = await readFile(join(projectDir, "package-lock.json"));
   hash.update(lockfile);

@@ -17,13 +17,13 @@ export interface SecretSources {
   readonly taken: readonly string[];
 }
 
-export interface Secrets {
+export interface ServeSecrets {
   readonly values: Readonly<Record<string, string>>;
   readonly problems: readonly ConfigProblem[];
 }
 
 /** The values, and a problem for each secret that is missing or may not be one. */
-export function readSecrets({ file, required, environment, taken }: SecretSources): Secrets {
+export function readSecrets({ file, required, environment, taken }: SecretSources): ServeSecrets {
   const problems: ConfigProblem[] = [];
   const values = new Map<string, string>();
   if (file !== null) {

@@ -8,12 +8,12 @@ import type { Layout } from "../kernel/config/layout.ts";
 import { isTable, type SettingsTable } from "../kernel/config/table.ts";
 import type { Config, ConfigProblem, Origin } from "../kernel/config/resolved.ts";
 import type { ScopePart } from "../kernel/config/scope-part.ts";
-import type { Compatibility, VariableValue, ObjectBinding } from "./workerd-config.ts";
+import type { WorkerCompatibility, VariableValue, ObjectBinding } from "./workerd-config.ts";
 
 export interface SelfHosting {
   /** The absolute path of the Worker's entry. */
   readonly main: string;
-  readonly compatibility: Compatibility;
+  readonly compatibility: WorkerCompatibility;
   readonly vars: Readonly<Record<string, VariableValue>>;
   readonly objects: readonly ObjectBinding[];
   /** Names that the file declares in `[secrets]`. */

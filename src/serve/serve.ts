@@ -4,7 +4,7 @@
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-import { inLanguage, type Language } from "../cli/findings/findings.ts";
+import { inLanguage, type FileLanguage } from "../cli/findings/findings.ts";
 import { problemCount, readWranglerFile, usualFile } from "../cli/wrangler-file.ts";
 import { checkWranglerConfig } from "../cli/check/file.ts";
 import { PROCESS_BINDING } from "../kernel/config/read.ts";
@@ -14,11 +14,11 @@ import { UNNAMED } from "../kernel/config/read-operators.ts";
 import type { ConfigProblem } from "../kernel/config/resolved.ts";
 import { bundleInto } from "./bundle.ts";
 import { hostAndPort, readOptions, type ServeOptions, USAGE } from "./options.ts";
-import { readSecrets, type Secrets } from "./secrets.ts";
+import { readSecrets, type ServeSecrets } from "./secrets.ts";
 import { listenerProblems, type SelfHosting, selfHosting } from "./self-hosting.ts";
 import { lockState, type StateLock } from "./state-lock.ts";
 import { stopSignals } from "./stop-signals.ts";
-import { supervise } from "./supervise.ts";
+import { superviseWorkerd } from "./supervise.ts";
 import { findTools } from "./tools.ts";
 import { workerdConfig } from "./workerd-config.ts";
 
@@ -93,7 +93,7 @@ async function serve(options: ServeOptions): Promise<number> {
     const lock = lockState(stateDir, "choose another directory with --state");
     lock.note(`process ${process.pid}`);
     const configPath = await prepare(plan, stateDir, options);
-    const isClean = await supervise(
+    const isClean = await superviseWorkerd(
       {
         command: (port) => ({
           bin: findTools(plan.hosting.main).workerd,
@@ -132,7 +132,7 @@ function closeToOthers(directory: string): void {
 
 interface Plan {
   readonly hosting: SelfHosting;
-  readonly secrets: Secrets;
+  readonly secrets: ServeSecrets;
   /** `null`: nobody is an operator, and nothing is there. */
   readonly operatorPath: string | null;
 }
@@ -173,7 +173,7 @@ function refuse(problems: readonly string[]): null {
   return null;
 }
 
-function lines(file: string, problems: readonly ConfigProblem[], language: Language): readonly string[] {
+function lines(file: string, problems: readonly ConfigProblem[], language: FileLanguage): readonly string[] {
   return problems.map((problem) => `${file}: ${inLanguage(language, lineOf(problem))}`);
 }
 

@@ -14,7 +14,7 @@ const MAX_PAUSE_MS = 30_000;
 /** A run that lasted longer than this did not fail early. */
 const STABLE_MS = 60_000;
 
-export interface Supervision {
+export interface WorkerdSupervision {
   readonly command: (port: number) => WorkerdCommand;
   readonly host: string;
   /** 0: any free port at the first start, and the same one after that. */
@@ -24,7 +24,7 @@ export interface Supervision {
 }
 
 /** Resolves with `true` if every exchange had ended when it stopped; with `false` also if workerd could not start at all. */
-export async function supervise(supervision: Supervision, signals: StopSignals): Promise<boolean> {
+export async function superviseWorkerd(supervision: WorkerdSupervision, signals: StopSignals): Promise<boolean> {
   const { command, host, onListening, log } = supervision;
   let port = supervision.port;
   let hasListened = false;

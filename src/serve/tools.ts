@@ -4,7 +4,7 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-export interface Tools {
+export interface ServeTools {
   /** A script for Node. */
   readonly wrangler: string;
   /** A program. */
@@ -12,7 +12,7 @@ export interface Tools {
 }
 
 /** `main` is the absolute path of the Worker's entry. Throws if neither has them. */
-export function findTools(main: string): Tools {
+export function findTools(main: string): ServeTools {
   const wrangler = resolved("wrangler", main) ?? resolved("wrangler", import.meta.url);
   const workerd = wrangler === null ? null : resolved("workerd", wrangler);
   if (wrangler === null || workerd === null) {

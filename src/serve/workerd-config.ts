@@ -14,7 +14,7 @@ export type VariableValue =
   | readonly VariableValue[]
   | { readonly [name: string]: VariableValue };
 
-export interface Compatibility {
+export interface WorkerCompatibility {
   readonly date: string;
   readonly flags: readonly string[];
 }
@@ -37,7 +37,7 @@ export interface WorkerdSetup {
   readonly address: string;
   /** Where operators connect; `null`: to the same address as clients. */
   readonly operatorAddress: string | null;
-  readonly compatibility: Compatibility;
+  readonly compatibility: WorkerCompatibility;
   readonly objects: readonly ObjectBinding[];
   readonly vars: Readonly<Record<string, VariableValue>>;
   /** Names of secrets; workerd reads their values from its environment. */
@@ -53,25 +53,27 @@ export interface WorkerdSetup {
 export async function workerdConfig(setup: WorkerdSetup): Promise<string> {
   const { compatibility } = setup;
   const variables = variableList(setup.vars);
-  const secrets = setup.secrets.map((name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`);
+  const secrets = setup.secrets.map((name) => `(name = ${quoteText(name)}, fromEnvironment = ${quoteText(name)})`);
   const objects = setup.objects.map(
-    ({ name, className }) => `(name = ${quote(name)}, durableObjectNamespace = ${quote(className)})`,
+    ({ name, className }) => `(name = ${quoteText(name)}, durableObjectNamespace = ${quoteText(className)})`,
   );
   const bindings = [...objects, ...variables, ...secrets, ...setup.extraBindings];
   const classes = [...new Set(setup.objects.map(({ className }) => className))];
-  const sockets = [`(name = "http", address = ${quote(setup.address)}, http = (), service = "gateway")`];
+  const sockets = [`(name = "http", address = ${quoteText(setup.address)}, http = (), service = "gateway")`];
   if (setup.operatorAddress !== null) {
     const service = '(name = "gateway", entrypoint = "Operators")';
-    sockets.push(`(name = "operators", address = ${quote(setup.operatorAddress)}, http = (), service = ${service})`);
+    sockets.push(
+      `(name = "operators", address = ${quoteText(setup.operatorAddress)}, http = (), service = ${service})`,
+    );
   }
   sockets.push(...(setup.extraSockets ?? []));
-  const flags = compatibility.flags.map(quote).join(", ");
+  const flags = compatibility.flags.map(quoteText).join(", ");
   return `using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
   services = [
     (name = "gateway", worker = .gateway),
-    (name = "state", disk = (path = ${quote(setup.stateDir)}, writable = true)),
+    (name = "state", disk = (path = ${quoteText(setup.stateDir)}, writable = true)),
     (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
 ${setup.extraServices.map((service) => `    ${service},\n`).join("")}  ],
   sockets = [
@@ -81,7 +83,7 @@ ${sockets.map((socket) => `    ${socket},\n`).join("")}  ],
 const gateway :Workerd.Worker = (
   modules = [
 ${(await moduleList(setup.modulesDir)).map((module) => `    ${module},\n`).join("")}  ],
-  compatibilityDate = ${quote(compatibility.date)},
+  compatibilityDate = ${quoteText(compatibility.date)},
   compatibilityFlags = [${flags}],
   durableObjectNamespaces = [${classes.map(objectNamespace).join(", ")}],
   durableObjectStorage = (localDisk = "state"),
@@ -96,21 +98,21 @@ ${bindings.map((binding) => `    ${binding},\n`).join("")}  ],
 export function variableList(vars: Readonly<Record<string, VariableValue>>): string[] {
   return Object.entries(vars).map(([name, value]) =>
     typeof value === "string"
-      ? `(name = ${quote(name)}, text = ${quote(value)})`
-      : `(name = ${quote(name)}, json = ${quote(JSON.stringify(value))})`,
+      ? `(name = ${quoteText(name)}, text = ${quoteText(value)})`
+      : `(name = ${quoteText(name)}, json = ${quoteText(JSON.stringify(value))})`,
   );
 }
 
 /** The unique key names the objects' folder in the state directory and is part of every object's id, so it must never change. */
 export function objectNamespace(className: string): string {
-  return `(className = ${quote(className)}, uniqueKey = ${quote(`onceway-${className}`)}, enableSql = true)`;
+  return `(className = ${quoteText(className)}, uniqueKey = ${quoteText(`onceway-${className}`)}, enableSql = true)`;
 }
 
 /** The first module is the main one. `from` is the folder as seen from the configuration's file: `""` or `"folder/"`. */
 export async function moduleList(modulesDir: string, from = ""): Promise<string[]> {
   const names = (await readdir(modulesDir)).filter((name) => moduleKind(name) !== null);
   names.sort((a, b) => Number(b === "index.js") - Number(a === "index.js"));
-  return names.map((name) => `(name = ${quote(name)}, ${moduleKind(name)} = embed ${quote(from + name)})`);
+  return names.map((name) => `(name = ${quoteText(name)}, ${moduleKind(name)} = embed ${quoteText(from + name)})`);
 }
 
 /** `null`: not part of the program, such as source maps and wrangler's README. */
@@ -133,7 +135,7 @@ function moduleKind(name: string): string | null {
 }
 
 /** A Cap'n Proto string literal: quotes, backslashes and ASCII control characters are escaped as `\xHH`. */
-export function quote(text: string): string {
+export function quoteText(text: string): string {
   const escaped = text.replaceAll(/["\\\p{Cc}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return code < 0x80 ? `\\x${code.toString(16).padStart(2, "0")}` : character;

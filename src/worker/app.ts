@@ -10,7 +10,7 @@ import { type ExchangeIntent, hostOf, type Intent, intentReader, type SearchInte
 import { operatorPathMatcher } from "../kernel/request/operator-path.ts";
 import { passThrough } from "../kernel/request/pass-through.ts";
 import { newInstance, problemResponse } from "../kernel/request/problem-response.ts";
-import { exchange, type Ports, refuseExchange } from "../kernel/request/protect.ts";
+import { runExchange, type ProtectPorts, refuseExchange } from "../kernel/request/protect.ts";
 import { ReplayCache } from "../kernel/request/replay-cache.ts";
 import { RotatingTokens } from "../kernel/request/rotating-tokens.ts";
 import { wellKnownResponse } from "../kernel/request/well-known.ts";
@@ -20,10 +20,12 @@ type PassIntent = Extract<Intent, { readonly kind: "pass" }>;
 type Handle = (request: Request) => Response | Promise<Response>;
 
 /** Answers a request that no route protects, instead of the origin. */
-export type Unprotected = (request: Request<unknown, IncomingRequestCfProperties>) => Response | Promise<Response>;
+export type AnswerUnprotected = (
+  request: Request<unknown, IncomingRequestCfProperties>,
+) => Response | Promise<Response>;
 
 /** Answers requests. Those that no route protects are answered by `unprotected`, if it is given. */
-export type PassingHandle = (request: Request, unprotected?: Unprotected) => Promise<Response>;
+export type PassingHandle = (request: Request, unprotected?: AnswerUnprotected) => Promise<Response>;
 
 /** What the handler needs to know about operators. */
 export interface OperatorHandler {
@@ -47,12 +49,12 @@ const NO_OPERATORS: OperatorHandler = { operate: () => refuse(OPERATOR_NOT_FOUND
 
 export function createApp(
   config: Config,
-  ports: Ports,
+  ports: ProtectPorts,
   { operators: { operate, isTheirs } = NO_OPERATORS, features = [], isForThisProcess = () => true }: AppParts = {},
 ): PassingHandle {
   const endpoints = features.flatMap(({ endpoint }) => (endpoint === undefined ? [] : [endpoint]));
   const steps = features.flatMap(({ finish }) => (finish === undefined ? [] : [finish]));
-  const portsTo = (unprotected: Unprotected | undefined): PassingPorts =>
+  const portsTo = (unprotected: AnswerUnprotected | undefined): PassingPorts =>
     unprotected === undefined ? ports : { ...ports, unprotected };
   const readIntent = intentReader(config, isTheirs, endpoints);
   const replays = new ReplayCache();
@@ -144,7 +146,12 @@ export function createRefusingApp(problems: readonly ConfigProblem[], finish?: F
 /** Answers every request, even when `answer` fails. A request without a valid host is refused before anything else. */
 function guarded(
   steps: readonly FinishAnswer[],
-  answer: (request: Request, url: URL, answered: Answered, unprotected?: Unprotected) => Response | Promise<Response>,
+  answer: (
+    request: Request,
+    url: URL,
+    answered: Answered,
+    unprotected?: AnswerUnprotected,
+  ) => Response | Promise<Response>,
 ): PassingHandle {
   return async (request, unprotected) => {
     const answered: Answered = { route: null, headers: null };
@@ -181,8 +188,8 @@ function refuseLoop(): Response {
   return refuse({ code: "configuration-invalid", problemCount: 1 });
 }
 
-interface PassingPorts extends Ports {
-  readonly unprotected?: Unprotected;
+interface PassingPorts extends ProtectPorts {
+  readonly unprotected?: AnswerUnprotected;
 }
 
 /** As an entrypoint, whoever answers instead of the origin gets the request as it is. */
@@ -195,7 +202,7 @@ async function run(
   replays: ReplayCache,
   answered: Answered,
 ): Promise<Response> {
-  const done = await exchange(intent, ports, replays);
+  const done = await runExchange(intent, ports, replays);
   if (done instanceof Response) return done;
   const { passing, body } = done;
   try {

@@ -3,7 +3,7 @@
 
 import { connect } from "cloudflare:sockets";
 import { objectFeatures, objectFunctions } from "../features/object.ts";
-import { answered, CallTable } from "../kernel/call.ts";
+import { answerCall, CallTable } from "../kernel/call.ts";
 import { epochMs } from "../kernel/record/units.ts";
 import { Ledger } from "../kernel/store/ledger.ts";
 import { RecordList } from "../kernel/store/record-list.ts";
@@ -11,26 +11,26 @@ import { storeSync } from "../kernel/store/store-error.ts";
 import { heldRows } from "../kernel/store/tables.ts";
 import { TotalRows } from "../kernel/store/totals.ts";
 import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
-import { Alarm } from "../kernel/object/alarm.ts";
+import { ObjectAlarm } from "../kernel/object/alarm.ts";
 import { bindingIn, limiterIn } from "../kernel/object/bindings.ts";
 import { doDueWork } from "../kernel/due.ts";
 import { exchangeCalls } from "../kernel/object/exchange-calls.ts";
-import { Exchanges } from "../kernel/object/exchanges.ts";
-import { Heartbeat } from "../kernel/object/heartbeat.ts";
+import { ExchangeRunner } from "../kernel/object/exchanges.ts";
+import { AttemptHeartbeat } from "../kernel/object/heartbeat.ts";
 import { ITTY_URL, ittyDurable } from "../kernel/object/itty.ts";
 import { ALIVE_CALL, callItself } from "../kernel/object/object-calls.ts";
 import { OPERATOR_CALLS, OperatorCalls, type ShardNumbers } from "../kernel/object/operator-calls.ts";
 import { originTarget } from "../kernel/object/origin-call.ts";
-import { type Origins, Reachability } from "../kernel/object/reachability.ts";
+import { type KnownOrigins, OriginReachability } from "../kernel/object/reachability.ts";
 import { ShardTraffic } from "../kernel/object/shard-traffic.ts";
-import { Timers } from "../kernel/object/timers.ts";
+import { ObjectTimers } from "../kernel/object/timers.ts";
 
 /** Knowledge about the origins, shared by all shards of an isolate. */
-const origins: Origins = new Map();
+const origins: KnownOrigins = new Map();
 
 export class KeyShard extends ittyDurable() {
-  readonly #alarm: Alarm;
-  readonly #exchanges: Exchanges;
+  readonly #alarm: ObjectAlarm;
+  readonly #exchanges: ExchangeRunner;
   readonly #calls: CallTable;
 
   constructor(state: DurableObjectState, env: Readonly<Record<string, unknown>>) {
@@ -39,8 +39,8 @@ export class KeyShard extends ittyDurable() {
     const ledger = new Ledger(storage, bindingIn(env, "BODIES"), (afterMs) =>
       this.#alarm.moveTo(epochMs(Date.now() + afterMs)),
     );
-    this.#alarm = new Alarm(storage, () => this.#exchanges.nextDeadline());
-    const timers = new Timers();
+    this.#alarm = new ObjectAlarm(storage, () => this.#exchanges.nextDeadline());
+    const timers = new ObjectTimers();
     const traffic = new ShardTraffic({
       counts: ledger.counts,
       totals: new TotalRows(storage.sql),
@@ -48,15 +48,15 @@ export class KeyShard extends ittyDurable() {
       isBusy: () => this.#exchanges.attempts.count > 0,
       name: state.id.name,
     });
-    this.#exchanges = new Exchanges(
+    this.#exchanges = new ExchangeRunner(
       {
         ledger,
         alarm: this.#alarm,
-        reachability: new Reachability(origins, ledger.addresses, timers, connect),
+        reachability: new OriginReachability(origins, ledger.addresses, timers, connect),
         target: (origin) => originTarget(origin, env, state.exports),
         sync: storeSync(() => storage.sync()),
         waitUntil: (promise) => state.waitUntil(promise),
-        heartbeat: new Heartbeat(timers, () => callItself(state, env)),
+        heartbeat: new AttemptHeartbeat(timers, () => callItself(state, env)),
         timers,
         limiter: (binding) => limiterIn(env, binding),
         shard: state.id.name ?? "",
@@ -94,8 +94,8 @@ export class KeyShard extends ittyDurable() {
       ...traffic.calls,
       ...operator.calls,
       ...features.flatMap(({ calls = [] }) => calls),
-      answered(OPERATOR_CALLS.numbers, numbers),
-      answered(ALIVE_CALL, () => undefined),
+      answerCall(OPERATOR_CALLS.numbers, numbers),
+      answerCall(ALIVE_CALL, () => undefined),
     ]);
   }
 

@@ -6,7 +6,7 @@ import { type ConfigReading, PROCESS_BINDING } from "../kernel/config/read.ts";
 import { readConfig } from "../features/settings.ts";
 import { allRoutes, type Origin } from "../kernel/config/resolved.ts";
 import { workerFeatures, workerFunctions } from "../features/worker.ts";
-import { Encryptions } from "../kernel/encryption/encryption.ts";
+import { EncryptionDeriver } from "../kernel/encryption/encryption.ts";
 import { NO_AUDIT_LOG } from "../operator/audited.ts";
 import { createOperate, operatorTokens } from "../operator/operate.ts";
 import { CONFIGURATION_RETRY_MS } from "../kernel/record/delivery.ts";
@@ -22,7 +22,7 @@ import { TrafficFlusher } from "../kernel/traffic/traffic-flusher.ts";
 import { isScopedByToken } from "../kernel/request/rotating-tokens.ts";
 import { NETWORK, originTarget } from "../kernel/object/origin-call.ts";
 import { outboxRoute } from "../kernel/traffic/route-counters.ts";
-import { Traffic } from "../kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../kernel/traffic/traffic.ts";
 import type { AskOperators, WorkerKernel } from "../kernel/worker-feature.ts";
 import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
 
@@ -60,8 +60,8 @@ function gatewayOf(
 ): Gateway {
   const namespace = bindingIn(bindings, "KEY_SHARD");
   if (namespace === null) throw new TypeError("there is no Durable Object binding KEY_SHARD: see wrangler.toml");
-  const encryptions = new Encryptions(encryptionSecrets);
-  const traffic = new Traffic();
+  const encryptions = new EncryptionDeriver(encryptionSecrets);
+  const traffic = new TrafficCounters();
   const rules = allRoutes(config);
   const directory = new ShardDirectory(rules, config.gateway);
   const { listed: shards, totals } = directory;

@@ -6,16 +6,16 @@ import { expectFound, original, plantAnyStep, plantStep } from "./plant.ts";
 import { MAX_PAUSE_MS } from "../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord } from "../../src/kernel/record/record.ts";
 import { durationMs, epochMs, type EpochMs } from "../../src/kernel/record/units.ts";
-import { Bodies } from "../../src/kernel/store/bodies.ts";
-import { Exchanges } from "../../src/kernel/object/exchanges.ts";
+import { BodyStore } from "../../src/kernel/store/bodies.ts";
+import { ExchangeRunner } from "../../src/kernel/object/exchanges.ts";
 import { Ledger } from "../../src/kernel/store/ledger.ts";
 import { AttemptsInFlight } from "../../src/kernel/object/attempts-in-flight.ts";
-import { Overflow } from "../../src/kernel/overflow/overflow.ts";
-import { Verifications } from "../../src/kernel/verify/verifications.ts";
+import { OverflowBucket } from "../../src/kernel/overflow/overflow.ts";
+import { VerificationQueue } from "../../src/kernel/verify/verifications.ts";
 import { RecordSteps } from "../../src/kernel/object/record-steps.ts";
 import { RecordRows } from "../../src/kernel/store/record-rows.ts";
 import { RemoteBodies } from "../../src/kernel/overflow/remote-bodies.ts";
-import { Timers } from "../../src/kernel/object/timers.ts";
+import { ObjectTimers } from "../../src/kernel/object/timers.ts";
 import { LOCK_MS, RETENTION_MS, TIMEOUT_MS } from "./times.ts";
 
 const planted = vi.hoisted(() => ({ hidesLength: false, isGullible: false }));
@@ -97,7 +97,7 @@ describe("an operator's decision", () => {
   }, 60_000);
 
   it("beside a question whose answer is on its way breaks G6", async () => {
-    vi.spyOn(Verifications.prototype, "isVerifying").mockReturnValue(false);
+    vi.spyOn(VerificationQueue.prototype, "isVerifying").mockReturnValue(false);
     await expectFound(/G6: an operator's (release|resolve|forget) of r\d beside a question/, "operators");
   }, 60_000);
 
@@ -145,8 +145,8 @@ describe("a question", () => {
   }, 60_000);
 
   it("that nothing ends breaks G8", async () => {
-    const set = original(Timers.prototype, "set");
-    vi.spyOn(Timers.prototype, "set").mockImplementation(function endless(this: Timers, afterMs, run) {
+    const set = original(ObjectTimers.prototype, "set");
+    vi.spyOn(ObjectTimers.prototype, "set").mockImplementation(function endless(this: ObjectTimers, afterMs, run) {
       return set.call(this, afterMs, afterMs === TIMEOUT_MS ? () => undefined : run);
     });
     await expectFound(/G8: (a question about r\d goes on|it never comes to rest)/, "trickles");
@@ -155,8 +155,8 @@ describe("a question", () => {
 
 describe("who leaves, waits, or stands still", () => {
   it("and leaves a timer behind breaks G8", async () => {
-    const run = original(Exchanges.prototype, "run");
-    vi.spyOn(Exchanges.prototype, "run").mockImplementation(function wasteful(this: Exchanges, ...request) {
+    const run = original(ExchangeRunner.prototype, "run");
+    vi.spyOn(ExchangeRunner.prototype, "run").mockImplementation(function wasteful(this: ExchangeRunner, ...request) {
       setTimeout(() => undefined, 1_000);
       return run.apply(this, request);
     });
@@ -176,7 +176,7 @@ describe("who leaves, waits, or stands still", () => {
   }, 60_000);
 
   it("and holds what has expired breaks G8", async () => {
-    vi.spyOn(Bodies.prototype, "release").mockImplementation(() => undefined);
+    vi.spyOn(BodyStore.prototype, "release").mockImplementation(() => undefined);
     await expectFound(/G8: chunks left for ever/);
   }, 60_000);
 });
@@ -262,7 +262,7 @@ describe("a bucket", () => {
   }, 60_000);
 
   it("that is believed before it has said that it has the body breaks G4", async () => {
-    vi.spyOn(Overflow.prototype, "complete").mockImplementation(() => Promise.resolve());
+    vi.spyOn(OverflowBucket.prototype, "complete").mockImplementation(() => Promise.resolve());
     await expectFound(/G4: .* hears response-not-kept/, "bucket");
   }, 60_000);
 });

@@ -3,12 +3,12 @@
 
 import { type JsonCall, CallTable } from "../../src/kernel/call.ts";
 import { epochMs } from "../../src/kernel/record/units.ts";
-import { Alarm } from "../../src/kernel/object/alarm.ts";
+import { ObjectAlarm } from "../../src/kernel/object/alarm.ts";
 import { doDueWork } from "../../src/kernel/due.ts";
 import type { RequestSignal, ExchangePorts } from "../../src/kernel/object/exchange-ports.ts";
-import { Exchanges } from "../../src/kernel/object/exchanges.ts";
+import { ExchangeRunner } from "../../src/kernel/object/exchanges.ts";
 import type { RequestBody } from "../../src/kernel/body/request-body.ts";
-import { Heartbeat } from "../../src/kernel/object/heartbeat.ts";
+import { AttemptHeartbeat } from "../../src/kernel/object/heartbeat.ts";
 import { type ShardCounts, OperatorCalls } from "../../src/kernel/object/operator-calls.ts";
 import type { ObjectFeatures } from "../../src/kernel/object-feature.ts";
 import type { ExchangeHead } from "../../src/kernel/request/message.ts";
@@ -19,9 +19,9 @@ import { makeAliasesTable } from "../../src/kernel/store/schema.ts";
 import { CLOSED_BEFORE_TABLE } from "../../src/features/previous-shards/object/closed-before.ts"; // feature: previous-shards
 import { CLOSED_TABLE } from "../../src/features/previous-shards/object/closed-object.ts"; // feature: previous-shards
 import { heldRows } from "../../src/kernel/store/tables.ts";
-import { Timers } from "../../src/kernel/object/timers.ts";
+import { ObjectTimers } from "../../src/kernel/object/timers.ts";
 import { NOTHING_COUNTED } from "../../src/kernel/object/totals.ts";
-import { Traffic } from "../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../src/kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../../src/kernel/traffic/exchange-reporter.ts";
 import type { Bucket } from "./bucket.ts";
 import { Disk } from "./disk.ts";
@@ -48,10 +48,10 @@ const CROWDED_HOMES: PreferredSlots = {
 };
 
 export class Shard {
-  readonly exchanges: Exchanges;
+  readonly exchanges: ExchangeRunner;
   readonly #disk: Disk;
   readonly #ledger: Ledger;
-  readonly #alarm: Alarm;
+  readonly #alarm: ObjectAlarm;
   readonly #operator: OperatorCalls;
   readonly #calls: CallTable;
   #isAlive = true;
@@ -67,9 +67,9 @@ export class Shard {
     const storage = storageOn(disk, () => this.#isAlive, setAlarm);
     const wake = (afterMs: number): void => this.#alarm.moveTo(epochMs(Date.now() + afterMs));
     this.#ledger = new Ledger(storage, bucketOf(bucket), wake, CROWDED_HOMES);
-    this.#alarm = new Alarm(storage, () => this.exchanges.nextDeadline());
-    const timers = new Timers();
-    this.exchanges = new Exchanges(
+    this.#alarm = new ObjectAlarm(storage, () => this.exchanges.nextDeadline());
+    const timers = new ObjectTimers();
+    this.exchanges = new ExchangeRunner(
       {
         ledger: this.#ledger,
         alarm: this.#alarm,
@@ -77,9 +77,9 @@ export class Shard {
         target,
         sync,
         waitUntil: () => undefined,
-        heartbeat: new Heartbeat(timers, () => Promise.resolve()),
+        heartbeat: new AttemptHeartbeat(timers, () => Promise.resolve()),
         timers,
-        reporter: new ExchangeReporter("shard", new Traffic(), null),
+        reporter: new ExchangeReporter("shard", new TrafficCounters(), null),
         limiter,
         shard: "shard",
         env,

@@ -3,7 +3,7 @@
 
 import type { Layouts } from "../../src/kernel/config/layout.ts";
 import type { Route } from "../../src/kernel/config/resolved.ts";
-import type { Reachability } from "../../src/kernel/object/reachability.ts";
+import type { OriginReachability } from "../../src/kernel/object/reachability.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Disk } from "./disk.ts";
 import { PlainRequest, type PlainRequestParts, type PlainResponse, textOf } from "./platform.ts";
@@ -83,9 +83,9 @@ export function deliveredResponse(
 }
 
 /** The network is always reachable, because a lost connection is a separate step. */
-const REACHABLE: Pick<Reachability, "isReachable" | "answered" | "broke"> = {
+const REACHABLE: Pick<OriginReachability, "isReachable" | "answered" | "broke"> = {
   isReachable: () => Promise.resolve(true),
   answered: () => undefined,
   broke: () => undefined,
 };
-export const REACHABILITY = REACHABLE as Reachability;
+export const REACHABILITY = REACHABLE as OriginReachability;

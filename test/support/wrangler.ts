@@ -6,7 +6,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse, stringify } from "smol-toml";
-import type { Compatibility, VariableValue } from "../../src/serve/workerd-config.ts";
+import type { WorkerCompatibility, VariableValue } from "../../src/serve/workerd-config.ts";
 import { spawnGroup } from "./process-group.ts";
 import type { ProcessGroup } from "./process-group.ts";
 
@@ -17,7 +17,7 @@ export const gatewayMain = join(projectDir, "src/index.ts");
 const DEFAULT_COMPATIBILITY_DATE = "2026-10-01";
 
 /** Read from the project's wrangler.toml, so that tests run with the settings of a deployment. */
-export function projectCompatibility(): Compatibility {
+export function projectCompatibility(): WorkerCompatibility {
   const path = join(projectDir, "wrangler.toml");
   const config = existsSync(path) ? parse(readFileSync(path, "utf8")) : {};
   const date = config["compatibility_date"];

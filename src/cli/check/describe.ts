@@ -6,13 +6,22 @@ import type { Config, ForwardKey, Route } from "../../kernel/config/resolved.ts"
 import { scopePartName } from "../../kernel/config/scope-part.ts";
 import { describeOrigin } from "../../kernel/config/settings-origin.ts";
 import { formatDuration } from "../../kernel/config/units.ts";
-import type { DescribedEntry, Heading } from "../../kernel/node-feature.ts";
+import type { DescribedEntry, RouteColumn } from "../../kernel/node-feature.ts";
 import type { UnknownRule } from "../../kernel/record/record.ts";
 import { ENTRY_KINDS, promisesOfFeatures } from "./of-features.ts";
 
-const HEADINGS: readonly Heading[] = ["path", "methods", "origin", "key", "scope", "unknown", "duplicate", "retention"];
+const HEADINGS: readonly RouteColumn[] = [
+  "path",
+  "methods",
+  "origin",
+  "key",
+  "scope",
+  "unknown",
+  "duplicate",
+  "retention",
+];
 
-type Row = Readonly<Record<Heading, string>>;
+type Row = Readonly<Record<RouteColumn, string>>;
 
 /** One line per route, indented, in columns. */
 export function describeConfig(config: Config): string {

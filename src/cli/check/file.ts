@@ -9,7 +9,7 @@ import { nameProblems, nameWarnings } from "./names.ts";
 import { operatorNotes, originNotes, reachProblems, reachWarnings } from "./reach.ts";
 import { secretProblems, secretWarnings } from "./secrets.ts";
 import {
-  below,
+  problemsBelow,
   type ConfigProblem,
   ofEnvironment,
   type ConfigProblemCode,
@@ -74,15 +74,15 @@ function checkEnvironment(name: string | null, own: SettingsTable, top: Settings
     { hasBinding: (binding, kind) => hasBinding(own, binding, kind), hasSecrets: false },
   );
   if (reading.ok) config = reading.config;
-  else problems.push(...reading.problems.map(below(prefix)));
+  else problems.push(...reading.problems.map(problemsBelow(prefix)));
   const names = nameProblems(own);
   const secrets = secretProblems(prefix, vars, config === null ? [] : secretsOf(config));
   problems.push(
     ...sizeProblems(prefix, vars),
     ...secrets,
-    ...names.map(below(prefix)),
+    ...names.map(problemsBelow(prefix)),
     ...deploymentProblems(prefix, own, top),
-    ...(config === null ? [] : reachProblems(config, own, top).map(below(prefix))),
+    ...(config === null ? [] : reachProblems(config, own, top).map(problemsBelow(prefix))),
     ...(config === null ? [] : CHECKS.flatMap(({ fileProblems }) => fileProblems?.(prefix, own, config) ?? [])),
   );
   const found = withoutEchoes(problems, names.length > 0);
@@ -103,8 +103,10 @@ function checkEnvironment(name: string | null, own: SettingsTable, top: Settings
     name,
     config: usable,
     problems: found.map(named),
-    warnings: [...[...warnings, ...around].map(below(prefix)), ...secretWarnings(prefix, vars, secrets)].map(named),
-    notes: notes.map(below(prefix)).map(named),
+    warnings: [...[...warnings, ...around].map(problemsBelow(prefix)), ...secretWarnings(prefix, vars, secrets)].map(
+      named,
+    ),
+    notes: notes.map(problemsBelow(prefix)).map(named),
   };
 }
 

@@ -3,7 +3,7 @@
 
 import type { ConfigProblem } from "../../kernel/config/problem.ts";
 import { isConfiguration } from "../../kernel/config/read.ts";
-import { dotted, isTable, type SettingsTable } from "../../kernel/config/table.ts";
+import { dottedPath, isTable, type SettingsTable } from "../../kernel/config/table.ts";
 import { encryptionSecretNames } from "../../kernel/encryption/encryption-secrets.ts";
 
 /** Forms that nothing but a secret has, as their issuers document them for scanners. */
@@ -107,6 +107,6 @@ interface PlacedText {
 
 function textsIn(value: unknown, path: string): readonly PlacedText[] {
   if (typeof value === "string") return [{ path, text: value }];
-  if (Array.isArray(value)) return value.flatMap((one, index) => textsIn(one, path + dotted([index])));
-  return isTable(value) ? Object.entries(value).flatMap(([key, one]) => textsIn(one, path + dotted([key]))) : [];
+  if (Array.isArray(value)) return value.flatMap((one, index) => textsIn(one, path + dottedPath([index])));
+  return isTable(value) ? Object.entries(value).flatMap(([key, one]) => textsIn(one, path + dottedPath([key]))) : [];
 }

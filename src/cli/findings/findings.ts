@@ -2,18 +2,18 @@
 // columns of places.ts. Pure; text.ts and formats.ts print it.
 
 import type { CheckedEnvironment } from "../check/file.ts";
-import type { ConfigProblem, ConfigProblemCode, Replacement } from "../../kernel/config/problem.ts";
+import type { ConfigProblem, ConfigProblemCode, SettingReplacement } from "../../kernel/config/problem.ts";
 import { type FoundRanges, type SourceRanges, type TextRange, pathSteps } from "./source-ranges.ts";
 
 /** An error fails the check. A note is right as it is. */
 export type Severity = "error" | "warning" | "note";
 
 /** In which a file is written, and advice about it. */
-export type Language = "toml" | "json";
+export type FileLanguage = "toml" | "json";
 
 /** A file as findings see it. */
 export interface CheckedText {
-  readonly language: Language;
+  readonly language: FileLanguage;
   readonly places: SourceRanges;
 }
 
@@ -82,11 +82,11 @@ export function findingOf(
 }
 
 /** What a problem says, in the file's own language. */
-export function inLanguage(language: Language, message: string): string {
+export function inLanguage(language: FileLanguage, message: string): string {
   return language === "json" ? inJson(message) : message;
 }
 
-function written(language: Language, { replace, text }: Replacement): string {
+function written(language: FileLanguage, { replace, text }: SettingReplacement): string {
   if (language === "toml") return text;
   return replace === "key" ? JSON.stringify(text) : inJson(text);
 }

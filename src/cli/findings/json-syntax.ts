@@ -9,12 +9,12 @@ import type { ConfigFinding } from "./findings.ts";
 import { JsonRanges } from "./json-ranges.ts";
 import { type TextRange, spanOf } from "./source-ranges.ts";
 import {
-  type Diagnose,
-  type Hint,
+  type DiagnoseSyntax,
+  type SyntaxHint,
   hintFor,
   invalidFile,
-  replacing,
-  type Spot,
+  replacementHint,
+  type ParserPosition,
   spotOf,
   valueHint,
 } from "./syntax-hint.ts";
@@ -104,8 +104,8 @@ function syntaxFinding(text: string, lines: readonly string[], error: ParseError
   return invalidFile("json-invalid", INVALID + (REASONS[name] ?? name), spot, hint);
 }
 
-const FIRST: readonly Diagnose[] = [nothing, otherFormat];
-const DIAGNOSES: readonly Diagnose[] = [
+const FIRST: readonly DiagnoseSyntax[] = [nothing, otherFormat];
+const DIAGNOSES: readonly DiagnoseSyntax[] = [
   hashComment,
   equalsForColon,
   singleQuotes,
@@ -116,62 +116,62 @@ const DIAGNOSES: readonly Diagnose[] = [
   unquotedValue,
 ];
 
-function nothing(_spot: Spot, lines: readonly string[]): Hint | null {
+function nothing(_spot: ParserPosition, lines: readonly string[]): SyntaxHint | null {
   if (lines.some((line) => /^\s*(?!\/\/)\S/.test(line))) return null;
   return { help: "write the settings between { and }", range: spanOf(1, 0, " ") };
 }
 
-function otherFormat(_spot: Spot, lines: readonly string[]): Hint | null {
+function otherFormat(_spot: ParserPosition, lines: readonly string[]): SyntaxHint | null {
   const at = lines.findIndex((line) => /\S/.test(line) && !/^\s*(?:#|\/\/)/.test(line));
   if (!/^\s*(?:\[[^\]"]*\w[^\]"]*\]|[\w.-]+\s*=[^=])/.test(lines[at] ?? "")) return null;
   const help = "write the settings as JSON, or name the file wrangler.toml";
   return { help, range: spanOf(at + 1, 0, (lines[at] ?? "").trimEnd()) };
 }
 
-function hashComment({ line, number, at }: Spot): Hint | null {
-  return line[at] === "#" ? replacing(number, at, "#", "//", "write // before a comment") : null;
+function hashComment({ line, number, at }: ParserPosition): SyntaxHint | null {
+  return line[at] === "#" ? replacementHint(number, at, "#", "//", "write // before a comment") : null;
 }
 
-function equalsForColon({ line, number, at }: Spot): Hint | null {
+function equalsForColon({ line, number, at }: ParserPosition): SyntaxHint | null {
   const match = /^\s*[{,]?\s*"?[\w.-]+"?(\s*=+)/.exec(line);
   if (match?.[1] === undefined || match[0].length < at) return null;
   const start = match[0].length - match[1].length;
-  return replacing(number, start, match[1], ":", "write : between a name and its value");
+  return replacementHint(number, start, match[1], ":", "write : between a name and its value");
 }
 
-function singleQuotes({ line, number, at }: Spot): Hint | null {
+function singleQuotes({ line, number, at }: ParserPosition): SyntaxHint | null {
   const match = /^'([^'"]*)'/.exec(line.slice(at));
   if (match === null) return null;
-  return replacing(number, at, match[0], JSON.stringify(match[1] ?? ""), 'write double quotes, "…"');
+  return replacementHint(number, at, match[0], JSON.stringify(match[1] ?? ""), 'write double quotes, "…"');
 }
 
-function unquotedName({ line, number, at }: Spot): Hint | null {
+function unquotedName({ line, number, at }: ParserPosition): SyntaxHint | null {
   const match = /^([A-Za-z_$][\w$.-]*)\s*:/.exec(line.slice(at));
   if (match?.[1] === undefined) return null;
-  return replacing(number, at, match[1], JSON.stringify(match[1]), "write names in double quotes");
+  return replacementHint(number, at, match[1], JSON.stringify(match[1]), "write names in double quotes");
 }
 
 /** A regular expression, or a path of Windows. */
-function backslash({ line, number, at, reason }: Spot): Hint | null {
+function backslash({ line, number, at, reason }: ParserPosition): SyntaxHint | null {
   if (reason !== "InvalidEscapeCharacter") return null;
   const match = /^"(?:[^"\\]|\\.)*"/.exec(line.slice(at));
   if (match === null) return null;
   const written = match[0].replaceAll(/\\(?!["\\/bfnrtu])/g, "\\\\");
-  return replacing(number, at, match[0], written, "write \\\\ for a backslash");
+  return replacementHint(number, at, match[0], written, "write \\\\ for a backslash");
 }
 
-function unclosedText({ line, number, at, reason }: Spot): Hint | null {
+function unclosedText({ line, number, at, reason }: ParserPosition): SyntaxHint | null {
   const text = line.slice(at).trimEnd();
   if (reason !== "UnexpectedEndOfString" || text === "") return null;
   const written = text.endsWith(",") ? `${text.slice(0, -1)}",` : `${text}"`;
-  return replacing(number, at, text, written, "close the text with a quote on the same line");
+  return replacementHint(number, at, text, written, "close the text with a quote on the same line");
 }
 
-function control({ reason }: Spot): Hint | null {
+function control({ reason }: ParserPosition): SyntaxHint | null {
   return reason === "InvalidCharacter" ? { help: "write \\t for a tab" } : null;
 }
 
-function unquotedValue({ line, number, at, reason }: Spot): Hint | null {
+function unquotedValue({ line, number, at, reason }: ParserPosition): SyntaxHint | null {
   if (reason !== "InvalidSymbol") return null;
   // A number with a unit is read up to the unit.
   const start = /[\w./+-]*$/.exec(line.slice(0, at))?.index ?? at;
@@ -190,7 +190,7 @@ interface Token {
 }
 
 /** What brackets, commas and colons say. */
-function structureHint(text: string, offset: number, { line, number, at, reason }: Spot): Hint | null {
+function structureHint(text: string, offset: number, { line, number, at, reason }: ParserPosition): SyntaxHint | null {
   const open = reason === "UnexpectedEndOfComment" ? null : unclosed(text, offset);
   if (open !== null) return open;
   switch (reason) {
@@ -210,7 +210,7 @@ function structureHint(text: string, offset: number, { line, number, at, reason 
       return { help: "remove what stands behind the last }, or one } before it", range: wordAt(line, number, at) };
     case "PropertyNameExpected":
       return line[at] === ","
-        ? replacing(number, at, ",", "", "remove one of the two commas")
+        ? replacementHint(number, at, ",", "", "remove one of the two commas")
         : { help: "write names in double quotes", range: wordAt(line, number, at) };
     case "ValueExpected":
       return { help: "write a value here, or remove the name before it", range: wordAt(line, number, at) };
@@ -222,7 +222,7 @@ function structureHint(text: string, offset: number, { line, number, at, reason 
 }
 
 /** The bracket that is open where the text ends, or where another kind of bracket closes. */
-function unclosed(text: string, offset: number): Hint | null {
+function unclosed(text: string, offset: number): SyntaxHint | null {
   const open: Token[] = [];
   for (const token of tokensOf(text)) {
     const last = open.at(-1);

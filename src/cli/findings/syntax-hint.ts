@@ -6,7 +6,7 @@ import type { ConfigProblemCode } from "../../kernel/config/problem.ts";
 import type { ConfigFinding } from "./findings.ts";
 import { type TextRange, spanOf } from "./source-ranges.ts";
 
-export interface Hint {
+export interface SyntaxHint {
   readonly help: string;
   readonly range?: TextRange;
   /** What to write instead of a range: of this one, or of `at`. */
@@ -15,7 +15,7 @@ export interface Hint {
 }
 
 /** Where a parser gave up. */
-export interface Spot {
+export interface ParserPosition {
   readonly line: string;
   readonly number: number;
   /** In the line, from 0. */
@@ -24,23 +24,23 @@ export interface Spot {
   readonly reason: string;
 }
 
-export type Diagnose = (spot: Spot, lines: readonly string[]) => Hint | null;
+export type DiagnoseSyntax = (spot: ParserPosition, lines: readonly string[]) => SyntaxHint | null;
 
 export function spotOf(
   lines: readonly string[],
   { line, column }: Pick<TextRange, "line" | "column">,
   reason: string,
-): Spot {
+): ParserPosition {
   return { line: lines[line - 1] ?? "", number: line, at: column - 1, reason };
 }
 
 /** The first diagnosis that has a hint counts: of those of a language, some come before the mistakes of every language. */
 export function hintFor(
-  spot: Spot,
+  spot: ParserPosition,
   lines: readonly string[],
-  before: readonly Diagnose[],
-  after: readonly Diagnose[],
-): Hint | null {
+  before: readonly DiagnoseSyntax[],
+  after: readonly DiagnoseSyntax[],
+): SyntaxHint | null {
   const diagnoses = [...before, mergeConflict, curlyQuotes, ...after];
   return diagnoses.map((diagnose) => diagnose(spot, lines)).find((one) => one !== null) ?? null;
 }
@@ -48,8 +48,8 @@ export function hintFor(
 export function invalidFile(
   code: ConfigProblemCode,
   message: string,
-  { line, number, at }: Spot,
-  hint: Hint | null,
+  { line, number, at }: ParserPosition,
+  hint: SyntaxHint | null,
 ): ConfigFinding {
   const range = hint?.range ?? { line: number, column: at + 1, endLine: number, endColumn: at + 2 };
   // What is written instead could repeat a secret.
@@ -67,21 +67,21 @@ export function invalidFile(
 }
 
 /** Replaces what is written at a place of a line. */
-export function replacing(number: number, at: number, written: string, text: string, help: string): Hint {
+export function replacementHint(number: number, at: number, written: string, text: string, help: string): SyntaxHint {
   return { help, range: spanOf(number, at, written), text };
 }
 
-function mergeConflict({ line }: Spot): Hint | null {
+function mergeConflict({ line }: ParserPosition): SyntaxHint | null {
   const [marker] = /^(?:<{7}|={7}|>{7}|\|{7}).*/.exec(line) ?? [];
   return marker === undefined
     ? null
     : { help: "resolve the merge conflict: keep one of the two versions, and remove this line" };
 }
 
-function curlyQuotes({ line, number, at }: Spot): Hint | null {
+function curlyQuotes({ line, number, at }: ParserPosition): SyntaxHint | null {
   const match = /[“”„‘’]([^“”„‘’]*)[“”‘’]/.exec(line);
   if (match === null || at < match.index || at > match.index + 1) return null;
-  return replacing(number, match.index, match[0], `"${match[1] ?? ""}"`, 'write straight quotes, "…"');
+  return replacementHint(number, match.index, match[0], `"${match[1] ?? ""}"`, 'write straight quotes, "…"');
 }
 
 /** What people write for a word of the language, in lower case. */
@@ -95,8 +95,8 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /** For a value without quotes: the word that is meant, or the text in quotes, with this advice. */
-export function valueHint(number: number, at: number, value: string, help: string): Hint {
+export function valueHint(number: number, at: number, value: string, help: string): SyntaxHint {
   const word = WORDS[value.toLowerCase()];
-  if (word !== undefined) return replacing(number, at, value, word, `write ${word}, in lower case`);
-  return replacing(number, at, value, JSON.stringify(value), help);
+  if (word !== undefined) return replacementHint(number, at, value, word, `write ${word}, in lower case`);
+  return replacementHint(number, at, value, JSON.stringify(value), help);
 }

@@ -3,22 +3,22 @@
 
 import { secretStart } from "../check/secrets.ts";
 import type { ConfigFinding, Severity } from "./findings.ts";
-import { type Look, printable, type Style } from "../look.ts";
+import { type TerminalLook, printableText, type TextStyle } from "../look.ts";
 import type { TextRange } from "./source-ranges.ts";
 
 /** The file that findings are about. */
-export interface Source {
+export interface CheckedSource {
   readonly file: string;
   readonly text: string;
 }
 
-const STYLES: Readonly<Record<Severity, Style>> = { error: "red", warning: "yellow", note: "cyan" };
+const STYLES: Readonly<Record<Severity, TextStyle>> = { error: "red", warning: "yellow", note: "cyan" };
 
 /** Columns that are shown of a line; more would wrap. */
 const MAX_SHOWN = 120;
 
 /** One block of lines for each finding, with an empty line between two. */
-export function findingsText(findings: readonly ConfigFinding[], source: Source, look: Look): string {
+export function findingsText(findings: readonly ConfigFinding[], source: CheckedSource, look: TerminalLook): string {
   const hidden = findings.flatMap(({ code, range }) => (code === "secret-in-file" && range !== null ? [range] : []));
   const printer = new Printer(source, hidden, look);
   return findings.map((finding) => printer.print(finding)).join("\n\n");
@@ -28,16 +28,16 @@ interface Mark {
   readonly range: TextRange;
   readonly label: string;
   readonly sign: "^" | "-" | "~";
-  readonly style: Style;
+  readonly style: TextStyle;
 }
 
 class Printer {
   readonly #file: string;
   readonly #lines: readonly string[];
   readonly #hidden: readonly TextRange[];
-  readonly #look: Look;
+  readonly #look: TerminalLook;
 
-  constructor({ file, text }: Source, hidden: readonly TextRange[], look: Look) {
+  constructor({ file, text }: CheckedSource, hidden: readonly TextRange[], look: TerminalLook) {
     this.#file = file;
     this.#lines = text.split(/\r?\n/);
     this.#hidden = hidden;
@@ -53,10 +53,10 @@ class Printer {
     const place = range === null ? this.#file : `${this.#file}:${range.line}:${range.column}`;
     const what = path === "" ? message : `${path}: ${message}`;
     return [
-      `${this.#paint(style, `${severity}[${code}]`)}${this.#look.paint("bold", `: ${printable(what)}`)}`,
+      `${this.#paint(style, `${severity}[${code}]`)}${this.#look.paint("bold", `: ${printableText(what)}`)}`,
       `${" ".repeat(margin)}${this.#paint("cyan", "-->")} ${place}`,
       ...(marks.length === 0 ? [] : this.#snippet([...marks, ...others], margin)),
-      ...(help === null ? [] : [`${this.#paint("green", "help")}: ${printable(help)}`]),
+      ...(help === null ? [] : [`${this.#paint("green", "help")}: ${printableText(help)}`]),
       ...(fix === null ? [] : this.#fixed(fix, margin)),
     ].join("\n");
   }
@@ -78,7 +78,7 @@ class Printer {
     const [first] = marks;
     const start = Math.max(0, Math.min((first?.range.column ?? 1) - 1 - MAX_SHOWN / 3, line.length - MAX_SHOWN));
     const shown = (from: number, to: number): string =>
-      printable(
+      printableText(
         this.#safe(number, line, Math.max(start, from), Math.min(to, start + MAX_SHOWN)).replaceAll("\t", "    "),
       );
     const [before, after] = [start > 0 ? "…" : "", line.length > start + MAX_SHOWN ? "…" : ""];
@@ -136,7 +136,7 @@ class Printer {
     return this.#paint("cyan", `${" ".repeat(margin)} |`);
   }
 
-  #paint(style: Style, text: string): string {
+  #paint(style: TextStyle, text: string): string {
     return this.#look.paint(style, text);
   }
 }

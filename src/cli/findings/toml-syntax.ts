@@ -7,12 +7,12 @@ import { LIST_VARIABLES } from "../variables.ts";
 import type { ConfigFinding } from "./findings.ts";
 import { spanOf } from "./source-ranges.ts";
 import {
-  type Diagnose,
-  type Hint,
+  type DiagnoseSyntax,
+  type SyntaxHint,
   hintFor,
   invalidFile,
-  replacing,
-  type Spot,
+  replacementHint,
+  type ParserPosition,
   spotOf,
   valueHint,
 } from "./syntax-hint.ts";
@@ -25,7 +25,7 @@ export function syntaxFinding(text: string, error: TomlError): ConfigFinding {
   return invalidFile("toml-invalid", `the file is not valid TOML: ${reason}`, spot, hint);
 }
 
-const DIAGNOSES: readonly Diagnose[] = [
+const DIAGNOSES: readonly DiagnoseSyntax[] = [
   colonForEquals,
   doubleEquals,
   slashComment,
@@ -37,38 +37,38 @@ const DIAGNOSES: readonly Diagnose[] = [
   unclosedStructure,
 ];
 
-function otherFormat({ number, line }: Spot): Hint | null {
+function otherFormat({ number, line }: ParserPosition): SyntaxHint | null {
   if (number !== 1 || !/^\s*\{/.test(line)) return null;
   return { help: "write the settings as TOML, or name the file wrangler.jsonc" };
 }
 
-function colonForEquals({ line, number }: Spot): Hint | null {
+function colonForEquals({ line, number }: ParserPosition): SyntaxHint | null {
   const match = /^\s*[\w-]+(\s*:)\s*\S/.exec(line);
   if (match?.[1] === undefined) return null;
-  return replacing(number, line.indexOf(match[1]), match[1], " =", "write = between a name and its value");
+  return replacementHint(number, line.indexOf(match[1]), match[1], " =", "write = between a name and its value");
 }
 
-function doubleEquals({ line, number }: Spot): Hint | null {
+function doubleEquals({ line, number }: ParserPosition): SyntaxHint | null {
   const match = /^\s*[\w-]+\s*(==+)/.exec(line);
   if (match?.[1] === undefined) return null;
-  return replacing(number, line.indexOf(match[1]), match[1], "=", "write one = between a name and its value");
+  return replacementHint(number, line.indexOf(match[1]), match[1], "=", "write one = between a name and its value");
 }
 
-function slashComment({ line, number }: Spot): Hint | null {
+function slashComment({ line, number }: ParserPosition): SyntaxHint | null {
   const match = /^\s*(\/\/)/.exec(line);
-  return match === null ? null : replacing(number, line.indexOf("//"), "//", "#", "write # before a comment");
+  return match === null ? null : replacementHint(number, line.indexOf("//"), "//", "#", "write # before a comment");
 }
 
-function unclosedHeader({ line, number }: Spot): Hint | null {
+function unclosedHeader({ line, number }: ParserPosition): SyntaxHint | null {
   const match = /^\s*(\[\[?)([^[\]#]+)(\]?)\s*(?:#.*)?$/.exec(line);
   if (match === null || match[1] === undefined || match[1] === `[${match[3] === "]" ? "" : "["}`) return null;
   const [, open = "", name = ""] = match;
   const closed = `${open}${name.trim()}${open.replaceAll("[", "]")}`;
   const written = `${open}${name}${match[3] ?? ""}`.trimEnd();
-  return replacing(number, line.indexOf("["), written, closed, `write ${closed}`);
+  return replacementHint(number, line.indexOf("["), written, closed, `write ${closed}`);
 }
 
-function writtenAgain({ line, number, reason }: Spot, lines: readonly string[]): Hint | null {
+function writtenAgain({ line, number, reason }: ParserPosition, lines: readonly string[]): SyntaxHint | null {
   if (!reason.includes("redefine")) return null;
   const [, header] = /^\s*(\[\[?[^\]]+\]\]?)/.exec(line) ?? [];
   if (header === undefined) {
@@ -99,12 +99,12 @@ function isRepeated(key: string, number: number, lines: readonly string[]): bool
   return false;
 }
 
-function unclosedText({ line, number, reason }: Spot): Hint | null {
+function unclosedText({ line, number, reason }: ParserPosition): SyntaxHint | null {
   if (!/strings?|quote/.test(reason)) return null;
   const match = /=\s*("(?:[^"\\]|\\.)*|'[^']*)$/.exec(line.trimEnd());
   const text = match?.[1];
   if (text === undefined) return null;
-  return replacing(
+  return replacementHint(
     number,
     line.lastIndexOf(text),
     text,
@@ -113,7 +113,7 @@ function unclosedText({ line, number, reason }: Spot): Hint | null {
   );
 }
 
-function unquoted({ line, number }: Spot): Hint | null {
+function unquoted({ line, number }: ParserPosition): SyntaxHint | null {
   const match = /^(\s*[\w."-]+\s*=\s*)([^\s"'[{#][^#]*?)\s*(?:#.*)?$/.exec(line);
   const [, before = "", value = ""] = match ?? [];
   if (value === "" || /^[\d.+-]+$/.test(value)) return null;
@@ -127,14 +127,14 @@ function unquoted({ line, number }: Spot): Hint | null {
 }
 
 /** In a list or an inline table. */
-function unquotedInside({ line, number, at }: Spot): Hint | null {
+function unquotedInside({ line, number, at }: ParserPosition): SyntaxHint | null {
   const [value] = /^[A-Za-z/][^\s,\]}"'=]*/.exec(line.slice(at)) ?? [];
   if (value === undefined || !/[=[,{]\s*$/.test(line.slice(0, at))) return null;
   return valueHint(number, at, value, "write text in quotes");
 }
 
 /** A list or an inline table that goes on into what follows it. */
-function unclosedStructure({ number, reason }: Spot, lines: readonly string[]): Hint | null {
+function unclosedStructure({ number, reason }: ParserPosition, lines: readonly string[]): SyntaxHint | null {
   if (!reason.includes("structure")) return null;
   const first = lines.findLastIndex((line, index) => index < number && /^[^#]*=\s*[[{]/.test(line));
   const open: { readonly sign: string; readonly line: number; readonly at: number }[] = [];

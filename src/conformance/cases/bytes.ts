@@ -1,9 +1,18 @@
 // Payloads and answers of any kind: bytes, not text.
 
-import type { Case, Observation } from "../case.ts";
-import { wholeAnswerOf, called, isRefused, isSame, judged, statusOf, succeeds, summary } from "../findings.ts";
+import type { ConformanceCase, CaseObservation } from "../case.ts";
+import {
+  wholeAnswerOf,
+  callCount,
+  isRefused,
+  isSame,
+  firstVerdict,
+  statusOf,
+  replySucceeds,
+  replySummary,
+} from "../findings.ts";
 import { headerValue } from "../http-response.ts";
-import { must, send, twice } from "./define.ts";
+import { mustCase, sendStep, twiceSteps } from "./define.ts";
 
 /** Every byte there is, as Latin-1. */
 export const ALL_BYTES = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte)).join("");
@@ -15,9 +24,9 @@ export const LARGE = "0123456789abcdef".repeat(LARGE_BYTES / 16);
 export const GZIPPED = Buffer.from("H4sIAAAAAAACA6tWqsosKEhNUbIqKSpNrQUAhCi8CA8AAAA=", "base64").toString("latin1");
 
 /** The answer came as the origin sent it. */
-const arrives = (seen: Observation, bytes: string) => () => {
+const arrives = (seen: CaseObservation, bytes: string) => () => {
   const answer = wholeAnswerOf(seen, "first");
-  if (answer === null) return `the first request got ${summary(seen, "first")}`;
+  if (answer === null) return `the first request got ${replySummary(seen, "first")}`;
   return answer.body.toString("latin1") === bytes
     ? null
     : `the answer's ${bytes.length} bytes became ${answer.body.length}, or others`;
@@ -28,39 +37,40 @@ const EMPTY = [
   ["empty", "200 without a byte", { status: 200, pieces: [] }],
 ] as const;
 
-export const BYTES: readonly Case[] = [
-  must({
+export const BYTES: readonly ConformanceCase[] = [
+  mustCase({
     id: "bytes.request",
     says: "A binary payload reaches the application byte for byte.",
     profile: "P19",
     needs: ["origin"],
-    script: [send("first", { body: { bytes: ALL_BYTES } })],
+    script: [sendStep("first", { body: { bytes: ALL_BYTES } })],
     judge: (seen) =>
-      judged(succeeds(seen, "first", "the request"), called(seen, 1), () =>
+      firstVerdict(replySucceeds(seen, "first", "the request"), callCount(seen, 1), () =>
         seen.calls?.[0]?.body.toString("latin1") === ALL_BYTES ? null : "its bytes were changed on the way",
       ),
   }),
-  must({
+  mustCase({
     id: "bytes.compared",
     says: "Two payloads that differ only in bytes that are no UTF-8 are two payloads.",
     profile: "P10",
     needs: ["origin"],
-    script: [send("first", { body: { bytes: "\u00ff" } }), send("again", { body: { bytes: "\u00fe" } })],
+    script: [sendStep("first", { body: { bytes: "\u00ff" } }), sendStep("again", { body: { bytes: "\u00fe" } })],
     judge: (seen) =>
-      judged(succeeds(seen, "first", "the first request"), called(seen, 1), () =>
-        isRefused(seen, "again") ? null : `the other payload got ${summary(seen, "again")}`,
+      firstVerdict(replySucceeds(seen, "first", "the first request"), callCount(seen, 1), () =>
+        isRefused(seen, "again") ? null : `the other payload got ${replySummary(seen, "again")}`,
       ),
   }),
-  must({
+  mustCase({
     id: "bytes.response",
     says: "A binary answer is passed on and replayed byte for byte.",
     profile: "P19",
     needs: ["origin"],
     origin: [{ headers: [["Content-Type", "application/octet-stream"]], pieces: [ALL_BYTES] }],
-    script: twice,
-    judge: (seen) => judged(arrives(seen, ALL_BYTES), isSame(seen, "again", "first", "the retry"), called(seen, 1)),
+    script: twiceSteps,
+    judge: (seen) =>
+      firstVerdict(arrives(seen, ALL_BYTES), isSame(seen, "again", "first", "the retry"), callCount(seen, 1)),
   }),
-  must({
+  mustCase({
     id: "bytes.encoded",
     says: "An answer with a content coding is replayed with its coding and bytes.",
     profile: "P19",
@@ -75,11 +85,11 @@ export const BYTES: readonly Case[] = [
       },
     ],
     script: [
-      send("first", { headers: [["Accept-Encoding", "gzip"]] }),
-      send("again", { headers: [["Accept-Encoding", "gzip"]] }),
+      sendStep("first", { headers: [["Accept-Encoding", "gzip"]] }),
+      sendStep("again", { headers: [["Accept-Encoding", "gzip"]] }),
     ],
     judge: (seen) =>
-      judged(isSame(seen, "again", "first", "the retry"), called(seen, 1), () => {
+      firstVerdict(isSame(seen, "again", "first", "the retry"), callCount(seen, 1), () => {
         const [first, again] = ["first", "again"].map((name) =>
           headerValue(wholeAnswerOf(seen, name) ?? { headers: [] }, "content-encoding"),
         );
@@ -91,31 +101,33 @@ export const BYTES: readonly Case[] = [
       }),
   }),
   ...EMPTY.map(([name, what, behaviour]) =>
-    must({
+    mustCase({
       id: `bytes.${name}`,
       says: `${what} is an answer too: it is replayed, and nothing is processed again.`,
       profile: "P19",
       needs: ["origin"],
       origin: [behaviour],
-      script: twice,
+      script: twiceSteps,
       judge: (seen) =>
-        judged(
+        firstVerdict(
           () =>
-            statusOf(seen, "first") === behaviour.status ? null : `the first request got ${summary(seen, "first")}`,
+            statusOf(seen, "first") === behaviour.status
+              ? null
+              : `the first request got ${replySummary(seen, "first")}`,
           isSame(seen, "again", "first", "the retry"),
-          called(seen, 1),
+          callCount(seen, 1),
         ),
     }),
   ),
-  must({
+  mustCase({
     id: "bytes.large",
     says: "An answer of half a mebibyte is replayed byte for byte or, if it is not kept, refused. Nothing is processed again.",
     profile: "P19",
     needs: ["origin"],
     origin: [{ headers: [["Content-Type", "text/plain"]], pieces: [LARGE] }],
-    script: twice,
+    script: twiceSteps,
     judge: (seen) =>
-      judged(arrives(seen, LARGE), called(seen, 1), () =>
+      firstVerdict(arrives(seen, LARGE), callCount(seen, 1), () =>
         isRefused(seen, "again") ? null : isSame(seen, "again", "first", "the retry")(),
       ),
   }),

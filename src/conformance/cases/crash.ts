@@ -1,81 +1,97 @@
 // What is left when the server's process is killed and started again.
 
-import type { Behaviour, Case } from "../case.ts";
+import type { CaseBehaviour, ConformanceCase } from "../case.ts";
 import {
   wholeAnswerOf,
   asksForLater,
-  called,
+  callCount,
   isRefused,
   isSame,
-  judged,
+  firstVerdict,
   notRepeated,
   replyOf,
-  succeeds,
-  summary,
+  replySucceeds,
+  replySummary,
 } from "../findings.ts";
-import { end, isCalled, must, open, restart, send, settle, should } from "./define.ts";
+import { endStep, calledStep, mustCase, openStep, restartStep, sendStep, settleStep, shouldCase } from "./define.ts";
 import { isNoHalf, PIECES } from "./streaming.ts";
 
-const HELD: Behaviour = [{ hold: "head" }, { status: 201 }];
-const HELD_BODY: Behaviour = [{ status: 200, pieces: PIECES, hold: "body" }, { status: 201 }];
+const HELD: CaseBehaviour = [{ hold: "head" }, { status: 201 }];
+const HELD_BODY: CaseBehaviour = [{ status: 200, pieces: PIECES, hold: "body" }, { status: 201 }];
 
-export const CRASH: readonly Case[] = [
-  must({
+export const CRASH: readonly ConformanceCase[] = [
+  mustCase({
     id: "crash.finished",
     says: "A result that a client has seen is replayed after a crash.",
     profile: "P20",
     needs: ["restart"],
-    script: [send("first"), restart, send("again")],
+    script: [sendStep("first"), restartStep, sendStep("again")],
     judge: (seen) =>
-      judged(
-        succeeds(seen, "first", "the first request"),
+      firstVerdict(
+        replySucceeds(seen, "first", "the first request"),
         isSame(seen, "again", "first", "the retry after the crash"),
-        called(seen, 1),
+        callCount(seen, 1),
       ),
   }),
-  must({
+  mustCase({
     id: "crash.mismatch",
     says: "A reuse with another payload is refused after a crash too.",
     profile: "P20",
     needs: ["restart", "other-body"],
-    script: [send("first"), restart, send("again", { body: "other" })],
+    script: [sendStep("first"), restartStep, sendStep("again", { body: "other" })],
     judge: (seen) =>
-      judged(succeeds(seen, "first", "the first request"), called(seen, 1), () =>
-        isRefused(seen, "again") ? null : `the other request got ${summary(seen, "again")}`,
+      firstVerdict(replySucceeds(seen, "first", "the first request"), callCount(seen, 1), () =>
+        isRefused(seen, "again") ? null : `the other request got ${replySummary(seen, "again")}`,
       ),
   }),
-  must({
+  mustCase({
     id: "crash.in-flight",
     says: "An operation whose call was in flight at the crash is not silently run again.",
     profile: "P20",
     needs: ["restart", "origin"],
     origin: HELD,
-    script: [open("first"), isCalled, restart, end("first"), settle("again")],
-    judge: (seen) => judged(notRepeated(seen)),
+    script: [openStep("first"), calledStep, restartStep, endStep("first"), settleStep("again")],
+    judge: (seen) => firstVerdict(notRepeated(seen)),
   }),
-  should({
+  shouldCase({
     id: "crash.not-stuck",
     says: "When the lock of that call has ended, its client is told something else than to come back later.",
     profile: "P20",
     needs: ["restart", "origin", "lock"],
     origin: HELD,
-    script: [open("first"), isCalled, restart, end("first"), { do: "pause", until: "after the lock" }, send("again")],
+    script: [
+      openStep("first"),
+      calledStep,
+      restartStep,
+      endStep("first"),
+      { do: "pause", until: "after the lock" },
+      sendStep("again"),
+    ],
     judge: (seen) =>
-      judged(() => {
+      firstVerdict(() => {
         const again = wholeAnswerOf(seen, "again");
-        if (again === null) return `the retry got ${summary(seen, "again")}`;
-        return asksForLater(again) ? `the retry still got ${summary(seen, "again")} and is told to come back` : null;
+        if (again === null) return `the retry got ${replySummary(seen, "again")}`;
+        return asksForLater(again)
+          ? `the retry still got ${replySummary(seen, "again")} and is told to come back`
+          : null;
       }),
   }),
-  must({
+  mustCase({
     id: "crash.stream",
     says: "After a crash in the middle of an answer, nobody gets the half of it as a whole, and the operation is not silently run again.",
     profile: "P20",
     needs: ["restart", "origin"],
     origin: HELD_BODY,
-    script: [open("first"), isCalled, { do: "piece", as: "first" }, restart, end("first"), settle("again")],
+    script: [
+      openStep("first"),
+      calledStep,
+      { do: "piece", as: "first" },
+      restartStep,
+      endStep("first"),
+      settleStep("again"),
+    ],
     judge: (seen) =>
-      judged(
+      firstVerdict(
         () => (isNoHalf(replyOf(seen, "first")) ? null : "the first client got half an answer that looks whole"),
         () => (isNoHalf(replyOf(seen, "again")) ? null : "the retry got half an answer that looks whole"),
         notRepeated(seen),

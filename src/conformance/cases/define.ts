@@ -1,50 +1,50 @@
 // Cases in few words: the defaults that most of them share.
 
-import type { Case, Level, Need, CaseStep, OriginBehaviour } from "../case.ts";
+import type { ConformanceCase, RequirementLevel, CaseNeed, CaseStep, OriginBehaviour } from "../case.ts";
 
-export type CaseText = Omit<Case, "draft" | "needs" | "level"> & Partial<Pick<Case, "needs">>;
+export type CaseText = Omit<ConformanceCase, "draft" | "needs" | "level"> & Partial<Pick<ConformanceCase, "needs">>;
 
 /** `draft`: its section and level, such as `2.6 SHOULD`. */
-export function must(text: CaseText, draft?: `${string} ${Level}`): Case {
+export function mustCase(text: CaseText, draft?: `${string} ${RequirementLevel}`): ConformanceCase {
   return define("MUST", text, draft);
 }
 
-export function should(text: CaseText, draft?: `${string} ${Level}`): Case {
+export function shouldCase(text: CaseText, draft?: `${string} ${RequirementLevel}`): ConformanceCase {
   return define("SHOULD", text, draft);
 }
 
-export function may(text: CaseText, draft?: `${string} ${Level}`): Case {
+export function mayCase(text: CaseText, draft?: `${string} ${RequirementLevel}`): ConformanceCase {
   return define("MAY", text, draft);
 }
 
-const NO_NEEDS: readonly Need[] = [];
+const NO_NEEDS: readonly CaseNeed[] = [];
 
-function define(level: Level, text: CaseText, draft?: `${string} ${Level}`): Case {
+function define(level: RequirementLevel, text: CaseText, draft?: `${string} ${RequirementLevel}`): ConformanceCase {
   return { needs: NO_NEEDS, ...text, level, draft: draft === undefined ? null : traceOf(draft) };
 }
 
-function traceOf(text: `${string} ${Level}`): Case["draft"] {
+function traceOf(text: `${string} ${RequirementLevel}`): ConformanceCase["draft"] {
   const [section = "", level = ""] = text.split(" ");
   const known = (["MUST", "SHOULD", "MAY"] as const).find((one) => one === level);
   if (known === undefined) throw new TypeError(`${text} is no section and level`);
   return { section, level: known };
 }
 
-export const send = (as: string, wish?: OriginBehaviour): CaseStep => ({
+export const sendStep = (as: string, wish?: OriginBehaviour): CaseStep => ({
   do: "send",
   as,
   ...(wish === undefined ? {} : { with: wish }),
 });
-export const open = (as: string, wish?: OriginBehaviour): CaseStep => ({
+export const openStep = (as: string, wish?: OriginBehaviour): CaseStep => ({
   do: "open",
   as,
   ...(wish === undefined ? {} : { with: wish }),
 });
-export const end = (as: string): CaseStep => ({ do: "end", as });
-export const look = (as: string): CaseStep => ({ do: "look", as });
-export const settle = (as: string): CaseStep => ({ do: "settle", as });
-export const release: CaseStep = { do: "release" };
-export const isCalled: CaseStep = { do: "called" };
-export const restart: CaseStep = { do: "restart" };
+export const endStep = (as: string): CaseStep => ({ do: "end", as });
+export const lookStep = (as: string): CaseStep => ({ do: "look", as });
+export const settleStep = (as: string): CaseStep => ({ do: "settle", as });
+export const releaseStep: CaseStep = { do: "release" };
+export const calledStep: CaseStep = { do: "called" };
+export const restartStep: CaseStep = { do: "restart" };
 
-export const twice: readonly CaseStep[] = [send("first"), send("again")];
+export const twiceSteps: readonly CaseStep[] = [sendStep("first"), sendStep("again")];

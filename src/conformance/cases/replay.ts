@@ -1,9 +1,9 @@
 // The first request, and what a retry of it gets.
 
-import type { Case } from "../case.ts";
-import { wholeAnswerOf, notAlike, called, isSame, judged, markOf, succeeds } from "../findings.ts";
+import type { ConformanceCase } from "../case.ts";
+import { wholeAnswerOf, notAlike, callCount, isSame, firstVerdict, markOf, replySucceeds } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
-import { must, send, should, twice } from "./define.ts";
+import { mustCase, sendStep, shouldCase, twiceSteps } from "./define.ts";
 
 const DESCRIBED = [
   ["Content-Type", "application/vnd.conformance+json"],
@@ -13,27 +13,27 @@ const DESCRIBED = [
   ["Link", '</two>; rel="prev"'],
 ] as const;
 
-export const REPLAY: readonly Case[] = [
-  must(
+export const REPLAY: readonly ConformanceCase[] = [
+  mustCase(
     {
       id: "replay.first",
       says: "A first request is processed once.",
       profile: "P6",
-      script: [send("first")],
-      judge: (seen) => judged(succeeds(seen, "first", "a first request"), called(seen, 1)),
+      script: [sendStep("first")],
+      judge: (seen) => firstVerdict(replySucceeds(seen, "first", "a first request"), callCount(seen, 1)),
     },
     "2.6 SHOULD",
   ),
-  must({
+  mustCase({
     id: "replay.request-unchanged",
     says: "The request reaches the application with its method, query and payload, and the answer comes back with its status and bytes.",
     profile: "P6",
     needs: ["origin"],
     origin: [{ status: 202, pieces: ['{"as":"it is"}'] }],
-    script: [send("first", { query: "currency=EUR&to=a%20b" })],
+    script: [sendStep("first", { query: "currency=EUR&to=a%20b" })],
     judge: (seen) =>
-      judged(
-        called(seen, 1),
+      firstVerdict(
+        callCount(seen, 1),
         () => {
           const call = seen.calls?.[0];
           if (call === undefined) return "it was not processed";
@@ -47,30 +47,30 @@ export const REPLAY: readonly Case[] = [
         },
       ),
   }),
-  must(
+  mustCase(
     {
       id: "replay.same",
       says: "A retry after completion gets the first answer's status and bytes, and is not processed.",
       profile: "P7",
-      script: twice,
+      script: twiceSteps,
       judge: (seen) =>
-        judged(
-          succeeds(seen, "first", "the first request"),
+        firstVerdict(
+          replySucceeds(seen, "first", "the first request"),
           isSame(seen, "again", "first", "the retry"),
-          called(seen, 1),
+          callCount(seen, 1),
         ),
     },
     "2.6 SHOULD",
   ),
-  must({
+  mustCase({
     id: "replay.headers",
     says: "A replay has the headers that describe the answer: Content-Type, Location, ETag, and each Link line.",
     profile: "P7",
     needs: ["origin"],
     origin: [{ headers: DESCRIBED }],
-    script: twice,
+    script: twiceSteps,
     judge: (seen) =>
-      judged(isSame(seen, "again", "first", "the retry"), () => {
+      firstVerdict(isSame(seen, "again", "first", "the retry"), () => {
         const again = wholeAnswerOf(seen, "again");
         const lost = DESCRIBED.filter(
           ([name, value]) => headerValue(again ?? { headers: [] }, name)?.includes(value) !== true,
@@ -80,15 +80,15 @@ export const REPLAY: readonly Case[] = [
           : `the replay lacks ${lost.map(([name, value]) => `${name}: ${value}`).join(", ")}`;
       }),
   }),
-  should({
+  shouldCase({
     id: "replay.cookies",
     says: "Set-Cookie goes to the first client, and is not in the replay.",
     profile: "P8",
     needs: ["origin"],
     origin: [{ headers: [["Set-Cookie", "session=secret; HttpOnly"]] }],
-    script: twice,
+    script: twiceSteps,
     judge: (seen) =>
-      judged(
+      firstVerdict(
         isSame(seen, "again", "first", "the retry"),
         () =>
           headerValue(wholeAnswerOf(seen, "first") ?? { headers: [] }, "set-cookie") === null
@@ -100,56 +100,56 @@ export const REPLAY: readonly Case[] = [
             : "the cookie was replayed",
       ),
   }),
-  should({
+  shouldCase({
     id: "replay.marked",
     says: "A replay says that it is one.",
     profile: "P9",
-    script: twice,
+    script: twiceSteps,
     judge: (seen) =>
-      judged(isSame(seen, "again", "first", "the retry"), () => {
+      firstVerdict(isSame(seen, "again", "first", "the retry"), () => {
         const again = wholeAnswerOf(seen, "again");
         return again !== null && markOf(again) !== null
           ? null
           : "no header marks the replay, such as Idempotent-Replayed: true";
       }),
   }),
-  must({
+  mustCase({
     id: "replay.first-unmarked",
     says: "A first answer does not say that it is a replay.",
     profile: "P9",
-    script: [send("first")],
+    script: [sendStep("first")],
     judge: (seen) =>
-      judged(succeeds(seen, "first", "the first request"), () => {
+      firstVerdict(replySucceeds(seen, "first", "the first request"), () => {
         const first = wholeAnswerOf(seen, "first");
         const mark = first === null ? null : markOf(first);
         return mark === null ? null : `the first answer has ${mark}`;
       }),
   }),
-  must(
+  mustCase(
     {
       id: "replay.always",
       says: "Each further retry gets that answer too.",
       profile: "P7",
-      script: [send("first"), ...["a", "b", "c", "d"].map((name) => send(name))],
+      script: [sendStep("first"), ...["a", "b", "c", "d"].map((name) => sendStep(name))],
       judge: (seen) =>
-        judged(
-          succeeds(seen, "first", "the first request"),
+        firstVerdict(
+          replySucceeds(seen, "first", "the first request"),
           ...["a", "b", "c", "d"].map((name) => isSame(seen, name, "first", "a retry")),
-          called(seen, 1),
+          callCount(seen, 1),
         ),
     },
     "2.6 SHOULD",
   ),
-  must(
+  mustCase(
     {
       id: "replay.new-key",
       says: "Another key with the same payload is another operation.",
       profile: "P6",
-      script: [send("first"), send("again", { key: "another" })],
+      script: [sendStep("first"), sendStep("again", { key: "another" })],
       judge: (seen) =>
-        judged(
-          succeeds(seen, "first", "the first key"),
-          succeeds(seen, "again", "the second key"),
+        firstVerdict(
+          replySucceeds(seen, "first", "the first key"),
+          replySucceeds(seen, "again", "the second key"),
           notAlike(seen, "first", "again"),
         ),
     },

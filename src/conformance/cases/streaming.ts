@@ -1,15 +1,35 @@
 // Answers that come piece by piece, and those that break off.
 
-import type { Behaviour, Case, CaseStep } from "../case.ts";
-import { wholeAnswerOf, called, isSame, judged, notRepeated, replyOf, succeeds, summary } from "../findings.ts";
-import { end, isCalled, look, must, open, release, send, settle, should, twice } from "./define.ts";
+import type { CaseBehaviour, ConformanceCase, CaseStep } from "../case.ts";
+import {
+  wholeAnswerOf,
+  callCount,
+  isSame,
+  firstVerdict,
+  notRepeated,
+  replyOf,
+  replySucceeds,
+  replySummary,
+} from "../findings.ts";
+import {
+  endStep,
+  calledStep,
+  lookStep,
+  mustCase,
+  openStep,
+  releaseStep,
+  sendStep,
+  settleStep,
+  shouldCase,
+  twiceSteps,
+} from "./define.ts";
 
 const EVENTS = [["Content-Type", "text/event-stream"]] as const;
 export const PIECES = ["data: one\n\n", "data: two\n\n", "data: three\n\n"] as const;
 const WHOLE = PIECES.join("");
-const STREAM: Behaviour = [{ status: 200, headers: EVENTS, pieces: PIECES }];
-const HELD: Behaviour = [{ status: 200, headers: EVENTS, pieces: PIECES, hold: "body" }];
-const BROKEN: Behaviour = [{ status: 200, headers: EVENTS, pieces: PIECES, drop: "body" }, { status: 201 }];
+const STREAM: CaseBehaviour = [{ status: 200, headers: EVENTS, pieces: PIECES }];
+const HELD: CaseBehaviour = [{ status: 200, headers: EVENTS, pieces: PIECES, hold: "body" }];
+const BROKEN: CaseBehaviour = [{ status: 200, headers: EVENTS, pieces: PIECES, drop: "body" }, { status: 201 }];
 const piece: CaseStep = { do: "piece", as: "first" };
 
 /** Whether a reply says that it is all there, and is not. */
@@ -19,81 +39,90 @@ export const isNoHalf = (reply: ReturnType<typeof replyOf>): boolean => {
   return text === WHOLE || text === "" || !WHOLE.startsWith(text);
 };
 
-export const STREAMING: readonly Case[] = [
-  should({
+export const STREAMING: readonly ConformanceCase[] = [
+  shouldCase({
     id: "streaming.progressive",
     says: "The client gets the first piece of a streamed answer before its end.",
     profile: "P18",
     needs: ["origin"],
     origin: HELD,
-    script: [open("first"), isCalled, piece, release, end("first")],
+    script: [openStep("first"), calledStep, piece, releaseStep, endStep("first")],
     judge: (seen) =>
-      judged(succeeds(seen, "first", "the request"), () =>
+      firstVerdict(replySucceeds(seen, "first", "the request"), () =>
         seen.early.includes("first") ? null : "nothing came until the whole answer was there",
       ),
   }),
-  must({
+  mustCase({
     id: "streaming.replayed",
     says: "A streamed answer is replayed whole.",
     profile: "P18",
     needs: ["origin"],
     origin: STREAM,
-    script: twice,
+    script: twiceSteps,
     judge: (seen) =>
-      judged(
+      firstVerdict(
         () =>
           wholeAnswerOf(seen, "first")?.body.toString("latin1") === WHOLE
             ? null
-            : `the first request got ${summary(seen, "first")}`,
+            : `the first request got ${replySummary(seen, "first")}`,
         isSame(seen, "again", "first", "the retry"),
-        called(seen, 1),
+        callCount(seen, 1),
       ),
   }),
-  must({
+  mustCase({
     id: "streaming.duplicate",
     says: "A duplicate while the answer streams is not processed.",
     profile: "P18",
     needs: ["origin"],
     origin: HELD,
-    script: [open("first"), isCalled, piece, open("copy"), look("copy"), release, end("first"), end("copy")],
+    script: [
+      openStep("first"),
+      calledStep,
+      piece,
+      openStep("copy"),
+      lookStep("copy"),
+      releaseStep,
+      endStep("first"),
+      endStep("copy"),
+    ],
     judge: (seen) =>
-      judged(called(seen, 1), () =>
+      firstVerdict(callCount(seen, 1), () =>
         isNoHalf(replyOf(seen, "copy")) ? null : "the duplicate got half an answer that looks whole",
       ),
   }),
-  must({
+  mustCase({
     id: "streaming.leaver",
     says: "A client that leaves while its answer streams finds all of it when it comes back.",
     profile: "P16",
     needs: ["origin"],
     origin: HELD,
-    script: [open("first"), isCalled, piece, { do: "leave", as: "first" }, release, settle("again")],
+    script: [openStep("first"), calledStep, piece, { do: "leave", as: "first" }, releaseStep, settleStep("again")],
     judge: (seen) =>
-      judged(called(seen, 1), succeeds(seen, "again", "the retry"), () =>
+      firstVerdict(callCount(seen, 1), replySucceeds(seen, "again", "the retry"), () =>
         wholeAnswerOf(seen, "again")?.body.toString("latin1") === WHOLE
           ? null
           : "the retry got another answer, or half of it",
       ),
   }),
-  must({
+  mustCase({
     id: "streaming.cut",
     says: "An answer that breaks off on its way to the server never reaches the client as a whole one.",
     profile: "P18",
     needs: ["origin"],
     origin: BROKEN,
-    script: [send("first")],
+    script: [sendStep("first")],
     judge: (seen) =>
-      judged(() => (isNoHalf(replyOf(seen, "first")) ? null : "the client got half an answer that looks whole")),
+      firstVerdict(() => (isNoHalf(replyOf(seen, "first")) ? null : "the client got half an answer that looks whole")),
   }),
-  must({
+  mustCase({
     id: "streaming.cut-retry",
     says: "A retry after that gets no half answer that looks whole, and does not silently run the operation again.",
     profile: "P15",
     needs: ["origin"],
     origin: BROKEN,
-    script: [send("first"), settle("again")],
+    script: [sendStep("first"), settleStep("again")],
     judge: (seen) =>
-      judged(
+      firstVerdict(
         () => (isNoHalf(replyOf(seen, "again")) ? null : "the retry got half an answer that looks whole"),
         notRepeated(seen),
       ),

@@ -1,95 +1,98 @@
 // What a key may look like, and what a server does with one that may not.
 
-import type { Case, Observation } from "../case.ts";
+import type { ConformanceCase, CaseObservation } from "../case.ts";
 import {
   notAlike,
-  called,
+  callCount,
   hasAnswerOf,
   isExplained,
   isRefused,
   isSame,
-  judged,
+  firstVerdict,
   statusOf,
-  succeeds,
-  summary,
+  replySucceeds,
+  replySummary,
 } from "../findings.ts";
-import { must, send, should } from "./define.ts";
+import { mustCase, sendStep, shouldCase } from "./define.ts";
 
 /** Refused with 400, and not processed. */
-const isInvalid = (seen: Observation) =>
-  judged(
-    () => (statusOf(seen, "first") === 400 ? null : `got ${summary(seen, "first")}, not 400`),
-    called(seen, 0, "the request"),
+const isInvalid = (seen: CaseObservation) =>
+  firstVerdict(
+    () => (statusOf(seen, "first") === 400 ? null : `got ${replySummary(seen, "first")}, not 400`),
+    callCount(seen, 0, "the request"),
   );
 
 /** Two keys that a server may refuse, but must not take for one. */
-const areTwoOrRefused = (seen: Observation) =>
-  judged(() => {
-    if (isRefused(seen, "first") && isRefused(seen, "again")) return called(seen, 0, "a refused request")();
+const areTwoOrRefused = (seen: CaseObservation) =>
+  firstVerdict(() => {
+    if (isRefused(seen, "first") && isRefused(seen, "again")) return callCount(seen, 0, "a refused request")();
     const isOne = hasAnswerOf(seen, "again", "first") || (seen.calls?.length ?? 2) < 2;
-    return isOne ? `the second key was taken for the first: it got ${summary(seen, "again")}` : null;
+    return isOne ? `the second key was taken for the first: it got ${replySummary(seen, "again")}` : null;
   });
 
 const LONG = "x".repeat(260);
 
-export const SYNTAX: readonly Case[] = [
-  must(
+export const SYNTAX: readonly ConformanceCase[] = [
+  mustCase(
     {
       id: "syntax.quoted",
       says: "A structured-field string is accepted as the key.",
       profile: "P1",
-      script: [send("first", { key: ['"{key}"'] })],
-      judge: (seen) => judged(succeeds(seen, "first", "a quoted key")),
+      script: [sendStep("first", { key: ['"{key}"'] })],
+      judge: (seen) => firstVerdict(replySucceeds(seen, "first", "a quoted key")),
     },
     "2.1 MUST",
   ),
-  should({
+  shouldCase({
     id: "syntax.bare",
     says: "The same value without quotes is accepted.",
     profile: "P2",
-    script: [send("first", { key: ["{key}"] })],
-    judge: (seen) => judged(succeeds(seen, "first", "a bare key")),
+    script: [sendStep("first", { key: ["{key}"] })],
+    judge: (seen) => firstVerdict(replySucceeds(seen, "first", "a bare key")),
   }),
-  must({
+  mustCase({
     id: "syntax.one-key",
     says: "The quoted and the bare form of a key name one operation.",
     profile: "P2",
-    script: [send("first", { key: ['"{key}"'] }), send("again", { key: ["{key}"] })],
+    script: [sendStep("first", { key: ['"{key}"'] }), sendStep("again", { key: ["{key}"] })],
     judge: (seen) =>
-      judged(
-        succeeds(seen, "first", "the quoted key"),
+      firstVerdict(
+        replySucceeds(seen, "first", "the quoted key"),
         () => (statusOf(seen, "again") === 400 ? { skip: "the server refuses bare keys" } : null),
         isSame(seen, "again", "first", "the bare form"),
-        called(seen, 1),
+        callCount(seen, 1),
       ),
   }),
-  must({
+  mustCase({
     id: "syntax.escapes",
     says: "Keys that differ only in an escaped character are two keys, or refused.",
     profile: "P1",
-    script: [send("first", { key: [String.raw`"{key}\\x"`] }), send("again", { key: [String.raw`"{key}\"x"`] })],
+    script: [
+      sendStep("first", { key: [String.raw`"{key}\\x"`] }),
+      sendStep("again", { key: [String.raw`"{key}\"x"`] }),
+    ],
     judge: areTwoOrRefused,
   }),
-  must({
+  mustCase({
     id: "syntax.letter-case",
     says: "Keys that differ only in the case of letters are two keys, or refused.",
     profile: "P4",
-    script: [send("first", { key: ['"{key}-a"'] }), send("again", { key: ['"{key}-A"'] })],
+    script: [sendStep("first", { key: ['"{key}-a"'] }), sendStep("again", { key: ['"{key}-A"'] })],
     judge: areTwoOrRefused,
   }),
-  must({
+  mustCase({
     id: "syntax.long",
     says: "Long keys that differ only at their end are two keys, or refused.",
     profile: "P4",
-    script: [send("first", { key: [`"{key}${LONG}a"`] }), send("again", { key: [`"{key}${LONG}b"`] })],
+    script: [sendStep("first", { key: [`"{key}${LONG}a"`] }), sendStep("again", { key: [`"{key}${LONG}b"`] })],
     judge: areTwoOrRefused,
   }),
-  should({
+  shouldCase({
     id: "syntax.length",
     says: "A key of 64 characters is accepted.",
     profile: "P4",
-    script: [send("first", { key: [`"{key}${"x".repeat(28)}"`] })],
-    judge: (seen) => judged(succeeds(seen, "first", "a key of 64 characters")),
+    script: [sendStep("first", { key: [`"{key}${"x".repeat(28)}"`] })],
+    judge: (seen) => firstVerdict(replySucceeds(seen, "first", "a key of 64 characters")),
   }),
   ...(
     [
@@ -100,47 +103,47 @@ export const SYNTAX: readonly Case[] = [
       ["repeated", "A header that is repeated with another key", ["{key}", "{key}-2"]],
     ] as const
   ).map(([name, what, key]) =>
-    should({
+    shouldCase({
       id: `syntax.${name}`,
       says: `${what} is refused with 400, and not processed.`,
       profile: "P3",
-      script: [send("first", { key })],
+      script: [sendStep("first", { key })],
       judge: isInvalid,
     }),
   ),
-  must({
+  mustCase({
     id: "syntax.empty",
     says: "Requests with an empty key never get each other's answers.",
     profile: "P3",
-    script: [send("first", { key: ['""'] }), send("again", { key: ['""'] })],
+    script: [sendStep("first", { key: ['""'] }), sendStep("again", { key: ['""'] })],
     judge: (seen) =>
-      judged(() =>
+      firstVerdict(() =>
         isRefused(seen, "first") && isRefused(seen, "again")
-          ? called(seen, 0, "the request")()
+          ? callCount(seen, 0, "the request")()
           : notAlike(seen, "first", "again")(),
       ),
   }),
-  should(
+  shouldCase(
     {
       id: "syntax.missing",
       says: "Where a key is required, a request without one gets 400, and is not processed.",
       profile: "P5",
       needs: ["requires-key"],
-      script: [send("first", { key: null })],
+      script: [sendStep("first", { key: null })],
       judge: isInvalid,
     },
     "2.7 SHOULD",
   ),
-  should(
+  shouldCase(
     {
       id: "syntax.missing-form",
       says: "That 400 is a problem document, or links to the documentation.",
       profile: "P22",
       needs: ["requires-key"],
-      script: [send("first", { key: null })],
+      script: [sendStep("first", { key: null })],
       judge: (seen) =>
-        judged(
-          () => (isRefused(seen, "first") ? null : `got ${summary(seen, "first")}, no refusal`),
+        firstVerdict(
+          () => (isRefused(seen, "first") ? null : `got ${replySummary(seen, "first")}, no refusal`),
           isExplained(seen, "first"),
         ),
     },

@@ -2,7 +2,7 @@
 
 import { rawCall } from "../../kernel/call.ts";
 import type { RouteRules } from "../../kernel/config/resolved.ts";
-import type { Placed } from "../../kernel/elsewhere.ts";
+import type { PlacedRecord } from "../../kernel/elsewhere.ts";
 import type { DurationMs } from "../../kernel/record/units.ts";
 import type { RecordName } from "../../kernel/request/message.ts";
 
@@ -13,7 +13,7 @@ export const MONITOR_CALL = rawCall("monitor");
  * What a client asks a monitor. The names and the scope are derived as for a retry, so whoever reads the outcome could have had the
  * replay.
  */
-export interface MonitorQuestion extends Pick<Placed, "previous"> {
+export interface MonitorQuestion extends Pick<PlacedRecord, "previous"> {
   /** `id` and `olderIds` of the retry. */
   readonly record: RecordName;
   readonly rules: RouteRules;

@@ -3,10 +3,10 @@
 
 import type { Layout, Layouts } from "../../kernel/config/layout.ts";
 import type { Route } from "../../kernel/config/resolved.ts";
-import type { Previous } from "../../kernel/elsewhere.ts";
+import type { PreviousLayouts } from "../../kernel/elsewhere.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
 import { durationMs } from "../../kernel/record/units.ts";
-import { named, namerOf, readScopes } from "../../kernel/request/exchange-request.ts";
+import { recordNames, namerOf, readScopes } from "../../kernel/request/exchange-request.ts";
 import type { CallerRequest, Endpoint, ProveCaller } from "../../kernel/request-feature.ts";
 import { HeaderSnapshot } from "../../kernel/request/headers.ts";
 import { isLoadedIntoPage } from "./inert-answer.ts";
@@ -30,7 +30,7 @@ import { problemResponse } from "../../kernel/request/problem-response.ts";
 export type AskMonitor = (
   placing: string,
   layouts: Layouts,
-  questionIn: (layout: Layout, previous: Previous | undefined) => Promise<MonitorQuestion>,
+  questionIn: (layout: Layout, previous: PreviousLayouts | undefined) => Promise<MonitorQuestion>,
 ) => Promise<Response | "not-found" | null>;
 
 export interface MonitorPorts {
@@ -94,7 +94,7 @@ async function answerMonitor(question: MonitorRequest, { proveCaller, askMonitor
   const [placing] = await namesIn(route.layouts.own);
   const answer = await askMonitor(placing, route.layouts, async (layout, previous) => ({
     ...(previous === undefined ? null : { previous }),
-    record: { ...named(await namesIn(layout)), key, route: route.path, lane: scopes.lane },
+    record: { ...recordNames(await namesIn(layout)), key, route: route.path, lane: scopes.lane },
     rules: route.rules,
     echo,
     fingerprintPrefix,

@@ -7,17 +7,20 @@ import { acceptsRequests } from "../../kernel/request/monitor-url.ts";
 import { inertAtMonitors } from "./inert-answer.ts";
 import { monitorEndpoint, type MonitorPorts, type AskMonitor } from "./monitor.ts";
 import { elsewhereIn, type FindObject } from "../../kernel/elsewhere.ts";
-import { locate, OPTIONS, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
+import { locateKey, OPTIONS, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
 import { shardAddressOf } from "../../kernel/object/shard-address.ts";
 import { STATUS_HEADER } from "../../kernel/request/headers.ts";
 import { MONITOR_CALL, NO_MONITOR_STATUS } from "./monitor-question.ts";
 
 export function acceptedWorker({ config, namespace, findObject, proveCaller }: WorkerKernel): WorkerFeature {
-  return { name: "accepted", ...monitors(config, { proveCaller, askMonitor: monitorAsker(namespace, findObject) }) };
+  return {
+    name: "accepted",
+    ...monitorFeature(config, { proveCaller, askMonitor: monitorAsker(namespace, findObject) }),
+  };
 }
 
 /** Where no route accepts requests, the addresses of monitors are the origin's. */
-export function monitors(config: Pick<Config, "routes">, ports: MonitorPorts): RequestFeature {
+export function monitorFeature(config: Pick<Config, "routes">, ports: MonitorPorts): RequestFeature {
   return acceptsRequests(config) ? { endpoint: monitorEndpoint(ports), finish: inertAtMonitors } : {};
 }
 
@@ -33,7 +36,7 @@ export function monitorAsker(namespace: DurableObjectNamespace, findObject: Find
       const answer = await findObject(placing, layouts, async (layout, previous) => {
         const question = await questionIn(layout, previous);
         const isForeign = layout.jurisdiction !== layouts.own.jurisdiction;
-        const located = isForeign ? await locate(namespace, layout, question) : null;
+        const located = isForeign ? await locateKey(namespace, layout, question) : null;
         if (located !== null) return located;
         const body = JSON.stringify(question);
         const address = shardAddressOf(placing, layout);

@@ -2,16 +2,16 @@
 
 import type { AskOperators, AuditLog, WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
 import { addAudit } from "./operator/api.ts";
-import { Audit } from "./operator/audit.ts";
+import { OperatorsAudit } from "./operator/audit.ts";
 import { auditRoutes } from "./operator/page.tsx";
 
 /** The log to which whatever operators change is written. */
 export function auditLog(ask: AskOperators): AuditLog {
-  return new Audit(ask);
+  return new OperatorsAudit(ask);
 }
 
 export function auditWorker({ askOperators }: WorkerKernel): WorkerFeature {
-  const audit = new Audit(askOperators);
+  const audit = new OperatorsAudit(askOperators);
   return {
     name: "audit",
     operator: {

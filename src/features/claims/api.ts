@@ -2,7 +2,7 @@
 // records. Nothing that a consumer sends becomes a part of a URL or a header.
 
 import { readConsumerTokens } from "./settings/checks.ts";
-import type { Consumer } from "../../kernel/config/resolved.ts";
+import type { ConsumerGroup } from "../../kernel/config/resolved.ts";
 import { CLAIM_VERBS, type ClaimVerb } from "../../kernel/record/claim.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
 import type { Endpoint, RefusalIntent } from "../../kernel/request-feature.ts";
@@ -25,7 +25,7 @@ export interface ClaimsPorts {
 }
 
 /** The endpoint of consumers, below the configuration's path for them. */
-export function claimsEndpoint(path: string, consumers: Consumers): Endpoint {
+export function claimsEndpoint(path: string, consumers: ConsumerApi): Endpoint {
   const match = operatorPathMatcher(path);
   return {
     tokens: { isTheirs: consumers.isTheirs, refusal: REFUSAL },
@@ -50,7 +50,7 @@ export function claimsEndpoint(path: string, consumers: Consumers): Endpoint {
 const REFUSAL: RefusalIntent = { kind: "refuse", problem: { code: "consumer-unauthorized" } };
 
 /** How consumers are answered. */
-export interface Consumers {
+export interface ConsumerApi {
   /** Answers their requests, whose paths begin with `config.consumerPath`. */
   readonly answer: (request: Request, path: string) => Promise<Response>;
   /** Whether a request carries a consumer's token, whatever its path. */
@@ -66,10 +66,10 @@ const BODY_RULES: OwnBodyRules = {
 /** `env`: the secrets are there. */
 export function createClaims(
   basePath: string,
-  consumers: readonly Consumer[],
+  consumers: readonly ConsumerGroup[],
   env: Readonly<Record<string, unknown>>,
   ports: ClaimsPorts,
-): Consumers {
+): ConsumerApi {
   const { tokens } = readConsumerTokens(env, consumers);
   // One for all groups: with one each, their counts of wrong tokens would tell anybody which groups exist.
   const auth = new TokenAuth(
@@ -99,7 +99,12 @@ export function createClaims(
   };
 }
 
-async function answer(request: Request, operation: string, consumer: Consumer, ports: ClaimsPorts): Promise<Response> {
+async function answer(
+  request: Request,
+  operation: string,
+  consumer: ConsumerGroup,
+  ports: ClaimsPorts,
+): Promise<Response> {
   if (operation === "positions") return position(request, consumer, ports);
   const verb = verbOf(operation);
   if (verb === null) return refuseUnread(request, invalid(`There is no operation "${operation}" here.`));
@@ -130,7 +135,7 @@ async function answer(request: Request, operation: string, consumer: Consumer, p
 }
 
 /** Where the group goes on in a partition. */
-async function position(request: Request, consumer: Consumer, ports: ClaimsPorts): Promise<Response> {
+async function position(request: Request, consumer: ConsumerGroup, ports: ClaimsPorts): Promise<Response> {
   if (request.method !== "GET") {
     return refuseUnread(request, { code: "request-invalid", reason: "A position is read with GET.", allow: ["GET"] });
   }

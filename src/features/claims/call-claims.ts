@@ -2,7 +2,7 @@
 // object is no reason to refuse the records of the others.
 
 import type { Layout } from "../../kernel/config/layout.ts";
-import { type FindObject, isSameLayout, type Previous } from "../../kernel/elsewhere.ts";
+import { type FindObject, isSameLayout, type PreviousLayouts } from "../../kernel/elsewhere.ts";
 import type { Policy } from "../../kernel/record/record.ts";
 import { joinedPosition } from "../../kernel/record/position.ts";
 import {
@@ -15,9 +15,9 @@ import {
   CLAIMS_CALL,
   POSITION_CALL,
 } from "./message.ts";
-import { named } from "../../kernel/request/exchange-request.ts";
+import { recordNames } from "../../kernel/request/exchange-request.ts";
 import { placingOf } from "../../kernel/request/message.ts";
-import { askObject, locate, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
+import { askObject, locateKey, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
 import { shardAddressOf, type ShardAddress, shardTitle } from "../../kernel/object/shard-address.ts";
 
 const UNAVAILABLE: ClaimAnswer = { state: "unavailable" };
@@ -31,7 +31,7 @@ export function claimsCaller(namespace: DurableObjectNamespace, findObject: Find
         const answer = await findObject<ClaimAnswer>(placingOf(request.entry.record), layouts, async (at, previous) => {
           const entry = await entryIn(request, at, own, previous, before.length > 0);
           const isForeign = at.jurisdiction !== own.jurisdiction;
-          const located = isForeign ? await locate(namespace, at, entry) : null;
+          const located = isForeign ? await locateKey(namespace, at, entry) : null;
           if (located !== null) return located;
           const given = await calls.ask(shardAddressOf(placingOf(entry.record), at), entry);
           return "elsewhere" in given ? given.elsewhere : { kind: "given", given };
@@ -53,14 +53,14 @@ async function entryIn(
   { entry, namesIn }: ClaimRequest,
   at: Layout,
   own: Layout,
-  previous: Previous | undefined,
+  previous: PreviousLayouts | undefined,
   isChanging: boolean,
 ): Promise<ClaimEntry> {
   const { position } = entry;
   if (!isChanging && previous === undefined && isSameLayout(at, own)) return entry;
   return {
     ...entry,
-    record: { ...entry.record, ...named(await namesIn(at)) },
+    record: { ...entry.record, ...recordNames(await namesIn(at)) },
     ...(previous === undefined ? null : { previous }),
     // The message before may have been claimed in the object of another layout: nobody waits for it here.
     position: position === null ? null : { ...position, previous: null },

@@ -74,7 +74,7 @@ const common = (maxKeyLength: number) => ({
   position: v.optional(v.nullable(position), null),
 });
 
-const claim = ({ maxLockMs, maxKeyLength }: Limits) => {
+const claim = ({ maxLockMs, maxKeyLength }: ClaimLimits) => {
   const lock = `must be a whole number of milliseconds from ${MIN_LOCK_MS} to ${maxLockMs}, the group's max_lock.`;
   return v.strictObject({
     ...common(maxKeyLength),
@@ -98,13 +98,13 @@ const release = v.strictObject({
 });
 
 /** What the group's settings bound of its claims. */
-export interface Limits {
+export interface ClaimLimits {
   readonly maxLockMs: number;
   /** It leaves room for a step in `publish`. */
   readonly maxKeyLength: number;
 }
 
-export function readWishes(verb: ClaimVerb, body: unknown, limits: Limits): ReadWishes {
+export function readWishes(verb: ClaimVerb, body: unknown, limits: ClaimLimits): ReadWishes {
   switch (verb) {
     case "claim":
       return readAll(body, claim(limits), (one) => ({ ...one, verb }));

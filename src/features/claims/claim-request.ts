@@ -2,19 +2,19 @@
 // no other group's keys exist for a token.
 
 import { layoutName } from "../../kernel/config/layout.ts";
-import type { Consumer } from "../../kernel/config/resolved.ts";
+import type { ConsumerGroup } from "../../kernel/config/resolved.ts";
 import type { Position } from "../../kernel/record/events.ts";
 import { laneOf } from "../../kernel/record/lanes.ts";
 import { attemptId, durationMs, fingerprint, keyHashOf } from "../../kernel/record/units.ts";
 import type { ClaimAct, ClaimRequest } from "./message.ts";
 import { digest } from "../../kernel/request/digest.ts";
-import { named } from "../../kernel/request/exchange-request.ts";
+import { recordNames } from "../../kernel/request/exchange-request.ts";
 import type { NamesIn } from "../../kernel/request/message.ts";
 import { nameRecord } from "../../kernel/request/record-name.ts";
 import type { ScopeValues } from "../../kernel/request/scope.ts";
 import type { RequestedClaim } from "./claim-body.ts";
 
-export async function claimRequest({ group, route }: Consumer, wish: RequestedClaim): Promise<ClaimRequest> {
+export async function claimRequest({ group, route }: ConsumerGroup, wish: RequestedClaim): Promise<ClaimRequest> {
   const { key, position } = wish;
   const scope = scopeOf(group, position);
   const namesIn: NamesIn = async (layout) => [await nameRecord(key, scope, layoutName(layout))];
@@ -26,7 +26,7 @@ export async function claimRequest({ group, route }: Consumer, wish: RequestedCl
   return {
     entry: {
       record: {
-        ...named(names),
+        ...recordNames(names),
         key,
         route: route.path,
         lane: laneOf(`claims ${group}`),

@@ -1,21 +1,21 @@
 // What the Worker sends to a shard about a consumer's claims: several at once, each of its own record. No attempt is made in the
 // shard, so there is neither a call nor anybody who waits.
 
-import { call } from "../../kernel/call.ts";
+import { jsonCall } from "../../kernel/call.ts";
 import type { Route } from "../../kernel/config/resolved.ts";
 import type { ClaimState } from "../../kernel/record/claim.ts";
 import type { Position } from "../../kernel/record/events.ts";
 import type { PartitionPosition } from "../../kernel/record/position.ts";
 import type { Policy } from "../../kernel/record/record.ts";
 import type { AttemptId, DurationMs, Fingerprint } from "../../kernel/record/units.ts";
-import type { Elsewhere, Previous } from "../../kernel/elsewhere.ts";
+import type { BeginsElsewhere, PreviousLayouts } from "../../kernel/elsewhere.ts";
 import type { NamesIn, RecordName } from "../../kernel/request/message.ts";
 
 /** Claims, and what becomes of them. One reply for each entry, in their order. */
-export const CLAIMS_CALL = call<ClaimMessage, readonly ClaimReply[]>("claims");
+export const CLAIMS_CALL = jsonCall<ClaimMessage, readonly ClaimReply[]>("claims");
 
 /** How far a group has read. */
-export const POSITION_CALL = call<PositionQuestion, PartitionPosition>("position");
+export const POSITION_CALL = jsonCall<PositionQuestion, PartitionPosition>("position");
 
 /** What is asked about one record. */
 export type ClaimAct =
@@ -37,7 +37,7 @@ export type ClaimEffect = (typeof CLAIM_EFFECTS)[number];
 
 export interface ClaimEntry {
   readonly record: RecordName;
-  readonly previous?: Previous;
+  readonly previous?: PreviousLayouts;
   readonly attemptId: AttemptId;
   readonly act: ClaimAct;
   /** Set if the record lies with the others of its partition. */
@@ -72,7 +72,7 @@ export type ClaimAnswer =
   | { readonly state: Exclude<ClaimState, "granted" | "completed" | "in-flight"> };
 
 /** What the shard says about one record: the answer, or where its key begins. */
-export type ClaimReply = ClaimAnswer | { readonly elsewhere: Elsewhere };
+export type ClaimReply = ClaimAnswer | { readonly elsewhere: BeginsElsewhere };
 
 /** What a consumer asks about one record. */
 export interface ClaimRequest {

@@ -2,7 +2,7 @@
 // reads it, and cannot pause: the number of parts bounds how long it holds the isolate.
 
 import type { HeadersView } from "../../kernel/request/headers.ts";
-import { slicer } from "../../kernel/request/key-places.ts";
+import { bodySlicer } from "../../kernel/request/key-places.ts";
 import type { WaitingCaller } from "../../kernel/request/time-slicer.ts";
 
 /** An upload with more parts is not read, because the runtime's parser cannot pause and takes about 8 µs for each. */
@@ -20,7 +20,7 @@ export async function operationsOfUpload(
   headers: HeadersView,
   caller: WaitingCaller | null,
 ): Promise<string | null> {
-  if (await slicer.run(hasManyParts(body), caller)) return null;
+  if (await bodySlicer.run(hasManyParts(body), caller)) return null;
   try {
     const request = new Response(body, { headers: { "Content-Type": headers.get("content-type") ?? "" } });
     const [operations, ...others] = (await request.formData()).getAll("operations");

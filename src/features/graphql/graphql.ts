@@ -4,7 +4,7 @@
 
 import { DIRECTIVE } from "../../kernel/config/key-source.ts";
 import type { GraphqlReading } from "../../kernel/request-feature.ts";
-import { hex, sha256 } from "../../kernel/request/digest.ts";
+import { hexText, sha256 } from "../../kernel/request/digest.ts";
 import { type FieldValue, findInForm, findInQuery } from "../../kernel/request/form-fields.ts";
 import { type DirectiveKey, MAX_DOCUMENT_LENGTH, readDocument } from "./graphql-document.ts";
 import { operationsOfUpload } from "./graphql-upload.ts";
@@ -24,9 +24,9 @@ import {
   mediaType,
   otherCharset,
   type PartValue,
-  slicer,
-  usable,
-  wrong,
+  bodySlicer,
+  usableValue,
+  wrongKey,
 } from "../../kernel/request/key-places.ts";
 import { MAX_VALUE_LENGTH } from "../../kernel/request/key.ts";
 import type { WaitingCaller } from "../../kernel/request/time-slicer.ts";
@@ -82,7 +82,7 @@ export async function readGraphql(
     for (const document of documents) {
       // The largest that is parsed may cost some milliseconds.
       unpaused += document.length;
-      if (unpaused > MAX_DOCUMENT_LENGTH) await slicer.run(pause(), caller);
+      if (unpaused > MAX_DOCUMENT_LENGTH) await bodySlicer.run(pause(), caller);
       if (unpaused > MAX_DOCUMENT_LENGTH) unpaused = document.length;
       const reading = readDocument(document, names);
       if (reading.kind === "other") continue;
@@ -116,7 +116,7 @@ const DIRECTIVE_TEXT = /(?:@|%40|\\u0040)\s*idempotent\s*(?:\(|%28)/i;
  */
 export function unreadDirective(body: Uint8Array, search: string): PartValue {
   return DIRECTIVE_TEXT.test(search) || DIRECTIVE_TEXT.test(decoder.decode(body))
-    ? wrong(
+    ? wrongKey(
         DIRECTIVE,
         "gives no key that can be read; write it on the mutation or on one of its fields, or send the key in a header.",
       )
@@ -125,7 +125,7 @@ export function unreadDirective(body: Uint8Array, search: string): PartValue {
 
 /** Whether the document has another hash than it says. A server may run what it knows under that hash. */
 async function isAnothersHash({ query, hash }: Operation): Promise<boolean> {
-  return query !== null && hash !== null && hex(await sha256(encoder.encode(query))) !== hash.toLowerCase();
+  return query !== null && hash !== null && hexText(await sha256(encoder.encode(query))) !== hash.toLowerCase();
 }
 
 /** The names of the parts of a request, in a form or in a URL. Servers know documents under some of them. */
@@ -154,7 +154,7 @@ async function operationsOf(
   if (isText) return inJson === null ? [operationOfText(decoder.decode(body))] : null;
   // Some servers read a body without a type as a form.
   if (type !== FORM && (type !== "" || inJson === null)) return inJson;
-  const fields = await slicer.run(findInForm(body, FIELDS, MAX_LENGTH, "field"), caller);
+  const fields = await bodySlicer.run(findInForm(body, FIELDS, MAX_LENGTH, "field"), caller);
   if (isUnclear(fields) || body.includes(SEMICOLON)) return null;
   if (inJson === null) return [operationOfForm(fields, caller)];
   return fields.size === 0 ? inJson : null;
@@ -204,7 +204,7 @@ async function operationsInJson(
   const root: JsonPointer = isBatch ? [EACH] : [];
   // Without further steps: each element of a batch, whatever it is.
   const pointers: readonly JsonPointer[] = [...MEMBERS.map((names) => [...root, ...names]), ...(isBatch ? [root] : [])];
-  const found = await slicer.run(findInJson(json, pointers, MAX_LENGTH, "any case"), caller);
+  const found = await bodySlicer.run(findInJson(json, pointers, MAX_LENGTH, "any case"), caller);
   if (typeof found === "string") return null;
   const elements = isBatch
     ? found.filter(({ pointer }) => pointer === MEMBERS.length).map(({ element }) => element)
@@ -249,8 +249,9 @@ function variableReader(
   const found = new Map<string, readonly FoundValue[]>();
   return async (name, element) => {
     if (!found.has(name)) {
-      if (found.size === MAX_VARIABLES) return wrong(DIRECTIVE, `names more than ${MAX_VARIABLES} variables; use one.`);
-      const values = await slicer.run(findInJson(json, [[...variables, name]], MAX_VALUE_LENGTH), caller);
+      if (found.size === MAX_VARIABLES)
+        return wrongKey(DIRECTIVE, `names more than ${MAX_VARIABLES} variables; use one.`);
+      const values = await bodySlicer.run(findInJson(json, [[...variables, name]], MAX_VALUE_LENGTH), caller);
       found.set(name, typeof values === "string" ? [] : values);
     }
     const own = (found.get(name) ?? []).filter((one) => one.element === element);
@@ -270,14 +271,14 @@ function variablesOf(json: string, caller: WaitingCaller | null): Operation["var
 async function valueOf(key: DirectiveKey, variable: Operation["variable"]): Promise<PartValue> {
   switch (key.kind) {
     case "text":
-      return usable(key.text, DIRECTIVE);
+      return usableValue(key.text, DIRECTIVE);
     case "invalid":
-      return wrong(DIRECTIVE, "needs a key that is a text or a variable.");
+      return wrongKey(DIRECTIVE, "needs a key that is a text or a variable.");
     case "variable": {
       const value = await variable(key.name);
       if (value.kind !== "absent") return value;
-      if (typeof key.fallback === "string") return usable(key.fallback, DIRECTIVE);
-      return wrong(DIRECTIVE, `has the key $${key.name}, which has no value.`);
+      if (typeof key.fallback === "string") return usableValue(key.fallback, DIRECTIVE);
+      return wrongKey(DIRECTIVE, `has the key $${key.name}, which has no value.`);
     }
   }
 }
@@ -287,5 +288,5 @@ function oneKey(keys: readonly PartValue[]): PartValue {
   const [first = ABSENT, ...others] = keys;
   for (const key of keys) if (key.kind === "invalid") return key;
   const areSame = others.every((key) => key.kind === "text" && first.kind === "text" && key.text === first.text);
-  return areSame ? first : wrong(DIRECTIVE, "is there with different keys; send one key for the whole request.");
+  return areSame ? first : wrongKey(DIRECTIVE, "is there with different keys; send one key for the whole request.");
 }

@@ -11,7 +11,7 @@ import { forwardedFor } from "../../kernel/request/host.ts";
 import { type HeaderPairs, headersOf, type HeadersView } from "../../kernel/request/headers.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "../../kernel/request/origin.ts";
 import type { Fetcher } from "../../kernel/request/pass-through.ts";
-import type { Proof } from "../../kernel/request/scope.ts";
+import type { CallerProof } from "../../kernel/request/scope.ts";
 import { SharedWork, type WaitUntil } from "../../kernel/request/shared-work.ts";
 
 /** The largest answer that is read. */
@@ -36,8 +36,8 @@ export class OriginAsker {
   readonly #name: string;
   readonly #question: IdentityQuestion;
   readonly #ports: AskPorts;
-  readonly #answers = new ExpiringCache<Proof>();
-  readonly #questions: SharedWork<Proof>;
+  readonly #answers = new ExpiringCache<CallerProof>();
+  readonly #questions: SharedWork<CallerProof>;
 
   constructor(name: string, question: IdentityQuestion, ports: AskPorts) {
     this.#name = name;
@@ -48,7 +48,7 @@ export class OriginAsker {
   }
 
   /** `credential` are the caller's headers that it consists of. */
-  async prove(request: AskedRequest, credential: HeaderPairs): Promise<Proof> {
+  async prove(request: AskedRequest, credential: HeaderPairs): Promise<CallerProof> {
     const { origin } = request.route;
     const url = originUrl(origin, new URL(this.#question.path, request.url));
     const headers = [...credential, ...addressHeaders(request)];
@@ -64,7 +64,7 @@ export class OriginAsker {
     return proof ?? UNAVAILABLE;
   }
 
-  async #ask(url: string, pairs: HeaderPairs, origin: Origin): Promise<Proof> {
+  async #ask(url: string, pairs: HeaderPairs, origin: Origin): Promise<CallerProof> {
     const target = this.#ports.target(origin);
     if (target === null) return UNAVAILABLE;
     const { pointer, timeoutMs } = this.#question;
@@ -82,7 +82,7 @@ export class OriginAsker {
     }
   }
 
-  #failed(reason: string): Proof {
+  #failed(reason: string): CallerProof {
     this.#warn(reason);
     return UNAVAILABLE;
   }
@@ -93,8 +93,8 @@ export class OriginAsker {
   }
 }
 
-const INVALID: Proof = { problem: { code: "credential-invalid", why: "invalid" } };
-const UNAVAILABLE: Proof = { problem: { code: "identity-unavailable", retryAfterMs: RETRY_MS } };
+const INVALID: CallerProof = { problem: { code: "credential-invalid", why: "invalid" } };
+const UNAVAILABLE: CallerProof = { problem: { code: "identity-unavailable", retryAfterMs: RETRY_MS } };
 
 /** Under which host the origin is called: its answer may depend on that. */
 function addressHeaders({ url, headers, route }: AskedRequest): HeaderPairs {

@@ -8,12 +8,12 @@ import type { HeaderPairs } from "../../kernel/request/headers.ts";
 import { OriginAsker } from "./identity-ask.ts";
 import { JwtProver } from "../../kernel/request/jwt-prover.ts";
 import type { CallerRequest, ProverPorts } from "../../kernel/request-feature.ts";
-import { NO_PROOFS, type Proof, type Proofs, readScope } from "../../kernel/request/scope.ts";
+import { NO_PROOFS, type CallerProof, type CallerProofs, readScope } from "../../kernel/request/scope.ts";
 
 /** A credential's parts that the request has, as headers of it. */
-type Prove = (request: CallerRequest, credential: HeaderPairs) => Promise<Proof>;
+type Prove = (request: CallerRequest, credential: HeaderPairs) => Promise<CallerProof>;
 
-export class Identities {
+export class IdentityProver {
   readonly #ports: ProverPorts;
   readonly #provers = new Map<Identity, Prove>();
 
@@ -22,7 +22,7 @@ export class Identities {
   }
 
   /** Who the caller is, by each identity of the route. */
-  async prove(request: CallerRequest): Promise<Proofs> {
+  async prove(request: CallerRequest): Promise<CallerProofs> {
     const { identities } = request.route;
     if (identities.length === 0) return NO_PROOFS;
     return new Map(
@@ -30,7 +30,7 @@ export class Identities {
     );
   }
 
-  async #prove(identity: Identity, request: CallerRequest): Promise<Proof> {
+  async #prove(identity: Identity, request: CallerRequest): Promise<CallerProof> {
     const { credential: parts, anonymous } = identity;
     const read = readScope(request.headers, "", parts);
     if ("problem" in read) return read;
@@ -65,9 +65,9 @@ export class Identities {
   }
 }
 
-const ANONYMOUS: Proof = { value: null };
+const ANONYMOUS: CallerProof = { value: null };
 
-function refuse(why: CredentialFault): Proof {
+function refuse(why: CredentialFault): CallerProof {
   return { problem: { code: "credential-invalid", why } };
 }
 

@@ -1,12 +1,12 @@
 // The events of a result, as CloudEvents (version 1.0, JSON). An event is made once, in the turn that writes its result, so it has the
 // same id and content however often it is relayed.
 
-import { matchesStatus, type NewEvent, type Publication } from "../../kernel/record/outbox.ts";
+import { matchesStatus, type NewEvent, type EventPublication } from "../../kernel/record/outbox.ts";
 import type { Attempt } from "../../kernel/record/record.ts";
 import type { EpochMs, RecordId } from "../../kernel/record/units.ts";
 import { CONSUMER_LABEL } from "../../kernel/record/claim.ts";
 import type { HeaderPairs } from "../../kernel/request/headers.ts";
-import { base64 } from "../../kernel/request/digest.ts";
+import { base64Text } from "../../kernel/request/digest.ts";
 
 /** What events can tell about a result. */
 export interface ResultFacts {
@@ -21,13 +21,13 @@ export interface ResultFacts {
   readonly completedAt: EpochMs;
   /** Of the response; empty if it is not kept. */
   readonly headers: HeaderPairs;
-  readonly body: Uint8Array | Omission;
+  readonly body: Uint8Array | BodyOmission;
   /** What the origin's response says in `Onceway-Event`; `null`: nothing. */
   readonly originEvents: string | null;
 }
 
 /** Why an event does not carry the response's body. */
-export type Omission = "not-kept" | "too-large";
+export type BodyOmission = "not-kept" | "too-large";
 
 /** The most bytes of an event: a queue takes 128,000 with its own data. */
 const MAX_EVENT_BYTES = 120_000;
@@ -35,7 +35,7 @@ const MAX_EVENT_BYTES = 120_000;
 const encoder = new TextEncoder();
 
 /** Those that the result has: each publication whose `when` names the status has one, or those that the origin has made. */
-export function eventsOf(publications: readonly Publication[], facts: ResultFacts): readonly NewEvent[] {
+export function eventsOf(publications: readonly EventPublication[], facts: ResultFacts): readonly NewEvent[] {
   return publications.flatMap((publication, index) => {
     if (!matchesStatus(facts.status, publication.when)) return [];
     const id = `${idOf(facts)}-${index}`;
@@ -56,7 +56,12 @@ interface Content {
   readonly reduced: string;
 }
 
-function newEvent(id: string, publication: Publication, facts: ResultFacts, { whole, reduced }: Content): NewEvent {
+function newEvent(
+  id: string,
+  publication: EventPublication,
+  facts: ResultFacts,
+  { whole, reduced }: Content,
+): NewEvent {
   const text = cloudEvent(id, publication, facts, whole);
   const isTooLarge = encoder.encode(text).byteLength > MAX_EVENT_BYTES;
   const event = isTooLarge ? cloudEvent(id, publication, facts, reduced) : text;
@@ -64,7 +69,7 @@ function newEvent(id: string, publication: Publication, facts: ResultFacts, { wh
 }
 
 /** `data` is JSON already, and stays as it is: to read and write it would change large numbers. */
-function cloudEvent(id: string, { type, step }: Publication, facts: ResultFacts, data: string): string {
+function cloudEvent(id: string, { type, step }: EventPublication, facts: ResultFacts, data: string): string {
   const { recordId, route, key, attempt, completedAt } = facts;
   const attributes = {
     specversion: "1.0",
@@ -80,13 +85,13 @@ function cloudEvent(id: string, { type, step }: Publication, facts: ResultFacts,
   return `${JSON.stringify(attributes).slice(0, -1)},"data":${data}}`;
 }
 
-function resultData({ data }: Publication, { status, headers, body }: ResultFacts): Content {
+function resultData({ data }: EventPublication, { status, headers, body }: ResultFacts): Content {
   const bare = JSON.stringify({ status });
   if (data !== "response") return { whole: bare, reduced: bare };
   const contentType = valueOf(headers, "content-type");
   const contentEncoding = valueOf(headers, "content-encoding");
   const about = { status, contentType, ...(contentEncoding === null ? null : { contentEncoding }) };
-  const without = (bodyOmitted: Omission): string => JSON.stringify({ ...about, bodyOmitted });
+  const without = (bodyOmitted: BodyOmission): string => JSON.stringify({ ...about, bodyOmitted });
   const reduced = without("too-large");
   if (typeof body === "string") return { whole: without(body), reduced };
   // Compressed bytes are never text, whatever they look like.
@@ -114,7 +119,7 @@ function bodyMember(contentType: string | null, bytes: Uint8Array): string {
 }
 
 function base64Member(bytes: Uint8Array): string {
-  return `"bodyBase64":"${base64(bytes)}"`;
+  return `"bodyBase64":"${base64Text(bytes)}"`;
 }
 
 function isReadable(json: string): boolean {
@@ -133,7 +138,7 @@ const UNREADABLE_TYPE = "dev.onceway.origin-event.unreadable";
  * The events that the origin has made itself: a JSON object `{ "type"?, "data"? }` or a list of them. Several header lines are
  * one list, as for any field (RFC 9110, section 5.3).
  */
-function originEvents(id: string, publication: Publication, facts: ResultFacts): readonly NewEvent[] {
+function originEvents(id: string, publication: EventPublication, facts: ResultFacts): readonly NewEvent[] {
   const { status, originEvents: header } = facts;
   if (header === null) return [];
   const said = parseOriginEvents(header);

@@ -3,7 +3,7 @@
 
 import type { DeadReason } from "../../kernel/record/delivery.ts";
 import type { BodyKind, MessageFacts } from "../../kernel/record/parked-message.ts";
-import { base64 } from "../../kernel/request/digest.ts";
+import { base64Text } from "../../kernel/request/digest.ts";
 
 /** Where letters go: a queue's producer binding. */
 export interface DeadLetterQueue {
@@ -83,7 +83,7 @@ function bodyMembers(contentType: BodyKind, bytes: Uint8Array): string {
   const kind = `,"contentType":"${contentType}"`;
   switch (contentType) {
     case "bytes":
-      return `${kind},"bodyBase64":"${base64(bytes)}"`;
+      return `${kind},"bodyBase64":"${base64Text(bytes)}"`;
     case "text":
       return `${kind},"body":${JSON.stringify(decoder.decode(bytes))}`;
     case "json":

@@ -5,7 +5,7 @@
 import { Webhook } from "standardwebhooks";
 
 import type { Destination } from "../../kernel/config/resolved.ts";
-import { type TryFailure, LONGEST_PAUSE_MS, type Sent } from "../../kernel/record/outbox.ts";
+import { type TryFailure, LONGEST_PAUSE_MS, type TryResult } from "../../kernel/record/outbox.ts";
 import { firstOf } from "../../kernel/request/first-of.ts";
 import { retryAfterIn } from "../../kernel/request/headers.ts";
 
@@ -17,7 +17,7 @@ export interface OutgoingEvent {
 }
 
 /** Where events are sent. */
-export type Receiver = Pick<Destination, "target">;
+export type EventReceiver = Pick<Destination, "target">;
 
 type Env = Readonly<Record<string, unknown>>;
 
@@ -25,16 +25,16 @@ type Env = Readonly<Record<string, unknown>>;
 const ANSWER_MS = 20_000;
 
 /** The most that one call takes: the platform's limits for a batch are 100 messages and 256 KB with its own data. */
-export function batchOf({ target }: Receiver): { readonly events: number; readonly bytes: number } {
+export function batchOf({ target }: EventReceiver): { readonly events: number; readonly bytes: number } {
   return target.kind === "queue" ? { events: 100, bytes: 250_000 } : { events: 1, bytes: 0 };
 }
 
 export async function sendEvents(
-  { target }: Receiver,
+  { target }: EventReceiver,
   events: readonly OutgoingEvent[],
   env: Env,
   now: Date,
-): Promise<Sent> {
+): Promise<TryResult> {
   try {
     if (target.kind === "queue") return await sendBatch(target.binding, events, env);
     for (const event of events) {
@@ -47,9 +47,9 @@ export async function sendEvents(
   }
 }
 
-const ACCEPTED: Sent = { kind: "accepted" };
+const ACCEPTED: TryResult = { kind: "accepted" };
 
-function failed(reason: string, failure: Partial<TryFailure> = {}): Sent {
+function failed(reason: string, failure: Partial<TryFailure> = {}): TryResult {
   return { kind: "failed", reason, retryAfterMs: null, scope: "destination", ...failure };
 }
 
@@ -67,7 +67,7 @@ function isEventQueue(binding: unknown): binding is EventQueue {
   return typeof binding === "object" && binding !== null;
 }
 
-async function sendBatch(name: string, events: readonly OutgoingEvent[], env: Env): Promise<Sent> {
+async function sendBatch(name: string, events: readonly OutgoingEvent[], env: Env): Promise<TryResult> {
   const queue = env[name];
   if (!isEventQueue(queue)) return failed(`the binding ${name} does not exist`);
   const sending = queue.sendBatch(events.map(({ event }) => ({ body: event, contentType: "text" })));
@@ -91,7 +91,7 @@ function signaturesOf(names: readonly string[], { id, event }: OutgoingEvent, en
     .join(" ");
 }
 
-async function post(url: string, { id, event }: OutgoingEvent, signatures: string, now: Date): Promise<Sent> {
+async function post(url: string, { id, event }: OutgoingEvent, signatures: string, now: Date): Promise<TryResult> {
   const response = await fetch(url, {
     method: "POST",
     headers: {

@@ -33,10 +33,10 @@ const OWN_HEADERS = [
 
 /** Lets the pages that the route lists read the answer. What the origin answers about other origins, without the gateway, is its own affair. */
 export const readableAnswer: FinishAnswer = (answer, _request, route, headers) =>
-  route === null || route.cors === null ? answer : readable(answer, route.cors, headers.get("origin"));
+  route === null || route.cors === null ? answer : readableResponse(answer, route.cors, headers.get("origin"));
 
 /** The answer for the page that sent this `Origin`; `null`: none did. */
-export function readable(response: Response, cors: Cors, origin: string | null): Response {
+export function readableResponse(response: Response, cors: Cors, origin: string | null): Response {
   const headers = new Headers(response.headers);
   for (const [name] of response.headers) if (CORS_HEADER.test(name)) headers.delete(name);
   if (allowOrigin(headers, cors, origin)) {
@@ -78,14 +78,14 @@ export function preflightEndpoint(config: Pick<Config, "routes">): Endpoint {
 }
 
 /** A preflight: which page asks to send what. */
-export interface Preflight {
+export interface PreflightRequest {
   readonly origin: string;
   readonly method: string;
   readonly isPrivateNetwork: boolean;
 }
 
 /** `null`: the request is another one (Fetch standard, "CORS-preflight request"). */
-export function preflightIn(method: string, headers: HeadersView): Preflight | null {
+export function preflightIn(method: string, headers: HeadersView): PreflightRequest | null {
   if (method !== "OPTIONS") return null;
   const origin = headers.get("origin");
   const asked = headers.get("access-control-request-method");
@@ -97,7 +97,7 @@ export function preflightIn(method: string, headers: HeadersView): Preflight | n
 export function preflightResponse(
   { methods }: Pick<Route, "methods">,
   cors: Cors,
-  { origin, isPrivateNetwork }: Preflight,
+  { origin, isPrivateNetwork }: PreflightRequest,
 ): Response {
   const headers = new Headers();
   if (allowOrigin(headers, cors, origin)) {

@@ -1,7 +1,7 @@
 // The call by which an operator closes an object.
 
 import type { Layout } from "../../kernel/config/layout.ts";
-import { call } from "../../kernel/call.ts";
+import { jsonCall } from "../../kernel/call.ts";
 
 /** Closes the object for another layout, unless it is closed already. Answered with the layout for which it is closed, when that is durable. */
-export const CLOSE_CALL = call<Layout, Layout>("close");
+export const CLOSE_CALL = jsonCall<Layout, Layout>("close");

@@ -5,14 +5,14 @@ import type { Layout, Layouts } from "../../kernel/config/layout.ts";
 import { layoutName } from "../../kernel/config/layout.ts";
 import {
   type ClosedLayout,
-  type Elsewhere,
+  type BeginsElsewhere,
   type FindObject,
   isSameLayout,
-  type Previous,
+  type PreviousLayouts,
 } from "../../kernel/elsewhere.ts";
 import { shardAddressOf, shardTitle } from "../../kernel/object/shard-address.ts";
 
-type Closed = Extract<Elsewhere, { readonly kind: "closed" }>;
+type Closed = Extract<BeginsElsewhere, { readonly kind: "closed" }>;
 
 /** The most calls for one request. More layouts than that are never listed, and objects that send a request round in a circle were closed by operators who had contradicted each other. */
 export const MAX_STEPS = 8;
@@ -53,7 +53,11 @@ function titleOf(placing: string, at: Layout): string {
 }
 
 /** `undefined`, if nothing has been asked: a route with one layout sends nothing more than its request. */
-function previousOf(at: Layout, layouts: Layouts, closed: ReadonlyMap<string, ClosedLayout>): Previous | undefined {
+function previousOf(
+  at: Layout,
+  layouts: Layouts,
+  closed: ReadonlyMap<string, ClosedLayout>,
+): PreviousLayouts | undefined {
   const closesFor = at.shards === "per-key" ? nextOf(at, layouts) : null;
   if (closed.size === 0 && closesFor === null) return undefined;
   return { closed: [...closed.values()], ...(closesFor === null ? null : { closesFor }) };

@@ -7,7 +7,7 @@ import type { DeadLetterReport } from "../../kernel/record/alerts.ts";
 import {
   type DeadReason,
   decideDelivery,
-  type Decision,
+  type MessageDecision,
   type Delivery,
   type DeliveryDecision,
   deliveryPauseMs,
@@ -47,7 +47,7 @@ export interface DeliveredBatch {
 type Deliver = (route: Route, exchanges: readonly ExchangeRequest[]) => readonly Promise<DeliveryReport | null>[];
 
 /** Whether the queue is one that the configuration lists. Otherwise nothing is done. */
-export type Consume = (batch: DeliveredBatch) => Promise<boolean>;
+export type ConsumeBatch = (batch: DeliveredBatch) => Promise<boolean>;
 
 export interface ConsumerPorts {
   readonly deliver: Deliver;
@@ -65,7 +65,7 @@ export interface ConsumerPorts {
   readonly flush: () => void;
 }
 
-export function queueConsumer(queues: readonly Queue[], ports: ConsumerPorts): Consume {
+export function queueConsumer(queues: readonly Queue[], ports: ConsumerPorts): ConsumeBatch {
   const consumers = new Map(queues.map((queue) => [queue.queue, new QueueConsumer(queue, ports)]));
   return async (batch) => {
     const consumer = consumers.get(batch.queue);
@@ -77,8 +77,8 @@ export function queueConsumer(queues: readonly Queue[], ports: ConsumerPorts): C
 }
 
 /** What was decided about a delivery, for counts, logs and trials. */
-export interface Handled {
-  readonly decision: Decision;
+export interface DecidedDelivery {
+  readonly decision: MessageDecision;
   readonly recordId: RecordId | null;
   readonly answer: DeliveryAnswer | null;
   /** How the shard calls its answer: `first`, `replayed` or a problem's code, for example; `null` without one. */
@@ -86,7 +86,7 @@ export interface Handled {
 }
 
 /** A delivery that has been handled. `isOver`: the message was acknowledged. */
-export interface HandledDelivery extends Handled {
+export interface HandledDelivery extends DecidedDelivery {
   readonly isOver: boolean;
 }
 
@@ -123,8 +123,8 @@ export class QueueConsumer {
     { message, delivery, read }: TriedRead,
     report: Promise<DeliveryReport | null> | undefined,
   ): Promise<HandledDelivery> {
-    const retry: Decision = { kind: "retry", afterMs: deliveryPauseMs(delivery) };
-    let handled: Handled = { decision: retry, recordId: null, answer: null, word: null };
+    const retry: MessageDecision = { kind: "retry", afterMs: deliveryPauseMs(delivery) };
+    let handled: DecidedDelivery = { decision: retry, recordId: null, answer: null, word: null };
     let isOver = false;
     try {
       handled = await this.#decide(read, report, delivery);
@@ -171,7 +171,7 @@ export class QueueConsumer {
     read: TriedRead["read"],
     coming: Promise<DeliveryReport | null> | undefined,
     delivery: Delivery,
-  ): Promise<Handled> {
+  ): Promise<DecidedDelivery> {
     if (read.kind === "unread") throw read.reason;
     if (read.kind === "dead") {
       return {
@@ -190,7 +190,7 @@ export class QueueConsumer {
   /** Sends the dead letter. Whether the message is over: not if its body does not fit into the letter. */
   async #sendDeadLetter(
     message: QueueMessage,
-    { reason, status }: Extract<Decision, { kind: "dead" }>,
+    { reason, status }: Extract<MessageDecision, { kind: "dead" }>,
     recordId: RecordId | null,
   ): Promise<boolean> {
     const { queue, deadLetter: binding } = this.#queue;
@@ -206,7 +206,7 @@ export class QueueConsumer {
     return hasBody || body === null;
   }
 
-  #report(message: QueueMessage, { decision, recordId, answer }: Handled, isOver: boolean): void {
+  #report(message: QueueMessage, { decision, recordId, answer }: DecidedDelivery, isOver: boolean): void {
     const { queue, route } = this.#queue;
     const made: DeliveryDecision = isOver ? decision.kind : "retry";
     const reason: DeadReason | null = isOver && decision.kind === "dead" ? decision.reason : null;

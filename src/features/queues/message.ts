@@ -9,7 +9,7 @@ import { laneOf } from "../../kernel/record/lanes.ts";
 import type { BodyKind, MessageFacts } from "../../kernel/record/parked-message.ts";
 import { attemptId, epochMs, MAX_KEY_LENGTH } from "../../kernel/record/units.ts";
 import { comparisonOf } from "../../kernel/request/comparison.ts";
-import { named } from "../../kernel/request/exchange-request.ts";
+import { recordNames } from "../../kernel/request/exchange-request.ts";
 import { findKey } from "../../kernel/request/find-key.ts";
 import { fingerprintRequest } from "../../kernel/request/fingerprint.ts";
 import {
@@ -193,7 +193,7 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
   return {
     head: {
       record: {
-        ...named(names),
+        ...recordNames(names),
         key,
         route: route.path,
         lane: laneOf(`queue ${queue.queue}`),

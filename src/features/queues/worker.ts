@@ -4,7 +4,7 @@ import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts
 import { reportAlert } from "../outbox/operator/watch-shards.ts";
 import { type ConsumerPorts, queueConsumer } from "./consume.ts";
 import { deadLetterQueueIn } from "../outbox/dead-letter.ts";
-import { deliverer } from "./object/deliveries.ts";
+import { exchangeDeliverer } from "./object/deliveries.ts";
 import { queueMetrics } from "./operator/metrics.ts";
 import { addQueueTrial, auditedTrial } from "./operator/trial.ts";
 import { queueTrials } from "./trial.ts";
@@ -34,7 +34,7 @@ function consumerPorts({
 }: WorkerKernel): ConsumerPorts {
   const wantsDeadLetters = destinations.some(({ alerts }) => alerts.includes("dead-letter"));
   return {
-    deliver: deliverer(namespace, callShard),
+    deliver: exchangeDeliverer(namespace, callShard),
     reporter,
     deadLetterQueue: (name) => deadLetterQueueIn(env, name),
     secret: (name) => {

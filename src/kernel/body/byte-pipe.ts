@@ -4,7 +4,7 @@
 
 import type { BodyReader } from "../request/body-reader.ts";
 import { bytesStoredSoFar } from "../store/bodies.ts";
-import type { ScheduledWork, Timers } from "../object/timers.ts";
+import type { ScheduledWork, ObjectTimers } from "../object/timers.ts";
 
 export interface BytePipe {
   readonly readable: ReadableStream<Uint8Array>;
@@ -13,8 +13,8 @@ export interface BytePipe {
 }
 
 /** How long a reader may take nothing while bytes are ready for it. */
-export interface Patience {
-  readonly timers: Timers;
+export interface ReaderPatience {
+  readonly timers: ObjectTimers;
   readonly idleMs: number;
 }
 
@@ -29,7 +29,7 @@ const STEP_BYTES = 64 * 1024;
  * breaks the stream. `length` becomes the Content-Length, and a body of any other length breaks the stream; `null`: unknown.
  * `patience` limits how long the reader may be idle; `null` if the caller limits that itself.
  */
-export function bytePipe(body: BodyReader, length: number | null, patience: Patience | null): BytePipe {
+export function bytePipe(body: BodyReader, length: number | null, patience: ReaderPatience | null): BytePipe {
   const { readable, writable } = length === null ? new IdentityTransformStream() : new FixedLengthStream(length);
   const writer = writable.getWriter();
   let isOpen = true;
@@ -87,7 +87,7 @@ const BUSY_BYTES = 1 << 20;
 
 /** Watches a reader while bytes are ready for it. */
 class IdleReader {
-  readonly #patience: Patience | null;
+  readonly #patience: ReaderPatience | null;
   readonly #onIdle: () => void;
   #due: ScheduledWork | null = null;
   /** How many checks are left. */
@@ -96,7 +96,7 @@ class IdleReader {
   #stored = 0;
   #isOver = false;
 
-  constructor(patience: Patience | null, onIdle: () => void) {
+  constructor(patience: ReaderPatience | null, onIdle: () => void) {
     this.#patience = patience;
     this.#onIdle = onIdle;
   }
@@ -117,13 +117,13 @@ class IdleReader {
     this.#due?.cancel();
   }
 
-  #scheduleCheck(patience: Patience): void {
+  #scheduleCheck(patience: ReaderPatience): void {
     const afterMs = patience.idleMs / CHECKS;
     if (this.#due === null) this.#due = patience.timers.set(afterMs, () => this.#check(patience));
     else this.#due.move(afterMs);
   }
 
-  #check(patience: Patience): void {
+  #check(patience: ReaderPatience): void {
     const stored = bytesStoredSoFar();
     if (stored - this.#stored < BUSY_BYTES) this.#checksLeft -= 1;
     this.#stored = stored;

@@ -1,7 +1,7 @@
 // The chunks of a body that are in memory: the one that is being filled, and the one that was written last. The first grows as it
 // fills, so that a small body needs little memory. It never grows beyond its share of the memory for all bodies of the isolate.
 
-import type { Piece } from "../request/body-reader.ts";
+import type { BytePiece } from "../request/body-reader.ts";
 import { freeBytes } from "../request/byte-budget.ts";
 import { CHUNK_BYTES } from "../store/bodies.ts";
 import { holdBytes } from "./read-memory.ts";
@@ -89,7 +89,7 @@ export class SharedChunk {
     this.#free = () => freeBytes(bytes);
   }
 
-  use(): Piece {
+  use(): BytePiece {
     this.#users += 1;
     return { kind: "bytes", bytes: this.bytes, release: () => this.#release() };
   }

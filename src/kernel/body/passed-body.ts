@@ -2,7 +2,7 @@
 // quick, they share one buffer. Otherwise they read the same chunks, each at its own speed, so that no client costs a copy.
 
 import type { OriginResponse } from "../object/origin-call.ts";
-import type { Timers } from "../object/timers.ts";
+import type { ObjectTimers } from "../object/timers.ts";
 import type { Spool } from "./spool.ts";
 
 export class PassedBody {
@@ -22,7 +22,7 @@ export class PassedBody {
   }
 
   /** Resolves when the whole body or its beginning is there, or after `maxWaitMs`. */
-  async ready(timers: Timers, maxWaitMs: number): Promise<void> {
+  async ready(timers: ObjectTimers, maxWaitMs: number): Promise<void> {
     const isWhole = await timers.firstOf(Promise.race([this.#isWhole, this.#spool.readable()]), maxWaitMs);
     try {
       if (isWhole === true) this.#bytes = this.#spool.takeWhole();

@@ -2,7 +2,7 @@
 // taken it, so the size of the pieces bounds the total: the more is held, the smaller the next piece. An idle client makes the
 // pieces of others smaller; it never makes them wait.
 
-import type { Piece } from "../request/body-reader.ts";
+import type { BytePiece } from "../request/body-reader.ts";
 import { freeBytes } from "../request/byte-budget.ts";
 import { CHUNK_BYTES } from "../store/bodies.ts";
 
@@ -43,6 +43,6 @@ export function holdBytes(bytes: Uint8Array): () => void {
 }
 
 /** A piece that counts as held until it is released. */
-export function heldPiece(bytes: Uint8Array): Piece {
+export function heldPiece(bytes: Uint8Array): BytePiece {
   return { kind: "bytes", bytes, release: holdBytes(bytes) };
 }

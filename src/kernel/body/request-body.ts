@@ -5,11 +5,11 @@
 import { readHeld } from "../request/body.ts";
 import type { BodyReader, NextPiece } from "../request/body-reader.ts";
 import { ByteBudget } from "../request/byte-budget.ts";
-import { Pace, pacedBody } from "../request/pace.ts";
-import type { Bodies } from "../store/bodies.ts";
+import { ReadingPace, pacedBody } from "../request/pace.ts";
+import type { BodyStore } from "../store/bodies.ts";
 import type { RequestBytes } from "../store/stored-request.ts";
 import { bytePipe } from "./byte-pipe.ts";
-import type { Timers } from "../object/timers.ts";
+import type { ObjectTimers } from "../object/timers.ts";
 import { START } from "../resume/event-offsets.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
 import { storedStream } from "./stored-stream.ts";
@@ -125,12 +125,12 @@ const OFFERED = {
 /** A body that is sent only on demand, and whose fingerprint is already known. `isEncrypted`: if it is stored. */
 export function offeredBody(
   offered: BodyReader,
-  bodies: Bodies,
-  timers: Pick<Timers, "firstOf">,
+  bodies: BodyStore,
+  timers: Pick<ObjectTimers, "firstOf">,
   isEncrypted: boolean,
 ): RequestBody {
   // Also where it is stored, or thrown away: a Worker that has stopped in the middle of it must hold no exchange.
-  const rest = pacedBody(offered, timers, new Pace(OFFER_MS));
+  const rest = pacedBody(offered, timers, new ReadingPace(OFFER_MS));
   const cancel = (): void => rest.cancel();
   const discard = (): void => void readAway(rest).catch(() => undefined);
   const take = async (): Promise<Content | null> => {
@@ -184,17 +184,17 @@ export function streamedBody(rest: BodyReader, length: number | null): RequestBo
 }
 
 /** A body in chunks of the store. */
-export function chunkedBody(bodies: Bodies, stored: StoredUpload): RequestBody {
+export function chunkedBody(bodies: BodyStore, stored: StoredUpload): RequestBody {
   return new RequestBody(chunks(bodies, stored));
 }
 
 /** The body of a request that its record keeps. */
-export function storedRequestBody(bodies: Bodies, stored: Extract<RequestBytes, { kind: "chunks" }>): RequestBody {
+export function storedRequestBody(bodies: BodyStore, stored: Extract<RequestBytes, { kind: "chunks" }>): RequestBody {
   bodies.hold(stored.body);
   return new RequestBody(chunks(bodies, { ...stored, cipher: null }));
 }
 
-function chunks(bodies: Bodies, stored: Omit<StoredUpload, "kind" | "digest">): Content {
+function chunks(bodies: BodyStore, stored: Omit<StoredUpload, "kind" | "digest">): Content {
   const { body, count, size } = stored;
   return {
     open: () =>

@@ -3,7 +3,7 @@
 
 import type { BodyNumber } from "../record/units.ts";
 import type { OriginResponse } from "../object/origin-call.ts";
-import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";
+import { type BodyStore, CHUNK_BYTES } from "../store/bodies.ts";
 import { storedHeadText } from "../store/response-rows.ts";
 import { Spool, type SpoolOptions } from "./spool.ts";
 
@@ -21,7 +21,7 @@ const WINDOW_CHUNKS = 1024;
 
 /** What a spool needs of its shard. */
 export interface SpoolPorts {
-  readonly bodies: Bodies;
+  readonly bodies: BodyStore;
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
 }

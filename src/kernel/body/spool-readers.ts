@@ -1,7 +1,7 @@
 // The readers of a spool. Each reads the body's chunks from the store at its own speed. Readers that are close behind the writer
 // share the chunk that was written last, which stays in memory for them.
 
-import type { Piece } from "../request/body-reader.ts";
+import type { BytePiece } from "../request/body-reader.ts";
 import { freeBytes } from "../request/byte-budget.ts";
 import { SharedChunk } from "./chunk.ts";
 import { isFair } from "./read-memory.ts";
@@ -45,7 +45,7 @@ export class SpoolReaders {
   }
 
   /** The next piece of the chunk that the reader is at; `null` when nothing was left of it. */
-  read({ cursor }: SpoolReader): Piece | null | Promise<Piece> {
+  read({ cursor }: SpoolReader): BytePiece | null | Promise<BytePiece> {
     const latest = this.#latest;
     // Shared only if a piece as large as the chunk is fair, because a slow reader may be the last one that holds it.
     if (latest === null || latest.number !== cursor.number || cursor.at > 0 || !isFair(latest.bytes.byteLength)) {

@@ -7,10 +7,10 @@
 import { type BodyReader, type NextPiece, skipBytes, WHOLE } from "../request/body-reader.ts";
 import { freeBytes } from "../request/byte-budget.ts";
 import type { BodyNumber } from "../record/units.ts";
-import { type Bodies } from "../store/bodies.ts";
+import { type BodyStore } from "../store/bodies.ts";
 import type { ScheduledWork } from "../object/timers.ts";
 import { type BodyCipher, placeInChunk } from "../encryption/body-cipher.ts";
-import { bytePipe, type Patience } from "./byte-pipe.ts";
+import { bytePipe, type ReaderPatience } from "./byte-pipe.ts";
 import { FillingChunk } from "./chunk.ts";
 import { type BodyPosition, START } from "../resume/event-offsets.ts";
 import { type SpoolReader, SpoolReaders } from "./spool-readers.ts";
@@ -23,7 +23,7 @@ export interface BodyOwner {
 }
 
 export interface SpoolOptions {
-  readonly bodies: Bodies;
+  readonly bodies: BodyStore;
   /** What the record's claim named; `null` for a body that no record will own, which is erased when nobody reads it. */
   readonly owner: BodyOwner | null;
   /** The length that the origin declared; `null` if none. Readers see the last bytes only together with the end. */
@@ -35,7 +35,7 @@ export interface SpoolOptions {
   /** How far a body that is not kept may run ahead of its slowest reader, in chunks. */
   readonly windowChunks: number;
   /** How long each reader may be idle. */
-  readonly patience: Patience;
+  readonly patience: ReaderPatience;
   /** Encrypts what is stored; `null` for none. */
   readonly cipher: BodyCipher | null;
 }

@@ -4,7 +4,7 @@ import { LateBody } from "../request/pace.ts";
 import type { BodyNumber } from "../record/units.ts";
 import type { BodyReader } from "../request/body-reader.ts";
 import { freeBytes } from "../request/byte-budget.ts";
-import type { Bodies } from "../store/bodies.ts";
+import type { BodyStore } from "../store/bodies.ts";
 import { BodyCipher, placeInChunk } from "../encryption/body-cipher.ts";
 import { FillingChunk } from "./chunk.ts";
 
@@ -32,7 +32,7 @@ export interface UnstoredUpload {
  * key that only this instance has.
  */
 export async function storeBody(
-  bodies: Bodies,
+  bodies: BodyStore,
   rest: BodyReader,
   { maxBytes, isEncrypted }: { readonly maxBytes: number; readonly isEncrypted: boolean },
 ): Promise<StoredUpload | UnstoredUpload> {
@@ -48,7 +48,7 @@ export async function storeBody(
 }
 
 async function store(
-  bodies: Bodies,
+  bodies: BodyStore,
   body: BodyNumber,
   {
     rest,

@@ -1,10 +1,10 @@
 // A stored body as a stream, in pieces as large as the isolate's memory allows.
 
 import type { BodyNumber } from "../record/units.ts";
-import { type NextPiece, type Piece, skipBytes, WHOLE } from "../request/body-reader.ts";
-import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";
+import { type NextPiece, type BytePiece, skipBytes, WHOLE } from "../request/body-reader.ts";
+import { type BodyStore, CHUNK_BYTES } from "../store/bodies.ts";
 import { type BodyCipher, placeInChunk, STORED_CHUNK_BYTES, wholeFrames } from "../encryption/body-cipher.ts";
-import { bytePipe, type Patience } from "./byte-pipe.ts";
+import { bytePipe, type ReaderPatience } from "./byte-pipe.ts";
 import type { BodyPosition } from "../resume/event-offsets.ts";
 import { fairPieceBytes, heldPiece } from "./read-memory.ts";
 
@@ -16,7 +16,7 @@ export interface StoredChunks {
 
 /** The position of a reader that reads a body chunk by chunk, each in one or more pieces. */
 export class ChunkCursor {
-  readonly #bodies: Bodies;
+  readonly #bodies: BodyStore;
   readonly #body: BodyNumber;
   readonly #cipher: BodyCipher | null;
   /** The chunk that is being read, and how many of its stored bytes have been read. */
@@ -25,7 +25,7 @@ export class ChunkCursor {
   /** The frame of an encrypted chunk that comes next. */
   #frame = 0;
 
-  constructor(bodies: Bodies, body: BodyNumber, first: number, cipher: BodyCipher | null) {
+  constructor(bodies: BodyStore, body: BodyNumber, first: number, cipher: BodyCipher | null) {
     this.#bodies = bodies;
     this.#body = body;
     this.#cipher = cipher;
@@ -33,13 +33,13 @@ export class ChunkCursor {
   }
 
   /** The next piece of the chunk; `null` when nothing was left of it. Moves to the next chunk at the end of this one. */
-  read(): Piece | null | Promise<Piece> {
+  read(): BytePiece | null | Promise<BytePiece> {
     if (this.#cipher !== null) return this.#readEncrypted(this.#cipher);
     const bytes = this.#readPart(fairPieceBytes(), CHUNK_BYTES);
     return bytes.byteLength === 0 ? null : heldPiece(bytes);
   }
 
-  #readEncrypted(cipher: BodyCipher): Promise<Piece> | null {
+  #readEncrypted(cipher: BodyCipher): Promise<BytePiece> | null {
     const { number } = this;
     const { frames, bytes: most } = wholeFrames(fairPieceBytes());
     const first = placeInChunk(number, this.#frame);
@@ -66,20 +66,20 @@ export class ChunkCursor {
 }
 
 /** How a stored body is read. */
-export interface Reading {
+export interface BodyReading {
   readonly from: BodyPosition;
   /** Called once, when reading ends. */
   readonly close: () => void;
-  readonly patience: Patience | null;
+  readonly patience: ReaderPatience | null;
   /** Of an encrypted body. */
   readonly cipher: BodyCipher | null;
 }
 
 /** A body in chunks, beginning at a position. */
 export function storedStream(
-  bodies: Bodies,
+  bodies: BodyStore,
   { body, count, size }: StoredChunks,
-  { from, close, patience, cipher }: Reading,
+  { from, close, patience, cipher }: BodyReading,
 ): ReadableStream<Uint8Array> {
   const cursor = new ChunkCursor(bodies, body, from.chunk, cipher);
   const next = (): NextPiece | Promise<NextPiece> => {

@@ -17,19 +17,19 @@ import {
 import { withFingerprints } from "../encryption/encryption.ts";
 import { type ExchangeHead, WHOLE_BODY_BYTES } from "../request/message.ts";
 import { MessageReader } from "../request/message-stream.ts";
-import { Pace, pacedBody } from "../request/pace.ts";
-import type { Bodies } from "../store/bodies.ts";
-import type { Timers } from "../object/timers.ts";
+import { ReadingPace, pacedBody } from "../request/pace.ts";
+import type { BodyStore } from "../store/bodies.ts";
+import type { ObjectTimers } from "../object/timers.ts";
 import { placeInChunk } from "../encryption/body-cipher.ts";
 import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
 
-export interface Received {
+export interface ReceivedUpload {
   readonly head: ExchangeHead;
   readonly body: RequestBody;
 }
 
-export type Reception = Received | { readonly head: ExchangeHead; readonly problem: ClientProblem };
+export type UploadReception = ReceivedUpload | { readonly head: ExchangeHead; readonly problem: ClientProblem };
 
 /** A body that passes unchanged, and whose canonical form is digested meanwhile. */
 export interface DigestedBody extends BodyReader {
@@ -39,12 +39,12 @@ export interface DigestedBody extends BodyReader {
 
 export type DigestMultipart = (body: BodyReader, boundary: string) => DigestedBody;
 
-export async function receive(
+export async function receiveUpload(
   stream: ReadableStream<Uint8Array>,
-  bodies: Bodies,
-  timers: Pick<Timers, "firstOf">,
+  bodies: BodyStore,
+  timers: Pick<ObjectTimers, "firstOf">,
   digestMultipart?: DigestMultipart,
-): Promise<Reception> {
+): Promise<UploadReception> {
   const reader = new MessageReader(stream);
   const head = await reader.head();
   const { upload } = head.request;
@@ -53,9 +53,9 @@ export async function receive(
   // An accepted request is stored whole, also where bodies are not compared.
   if (upload.fingerprintParts === null && head.async?.accepts !== true) {
     // It ends in the origin, which may have to wait for it: any byte will do.
-    return { head, body: streamedBody(pacedBody(reader, timers, new Pace(idleMs, 1)), upload.length) };
+    return { head, body: streamedBody(pacedBody(reader, timers, new ReadingPace(idleMs, 1)), upload.length) };
   }
-  const message = pacedBody(reader, timers, new Pace(idleMs));
+  const message = pacedBody(reader, timers, new ReadingPace(idleMs));
   const comparison: ComparisonRule = upload.comparison ?? { as: upload.compare };
   const multipart = comparison.as === "multipart" ? (digestMultipart?.(message, comparison.boundary) ?? null) : null;
   const isEncrypted = head.encryption?.isOn === true;
@@ -77,7 +77,7 @@ async function fingerprintUpload(
   comparison: ComparisonRule,
   canonical: Uint8Array | null,
   stored: StoredUpload,
-  bodies: Bodies,
+  bodies: BodyStore,
 ): Promise<Fingerprint> {
   switch (comparison.as) {
     case "json":
@@ -98,7 +98,7 @@ async function fingerprintUpload(
 }
 
 /** The whole body, for a comparison that needs it in memory. */
-async function readChunks(bodies: Bodies, { body, count, size, cipher }: StoredUpload): Promise<Uint8Array> {
+async function readChunks(bodies: BodyStore, { body, count, size, cipher }: StoredUpload): Promise<Uint8Array> {
   const whole = new Uint8Array(size);
   let at = 0;
   for (let number = 0; number < count; number += 1) {

@@ -9,10 +9,10 @@ import { callerProblems } from "./caller-checks.ts";
 import {
   type AnyInForce,
   type HasBinding,
-  type Heir,
+  type InheritingTable,
   inheritedLayer,
   type InForce,
-  type Layer,
+  type SettingsLayer,
   type SettingName,
   settingsInForce,
 } from "./in-force.ts";
@@ -28,7 +28,7 @@ import { unreachableRoutes } from "./unreachable-routes.ts";
 import { DAY_MS, formatDuration, HOUR_MS } from "./units.ts";
 
 /** A route: as much of it as could be read. */
-export interface RouteDraft extends Layer, Heir {
+export interface RouteDraft extends SettingsLayer, InheritingTable {
   readonly name: string;
   /** Whether an origin answers for its records; yes, if it does not say. */
   readonly hasResponses?: boolean;
@@ -40,7 +40,7 @@ type TimeSetting = "lock" | "retention" | "remember" | "unknown_retention" | "wa
 
 /** Every broken relation. One in `IDEMPOTENCY` alone is reported once for each route, with the same text. */
 export function crossCheck(
-  defaults: Layer,
+  defaults: SettingsLayer,
   routes: readonly RouteDraft[],
   features: readonly FeatureDraft[],
   hasBinding: HasBinding,

@@ -1,25 +1,25 @@
 // The settings in force for one route while a configuration is checked: merged, with where each was written, because the setting to
 // change is often not the one that was written last.
 
-import { pick } from "./table.ts";
+import { pickMembers } from "./table.ts";
 import type { SettingsReading } from "./read-settings.ts";
 import { type DeclaredSettings, FOLLOWS, type FullSettings, type WrittenSettings } from "./settings.ts";
 
 /** The settings that one table writes, and those that it writes wrongly. */
-export type Layer = Pick<SettingsReading, "settings" | "faulty">;
+export type SettingsLayer = Pick<SettingsReading, "settings" | "faulty">;
 
 /** What the settings in `IDEMPOTENCY` apply to. */
-export interface Heir {
+export interface InheritingTable {
   /** Those that do; all, if it does not say. */
   readonly inherits?: readonly string[];
 }
 
 /** Of these defaults, those that apply. */
-export function inheritedLayer(defaults: Layer, { inherits }: Heir): Layer {
+export function inheritedLayer(defaults: SettingsLayer, { inherits }: InheritingTable): SettingsLayer {
   if (inherits === undefined) return defaults;
   const isInherited = (name: string): boolean => inherits.includes(name);
   return {
-    settings: pick(defaults.settings, isInherited),
+    settings: pickMembers(defaults.settings, isInherited),
     faulty: new Set([...defaults.faulty].filter(isInherited)),
   };
 }
@@ -42,11 +42,11 @@ export interface InForce<Own = unknown> {
 export type AnyInForce = InForce<Readonly<Record<string, unknown>>>;
 
 export function settingsInForce(
-  defaults: Layer,
-  route: Layer & { readonly name: string },
+  defaults: SettingsLayer,
+  route: SettingsLayer & { readonly name: string },
   { merge }: DeclaredSettings,
 ): AnyInForce {
-  const writes = (layer: Layer, name: string) => Object.hasOwn(layer.settings, name);
+  const writes = (layer: SettingsLayer, name: string) => Object.hasOwn(layer.settings, name);
   const readable = (name: string) => !route.faulty.has(name) && (writes(route, name) || !defaults.faulty.has(name));
   const source = (name: string) => {
     if (writes(route, name)) return route.name;

@@ -5,7 +5,7 @@
 import { type ParsedSetting, refuseValue } from "./units.ts";
 
 /** One segment of a pattern. A `plain` expression certainly matches inside one segment; another may match a slash. */
-export type Segment =
+export type PathSegment =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "param" }
   | { readonly kind: "expression"; readonly source: string; readonly plain: boolean }
@@ -13,7 +13,7 @@ export type Segment =
 
 /** A pattern without optional parts. `tail`: it ends in `/*`, which matches the path before it and all below it. */
 export interface PathPattern {
-  readonly segments: readonly Segment[];
+  readonly segments: readonly PathSegment[];
   readonly tail: boolean;
 }
 
@@ -49,7 +49,7 @@ export function parsePathPattern(path: string): ParsedSetting<readonly PathPatte
   // Both routers read a pattern without parameters and wildcards as plain text, colons included ("/jobs:run").
   const isText = !/\*|\/:/.test(path);
   const texts = splitSegments(path.slice(1));
-  const segments: Segment[] = [];
+  const segments: PathSegment[] = [];
   let optional = false;
   for (const [index, text] of texts.entries()) {
     const last = index === texts.length - 1;
@@ -64,7 +64,8 @@ export function parsePathPattern(path: string): ParsedSetting<readonly PathPatte
   }
   const whole: PathPattern = { segments, tail: false };
   if (!optional) return { ok: true, value: [whole] };
-  const shorter: readonly Segment[] = segments.length === 1 ? [{ kind: "literal", text: "" }] : segments.slice(0, -1);
+  const shorter: readonly PathSegment[] =
+    segments.length === 1 ? [{ kind: "literal", text: "" }] : segments.slice(0, -1);
   return { ok: true, value: [{ segments: shorter, tail: false }, whole] };
 }
 
@@ -80,7 +81,7 @@ function meantPath(written: string): string {
   return path.startsWith("/") ? path : `/${path}`;
 }
 
-function parseSegment(text: string, last: boolean, isText: boolean): ParsedSetting<Segment> {
+function parseSegment(text: string, last: boolean, isText: boolean): ParsedSetting<PathSegment> {
   if (text === "*") return { ok: true, value: { kind: "wildcard" } };
   if (text.startsWith(":")) return parseParam(text, last);
   if (text === "." || text === "..")
@@ -97,7 +98,7 @@ function parseSegment(text: string, last: boolean, isText: boolean): ParsedSetti
   return { ok: true, value: { kind: "literal", text } };
 }
 
-function parseParam(text: string, last: boolean): ParsedSetting<Segment> {
+function parseParam(text: string, last: boolean): ParsedSetting<PathSegment> {
   const match = PARAM.exec(text);
   if (match === null) return refuseValue(`"${text}" is not a parameter: write ":name", ":name{[0-9]+}" or ":name?"`);
   const source = match[2];
@@ -114,7 +115,7 @@ function parseParam(text: string, last: boolean): ParsedSetting<Segment> {
 }
 
 /** Why a segment cannot follow the one before it. */
-function neighbourProblem(previous: Segment | undefined, text: string): string | null {
+function neighbourProblem(previous: PathSegment | undefined, text: string): string | null {
   if (previous === undefined || previous.kind === "literal" || previous.kind === "param") return null;
   if (previous.kind === "wildcard") {
     return text === "*" ? 'two wildcards in a row are read in two ways: write "/:name/*" instead of "/*/*"' : null;

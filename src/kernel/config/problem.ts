@@ -43,13 +43,13 @@ export interface ConfigProblem {
   /** @default "setting-invalid" */
   readonly code?: ConfigProblemCode;
   /** Only where nothing else can be meant. */
-  readonly fix?: Replacement;
+  readonly fix?: SettingReplacement;
   /** Other paths that one has to see to understand the problem, each with what it is. */
   readonly related?: readonly RelatedPlace[];
 }
 
 /** What to write instead of what `path` names. */
-export interface Replacement {
+export interface SettingReplacement {
   readonly replace: "key" | "value";
   /** As it stands in TOML: text has quotes. */
   readonly text: string;
@@ -61,7 +61,7 @@ export interface RelatedPlace {
 }
 
 /** Text as a value of TOML: a JSON string is a basic string. */
-export function valueFix(text: string): Replacement {
+export function valueFix(text: string): SettingReplacement {
   return { replace: "value", text: JSON.stringify(text) };
 }
 
@@ -75,7 +75,7 @@ export function ofEnvironment(name: string | null): (problem: ConfigProblem) => 
 }
 
 /** For a function that finds problems: each below this path, as in `env.staging.`. */
-export function below(prefix: string): (problem: ConfigProblem) => ConfigProblem {
+export function problemsBelow(prefix: string): (problem: ConfigProblem) => ConfigProblem {
   if (prefix === "") return (problem) => problem;
   return ({ related, ...problem }) => ({
     ...problem,

@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import type { HasBinding } from "./in-force.ts";
 import type { AccessRules, NamedOperator, OperatorTokens } from "./operators.ts";
-import { dotted, isTable, readJsonVariable, unknownMembers } from "./table.ts";
+import { dottedPath, isTable, readJsonVariable, unknownMembers } from "./table.ts";
 import { readTables, variablesOf } from "./read-tables.ts";
 import type { ConfigProblem } from "./resolved.ts";
 import type { SettingEntries } from "./setting-kinds.ts";
@@ -108,7 +108,7 @@ export function readAccess(env: Readonly<Record<string, unknown>>): AccessReadin
   );
   if (!parsed.success) {
     const wrong = parsed.issues.map(({ path, message }) => ({
-      path: `ACCESS${dotted(path?.map(({ key }) => key) ?? [])}`,
+      path: `ACCESS${dottedPath(path?.map(({ key }) => key) ?? [])}`,
       message,
     }));
     return refused(...problems, ...wrong);

@@ -6,7 +6,7 @@ import * as v from "valibot";
 import { nearestName } from "./nearest-name.ts";
 import type { ConfigProblem } from "./problem.ts";
 import type { DeclaredSettings, WrittenSettings } from "./settings.ts";
-import { dotted, isTable, memberProblem, pick, type SettingsTable, unknownMembers } from "./table.ts";
+import { dottedPath, isTable, memberProblem, pickMembers, type SettingsTable, unknownMembers } from "./table.ts";
 
 /** The result of reading a table of settings. */
 export interface SettingsReading {
@@ -35,7 +35,7 @@ export function readSettings(
     const value = table[name];
     if (isTable(value)) problems.push(...unknownMembers(value, `${path}.${name}`, inner));
   }
-  const written = pick(table, (name) => Object.hasOwn(entries, name));
+  const written = pickMembers(table, (name) => Object.hasOwn(entries, name));
   const first = v.safeParse(schema, written);
   if (first.success) return { settings: first.output, faulty, problems };
   for (const issue of first.issues) {
@@ -43,11 +43,11 @@ export function readSettings(
     faulty.add(String(keys[0]));
     // The schema names only the first unknown setting of a table; `unknownMembers` has named them all, but not those of tables in lists.
     const isNamed = issue.expected === "never" && keys.length === 2 && tables.has(String(keys[0]));
-    if (!isNamed) problems.push(memberProblem(path + dotted(keys), issue));
+    if (!isNamed) problems.push(memberProblem(path + dottedPath(keys), issue));
   }
   const valid = v.safeParse(
     schema,
-    pick(written, (name) => !faulty.has(name)),
+    pickMembers(written, (name) => !faulty.has(name)),
   );
   return { settings: valid.success ? valid.output : {}, faulty, problems };
 }

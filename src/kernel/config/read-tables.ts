@@ -4,7 +4,15 @@
 import * as v from "valibot";
 
 import type { ConfigProblem } from "./problem.ts";
-import { dotted, isTable, memberProblem, pick, readJsonVariable, type SettingsTable, unknownName } from "./table.ts";
+import {
+  dottedPath,
+  isTable,
+  memberProblem,
+  pickMembers,
+  readJsonVariable,
+  type SettingsTable,
+  unknownName,
+} from "./table.ts";
 import type { SettingEntries } from "./setting-kinds.ts";
 import type { WrittenSettings } from "./settings.ts";
 
@@ -103,12 +111,12 @@ function readTable<Schema extends TableSchema>(
   const missing = Object.keys(kind.missing).filter((member) => !Object.hasOwn(value, member));
   const own = v.safeParse(
     kind.schema,
-    pick(value, (member) => Object.hasOwn(kind.schema.entries, member)),
+    pickMembers(value, (member) => Object.hasOwn(kind.schema.entries, member)),
   );
   const inheritedSchema: v.GenericSchema<unknown, WrittenSettings> = v.strictObject(inherited);
   const ofRoutes = v.safeParse(
     inheritedSchema,
-    pick(value, (member) => Object.hasOwn(inherited, member)),
+    pickMembers(value, (member) => Object.hasOwn(inherited, member)),
   );
   if (own.success && ofRoutes.success && unknown.length === 0)
     return { name, written: own.output, settings: ofRoutes.output };
@@ -116,7 +124,7 @@ function readTable<Schema extends TableSchema>(
   const wrong = issues.flatMap((issue) => {
     const keys = issue.path?.map((item) => item.key) ?? [];
     const isMissing = keys.length === 1 && missing.includes(String(keys[0]));
-    return isMissing ? [] : [memberProblem(name + dotted(keys), issue)];
+    return isMissing ? [] : [memberProblem(name + dottedPath(keys), issue)];
   });
   const absent = missing.map((member) => ({
     path: `${name}.${member}`,
@@ -147,7 +155,7 @@ function unknownMembers(
   return Object.keys(table)
     .filter((name) => !members.includes(name))
     .map((name) => {
-      const at = path + dotted([name]);
+      const at = path + dottedPath([name]);
       if (!Object.hasOwn(routeSettings, name)) return unknownName(at, name, members);
       return {
         path: at,

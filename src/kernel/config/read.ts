@@ -31,7 +31,7 @@ export type ConfigReading =
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 /** What is known besides the variables. By default they are those of a running Worker, with everything. */
-export interface Surroundings {
+export interface ConfigSurroundings {
   readonly hasBinding?: HasBinding;
   /** Whether the secrets are among the variables. */
   readonly hasSecrets?: boolean;
@@ -55,7 +55,7 @@ export function readConfigWith(
   {
     hasBinding = (name, kind) => (kind === "secret" ? typeof env[name] === "string" : isBinding(env, name)),
     hasSecrets = true,
-  }: Surroundings = {},
+  }: ConfigSurroundings = {},
 ): ConfigReading {
   const problems: ConfigProblem[] = [];
   const defaults = readDefaults(env["IDEMPOTENCY"], declared);

@@ -2,7 +2,7 @@
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../record/units.ts";
-import type { Config, FingerprintRule, Origin, Route, RouteRules, Selection } from "./resolved.ts";
+import type { Config, FingerprintRule, Origin, Route, RouteRules, BodySelection } from "./resolved.ts";
 import type { FeatureDraft, ResolveRules } from "../feature-settings.ts";
 import { inheritedLayer } from "./in-force.ts";
 import { DIRECTIVE } from "./key-source.ts";
@@ -119,7 +119,7 @@ function fingerprintOf(settings: FullSettings): FingerprintRule {
   return { ...rule, queryExcept: queryExcept.toSorted(), selection: selectionOf(except, only) };
 }
 
-function selectionOf(except: readonly string[], only: readonly string[] | undefined): Selection | null {
+function selectionOf(except: readonly string[], only: readonly string[] | undefined): BodySelection | null {
   if (only !== undefined) return { kind: "only", pointers: only.toSorted() };
   return except.length === 0 ? null : { kind: "except", pointers: except.toSorted() };
 }

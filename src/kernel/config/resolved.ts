@@ -74,7 +74,7 @@ export interface RouteRules {
 }
 
 /** Which parts of a body count in the fingerprint: all but those at the pointers, or only those. */
-export interface Selection {
+export interface BodySelection {
   readonly kind: "except" | "only";
   /** JSON pointers (RFC 6901), sorted. None is above another. */
   readonly pointers: readonly string[];
@@ -84,7 +84,7 @@ export interface Selection {
 export interface FingerprintRule {
   readonly body: BodyForm;
   /** `null`: all of the body counts. */
-  readonly selection: Selection | null;
+  readonly selection: BodySelection | null;
   readonly query: QueryForm;
   /** Names of query parameters that do not count, decoded; sorted. */
   readonly queryExcept: readonly string[];
@@ -170,7 +170,7 @@ export interface Queue {
 }
 
 /** A group of consumers, which claim records and make the attempts themselves. */
-export interface Consumer {
+export interface ConsumerGroup {
   /** The group's place in the configuration, for messages: `CONSUMERS[0]`. */
   readonly name: string;
   readonly group: string;
@@ -212,7 +212,7 @@ export interface Config {
   readonly gateway: Pick<Layout, "jurisdiction" | "locationHint">;
   /** Where events go. */
   readonly destinations: readonly Destination[];
-  readonly consumers: readonly Consumer[];
+  readonly consumers: readonly ConsumerGroup[];
   /** Those who have a token and a name of their own. */
   readonly operators: readonly NamedOperator[];
   /** The path of the claims API; `null`: there are no groups, and nothing is there. */

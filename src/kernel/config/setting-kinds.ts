@@ -22,7 +22,7 @@ interface About {
 type Absence = { readonly default: unknown } | { readonly otherwise: string };
 
 /** A setting that may be left out. */
-export function setting<const S extends v.GenericSchema>(schema: S, about: About & Absence) {
+export function settingOf<const S extends v.GenericSchema>(schema: S, about: About & Absence) {
   return v.exactOptional(v.pipe(schema, v.metadata({ ...about })));
 }
 
@@ -43,7 +43,7 @@ const HEADERS_MESSAGE = 'must be a list of header names: write ["x-api-version"]
 const STATUSES_MESSAGE = "must be a list of statuses: write [425, 429, 503]";
 
 /** Hands one value to a parser; its message becomes the problem. */
-export function parsed<I, O>(parse: (value: I) => ParsedSetting<O>) {
+export function parsedSetting<I, O>(parse: (value: I) => ParsedSetting<O>) {
   return v.rawTransform<I, O>(({ dataset, addIssue, NEVER }) => {
     const result = parse(dataset.value);
     if (result.ok) return result.value;
@@ -53,7 +53,7 @@ export function parsed<I, O>(parse: (value: I) => ParsedSetting<O>) {
 }
 
 /** A duration as text; parsed to milliseconds. */
-export function duration(maxMs: number) {
+export function durationSetting(maxMs: number) {
   const max = formatDuration(maxMs);
   return v.pipe(
     v.string((issue) => messageOf(parseDuration(issue.input))),
@@ -62,7 +62,7 @@ export function duration(maxMs: number) {
       examples: ["30s", "5m", "24h"],
       takes: `a duration, at most \`"${max}"\``,
     }),
-    parsed<string, number>(parseDuration),
+    parsedSetting<string, number>(parseDuration),
     v.maxValue(maxMs, `must not exceed ${max}: write "${max}" or less`),
   );
 }
@@ -77,7 +77,7 @@ export function durationOrNone(maxMs: number) {
       examples: ["30d", "none"],
       takes: `a duration, at most \`"${max}"\`, or \`"none"\``,
     }),
-    parsed<string, number | null>((text) => (text === "none" ? { ok: true, value: null } : parseDuration(text))),
+    parsedSetting<string, number | null>((text) => (text === "none" ? { ok: true, value: null } : parseDuration(text))),
     v.check((value) => value === null || value <= maxMs, `must not exceed ${max}: write "${max}" or less`),
   );
 }
@@ -90,7 +90,7 @@ export function sizeSetting(maxBytes: number) {
       messageOf(parseSize(issue.input)),
     ),
     v.metadata({ examples: ["10MB", "1MiB", 65_536], takes: `a size, at most \`"${max}"\`` }),
-    parsed<string | number, number>(parseSize),
+    parsedSetting<string | number, number>(parseSize),
     v.maxValue(maxBytes, `must not exceed ${max}: write "${max}" or less`),
   );
 }
@@ -112,7 +112,7 @@ export function wholeSetting(min: number, max: number, example: number) {
 }
 
 /** One of a few words. */
-export function choice<const T extends readonly string[]>(options: T) {
+export function choiceSetting<const T extends readonly string[]>(options: T) {
   const message = `must be one of its values: write ${options.map((option) => `"${option}"`).join(" or ")}`;
   const takes = options.map((one) => `\`"${one}"\``).join(", ");
   return v.pipe(v.picklist(options, message), v.metadata({ takes: `one of ${takes}` }));
@@ -127,22 +127,22 @@ export function headerNames(read: (name: string) => string) {
   const name = v.pipe(
     v.string('must be text: write "x-api-version"'),
     v.metadata({ pattern: TOKEN_PATTERN }),
-    parsed(parseHeaderName),
+    parsedSetting(parseHeaderName),
   );
   return v.pipe(
     v.array(name, HEADERS_MESSAGE),
     v.metadata({ takes: "a list of header names" }),
-    v.check((names) => firstRepeated(names.map((one) => one.toLowerCase())) === null, repeated),
+    v.check((names) => firstRepeated(names.map((one) => one.toLowerCase())) === null, repeatedEntry),
     v.transform((names) => names.map(read)),
   );
 }
 
 /** HTTP statuses, each once. */
-export function statuses() {
+export function statusesSetting() {
   return v.pipe(
     v.array(wholeSetting(100, 599, 503), STATUSES_MESSAGE),
     v.metadata({ takes: "a list of statuses" }),
-    v.check((list) => firstRepeated(list) === null, repeated),
+    v.check((list) => firstRepeated(list) === null, repeatedEntry),
   );
 }
 
@@ -151,19 +151,19 @@ export function statuses() {
  */
 export function secretNames(max: number, advice: string) {
   const message = `must be the name of a secret, or a list of names: ${advice}`;
-  const name = v.pipe(v.string(message), v.metadata({ pattern: BINDING_PATTERN }), parsed(parseBindingName));
+  const name = v.pipe(v.string(message), v.metadata({ pattern: BINDING_PATTERN }), parsedSetting(parseBindingName));
   return v.pipe(
     v.union([name, v.array(name)], message),
     v.metadata({ takes: `the name of a secret, or a list of up to ${max} with the newest first` }),
     v.transform((names) => (typeof names === "string" ? [names] : names)),
     v.minLength(1, `must name at least one secret: ${advice}`),
     v.maxLength(max, `must name at most ${max} secrets: leave out the oldest`),
-    v.check((names) => firstRepeated(names) === null, repeated),
+    v.check((names) => firstRepeated(names) === null, repeatedEntry),
   );
 }
 
 /** The message for a list with a repeated entry. */
-export function repeated(issue: { readonly input: readonly (string | number)[] }): string {
+export function repeatedEntry(issue: { readonly input: readonly (string | number)[] }): string {
   return `lists ${firstRepeated(issue.input) ?? "a name"} twice: write it once`;
 }
 

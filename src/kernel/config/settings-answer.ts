@@ -3,7 +3,15 @@
 import * as v from "valibot";
 
 import { LOG_RULES } from "../record/outcome.ts";
-import { choice, duration, headerNames, lowerCase, setting, sizeSetting, yesOrNo } from "./setting-kinds.ts";
+import {
+  choiceSetting,
+  durationSetting,
+  headerNames,
+  lowerCase,
+  settingOf,
+  sizeSetting,
+  yesOrNo,
+} from "./setting-kinds.ts";
 import { MEGABYTE, MINUTE_MS } from "./units.ts";
 import { DUPLICATE_RULES } from "./words.ts";
 
@@ -15,35 +23,35 @@ const MAX_REQUEST_BODY_BYTES = 200 * MEGABYTE;
 const MAX_RESPONSE_BODY_BYTES = 1_000 * MEGABYTE;
 
 export const answerSettings = {
-  duplicate: setting(choice(DUPLICATE_RULES), {
+  duplicate: settingOf(choiceSetting(DUPLICATE_RULES), {
     description:
       'What a duplicate gets while the first attempt runs: `"reject"` answers 409 at once, `"wait"` waits for the first ' +
       'answer, `"attach"` follows the first answer live, from its first byte.',
     default: "reject",
     onChange: "applies at once",
   }),
-  wait: setting(duration(MAX_WAIT_MS), {
+  wait: settingOf(durationSetting(MAX_WAIT_MS), {
     description:
       'How long a duplicate waits for the first answer, or with `"attach"` for its first byte. Must be below `lock`. At ' +
       "most 100 duplicates wait for one key, and 1,000 in one shard. With `async` it also bounds what clients ask for (`Prefer: wait`).",
     default: "10s",
     onChange: "applies at once",
   }),
-  max_request_body: setting(sizeSetting(MAX_REQUEST_BODY_BYTES), {
+  max_request_body: settingOf(sizeSetting(MAX_REQUEST_BODY_BYTES), {
     description:
       "The largest body of a protected request. A larger one gets 413, and nothing is sent to the origin. With " +
       '`fingerprint.body = "none"` bodies are passed on as they come, and there is no limit, unless the request is accepted (`async`).',
     default: "10MB",
     onChange: "applies at once",
   }),
-  max_response_body: setting(sizeSetting(MAX_RESPONSE_BODY_BYTES), {
+  max_response_body: settingOf(sizeSetting(MAX_RESPONSE_BODY_BYTES), {
     description:
       "The largest response body that a shard keeps for replays. A larger one goes to the R2 bucket that is bound as " +
       "`BODIES`. Without such a bucket the first client gets all of it, and duplicates get `response-not-kept`.",
     default: "10MB",
     onChange: "applies to new attempts",
   }),
-  encrypt_responses: setting(
+  encrypt_responses: settingOf(
     v.pipe(
       v.union([v.boolean(), v.literal("past")], 'must be true, false or "past": write true'),
       v.metadata({ takes: '`true`, `false` or `"past"`' }),
@@ -57,18 +65,18 @@ export const answerSettings = {
         'applies to new attempts; **from `true` write `"past"` for a retention, or encrypted responses do not open**',
     },
   ),
-  omit_headers: setting(headerNames(lowerCase), {
+  omit_headers: settingOf(headerNames(lowerCase), {
     description: "The response headers that a replay leaves out.",
     default: ["set-cookie"],
     onChange: "applies at once",
   }),
-  log: setting(choice(LOG_RULES), {
+  log: settingOf(choiceSetting(LOG_RULES), {
     description:
       'Which exchanges are logged, one line each: `"all"`, `"errors"` (outcome unknown, lost or failed), or `"none"`.',
     default: "errors",
     onChange: "applies at once",
   }),
-  server_timing: setting(yesOrNo(), {
+  server_timing: settingOf(yesOrNo(), {
     description: "Whether responses say in `Server-Timing` where their time went.",
     default: false,
     onChange: "applies at once",

@@ -4,7 +4,14 @@
 import * as v from "valibot";
 
 import { UNKNOWN_RULES } from "../record/record.ts";
-import { choice, duration, durationOrNone, parsed, setting, statuses } from "./setting-kinds.ts";
+import {
+  choiceSetting,
+  durationSetting,
+  durationOrNone,
+  parsedSetting,
+  settingOf,
+  statusesSetting,
+} from "./setting-kinds.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "./units.ts";
 import {
   parseVerify,
@@ -34,12 +41,12 @@ export function lockFor(timeoutMs: number): number {
 }
 
 export const attemptSettings = {
-  timeout: setting(duration(MAX_TIMEOUT_MS), {
+  timeout: settingOf(durationSetting(MAX_TIMEOUT_MS), {
     description: "How long the gateway waits for the headers of the origin's response.",
     default: "30s",
     onChange: "applies to new attempts",
   }),
-  idle_timeout: setting(duration(MAX_TIMEOUT_MS), {
+  idle_timeout: settingOf(durationSetting(MAX_TIMEOUT_MS), {
     description:
       "How long the origin may pause between two pieces of the response's body, how long a client may take to read 64 KiB " +
       "that are ready for it, and how long it may take to send 16 KiB of its request, or the rest of it. " +
@@ -47,17 +54,17 @@ export const attemptSettings = {
     default: "30s",
     onChange: "applies to new attempts and replays",
   }),
-  lock: setting(duration(MAX_LOCK_MS), {
+  lock: settingOf(durationSetting(MAX_LOCK_MS), {
     description: "How long an attempt that was lost blocks its key. Must exceed `timeout`.",
     otherwise: "10 seconds more than `timeout`",
     onChange: "applies to new attempts",
   }),
-  retention: setting(duration(MAX_RETENTION_MS), {
+  retention: settingOf(durationSetting(MAX_RETENTION_MS), {
     description: "How long a finished record is kept and replayed. Must exceed `lock`.",
     default: "24h",
     onChange: "applies to new attempts",
   }),
-  remember: setting(durationOrNone(MAX_REMEMBER_MS), {
+  remember: settingOf(durationOrNone(MAX_REMEMBER_MS), {
     description:
       "How long a key is remembered after its operation took effect, or may have. After `retention` its response is erased, and " +
       "a late duplicate gets 409 `key-expired` instead of a second effect. Counts from the same moment as `retention`, and must " +
@@ -65,7 +72,7 @@ export const attemptSettings = {
     default: "none",
     onChange: "applies to new attempts",
   }),
-  unknown: setting(choice(UNKNOWN_RULES), {
+  unknown: settingOf(choiceSetting(UNKNOWN_RULES), {
     description:
       'What follows an attempt whose outcome is unknown: `"hold"` allows no other until an operator decides, ' +
       '`"verify"` asks the origin whether it took effect, `"retry"` allows another when its lock has ended, ' +
@@ -73,14 +80,14 @@ export const attemptSettings = {
     default: "hold",
     onChange: "applies to new attempts",
   }),
-  unknown_retention: setting(duration(MAX_UNKNOWN_RETENTION_MS), {
+  unknown_retention: settingOf(durationSetting(MAX_UNKNOWN_RETENTION_MS), {
     description:
       'How long a record whose outcome is unknown waits for a decision (`unknown = "hold"` or `"verify"`). Until then no ' +
       "retry starts another attempt. Must not be shorter than `retention`.",
     default: "365d",
     onChange: "applies to new attempts",
   }),
-  verify: setting(
+  verify: settingOf(
     v.pipe(
       v.union(
         [
@@ -92,7 +99,7 @@ export const attemptSettings = {
         ],
         `must be text: write "/v1/payments/by-key/{key}", or for another host ${VERIFY_TABLE_ADVICE.slice("write ".length)}`,
       ),
-      parsed<string | { url: string; headers: string[] }, VerifyRule>(parseVerify),
+      parsedSetting<string | { url: string; headers: string[] }, VerifyRule>(parseVerify),
     ),
     {
       description:
@@ -105,17 +112,17 @@ export const attemptSettings = {
       onChange: "applies to new attempts",
     },
   ),
-  refused: setting(statuses(), {
+  refused: settingOf(statusesSetting(), {
     description: "Statuses that say that the origin did not act. A list replaces the default as a whole.",
     default: [425, 429, 503, 521, 523, 525, 526, 530],
     onChange: "applies at once",
   }),
-  ambiguous: setting(statuses(), {
+  ambiguous: settingOf(statusesSetting(), {
     description: "Statuses that leave open whether the origin acted. A list replaces the default as a whole.",
     default: [408, 502, 504, 520, 522, 524],
     onChange: "applies at once",
   }),
-  on_store_failure: setting(choice(STORE_FAILURE_RULES), {
+  on_store_failure: settingOf(choiceSetting(STORE_FAILURE_RULES), {
     description:
       'What happens when the record cannot be reached: `"closed"` answers 503 and forwards nothing, `"open"` forwards the ' +
       "request **unprotected**.",

@@ -3,7 +3,15 @@
 
 import * as v from "valibot";
 
-import { choice, defaultsOf, headerNames, lowerCase, parsed, repeated, setting } from "./setting-kinds.ts";
+import {
+  choiceSetting,
+  defaultsOf,
+  headerNames,
+  lowerCase,
+  parsedSetting,
+  repeatedEntry,
+  settingOf,
+} from "./setting-kinds.ts";
 import { firstRepeated, parsePointer, parseQueryName, POINTER_PATTERN } from "./values.ts";
 import { BODY_FORMS, type BodyForm, QUERY_FORMS, type QueryForm } from "./words.ts";
 
@@ -22,14 +30,14 @@ function pointerList(least: 0 | 1) {
   const pointer = v.pipe(
     v.string('must be text: write "/timestamp"'),
     v.metadata({ pattern: POINTER_PATTERN, examples: ["/timestamp", "/items/0/nonce"] }),
-    parsed(parsePointer),
+    parsedSetting(parsePointer),
   );
   return v.pipe(
     v.array(pointer, POINTERS_MESSAGE),
     v.metadata({ minItems: least, maxItems: MAX_POINTERS, takes: "a list of JSON pointers (RFC 6901)" }),
     v.minLength(least, 'must name what is compared: write ["/amount", "/currency"], or leave it out to compare all'),
     v.maxLength(MAX_POINTERS, TOO_MANY),
-    v.check((list) => firstRepeated(list) === null, repeated),
+    v.check((list) => firstRepeated(list) === null, repeatedEntry),
     v.check(
       (list) => firstBelow(list) === null,
       ({ input }) => {
@@ -51,7 +59,7 @@ function firstBelow(list: readonly string[]): readonly [above: string, below: st
 
 /** Members of `fingerprint`. One that is left out has its built-in default. */
 export const fingerprintEntries = {
-  body: setting(choice(BODY_FORMS), {
+  body: settingOf(choiceSetting(BODY_FORMS), {
     description:
       'How the body counts: `"bytes"` as it is, `"json"` in its canonical form (RFC 8785), `"form"` as the decoded pairs ' +
       'of a URL-encoded form, `"multipart"` as its parts, whatever their boundary, `"none"` not at all. A body that ' +
@@ -59,33 +67,33 @@ export const fingerprintEntries = {
     default: "bytes",
     onChange: CHANGES_FINGERPRINTS,
   }),
-  except: setting(pointerList(0), {
+  except: settingOf(pointerList(0), {
     description:
       'What of the body does not count, with `body = "json"` or `"form"`: timestamps, nonces, tokens. **A change there is ' +
       "replayed, not refused:** never list what decides the effect, such as `/amount`.",
     default: [],
     onChange: CHANGES_FINGERPRINTS,
   }),
-  only: setting(pointerList(1), {
+  only: settingOf(pointerList(1), {
     description:
       'What of the body counts, instead of all, with `body = "json"` or `"form"`. **A change anywhere else is replayed, ' +
       "not refused.** A body that has nothing at any of these pointers counts as a whole.",
     otherwise: "all of the body",
     onChange: CHANGES_FINGERPRINTS,
   }),
-  query: setting(choice(QUERY_FORMS), {
+  query: settingOf(choiceSetting(QUERY_FORMS), {
     description:
       'How the query counts: `"exact"` as it is, `"sorted"` whatever the order of pairs with different names, `"none"` not ' +
       "at all.",
     default: "exact",
     onChange: CHANGES_FINGERPRINTS,
   }),
-  query_except: setting(
+  query_except: settingOf(
     v.pipe(
-      v.array(v.pipe(v.string('must be text: write "timestamp"'), parsed(parseQueryName)), NAMES_MESSAGE),
+      v.array(v.pipe(v.string('must be text: write "timestamp"'), parsedSetting(parseQueryName)), NAMES_MESSAGE),
       v.metadata({ maxItems: MAX_POINTERS, takes: "a list of names" }),
       v.maxLength(MAX_POINTERS, `must have at most ${MAX_POINTERS} entries: write query = "none"`),
-      v.check((list) => firstRepeated(list) === null, repeated),
+      v.check((list) => firstRepeated(list) === null, repeatedEntry),
     ),
     {
       description: "Names of query parameters that do not count. **A change there is replayed, not refused.**",
@@ -93,7 +101,7 @@ export const fingerprintEntries = {
       onChange: CHANGES_FINGERPRINTS,
     },
   ),
-  headers: setting(headerNames(lowerCase), {
+  headers: settingOf(headerNames(lowerCase), {
     description: 'Request headers that count too. With `body = "multipart"`, the boundary in `content-type` does not.',
     default: [],
     onChange: CHANGES_FINGERPRINTS,

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 
-import { choice, defaultsOf, parsed, setting, yesOrNo } from "./setting-kinds.ts";
+import { choiceSetting, defaultsOf, parsedSetting, settingOf, yesOrNo } from "./setting-kinds.ts";
 import { type ParsedSetting, refuseValue } from "./units.ts";
 import { OPERATOR_LISTENERS } from "./words.ts";
 
@@ -14,7 +14,7 @@ const HOSTNAME_PATTERN = "^[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*$";
 const ENVIRONMENT_PATTERN = "^[A-Za-z0-9](?:[A-Za-z0-9 _.-]{0,28}[A-Za-z0-9])?$";
 
 export const gatewayEntries = {
-  trust_forwarded: setting(yesOrNo(), {
+  trust_forwarded: settingOf(yesOrNo(), {
     description:
       "Whether `X-Forwarded-Host`, `X-Forwarded-Proto` and `Forwarded` come from a proxy in front of the gateway, and " +
       "reach the origin as they came. If not, the gateway sets them itself.",
@@ -23,11 +23,11 @@ export const gatewayEntries = {
       "**names other records** where the scope has the host and a proxy names another than the URL: to `true`, append the old `scope` with " +
       '`"host"` to `previous_scope`; to `false`, older keys are not found. The next attempt of a key that has failed has the new headers',
   }),
-  operator_path: setting(
+  operator_path: settingOf(
     v.pipe(
       v.string('must be text: write "/_onceway"'),
       v.metadata({ pattern: OWN_PATH_PATTERN, examples: ["/_onceway", "/internal/idempotency"] }),
-      parsed(ownPath("/_onceway")),
+      parsedSetting(ownPath("/_onceway")),
     ),
     {
       description:
@@ -37,11 +37,11 @@ export const gatewayEntries = {
       onChange: "applies at once",
     },
   ),
-  consumer_path: setting(
+  consumer_path: settingOf(
     v.pipe(
       v.string('must be text: write "/_claims"'),
       v.metadata({ pattern: OWN_PATH_PATTERN, examples: ["/_claims", "/internal/claims"] }),
-      parsed(ownPath("/_claims")),
+      parsedSetting(ownPath("/_claims")),
     ),
     {
       description: "The path of the claims API. Without a group in `CONSUMERS` it is a path as any other.",
@@ -50,7 +50,7 @@ export const gatewayEntries = {
       onChange: "applies at once",
     },
   ),
-  operator_hostname: setting(
+  operator_hostname: settingOf(
     v.pipe(
       v.string('must be text: write "ops.example.com"'),
       v.metadata({ pattern: HOSTNAME_PATTERN, examples: ["ops.example.com"] }),
@@ -66,7 +66,7 @@ export const gatewayEntries = {
       onChange: "applies at once",
     },
   ),
-  environment: setting(
+  environment: settingOf(
     v.pipe(
       v.string('must be text: write "staging"'),
       v.metadata({ pattern: ENVIRONMENT_PATTERN, examples: ["staging", "production"] }),
@@ -83,7 +83,7 @@ export const gatewayEntries = {
       onChange: "applies at once",
     },
   ),
-  operator_listener: setting(choice(OPERATOR_LISTENERS), {
+  operator_listener: settingOf(choiceSetting(OPERATOR_LISTENERS), {
     description:
       'The port of the operator path: `"shared"` is the clients\' port, `"own"` is a port for operators only ' +
       "(`npm run serve -- --operator-port`).",

@@ -13,7 +13,7 @@ import {
   parseKeySource,
   parseKeySources,
 } from "./key-source.ts";
-import { choice, defaultsOf, parsed, setting, wholeSetting, yesOrNo } from "./setting-kinds.ts";
+import { choiceSetting, defaultsOf, parsedSetting, settingOf, wholeSetting, yesOrNo } from "./setting-kinds.ts";
 import { CHANGES_FINGERPRINTS, fingerprintSchema } from "./settings-fingerprint.ts";
 import { type ParsedSetting } from "./units.ts";
 import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
@@ -41,18 +41,18 @@ export function longestKey(steps: readonly string[]): number {
 
 /** Members of `key_format`. One that is left out has its built-in default, not that of `IDEMPOTENCY.key_format`. */
 export const keyFormatEntries = {
-  pattern: setting(v.pipe(v.string('must be text: write "^[0-9a-f-]{36}$"'), parsed(parseKeyPattern)), {
+  pattern: settingOf(v.pipe(v.string('must be text: write "^[0-9a-f-]{36}$"'), parsedSetting(parseKeyPattern)), {
     description: "A regular expression (JavaScript, flag `u`) that a key must match. Anchor it with `^` and `$`.",
     takes: '`"^[0-9a-f-]{36}$"`, for example',
     otherwise: "none",
     onChange: "applies at once",
   }),
-  min: setting(wholeSetting(1, MAX_KEY_LENGTH, 16), {
+  min: settingOf(wholeSetting(1, MAX_KEY_LENGTH, 16), {
     description: "The minimum length of a key.",
     default: 1,
     onChange: "applies at once",
   }),
-  max: setting(wholeSetting(1, MAX_KEY_LENGTH, 64), {
+  max: settingOf(wholeSetting(1, MAX_KEY_LENGTH, 64), {
     description:
       'The maximum length of a key. It leaves room for a step in `forward_key`: at most 248 with `"charge"`.',
     otherwise: `${MAX_KEY_LENGTH}, less what a step in \`forward_key\` or \`publish\` adds`,
@@ -86,21 +86,21 @@ function scope(
 ) {
   return v.pipe(
     v.array(
-      v.pipe(v.string('must be text: write "header:authorization"'), v.metadata({ pattern }), parsed(parse)),
+      v.pipe(v.string('must be text: write "header:authorization"'), v.metadata({ pattern }), parsedSetting(parse)),
       message,
     ),
     v.metadata({ minItems: 1 }),
-    parsed<(ScopePart | null)[], readonly ScopePart[]>(parseScope),
+    parsedSetting<(ScopePart | null)[], readonly ScopePart[]>(parseScope),
   );
 }
 
 export const keySettings = {
-  key: setting(choice(KEY_RULES), {
+  key: settingOf(choiceSetting(KEY_RULES), {
     description: 'Whether a request needs a key. With `"optional"`, a request without one passes unprotected.',
     default: "required",
     onChange: "applies at once",
   }),
-  key_from: setting(
+  key_from: settingOf(
     v.pipe(
       v.array(
         v.pipe(
@@ -116,14 +116,14 @@ export const keySettings = {
             ],
             'must be text, a list of texts or a template: write "header:Idempotency-Key", ["json:/a", "json:/b"] or { template = "order-{json:/id}" }',
           ),
-          parsed<string | string[] | { template: string }, KeySource>(parseKeySource),
+          parsedSetting<string | string[] | { template: string }, KeySource>(parseKeySource),
         ),
         'must be a list: write ["header:Idempotency-Key"]',
       ),
       v.metadata({ minItems: 1, maxItems: MAX_SOURCES }),
       v.minLength(1, 'must name at least one place: write ["header:Idempotency-Key"], or leave it out'),
       v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
-      parsed<KeySource[], readonly KeySource[]>(parseKeySources),
+      parsedSetting<KeySource[], readonly KeySource[]>(parseKeySources),
     ),
     {
       description:
@@ -135,20 +135,20 @@ export const keySettings = {
         "**names other records**, unless the same key is found in the new place: append a place rather than replace one",
     },
   ),
-  graphql: setting(yesOrNo(), {
+  graphql: settingOf(yesOrNo(), {
     description:
       "Whether the route is a GraphQL endpoint: only mutations are protected, queries and subscriptions pass. The key of a mutation " +
       "may also be in its directive `@idempotent(key: …)`.",
     default: false,
     onChange: "applies at once",
   }),
-  key_format: setting(keyFormatSchema, {
+  key_format: settingOf(keyFormatSchema, {
     description: "The form that a key must have. A route's table replaces that of `IDEMPOTENCY` as a whole.",
     takes: "a table of the members below",
     default: {},
     onChange: "applies at once",
   }),
-  scope: setting(scope('must be a list: write ["header:authorization"]'), {
+  scope: settingOf(scope('must be a list: write ["header:authorization"]'), {
     description:
       "Whose key it is: the same key in another scope names another record. The host is always part of the scope where " +
       "the origin is a binding or the zone's own.",
@@ -156,7 +156,7 @@ export const keySettings = {
     default: ["header:authorization"],
     onChange: "**names other records**: append the old value to `previous_scope`, or older keys are not found",
   }),
-  previous_scope: setting(
+  previous_scope: settingOf(
     v.pipe(
       v.array(scope(PREVIOUS_SCOPE_MESSAGE, [PREVIOUS_SCOPE_PATTERN, parsePreviousEntry]), PREVIOUS_SCOPE_MESSAGE),
       v.metadata({ maxItems: MAX_PREVIOUS_SCOPES }),
@@ -176,11 +176,13 @@ export const keySettings = {
       onChange: "applies at once; **records of a scope that is taken out are not found**",
     },
   ),
-  new_keys: setting(
+  new_keys: settingOf(
     v.pipe(
       v.string('must be text: write "NEW_KEYS"'),
       v.metadata({ examples: ["NEW_KEYS", "none"] }),
-      parsed<string, string | null>((text) => (text === "none" ? { ok: true, value: null } : parseBindingName(text))),
+      parsedSetting<string, string | null>((text) =>
+        text === "none" ? { ok: true, value: null } : parseBindingName(text),
+      ),
     ),
     {
       description:
@@ -192,7 +194,7 @@ export const keySettings = {
       onChange: "applies at once",
     },
   ),
-  fingerprint: setting(fingerprintSchema, {
+  fingerprint: settingOf(fingerprintSchema, {
     description:
       "What tells a retry from a reuse of the key, besides method and path: the query, the body, and headers. A route's " +
       "table replaces that of `IDEMPOTENCY` as a whole.",
@@ -200,16 +202,16 @@ export const keySettings = {
     default: {},
     onChange: CHANGES_FINGERPRINTS,
   }),
-  key_reused_status: setting(wholeSetting(400, 499, 422), {
+  key_reused_status: settingOf(wholeSetting(400, 499, 422), {
     description: "The status of `key-reused`: the key was used before, for another request.",
     default: 422,
     onChange: "applies at once",
   }),
-  forward_key: setting(
+  forward_key: settingOf(
     v.pipe(
       v.string('must be text: write "client", "none" or a step name'),
       v.metadata({ pattern: TOKEN_PATTERN, examples: ["client", "none", "charge"] }),
-      parsed(parseForwardKey),
+      parsedSetting(parseForwardKey),
     ),
     {
       description:

@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import { ROLES } from "../record/audit.ts";
-import { choice, parsed, secretNames, setting } from "./setting-kinds.ts";
+import { choiceSetting, parsedSetting, secretNames, settingOf } from "./setting-kinds.ts";
 import { type ParsedSetting, refuseValue } from "./units.ts";
 import { isLoopback, NAME_PATTERN } from "./values.ts";
 
@@ -37,7 +37,7 @@ export const operatorSchema = v.strictObject({
     ),
   ),
   role: v.pipe(
-    choice(ROLES),
+    choiceSetting(ROLES),
     v.metadata({
       description: '`"admin"` may read and change, `"reader"` may read.',
       otherwise: "none: every operator needs one",
@@ -55,17 +55,17 @@ export const operatorSchema = v.strictObject({
 });
 
 const people = v.pipe(
-  v.array(v.pipe(v.string(PEOPLE_MESSAGE), parsed(parsePerson)), PEOPLE_MESSAGE),
+  v.array(v.pipe(v.string(PEOPLE_MESSAGE), parsedSetting(parsePerson)), PEOPLE_MESSAGE),
   v.metadata({ takes: "a list of addresses; `*@example.com` is everybody of a domain" }),
 );
 
 /** `[vars.ACCESS]`. */
 export const accessEntries = {
-  team: setting(
+  team: settingOf(
     v.pipe(
       v.string(`must be text: ${TEAM_ADVICE}`),
       v.metadata({ examples: ["https://acme.cloudflareaccess.com"] }),
-      parsed(parseTeam),
+      parsedSetting(parseTeam),
     ),
     {
       description:
@@ -75,7 +75,7 @@ export const accessEntries = {
       onChange: "applies at once",
     },
   ),
-  audience: setting(
+  audience: settingOf(
     v.pipe(
       v.string('must be text: write audience = "32eafc76…", the AUD tag of the Access application'),
       v.nonEmpty('must not be empty: write audience = "32eafc76…", the AUD tag of the Access application'),
@@ -87,8 +87,8 @@ export const accessEntries = {
       onChange: "applies at once",
     },
   ),
-  admins: setting(people, { description: "Who may read and change.", default: [], onChange: "applies at once" }),
-  readers: setting(people, {
+  admins: settingOf(people, { description: "Who may read and change.", default: [], onChange: "applies at once" }),
+  readers: settingOf(people, {
     description: "Who may read. Whoever is in both lists may change too.",
     default: [],
     onChange: "applies at once",

@@ -11,7 +11,7 @@ import {
   SHARDS_MESSAGE,
 } from "./layout.ts";
 import type { Origin } from "./resolved.ts";
-import { choice, parsed, setting } from "./setting-kinds.ts";
+import { choiceSetting, parsedSetting, settingOf } from "./setting-kinds.ts";
 import { BINDING_PATTERN, ENTRYPOINT_PATTERN, ORIGIN_TYPE_MESSAGE, parseOrigin } from "./values.ts";
 import { type Jurisdiction, JURISDICTIONS, type LocationHint, LOCATION_HINTS } from "./words.ts";
 
@@ -26,12 +26,12 @@ export function shardsSchema() {
       ],
       SHARDS_MESSAGE,
     ),
-    parsed(parseShards),
+    parsedSetting(parseShards),
   );
 }
 
 export const originSettings = {
-  origin: setting(
+  origin: settingOf(
     v.pipe(
       v.union(
         [
@@ -60,7 +60,7 @@ export const originSettings = {
         ],
         ORIGIN_TYPE_MESSAGE,
       ),
-      parsed(parseOrigin),
+      parsedSetting(parseOrigin),
     ),
     {
       description:
@@ -74,7 +74,7 @@ export const originSettings = {
         'zone\'s own, it names other records**: append the old `scope` to `previous_scope`, from a URL with `"any-host"`, to a URL with `"host"`',
     },
   ),
-  shards: setting(shardsSchema(), {
+  shards: settingOf(shardsSchema(), {
     description:
       'How many Durable Objects share the keys, or `"per-key"` for one object for each key. Letters after the number ' +
       '(`"64b"`) give the objects other names: for a way back to a closed number, or for a route with objects of its own.',
@@ -83,12 +83,12 @@ export const originSettings = {
     onChange:
       "**names other objects**: append the old value to `previous_shards`, or older keys are not found, and their retries run again",
   }),
-  location_hint: setting(choice(LOCATION_HINTS), {
+  location_hint: settingOf(choiceSetting(LOCATION_HINTS), {
     description: "Where new objects are created: near the origin. Only an object's first use counts.",
     otherwise: "near the first request",
     onChange: "applies to objects that do not exist yet",
   }),
-  jurisdiction: setting(choice(JURISDICTIONS), {
+  jurisdiction: settingOf(choiceSetting(JURISDICTIONS), {
     description:
       "Where objects run and keep their records, guaranteed. On Cloudflare only. In `[vars.IDEMPOTENCY]` it also says where the " +
       "audit log and the totals lie.",

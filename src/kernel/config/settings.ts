@@ -6,7 +6,7 @@
 import * as v from "valibot";
 
 import { parsePathPattern } from "./path-pattern.ts";
-import { defaultsOf, parsed, repeated, setting, type SettingEntries } from "./setting-kinds.ts";
+import { defaultsOf, parsedSetting, repeatedEntry, settingOf, type SettingEntries } from "./setting-kinds.ts";
 import { answerSettings } from "./settings-answer.ts";
 import { attemptSettings, lockFor } from "./settings-attempt.ts";
 import type { RouteSettings } from "../feature-settings.ts";
@@ -20,19 +20,19 @@ import { firstRepeated, parseMethod } from "./values.ts";
 
 /** The kernel's own, between those of the origin and those of notes. */
 const requestEntries = {
-  methods: setting(
+  methods: settingOf(
     v.pipe(
       v.array(
         v.pipe(
           v.string('must be text: write "POST"'),
           v.metadata({ examples: ["POST", "PATCH", "PUT", "DELETE"] }),
-          parsed(parseMethod),
+          parsedSetting(parseMethod),
         ),
         'must be a list of methods: write ["POST", "PATCH"]',
       ),
       v.metadata({ minItems: 1, takes: "a list of methods, in upper case" }),
       v.minLength(1, 'must name at least one method: write ["POST", "PATCH"]'),
-      v.check((list) => firstRepeated(list) === null, repeated),
+      v.check((list) => firstRepeated(list) === null, repeatedEntry),
     ),
     {
       description: "The methods that are protected.",
@@ -147,7 +147,7 @@ export const pathSchema = v.pipe(
     otherwise: "none: every route needs one",
     onChange: "applies at once; **requests that no route matches any more are not protected, and retries act again**",
   }),
-  parsed((path: string) => {
+  parsedSetting((path: string) => {
     const patterns = parsePathPattern(path);
     return patterns.ok ? { ok: true, value: { path, patterns: patterns.value } } : patterns;
   }),

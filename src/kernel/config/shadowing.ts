@@ -1,10 +1,10 @@
 // Decides whether earlier routes catch every request of a later one. Reports only what is certain for both of Hono's
 // routers; a route that it does not report may still be unreachable.
 
-import type { PathPattern, Segment } from "./path-pattern.ts";
+import type { PathPattern, PathSegment } from "./path-pattern.ts";
 
 /** What shadowing depends on: a route's name, its methods, and its pattern's alternatives. */
-export interface Matcher {
+export interface RouteMatcher {
   readonly name: string;
   readonly path: string;
   readonly methods: readonly string[];
@@ -12,17 +12,17 @@ export interface Matcher {
 }
 
 /** A later route that gets none of one method's requests, and the earlier ones that get them. */
-export interface Shadow {
-  readonly later: Matcher;
+export interface ShadowedRoute {
+  readonly later: RouteMatcher;
   readonly methods: readonly string[];
-  readonly earlier: readonly Matcher[];
+  readonly earlier: readonly RouteMatcher[];
 }
 
 /** Every route that earlier ones cover completely for at least one of its methods. Order is the order of matching. */
-export function findShadows(matchers: readonly Matcher[]): readonly Shadow[] {
+export function findShadows(matchers: readonly RouteMatcher[]): readonly ShadowedRoute[] {
   return matchers.flatMap((later, index) => {
     const methods: string[] = [];
-    const earlier = new Set<Matcher>();
+    const earlier = new Set<RouteMatcher>();
     for (const method of later.methods) {
       const rivals = matchers.slice(0, index).filter((rival) => rival.methods.includes(method));
       const covering = later.patterns.map((pattern) =>
@@ -37,7 +37,7 @@ export function findShadows(matchers: readonly Matcher[]): readonly Shadow[] {
 }
 
 /** Later routes that differ from an earlier one of the same method only in the slash at the end of their path. */
-export function findSlashTwins(matchers: readonly Matcher[]): readonly Shadow[] {
+export function findSlashTwins(matchers: readonly RouteMatcher[]): readonly ShadowedRoute[] {
   return matchers.flatMap((later, index) =>
     matchers
       .slice(0, index)
@@ -78,11 +78,11 @@ export function mayOverlap(one: PathPattern, other: PathPattern): boolean {
   );
 }
 
-function reaches(segment: Segment | undefined): boolean {
+function reaches(segment: PathSegment | undefined): boolean {
   return segment?.kind === "expression" && !segment.plain;
 }
 
-function mayBeSame(one: Segment | undefined, other: Segment | undefined): boolean {
+function mayBeSame(one: PathSegment | undefined, other: PathSegment | undefined): boolean {
   if (one === undefined || other === undefined) return true;
   if (one.kind === "literal" && other.kind === "literal") return one.text === other.text;
   const [literal, rest] = one.kind === "literal" ? [one, other] : [other, one];
@@ -90,7 +90,7 @@ function mayBeSame(one: Segment | undefined, other: Segment | undefined): boolea
   return new RegExp(`^(?:${rest.source})$`).test(literal.text);
 }
 
-function coversSegment(wide: Segment, narrow: Segment | undefined): boolean {
+function coversSegment(wide: PathSegment, narrow: PathSegment | undefined): boolean {
   // An expression that may match a slash shifts the segments after it: then only the same pattern is certain.
   if (narrow === undefined || (narrow.kind === "expression" && !narrow.plain)) return false;
   switch (wide.kind) {
@@ -109,11 +109,11 @@ function coversSegment(wide: Segment, narrow: Segment | undefined): boolean {
 }
 
 /** A trailing slash. */
-function isEmpty(segment: Segment): boolean {
+function isEmpty(segment: PathSegment): boolean {
   return segment.kind === "literal" && segment.text === "";
 }
 
-function isSame(one: Segment, other: Segment | undefined): boolean {
+function isSame(one: PathSegment, other: PathSegment | undefined): boolean {
   switch (one.kind) {
     case "literal":
       return other?.kind === "literal" && other.text === one.text;

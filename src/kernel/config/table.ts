@@ -41,7 +41,7 @@ export function readJsonVariable(variable: unknown): ParsedSetting<unknown> {
 export function unknownMembers(table: SettingsTable, path: string, known: readonly string[]): readonly ConfigProblem[] {
   return Object.keys(table)
     .filter((name) => !known.includes(name))
-    .map((name) => unknownMember(path + dotted([name]), name, table[name], known));
+    .map((name) => unknownMember(path + dottedPath([name]), name, table[name], known));
 }
 
 function unknownMember(path: string, name: string, value: unknown, known: readonly string[]): ConfigProblem {
@@ -88,7 +88,7 @@ export function problemOfIssue(path: string, issue: v.BaseIssue<unknown>): Confi
   return { path, message, ...(isMeant ? { fix: { replace: "value", text: expected } } : {}) };
 }
 
-export function pick(table: SettingsTable, keep: (name: string) => boolean): SettingsTable {
+export function pickMembers(table: SettingsTable, keep: (name: string) => boolean): SettingsTable {
   return Object.fromEntries(Object.entries(table).filter(([name]) => keep(name)));
 }
 
@@ -99,7 +99,7 @@ export function memberProblem(path: string, issue: v.BaseIssue<unknown>): Config
 }
 
 /** `.scope[0]`, `.key_format.min`; names with other characters in quotes. */
-export function dotted(keys: readonly unknown[]): string {
+export function dottedPath(keys: readonly unknown[]): string {
   return keys
     .map((key) => {
       if (typeof key === "number") return `[${key}]`;

@@ -3,12 +3,12 @@
 
 import type { ConfigProblem } from "./problem.ts";
 import type { RouteDraft } from "./cross-checks.ts";
-import { type Layer, settingsInForce } from "./in-force.ts";
+import { type SettingsLayer, settingsInForce } from "./in-force.ts";
 import type { DeclaredSettings } from "./settings.ts";
-import { coversPattern, findShadows, findSlashTwins, type Matcher, type Shadow } from "./shadowing.ts";
+import { coversPattern, findShadows, findSlashTwins, type RouteMatcher, type ShadowedRoute } from "./shadowing.ts";
 
 export function unreachableRoutes(
-  defaults: Layer,
+  defaults: SettingsLayer,
   routes: readonly RouteDraft[],
   declared: DeclaredSettings,
 ): readonly ConfigProblem[] {
@@ -21,7 +21,7 @@ export function unreachableRoutes(
   return [...findShadows(matchers).map(shadowProblem), ...findSlashTwins(matchers).map(twinProblem)];
 }
 
-function shadowProblem(shadow: Shadow): ConfigProblem {
+function shadowProblem(shadow: ShadowedRoute): ConfigProblem {
   const { later, methods, earlier } = shadow;
   const first = earlier.map(nameOf).join(" and ");
   const catches = earlier.length === 1 ? "catches" : "catch";
@@ -34,7 +34,7 @@ function shadowProblem(shadow: Shadow): ConfigProblem {
 }
 
 /** Above the earlier route, one that matches the same would only change places with it. */
-function adviceFor({ later, methods, earlier }: Shadow): string {
+function adviceFor({ later, methods, earlier }: ShadowedRoute): string {
   const [one] = earlier;
   const isSame = one?.patterns.every((pattern) => later.patterns.some((wide) => coversPattern(wide, pattern)));
   const leave = `leave ${methods.join(" and ")} out of its methods`;
@@ -45,7 +45,7 @@ function adviceFor({ later, methods, earlier }: Shadow): string {
   return `write this route above ${above}, or ${methods.length < later.methods.length ? leave : "remove it"}`;
 }
 
-function twinProblem({ later, methods, earlier }: Shadow): ConfigProblem {
+function twinProblem({ later, methods, earlier }: ShadowedRoute): ConfigProblem {
   const others = earlier.map(nameOf).join(" and ");
   return {
     path: `${later.name}.path`,
@@ -55,6 +55,6 @@ function twinProblem({ later, methods, earlier }: Shadow): ConfigProblem {
   };
 }
 
-function nameOf({ name, path }: Matcher): string {
+function nameOf({ name, path }: RouteMatcher): string {
   return `${name} ("${path}")`;
 }

@@ -10,13 +10,13 @@ const BLOCK = wholeFrames(64 * 1024);
  * The frames of a plain body. It reads no byte beyond the frame that is asked for, nor beyond `total`, because its source may end
  * only when these frames have been taken.
  */
-export function encrypting(body: BodyReader, cipher: BodyCipher, total: () => number): BodyReader {
+export function encryptingReader(body: BodyReader, cipher: BodyCipher, total: () => number): BodyReader {
   const blocks = { bytes: FRAME_BYTES, frames: 1, total };
   return inBlocks(body, blocks, (block, place) => cipher.encrypt(block, place));
 }
 
 /** The plain bytes of a body in frames. */
-export function decrypting(body: BodyReader, cipher: BodyCipher): BodyReader {
+export function decryptingReader(body: BodyReader, cipher: BodyCipher): BodyReader {
   const blocks = { ...BLOCK, total: () => Number.POSITIVE_INFINITY };
   return inBlocks(body, blocks, (block, place) => cipher.decrypt(block, place));
 }

@@ -1,8 +1,8 @@
 // The response of an `encrypt_responses` route, as it is stored and as its caller gets it. Status, headers and the size of the body are
 // encrypted together, so a body that lacks its end does not open either. An operator, or a copy of the database, has no key.
 
-import { bytesOfHex, hex } from "../request/digest.ts";
-import { type CallersKey, type Encryption, SECRET_ID_DIGITS } from "./encryption.ts";
+import { bytesOfHex, hexText } from "../request/digest.ts";
+import { type CallersKey, type RequestEncryption, SECRET_ID_DIGITS } from "./encryption.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import { BodyCipher, HEAD_PLACE, placeInChunk, PREFIX_BYTES } from "./body-cipher.ts";
 import type { EncryptedResponse, StoredBody, StoredResponse } from "../store/response-rows.ts";
@@ -41,7 +41,7 @@ export class ResponseEncryption {
     this.#begin.set(cipher.prefix, 1 + ID_BYTES);
   }
 
-  static async of({ keys }: Encryption): Promise<ResponseEncryption> {
+  static async of({ keys }: RequestEncryption): Promise<ResponseEncryption> {
     const [newest] = keys;
     if (newest === undefined) throw new TypeError("an encrypted route without a key");
     return new ResponseEncryption(await BodyCipher.withKey(bytesOfHex(newest.key)), newest.secretId);
@@ -72,7 +72,7 @@ export class ResponseEncryption {
 }
 
 /** A response that its caller may read. Bytes in memory are plain; `cipher` decrypts all others. */
-export interface Opened {
+export interface OpenedResponse {
   readonly stored: StoredResponse;
   readonly cipher: BodyCipher | null;
 }
@@ -81,9 +81,9 @@ export interface Opened {
 export async function openResponse(
   { envelope, body }: EncryptedResponse,
   { record, encryption }: Pick<ExchangeHead, "record" | "encryption">,
-): Promise<Opened | null> {
+): Promise<OpenedResponse | null> {
   const begin = envelope.subarray(0, BEGIN_BYTES);
-  const secretId = hex(begin.subarray(1, 1 + ID_BYTES));
+  const secretId = hexText(begin.subarray(1, 1 + ID_BYTES));
   const fail = (reason: string): null => {
     console.error({ message: "an encrypted response does not open", recordId: record.id, secretId, reason });
     return null;
@@ -98,7 +98,12 @@ export async function openResponse(
   }
 }
 
-async function openWith(key: CallersKey, begin: Uint8Array, ciphertext: Uint8Array, body: StoredBody): Promise<Opened> {
+async function openWith(
+  key: CallersKey,
+  begin: Uint8Array,
+  ciphertext: Uint8Array,
+  body: StoredBody,
+): Promise<OpenedResponse> {
   const cipher = await BodyCipher.withKey(bytesOfHex(key.key), begin.slice(1 + ID_BYTES));
   const text = await cipher.decrypt(ciphertext, HEAD_PLACE, begin);
   const head: EncryptedHead = JSON.parse(decoder.decode(text));

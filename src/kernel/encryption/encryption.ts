@@ -4,11 +4,11 @@
 
 import type { EncryptionRule } from "../config/words.ts";
 import { fingerprint, type Fingerprint } from "../record/units.ts";
-import { digest, digestBytes, hex } from "../request/digest.ts";
+import { digest, digestBytes, hexText } from "../request/digest.ts";
 import type { ExchangeHead, RequestFacts } from "../request/message.ts";
 import type { ScopeValues } from "../request/scope.ts";
 
-export interface Encryption {
+export interface RequestEncryption {
   /** Whether the response of a new attempt is encrypted; otherwise earlier ones only open. */
   readonly isOn: boolean;
   /** The key for a new response first, then those with which older ones open; never empty. */
@@ -44,7 +44,7 @@ interface Secret {
 }
 
 /** Derives what requests to `encrypt_responses` routes bring. */
-export class Encryptions {
+export class EncryptionDeriver {
   readonly #values: readonly string[];
   #secrets: readonly Secret[] | null = null;
 
@@ -58,7 +58,7 @@ export class Encryptions {
     const { record, request } = head;
     const isOn = rule === true;
     const callerDigest = await digestBytes(["onceway encrypted caller", record.key, ...scope]);
-    const caller = hex(callerDigest);
+    const caller = hexText(callerDigest);
     const secrets = await this.#read();
     const [keys, facts, scopeDigest] = await Promise.all([
       Promise.all(
@@ -109,7 +109,7 @@ async function derive({ key }: Secret, purpose: Uint8Array, of: Uint8Array, bits
   info.set(purpose);
   info.set(of, purpose.byteLength);
   const derived = await crypto.subtle.deriveBits({ name: "HKDF", hash: "SHA-256", salt: NO_SALT, info }, key, bits);
-  return hex(new Uint8Array(derived));
+  return hexText(new Uint8Array(derived));
 }
 
 /** Fingerprints in the form of `encrypt_responses` begin with this. */
@@ -127,7 +127,7 @@ export function isKeyed(stored: Fingerprint | null): boolean {
  */
 export async function withFingerprints(
   request: RequestFacts,
-  encryption: Pick<Encryption, "isOn" | "caller"> | undefined,
+  encryption: Pick<RequestEncryption, "isOn" | "caller"> | undefined,
   plain: Fingerprint,
 ): Promise<RequestFacts> {
   if (encryption === undefined) return { ...request, fingerprint: plain };

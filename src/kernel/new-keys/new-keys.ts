@@ -4,25 +4,25 @@
 import { raceTimer } from "../request/first-of.ts";
 import type { KeyCount } from "../request/scope.ts";
 import type { RecordId } from "../record/units.ts";
-import type { Timers } from "../object/timers.ts";
+import type { ObjectTimers } from "../object/timers.ts";
 
 /** The platform's limiter answers from the same machine, in less than a millisecond. */
 const LIMITER_MS = 1000;
 
 /** A rate limit binding, which counts calls by key. */
-export interface Limiter {
+export interface RateLimiter {
   limit(options: { readonly key: string }): Promise<{ readonly success: boolean }>;
 }
 
 export class NewKeyLimiter {
-  readonly #limiter: (binding: string) => Limiter | null;
-  readonly #timers: Timers;
+  readonly #limiter: (binding: string) => RateLimiter | null;
+  readonly #timers: ObjectTimers;
   /** By record: requests with the same new key that arrive together are counted once. */
   readonly #asked = new Map<RecordId, Promise<boolean>>();
   /** Whether the last answer failed: an outage is logged once. */
   #isFailing = false;
 
-  constructor(limiter: (binding: string) => Limiter | null, timers: Timers) {
+  constructor(limiter: (binding: string) => RateLimiter | null, timers: ObjectTimers) {
     this.#limiter = limiter;
     this.#timers = timers;
   }

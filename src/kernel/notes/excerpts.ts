@@ -2,11 +2,11 @@
 
 import { readNote } from "../record/request-note.ts";
 import { type EpochMs, epochMs, type RecordId } from "../record/units.ts";
-import type { Label } from "../store/label.ts";
+import type { RecordLabel } from "../store/label.ts";
 import type { LaterTables } from "../store/schema.ts";
 
 /** The beginning of a request's body. */
-export interface Excerpt {
+export interface BodyExcerpt {
   /** Until when it is kept, in milliseconds since the epoch. */
   readonly until: number;
   readonly text: string;
@@ -19,7 +19,7 @@ const TOGETHER_MS = 60_000;
 export const EXCERPTS_TABLE =
   "CREATE TABLE IF NOT EXISTS excerpts (until INTEGER NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (until, id)) WITHOUT ROWID";
 
-export class Excerpts {
+export class ExcerptReader {
   readonly #tables: LaterTables;
 
   constructor(tables: LaterTables) {
@@ -31,7 +31,7 @@ export class Excerpts {
   }
 
   /** Within the transaction of the record's claim. The table exists only when that is committed: see `added`. */
-  insert(id: RecordId, { until, text }: Excerpt): void {
+  insert(id: RecordId, { until, text }: BodyExcerpt): void {
     if (!this.#exists) this.#tables.sql.exec(EXCERPTS_TABLE);
     this.#tables.sql.exec("INSERT OR REPLACE INTO excerpts (until, id, text) VALUES (?, ?, ?)", until, id, text);
   }
@@ -41,7 +41,7 @@ export class Excerpts {
   }
 
   /** What a record keeps, by its label; `null`: nothing, or its time is over. */
-  find(id: RecordId, label: Label, now: EpochMs): Excerpt | null {
+  find(id: RecordId, label: RecordLabel, now: EpochMs): BodyExcerpt | null {
     const until = this.#exists ? untilIn(label) : null;
     if (until === null || until <= now) return null;
     const [row] = this.#tables.sql
@@ -51,7 +51,7 @@ export class Excerpts {
   }
 
   /** Erases what a record keeps, by its label. Within the transaction that changes the record. */
-  erase(id: RecordId, label: () => Label): void {
+  erase(id: RecordId, label: () => RecordLabel): void {
     const until = this.#exists ? untilIn(label()) : null;
     if (until !== null) this.#tables.sql.exec("DELETE FROM excerpts WHERE until = ? AND id = ?", until, id);
   }
@@ -77,6 +77,6 @@ export class Excerpts {
   }
 }
 
-function untilIn({ note }: Label): number | null {
+function untilIn({ note }: RecordLabel): number | null {
   return note === undefined ? null : readNote(note).excerptUntil;
 }

@@ -6,7 +6,14 @@ import * as v from "valibot";
 import type { NoteRule } from "../config/resolved.ts";
 import type { FullSettings } from "../config/settings.ts";
 import { type KeyPart, KEY_PART_PATTERN, parseKeyPart } from "../config/key-source.ts";
-import { choice, defaultsOf, duration, parsed, setting, sizeSetting } from "../config/setting-kinds.ts";
+import {
+  choiceSetting,
+  defaultsOf,
+  durationSetting,
+  parsedSetting,
+  settingOf,
+  sizeSetting,
+} from "../config/setting-kinds.ts";
 import { DAY_MS } from "../config/units.ts";
 import { NOTE_RULES } from "../config/words.ts";
 
@@ -16,18 +23,18 @@ const MAX_EXCERPT_MS = 7 * DAY_MS;
 
 /** Members of a route's `note`. */
 export const noteEntries = {
-  request: setting(choice(NOTE_RULES), {
+  request: settingOf(choiceSetting(NOTE_RULES), {
     description:
       '`"target"`: the request\'s method, path and query, the size of its body and a short digest of its caller; `"path"`: the same without ' +
       'the query; `"none"`: nothing of these.',
     default: "target",
     onChange: "applies to new records",
   }),
-  label: setting(
+  label: settingOf(
     v.pipe(
       v.string('must be text: write "json:/order/id"'),
       v.metadata({ pattern: KEY_PART_PATTERN }),
-      parsed<string, KeyPart>(parseKeyPart),
+      parsedSetting<string, KeyPart>(parseKeyPart),
     ),
     {
       description:
@@ -38,13 +45,13 @@ export const noteEntries = {
       onChange: "applies to new records",
     },
   ),
-  excerpt: setting(sizeSetting(MAX_EXCERPT_BYTES), {
+  excerpt: settingOf(sizeSetting(MAX_EXCERPT_BYTES), {
     description:
       "How much of the beginning of each request's body is kept, **in the open, for a time**. It costs two rows written for each request.",
     otherwise: "none: no part of a body is kept for operators",
     onChange: "applies to new records",
   }),
-  excerpt_retention: setting(duration(MAX_EXCERPT_MS), {
+  excerpt_retention: settingOf(durationSetting(MAX_EXCERPT_MS), {
     description: "How long an excerpt is kept.",
     default: "1h",
     onChange: "applies to new records",
@@ -57,7 +64,7 @@ const NOTE_DEFAULTS = v.parse(
 );
 
 export const noteSettings = {
-  note: setting(v.strictObject(noteEntries, 'must be a table: write { label = "json:/order/id" }'), {
+  note: settingOf(v.strictObject(noteEntries, 'must be a table: write { label = "json:/order/id" }'), {
     description:
       "What operators see of a record's request. A route's table replaces that of `IDEMPOTENCY` as a whole. Where responses are encrypted, " +
       "nothing is noted.",

@@ -1,7 +1,7 @@
 // The one alarm of a shard. It is always set to the earliest deadline in the ledger or before, and moves only when an earlier
 // deadline comes: an alarm that fires without work costs less than a row written for each request.
 
-import { durationMs, type EpochMs, epochMs, lasts, later, latest } from "../record/units.ts";
+import { durationMs, type EpochMs, epochMs, isPauseOn, timeAfter, latestTime } from "../record/units.ts";
 
 /** An alarm that is later than this will not come; its work never takes so long. */
 const OVERDUE_MS = durationMs(120_000);
@@ -12,7 +12,7 @@ export interface AlarmStorage {
   getAlarm(): Promise<number | null>;
 }
 
-export class Alarm {
+export class ObjectAlarm {
   readonly #storage: AlarmStorage;
   readonly #nextDeadline: () => EpochMs | null;
   /** The time for which the alarm is set; `null` until this instance has set it. */
@@ -50,7 +50,7 @@ export class Alarm {
   get isUncertain(): boolean {
     const now = epochMs(Date.now());
     const hasGoneBack = this.#seenAt !== null && now < this.#seenAt;
-    return hasGoneBack || ((this.#mayBeDropped || this.#seenAt === null) && !lasts(this.#asksAt, OVERDUE_MS, now));
+    return hasGoneBack || ((this.#mayBeDropped || this.#seenAt === null) && !isPauseOn(this.#asksAt, OVERDUE_MS, now));
   }
 
   /** Whether work may have been put off by a clock that was ahead: it has gone back, or an earlier instance may have seen it do so. */
@@ -59,7 +59,7 @@ export class Alarm {
   }
 
   #see(): void {
-    if (this.#seenAt !== null) this.#seenAt = latest(this.#seenAt, epochMs(Date.now()));
+    if (this.#seenAt !== null) this.#seenAt = latestTime(this.#seenAt, epochMs(Date.now()));
   }
 
   /** Whatever was put off so has been brought back. */
@@ -69,7 +69,7 @@ export class Alarm {
 
   /** Sets the alarm from the ledger if the platform has dropped it. Never throws. */
   async restore(): Promise<void> {
-    this.#asksAt = later(epochMs(Date.now()), OVERDUE_MS);
+    this.#asksAt = timeAfter(epochMs(Date.now()), OVERDUE_MS);
     try {
       const setTo = await this.#storage.getAlarm();
       // Meanwhile it may have been set, or have come.

@@ -17,13 +17,13 @@ import {
 } from "../request/headers.ts";
 import type { ExchangeHead, ReplayHead } from "../request/message.ts";
 import { SMALL_BODY_BYTES } from "../request/replay-cache.ts";
-import type { Bodies } from "../store/bodies.ts";
+import type { BodyStore } from "../store/bodies.ts";
 import { type BodyCipher, placeInChunk } from "../encryption/body-cipher.ts";
-import { decrypting } from "../encryption/encrypted-reader.ts";
-import { bytePipe, type Patience } from "../body/byte-pipe.ts";
+import { decryptingReader } from "../encryption/encrypted-reader.ts";
+import { bytePipe, type ReaderPatience } from "../body/byte-pipe.ts";
 import { type BodyPosition, type EventOffsets, START } from "../resume/event-offsets.ts";
 import { heldPiece, isFair } from "../body/read-memory.ts";
-import { type Body, type ExchangeAnswer, originAnswer, type ResponseHead } from "./exchange-answer.ts";
+import { type AnswerBody, type ExchangeAnswer, originAnswer, type ResponseHead } from "./exchange-answer.ts";
 import { openResponse } from "../encryption/encrypted-response.ts";
 import type { RemoteBodies } from "../overflow/remote-bodies.ts";
 import {
@@ -34,7 +34,7 @@ import {
   type StoredResponse,
 } from "../store/response-rows.ts";
 import { storedStream } from "../body/stored-stream.ts";
-import type { Timers } from "./timers.ts";
+import type { ObjectTimers } from "./timers.ts";
 
 /** Makes the answer for each request that shares it, with that request's own echo. */
 export type AnswerFor = (head: ExchangeHead) => ExchangeAnswer;
@@ -43,7 +43,12 @@ export type AnswerFor = (head: ExchangeHead) => ExchangeAnswer;
 export const POLL_MS = 1000;
 
 /** The first answer, as the origin sent it. `expiresAt` is set when the record keeps the response. */
-export function firstAnswer(head: ResponseHead, body: Body, echo: string, expiresAt: EpochMs | null): ExchangeAnswer {
+export function firstAnswer(
+  head: ResponseHead,
+  body: AnswerBody,
+  echo: string,
+  expiresAt: EpochMs | null,
+): ExchangeAnswer {
   return originAnswer("first", head, head.headers, body, [
     [ECHO_HEADER, echo],
     [STATUS_HEADER, "first"],
@@ -54,7 +59,7 @@ export function firstAnswer(head: ResponseHead, body: Body, echo: string, expire
 /** The origin's answer that is no result, for the request whose attempt it ends and for those that have waited for it. */
 export function passedAnswer(
   response: ResponseHead,
-  body: Body,
+  body: AnswerBody,
   of: NoResult,
   { echo, isFirst }: AnswerRecipient,
 ): ExchangeAnswer {
@@ -72,7 +77,7 @@ interface AnswerRecipient {
 }
 
 /** The first answer while it is still arriving, for a later request: from the first byte, or from where that client left off. */
-export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): ExchangeAnswer {
+export function attachedAnswer(response: ResponseHead, body: AnswerBody, head: ExchangeHead): ExchangeAnswer {
   return originAnswer("attached", response, replayedHeaders(response, head), body, [
     [ECHO_HEADER, head.request.echo],
     [STATUS_HEADER, "attached"],
@@ -81,14 +86,14 @@ export function attachedAnswer(response: ResponseHead, body: Body, head: Exchang
 }
 
 /** What a replay is made from. */
-export interface Replayable {
+export interface ReplaySource {
   readonly record: Completed;
   readonly stored: KeptResponse;
 }
 
 export interface ReplayPorts {
   readonly ledger: BodyStores;
-  readonly timers: Timers;
+  readonly timers: ObjectTimers;
   readonly offsets: EventOffsets;
 }
 
@@ -96,15 +101,15 @@ export interface ReplayPorts {
  * The first answer from the record, without the headers that the route omits in replays, if its body has been read with the record
  * and the client wants all of it; otherwise `null`. Most replays are such ones: nothing has to be waited for.
  */
-export function replayAtOnce({ record, stored }: Replayable, head: ReplayHead): ExchangeAnswer | null {
+export function replayAtOnce({ record, stored }: ReplaySource, head: ReplayHead): ExchangeAnswer | null {
   const { body } = stored;
   if (body.kind !== "inline" || head.request.lastEventId !== null || isEncrypted(stored)) return null;
   return replayWith(body.bytes, record, stored, head);
 }
 
 /** Any replay; `null` when its body is gone, or when it does not open. */
-export async function replay(
-  { record, stored: kept }: Replayable,
+export async function replayAnswer(
+  { record, stored: kept }: ReplaySource,
   head: ReplayHead,
   caller: AbortSignal | null,
   { ledger, timers, offsets }: ReplayPorts,
@@ -118,7 +123,7 @@ export async function replay(
   return body === null ? null : replayWith(body, record, stored, head);
 }
 
-function replayWith(body: Body, record: Completed, stored: StoredResponse, head: ReplayHead): ExchangeAnswer {
+function replayWith(body: AnswerBody, record: Completed, stored: StoredResponse, head: ReplayHead): ExchangeAnswer {
   const added: HeaderPairs = [
     [ECHO_HEADER, head.request.echo],
     [STATUS_HEADER, "replayed"],
@@ -136,7 +141,7 @@ function small(body: StoredBody, { request: { upload, lastEventId, isCached } }:
 
 /** Where stored bodies are. */
 export interface BodyStores {
-  readonly bodies: Bodies;
+  readonly bodies: BodyStore;
   readonly remote: RemoteBodies;
 }
 
@@ -212,8 +217,8 @@ export async function readStoredBody(
   body: StoredBody,
   { stores: { bodies, remote }, cipher }: BodySource,
   from: BodyPosition,
-  patience: Patience,
-): Promise<Body | null> {
+  patience: ReaderPatience,
+): Promise<AnswerBody | null> {
   switch (body.kind) {
     case "inline":
       return body.bytes.subarray(from.bytes);
@@ -225,7 +230,7 @@ export async function readStoredBody(
       const stream = await remote.open(body.name, cipher === null ? from.bytes : 0);
       if (stream === null) return null;
       const stored = new ByteReader(stream);
-      const reader = cipher === null ? stored : skipBytes(decrypting(stored, cipher), from.bytes);
+      const reader = cipher === null ? stored : skipBytes(decryptingReader(stored, cipher), from.bytes);
       // Piped, so that an idle reader is disconnected. R2's stream has no length of its own.
       return bytePipe(reader, body.size - from.bytes, patience).readable;
     }
@@ -241,9 +246,9 @@ const LEFT_TO_RUNTIME_BYTES = 16 * 1024;
  */
 export async function wholeBody(
   bytes: Uint8Array,
-  reopen: () => Promise<Body | null>,
-  patience: Patience,
-): Promise<Body> {
+  reopen: () => Promise<AnswerBody | null>,
+  patience: ReaderPatience,
+): Promise<AnswerBody> {
   if (bytes.byteLength <= LEFT_TO_RUNTIME_BYTES) return bytes;
   if (!isFair(bytes.byteLength)) {
     const stored = await reopen().catch(() => null);

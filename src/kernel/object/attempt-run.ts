@@ -5,15 +5,15 @@ import type { Started } from "../record/record.ts";
 import { epochMs, type RecordId } from "../record/units.ts";
 import type { OriginCall } from "../request/message.ts";
 import { callInForm } from "../request/origin-key.ts";
-import { bookkeep } from "../traffic/bookkeep.ts";
-import { timed } from "../traffic/exchange-reporter.ts";
+import { logFailure } from "../traffic/bookkeep.ts";
+import { timeOriginCall } from "../traffic/exchange-reporter.ts";
 import { readStoredBody } from "./answers.ts";
 import { OriginAttempt } from "./attempt.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
 import { START } from "../resume/event-offsets.ts";
 import type { SpoolManner } from "../body/response-spool.ts";
-import type { Body } from "./exchange-answer.ts";
-import type { Incoming, KernelParts } from "./exchange-ports.ts";
+import type { AnswerBody } from "./exchange-answer.ts";
+import type { IncomingRequest, KernelParts } from "./exchange-ports.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 
 /** What runs and what it works with. */
@@ -47,7 +47,7 @@ export interface ConnectionPlace {
 export function runAttempt(
   id: RecordId,
   record: Started,
-  incoming: Omit<Incoming, "caller">,
+  incoming: Omit<IncomingRequest, "caller">,
   shared: RunShared,
   enter: (() => ConnectionPlace) | null = null,
 ): AttemptInFlight {
@@ -62,7 +62,7 @@ export function runAttempt(
 class AttemptRun {
   readonly #id: RecordId;
   readonly #record: Started;
-  readonly #incoming: Omit<Incoming, "caller">;
+  readonly #incoming: Omit<IncomingRequest, "caller">;
   readonly #shared: RunShared;
   readonly #answered: () => void;
   readonly inFlight: AttemptInFlight;
@@ -70,7 +70,7 @@ class AttemptRun {
   constructor(
     id: RecordId,
     record: Started,
-    incoming: Omit<Incoming, "caller">,
+    incoming: Omit<IncomingRequest, "caller">,
     shared: RunShared,
     answered: () => void,
   ) {
@@ -83,7 +83,7 @@ class AttemptRun {
     const { ledger, sync, timers, offsets, steps, attempts, reporter } = shared;
     span.attempt = record.attempt.number;
     span.attemptId = record.attempt.id;
-    bookkeep("counting an attempt", () => {
+    logFailure("counting an attempt", () => {
       reporter.traffic.attempt(head.record.route, record.attempt.number);
       if (attempts.isCrowded) reporter.traffic.queued(head.record.route);
     });
@@ -104,7 +104,7 @@ class AttemptRun {
   }
 
   /** The body that the attempt has just stored; `null` when its record does not keep one. */
-  async #reopen({ patience, cipher }: SpoolManner): Promise<Body | null> {
+  async #reopen({ patience, cipher }: SpoolManner): Promise<AnswerBody | null> {
     const { ledger } = this.#shared;
     const entry = ledger.find(this.#id);
     if (entry === null || entry.response === null || entry.record.attempt.id !== this.#record.attempt.id) return null;
@@ -127,7 +127,7 @@ class AttemptRun {
       await this.inFlight.attempt.run(() => {
         const request = originRequest({ ...head, call: this.#call }, body, this.#record);
         const call = callOrigin(request, target(request.origin), this.#shared);
-        return timed(
+        return timeOriginCall(
           span,
           call.then((outcome) => {
             this.#answered();
@@ -137,8 +137,8 @@ class AttemptRun {
       });
     } finally {
       attempts.remove(this.#id, this.inFlight);
-      bookkeep("ending a heartbeat", stop);
-      bookkeep("releasing a body", () => body.release());
+      logFailure("ending a heartbeat", stop);
+      logFailure("releasing a body", () => body.release());
     }
   }
 
@@ -149,7 +149,7 @@ class AttemptRun {
     const { policy } = this.#record;
     const renewal = { type: "renew", attemptId: attempt.id } as const;
     let stop: (() => void) | null = null;
-    bookkeep("beginning a heartbeat", () => {
+    logFailure("beginning a heartbeat", () => {
       stop = heartbeat.begin(policy.lockMs / 2, () => {
         // A body that is still being passed on after the attempt's end keeps the object in memory, but renews no lock.
         if (!attempt.hasEnded) steps.take(this.#id, renewal, policy, epochMs(Date.now()));

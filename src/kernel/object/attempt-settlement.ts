@@ -10,12 +10,12 @@ import type { ExchangeHead } from "../request/message.ts";
 import { type AnswerFor, POLL_MS } from "./answers.ts";
 import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
 import type { OriginResponse } from "./origin-call.ts";
-import type { Attachments } from "../store/attachments.ts";
+import type { RecordAttachments } from "../store/attachments.ts";
 import type { KeptResponse } from "../store/response-rows.ts";
 import { StoreError } from "../store/store-error.ts";
 
 /** Takes one step of the attempt's record, written in this turn. */
-export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => LifeCycleStep;
+export type StepRecord = (event: LifeCycleEvent, attachments: RecordAttachments) => LifeCycleStep;
 
 /** What is told of a response that is a result, besides what is kept. */
 type Answered = Pick<OriginResponse, "status" | "events">;
@@ -102,7 +102,7 @@ export class AttemptSettlement {
   }
 
   /** `null` when the record no longer belongs to this attempt; then no client gets its answer. */
-  #settle(event: LifeCycleEvent, attachments: Attachments = { response: null }): LifeCycleStep | null {
+  #settle(event: LifeCycleEvent, attachments: RecordAttachments = { response: null }): LifeCycleStep | null {
     const settled = this.#step(event, attachments);
     if (settled.reply.type !== "superseded") return settled;
     this.refuse({ code: "in-flight", retryAfterMs: POLL_MS });
@@ -117,7 +117,7 @@ function adviceIn(headers: HeaderPairs): PauseAdvice {
 }
 
 /** Only a failure of the store means that the response could not be stored; any other error is a bug. */
-export function report(error: unknown): void {
+export function reportStoreFailure(error: unknown): void {
   const message = error instanceof StoreError ? "response could not be stored" : "unexpected error in an attempt";
   console.error({ message, reason: String(error) });
 }

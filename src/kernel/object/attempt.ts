@@ -16,32 +16,32 @@ import {
   seenUpTo,
   wholeBody,
 } from "./answers.ts";
-import type { Bodies } from "../store/bodies.ts";
-import type { Patience } from "../body/byte-pipe.ts";
+import type { BodyStore } from "../store/bodies.ts";
+import type { ReaderPatience } from "../body/byte-pipe.ts";
 import type { EventOffsets } from "../resume/event-offsets.ts";
-import { AttemptSettlement, report, type StepRecord } from "./attempt-settlement.ts";
-import type { Body, ExchangeAnswer } from "./exchange-answer.ts";
+import { AttemptSettlement, reportStoreFailure, type StepRecord } from "./attempt-settlement.ts";
+import type { AnswerBody, ExchangeAnswer } from "./exchange-answer.ts";
 import { KeptForm } from "./kept-form.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
-import { Overflow } from "../overflow/overflow.ts";
+import { OverflowBucket } from "../overflow/overflow.ts";
 import { PassedBody } from "../body/passed-body.ts";
 import type { RemoteBodies } from "../overflow/remote-bodies.ts";
 import { isShort, passingSpool, spoolFor, type SpoolManner } from "../body/response-spool.ts";
 import type { Spool } from "../body/spool.ts";
-import type { Timers } from "./timers.ts";
+import type { ObjectTimers } from "./timers.ts";
 
 /** What an attempt needs of its shard. */
 export interface AttemptPorts {
   /** The body that has just been stored; `null` when the record does not keep one. */
-  readonly reopen: (manner: SpoolManner) => Promise<Body | null>;
-  readonly bodies: Bodies;
+  readonly reopen: (manner: SpoolManner) => Promise<AnswerBody | null>;
+  readonly bodies: BodyStore;
   /** The body that its claim named. */
   readonly body: BodyNumber;
   readonly remote: RemoteBodies;
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
   readonly step: StepRecord;
-  readonly timers: Timers;
+  readonly timers: ObjectTimers;
   readonly offsets: EventOffsets;
   /** The first client gets its stream, and others may attach. */
   readonly begun: () => void;
@@ -68,7 +68,7 @@ export class OriginAttempt {
   /** Whether the response is to be replayed. */
   #kept = true;
   /** Set when the body is too large for the ledger. */
-  #overflow: Overflow | null = null;
+  #overflow: OverflowBucket | null = null;
   #hasBegun = false;
 
   constructor(head: ExchangeHead, record: Started, ports: AttemptPorts) {
@@ -93,7 +93,7 @@ export class OriginAttempt {
     return { patience: this.#patience, cipher: this.#form.cipher };
   }
 
-  get #patience(): Patience {
+  get #patience(): ReaderPatience {
     return { timers: this.#ports.timers, idleMs: this.#head.rules.idleTimeoutMs };
   }
 
@@ -212,7 +212,7 @@ export class OriginAttempt {
       }
       await this.#complete(response, spool);
     } catch (error) {
-      report(error);
+      reportStoreFailure(error);
       response.cancel();
       spool.break();
       if (this.#kept) this.#giveUp(response);
@@ -227,7 +227,7 @@ export class OriginAttempt {
       this.#settlement.result(response, null);
       this.#kept = false;
     };
-    this.#overflow = new Overflow({ name: this.id, remote, spool, lost, ...this.#manner });
+    this.#overflow = new OverflowBucket({ name: this.id, remote, spool, lost, ...this.#manner });
     await spool.flush();
     await this.#overflow.begin();
     this.#begin(response, spool);
@@ -256,7 +256,7 @@ export class OriginAttempt {
     try {
       record = this.#settlement.result(response, kept)?.record;
     } catch (error) {
-      report(error);
+      reportStoreFailure(error);
       record = this.#settlement.result(response, null)?.record;
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;

@@ -4,13 +4,13 @@ import type { EpochMs, RecordId } from "../record/units.ts";
 import type { AnswerFor } from "./answers.ts";
 import type { OriginAttempt } from "./attempt.ts";
 import type { RequestBody } from "../body/request-body.ts";
-import { Waiters } from "./waiters.ts";
+import { AttemptWaiters } from "./waiters.ts";
 
 export interface AttemptInFlight {
   readonly attempt: OriginAttempt;
   /** The body of its request. */
   readonly body: RequestBody;
-  readonly waiters: Waiters;
+  readonly waiters: AttemptWaiters;
 }
 
 /** How many of an object's connections may wait for response headers; further calls are queued (platform limit). */
@@ -40,7 +40,7 @@ export class AttemptsInFlight {
   }
 
   add(id: RecordId, attempt: OriginAttempt, body: RequestBody): AttemptInFlight {
-    const inFlight = { attempt, body, waiters: new Waiters() };
+    const inFlight = { attempt, body, waiters: new AttemptWaiters() };
     this.#all.set(id, inFlight);
     return inFlight;
   }

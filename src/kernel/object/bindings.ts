@@ -2,15 +2,15 @@
 // methods cannot be inspected at run time (platform rule).
 
 import type { Fetcher } from "../request/pass-through.ts";
-import type { Dataset } from "../traffic/exchange-reporter.ts";
-import type { Limiter } from "../new-keys/new-keys.ts";
+import type { AnalyticsDataset } from "../traffic/exchange-reporter.ts";
+import type { RateLimiter } from "../new-keys/new-keys.ts";
 
 interface OwnBindings {
   readonly KEY_SHARD: DurableObjectNamespace;
   /** For bodies that are too large for the store. */
   readonly BODIES: R2Bucket;
   /** Receives a data point for each exchange. */
-  readonly METRICS: Dataset;
+  readonly METRICS: AnalyticsDataset;
 }
 
 /** Any other binding that the configuration names is an origin. */
@@ -19,11 +19,11 @@ type BindingOf<Name extends string> = Name extends keyof OwnBindings ? OwnBindin
 type Env = Readonly<Record<string, unknown>>;
 
 /** The rate limit binding of this name; `null` when it does not exist. */
-export function limiterIn(env: Env, name: string): Limiter | null {
+export function limiterIn(env: Env, name: string): RateLimiter | null {
   return hasLimiter(env, name) ? (env[name] ?? null) : null;
 }
 
-function hasLimiter(env: Env, name: string): env is Readonly<Record<string, Limiter>> {
+function hasLimiter(env: Env, name: string): env is Readonly<Record<string, RateLimiter>> {
   return typeof env[name] === "object";
 }
 

@@ -7,17 +7,17 @@ import type { JsonCall, RawCall } from "../call.ts";
 import type { Layout } from "../config/layout.ts";
 import {
   askOwn,
-  type Elsewhere,
+  type BeginsElsewhere,
   elsewhereIn,
   type FindObject,
   isSameLayout,
   LOCATE_CALL,
-  type Placed,
-  type Previous,
+  type PlacedRecord,
+  type PreviousLayouts,
 } from "../elsewhere.ts";
 import { SMALL_BYTES } from "../request/body.ts";
 import { endAfter } from "../request/drain.ts";
-import { named } from "../request/exchange-request.ts";
+import { recordNames } from "../request/exchange-request.ts";
 import { firstOf } from "../request/first-of.ts";
 import { offerMessage, streamMessage } from "../request/message-stream.ts";
 import {
@@ -47,7 +47,7 @@ export function shardCaller(namespace: DurableObjectNamespace, findObject: FindO
         // The request itself is the question, unless its body can be sent only once, or may not go where it does not belong.
         const isElsewhere = at.jurisdiction !== own.jurisdiction;
         if (isElsewhere || (isSentOnce && (before.length > 0 || hasClosed))) {
-          const located = await locate(namespace, at, addressed.exchange.head);
+          const located = await locateKey(namespace, at, addressed.exchange.head);
           hasClosed ||= located !== null;
           if (located !== null) return located;
         }
@@ -79,21 +79,21 @@ async function inLayout(
   exchange: ExchangeRequest,
   at: Layout,
   own: Layout,
-  previous: Previous | undefined,
+  previous: PreviousLayouts | undefined,
 ): Promise<ExchangeRequest> {
   const isOwn = isSameLayout(at, own);
   if (isOwn && previous === undefined) return exchange;
   const { head } = exchange;
-  const record = isOwn ? head.record : { ...head.record, ...named(await exchange.namesIn(at)) };
+  const record = isOwn ? head.record : { ...head.record, ...recordNames(await exchange.namesIn(at)) };
   return { ...exchange, head: { ...head, record, ...(previous === undefined ? null : { previous }) } };
 }
 
 /** Asks the key's object of a layout where the key begins, before it gets the request; `null`: there, or it has a record there. */
-export function locate(
+export function locateKey(
   namespace: DurableObjectNamespace,
   at: Layout,
-  { record, previous }: Placed,
-): Promise<Elsewhere | null> {
+  { record, previous }: PlacedRecord,
+): Promise<BeginsElsewhere | null> {
   const { id, olderIds, placedBy, route } = record;
   const names = { id, route, ...(olderIds && { olderIds }), ...(placedBy === undefined ? null : { placedBy }) };
   const placed = { record: names, ...(previous === undefined ? null : { previous }) };

@@ -2,8 +2,8 @@
 // record. It changes nothing and reads no clock. Only the life cycle decides whether the origin may be called
 // (kernel/record/life-cycle.ts).
 
-import { assertForClaimant, type OutcomeReply, type Reply } from "../record/events.ts";
-import type { Elsewhere } from "../elsewhere.ts";
+import { assertForClaimant, type OutcomeReply, type LifeCycleReply } from "../record/events.ts";
+import type { BeginsElsewhere } from "../elsewhere.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { Attempt, Completed, IdempotencyRecord, Policy, Started, Unknown } from "../record/record.ts";
 import type { EpochMs } from "../record/units.ts";
@@ -15,7 +15,7 @@ import type { AttemptInFlight } from "./attempts-in-flight.ts";
 import type { Entry } from "../store/ledger.ts";
 import type { KeptResponse } from "../store/response-rows.ts";
 
-export type Action =
+export type ExchangeAction =
   /** Take the request's body, then decide again. */
   | { readonly kind: "take-body" }
   /** Ask whether the caller may begin this new key, then decide again. */
@@ -24,11 +24,11 @@ export type Action =
   | { readonly kind: "start"; readonly record: Started }
   | { readonly kind: "replay"; readonly record: Completed; readonly stored: KeptResponse }
   /** Follow the answer of the attempt in flight. If it cannot be followed, `waitFor` gives the action instead. */
-  | { readonly kind: "attach"; readonly duplicate: Duplicate }
+  | { readonly kind: "attach"; readonly duplicate: DuplicateInFlight }
   /** Wait for the attempt in flight; `untilBegun`: only until its answer begins. `refusal` is the answer if the wait fails. */
   | {
       readonly kind: "wait";
-      readonly duplicate: Duplicate;
+      readonly duplicate: DuplicateInFlight;
       readonly untilBegun: boolean;
       readonly refusal: ClientProblem;
     }
@@ -39,7 +39,7 @@ export type Action =
   /** Ask the origin whether the last attempt took effect, then decide again. `refusal` is the answer if the wait fails. */
   | { readonly kind: "verify"; readonly policy: Policy; readonly refusal: ClientProblem }
   /** There is no record, and the key begins in another object. */
-  | { readonly kind: "elsewhere"; readonly elsewhere: Elsewhere }
+  | { readonly kind: "elsewhere"; readonly elsewhere: BeginsElsewhere }
   | Refusal;
 
 interface Refusal {
@@ -48,7 +48,7 @@ interface Refusal {
 }
 
 /** A request that has met an attempt in flight for its record. */
-export interface Duplicate {
+export interface DuplicateInFlight {
   readonly inFlight: AttemptInFlight;
   /** Whether it is the same request that started the attempt, delivered again after the Worker lost the connection. */
   readonly isOwn: boolean;
@@ -62,7 +62,7 @@ export interface Duplicate {
 }
 
 /** Everything else that the decision depends on, as it is at the moment of the reply. */
-export interface Situation {
+export interface DecisionInputs {
   readonly head: ExchangeHead;
   readonly now: EpochMs;
   /** Whether the request's body is in this shard. */
@@ -77,7 +77,7 @@ export interface Situation {
   readonly inFlight: AttemptInFlight | undefined;
 }
 
-const TAKE_BODY: Action = { kind: "take-body" };
+const TAKE_BODY: ExchangeAction = { kind: "take-body" };
 
 /** The platform counts in periods of 10 or 60 seconds, and does not say when one ends. */
 const NEW_KEYS_RETRY_MS = 10_000;
@@ -91,7 +91,7 @@ export function beforeStart(
   isBodyHere: boolean,
   count: KeyCount | undefined,
   mayBegin: boolean | null,
-): Action | null {
+): ExchangeAction | null {
   if (!isBodyHere) return TAKE_BODY;
   if (count === undefined || number > 1) return null;
   if (mayBegin === null) return { kind: "count-key", count };
@@ -102,7 +102,7 @@ export function beforeStart(
 export const VERIFY_AGAIN_MS = 10_000;
 
 /** The action that follows from the life cycle's reply to a request. */
-export function decide(reply: Reply, situation: Situation): Action {
+export function decideAction(reply: LifeCycleReply, situation: DecisionInputs): ExchangeAction {
   const { head, now, hasVerified, entry, inFlight } = situation;
   assertForClaimant(reply, "a request");
   switch (reply.type) {
@@ -145,7 +145,7 @@ export function outcomeAction(
   reply: OutcomeReply,
   stored: KeptResponse | null,
   now: EpochMs,
-): Extract<Action, { readonly kind: "replay" | "refuse" }> {
+): Extract<ExchangeAction, { readonly kind: "replay" | "refuse" }> {
   switch (reply.type) {
     case "replay":
       return stored === null ? notKept(reply.record) : { kind: "replay", record: reply.record, stored };
@@ -166,20 +166,23 @@ function outcomeUnknown({ verifyAt }: Unknown, now: EpochMs): Extract<ClientProb
 }
 
 /** The record is of an `encrypt_responses` route and the request's route is not, so nobody knows whether it is the same request. */
-export function isIncomparable(reply: Reply, { head, entry }: Pick<Situation, "head" | "entry">): boolean {
+export function isIncomparable(
+  reply: LifeCycleReply,
+  { head, entry }: Pick<DecisionInputs, "head" | "entry">,
+): boolean {
   return reply.type === "key-reused" && head.encryption === undefined && isKeyed(entry?.record.fingerprint ?? null);
 }
 
 /** Nothing is sent. */
-function incomparable(record: IdempotencyRecord | null): Action {
+function incomparable(record: IdempotencyRecord | null): ExchangeAction {
   return record?.state === "completed" ? notKept(record) : refuseAction({ code: "store-unavailable" });
 }
 
 function duplicateOf(
-  { head, leftMs, isBodyHere }: Situation,
+  { head, leftMs, isBodyHere }: DecisionInputs,
   inFlight: AttemptInFlight,
   untilRetryMs: number,
-): Duplicate {
+): DuplicateInFlight {
   const isOwn = inFlight.attempt.id === head.request.attemptId;
   return {
     inFlight,
@@ -193,7 +196,7 @@ function duplicateOf(
 }
 
 /** The action of a duplicate that cannot follow the answer: it waits, if it may. */
-export function waitFor(duplicate: Duplicate): Action {
+export function waitFor(duplicate: DuplicateInFlight): ExchangeAction {
   const { inFlight, hasSameBody, isBodyHere, mayAttach, waitMs, refusal } = duplicate;
   if (waitMs <= 0) return refuseAction(refusal);
   if (!hasSameBody && !isBodyHere) return TAKE_BODY;

@@ -13,7 +13,7 @@ export interface ResponseHead {
   readonly headers: HeaderPairs;
 }
 
-export type Body = Uint8Array | ReadableStream<Uint8Array>;
+export type AnswerBody = Uint8Array | ReadableStream<Uint8Array>;
 
 /** The answer to one request, and the outcome that is reported for it. */
 export interface ExchangeAnswer {
@@ -58,7 +58,7 @@ export function originAnswer(
   outcome: ExchangeOutcome,
   { status, statusText }: Omit<ResponseHead, "headers">,
   headers: HeaderPairs,
-  body: Body,
+  body: AnswerBody,
   added: HeaderPairs,
 ): ExchangeAnswer {
   const head = { status, statusText, headers: [...headers, ...added] };
@@ -96,7 +96,7 @@ class WholeAnswer implements ExchangeAnswer {
   }
 }
 
-function responseOf({ status, statusText, headers }: ResponseHead, body: Body): Response {
+function responseOf({ status, statusText, headers }: ResponseHead, body: AnswerBody): Response {
   return new Response(NULL_BODY_STATUSES.has(status) ? null : body, {
     status,
     statusText,

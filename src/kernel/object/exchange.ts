@@ -7,33 +7,33 @@ import type { ClientProblem } from "../record/problem.ts";
 import type { Started } from "../record/record.ts";
 import { type AttemptId, attemptId, type EpochMs, epochMs, type RecordId } from "../record/units.ts";
 import type { FeatureActions, PerformedExchange } from "../object-feature.ts";
-import type { Elsewhere } from "../elsewhere.ts";
+import type { BeginsElsewhere } from "../elsewhere.ts";
 import { type ExchangeHead, storedHead } from "../request/message.ts";
 import type { KeyCount } from "../request/scope.ts";
 import { verificationInForm, verificationText } from "../request/origin-key.ts";
-import { bookkeep } from "../traffic/bookkeep.ts";
-import { waited } from "../traffic/exchange-reporter.ts";
-import { replay, replayAtOnce } from "./answers.ts";
+import { logFailure } from "../traffic/bookkeep.ts";
+import { timeWait } from "../traffic/exchange-reporter.ts";
+import { replayAnswer, replayAtOnce } from "./answers.ts";
 import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
 import { runAttempt } from "./attempt-run.ts";
 import {
-  type Action,
+  type ExchangeAction,
   beforeStart,
-  decide,
-  type Duplicate,
+  decideAction,
+  type DuplicateInFlight,
   isIncomparable,
   notKept,
   refuseAction,
   waitFor,
 } from "./decide.ts";
-import type { Incoming, Shared } from "./exchange-ports.ts";
-import type { Attachments } from "../store/attachments.ts";
+import type { IncomingRequest, SharedParts } from "./exchange-ports.ts";
+import type { RecordAttachments } from "../store/attachments.ts";
 import type { StoredRequest } from "../store/stored-request.ts";
-import type { Wait, Woken } from "./waiters.ts";
+import type { ExchangeWait, WokenWaiter } from "./waiters.ts";
 
 export class Exchange {
-  readonly #incoming: Incoming;
-  readonly #shared: Shared;
+  readonly #incoming: IncomingRequest;
+  readonly #shared: SharedParts;
   /** When the client stops waiting, by a clock that nobody sets. */
   readonly #giveUpAt: number;
   /** For the attempt that this exchange may start. */
@@ -44,7 +44,7 @@ export class Exchange {
   /** The name of the record that the request means: while the scope changes, it may be one of several. */
   #id: RecordId;
 
-  constructor(incoming: Incoming, shared: Shared) {
+  constructor(incoming: IncomingRequest, shared: SharedParts) {
     const { rules, request } = incoming.head;
     this.#incoming = incoming;
     this.#shared = shared;
@@ -54,7 +54,7 @@ export class Exchange {
   }
 
   /** The answer, at once if it is a replay for which nothing has to be waited for. Throws when the store fails. */
-  answer(): ExchangeAnswer | Promise<ExchangeAnswer | Elsewhere> {
+  answer(): ExchangeAnswer | Promise<ExchangeAnswer | BeginsElsewhere> {
     const { head, body } = this.#incoming;
     let isOver = true;
     try {
@@ -65,7 +65,7 @@ export class Exchange {
       return action.kind === "start" ? this.#start(action.record) : this.#perform(action);
     } finally {
       // Otherwise the body is released at its end.
-      if (isOver) bookkeep("releasing a body", () => body.release());
+      if (isOver) logFailure("releasing a body", () => body.release());
     }
   }
 
@@ -73,7 +73,7 @@ export class Exchange {
    * Acts until an action gives the answer, and decides again after each that gives none. There is no `await` between a decision and its action: a
    * claim and the start of its attempt are one turn, so that no other request ever finds a claim without its attempt.
    */
-  async #perform(first: Action): Promise<ExchangeAnswer | Elsewhere> {
+  async #perform(first: ExchangeAction): Promise<ExchangeAnswer | BeginsElsewhere> {
     let action = first;
     try {
       for (;;) {
@@ -83,12 +83,12 @@ export class Exchange {
       }
     } finally {
       // An attempt releases the body itself, at its end.
-      if (action.kind !== "start") bookkeep("releasing a body", () => this.#incoming.body.release());
+      if (action.kind !== "start") logFailure("releasing a body", () => this.#incoming.body.release());
     }
   }
 
   /** `null`: what was needed, or waited for, is there, and the exchange decides again. */
-  async #act(action: Action): Promise<ExchangeAnswer | Elsewhere | null> {
+  async #act(action: ExchangeAction): Promise<ExchangeAnswer | BeginsElsewhere | null> {
     switch (action.kind) {
       case "take-body":
         return (await this.#incoming.body.take()) ? null : this.#refuse({ code: "store-unavailable" });
@@ -102,7 +102,7 @@ export class Exchange {
         return this.#performer("park")(this.#performed, action.refusal);
       case "replay":
         return (
-          (await replay(action, this.#incoming.head, this.#signal, this.#shared)) ??
+          (await replayAnswer(action, this.#incoming.head, this.#signal, this.#shared)) ??
           this.#refuse(notKept(action.record).problem)
         );
       case "attach":
@@ -119,7 +119,7 @@ export class Exchange {
   }
 
   /** Load, step, save: reads the record, takes the step, writes it, and decides the next action, in one turn without an `await`. */
-  #decide(): Action {
+  #decide(): ExchangeAction {
     const { head, body, span } = this.#incoming;
     const { steps, attempts } = this.#shared;
     const { policy } = head.rules;
@@ -139,7 +139,7 @@ export class Exchange {
     if (isIncomparable(reply, { head, entry })) warnOfEncrypted(id);
     const leftMs = this.#giveUpAt - performance.now();
     const { isHere: isBodyHere } = body;
-    return decide(reply, {
+    return decideAction(reply, {
       head,
       now,
       isBodyHere,
@@ -160,7 +160,7 @@ export class Exchange {
   }
 
   /** What a claim needs first, and needs time: the body, because it may break off, and leave to begin a new key. `null`: nothing. */
-  #beforeClaim(id: RecordId, event: RequestEvent, now: EpochMs): Action | null {
+  #beforeClaim(id: RecordId, event: RequestEvent, now: EpochMs): ExchangeAction | null {
     const { head, body } = this.#incoming;
     const count = this.#mayBegin === true ? undefined : head.newKeys;
     if (body.isHere && count === undefined) return null;
@@ -170,12 +170,12 @@ export class Exchange {
 
   /** Meanwhile another request may claim the key, so what follows is decided again, whatever the answer is. */
   async #countKey(count: KeyCount): Promise<null> {
-    this.#mayBegin = await waited(this.#incoming.span, this.#shared.newKeys.mayBegin(this.#id, count));
+    this.#mayBegin = await timeWait(this.#incoming.span, this.#shared.newKeys.mayBegin(this.#id, count));
     return null;
   }
 
   /** Follows the answer of the attempt in flight, or waits for it. */
-  async #attach(duplicate: Duplicate): Promise<ExchangeAnswer | Elsewhere | null> {
+  async #attach(duplicate: DuplicateInFlight): Promise<ExchangeAnswer | BeginsElsewhere | null> {
     // If its own attempt fails, the next one needs a new id.
     if (duplicate.isOwn) this.#attemptId = attemptId(crypto.randomUUID());
     const given = await duplicate.inFlight.attempt.attach(this.#incoming.head, this.#signal);
@@ -191,7 +191,7 @@ export class Exchange {
     const { span, body } = this.#incoming;
     if (hasSameBody) body.share(inFlight.body);
     const wait = this.#place(waitMs, { untilBegun, isCounted: !isOwn });
-    const woken = await waited(span, this.#shared.room.wait(inFlight.waiters, wait));
+    const woken = await timeWait(span, this.#shared.room.wait(inFlight.waiters, wait));
     if (woken.kind === "answered") return woken.answer;
     return this.#mayContinue(woken) ? null : this.#refuse(refusal);
   }
@@ -204,7 +204,7 @@ export class Exchange {
       verifications.verify(this.#id, policy, verificationInForm(head, ledger.find(this.#id)?.keyForm ?? null));
     // A verification has its own time limit.
     const wait = this.#place(Number.POSITIVE_INFINITY, { untilBegun: false, isCounted: true });
-    const woken = await waited(span, room.until(ask, wait));
+    const woken = await timeWait(span, room.until(ask, wait));
     return this.#mayContinue(woken) ? null : this.#refuse(refusal);
   }
 
@@ -216,13 +216,13 @@ export class Exchange {
     return this.#incoming.caller?.signal ?? null;
   }
 
-  #place(ms: number, how: Pick<Wait, "untilBegun" | "isCounted">): Wait {
+  #place(ms: number, how: Pick<ExchangeWait, "untilBegun" | "isCounted">): ExchangeWait {
     const { lane = 0 } = this.#incoming.head.record;
     return { recordId: this.#id, lane, head: this.#incoming.head, ms, caller: this.#signal, ...how };
   }
 
   /** Whether to continue after a wait. Nothing is started for a client that has disconnected. */
-  #mayContinue({ kind }: Woken): boolean {
+  #mayContinue({ kind }: WokenWaiter): boolean {
     return kind === "recheck" && this.#signal?.aborted !== true;
   }
 
@@ -255,12 +255,12 @@ export class Exchange {
   }
 }
 
-type ActionOf<Kind extends Action["kind"]> = Extract<Action, { readonly kind: Kind }>;
+type ActionOf<Kind extends ExchangeAction["kind"]> = Extract<ExchangeAction, { readonly kind: Kind }>;
 
 type RequestEvent = Extract<LifeCycleEvent, { readonly type: "request" }>;
 
 /** What is saved with a claim. `stored`: the request, if it may be accepted. */
-function attachmentsOf(head: ExchangeHead, stored: (() => StoredRequest) | null): Attachments {
+function attachmentsOf(head: ExchangeHead, stored: (() => StoredRequest) | null): RecordAttachments {
   const { record, call, excerpt } = head;
   return {
     verification: (keyForm) => verificationText(head, keyForm),

@@ -2,9 +2,9 @@
 
 import { type Due, nextDue } from "../due.ts";
 import type { ClientProblem } from "../record/problem.ts";
-import { epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
+import { epochMs, type EpochMs, timeAfter, type RecordId } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
-import { type Elsewhere, elsewhereResponse, type Placed } from "../elsewhere.ts";
+import { type BeginsElsewhere, elsewhereResponse, type PlacedRecord } from "../elsewhere.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import type { FeatureActions, ObjectFeature, ObjectFeatures, ObjectKernel } from "../object-feature.ts";
 import type { StepHook } from "../step-hook.ts";
@@ -14,23 +14,23 @@ import type { RequestBody } from "../body/request-body.ts";
 import { countedSteps } from "./shard-traffic.ts";
 import { Exchange } from "./exchange.ts";
 import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
-import type { RequestSignal, ExchangePorts, Incoming, Shared } from "./exchange-ports.ts";
+import type { RequestSignal, ExchangePorts, IncomingRequest, SharedParts } from "./exchange-ports.ts";
 import { NewKeyLimiter } from "../new-keys/new-keys.ts";
-import { bookkeep } from "../traffic/bookkeep.ts";
+import { logFailure } from "../traffic/bookkeep.ts";
 import { storeDues } from "./store-dues.ts";
 import { PAUSE_MS } from "./next-turn.ts";
-import { Verifications } from "../verify/verifications.ts";
+import { VerificationQueue } from "../verify/verifications.ts";
 import { RecordSteps } from "./record-steps.ts";
 import { ERASE_ROWS } from "../store/bodies.ts";
 import { LAST_LOOKED_AT } from "../store/due-records.ts";
 import { pauseAfterFailure, UnreadableError } from "../store/unreadable.ts";
-import { type VerificationPorts, verify } from "../verify/verification.ts";
+import { type VerificationPorts, verifyAttempt } from "../verify/verification.ts";
 import { WaitingRoom } from "./waiters.ts";
 
 /** Expired locks that the alarm handles in one turn: few enough that no request waits long behind it. */
 export const LOCKS_AT_ONCE = 100;
 
-export class Exchanges {
+export class ExchangeRunner {
   /** The attempts that this instance is running. */
   readonly attempts = new AttemptsInFlight();
   readonly steps: RecordSteps;
@@ -42,7 +42,7 @@ export class Exchanges {
   readonly hooks: readonly StepHook[];
   /** All that the alarm does, in this order. */
   readonly dues: readonly Due[];
-  readonly #shared: Shared;
+  readonly #shared: SharedParts;
 
   constructor(ports: ExchangePorts, features: ObjectFeatures) {
     const { attempts } = this;
@@ -54,9 +54,9 @@ export class Exchanges {
       step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
         this.steps.take(id, event, policy, epochMs(Date.now()), attachments),
     };
-    const verifications = new Verifications({
+    const verifications = new VerificationQueue({
       ...ports,
-      begin: (id, policy, own) => verify(id, policy, own, verification),
+      begin: (id, policy, own) => verifyAttempt(id, policy, own, verification),
     });
     const room = new WaitingRoom(ports.timers);
     const { steps } = this;
@@ -65,7 +65,7 @@ export class Exchanges {
       ...ports,
       attempts,
       steps,
-      elsewhere: (placed: Placed, now: EpochMs) => this.elsewhere(placed, now),
+      elsewhere: (placed: PlacedRecord, now: EpochMs) => this.elsewhere(placed, now),
       verifications,
       newKeys,
       room,
@@ -119,7 +119,7 @@ export class Exchanges {
   }
 
   /** A record that cannot be read refuses its requests at once: its Worker would only ask again. Any other failure rejects. */
-  #answer(incoming: Incoming): ExchangeAnswer | Promise<ExchangeAnswer | Elsewhere> {
+  #answer(incoming: IncomingRequest): ExchangeAnswer | Promise<ExchangeAnswer | BeginsElsewhere> {
     const refused = (error: unknown): ExchangeAnswer => {
       if (!(error instanceof UnreadableError)) throw error;
       console.error({ message: error.message, recordId: incoming.head.record.id });
@@ -134,7 +134,7 @@ export class Exchanges {
   }
 
   /** Where a key begins that has no record here; `null`: it has one, or begins here. */
-  elsewhere(placed: Placed, now: EpochMs): Elsewhere | null {
+  elsewhere(placed: PlacedRecord, now: EpochMs): BeginsElsewhere | null {
     const answer = this.actions.elsewhere?.(placed) ?? null;
     if (answer === null) return null;
     const { id, olderIds = [] } = placed.record;
@@ -156,7 +156,7 @@ export class Exchanges {
     const { alarm, waitUntil } = this.#shared;
     if (!alarm.isUncertain) return;
     const look = (): void =>
-      bookkeep("looking for what a clock has put off", () => {
+      logFailure("looking for what a clock has put off", () => {
         if (!this.#bringBack(epochMs(Date.now()))) return;
         // So may the alarm itself; one that comes sets the next by itself.
         const next = this.nextDeadline();
@@ -213,7 +213,7 @@ export class Exchanges {
       try {
         this.steps.applyTime(id, now);
       } catch (error) {
-        lockEnds.putOff(id, later(now, pauseAfterFailure(error, PAUSE_MS)));
+        lockEnds.putOff(id, timeAfter(now, pauseAfterFailure(error, PAUSE_MS)));
         reasons.add(String(error));
       }
     }

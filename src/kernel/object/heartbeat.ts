@@ -3,18 +3,18 @@
 // The platform keeps an object in memory while a call is pending. Local workerd drops an object that got no request for 70 to
 // 140 seconds, and loses the call and its answer (measured). So an object calls itself while an attempt runs longer than CALL_MS.
 
-import type { Timers } from "./timers.ts";
+import type { ObjectTimers } from "./timers.ts";
 
 /** Well below the time after which local workerd drops an object. */
 const CALL_MS = 25_000;
 
-export class Heartbeat {
-  readonly #timers: Timers;
+export class AttemptHeartbeat {
+  readonly #timers: ObjectTimers;
   readonly #call: () => Promise<unknown>;
   #calledAt = Number.NEGATIVE_INFINITY;
 
   /** `call` makes a request to the object. */
-  constructor(timers: Timers, call: () => Promise<unknown>) {
+  constructor(timers: ObjectTimers, call: () => Promise<unknown>) {
     this.#timers = timers;
     this.#call = call;
   }

@@ -25,17 +25,17 @@ interface Asked {
 }
 
 /** The calls of a table as functions. */
-export type Asking<Table> = {
+export type CallsOf<Table> = {
   readonly [Name in keyof Table]: Table[Name] extends JsonCall<infer In, infer Out>
     ? (question: In) => Promise<Out>
     : never;
 };
 
 /** The questions of a table to one object. */
-export function asking<Table extends Readonly<Record<string, JsonCall>>>(
+export function callsOf<Table extends Readonly<Record<string, JsonCall>>>(
   table: Table,
   stub: DurableObjectStub,
-): Asking<Table> {
+): CallsOf<Table> {
   // The library requires a namespace, and asks it for one name.
   const namespace = { idFromName: (name: string) => name, get: () => stub };
   const remote = proxyDurable(namespace, { parse: true }).get("shard") as Asked;
@@ -44,7 +44,7 @@ export function asking<Table extends Readonly<Record<string, JsonCall>>>(
       member,
       (question: unknown) => remote.ask(name, asciiJson(question)),
     ]),
-  ) as Asking<Table>;
+  ) as CallsOf<Table>;
 }
 
 /** A question travels in a header. */

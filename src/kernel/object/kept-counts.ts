@@ -10,13 +10,13 @@
 // Rows are at hours, which a clock says, and a clock can be ahead or behind for a while. So rows are added up by their number and not by
 // their age, and what a clock that was ahead has written counts as of now.
 
-import { bookkeep } from "../traffic/bookkeep.ts";
+import { logFailure } from "../traffic/bookkeep.ts";
 import { addedUp, type RouteNumbers } from "../traffic/route-counters.ts";
 import { type RecordReplays, replayedName, sumOfReplays } from "../traffic/replay-counts.ts";
-import { Tally } from "../traffic/tally.ts";
+import { TrafficTally } from "../traffic/tally.ts";
 import type { CountedWhen, CountKeeper } from "../traffic/traffic.ts";
 import { type CountRows, SHOWN_HOURS, type StoredColumn } from "../store/counts.ts";
-import type { ScheduledWork, Timers } from "./timers.ts";
+import type { ScheduledWork, ObjectTimers } from "./timers.ts";
 import { NOTHING_COUNTED } from "./totals.ts";
 
 const HOUR_MS = 3_600_000;
@@ -52,11 +52,11 @@ interface ColumnOfHour<T> {
 
 export class KeptCounts implements CountKeeper {
   readonly #rows: CountRows;
-  readonly #timers: Timers;
+  readonly #timers: ObjectTimers;
   readonly #isBusy: () => boolean;
   #hour = hourOf(Date.now());
   /** What this instance has counted in the hour; with what is stored of it, once that `isLoaded`. */
-  #tally = new Tally();
+  #tally = new TrafficTally();
   #taken: string[] = [];
   #isLoaded = false;
   /** Whether the oldest hours have been added up since the hour began. */
@@ -72,18 +72,18 @@ export class KeptCounts implements CountKeeper {
   #waiting: PromiseWithResolvers<void> | null = null;
 
   /** `isBusy`: attempts run in this object. */
-  constructor(rows: CountRows, timers: Timers, isBusy: () => boolean) {
+  constructor(rows: CountRows, timers: ObjectTimers, isBusy: () => boolean) {
     this.#rows = rows;
     this.#timers = timers;
     this.#isBusy = isBusy;
   }
 
-  tallyAt(now: number): Tally {
+  tallyAt(now: number): TrafficTally {
     const hour = hourOf(now);
     // An hour that cannot be written continues: better in the wrong hour than nowhere.
     if (hour !== this.#hour && this.write()) {
       this.#hour = hour;
-      this.#tally = new Tally();
+      this.#tally = new TrafficTally();
       this.#isLoaded = false;
       this.#isMerged = false;
       this.#others = null;
@@ -129,7 +129,7 @@ export class KeptCounts implements CountKeeper {
     this.#timer?.cancel();
     this.#timer = null;
     let isWritten = false;
-    bookkeep("keeping counts", () => {
+    logFailure("keeping counts", () => {
       this.#load();
       this.#rows.put({
         hour: this.#hour,

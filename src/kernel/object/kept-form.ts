@@ -2,7 +2,7 @@
 // chunks that a spool has written, or in R2.
 
 import type { AttemptId, BodyNumber } from "../record/units.ts";
-import type { Encryption } from "../encryption/encryption.ts";
+import type { RequestEncryption } from "../encryption/encryption.ts";
 import type { BodyCipher } from "../encryption/body-cipher.ts";
 import type { Spool } from "../body/spool.ts";
 import { ResponseEncryption } from "../encryption/encrypted-response.ts";
@@ -17,7 +17,7 @@ interface BodyPlaces {
 }
 
 /** A body that has come to its end. */
-export interface Spooled {
+export interface SpooledBody {
   readonly spool: Spool;
   readonly isRemote: boolean;
 }
@@ -30,7 +30,7 @@ export class KeptForm {
   readonly #encrypting: Promise<ResponseEncryption> | null;
   #encryption: ResponseEncryption | null = null;
 
-  constructor(encryption: Encryption | undefined, places: BodyPlaces) {
+  constructor(encryption: RequestEncryption | undefined, places: BodyPlaces) {
     this.#places = places;
     this.#encrypting = encryption?.isOn === true ? ResponseEncryption.of(encryption) : null;
     // `ready` rejects.
@@ -57,7 +57,7 @@ export class KeptForm {
   }
 
   /** A response whose body has been spooled, if it is encrypted. */
-  async encrypted(response: OriginResponse, spooled: Spooled): Promise<KeptResponse | null> {
+  async encrypted(response: OriginResponse, spooled: SpooledBody): Promise<KeptResponse | null> {
     if (this.#encryption === null) return null;
     // The last chunk comes first, because the head tells how many there are.
     await spooled.spool.flush();
@@ -65,11 +65,11 @@ export class KeptForm {
   }
 
   /** The same if it is not. */
-  plain(response: OriginResponse, spooled: Spooled): KeptResponse {
+  plain(response: OriginResponse, spooled: SpooledBody): KeptResponse {
     return storedResponse(response, this.#bodyOf(spooled));
   }
 
-  #bodyOf({ spool: { chunks, bytes }, isRemote }: Spooled): StoredBody {
+  #bodyOf({ spool: { chunks, bytes }, isRemote }: SpooledBody): StoredBody {
     const { name, body } = this.#places;
     if (isRemote) return { kind: "remote", name, size: bytes };
     if (chunks === 0) return { kind: "inline", bytes: EMPTY };

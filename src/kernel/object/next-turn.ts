@@ -1,8 +1,8 @@
 // Work of a shard that goes on by itself: attempts of accepted requests, verifications, events. A few pieces of each kind run
 // at a time; each that ends begins the next, and the alarm comes for what is not due yet.
 
-import { durationMs, epochMs, type EpochMs, later } from "../record/units.ts";
-import type { Alarm } from "./alarm.ts";
+import { durationMs, epochMs, type EpochMs, timeAfter } from "../record/units.ts";
+import type { ObjectAlarm } from "./alarm.ts";
 
 /** The pause after the store has failed, or a record could not be read. */
 export const PAUSE_MS = durationMs(5000);
@@ -14,7 +14,7 @@ export interface OngoingWork {
   readonly nextAt: (now: EpochMs) => EpochMs | null;
   /** The store failed: nothing more before this time. */
   readonly pause: (until: EpochMs) => void;
-  readonly alarm: Pick<Alarm, "moveTo">;
+  readonly alarm: Pick<ObjectAlarm, "moveTo">;
   /** What is logged when the store fails. */
   readonly failure: string;
 }
@@ -28,7 +28,7 @@ export function takeNextTurn({ begin, nextAt, pause, alarm, failure }: OngoingWo
     if (next !== null) alarm.moveTo(next);
   } catch (error) {
     console.error({ message: failure, reason: String(error) });
-    const until = later(epochMs(Date.now()), PAUSE_MS);
+    const until = timeAfter(epochMs(Date.now()), PAUSE_MS);
     pause(until);
     alarm.moveTo(until);
   }

@@ -1,11 +1,11 @@
 // What an object asks of itself.
 
-import { call } from "../call.ts";
+import { jsonCall } from "../call.ts";
 import { bindingIn } from "./bindings.ts";
 import { askObject } from "./call-shard.ts";
 
 /** An object calls itself, to stay in memory. */
-export const ALIVE_CALL = call<void, void>("alive");
+export const ALIVE_CALL = jsonCall<void, void>("alive");
 
 /** A request of the object to itself. Does nothing when its namespace is bound under another name. */
 export async function callItself({ id }: DurableObjectState, env: Readonly<Record<string, unknown>>): Promise<void> {

@@ -1,9 +1,9 @@
 // The operators' calls to a shard. Reads come through itty-durable's stub and are small. Changes and bodies, which are free text and bytes,
 // come by `fetch`, like exchanges.
 
-import { answered, type AnsweredCall, call, rawCall, responded } from "../call.ts";
-import type { Closing } from "../elsewhere.ts";
-import type { OperatorEvent, Unchangeable } from "../record/events.ts";
+import { answerCall, type AnsweredCall, jsonCall, rawCall, respondToCall } from "../call.ts";
+import type { ObjectClosing } from "../elsewhere.ts";
+import type { OperatorEvent, RefusedChange } from "../record/events.ts";
 import type { HeldRows } from "../record/held-rows.ts";
 import type { CountedState } from "../record/record.ts";
 import { type TimelineEvent, timelineOf } from "../record/timeline.ts";
@@ -15,26 +15,26 @@ import { readStoredBody } from "./answers.ts";
 import type { ResponseHead } from "./exchange-answer.ts";
 import { START } from "../resume/event-offsets.ts";
 import type { RecordSteps } from "./record-steps.ts";
-import type { Excerpt } from "../notes/excerpts.ts";
+import type { BodyExcerpt } from "../notes/excerpts.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { ListQuery } from "../store/list-query.ts";
 import { type ListPage, MAX_COUNTED, type OpenCounts, type RecordList, type SeenRecord } from "../store/record-list.ts";
 import { isEncrypted, sizeOf, type StoredResponse } from "../store/response-rows.ts";
-import type { Timers } from "./timers.ts";
+import type { ObjectTimers } from "./timers.ts";
 
 /** Questions, through itty-durable. */
 export const OPERATOR_CALLS = {
-  list: call<ListQuery, ListPage>("list"),
+  list: jsonCall<ListQuery, ListPage>("list"),
   /** `null`: the record does not exist. */
-  inspect: call<RecordId, SeenDetail | null>("inspect"),
+  inspect: jsonCall<RecordId, SeenDetail | null>("inspect"),
   /** Whether there is a row for the record, also one that cannot be read. */
-  has: call<RecordId, boolean>("has"),
-  counts: call<void, ShardCounts>("counts"),
-  numbers: call<void, ShardNumbers>("numbers"),
+  has: jsonCall<RecordId, boolean>("has"),
+  counts: jsonCall<void, ShardCounts>("counts"),
+  numbers: jsonCall<void, ShardNumbers>("numbers"),
   /** Only of the operators' object: the current generation of the console's sessions. */
-  sessions: call<void, string>("sessions"),
+  sessions: jsonCall<void, string>("sessions"),
   /** Only of the operators' object: begins a new generation, and returns it. */
-  endSessions: call<void, string>("end-sessions"),
+  endSessions: jsonCall<void, string>("end-sessions"),
 };
 
 /** Changes one record, and reads the bytes of a stored response. */
@@ -52,7 +52,7 @@ export interface SeenDetail extends SeenRecord {
     readonly sizeBytes: number;
   } | null;
   /** What is kept of the request's body. */
-  readonly excerpt: Excerpt | null;
+  readonly excerpt: BodyExcerpt | null;
 }
 
 export interface ShardCounts extends Omit<OpenCounts, "atLeast"> {
@@ -74,7 +74,7 @@ export interface ShardCounts extends Omit<OpenCounts, "atLeast"> {
 }
 
 /** An object in which no key begins any more. */
-export interface ClosedState extends Closing {
+export interface ClosedState extends ObjectClosing {
   /** All that it still holds. */
   readonly holds: readonly HeldRows[];
   /** Once it holds nothing: what it leaves behind. */
@@ -91,7 +91,7 @@ export interface ChangeHead {
 
 export interface ChangeAnswer {
   /** Why the record was not changed; `null` if it was. */
-  readonly why: Unchangeable | null;
+  readonly why: RefusedChange | null;
   /** The record as it stands now; `null` when it does not exist. */
   readonly detail: SeenDetail | null;
 }
@@ -104,7 +104,7 @@ export interface OperatorPorts {
   readonly ledger: Ledger;
   readonly list: RecordList;
   readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
-  readonly closing: () => Closing | null;
+  readonly closing: () => ObjectClosing | null;
   readonly databaseBytes: () => number;
   readonly placesTaken: () => number;
   /** Waits for the end of a verification of the record that is under way. Whether there was one. */
@@ -113,7 +113,7 @@ export interface OperatorPorts {
   readonly held: () => readonly HeldRows[];
   /** What this object has counted. */
   readonly left: () => LeftCounts;
-  readonly timers: Timers;
+  readonly timers: ObjectTimers;
 }
 
 /** How long an operator may read nothing of a body. */
@@ -214,14 +214,14 @@ export class OperatorCalls {
 
   get calls(): readonly AnsweredCall[] {
     return [
-      answered(OPERATOR_CALLS.list, (query) => this.list(query)),
-      answered(OPERATOR_CALLS.inspect, (id) => this.inspect(id)),
-      answered(OPERATOR_CALLS.has, (id) => this.#ports.ledger.has(id)),
-      answered(OPERATOR_CALLS.counts, () => this.counts()),
-      answered(OPERATOR_CALLS.sessions, () => this.sessions()),
-      answered(OPERATOR_CALLS.endSessions, () => this.endSessions()),
-      responded(CHANGE_CALL, (request) => this.#changeOne(request)),
-      responded(BODY_CALL, (request) => this.#body(request)),
+      answerCall(OPERATOR_CALLS.list, (query) => this.list(query)),
+      answerCall(OPERATOR_CALLS.inspect, (id) => this.inspect(id)),
+      answerCall(OPERATOR_CALLS.has, (id) => this.#ports.ledger.has(id)),
+      answerCall(OPERATOR_CALLS.counts, () => this.counts()),
+      answerCall(OPERATOR_CALLS.sessions, () => this.sessions()),
+      answerCall(OPERATOR_CALLS.endSessions, () => this.endSessions()),
+      respondToCall(CHANGE_CALL, (request) => this.#changeOne(request)),
+      respondToCall(BODY_CALL, (request) => this.#body(request)),
     ];
   }
 
@@ -264,7 +264,7 @@ export function changeRecord(
   id: RecordId,
   event: OperatorEvent,
   response: StoredResponse | null,
-): Unchangeable | null {
+): RefusedChange | null {
   const why = steps.change(id, event, response);
   if (why === null && event.type === "forget") {
     // Logged, because the record's timeline is erased with it.

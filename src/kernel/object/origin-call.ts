@@ -1,6 +1,6 @@
 // One call to the origin, from its beginning to its end. It is built from parts, never from the client's request itself, so that
 // the client cannot influence it (for example by disconnecting). Every deadline of the call is enforced here, and whether the origin can be
-// reached at all is found out before anything is sent (`Reachability`).
+// reached at all is found out before anything is sent (`OriginReachability`).
 
 import type { Origin } from "../config/resolved.ts";
 import type { Attempt, Started } from "../record/record.ts";
@@ -19,12 +19,12 @@ import {
 } from "../request/headers.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import type { Fetcher } from "../request/pass-through.ts";
-import { bookkeep } from "../traffic/bookkeep.ts";
+import { logFailure } from "../traffic/bookkeep.ts";
 import { TRACEPARENT_HEADER, traceparentOf } from "../traffic/trace-context.ts";
 import { bindingIn, entrypointIn } from "./bindings.ts";
 import type { RequestBody } from "../body/request-body.ts";
-import type { Reachability } from "./reachability.ts";
-import type { ScheduledWork, Timers } from "./timers.ts";
+import type { OriginReachability } from "./reachability.ts";
+import type { ScheduledWork, ObjectTimers } from "./timers.ts";
 
 /** A piece of the origin's body, or how the body ended. */
 export type BodyPiece = NextPiece<BrokenOff>;
@@ -82,8 +82,8 @@ function traceHeaders({ telemetry: { trace } }: ExchangeHead, { id }: Attempt): 
 
 /** What a call needs of its shard. */
 export interface CallPorts {
-  readonly reachability: Reachability;
-  readonly timers: Timers;
+  readonly reachability: OriginReachability;
+  readonly timers: ObjectTimers;
 }
 
 /** `target` is where the call goes: the network or a binding; `null` when the binding does not exist. */
@@ -101,7 +101,7 @@ export async function callOrigin(
   deadline.restart(call.timeoutMs);
   const broken: Broken = (error) => {
     deadline.end();
-    if (network) bookkeep("noting a broken call", () => reachability.broke(call.url));
+    if (network) logFailure("noting a broken call", () => reachability.broke(call.url));
     console.warn({ message: "origin call failed", timedOut: deadline.passed, reason: String(error) });
     return { kind: deadline.passed ? "timed-out" : "dropped" };
   };
@@ -113,7 +113,7 @@ export async function callOrigin(
     return broken(error);
   }
   deadline.pause();
-  if (network) bookkeep("noting an answer", () => reachability.answered(call.url));
+  if (network) logFailure("noting an answer", () => reachability.answered(call.url));
   return originResponse(response, call, deadline, broken);
 }
 
@@ -227,14 +227,14 @@ class Deadline {
   readonly mostMs: number;
   passed = false;
 
-  constructor(timers: Timers, { timeoutMs, totalMs }: Pick<OriginRequest, "timeoutMs" | "totalMs">) {
+  constructor(timers: ObjectTimers, { timeoutMs, totalMs }: Pick<OriginRequest, "timeoutMs" | "totalMs">) {
     this.mostMs = Math.min(timeoutMs, totalMs ?? timeoutMs);
     const pass = (): void => {
       this.passed = true;
       this.abort();
     };
-    bookkeep("setting a deadline", () => this.#dues.push(timers.set(Number.POSITIVE_INFINITY, pass)));
-    if (totalMs !== null) bookkeep("setting a deadline", () => this.#dues.push(timers.set(totalMs, pass)));
+    logFailure("setting a deadline", () => this.#dues.push(timers.set(Number.POSITIVE_INFINITY, pass)));
+    if (totalMs !== null) logFailure("setting a deadline", () => this.#dues.push(timers.set(totalMs, pass)));
   }
 
   get signal(): AbortSignal {
@@ -246,7 +246,7 @@ class Deadline {
   }
 
   restart(ms: number): void {
-    bookkeep("setting a deadline", () => this.#dues[0]?.move(ms));
+    logFailure("setting a deadline", () => this.#dues[0]?.move(ms));
   }
 
   /** To be called when a wait has ended. The deadline of the whole call stays. */

@@ -6,11 +6,11 @@
 // address has succeeded before; that is tried after the first answers, and stored in the ledger. An isolate may start during an
 // outage, so it opens a connection before its first call.
 
-import { bookkeep } from "../traffic/bookkeep.ts";
-import type { Timers } from "./timers.ts";
+import { logFailure } from "../traffic/bookkeep.ts";
+import type { ObjectTimers } from "./timers.ts";
 
 /** What is known of one address. */
-export interface Reach {
+export interface AddressReach {
   /** Whether a failed `connect` to the address would mean anything. */
   canProbe: boolean;
   /** Whether the last call broke, or there was no call yet. */
@@ -20,7 +20,7 @@ export interface Reach {
 }
 
 /** Opens a connection: `connect` of `cloudflare:sockets`. */
-export type Connect = (address: string) => {
+export type OpenConnection = (address: string) => {
   readonly opened: Promise<unknown>;
   readonly closed: Promise<unknown>;
   close(): Promise<unknown>;
@@ -33,18 +33,18 @@ export interface KnownAddresses {
 }
 
 /** What an isolate knows about its origins. */
-export type Origins = Map<string, Reach>;
+export type KnownOrigins = Map<string, AddressReach>;
 
-export class Reachability {
-  readonly #origins: Origins;
+export class OriginReachability {
+  readonly #origins: KnownOrigins;
   readonly #known: KnownAddresses;
-  readonly #timers: Timers;
-  readonly #connect: Connect;
+  readonly #timers: ObjectTimers;
+  readonly #connect: OpenConnection;
   /** The addresses that this object has looked up in its ledger, and those that it has stored there. */
   readonly #asked = new Set<string>();
   readonly #remembered = new Set<string>();
 
-  constructor(origins: Origins, known: KnownAddresses, timers: Timers, connect: Connect) {
+  constructor(origins: KnownOrigins, known: KnownAddresses, timers: ObjectTimers, connect: OpenConnection) {
     this.#origins = origins;
     this.#known = known;
     this.#timers = timers;
@@ -74,18 +74,18 @@ export class Reachability {
     this.#reach(addressOf(url)).uncertain = true;
   }
 
-  #reach(address: string): Reach {
+  #reach(address: string): AddressReach {
     const reach = this.#origins.get(address) ?? { canProbe: false, uncertain: true, trialsLeft: TRIALS };
     this.#origins.set(address, reach);
     if (!reach.canProbe && !this.#asked.has(address)) {
       this.#asked.add(address);
-      bookkeep("reading the known addresses", () => (reach.canProbe = this.#known.has(address)));
+      logFailure("reading the known addresses", () => (reach.canProbe = this.#known.has(address)));
     }
     return reach;
   }
 
   /** Runs in the background, and never rejects. */
-  async #tryConnect(reach: Reach, address: string): Promise<void> {
+  async #tryConnect(reach: AddressReach, address: string): Promise<void> {
     if (!(await canConnect(this.#connect, address, TRIAL_MS, this.#timers))) return;
     reach.canProbe = true;
     this.#remember(address);
@@ -95,7 +95,7 @@ export class Reachability {
   #remember(address: string): void {
     if (this.#remembered.has(address)) return;
     this.#remembered.add(address);
-    bookkeep("remembering an address", () => this.#known.add(address));
+    logFailure("remembering an address", () => this.#known.add(address));
   }
 }
 
@@ -105,7 +105,12 @@ const TRIALS = 3;
 /** Long enough for a connection to any origin that answers requests at all. */
 const TRIAL_MS = 5000;
 
-async function canConnect(connect: Connect, address: string, timeoutMs: number, timers: Timers): Promise<boolean> {
+async function canConnect(
+  connect: OpenConnection,
+  address: string,
+  timeoutMs: number,
+  timers: ObjectTimers,
+): Promise<boolean> {
   try {
     const socket = connect(address);
     // A failed socket also rejects `closed`; `opened` already reports the failure.

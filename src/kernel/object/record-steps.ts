@@ -1,17 +1,17 @@
 // One step of one record: load, step, save. Every change goes through here, from a request, an attempt, the alarm or an operator.
 
-import type { LifeCycleEvent, OperatorEvent, LifeCycleStep, Unchangeable } from "../record/events.ts";
-import { type Candidate, chooseCandidate, mayStart } from "../record/candidate.ts";
-import { renewed } from "../record/verdict.ts";
+import type { LifeCycleEvent, OperatorEvent, LifeCycleStep, RefusedChange } from "../record/events.ts";
+import { type CandidateRecord, chooseCandidate, mayStart } from "../record/candidate.ts";
+import { renewedAttempt } from "../record/verdict.ts";
 import { step } from "../record/life-cycle.ts";
 import { deadlineOf } from "../record/step.ts";
 import type { Attempt, IdempotencyRecord, Policy, Started } from "../record/record.ts";
 import { updateHistory } from "../record/timeline.ts";
-import { durationMs, epochMs, type EpochMs, later, type RecordId } from "../record/units.ts";
+import { durationMs, epochMs, type EpochMs, timeAfter, type RecordId } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
-import type { RecordChange, Participation, StepChange, StepHook } from "../step-hook.ts";
-import type { Alarm } from "./alarm.ts";
-import type { Attachments } from "../store/attachments.ts";
+import type { RecordChange, StepParticipation, StepChange, StepHook } from "../step-hook.ts";
+import type { ObjectAlarm } from "./alarm.ts";
+import type { RecordAttachments } from "../store/attachments.ts";
 import type { Entry, Ledger } from "../store/ledger.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { StoredResponse } from "../store/response-rows.ts";
@@ -28,7 +28,7 @@ export type TakenStep = LifeCycleStep & { readonly entry: Entry | null };
 
 export interface StepPorts {
   readonly ledger: Ledger;
-  readonly alarm: Alarm;
+  readonly alarm: ObjectAlarm;
   readonly attempts: AttemptsInFlight;
   /** What takes part in each step, in this order. */
   readonly hooks: () => readonly StepHook[];
@@ -46,12 +46,12 @@ export class RecordSteps {
   /** The record as it stands now, without changing it; `null` when it has expired. */
   see(id: RecordId, record: IdempotencyRecord, now: EpochMs): IdempotencyRecord | null {
     return this.#outlives(id, record, now)
-      ? renewed(record, now)
+      ? renewedAttempt(record, now)
       : step(record, { type: "tick" }, record.policy, now).record;
   }
 
   /** Makes an operator's change; `response` is for `resolve`. Returns why it was refused; `null` when it was made. */
-  change(id: RecordId, event: OperatorEvent, response: StoredResponse | null): Unchangeable | null {
+  change(id: RecordId, event: OperatorEvent, response: StoredResponse | null): RefusedChange | null {
     const entry = this.#find(id, event);
     if (entry === "unreadable") {
       this.#ports.ledger.eraseUnreadable(id);
@@ -86,7 +86,7 @@ export class RecordSteps {
   }
 
   /** Why an operator's change would be refused now; `null`: it would be made. Changes nothing. */
-  whyNot(id: RecordId, event: OperatorEvent): Unchangeable | null {
+  whyNot(id: RecordId, event: OperatorEvent): RefusedChange | null {
     const found = this.#ports.ledger.find(id)?.record ?? null;
     if (this.#isAnswerComing(id)) return "in-flight";
     const now = epochMs(Date.now());
@@ -121,7 +121,7 @@ export class RecordSteps {
   }
 
   /** The records of these names that live. The others are erased, except that of the request's own name, which a claim replaces. */
-  #current(names: readonly RecordId[], own: RecordId, now: EpochMs): readonly Candidate[] {
+  #current(names: readonly RecordId[], own: RecordId, now: EpochMs): readonly CandidateRecord[] {
     return [...new Set(names)].flatMap((name) => {
       const found = this.#ports.ledger.find(name)?.record ?? null;
       const record = found === null ? null : this.see(name, found, now);
@@ -164,7 +164,7 @@ export class RecordSteps {
   /** Erases some expired records, with the dead letters of those that were parked messages. */
   eraseExpired(now: EpochMs, limit: number): void {
     const { ledger, hooks } = this.#ports;
-    const joined: Participation[] = [];
+    const joined: StepParticipation[] = [];
     const onExpired = (change: RecordChange): void => {
       for (const hook of hooks()) {
         const one = hook.expire?.(change) ?? null;
@@ -179,7 +179,13 @@ export class RecordSteps {
   }
 
   /** One step of one record, without an `await`: all reads, decisions and writes here are one commit. */
-  take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): TakenStep {
+  take(
+    id: RecordId,
+    event: LifeCycleEvent,
+    policy: Policy,
+    now: EpochMs,
+    attachments: RecordAttachments = {},
+  ): TakenStep {
     const { attempts, ledger, alarm } = this.#ports;
     attempts.cutOff(id, now);
     const entry = this.#entry(id, now);
@@ -206,8 +212,8 @@ export class RecordSteps {
     return { ...result, entry };
   }
 
-  #join(change: StepChange): readonly Participation[] {
-    const joined: Participation[] = [];
+  #join(change: StepChange): readonly StepParticipation[] {
+    const joined: StepParticipation[] = [];
     for (const { join } of this.#ports.hooks()) {
       const one = join?.(change) ?? null;
       if (one !== null) joined.push(one);
@@ -218,7 +224,7 @@ export class RecordSteps {
   /** The number of the attempt that a request would start, at once or when its turn comes; `null`: none. Changes nothing. */
   wouldStart(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs): Pick<Attempt, "number"> | null {
     const found = this.#ports.ledger.find(id)?.record ?? null;
-    const record = found !== null && this.#outlives(id, found, now) ? renewed(found, now) : found;
+    const record = found !== null && this.#outlives(id, found, now) ? renewedAttempt(found, now) : found;
     const { reply } = step(record, event, policy, now);
     if (reply.type === "start") return reply.record.attempt;
     return reply.type === "accepted" && reply.isNew ? { number: reply.record.attempt.number + 1 } : null;
@@ -228,7 +234,7 @@ export class RecordSteps {
   #entry(id: RecordId, now: EpochMs): Entry | null {
     const entry = this.#ports.ledger.find(id);
     if (entry === null || !this.#outlives(id, entry.record, now)) return entry;
-    this.#ports.ledger.save(id, entry, renewed(entry.record, now));
+    this.#ports.ledger.save(id, entry, renewedAttempt(entry.record, now));
     return this.#ports.ledger.find(id);
   }
 
@@ -242,5 +248,5 @@ export class RecordSteps {
 /** A request that waits for its turn is due at once, but an alarm would find all places taken. */
 function alarmFor(deadline: EpochMs, event: LifeCycleEvent, now: EpochMs): EpochMs {
   const isForTurn = event.type === "request" && event.accept === "wait" && deadline <= now;
-  return isForTurn ? later(now, TURN_CHECK_MS) : deadline;
+  return isForTurn ? timeAfter(now, TURN_CHECK_MS) : deadline;
 }

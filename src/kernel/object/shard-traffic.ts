@@ -3,39 +3,39 @@
 import { promiseIn } from "../record/record.ts";
 import { verdictOf } from "../record/timeline.ts";
 import type { StepHook } from "../step-hook.ts";
-import { bookkeep } from "../traffic/bookkeep.ts";
-import { answered, type AnsweredCall, call, responded } from "../call.ts";
+import { logFailure } from "../traffic/bookkeep.ts";
+import { answerCall, type AnsweredCall, jsonCall, respondToCall } from "../call.ts";
 import type { RecordId } from "../record/units.ts";
 import { countOf, type RouteNumbers, sumOf } from "../traffic/route-counters.ts";
 import type { RecordReplays } from "../traffic/replay-counts.ts";
-import { type ExchangeReport, type SentBatch, Traffic, TRAFFIC_CALL } from "../traffic/traffic.ts";
+import { type ExchangeReport, type SentBatch, TrafficCounters, TRAFFIC_CALL } from "../traffic/traffic.ts";
 import { type HourOfShard, KeptCounts } from "./kept-counts.ts";
 import type { ShardNumbers } from "./operator-calls.ts";
 import { keepsCounts } from "./shard-address.ts";
 import type { CountRows } from "../store/counts.ts";
 import type { TotalRows } from "../store/totals.ts";
-import type { Timers } from "./timers.ts";
+import type { ObjectTimers } from "./timers.ts";
 import { type CountedByShard, type LeftCounts, NOTHING_COUNTED, ShardTotals } from "./totals.ts";
 
 /** Questions, through itty-durable. */
 export const TRAFFIC_CALLS = {
   /** What was counted in the last day. */
-  hours: call<void, readonly HourOfShard[]>("hours"),
+  hours: jsonCall<void, readonly HourOfShard[]>("hours"),
   /** How often the record was replayed in the last day, as far as this object has counted it. */
-  replaysOf: call<RecordId, RecordReplays | null>("replays-of"),
+  replaysOf: jsonCall<RecordId, RecordReplays | null>("replays-of"),
   /** The exchanges that were counted after `after` and not after `upTo`, oldest first. */
-  recent: call<{ readonly after: number; readonly upTo: number }, readonly ExchangeReport[]>("recent"),
+  recent: jsonCall<{ readonly after: number; readonly upTo: number }, readonly ExchangeReport[]>("recent"),
   /** The routes whose callers' tokens expire before their records do, as far as isolates have told this object. */
-  rotating: call<void, readonly string[]>("rotating"),
+  rotating: jsonCall<void, readonly string[]>("rotating"),
 };
 
 /** Has the object that adds up remember these numbers; answered with the totals. */
-export const TOTALS_CALL = call<readonly CountedByShard[], readonly RouteNumbers[]>("totals");
+export const TOTALS_CALL = jsonCall<readonly CountedByShard[], readonly RouteNumbers[]>("totals");
 
 export interface ShardTrafficPorts {
   readonly counts: CountRows;
   readonly totals: TotalRows;
-  readonly timers: Timers;
+  readonly timers: ObjectTimers;
   /** Whether attempts run in this object. */
   readonly isBusy: () => boolean;
   /** The object's name. */
@@ -43,25 +43,25 @@ export interface ShardTrafficPorts {
 }
 
 export class ShardTraffic {
-  readonly own: Traffic;
+  readonly own: TrafficCounters;
   /** `null` in the object of a single key: it would write a row for each of its requests, and nobody could ask it. */
   readonly #kept: KeptCounts | null;
   readonly #totals: ShardTotals;
 
   constructor({ counts, totals, timers, isBusy, name }: ShardTrafficPorts) {
     this.#kept = keepsCounts(name) ? new KeptCounts(counts, timers, isBusy) : null;
-    this.own = new Traffic(this.#kept);
+    this.own = new TrafficCounters(this.#kept);
     this.#totals = new ShardTotals(totals);
   }
 
   get calls(): readonly AnsweredCall[] {
     return [
-      responded(TRAFFIC_CALL, (request) => this.#take(request)),
-      answered(TOTALS_CALL, (numbers) => this.#addUp(numbers)),
-      answered(TRAFFIC_CALLS.hours, () => this.lastDay(Date.now())),
-      answered(TRAFFIC_CALLS.replaysOf, (id) => this.#kept?.replaysOf(id, Date.now()) ?? null),
-      answered(TRAFFIC_CALLS.recent, ({ after, upTo }) => this.own.recent(after, upTo)),
-      answered(TRAFFIC_CALLS.rotating, () => this.#rotating(Date.now())),
+      respondToCall(TRAFFIC_CALL, (request) => this.#take(request)),
+      answerCall(TOTALS_CALL, (numbers) => this.#addUp(numbers)),
+      answerCall(TRAFFIC_CALLS.hours, () => this.lastDay(Date.now())),
+      answerCall(TRAFFIC_CALLS.replaysOf, (id) => this.#kept?.replaysOf(id, Date.now()) ?? null),
+      answerCall(TRAFFIC_CALLS.recent, ({ after, upTo }) => this.own.recent(after, upTo)),
+      answerCall(TRAFFIC_CALLS.rotating, () => this.#rotating(Date.now())),
     ];
   }
 
@@ -119,7 +119,7 @@ export class ShardTraffic {
 }
 
 /** Counts the verdicts of attempts, and accepted requests that are given up. Needs no row: what was counted is written by its own rules. */
-export function countedSteps(traffic: Pick<Traffic, "verdict" | "givenUp">): StepHook {
+export function countedSteps(traffic: Pick<TrafficCounters, "verdict" | "givenUp">): StepHook {
   return {
     name: "counts",
     join: ({ before, after, event, label, now }) => {
@@ -128,12 +128,12 @@ export function countedSteps(traffic: Pick<Traffic, "verdict" | "givenUp">): Ste
       const isGivenUp = event.type !== "cancel" && promiseIn(before) !== null && after?.state === "failed";
       if (verdict === null && !isGivenUp) return null;
       let route = "";
-      bookkeep("finding a route", () => ({ route } = label()));
+      logFailure("finding a route", () => ({ route } = label()));
       return {
         write: null,
         written: () => {
-          if (verdict !== null) bookkeep("counting a verdict", () => traffic.verdict(route, verdict));
-          if (isGivenUp) bookkeep("counting what is given up", () => traffic.givenUp(route));
+          if (verdict !== null) logFailure("counting a verdict", () => traffic.verdict(route, verdict));
+          if (isGivenUp) logFailure("counting what is given up", () => traffic.givenUp(route));
         },
       };
     },

@@ -21,7 +21,7 @@ interface Entry extends DueEntry {
   isCancelled: boolean;
 }
 
-export class Timers {
+export class ObjectTimers {
   readonly #due = new DueHeap<Entry>();
   /** How many are set and not cancelled, including those that are never due and therefore not in the heap. */
   #count = 0;

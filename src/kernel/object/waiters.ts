@@ -7,7 +7,7 @@ import type { RecordId } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import type { AnswerFor } from "./answers.ts";
 import type { ExchangeAnswer } from "./exchange-answer.ts";
-import type { Timers } from "./timers.ts";
+import type { ObjectTimers } from "./timers.ts";
 
 /** Waiters for one record: a client that has lost an answer sends one or two retries, not a hundred. */
 export const MAX_PER_RECORD = 100;
@@ -18,7 +18,7 @@ export const MAX_PER_RECORD = 100;
  */
 export const MAX_PER_SHARD = 1000;
 
-export type Woken =
+export type WokenWaiter =
   /** Something has changed: the waiter re-checks the record. */
   | { readonly kind: "recheck" }
   /** The attempt's answer is also this waiter's. */
@@ -29,7 +29,7 @@ export type Woken =
   /** All places are taken. */
   | { readonly kind: "full" };
 
-export interface Wait {
+export interface ExchangeWait {
   readonly recordId: RecordId;
   /** Whose share of the places it takes (kernel/record/lanes.ts). */
   readonly lane: number;
@@ -48,11 +48,11 @@ export interface Wait {
 interface Waiter {
   readonly head: ExchangeHead | null;
   readonly untilBegun: boolean;
-  readonly end: (woken: Woken) => void;
+  readonly end: (woken: WokenWaiter) => void;
 }
 
 /** The waiters for one attempt. */
-export class Waiters {
+export class AttemptWaiters {
   readonly #all = new Set<Waiter>();
 
   add(waiter: Waiter): void {
@@ -82,7 +82,7 @@ export class Waiters {
 const RECHECK = { kind: "recheck" } as const;
 
 /** Never throws: an answer that fails for one waiter must not keep the others waiting. */
-function wokenWith(answerFor: AnswerFor, head: ExchangeHead): Woken {
+function wokenWith(answerFor: AnswerFor, head: ExchangeHead): WokenWaiter {
   try {
     return { kind: "answered", answer: answerFor(head) };
   } catch (error) {
@@ -93,23 +93,26 @@ function wokenWith(answerFor: AnswerFor, head: ExchangeHead): Woken {
 
 /** The places for all waiters in one object. */
 export class WaitingRoom {
-  readonly #timers: Timers;
+  readonly #timers: ObjectTimers;
   readonly #ofRecord = new Map<RecordId, number>();
   /** Those who have a place, by lane, longest waiting first. */
   readonly #ofLane = new Map<number, Set<Waiter>>();
   #count = 0;
 
-  constructor(timers: Timers) {
+  constructor(timers: ObjectTimers) {
     this.#timers = timers;
   }
 
-  wait(waiters: Waiters, { recordId, lane, head, untilBegun, ms, caller, isCounted }: Wait): Promise<Woken> {
+  wait(
+    waiters: AttemptWaiters,
+    { recordId, lane, head, untilBegun, ms, caller, isCounted }: ExchangeWait,
+  ): Promise<WokenWaiter> {
     if (caller?.aborted === true) return Promise.resolve({ kind: "left" });
     if (isCounted && !this.#hasPlace(recordId, lane)) return Promise.resolve({ kind: "full" });
-    const { promise, resolve } = Promise.withResolvers<Woken>();
+    const { promise, resolve } = Promise.withResolvers<WokenWaiter>();
     const left = (): void => end({ kind: "left" });
     const due = this.#timers.set(ms, () => end({ kind: "time-up" }));
-    const end = (woken: Woken): void => {
+    const end = (woken: WokenWaiter): void => {
       waiters.remove(waiter);
       due.cancel();
       caller?.removeEventListener("abort", left);
@@ -127,8 +130,8 @@ export class WaitingRoom {
    * Begins some work and waits for its end. Begins nothing if there is no place to wait, or the client has left. The work runs
    * on if the client leaves later. Rejects if the work rejects.
    */
-  async until(begin: () => Promise<void>, wait: Wait): Promise<Woken> {
-    const waiters = new Waiters();
+  async until(begin: () => Promise<void>, wait: ExchangeWait): Promise<WokenWaiter> {
+    const waiters = new AttemptWaiters();
     const waiting = this.wait(waiters, wait);
     if (waiters.isEmpty) return waiting;
     const running = (async () => begin())();

@@ -2,13 +2,13 @@
 // spool, so that hundreds of such bodies hold only one piece each. If R2 fails, the body is not kept and cannot be replayed; the
 // client's transfer continues.
 
-import { type BodyReader, lentPiece, type NextPiece, type Piece, WHOLE } from "../request/body-reader.ts";
+import { type BodyReader, lentPiece, type NextPiece, type BytePiece, WHOLE } from "../request/body-reader.ts";
 import { raceTimer } from "../request/first-of.ts";
-import { encrypting } from "../encryption/encrypted-reader.ts";
+import { encryptingReader } from "../encryption/encrypted-reader.ts";
 import { PART_BYTES, type RemoteBodies, type RemoteUpload } from "./remote-bodies.ts";
 import type { ScheduledWork } from "../object/timers.ts";
 import { type BodyCipher, plainSizeAt, storedSize } from "../encryption/body-cipher.ts";
-import { type BytePipe, bytePipe, type Patience } from "../body/byte-pipe.ts";
+import { type BytePipe, bytePipe, type ReaderPatience } from "../body/byte-pipe.ts";
 import type { Spool } from "../body/spool.ts";
 
 export interface OverflowOptions {
@@ -18,12 +18,12 @@ export interface OverflowOptions {
   /** Encrypts what is uploaded; `null` for none. */
   readonly cipher: BodyCipher | null;
   /** How long R2 may take nothing. */
-  readonly patience: Patience;
+  readonly patience: ReaderPatience;
   /** Called once if the body will not be kept: no R2 bucket is bound, or R2 failed. */
   readonly lost: () => void;
 }
 
-export class Overflow {
+export class OverflowBucket {
   readonly #options: OverflowOptions;
   #sending: Promise<void> = Promise.resolve();
   /** The body's length, once it is known. */
@@ -56,7 +56,7 @@ export class Overflow {
 
   async #send(upload: RemoteUpload, body: BodyReader): Promise<void> {
     const { spool, lost, cipher } = this.#options;
-    const pieces = new PartPieces(cipher === null ? body : encrypting(body, cipher, () => this.#total));
+    const pieces = new PartPieces(cipher === null ? body : encryptingReader(body, cipher, () => this.#total));
     let breakPart: BytePipe["abort"] = ignore;
     try {
       for (let sent = 0; sent < this.#uploadBytes;) {
@@ -117,7 +117,7 @@ export class Overflow {
 class PartPieces {
   readonly #body: BodyReader;
   /** The end of the last piece, which belongs to the next part. */
-  #rest: Piece | null = null;
+  #rest: BytePiece | null = null;
 
   constructor(body: BodyReader) {
     this.#body = body;

@@ -1,9 +1,9 @@
 // Bodies above `max_response_body`, in R2 if a bucket is bound. They are kept and replayed like other bodies; each costs one R2
 // object. Its row is written before the object is created, so that a crash in between leaves no object behind.
 
-import { dueAt, durationMs, epochMs, type EpochMs, later, latest } from "../record/units.ts";
-import type { Wake } from "../store/bodies.ts";
-import type { Sql } from "../store/schema.ts";
+import { dueAt, durationMs, epochMs, type EpochMs, timeAfter, latestTime } from "../record/units.ts";
+import type { WakeEraser } from "../store/bodies.ts";
+import type { LedgerSql } from "../store/schema.ts";
 
 /** R2 requires parts of equal size, at least 5 MiB (R2 documentation). Parts are streamed, never held whole in memory. */
 export const PART_BYTES = 8 << 20;
@@ -27,14 +27,14 @@ export interface RemoteUpload {
 }
 
 export class RemoteBodies {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
   readonly #r2: R2Bucket | null;
-  readonly #wake: Wake;
+  readonly #wake: WakeEraser;
   #pausedUntil = epochMs(0);
   /** No other erasure begins before this time. */
   #busyUntil = epochMs(0);
 
-  constructor(sql: Sql, r2: R2Bucket | null, wake: Wake) {
+  constructor(sql: LedgerSql, r2: R2Bucket | null, wake: WakeEraser) {
     this.#sql = sql;
     this.#r2 = r2;
     this.#wake = wake;
@@ -80,7 +80,7 @@ export class RemoteBodies {
       const now = epochMs(Date.now());
       if (next === undefined || this.#r2 === null || now < this.#freeAt(now)) return;
       const { body, upload_id } = next;
-      this.#busyUntil = later(now, ERASE_TIMEOUT_MS);
+      this.#busyUntil = timeAfter(now, ERASE_TIMEOUT_MS);
       // Both calls are needed: a complete upload cannot be aborted, and an incomplete one is not an object yet.
       if (upload_id !== null) await abort(this.#r2.resumeMultipartUpload(keyOf(body), upload_id));
       await this.#r2.delete(keyOf(body));
@@ -90,12 +90,12 @@ export class RemoteBodies {
       if (this.#next() !== undefined) this.#wake(0);
     } catch (error) {
       console.error({ message: "a body could not be erased from R2", reason: String(error) });
-      this.#pausedUntil = later(epochMs(Date.now()), PAUSE_MS);
+      this.#pausedUntil = timeAfter(epochMs(Date.now()), PAUSE_MS);
     }
   }
 
   #freeAt(now: EpochMs): EpochMs {
-    return latest(dueAt(this.#pausedUntil, PAUSE_MS, now), dueAt(this.#busyUntil, ERASE_TIMEOUT_MS, now));
+    return latestTime(dueAt(this.#pausedUntil, PAUSE_MS, now), dueAt(this.#busyUntil, ERASE_TIMEOUT_MS, now));
   }
 
   #next(): { readonly body: string; readonly upload_id: string | null } | undefined {

@@ -3,7 +3,7 @@
 // apart, so they are found by what they ask as well, and no look-up reads them all.
 
 import { type Fingerprint, type RecordId, recordId } from "../record/units.ts";
-import { makeAliasesTable, type Sql } from "../store/schema.ts";
+import { makeAliasesTable, type LedgerSql } from "../store/schema.ts";
 
 /**
  * Keeps code that knows no aliases from claiming under a name whose record has another name: its INSERT fails, so it sends nothing
@@ -26,15 +26,15 @@ export interface AliasTargets {
 
 const NONE: AliasTargets = { ids: [], isCut: false };
 
-export class Aliases {
-  readonly #sql: Sql;
+export class AliasRows {
+  readonly #sql: LedgerSql;
   /** Whether there are any. Only this object writes them. */
   #exist: boolean;
   /** Whether this instance has seen to it that the table and the trigger exist. */
   #isReady = false;
 
   /** `mayExist`: whether the table exists. */
-  constructor(sql: Sql, mayExist: boolean) {
+  constructor(sql: LedgerSql, mayExist: boolean) {
     this.#sql = sql;
     this.#exist = mayExist && this.#any();
   }

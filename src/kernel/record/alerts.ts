@@ -3,7 +3,7 @@
 
 import type { DeadReason } from "./delivery.ts";
 import type { IdempotencyRecord, Unknown } from "./record.ts";
-import { dueAt, type DurationMs, durationMs, epochMs, type EpochMs, lasts, later } from "./units.ts";
+import { dueAt, type DurationMs, durationMs, epochMs, type EpochMs, isPauseOn, timeAfter } from "./units.ts";
 
 /**
  * `outcome-unknown`: an operation may or may not have taken effect, and nobody will find out by himself. `outcome-still-unknown`: one has been undecided for a
@@ -53,9 +53,9 @@ export function raiseAlert(
   now: EpochMs,
   times = 1,
 ): { readonly more: number | null; readonly state: AlertState } {
-  const isOver = last === null || !lasts(later(last.at, WINDOW_MS), WINDOW_MS, now);
+  const isOver = last === null || !isPauseOn(timeAfter(last.at, WINDOW_MS), WINDOW_MS, now);
   if (isOver) return { more: last?.count ?? 0, state: { name, at: now, count: 0, due: null } };
-  return { more: null, state: { ...last, count: last.count + times, due: later(last.at, WINDOW_MS) } };
+  return { more: null, state: { ...last, count: last.count + times, due: timeAfter(last.at, WINDOW_MS) } };
 }
 
 /** How far away an alarm may be for something that is told. */
@@ -88,15 +88,16 @@ export interface UnknownOutcomes {
  * have been told, the next look may be a week away.
  */
 export function expectStillUnknown(last: AlertState | null, name: string, since: EpochMs): AlertState | null {
-  const due = later(since, STILL_UNKNOWN_MS);
+  const due = timeAfter(since, STILL_UNKNOWN_MS);
   if (last === null) return { name, at: since, count: 0, due };
   return last.due === null || last.due > due ? { ...last, due } : null;
 }
 
 /** When the alarm looks for outcomes that are still unknown again; `null`: there are none. */
 export function lookAgainAt({ old, nextSince }: UnknownOutcomes, now: EpochMs): EpochMs | null {
-  const next = nextSince === null ? null : Math.max(later(nextSince, STILL_UNKNOWN_MS), later(now, LOOK_AGAIN_MS));
-  const remind = old === 0 ? null : later(now, REMIND_MS);
+  const next =
+    nextSince === null ? null : Math.max(timeAfter(nextSince, STILL_UNKNOWN_MS), timeAfter(now, LOOK_AGAIN_MS));
+  const remind = old === 0 ? null : timeAfter(now, REMIND_MS);
   if (next === null || remind === null) return next === null ? remind : epochMs(next);
   return epochMs(Math.min(next, remind));
 }

@@ -25,4 +25,4 @@ export const AUDITED = [
   "read-body",
   "sign-in",
 ] as const;
-export type Audited = (typeof AUDITED)[number];
+export type AuditedChange = (typeof AUDITED)[number];

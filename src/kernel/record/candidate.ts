@@ -5,7 +5,7 @@ import type { IdempotencyRecord } from "./record.ts";
 import type { EpochMs, Fingerprint, RecordId } from "./units.ts";
 
 /** A record as it stands now. */
-export interface Candidate {
+export interface CandidateRecord {
   readonly id: RecordId;
   readonly record: IdempotencyRecord;
 }
@@ -15,10 +15,10 @@ export interface Candidate {
  * first has done, or may have done. A record of another request is meant only if there is no other, and then the key was reused.
  */
 export function chooseCandidate(
-  candidates: readonly Candidate[],
+  candidates: readonly CandidateRecord[],
   fingerprint: Fingerprint,
   now: EpochMs,
-): Candidate | null {
+): CandidateRecord | null {
   const same = candidates.filter(({ record }) => record.fingerprint === fingerprint);
   return same.find(({ record }) => !mayStart(record, now)) ?? same[0] ?? candidates[0] ?? null;
 }

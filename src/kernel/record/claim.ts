@@ -1,7 +1,7 @@
 // What a consumer is told of its claims. A claim is a lease: the consumer makes the attempt itself, so nobody can abort it, and
 // only its id ends it. The life cycle decides about the record; this file reads its replies.
 
-import { assertForClaimant, type Reply } from "./events.ts";
+import { assertForClaimant, type LifeCycleReply } from "./events.ts";
 import type { IdempotencyRecord, Started } from "./record.ts";
 import type { TimelineEvent } from "./timeline.ts";
 import type { AttemptId, EpochMs } from "./units.ts";
@@ -40,7 +40,7 @@ export type ClaimWord =
   | { readonly state: Exclude<ClaimState, "granted" | "completed" | "in-flight"> };
 
 /** The answer to `claim`. */
-export function claimWord(reply: Reply, now: EpochMs): ClaimWord {
+export function claimWord(reply: LifeCycleReply, now: EpochMs): ClaimWord {
   assertForClaimant(reply, "a claim");
   switch (reply.type) {
     case "start":

@@ -1,7 +1,7 @@
 // What the claims API refuses as a whole (src/features/claims/README.md); what it says of one claim is an answer, not a problem. The texts tell
 // a caller without the right token nothing, not even which groups there are.
 
-import { notRetryable, type ProblemDescription, retryable } from "./problem-details.ts";
+import { notRetryable, type ProblemDescription, retryableProblem } from "./problem-details.ts";
 
 export type ConsumerProblem =
   /** The request cannot be understood. Nothing of it was done. */
@@ -22,7 +22,7 @@ export function describeConsumerProblem(problem: ConsumerProblem): ProblemDescri
         "Send the token of this group in the header Authorization: Bearer TOKEN.",
       );
     case "consumer-throttled":
-      return retryable(
+      return retryableProblem(
         429,
         "Too many wrong tokens",
         "Too many wrong tokens came from this address. Try again later.",

@@ -1,11 +1,11 @@
 // What people decide about a record: an operator, or the client of a monitor.
 
-import { settled } from "./verdict.ts";
+import { settledAttempt } from "./verdict.ts";
 import { acceptedAnew } from "./schedule.ts";
-import type { OperatorEvent, LifeCycleStep, Unchangeable } from "./events.ts";
-import type { Expiring, Failed, IdempotencyRecord, Waiting } from "./record.ts";
-import { changed, outcomeReply, unchanged } from "./step.ts";
-import { type EpochMs, later, latest } from "./units.ts";
+import type { OperatorEvent, LifeCycleStep, RefusedChange } from "./events.ts";
+import type { ExpiringRecord, Failed, IdempotencyRecord, Waiting } from "./record.ts";
+import { changedStep, outcomeReply, unchangedStep } from "./step.ts";
+import { type EpochMs, timeAfter, latestTime } from "./units.ts";
 
 /**
  * An operator's change. Attempts never overlap, not even when an operator decides: while one may still be running at the
@@ -18,25 +18,25 @@ export function applyOperatorEvent(
   event: OperatorEvent,
   now: EpochMs,
 ): LifeCycleStep {
-  const refuse = (why: Unchangeable): LifeCycleStep => unchanged(record, { type: "unchangeable", why });
+  const refuse = (why: RefusedChange): LifeCycleStep => unchangedStep(record, { type: "unchangeable", why });
   if (current.state === "started") return refuse("in-flight");
   const { fingerprint, attempt, policy } = current;
   const lockedUntil = current.state === "failed" ? current.retryFrom : attempt.lockedUntil;
   switch (event.type) {
     case "release": {
       if (current.state === "completed" || current.state === "remembered") return refuse(current.state);
-      const retryFrom = current.state === "failed" ? lockedUntil : latest(now, lockedUntil);
+      const retryFrom = current.state === "failed" ? lockedUntil : latestTime(now, lockedUntil);
       // An operator who releases a record with an unknown outcome has decided that nothing took effect.
-      const released = current.state === "unknown" ? settled(attempt) : attempt;
+      const released = current.state === "unknown" ? settledAttempt(attempt) : attempt;
       const promise = current.state === "failed" ? undefined : current.accepted;
       if (promise !== undefined) {
         const anew = acceptedAnew(promise, attempt.number, now);
         const base = { fingerprint, attempt: released, policy, accepted: anew };
-        return changed({ state: "waiting", ...base, startAt: retryFrom }, { type: "changed" });
+        return changedStep({ state: "waiting", ...base, startAt: retryFrom }, { type: "changed" });
       }
       // Counted from the end of the lock: the next attempt needs the number of this one, however far away a clock has put that end.
-      const expiresAt = later(latest(now, lockedUntil), policy.retentionMs);
-      return changed(
+      const expiresAt = timeAfter(latestTime(now, lockedUntil), policy.retentionMs);
+      return changedStep(
         { state: "failed", fingerprint, attempt: released, policy, retryFrom, expiresAt },
         { type: "changed" },
       );
@@ -45,11 +45,11 @@ export function applyOperatorEvent(
       if (current.state === "completed" || current.state === "remembered") return refuse(current.state);
       const { status } = event;
       // The response is available at once. The lock stays, because the attempt may still be running: it blocks `forget`.
-      const locked = { ...settled(attempt), lockedUntil };
+      const locked = { ...settledAttempt(attempt), lockedUntil };
       const completed = { state: "completed", fingerprint, attempt: locked, policy, status, kept: true } as const;
       // A lock that a clock has put far away is believed, so its record must not expire before it: then the next attempt would start.
-      const expiresAt = latest(later(now, policy.retentionMs), lockedUntil);
-      return changed({ ...completed, completedAt: now, expiresAt }, { type: "changed" });
+      const expiresAt = latestTime(timeAfter(now, policy.retentionMs), lockedUntil);
+      return changedStep({ ...completed, completedAt: now, expiresAt }, { type: "changed" });
     }
     case "forget":
       if (mayStillRun(current, now)) return refuse("in-flight");
@@ -57,7 +57,7 @@ export function applyOperatorEvent(
   }
 }
 
-function mayStillRun(record: Waiting | Expiring, now: EpochMs): boolean {
+function mayStillRun(record: Waiting | ExpiringRecord, now: EpochMs): boolean {
   switch (record.state) {
     case "failed":
       return record.retryFrom > now;
@@ -75,22 +75,22 @@ export function lookAt(
   current: IdempotencyRecord,
   fingerprintPrefix: string,
 ): LifeCycleStep {
-  if (!current.fingerprint.startsWith(fingerprintPrefix)) return unchanged(record, { type: "unseen" });
+  if (!current.fingerprint.startsWith(fingerprintPrefix)) return unchangedStep(record, { type: "unseen" });
   switch (current.state) {
     case "waiting":
     case "started":
-      return unchanged(record, { type: "accepted", record: current, isNew: false });
+      return unchangedStep(record, { type: "accepted", record: current, isNew: false });
     case "failed":
-      return unchanged(record, { type: "given-up", record: current });
+      return unchangedStep(record, { type: "given-up", record: current });
     case "unknown":
     case "completed":
     case "remembered":
-      return unchanged(record, outcomeReply(current));
+      return unchangedStep(record, outcomeReply(current));
   }
 }
 
 /** Only what is not in flight, and cannot be, is cancelled; a monitor that cannot cancel is told what it would see. */
-export function cancel(
+export function cancelRequest(
   record: IdempotencyRecord | null,
   current: IdempotencyRecord,
   fingerprintPrefix: string,
@@ -100,8 +100,8 @@ export function cancel(
   if (seen.reply.type === "unseen" || current.state !== "waiting" || mayStillRun(current, now)) return seen;
   const { fingerprint, attempt, policy } = current;
   // Not erased, because a request that comes later may have to be told of the attempt that may have acted.
-  const expiresAt = later(now, policy.retentionMs);
+  const expiresAt = timeAfter(now, policy.retentionMs);
   const left: Failed = { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
-  if (attempt.mayHaveActed) return changed(left, { type: "changed" });
+  if (attempt.mayHaveActed) return changedStep(left, { type: "changed" });
   return { record: null, reply: { type: "changed" }, deadline: null };
 }

@@ -87,7 +87,7 @@ export interface Delivery {
   readonly done: readonly number[];
 }
 
-export type Decision =
+export type MessageDecision =
   | { readonly kind: "ack" }
   | { readonly kind: "retry"; readonly afterMs: number }
   /** Acknowledge: the record keeps the message, until an operator has decided. */
@@ -120,7 +120,7 @@ export function deliveryPauseMs({ attempts, jitter, giveUpAfterMs }: Delivery): 
 }
 
 /** Decides about one delivery. */
-export function decideDelivery(answer: DeliveryAnswer, delivery: Delivery): Decision {
+export function decideDelivery(answer: DeliveryAnswer, delivery: Delivery): MessageDecision {
   switch (answer.kind) {
     case "nothing":
       return unreached(delivery, null);
@@ -136,7 +136,7 @@ export function decideDelivery(answer: DeliveryAnswer, delivery: Delivery): Deci
 function afterAnswer(
   { status, verdict, isWhole, retryAfterMs }: Extract<DeliveryAnswer, { kind: "answer" }>,
   delivery: Delivery,
-): Decision {
+): MessageDecision {
   switch (verdict) {
     case "result":
       // The record may not be completed: the next delivery learns what became of it.
@@ -151,7 +151,7 @@ function afterAnswer(
 function afterProblem(
   { code, retryAfterMs, originalStatus }: Extract<DeliveryAnswer, { kind: "problem" }>,
   delivery: Delivery,
-): Decision {
+): MessageDecision {
   switch (code) {
     case "response-not-kept":
       return originalStatus === null ? undecided(null, delivery, null) : settled(originalStatus, delivery);
@@ -194,12 +194,12 @@ function afterProblem(
 const STORE_DELIVERIES = 8;
 
 /** A message that comes late, because its queue was long, is not given up for a moment without its object. */
-function unreached(delivery: Delivery, retryAfterMs: number | null): Decision {
+function unreached(delivery: Delivery, retryAfterMs: number | null): MessageDecision {
   const isLast = delivery.attempts >= STORE_DELIVERIES && isTooOld(delivery);
   return isLast ? dead("store-unavailable", null) : again(delivery, retryAfterMs);
 }
 
-function settled(status: number, { done }: Delivery): Decision {
+function settled(status: number, { done }: Delivery): MessageDecision {
   return done.includes(status) ? { kind: "ack" } : dead("rejected", status);
 }
 
@@ -208,17 +208,17 @@ function settled(status: number, { done }: Delivery): Decision {
  * message with it, and otherwise it may make another attempt. So a handler that fails each time would never be done with a message: the
  * last attempt is one of a delivery that comes too late. If it is the first, the origin may still be asked about it.
  */
-function undecided(status: number | null, delivery: Delivery, retryAfterMs: number | null): Decision {
+function undecided(status: number | null, delivery: Delivery, retryAfterMs: number | null): MessageDecision {
   const isLast = delivery.unknown !== "hold" && delivery.attempts > 1 && isTooOld(delivery);
   return isLast ? dead("outcome-unknown", status) : again(delivery, retryAfterMs);
 }
 
-function dead(reason: DeadReason, status: number | null): Decision {
+function dead(reason: DeadReason, status: number | null): MessageDecision {
   return { kind: "dead", reason, status };
 }
 
 /** After the message's pause, or when the other side said, whichever is later. */
-function again(delivery: Delivery, retryAfterMs: number | null): Decision {
+function again(delivery: Delivery, retryAfterMs: number | null): MessageDecision {
   return { kind: "retry", afterMs: Math.min(LONGEST_DELAY_MS, Math.max(deliveryPauseMs(delivery), retryAfterMs ?? 0)) };
 }
 

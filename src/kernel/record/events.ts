@@ -104,9 +104,9 @@ export type OperatorEvent =
  * Why an operator cannot change a record: it does not exist, an attempt may still be running or the origin is being asked about it, it
  * has its final answer, or only its key is left.
  */
-export type Unchangeable = "none" | "in-flight" | "completed" | "remembered";
+export type RefusedChange = "none" | "in-flight" | "completed" | "remembered";
 
-export type Reply =
+export type LifeCycleReply =
   /** To a request, or when an accepted one is due: call the origin as this attempt. To a claim: the consumer makes it. */
   | { readonly type: "start"; readonly record: Started }
   /** To a claim: its attempt has the lock already. */
@@ -140,17 +140,20 @@ export type Reply =
   /** To an operator, or to a monitor that cancels: the change was made. */
   | { readonly type: "changed" }
   /** To an operator: the change was refused. */
-  | { readonly type: "unchangeable"; readonly why: Unchangeable }
+  | { readonly type: "unchangeable"; readonly why: RefusedChange }
   /** To `tick`, to `verify` when there is nothing to ask, to `due` and `unreadable` when no attempt may begin, and to `park` when nothing is unknown. */
   | { readonly type: "nothing-due" };
 
 /** What a record says that has no attempt in flight, and that starts none. */
-export type OutcomeReply = Extract<Reply, { readonly type: "replay" | "not-kept" | "outcome-unknown" | "key-expired" }>;
+export type OutcomeReply = Extract<
+  LifeCycleReply,
+  { readonly type: "replay" | "not-kept" | "outcome-unknown" | "key-expired" }
+>;
 
 /** The replies that a monitor can get; `changed` if it cancels. */
 export type MonitorReply =
   | OutcomeReply
-  | Extract<Reply, { readonly type: "accepted" | "given-up" | "unseen" | "changed" }>;
+  | Extract<LifeCycleReply, { readonly type: "accepted" | "given-up" | "unseen" | "changed" }>;
 
 const TO_MONITOR = {
   replay: true,
@@ -165,7 +168,7 @@ const TO_MONITOR = {
 
 /** The replies that neither a request nor a claim can get. */
 type OtherReply = Extract<
-  Reply,
+  LifeCycleReply,
   {
     readonly type:
       | "given-up"
@@ -193,18 +196,21 @@ const TO_OTHERS = {
 } as const satisfies Record<OtherReply["type"], true>;
 
 /** Throws unless the reply is one that whoever wants to begin an attempt can get; `who` is `a request` or `a claim`. */
-export function assertForClaimant(reply: Reply, who: string): asserts reply is Exclude<Reply, OtherReply> {
+export function assertForClaimant(
+  reply: LifeCycleReply,
+  who: string,
+): asserts reply is Exclude<LifeCycleReply, OtherReply> {
   if (reply.type in TO_OTHERS) throw new TypeError(`${who} was answered with ${reply.type}`);
 }
 
-export function isToMonitor(reply: Reply): reply is MonitorReply {
+export function isToMonitor(reply: LifeCycleReply): reply is MonitorReply {
   return reply.type in TO_MONITOR;
 }
 
 export interface LifeCycleStep {
   /** The record after the event; `null` when there is none. If nothing changed, it is the same object as before. */
   readonly record: IdempotencyRecord | null;
-  readonly reply: Reply;
+  readonly reply: LifeCycleReply;
   /** When the record next changes without an event; `null` when there is no record. */
   readonly deadline: EpochMs | null;
 }

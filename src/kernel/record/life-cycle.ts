@@ -4,14 +4,14 @@
 // Each step first applies what time has changed (`applyTime`): the lock may have ended, or the record may have expired. So an
 // alarm that ran in between makes no difference to the result of any later event.
 
-import { applyAttemptEvent, givenUp, notMade, outcomeUnknown, settled } from "./verdict.ts";
-import { applyOperatorEvent, cancel, lookAt } from "./decision.ts";
-import { broughtBack, acceptanceWith, isTooLate, parked } from "./schedule.ts";
+import { applyAttemptEvent, givenUp, notMade, outcomeUnknown, settledAttempt } from "./verdict.ts";
+import { applyOperatorEvent, cancelRequest, lookAt } from "./decision.ts";
+import { broughtBack, acceptanceWith, isTooLate, parkedAcceptance } from "./schedule.ts";
 import type { LifeCycleEvent, LifeCycleStep } from "./events.ts";
 import type {
   Attempt,
   Acceptance,
-  Expiring,
+  ExpiringRecord,
   IdempotencyRecord,
   Policy,
   Remembered,
@@ -19,15 +19,15 @@ import type {
   Unknown,
   Waiting,
 } from "./record.ts";
-import { changed, outcomeReply, unchanged } from "./step.ts";
+import { changedStep, outcomeReply, unchangedStep } from "./step.ts";
 import {
   type AttemptId,
   dueAt,
   durationMs,
-  earliest,
+  earliestTime,
   type EpochMs,
   type Fingerprint,
-  later,
+  timeAfter,
   NO_LOCK,
 } from "./units.ts";
 
@@ -46,54 +46,55 @@ export function step(
   switch (event.type) {
     case "request":
       if (event.fingerprint !== current.fingerprint && event.otherFingerprint !== current.fingerprint)
-        return unchanged(record, { type: "key-reused" });
+        return unchangedStep(record, { type: "key-reused" });
       return applyRequest(record, current, event, policy, now);
     case "claim":
-      if (event.fingerprint !== current.fingerprint) return unchanged(record, { type: "key-reused" });
+      if (event.fingerprint !== current.fingerprint) return unchangedStep(record, { type: "key-reused" });
       if (current.state === "started" && event.attemptId === current.attempt.id)
-        return unchanged(record, { type: "granted-again", record: current });
+        return unchangedStep(record, { type: "granted-again", record: current });
       return applyRequest(record, current, event, policy, now);
     case "due": {
-      if (current.state !== "waiting" || current.startAt > now) return changed(current, { type: "nothing-due" });
+      if (current.state !== "waiting" || current.startAt > now) return changedStep(current, { type: "nothing-due" });
       const { fingerprint, attempt, policy: own } = current;
       return start(fingerprint, nextOf(attempt, event.attemptId), own, now, current.accepted);
     }
     case "unreadable":
-      if (current.state !== "waiting" || current.startAt > now) return changed(current, { type: "nothing-due" });
-      return changed(notMade(current, now), { type: "nothing-due" });
+      if (current.state !== "waiting" || current.startAt > now) return changedStep(current, { type: "nothing-due" });
+      return changedStep(notMade(current, now), { type: "nothing-due" });
     case "park": {
       const { schedule } = policy;
       const isThis = current.state === "unknown" && current.fingerprint === event.fingerprint;
-      if (!isThis || schedule === undefined) return unchanged(record, { type: "nothing-due" });
-      if (current.accepted !== undefined) return unchanged(record, { type: "parked" });
-      return changed(
-        { ...current, accepted: parked(schedule, current.attempt.number, event.message, now) },
+      if (!isThis || schedule === undefined) return unchangedStep(record, { type: "nothing-due" });
+      if (current.accepted !== undefined) return unchangedStep(record, { type: "parked" });
+      return changedStep(
+        { ...current, accepted: parkedAcceptance(schedule, current.attempt.number, event.message, now) },
         { type: "parked" },
       );
     }
     case "look":
       return lookAt(record, current, event.fingerprintPrefix);
     case "cancel":
-      return cancel(record, current, event.fingerprintPrefix, now);
+      return cancelRequest(record, current, event.fingerprintPrefix, now);
     case "result":
     case "refused":
     case "ambiguous":
     case "renew":
     case "absent":
       if (event.attemptId !== current.attempt.id || current.state === "completed" || current.state === "remembered")
-        return unchanged(record, { type: "superseded" });
+        return unchangedStep(record, { type: "superseded" });
       // The origin was asked about an attempt that seemed lost. One that is running brings its own result; the answer may be
       // about an earlier attempt with the same id, if an operator has erased its record and the request was delivered again.
       if ((current.state === "started" || current.state === "waiting") && event.type === "result" && event.verified)
-        return unchanged(record, { type: "superseded" });
-      return changed(applyAttemptEvent(current, event, now), { type: "settled" });
+        return unchangedStep(record, { type: "superseded" });
+      return changedStep(applyAttemptEvent(current, event, now), { type: "settled" });
     case "verify": {
-      if (current.state !== "unknown" || current.verifyAt === null) return changed(current, { type: "nothing-due" });
+      if (current.state !== "unknown" || current.verifyAt === null)
+        return changedStep(current, { type: "nothing-due" });
       const verified = afterVerification(current, current.verifyAt, now);
-      return changed(verified, { type: "verify", record: verified });
+      return changedStep(verified, { type: "verify", record: verified });
     }
     case "tick":
-      return changed(current, { type: "nothing-due" });
+      return changedStep(current, { type: "nothing-due" });
     case "release":
     case "resolve":
     case "forget":
@@ -117,14 +118,14 @@ function applyTime(record: IdempotencyRecord | null, now: EpochMs): IdempotencyR
  * What is left of a record that has expired; `null`: nothing. A failed record whose attempts certainly had no effect need not be
  * remembered.
  */
-function remembered(record: Expiring): Remembered | null {
+function remembered(record: ExpiringRecord): Remembered | null {
   const { state, fingerprint, attempt, policy } = record;
   const { rememberMs, retentionMs, unknownRetentionMs } = policy;
   if (rememberMs === undefined || state === "remembered" || (state === "failed" && !attempt.mayHaveActed)) return null;
   const keptMs = state === "unknown" ? unknownRetentionMs : retentionMs;
   const status = state === "completed" ? record.status : null;
-  const expiresAt = later(record.expiresAt, durationMs(rememberMs - keptMs));
-  return { state: "remembered", fingerprint, attempt: settled(attempt), policy, status, expiresAt };
+  const expiresAt = timeAfter(record.expiresAt, durationMs(rememberMs - keptMs));
+  return { state: "remembered", fingerprint, attempt: settledAttempt(attempt), policy, status, expiresAt };
 }
 
 /** `expired` is the record that has expired, if there was one. */
@@ -143,7 +144,7 @@ function stepWithoutRecord(
     }
     case "look":
     case "cancel":
-      return unchanged(expired, { type: "unseen" });
+      return unchangedStep(expired, { type: "unseen" });
     case "result":
     case "refused":
     case "ambiguous":
@@ -172,11 +173,12 @@ function applyRequest(
 ): LifeCycleStep {
   switch (current.state) {
     case "waiting":
-      return unchanged(record, { type: "accepted", record: current, isNew: false });
+      return unchangedStep(record, { type: "accepted", record: current, isNew: false });
     case "started": {
-      if (current.accepted !== undefined) return unchanged(record, { type: "accepted", record: current, isNew: false });
+      if (current.accepted !== undefined)
+        return unchangedStep(record, { type: "accepted", record: current, isNew: false });
       const retryFrom = current.attempt.lockedUntil;
-      return unchanged(record, { type: "in-flight", record: current, retryFrom });
+      return unchangedStep(record, { type: "in-flight", record: current, retryFrom });
     }
     case "failed": {
       const { retryFrom, attempt } = current;
@@ -184,12 +186,12 @@ function applyRequest(
       const isSpent = event.attemptId === attempt.id;
       // With the fingerprint in the request's own form: the other may be one that its route no longer writes.
       if (now >= retryFrom && !isSpent) return claim(event.fingerprint, attempt, event, policy, now);
-      return unchanged(record, { type: "in-flight", record: current, retryFrom });
+      return unchangedStep(record, { type: "in-flight", record: current, retryFrom });
     }
     case "unknown":
     case "completed":
     case "remembered":
-      return unchanged(record, outcomeReply(current));
+      return unchangedStep(record, outcomeReply(current));
   }
 }
 
@@ -212,7 +214,7 @@ function claim(
   if (accept !== "wait" || promise === undefined)
     return start(fingerprint, nextOf(last, attemptId), policy, now, promise);
   const record: Waiting = { state: "waiting", fingerprint, attempt: last, policy, accepted: promise, startAt: now };
-  return changed(record, { type: "accepted", record, isNew: true });
+  return changedStep(record, { type: "accepted", record, isNew: true });
 }
 
 type NextAttempt = Pick<Attempt, "id" | "number" | "mayHaveActed">;
@@ -228,9 +230,9 @@ function start(
   now: EpochMs,
   promise: Acceptance | undefined,
 ): LifeCycleStep {
-  const attempt = { ...of, startedAt: now, lockedUntil: later(now, policy.lockMs) };
+  const attempt = { ...of, startedAt: now, lockedUntil: timeAfter(now, policy.lockMs) };
   const record: Started = { state: "started", fingerprint, attempt, policy, ...(promise && { accepted: promise }) };
-  return changed(record, { type: "start", record });
+  return changedStep(record, { type: "start", record });
 }
 
 /** The pause between two verifications starts at 2 s, doubles each time, and is at most an hour: a record may wait for a year. */
@@ -256,6 +258,6 @@ function afterVerification(record: Unknown, verifyAt: EpochMs, now: EpochMs): Un
   if (now < verifyAt) return record;
   const pauseMs = Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** Math.min(record.verifications, 20));
   // An expired record is never verified, so `verifyAt` never exceeds `expiresAt` and is always the record's deadline.
-  const next = earliest(later(now, durationMs(pauseMs)), record.expiresAt);
+  const next = earliestTime(timeAfter(now, durationMs(pauseMs)), record.expiresAt);
   return { ...record, verifyAt: next, verifications: record.verifications + 1 };
 }

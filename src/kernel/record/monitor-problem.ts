@@ -1,7 +1,7 @@
 // What a monitor refuses (src/features/accepted/README.md).
 
 /** The problems that only a monitor reports; what it knows about a record it tells as a retry would be told. */
-import { notRetryable, type ProblemDescription, retryable } from "./problem-details.ts";
+import { notRetryable, type ProblemDescription, retryableProblem } from "./problem-details.ts";
 
 export type MonitorProblem =
   /** There is no such record, or it is not this caller's, or of another request. Which of these is not told. */
@@ -21,7 +21,7 @@ export function describeMonitorProblem(problem: MonitorProblem): ProblemDescript
       );
     case "attempts-exhausted":
       return {
-        ...retryable(
+        ...retryableProblem(
           502,
           "Attempts exhausted",
           "No attempt brought a result, and the gateway makes no further one: it has made all that it promised, the request was cancelled, or what was stored of it cannot be read. To have it tried again, send the same request with the same key.",
@@ -31,7 +31,7 @@ export function describeMonitorProblem(problem: MonitorProblem): ProblemDescript
       };
     case "cancel-refused":
       return problem.why === "in-flight"
-        ? retryable(
+        ? retryableProblem(
             409,
             "Not cancelled",
             "An attempt is running, or may be, so the operation may take effect. Nothing was changed. Try again later.",

@@ -1,7 +1,7 @@
 // The operator API's refusals. Their texts depend only on the kind of refusal, so that a caller who may not see a record
 // learns nothing about it.
 
-import { notRetryable, type ProblemDescription, retryable } from "./problem-details.ts";
+import { notRetryable, type ProblemDescription, retryableProblem } from "./problem-details.ts";
 
 export type OperatorProblem =
   /** No token, or a wrong one. */
@@ -50,7 +50,7 @@ export function describeOperatorProblem(problem: OperatorProblem): ProblemDescri
             "A browser sends what any page of this host makes it send, with the operator's proof from Access. Use the console, or send the request without a browser: a change as application/json.",
           );
     case "operator-throttled":
-      return retryable(
+      return retryableProblem(
         429,
         "Too many wrong tokens",
         "Too many wrong tokens came from this address. Try again later.",
@@ -59,7 +59,7 @@ export function describeOperatorProblem(problem: OperatorProblem): ProblemDescri
     case "operator-request-invalid":
       return notRetryable(400, "Operator request invalid", `${problem.reason} Nothing was changed.`);
     case "audit-unavailable":
-      return retryable(
+      return retryableProblem(
         503,
         "Audit log unavailable",
         "The audit log cannot be written, so nothing was changed and no body was read. The gateway's log says why. Repeat this when the audit log can be written again.",
@@ -77,7 +77,7 @@ export function describeOperatorProblem(problem: OperatorProblem): ProblemDescri
     case "change-refused":
       return problem.why !== "in-flight"
         ? notRetryable(409, "Change refused", `${FINAL[problem.why]} It can only be forgotten. Nothing was changed.`)
-        : retryable(
+        : retryableProblem(
             409,
             "Change refused",
             "An attempt is in flight or may still be running at the API, or the API is being asked whether it took effect. Attempts never overlap. Nothing was changed. Try again when the attempt, its lock or the question ends.",

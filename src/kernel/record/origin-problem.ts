@@ -1,6 +1,6 @@
 // What the gateway reports when its call to the origin failed. Only a connection that was never made certainly sent nothing.
 
-import { notRetryable, type ProblemDescription, retryable } from "./problem-details.ts";
+import { notRetryable, type ProblemDescription, retryableProblem } from "./problem-details.ts";
 import type { UnknownRule } from "./record.ts";
 
 export type OriginProblem =
@@ -15,7 +15,7 @@ export const KEEP_THE_KEY =
 export function describeOriginProblem(problem: OriginProblem): ProblemDescription {
   switch (problem.code) {
     case "origin-unreachable":
-      return retryable(
+      return retryableProblem(
         502,
         "API unreachable",
         "The gateway could not connect to the API, so nothing was sent. Send the same request again later; if it has a key, with the same key.",
@@ -42,14 +42,14 @@ function describeAmbiguous(
 ): ProblemDescription {
   switch (left.unknown) {
     case "retry":
-      return retryable(
+      return retryableProblem(
         status,
         title,
         `${what}, so the operation may have taken effect. Send the same request with the same key again: the gateway makes another attempt once the first can no longer be running.`,
         left.retryAfterMs,
       );
     case "verify":
-      return retryable(
+      return retryableProblem(
         status,
         title,
         `${what}, so the operation may have taken effect. Send the same request with the same key again: the gateway first asks the API whether it did.`,

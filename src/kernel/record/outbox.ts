@@ -5,7 +5,7 @@
 // it keeps no other of its lane from its turn.
 
 import { type LaneHead, LANES, OWN_LANE } from "./lanes.ts";
-import { durationMs, type DurationMs, epochMs, type EpochMs, later, recordId } from "./units.ts";
+import { durationMs, type DurationMs, epochMs, type EpochMs, timeAfter, recordId } from "./units.ts";
 
 /** What an event of a route carries: the response, nothing of it, or what the origin itself says in `Onceway-Event`. */
 export const EVENT_DATA = ["response", "none", "origin"] as const;
@@ -15,7 +15,7 @@ export type EventData = (typeof EVENT_DATA)[number];
 export type StatusRule = number | `${1 | 2 | 3 | 4 | 5}xx`;
 
 /** An entry of a route's `publish`: one event for each result that it matches. */
-export interface Publication {
+export interface EventPublication {
   /** The name of a destination. */
   readonly to: string;
   /** The event's type (CloudEvents 1.0). */
@@ -72,7 +72,9 @@ export interface TryFailure {
 }
 
 /** How a try has ended. */
-export type Sent = { readonly kind: "accepted" } | ({ readonly kind: "failed"; readonly reason: string } & TryFailure);
+export type TryResult =
+  | { readonly kind: "accepted" }
+  | ({ readonly kind: "failed"; readonly reason: string } & TryFailure);
 
 /** What becomes of an event whose try has failed; `due` is when it is tried again. */
 export type AfterFailure = { readonly kind: "again"; readonly due: EpochMs } | { readonly kind: "dead" };
@@ -86,7 +88,7 @@ export function afterFailure(
   now: EpochMs,
 ): AfterFailure {
   if (isOver(event.createdAt, giveUpAfterMs, now)) return { kind: "dead" };
-  const due = later(now, pauseMs(EVENT_PAUSES_MS, event.tries, failure, jitter));
+  const due = timeAfter(now, pauseMs(EVENT_PAUSES_MS, event.tries, failure, jitter));
   // The last try comes when the time is over, not long before it.
   return { kind: "again", due: epochMs(Math.min(due, event.createdAt + giveUpAfterMs)) };
 }
@@ -110,20 +112,20 @@ export interface LaneRest {
 export const EVERY_LANE = OWN_LANE + 1;
 
 /** The rests of a destination's lanes, and of EVERY_LANE. One that has had its last event taken is not among them. */
-export type Rests = ReadonlyMap<number, LaneRest>;
+export type LaneRests = ReadonlyMap<number, LaneRest>;
 
 /** After calls for so many lanes had no answer, and no other call had one in between, the destination rests as a whole. */
 const LANES_UNCERTAIN = 3;
 
 /** What the relay knows of a destination. */
 export interface DestinationState {
-  readonly rests: Rests;
+  readonly rests: LaneRests;
   /** The lane that had its turn last. */
   readonly lastLane: number;
 }
 
 /** When a lane's first event can be tried. */
-export function triedFrom({ lane, at }: LaneHead, rests: Rests): EpochMs {
+export function triedFrom({ lane, at }: LaneHead, rests: LaneRests): EpochMs {
   return epochMs(Math.max(at, rests.get(lane)?.until ?? 0, rests.get(EVERY_LANE)?.until ?? 0));
 }
 
@@ -159,7 +161,7 @@ export function isOwnFailure(tries: number, { scope }: TryFailure, hasLaneFailed
 }
 
 /** Whether the destination itself is away. `unanswered`: the lanes whose calls had no answer since any had one. */
-export function isAway(unanswered: ReadonlySet<number>, rests: Rests): boolean {
+export function isAway(unanswered: ReadonlySet<number>, rests: LaneRests): boolean {
   return rests.has(EVERY_LANE) || unanswered.size >= LANES_UNCERTAIN;
 }
 
@@ -171,7 +173,7 @@ export function restAfter(
   now: EpochMs,
 ): LaneRest {
   const failures = (before?.failures ?? 0) + 1;
-  return { until: later(now, restMs(failures, failure, jitter)), setAt: now, failures, reason: failure.reason };
+  return { until: timeAfter(now, restMs(failures, failure, jitter)), setAt: now, failures, reason: failure.reason };
 }
 
 /** A rest that was set in the future was set by a clock that was ahead, and is over now, however short it looks. */
@@ -185,7 +187,7 @@ export function restMs(failures: number, failure: TryFailure, jitter: number): D
 }
 
 /** What waits at a destination because it rests. */
-export interface Resting {
+export interface RestingEvents {
   /** How many of the lanes: all, if the destination rests as a whole. */
   readonly lanes: number;
   /** When the last of them is tried again. */
@@ -200,7 +202,7 @@ export interface Resting {
 export const ALL_LANES = LANES + 1;
 
 /** `null`: nothing rests now. */
-export function restingAt(rests: Rests, now: EpochMs): Resting | null {
+export function restingAt(rests: LaneRests, now: EpochMs): RestingEvents | null {
   const resting = [...rests].filter(([, { until }]) => now < until);
   const [worst] = resting.map(([, rest]) => rest).toSorted((one, other) => other.failures - one.failures);
   if (worst === undefined) return null;

@@ -7,7 +7,7 @@ import type { Position } from "./events.ts";
  * Messages that have been claimed, without a gap as far as their claims say: from `first` to `to`. `after`: the message before `first`,
  * which has not been claimed; `null`: no claim names one.
  */
-export interface Stretch {
+export interface OffsetRange {
   readonly first: number;
   readonly to: number;
   readonly after: number | null;
@@ -20,7 +20,7 @@ export interface StoredPosition {
   /** One more than the highest offset that was completed. */
   readonly done: number;
   /** Messages from `next` on that have been claimed, in order. */
-  readonly claimed: readonly Stretch[];
+  readonly claimed: readonly OffsetRange[];
 }
 
 /** Each is a message that was never claimed, although a later one was: bounds what a row holds. Further ones are claimed again. */
@@ -28,9 +28,9 @@ const MAX_STRETCHES = 100;
 
 /** The stretches with one more claim. Those beyond the bound are forgotten, so that the position waits for them too. */
 export function withClaim(
-  claimed: readonly Stretch[],
+  claimed: readonly OffsetRange[],
   { offset, previous = null }: Pick<Position, "offset" | "previous">,
-): readonly Stretch[] {
+): readonly OffsetRange[] {
   if (claimed.some(({ first, to }) => first <= offset && offset <= to)) return claimed;
   const list = [...claimed, { first: offset, to: offset, after: previous }].toSorted(
     (one, other) => one.first - other.first,
@@ -39,8 +39,8 @@ export function withClaim(
 }
 
 /** A stretch goes on from the one below it, unless a message between them is named that is in neither. */
-function joined(list: readonly Stretch[]): readonly Stretch[] {
-  const all: Stretch[] = [];
+function joined(list: readonly OffsetRange[]): readonly OffsetRange[] {
+  const all: OffsetRange[] = [];
   for (const one of list) {
     const below = all.at(-1);
     if (below === undefined || !isReached(one, below.to + 1)) all.push(one);
@@ -50,12 +50,12 @@ function joined(list: readonly Stretch[]): readonly Stretch[] {
 }
 
 /** Whether no message is missing between those before `next` and the stretch. */
-function isReached({ after }: Stretch, next: number): boolean {
+function isReached({ after }: OffsetRange, next: number): boolean {
   return after === null || after < next;
 }
 
 /** The first message from `next` on that was never claimed. */
-function unclaimedFrom(claimed: readonly Stretch[], next: number): number {
+function unclaimedFrom(claimed: readonly OffsetRange[], next: number): number {
   let reach = next;
   for (const one of claimed) {
     if (!isReached(one, reach)) break;
@@ -65,7 +65,7 @@ function unclaimedFrom(claimed: readonly Stretch[], next: number): number {
 }
 
 /** Where a group begins of which nothing is stored; `null`: it has no claim. */
-function beginOf([lowest]: readonly Stretch[]): number | null {
+function beginOf([lowest]: readonly OffsetRange[]): number | null {
   return lowest === undefined ? null : (lowest.after ?? lowest.first);
 }
 
@@ -76,7 +76,7 @@ function beginOf([lowest]: readonly Stretch[]): number | null {
  */
 export function nextPosition(
   stored: Pick<StoredPosition, "next" | "done"> | null,
-  claimed: readonly Stretch[],
+  claimed: readonly OffsetRange[],
   open: number | null,
 ): number | null {
   if (stored !== null) {
@@ -91,7 +91,7 @@ export function nextPosition(
 /** What is stored after `offset` was completed. `open` is the lowest of those that are still open then. */
 export function afterCompletion(
   stored: StoredPosition | null,
-  claimed: readonly Stretch[],
+  claimed: readonly OffsetRange[],
   offset: number,
   open: number | null,
 ): StoredPosition {
@@ -106,7 +106,7 @@ export function afterCompletion(
  * What is stored when an operator has set the position. Forward, past what is not to be read: what has been claimed beyond it still counts.
  * Back, to read again: nothing does, so that the position waits for each message.
  */
-export function setTo(next: number, stored: StoredPosition | null, claimed: readonly Stretch[]): StoredPosition {
+export function setTo(next: number, stored: StoredPosition | null, claimed: readonly OffsetRange[]): StoredPosition {
   if (stored === null || next < stored.next) return { next, done: next, claimed: [] };
   return { next, done: Math.max(stored.done, next), claimed: claimed.filter(({ to }) => to >= next) };
 }

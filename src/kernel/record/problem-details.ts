@@ -18,7 +18,12 @@ export function notRetryable(status: number, title: string, detail: string): Pro
 }
 
 /** `afterMs`: how long to wait at least; `null` if nobody can say. */
-export function retryable(status: number, title: string, detail: string, afterMs: number | null): ProblemDescription {
+export function retryableProblem(
+  status: number,
+  title: string,
+  detail: string,
+  afterMs: number | null,
+): ProblemDescription {
   const retryAfterSeconds = afterMs === null ? null : wholeSeconds(afterMs);
   return { status, title, detail, retryable: true, retryAfterSeconds, members: {} };
 }

@@ -5,7 +5,7 @@ import { type ConsumerProblem, describeConsumerProblem } from "./consumer-proble
 import { describeMonitorProblem, type MonitorProblem } from "./monitor-problem.ts";
 import { describeOperatorProblem, type OperatorProblem } from "./operator-problem.ts";
 import { describeOriginProblem, KEEP_THE_KEY, type OriginProblem } from "./origin-problem.ts";
-import { notRetryable, type ProblemDescription, retryable } from "./problem-details.ts";
+import { notRetryable, type ProblemDescription, retryableProblem } from "./problem-details.ts";
 
 export type Problem = ClientProblem | MonitorProblem | OperatorProblem | ConsumerProblem;
 
@@ -76,7 +76,7 @@ export function describeProblem(problem: Problem): ProblemDescription {
     case "origin-timeout":
       return describeOriginProblem(problem);
     case "store-unavailable":
-      return retryable(
+      return retryableProblem(
         503,
         "Idempotency store unavailable",
         "The gateway cannot read or write the record of this idempotency key. An earlier request with this key may have taken effect. Send the same request again later, with the same key, to get its outcome.",
@@ -89,7 +89,7 @@ export function describeProblem(problem: Problem): ProblemDescription {
         `${FAULTS[problem.why]} ${NOTHING_SENT} Send the same request with the same key and a valid credential of the same caller.`,
       );
     case "identity-unavailable":
-      return retryable(
+      return retryableProblem(
         503,
         "Identity unavailable",
         `The gateway cannot find out whose credential this is at the moment. ${NOTHING_SENT} Send the same request again later, with the same key.`,
@@ -139,7 +139,7 @@ function describeRequestProblem(
     case "request-invalid":
       if (problem.isLate === true) {
         const detail = `${problem.reason} ${NOTHING_SENT} Send the same request again, with the same key.`;
-        return retryable(408, "Request body too slow", detail, STORE_RETRY_SECONDS * 1000);
+        return retryableProblem(408, "Request body too slow", detail, STORE_RETRY_SECONDS * 1000);
       }
       return notRetryable(
         problem.allow === undefined ? 400 : 405,
@@ -147,7 +147,7 @@ function describeRequestProblem(
         `${problem.reason} ${NOTHING_SENT}`,
       );
     case "too-many-keys":
-      return retryable(
+      return retryableProblem(
         429,
         "Too many new idempotency keys",
         `This caller has begun too many operations in a short time. ${NOTHING_SENT} Send the same request again later, with the same key. Retries of operations that have begun are not limited.`,
@@ -176,7 +176,7 @@ function describeRecordProblem(
         "This idempotency key belongs to a different request. If this is a retry, send the original request unchanged: with a new key it could take effect twice. Only a new operation needs a new key.",
       );
     case "in-flight":
-      return retryable(
+      return retryableProblem(
         409,
         "Request in flight",
         "An earlier request with this idempotency key has not finished. Send the same request again later, with the same key, to get its response.",
@@ -184,7 +184,7 @@ function describeRecordProblem(
       );
     case "outcome-unknown":
       if (problem.retryAfterMs !== null) {
-        return retryable(
+        return retryableProblem(
           409,
           "Outcome unknown",
           "An earlier request with this idempotency key may have taken effect, but its response was lost. The gateway is asking the API whether it did. Send the same request again later, with the same key, to get the outcome.",

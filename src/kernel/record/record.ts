@@ -10,7 +10,7 @@
 //
 // An accepted request is `waiting` before its first attempt and between two; startAt begins the next one.
 
-import type { Publication } from "./outbox.ts";
+import type { EventPublication } from "./outbox.ts";
 import type { ParkedMessage } from "./parked-message.ts";
 import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 
@@ -47,7 +47,7 @@ export interface Policy {
   /** When accepted requests are tried. Absent: the route accepts none. */
   readonly schedule?: Schedule;
   /** The events that a result has. Absent: none. */
-  readonly publish?: readonly Publication[];
+  readonly publish?: readonly EventPublication[];
 }
 
 /** One call to the origin. */
@@ -143,7 +143,7 @@ export interface Remembered extends RecordBase {
 export type IdempotencyRecord = Waiting | Started | Failed | Unknown | Completed | Remembered;
 
 /** A record that expires. */
-export type Expiring = Exclude<IdempotencyRecord, Waiting | Started>;
+export type ExpiringRecord = Exclude<IdempotencyRecord, Waiting | Started>;
 
 export type RecordState = IdempotencyRecord["state"];
 

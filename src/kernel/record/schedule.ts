@@ -3,7 +3,7 @@
 import type { PauseAdvice } from "./events.ts";
 import type { ParkedMessage } from "./parked-message.ts";
 import type { Attempt, Schedule, Acceptance, Waiting } from "./record.ts";
-import { dueAt, durationMs, type DurationMs, type EpochMs, later, latest } from "./units.ts";
+import { dueAt, durationMs, type DurationMs, type EpochMs, timeAfter, latestTime } from "./units.ts";
 
 /** Where nobody says anything else: the middle of what chance gives. */
 const NO_ADVICE: PauseAdvice = { jitter: 0.5, retryAfterMs: null };
@@ -27,7 +27,7 @@ export function scheduleWithin(attempts: number, giveUpAfterMs: number): Schedul
 
 /** What a shard promises when it accepts a request. `made`: how many attempts the record has had before. */
 export function acceptanceWith(schedule: Schedule, made: number, now: EpochMs): Acceptance {
-  const giveUpAt = later(now, schedule.giveUpAfterMs);
+  const giveUpAt = timeAfter(now, schedule.giveUpAfterMs);
   return { schedule, acceptedAt: now, giveUpAt, lastAttempt: made + schedule.attempts };
 }
 
@@ -38,7 +38,12 @@ export function acceptedAnew(promise: Acceptance, made: number, now: EpochMs): A
 }
 
 /** What is stored of a message whose outcome is unknown: no attempt is promised until an operator releases it. */
-export function parked(schedule: Schedule, made: number, message: ParkedMessage | undefined, now: EpochMs): Acceptance {
+export function parkedAcceptance(
+  schedule: Schedule,
+  made: number,
+  message: ParkedMessage | undefined,
+  now: EpochMs,
+): Acceptance {
   const promise = { schedule, acceptedAt: now, giveUpAt: now, lastAttempt: made, isParked: true } as const;
   return message === undefined ? promise : { ...promise, message };
 }
@@ -67,7 +72,10 @@ export function nextStart(
   advice?: PauseAdvice,
 ): EpochMs | null {
   if (number >= lastAttempt) return null;
-  const startAt = latest(from, later(now, pauseAfterTry(schedule, number - (lastAttempt - schedule.attempts), advice)));
+  const startAt = latestTime(
+    from,
+    timeAfter(now, pauseAfterTry(schedule, number - (lastAttempt - schedule.attempts), advice)),
+  );
   return startAt > giveUpAt ? null : startAt;
 }
 
@@ -77,7 +85,7 @@ export function nextStart(
  */
 export function nextLook({ schedule, acceptedAt, giveUpAt }: Acceptance, now: EpochMs): EpochMs | null {
   const { firstPauseMs, longestPauseMs } = schedule;
-  const startAt = later(now, durationMs(Math.min(longestPauseMs, Math.max(firstPauseMs, now - acceptedAt))));
+  const startAt = timeAfter(now, durationMs(Math.min(longestPauseMs, Math.max(firstPauseMs, now - acceptedAt))));
   return startAt > giveUpAt ? null : startAt;
 }
 

@@ -1,8 +1,8 @@
 // What each step of the life cycle gives back.
 
-import type { OutcomeReply, Reply, LifeCycleStep } from "./events.ts";
+import type { OutcomeReply, LifeCycleReply, LifeCycleStep } from "./events.ts";
 import type { Completed, IdempotencyRecord, Remembered, Unknown } from "./record.ts";
-import { earliest, type EpochMs } from "./units.ts";
+import { earliestTime, type EpochMs } from "./units.ts";
 
 /** When the record next changes without an event. */
 export function deadlineOf(record: IdempotencyRecord): EpochMs {
@@ -12,7 +12,7 @@ export function deadlineOf(record: IdempotencyRecord): EpochMs {
     case "waiting":
       return record.startAt;
     case "unknown":
-      return record.verifyAt === null ? record.expiresAt : earliest(record.verifyAt, record.expiresAt);
+      return record.verifyAt === null ? record.expiresAt : earliestTime(record.verifyAt, record.expiresAt);
     case "failed":
     case "completed":
     case "remembered":
@@ -32,10 +32,10 @@ export function outcomeReply(record: Unknown | Completed | Remembered): OutcomeR
   }
 }
 
-export function changed(record: IdempotencyRecord, reply: Reply): LifeCycleStep {
+export function changedStep(record: IdempotencyRecord, reply: LifeCycleReply): LifeCycleStep {
   return { record, reply, deadline: deadlineOf(record) };
 }
 
-export function unchanged(record: IdempotencyRecord | null, reply: Reply): LifeCycleStep {
+export function unchangedStep(record: IdempotencyRecord | null, reply: LifeCycleReply): LifeCycleStep {
   return { record, reply, deadline: record === null ? null : deadlineOf(record) };
 }

@@ -49,8 +49,9 @@ export const NO_LOCK = epochMs(1);
  */
 export const dueAt = (at: EpochMs, longest: DurationMs, now: EpochMs): EpochMs => (at <= now + longest ? at : now);
 /** Whether a pause until then is not over yet. */
-export const lasts = (until: EpochMs, longest: DurationMs, now: EpochMs): boolean => dueAt(until, longest, now) > now;
+export const isPauseOn = (until: EpochMs, longest: DurationMs, now: EpochMs): boolean =>
+  dueAt(until, longest, now) > now;
 
-export const later = (time: EpochMs, by: DurationMs): EpochMs => epochMs(time + by);
-export const earliest = (one: EpochMs, other: EpochMs): EpochMs => epochMs(Math.min(one, other));
-export const latest = (one: EpochMs, other: EpochMs): EpochMs => epochMs(Math.max(one, other));
+export const timeAfter = (time: EpochMs, by: DurationMs): EpochMs => epochMs(time + by);
+export const earliestTime = (one: EpochMs, other: EpochMs): EpochMs => epochMs(Math.min(one, other));
+export const latestTime = (one: EpochMs, other: EpochMs): EpochMs => epochMs(Math.max(one, other));

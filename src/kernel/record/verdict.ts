@@ -13,7 +13,7 @@ import {
   type Unknown,
   type Waiting,
 } from "./record.ts";
-import { earliest, type EpochMs, later, latest, NO_LOCK } from "./units.ts";
+import { earliestTime, type EpochMs, timeAfter, latestTime, NO_LOCK } from "./units.ts";
 
 /** How an attempt ended, as the gateway saw it. */
 export type AttemptEnd =
@@ -79,7 +79,7 @@ export function judgeUnanswered({ kind }: UnansweredEnd): NoResult {
 }
 
 /** The attempt, whose unknown outcome has no further consequence. */
-export function settled(attempt: Attempt): Attempt {
+export function settledAttempt(attempt: Attempt): Attempt {
   return { ...attempt, mayHaveActed: false };
 }
 
@@ -96,12 +96,19 @@ function repeatable(
   const { fingerprint, attempt, policy, accepted: promise } = of;
   const startAt = promise === undefined ? null : nextStart(promise, attempt, from, now, advice);
   // After a refusal nothing is running, whatever lock the attempt had.
-  const over = { ...attempt, lockedUntil: earliest(attempt.lockedUntil, from) };
+  const over = { ...attempt, lockedUntil: earliestTime(attempt.lockedUntil, from) };
   if (promise !== undefined && startAt !== null) {
     return { state: "waiting", fingerprint, attempt: over, policy, accepted: promise, startAt };
   }
   if (promise?.isParked === true) return parkedAgain({ ...of, attempt: over, accepted: promise }, now);
-  return { state: "failed", fingerprint, attempt, policy, retryFrom: from, expiresAt: later(now, policy.retentionMs) };
+  return {
+    state: "failed",
+    fingerprint,
+    attempt,
+    policy,
+    retryFrom: from,
+    expiresAt: timeAfter(now, policy.retentionMs),
+  };
 }
 
 /** A message without an attempt left: an operator decides about it once more. */
@@ -109,7 +116,7 @@ function parkedAgain(
   { fingerprint, attempt, policy, accepted: promise }: Pick<Waiting, "fingerprint" | "attempt" | "policy" | "accepted">,
   now: EpochMs,
 ): Unknown {
-  const expiresAt = later(now, policy.unknownRetentionMs);
+  const expiresAt = timeAfter(now, policy.unknownRetentionMs);
   return {
     state: "unknown",
     fingerprint,
@@ -128,12 +135,19 @@ export function notMade(record: Waiting, now: EpochMs): Waiting | Failed | Unkno
   if (startAt !== null) return { ...record, startAt };
   const { fingerprint, attempt, policy, accepted: promise } = record;
   if (promise.isParked === true) return parkedAgain(record, now);
-  return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt: later(now, policy.retentionMs) };
+  return {
+    state: "failed",
+    fingerprint,
+    attempt,
+    policy,
+    retryFrom: now,
+    expiresAt: timeAfter(now, policy.retentionMs),
+  };
 }
 
 /** The record of an accepted request whose limit passed before its next attempt began. */
 export function givenUp({ fingerprint, attempt, policy, accepted: { giveUpAt } }: Waiting): Failed {
-  const expiresAt = later(giveUpAt, policy.retentionMs);
+  const expiresAt = timeAfter(giveUpAt, policy.retentionMs);
   return { state: "failed", fingerprint, attempt, policy, retryFrom: giveUpAt, expiresAt };
 }
 
@@ -157,7 +171,7 @@ export function outcomeUnknown(
     case "hold":
     case "verify": {
       // An unknown outcome does not expire with the retention: a retry after that could be a second effect.
-      const expiresAt = later(since, policy.unknownRetentionMs);
+      const expiresAt = timeAfter(since, policy.unknownRetentionMs);
       const verifyAt = policy.unknown === "verify" ? attempt.lockedUntil : null;
       const unknown = {
         state: "unknown",
@@ -185,13 +199,13 @@ export function applyAttemptEvent(
   now: EpochMs,
 ): IdempotencyRecord {
   const { fingerprint, attempt, policy } = current;
-  const expiresAt = later(now, policy.retentionMs);
+  const expiresAt = timeAfter(now, policy.retentionMs);
   switch (event.type) {
     case "result": {
       const { status, kept, verified } = event;
       // The attempt's own result ends its lock.
-      const lockedUntil = verified ? attempt.lockedUntil : earliest(attempt.lockedUntil, now);
-      const done = { ...settled(attempt), lockedUntil };
+      const lockedUntil = verified ? attempt.lockedUntil : earliestTime(attempt.lockedUntil, now);
+      const done = { ...settledAttempt(attempt), lockedUntil };
       return { state: "completed", fingerprint, attempt: done, policy, status, kept, completedAt: now, expiresAt };
     }
     case "refused":
@@ -200,20 +214,20 @@ export function applyAttemptEvent(
       // An attempt may withdraw what it reported before, so its outcome becomes unknown now at the earliest.
       return current.state === "unknown"
         ? current
-        : outcomeUnknown(current, latest(attempt.lockedUntil, now), event.pause);
+        : outcomeUnknown(current, latestTime(attempt.lockedUntil, now), event.pause);
     case "absent":
       // While the attempt may still be running, "not found" proves nothing: it may act after the verification.
       if (current.state !== "unknown" || current.verifyAt === null) return current;
       if (event.verifiedAt < attempt.lockedUntil) return current;
-      return repeatable({ fingerprint, attempt: settled(attempt), policy, ...promiseOf(current) }, now, now);
+      return repeatable({ fingerprint, attempt: settledAttempt(attempt), policy, ...promiseOf(current) }, now, now);
     case "renew":
-      return renewed(current, now);
+      return renewedAttempt(current, now);
   }
 }
 
 /** The record of an attempt that is known to be running, however late its renewal comes. */
-export function renewed(record: Waiting | Started | Failed | Unknown, now: EpochMs): Started {
+export function renewedAttempt(record: Waiting | Started | Failed | Unknown, now: EpochMs): Started {
   const { fingerprint, policy } = record;
-  const attempt = { ...record.attempt, lockedUntil: later(now, policy.lockMs) };
+  const attempt = { ...record.attempt, lockedUntil: timeAfter(now, policy.lockMs) };
   return { state: "started", fingerprint, attempt, policy, ...promiseOf(record) };
 }

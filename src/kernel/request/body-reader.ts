@@ -6,7 +6,7 @@
 // largest piece, however long it is.
 
 /** Some bytes of a body. */
-export interface Piece {
+export interface BytePiece {
   readonly kind: "bytes";
   /**
    * They belong to the body's source, which frees their buffer or uses it again. They are valid until `release` is called or the
@@ -21,7 +21,7 @@ export interface Piece {
 /** The end of a complete body. */
 export const WHOLE = { kind: "whole" } as const;
 
-export type NextPiece<Break = never> = Piece | typeof WHOLE | Break;
+export type NextPiece<Break = never> = BytePiece | typeof WHOLE | Break;
 
 /**
  * A body that is read piece by piece. `Break` is what a source says of a body that breaks off, where it knows why. All other
@@ -35,7 +35,7 @@ export interface BodyReader<Break = never> {
 }
 
 /** For bytes that need no release: their buffer is used again for the next piece, or it is somebody else's. */
-export function lentPiece(bytes: Uint8Array): Piece {
+export function lentPiece(bytes: Uint8Array): BytePiece {
   return { kind: "bytes", bytes, release: ignore };
 }
 

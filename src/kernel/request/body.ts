@@ -4,7 +4,7 @@
 import { type BodyReader, ByteReader, type NextPiece } from "./body-reader.ts";
 import { ByteBudget, freeBytes, type ByteLease } from "./byte-budget.ts";
 import { firstOf } from "./first-of.ts";
-import { Pace } from "./pace.ts";
+import { ReadingPace } from "./pace.ts";
 import type { WaitingCaller } from "./time-slicer.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { Route } from "../config/resolved.ts";
@@ -96,8 +96,8 @@ export async function readHeld(reader: BodyReader, rules: HoldRules): Promise<Bo
   // No clock that is set during the body shortens or lengthens its time.
   const begun = performance.now();
   const pieces = new HeldPieces(budget.lease(Date.now(), caller), unlessHeld);
-  const pace = new Pace(idleMs);
-  const heldPace = new Pace(HELD_STEP_MS);
+  const pace = new ReadingPace(idleMs);
+  const heldPace = new ReadingPace(HELD_STEP_MS);
   try {
     for (;;) {
       const reading = reader.next();

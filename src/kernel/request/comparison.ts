@@ -4,7 +4,7 @@
 // A form that is not certain is not used: the body is then compared as bytes, together with the headers that say how to read it.
 // Two bodies that some parser reads differently must never count as the same.
 
-import type { FingerprintRule, Selection } from "../config/resolved.ts";
+import type { FingerprintRule, BodySelection } from "../config/resolved.ts";
 import type { HeadersView } from "./headers.ts";
 
 /** What the request says of its body, as it came. */
@@ -28,8 +28,8 @@ export type ComparisonRule =
   | { readonly as: "json" }
   /** As bytes, because the headers say something other than what the route expects. */
   | ({ readonly as: "typed bytes" } & BodyHeaders)
-  | ({ readonly as: "selected json"; readonly selection: Selection } & Confirmed)
-  | ({ readonly as: "form"; readonly selection: Selection | null } & Confirmed)
+  | ({ readonly as: "selected json"; readonly selection: BodySelection } & Confirmed)
+  | ({ readonly as: "form"; readonly selection: BodySelection | null } & Confirmed)
   | ({ readonly as: "multipart"; readonly boundary: string } & Confirmed);
 
 const NONE: ComparisonRule = { as: "none" };
@@ -69,13 +69,13 @@ function bodyHeaders(headers: HeadersView): BodyHeaders {
 /** Senders of JSON often say that it is text, or nothing; nobody reads such a body as a form. */
 const JSON_TYPE = /^(?:application\/(?:[\w.-]+\+)?json|text\/(?:json|plain))$/;
 
-function selectedJson(selection: Selection, said: BodyHeaders): ComparisonRule {
+function selectedJson(selection: BodySelection, said: BodyHeaders): ComparisonRule {
   const media = said.type === null ? { essence: "text/plain", parameters: [] } : parseMediaType(said.type);
   if (media === null || !isPlain(media, said) || !JSON_TYPE.test(media.essence)) return { as: "typed bytes", ...said };
   return { as: "selected json", selection, media: said.type === null ? "" : mediaText(media), ...said };
 }
 
-function form(selection: Selection | null, said: BodyHeaders): ComparisonRule {
+function form(selection: BodySelection | null, said: BodyHeaders): ComparisonRule {
   const media = parseMediaType(said.type);
   const isForm = media !== null && media.essence === "application/x-www-form-urlencoded" && isPlain(media, said);
   return isForm ? { as: "form", selection, media: mediaText(media), ...said } : { as: "typed bytes", ...said };

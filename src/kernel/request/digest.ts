@@ -5,7 +5,7 @@ const encoder = new TextEncoder();
 
 /** SHA-256 in hexadecimal. A `null` part is missing, which differs from an empty part. */
 export async function digest(parts: readonly (string | Uint8Array | null)[]): Promise<string> {
-  return hex(await digestBytes(parts));
+  return hexText(await digestBytes(parts));
 }
 
 /** The same as bytes. */
@@ -60,13 +60,13 @@ export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
 }
 
 /** Lower-case hexadecimal, two digits per byte. */
-export function hex(bytes: Uint8Array): string {
+export function hexText(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += HEX[byte];
   return text;
 }
 
-/** The bytes that `hex` has written. */
+/** The bytes that `hexText` has written. */
 export function bytesOfHex(text: string): Uint8Array {
   return Uint8Array.from({ length: text.length / 2 }, (_, at) => Number.parseInt(text.slice(2 * at, 2 * at + 2), 16));
 }
@@ -74,6 +74,6 @@ export function bytesOfHex(text: string): Uint8Array {
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /** Base64 (RFC 4648, section 4). */
-export function base64(bytes: Uint8Array): string {
+export function base64Text(bytes: Uint8Array): string {
   return btoa(Array.from(bytes, (byte) => String.fromCodePoint(byte)).join(""));
 }

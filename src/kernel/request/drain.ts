@@ -14,7 +14,7 @@ const MAX_MS = 30_000;
 const IDLE_MS = 2000;
 
 /** Reads what is left of a body and throws it away; gives up when that takes too long or is too much. Never rejects. */
-export async function drain(rest: BodyReader): Promise<void> {
+export async function drainBody(rest: BodyReader): Promise<void> {
   const until = Date.now() + MAX_MS;
   for (let left = MAX_BYTES; left > 0 && Date.now() < until;) {
     // A body that has broken off has nothing left to read.

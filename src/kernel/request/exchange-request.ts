@@ -5,8 +5,8 @@ import { layoutName } from "../config/layout.ts";
 import type { Route, RouteRules } from "../config/resolved.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import { attemptId, durationMs, type RecordId } from "../record/units.ts";
-import type { Telemetry } from "../traffic/exchange-reporter.ts";
-import type { Encryptions } from "../encryption/encryption.ts";
+import type { RouteTelemetry } from "../traffic/exchange-reporter.ts";
+import type { EncryptionDeriver } from "../encryption/encryption.ts";
 import type { BodyReader } from "./body-reader.ts";
 import { lastEventId } from "../resume/event-stream.ts";
 import { type ComparisonRule, comparedHeaders, comparisonOf } from "./comparison.ts";
@@ -24,14 +24,14 @@ import type {
   SearchKey,
 } from "../request-feature.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
-import type { AsyncRequest, ExchangeRequest, NamesIn, RecordName, Upload, Verification } from "./message.ts";
+import type { AsyncRequest, ExchangeRequest, NamesIn, RecordName, StreamedUpload, Verification } from "./message.ts";
 import { monitorPathOf } from "./monitor-url.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { isAccepted, preferencesIn } from "./prefer.ts";
 import { type NotableRequest, noteOf } from "../notes/request-note.ts";
 import { nameRecord } from "./record-name.ts";
 import { type HeldOrFlowing, readBody, unreadOf } from "./body.ts";
-import { callerLane, countFor, NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
+import { callerLane, countFor, NO_PROOFS, type CallerProofs, readScope, type ScopeValues } from "./scope.ts";
 import type { PassOn } from "./pass-through.ts";
 
 /** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */
@@ -50,7 +50,7 @@ export type ReadExchange =
 /** What requests are read with. */
 export interface ReadPorts {
   readonly proveCaller: ProveCaller;
-  readonly encryptions: Encryptions;
+  readonly encryptions: EncryptionDeriver;
   /** Only where the feature is. */
   readonly searchKey?: SearchKey;
   readonly canonicalMultipart?: CanonicalMultipart;
@@ -70,7 +70,7 @@ export function readingFeatures(
 
 export async function readExchange(
   intent: ExchangeIntent | SearchIntent,
-  telemetry: Telemetry,
+  telemetry: RouteTelemetry,
   ports: ReadPorts,
 ): Promise<ReadExchange> {
   const { route } = intent;
@@ -111,7 +111,7 @@ async function readKeyed(
   intent: ExchangeIntent,
   read: HeldOrFlowing | null,
   scopes: ReadScopes | { readonly problem: ClientProblem },
-  telemetry: Telemetry,
+  telemetry: RouteTelemetry,
   { encryptions, canonicalMultipart }: ReadPorts,
 ): Promise<ReadExchange> {
   const { route, key } = intent;
@@ -144,7 +144,7 @@ async function exchangeOf(
   intent: ExchangeIntent,
   scopes: ReadScopes,
   body: HeldOrFlowing,
-  { log, serverTiming, trace }: Telemetry,
+  { log, serverTiming, trace }: RouteTelemetry,
   canonicalMultipart: CanonicalMultipart | undefined,
 ): Promise<ExchangeRequest> {
   const { request, headers, url, route, key } = intent;
@@ -177,7 +177,7 @@ async function exchangeOf(
   const newKeys = route.newKeys === null ? null : await countFor(route.newKeys, scopes.scope, headers);
   return {
     head: {
-      record: { ...named(names), key: key.key, route: route.path, lane: scopes.lane },
+      record: { ...recordNames(names), key: key.key, route: route.path, lane: scopes.lane },
       request: {
         echo: key.raw,
         attemptId: attemptId(crypto.randomUUID()),
@@ -224,7 +224,7 @@ function asyncRequestOf({ request, headers, url, route, key }: ExchangeIntent): 
 }
 
 /** A record by its names: its own, then those of older scopes. */
-export function named([id, ...olderIds]: Awaited<ReturnType<NamesIn>>): Pick<RecordName, "id" | "olderIds"> {
+export function recordNames([id, ...olderIds]: Awaited<ReturnType<NamesIn>>): Pick<RecordName, "id" | "olderIds"> {
   return olderIds.length === 0 ? { id } : { id, olderIds };
 }
 
@@ -241,7 +241,7 @@ export interface ReadScopes {
  */
 export function readScopes(
   { headers, url, route }: Pick<ExchangeIntent, "headers" | "url" | "route">,
-  proofs: Proofs,
+  proofs: CallerProofs,
 ): ReadScopes | { readonly problem: ClientProblem } {
   const [host, seen] = [requestedHost(url), forwardedHost(url, headers, route)];
   const scope = readScope(headers, host, route.scope, proofs, seen);
@@ -255,7 +255,12 @@ export function readScopes(
   return { scope: scope.values, olderScopes, lane: callerLane(scope.values, headers) };
 }
 
-function uploadOf(headers: HeadersView, route: Route, parts: FingerprintParts, comparison: ComparisonRule): Upload {
+function uploadOf(
+  headers: HeadersView,
+  route: Route,
+  parts: FingerprintParts,
+  comparison: ComparisonRule,
+): StreamedUpload {
   const { as } = comparison;
   const isPlain = as === "none" || as === "bytes" || as === "json";
   return {

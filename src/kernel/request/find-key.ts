@@ -22,8 +22,8 @@ import {
   readPart,
   startOf,
   STRUCTURED_EVENT,
-  usable,
-  wrong,
+  usableValue,
+  wrongKey,
 } from "./key-places.ts";
 import { textOfValue, textOfValues, writeKey } from "./key-text.ts";
 
@@ -47,7 +47,7 @@ export async function findKey(
     if (value.kind === "invalid") return value;
     if (value.kind === "absent") continue;
     if (found !== null && found.text !== value.text) {
-      return wrong(found.source, `and ${placeOf(source)} carry different keys; send only one.`);
+      return wrongKey(found.source, `and ${placeOf(source)} carry different keys; send only one.`);
     }
     found ??= { source, text: value.text };
   }
@@ -100,7 +100,7 @@ function valuesOf(pieces: readonly (string | KeyPart)[], places: KeyPlaces, body
 }
 
 async function single(value: string, part: KeyPart): Promise<PartValue> {
-  return value === "" ? wrong(part, "is empty.") : { kind: "text", text: await textOfValue(value) };
+  return value === "" ? wrongKey(part, "is empty.") : { kind: "text", text: await textOfValue(value) };
 }
 
 type PartValues = { readonly kind: "texts"; readonly texts: readonly string[] } | Exclude<PartValue, { kind: "text" }>;
@@ -141,7 +141,7 @@ function eventHeader(headers: HeadersView, name: string): PartValue {
   const raw = headers.get(name);
   if (raw === null) return ABSENT;
   try {
-    return usable(decodeURIComponent(raw), { kind: "header", name });
+    return usableValue(decodeURIComponent(raw), { kind: "header", name });
   } catch {
     return invalidKey(`${name} has invalid percent-encoding.`);
   }

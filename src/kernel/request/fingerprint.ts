@@ -1,7 +1,7 @@
 // The fingerprint of what a request asks for: method, path, query, the headers that the route names, and the body in the form
 // that the route compares. Every part has its length in front, so that no byte can move from one part to the next unnoticed.
 
-import type { Selection } from "../config/resolved.ts";
+import type { BodySelection } from "../config/resolved.ts";
 import { fingerprint, type Fingerprint } from "../record/units.ts";
 import type { ComparisonRule } from "./comparison.ts";
 import { digest, sha256 } from "./digest.ts";
@@ -118,7 +118,7 @@ function* encoded(text: string): Generator<undefined, Uint8Array> {
 }
 
 /** Part of the digest, so that another selection never makes two requests equal. */
-function textOf({ kind, pointers }: Selection): string {
+function textOf({ kind, pointers }: BodySelection): string {
   return JSON.stringify([kind, pointers]);
 }
 

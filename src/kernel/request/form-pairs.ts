@@ -4,7 +4,7 @@
 // It reads what all parsers read in the same way, and nothing else: no semicolons, no bytes that ought to be escaped, no broken
 // escapes, no second equals sign. A form with such things has no canonical form, and is compared as bytes.
 
-import type { Selection } from "../config/resolved.ts";
+import type { BodySelection } from "../config/resolved.ts";
 import { pointerTokens } from "../config/values.ts";
 
 /** The largest form that is read, as for JSON. */
@@ -52,7 +52,7 @@ export interface CanonicalForm {
 /** Pauses after each slice of its work. Returns `null` where there is no canonical form. */
 export function* canonicalForm(
   body: Uint8Array,
-  selection: Selection | null,
+  selection: BodySelection | null,
 ): Generator<undefined, CanonicalForm | null> {
   if (body.byteLength > MAX_FORM_BYTES) return null;
   const decoded = new Uint8Array(body.byteLength);
@@ -121,7 +121,7 @@ function characters(bytes: Uint8Array): string {
  * `except` leaves out the fields of exactly these names. `only` takes whatever a parser might read as one of these fields, such
  * as `amount[]` and `Amount` for `amount`.
  */
-function select(pairs: readonly Pair[], { kind, pointers }: Selection): readonly Pair[] {
+function select(pairs: readonly Pair[], { kind, pointers }: BodySelection): readonly Pair[] {
   const names = pointers.flatMap(pointerTokens).map((token) => characters(new TextEncoder().encode(token)));
   if (kind === "except") {
     const left = new Set(names);

@@ -23,7 +23,7 @@ export function isHost(host: string | null): boolean {
  * The host without its port, in lower case. It comes from the header as sent, because the URL parser would turn other spellings
  * into the same name.
  */
-export function hostname(host: string | null): string | null {
+export function hostnameOf(host: string | null): string | null {
   return host === null ? null : host.replace(/:\d*$/, "").toLowerCase();
 }
 

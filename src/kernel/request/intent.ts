@@ -10,7 +10,7 @@ import type { Config, Route } from "../config/resolved.ts";
 import type { ClientProblem, Problem } from "../record/problem.ts";
 import type { Endpoint, OwnRequest, RefusalIntent, SpotToken } from "../request-feature.ts";
 import { ECHO_HEADER, HeaderSnapshot, type HeadersView } from "./headers.ts";
-import { hostname } from "./host.ts";
+import { hostnameOf } from "./host.ts";
 import { type IdempotencyKey, parseKey } from "./key.ts";
 import { hasLooped } from "./origin.ts";
 import { operatorPathMatcher } from "./operator-path.ts";
@@ -21,7 +21,7 @@ import { withoutSession } from "./session-cookie.ts";
 import { RegExpRouter } from "hono/router/reg-exp-router";
 import { SmartRouter } from "hono/router/smart-router";
 import { TrieRouter } from "hono/router/trie-router";
-import { parsePathPattern, type PathPattern, type Segment } from "../config/path-pattern.ts";
+import { parsePathPattern, type PathPattern, type PathSegment } from "../config/path-pattern.ts";
 import type { KeyRule, StoreFailureRule } from "../config/words.ts";
 import type { UnknownRule } from "../record/record.ts";
 
@@ -143,7 +143,7 @@ function protectedIntent(passing: PassThroughRequest, route: Route, names: reado
 
 /** The host that a request names, without its port. */
 export function hostOf({ headers }: Request, url: URL): string {
-  return hostname(headers.get("host")) ?? url.hostname;
+  return hostnameOf(headers.get("host")) ?? url.hostname;
 }
 
 /** The origin's router might take such a path for a protected one, so nothing is forwarded. */
@@ -228,7 +228,7 @@ function recasingsOf(routes: readonly Route[]): readonly Recase[] {
       .map((segment) => spellings.get(segment.toLowerCase()) ?? segment)
       .join("/");
   };
-  const isOdd = (segment: Segment): boolean =>
+  const isOdd = (segment: PathSegment): boolean =>
     literalOf(segment).some((text) => spellings.get(text.toLowerCase()) === null);
   const hasTwin = (one: PathPattern): boolean =>
     patterns.some(
@@ -257,7 +257,7 @@ function patternsOf({ path }: Route): readonly PathPattern[] {
   return patterns.ok ? patterns.value : [];
 }
 
-function literalOf(segment: Segment): readonly string[] {
+function literalOf(segment: PathSegment): readonly string[] {
   return segment.kind === "literal" ? [segment.text] : [];
 }
 

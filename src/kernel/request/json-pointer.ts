@@ -1,6 +1,6 @@
 // Parts of a JSON text, found by JSON pointers (RFC 6901): single values, and what of the text counts when requests are compared.
 
-import type { Selection } from "../config/resolved.ts";
+import type { BodySelection } from "../config/resolved.ts";
 import { pointerTokens } from "../config/values.ts";
 import { type JsonMember, type JsonNode, scanJson, type UnreadJson } from "./json.ts";
 
@@ -120,7 +120,7 @@ const NOTHING = "!";
  * or the mark that one is missing. Returns `null` if the whole text counts: with `only`, if there is nothing at any pointer, or if an
  * object has another name that differs from a selected one by case alone, since some readers would take either.
  */
-export function* selectJson(root: JsonNode, { kind, pointers }: Selection): Generator<undefined, string | null> {
+export function* selectJson(root: JsonNode, { kind, pointers }: BodySelection): Generator<undefined, string | null> {
   const paths = pointers.map(pointerTokens);
   if (kind === "except") {
     if (root.kind === "array" || root.kind === "object") yield;

@@ -10,7 +10,7 @@ import { digest } from "./digest.ts";
 import { ExpiringCache } from "./expiring-cache.ts";
 import { type FindKey, KeySet } from "./key-set.ts";
 import type { Fetcher } from "./pass-through.ts";
-import type { Proof } from "./scope.ts";
+import type { CallerProof } from "./scope.ts";
 import type { WaitUntil } from "./shared-work.ts";
 
 /** Decoding a longer token would take the isolate too long, and few servers accept one. */
@@ -34,13 +34,13 @@ interface IssuerWithKeys extends TrustedIssuer {
 export class JwtProver {
   /** By `iss`. */
   readonly #issuers: ReadonlyMap<string, IssuerWithKeys>;
-  readonly #proved = new ExpiringCache<Proof>();
+  readonly #proved = new ExpiringCache<CallerProof>();
 
   constructor(issuers: readonly TrustedIssuer[], ports: JwtPorts) {
     this.#issuers = new Map(issuers.map((one) => [one.issuer, { ...one, keySet: new KeySet(one.jwks, ports) }]));
   }
 
-  async prove(token: string): Promise<Proof> {
+  async prove(token: string): Promise<CallerProof> {
     if (token.length > MAX_TOKEN_LENGTH) return refuse("invalid");
     const now = Date.now();
     const name = await digest([token]);

@@ -73,7 +73,7 @@ export function readPart(part: KeyPart, { headers, search }: KeyPlaces, body: Bo
   switch (part.kind) {
     case "header": {
       const text = headers.get(part.name);
-      return text === null ? ABSENT : usable(text, part);
+      return text === null ? ABSENT : usableValue(text, part);
     }
     case "query":
       return fieldValue(findInQuery(search, [part.name], MAX_VALUE_LENGTH).get(part.name), part);
@@ -97,10 +97,10 @@ export function isSingle(source: KeySource): source is KeyPart {
 const REPLACEMENT = "\ufffd";
 
 /** Values of which no other value has the same text. */
-export function usable(text: string, part: KeyPart): PartValue {
-  if (text === "") return wrong(part, "is empty.");
-  if (text.length > MAX_VALUE_LENGTH) return wrong(part, TOO_LONG);
-  if (!text.isWellFormed() || text.includes(REPLACEMENT)) return wrong(part, "is not valid Unicode.");
+export function usableValue(text: string, part: KeyPart): PartValue {
+  if (text === "") return wrongKey(part, "is empty.");
+  if (text.length > MAX_VALUE_LENGTH) return wrongKey(part, TOO_LONG);
+  if (!text.isWellFormed() || text.includes(REPLACEMENT)) return wrongKey(part, "is not valid Unicode.");
   return { kind: "text", text };
 }
 
@@ -117,7 +117,7 @@ export function startOf(source: KeySource): string {
   return placeOf(source).replace(/^the /, "The ");
 }
 
-export function wrong(source: KeySource, what: string): InvalidKey {
+export function wrongKey(source: KeySource, what: string): InvalidKey {
   return invalidKey(`${startOf(source)} ${what}`);
 }
 
@@ -126,7 +126,7 @@ const OPEN_ARRAY = 0x5b;
 const OPEN_OBJECT = 0x7b;
 
 /** Shared by all bodies of this isolate. */
-export const slicer = new TimeSlicer();
+export const bodySlicer = new TimeSlicer();
 
 /** What the body has at the places that the route names. */
 export async function readBodyValues(
@@ -144,7 +144,7 @@ export async function readBodyValues(
     return values;
   }
   const json = parts.filter((part) => part.kind === "json");
-  const found = await slicer.run(
+  const found = await bodySlicer.run(
     findInJson(
       bytes,
       json.map(({ tokens }) => tokens),
@@ -158,12 +158,12 @@ export async function readBodyValues(
       const all = found.filter(({ pointer }) => pointer === index).map(({ value }) => value);
       values.set(nameOf(part), jsonValue(all, part));
     } else if (isCalled || (found !== "not JSON" && seemsJson(bytes))) {
-      values.set(nameOf(part), wrong(part, `cannot be read, because the body ${UNREAD_JSON[found]}.`));
+      values.set(nameOf(part), wrongKey(part, `cannot be read, because the body ${UNREAD_JSON[found]}.`));
     }
   }
   const forms = parts.filter(({ kind }) => kind === "form");
   const names = forms.map(({ name }) => name);
-  const fields = await slicer.run(findInForm(bytes, names, MAX_VALUE_LENGTH), caller);
+  const fields = await bodySlicer.run(findInForm(bytes, names, MAX_VALUE_LENGTH), caller);
   for (const part of forms) values.set(nameOf(part), fieldValue(fields.get(part.name), part));
   return values;
 }
@@ -200,16 +200,16 @@ export function jsonValue(found: readonly JsonValue[], part: KeyPart): PartValue
   switch (kind) {
     case "string":
     case "number":
-      return "text" in value ? usable(value.text, part) : ABSENT;
+      return "text" in value ? usableValue(value.text, part) : ABSENT;
     case "repeated":
-      return wrong(part, "is there twice; send it once.");
+      return wrongKey(part, "is there twice; send it once.");
     case "imprecise":
-      return wrong(part, "is a number that not all programs read alike; send it as a string.");
+      return wrongKey(part, "is a number that not all programs read alike; send it as a string.");
     case "long":
-      return wrong(part, TOO_LONG);
+      return wrongKey(part, TOO_LONG);
     case "literal":
     case "container":
-      return wrong(part, "is neither a string nor a number.");
+      return wrongKey(part, "is neither a string nor a number.");
   }
 }
 
@@ -218,12 +218,12 @@ function fieldValue(value: FieldValue | undefined, part: KeyPart): PartValue {
     case undefined:
       return ABSENT;
     case "text":
-      return usable(value.text, part);
+      return usableValue(value.text, part);
     case "repeated":
-      return wrong(part, "is there twice; send it once.");
+      return wrongKey(part, "is there twice; send it once.");
     case "malformed":
-      return wrong(part, "has invalid percent-encoding.");
+      return wrongKey(part, "has invalid percent-encoding.");
     case "long":
-      return wrong(part, TOO_LONG);
+      return wrongKey(part, TOO_LONG);
   }
 }

@@ -29,7 +29,7 @@ const FETCH_MS = 5_000;
 const MAX_BYTES = 256 * 1024;
 const MAX_KEYS = 100;
 
-export type Keys =
+export type FoundKeySet =
   /** `isNew`: fetched for this request, so that no newer ones can be expected. */
   | { readonly kind: "keys"; readonly find: FindKey; readonly isNew: boolean }
   | { readonly kind: "unavailable"; readonly retryAfterMs: number };
@@ -55,7 +55,7 @@ export class KeySet {
   }
 
   /** The keys to try. */
-  async keys(): Promise<Keys> {
+  async keys(): Promise<FoundKeySet> {
     const now = Date.now();
     const known = this.#usable(now);
     if (known !== null && now - known.at < FRESH_MS) return { kind: "keys", find: known.find, isNew: false };
@@ -72,7 +72,7 @@ export class KeySet {
   }
 
   /** The keys for a token whose key is not among those of `keys`. */
-  async newerKeys(): Promise<Keys> {
+  async newerKeys(): Promise<FoundKeySet> {
     const now = Date.now();
     const pauseMs = this.#unknownAt + UNKNOWN_MS - now;
     const isBusy = this.#fetches.isRunning(this.#url);

@@ -33,10 +33,10 @@ function escaped(value: string): string {
 
 /** A key as a header carries it: in quotes if it could be taken for something else without. */
 export function writeKey(key: string): string {
-  return /[",\\]/.test(key) ? quoted(key) : key;
+  return /[",\\]/.test(key) ? quotedString(key) : key;
 }
 
 /** Visible ASCII as a structured-field string (RFC 9651, section 4.1.6). */
-export function quoted(text: string): string {
+export function quotedString(text: string): string {
   return `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
 }

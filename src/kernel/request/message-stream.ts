@@ -2,7 +2,7 @@
 
 import { type BodyReader, lentPiece, type NextPiece, WHOLE } from "./body-reader.ts";
 import { freeBytes } from "./byte-budget.ts";
-import { drain } from "./drain.ts";
+import { drainBody } from "./drain.ts";
 import { firstOf } from "./first-of.ts";
 import { encodeExchange, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES, readHead } from "./message.ts";
 
@@ -35,7 +35,7 @@ export function streamMessage({ head, body }: ExchangeMessage, rest: BodyReader)
   const taken = send().catch(async (error: unknown) => {
     // Either the body broke off, and the receiver notices the missing end, or the receiver has stopped reading.
     await writer.abort(error).catch(() => undefined);
-    await drain(resumed(rest, reading));
+    await drainBody(resumed(rest, reading));
   });
   return { stream: readable, taken };
 }

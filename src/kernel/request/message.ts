@@ -7,13 +7,13 @@ import type { Layout } from "../config/layout.ts";
 import type { Origin, RouteRules } from "../config/resolved.ts";
 import type { MessageFacts } from "../record/parked-message.ts";
 import type { AttemptId, DurationMs, Fingerprint, RecordId } from "../record/units.ts";
-import type { Telemetry } from "../traffic/exchange-reporter.ts";
+import type { RouteTelemetry } from "../traffic/exchange-reporter.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { ComparisonRule } from "./comparison.ts";
-import type { Encryption } from "../encryption/encryption.ts";
+import type { RequestEncryption } from "../encryption/encryption.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
-import type { Previous } from "../elsewhere.ts";
+import type { PreviousLayouts } from "../elsewhere.ts";
 import type { OriginKey } from "./origin-key.ts";
 import type { KeyCount } from "./scope.ts";
 
@@ -47,7 +47,7 @@ export interface Verification {
 }
 
 /** A body that follows the head as a stream. */
-export interface Upload {
+export interface StreamedUpload {
   /** The parts of the fingerprint that are known before the body; `null` where bodies are not compared. */
   readonly fingerprintParts: FingerprintParts | null;
   /** What the client declared; `null` when it sends in chunks. */
@@ -103,7 +103,7 @@ export interface RequestFacts {
   /** Whether requests with this fingerprint have the same bytes. */
   readonly sameBytes: boolean;
   /** `null` when the whole body is in the message; then `fingerprint` covers it. */
-  readonly upload: Upload | null;
+  readonly upload: StreamedUpload | null;
   /** Whether the Worker caches the answer if it is a small replay (replay-cache.ts). */
   readonly isCached: boolean;
   /** The last event of a stream that the client has seen (HTML standard, section 9.2.4). */
@@ -130,9 +130,9 @@ export interface ExchangeHead {
   readonly call: OriginCall;
   /** `null` when the origin cannot be asked. */
   readonly verification: Verification | null;
-  readonly telemetry: Telemetry;
+  readonly telemetry: RouteTelemetry;
   /** Only in messages of `encrypt_responses` routes. */
-  readonly encryption?: Encryption;
+  readonly encryption?: RequestEncryption;
   /** Only where the route limits new keys. */
   readonly newKeys?: KeyCount;
   /** Only where the route keeps the beginnings of bodies for operators. */
@@ -144,7 +144,7 @@ export interface ExchangeHead {
   /** Only with `park`: what its dead letter would say of it. */
   readonly message?: MessageFacts;
   /** What is known of the layouts before that of the object which is addressed; absent: nothing. */
-  readonly previous?: Previous;
+  readonly previous?: PreviousLayouts;
 }
 
 /** What a replay depends on. */

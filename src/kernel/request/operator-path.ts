@@ -2,7 +2,7 @@
 // read as the operator path is refused and never forwarded, because an operator's token may come with it. So this errs on the
 // safe side: servers differ in how often they decode, what counts as a slash, what they drop from a segment, and in case.
 
-import { decoded, plainestPath } from "./path.ts";
+import { decodedPath, plainestPath } from "./path.ts";
 
 /** `plain`: the operator path or a path below it. `form`: another spelling that a server could read as that. */
 export type OperatorPathMatch = "plain" | "form" | "none";
@@ -37,7 +37,7 @@ function writtenPath(url: string): string {
 function formsOf(path: string): readonly string[] {
   const forms = [path];
   for (let last = path; forms.length <= MAX_DECODINGS;) {
-    const next = decoded(withoutOddEscapes(last));
+    const next = decodedPath(withoutOddEscapes(last));
     if (next === last) break;
     forms.push(next);
     last = next;

@@ -5,7 +5,7 @@
 import { isPlainInPath } from "../record/verification-answer.ts";
 import { KEY_FORM_LINE } from "../record/record-fault.ts";
 import type { HeaderPairs } from "./headers.ts";
-import { quoted } from "./key-text.ts";
+import { quotedString } from "./key-text.ts";
 import type { ExchangeHead, OriginCall, Verification } from "./message.ts";
 
 /** A key as the origin gets it. */
@@ -32,7 +32,7 @@ export function originKey(text: string, pairs: HeaderPairs): OriginKey {
 
 /** The key as a value begins with it. */
 function writtenIn(quote: string, text: string): string {
-  return quote === "" ? text : quoted(text).slice(0, -1);
+  return quote === "" ? text : quotedString(text).slice(0, -1);
 }
 
 /** The call as the record's first attempt was made; `form` is the record's. */

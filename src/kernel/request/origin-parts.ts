@@ -3,11 +3,11 @@
 
 import { keyHeaders, singleHeaders } from "../config/key-source.ts";
 import type { Route } from "../config/resolved.ts";
-import { type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
+import { type TraceContext, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
 import { forwardedFor } from "./host.ts";
 import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import type { IdempotencyKey } from "./key.ts";
-import { quoted } from "./key-text.ts";
+import { quotedString } from "./key-text.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import type { OriginCall, Verification } from "./message.ts";
 import { withoutApplied } from "./prefer.ts";
@@ -18,7 +18,7 @@ import { verificationRequest, withStep } from "../verify/verification-request.ts
 const PREFER = "prefer";
 
 /** `hasBytes`: the request certainly has a body. Otherwise it is asked, which costs a wrapper of the runtime. */
-export function originCall(intent: ExchangeIntent, trace: Trace | null, hasBytes: boolean): OriginCall {
+export function originCall(intent: ExchangeIntent, trace: TraceContext | null, hasBytes: boolean): OriginCall {
   const { request, url, route } = intent;
   return {
     origin: route.origin,
@@ -42,7 +42,7 @@ export function verificationOf(intent: ExchangeIntent): Verification | null {
 }
 
 /** All but `traceparent`, which names the attempt; a `tracestate` means nothing without it. */
-function forwardedHeaders({ headers, url, route, key }: ExchangeIntent, trace: Trace | null): HeaderPairs {
+function forwardedHeaders({ headers, url, route, key }: ExchangeIntent, trace: TraceContext | null): HeaderPairs {
   const { forwardKey, origin } = route;
   const forwarded = forwardedFor(url, headers, route.trustForwarded);
   const mark = loopMark(origin, headers);
@@ -127,5 +127,5 @@ function scopeHeaders({ scope, identities }: Route): readonly string[] {
 /** `<key>:<step>`, quoted when the client's was. A key is visible ASCII, so nothing but quotes can need an escape. */
 function stepKey({ key, raw }: IdempotencyKey, step: string): string {
   const value = withStep(key, step);
-  return raw.startsWith('"') ? quoted(value) : value;
+  return raw.startsWith('"') ? quotedString(value) : value;
 }

@@ -4,7 +4,7 @@ import type { Problem } from "../record/problem.ts";
 import { BROKEN_BODY, type HeldBody, LATE_BODY, readBounded } from "./body.ts";
 import { type BodyReader, ByteReader } from "./body-reader.ts";
 import type { ByteBudget } from "./byte-budget.ts";
-import { drain, endAfter } from "./drain.ts";
+import { drainBody, endAfter } from "./drain.ts";
 import { declaredLength } from "./headers.ts";
 
 /** How long a body may take to bring 16 KiB, or to end: nobody types a request slowly. */
@@ -44,5 +44,5 @@ export async function readOwnBody(request: Request, { limitBytes, budget, tooLar
 
 /** The answer to a request whose body, or the rest of it, is still to be taken off the wire. */
 export function answerUnread(response: Response, rest: BodyReader | null): Response | Promise<Response> {
-  return rest === null ? response : endAfter(response, drain(rest));
+  return rest === null ? response : endAfter(response, drainBody(rest));
 }

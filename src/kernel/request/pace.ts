@@ -6,7 +6,7 @@ import type { BodyReader, NextPiece } from "./body-reader.ts";
 /** A body that has brought so many bytes is not idle. */
 const STEP_BYTES = 16 * 1024;
 
-export class Pace {
+export class ReadingPace {
   readonly #idleMs: number;
   readonly #stepBytes: number;
   #leftMs: number;
@@ -44,7 +44,7 @@ interface Waiting {
 export class LateBody extends Error {}
 
 /** Waits no longer for a piece than `pace` allows: then it stops the source, and rejects with `LateBody`. */
-export function pacedBody(body: BodyReader, timers: Waiting, pace: Pace): BodyReader {
+export function pacedBody(body: BodyReader, timers: Waiting, pace: ReadingPace): BodyReader {
   const next = async (): Promise<NextPiece> => {
     const begun = performance.now();
     const reading = body.next();

@@ -29,9 +29,9 @@ export function pathForms(path: string): readonly string[] | null {
   if (IS_PLAIN.test(path)) return [path];
   if (path.length > MAX_ODD_PATH_LENGTH) return null;
   const forms = new Set([path]);
-  for (const passed of new Set([path, withoutParameters(path), resolved(decoded(path))])) {
-    const whole = decoded(passed);
-    for (const decoding of new Set([passed, decodedBySegment(passed), whole, decoded(whole)])) {
+  for (const passed of new Set([path, withoutParameters(path), resolved(decodedPath(path))])) {
+    const whole = decodedPath(passed);
+    for (const decoding of new Set([passed, decodedBySegment(passed), whole, decodedPath(whole)])) {
       for (const taken of new Set([decoding, decoding.replace(/[;?#\0].*$/s, "")])) {
         forms.add(taken);
         forms.add(taken.replaceAll(/\/+(?=\/)|(?<=.)\/$/g, ""));
@@ -46,7 +46,7 @@ export function pathForms(path: string): readonly string[] | null {
 
 /** A path's plainest form: decoded once, with slashes merged and without dot segments, parameters and trailing slash. */
 export function plainestPath(path: string): string {
-  return IS_PLAIN.test(path) ? path : resolved(withoutParameters(decoded(path)));
+  return IS_PLAIN.test(path) ? path : resolved(withoutParameters(decodedPath(path)));
 }
 
 function withoutParameters(path: string): string {
@@ -64,11 +64,11 @@ function resolved(path: string): string {
   return `/${segments.join("/")}`;
 }
 
-/** Like `decoded`, except that an encoded slash stays encoded, so segments stay as they are. */
+/** Like `decodedPath`, except that an encoded slash stays encoded, so segments stay as they are. */
 function decodedBySegment(path: string): string {
   return path
     .split(/%2f/i)
-    .map((part) => decoded(part))
+    .map((part) => decodedPath(part))
     .join("%2f");
 }
 
@@ -80,6 +80,6 @@ const ESCAPES =
  * Decodes valid escapes, character by character, and leaves invalid ones. `decodeURIComponent` rejects the whole text for one
  * invalid escape, and catching an exception for each of thousands of characters would take tens of milliseconds.
  */
-export function decoded(path: string): string {
+export function decodedPath(path: string): string {
   return path.replace(ESCAPES, (escapes) => decodeURIComponent(escapes));
 }

@@ -13,17 +13,17 @@ const PREFERENCES = /(?:[^",]|"(?:[^"\\]|\\.)*"?)+/g;
 const PREFERENCE =
   /^[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(?:=[ \t]*(?:(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?)?(?:;|$)/;
 
-export interface Preferences {
+export interface RequestPreferences {
   /** Whether the client wants an answer before the result is there (section 4.1). */
   readonly respondAsync: boolean;
   /** How long the client wants to wait for the result (section 4.3); `null`: it does not say. */
   readonly waitMs: number | null;
 }
 
-const NONE: Preferences = { respondAsync: false, waitMs: null };
+const NONE: RequestPreferences = { respondAsync: false, waitMs: null };
 
 /** `value`: all `Prefer` lines of a request. What cannot be read is ignored, as any preference may be. */
-export function preferencesIn(value: string | null): Preferences {
+export function preferencesIn(value: string | null): RequestPreferences {
   if (value === null || value.length > MAX_VALUE_LENGTH) return NONE;
   const first = new Map<string, string>();
   for (const text of listed(value)) {
@@ -38,7 +38,7 @@ export function preferencesIn(value: string | null): Preferences {
 }
 
 /** Whether a request with these preferences is answered before its result is there. */
-export function isAccepted(rule: AsyncRule, { respondAsync }: Preferences): boolean {
+export function isAccepted(rule: AsyncRule, { respondAsync }: RequestPreferences): boolean {
   return rule === "always" || (rule === "prefer" && respondAsync);
 }
 

@@ -22,7 +22,7 @@ import { unreadOf } from "./body.ts";
 export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | "nowhere" | null>;
 
 /** The ways out of the Worker. */
-export interface Ports extends ReadPorts {
+export interface ProtectPorts extends ReadPorts {
   readonly callShard: CallShard;
   /** Where requests go; `null` when the origin names a binding that does not exist. */
   readonly target: (origin: Origin) => Fetcher | null;
@@ -31,15 +31,15 @@ export interface Ports extends ReadPorts {
 }
 
 /** Refuses a request whose key is missing or invalid, or another process's. */
-export async function refuseExchange(intent: RefusedExchange, { reporter }: Ports): Promise<Response> {
+export async function refuseExchange(intent: RefusedExchange, { reporter }: ProtectPorts): Promise<Response> {
   const { problem, request, headers } = intent;
   return answerUnread(finishWith(problem, null, beginSpan(intent, reporter), reporter), unreadOf(request, headers));
 }
 
 /** Answers a request that has a key; one that its route lets pass without one is still to be sent on. */
-export async function exchange(
+export async function runExchange(
   intent: ExchangeIntent | SearchIntent,
-  ports: Ports,
+  ports: ProtectPorts,
   replays: ReplayCache,
 ): Promise<Response | PassOn> {
   const { route } = intent;
@@ -68,7 +68,7 @@ export async function exchange(
 async function answer(
   request: ExchangeRequest,
   route: Route,
-  { reporter, callShard, target }: Ports,
+  { reporter, callShard, target }: ProtectPorts,
   replays: ReplayCache,
   span: ExchangeSpan,
 ): Promise<Response | null> {

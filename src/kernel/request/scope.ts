@@ -21,10 +21,10 @@ export type ScopeValues = readonly (string | null)[];
 export type Scope = { readonly values: ScopeValues } | { readonly problem: ClientProblem };
 
 /** Who the caller is by each identity that the route uses; the value is `null` for anonymous callers (identity.ts). */
-export type Proofs = ReadonlyMap<string, Proof>;
-export type Proof = { readonly value: string | null } | { readonly problem: ClientProblem };
+export type CallerProofs = ReadonlyMap<string, CallerProof>;
+export type CallerProof = { readonly value: string | null } | { readonly problem: ClientProblem };
 
-export const NO_PROOFS: Proofs = new Map();
+export const NO_PROOFS: CallerProofs = new Map();
 
 /**
  * `host` is that of the request, `seen` that which the origin sees where a proxy is trusted (host.ts). Each part's name is a value too, so that a cookie and a header
@@ -34,7 +34,7 @@ export function readScope(
   headers: HeadersView,
   host: string,
   parts: readonly ScopePart[],
-  proofs: Proofs = NO_PROOFS,
+  proofs: CallerProofs = NO_PROOFS,
   seen = host,
 ): Scope {
   const values: (string | null)[] = [];
@@ -70,7 +70,7 @@ function invalid(reason: string): Scope {
 }
 
 /** Nobody has proved the identity, so nobody may have its records. */
-const UNPROVED: Proof = { problem: { code: "credential-invalid", why: "invalid" } };
+const UNPROVED: CallerProof = { problem: { code: "credential-invalid", why: "invalid" } };
 
 /** The runtime replaces bytes that are not UTF-8 with this. Callers that differ only in such bytes would look the same. */
 const REPLACEMENT = "\ufffd";

@@ -8,7 +8,7 @@ import { networkOf } from "./client-address.ts";
 import { sha256 } from "./digest.ts";
 
 /** A token, and what it opens. */
-export interface Key<Opened> {
+export interface TokenKey<Opened> {
   readonly token: string;
   readonly opens: Opened;
 }
@@ -32,13 +32,13 @@ interface Failures {
 }
 
 export class TokenAuth<Opened> {
-  readonly #keys: readonly Key<Opened>[];
+  readonly #keys: readonly TokenKey<Opened>[];
   /** Of the tokens, once they have been needed. */
   #digests: Promise<readonly Uint8Array[]> | null = null;
   readonly #failures = new Map<string, Failures>();
 
   /** If two tokens are the same, the first counts. */
-  constructor(keys: readonly Key<Opened>[]) {
+  constructor(keys: readonly TokenKey<Opened>[]) {
     this.#keys = keys;
   }
 
@@ -61,7 +61,7 @@ export class TokenAuth<Opened> {
   }
 
   /** All are always compared, so that the time does not depend on the match. */
-  async #keyOf(token: string): Promise<Key<Opened> | undefined> {
+  async #keyOf(token: string): Promise<TokenKey<Opened> | undefined> {
     const given = await digestOf(token);
     this.#digests ??= Promise.all(this.#keys.map((key) => digestOf(key.token)));
     const matches = (await this.#digests).map((digest) => crypto.subtle.timingSafeEqual(given, digest));

@@ -1,15 +1,15 @@
 // What is known of the addresses of origins, beyond the life of an isolate.
 
-import type { Sql } from "./schema.ts";
+import type { LedgerSql } from "./schema.ts";
 
 /**
  * Origin addresses to which a `connect` has succeeded once. Only for these does a failed `connect` mean that the origin is down.
  * They are stored so that an isolate that starts during an outage knows them too.
  */
-export class Addresses {
-  readonly #sql: Sql;
+export class AddressRows {
+  readonly #sql: LedgerSql;
 
-  constructor(sql: Sql) {
+  constructor(sql: LedgerSql) {
     this.#sql = sql;
   }
 

@@ -1,15 +1,15 @@
 // What is saved with a record, in the same commit.
 
 import type { TimelineEvent } from "../record/timeline.ts";
-import type { Placed } from "../elsewhere.ts";
+import type { PlacedRecord } from "../elsewhere.ts";
 import type { RecordId } from "../record/units.ts";
-import type { Excerpt } from "../notes/excerpts.ts";
-import type { Label } from "./label.ts";
+import type { BodyExcerpt } from "../notes/excerpts.ts";
+import type { RecordLabel } from "./label.ts";
 import type { KeptResponse } from "./response-rows.ts";
 import type { StoredRequest } from "./stored-request.ts";
 
 /** What is saved with a record. */
-export interface Attachments {
+export interface RecordAttachments {
   /** For a completed record that keeps its response. */
   readonly response?: KeptResponse | null;
   /**
@@ -22,7 +22,7 @@ export interface Attachments {
   /** The record's past events; if absent, the stored history stays. */
   readonly history?: readonly TimelineEvent[];
   /** Set when a request starts an attempt. */
-  readonly label?: Label | null;
+  readonly label?: RecordLabel | null;
   /** Other names of the record, also set then. */
   readonly aliases?: readonly RecordId[];
   /** The request, if it may be accepted: it is asked for only if the step has accepted it. */
@@ -30,7 +30,7 @@ export interface Attachments {
   /** What the origin's response says in `Onceway-Event`, for the events of a result. */
   readonly originEvents?: string | null;
   /** What operators may read of the request's body for a time; only with a claim. */
-  readonly excerpt?: Excerpt | null;
+  readonly excerpt?: BodyExcerpt | null;
   /** Of a request that names previous layouts. */
-  readonly placed?: Placed;
+  readonly placed?: PlacedRecord;
 }

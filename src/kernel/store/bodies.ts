@@ -7,7 +7,7 @@
 
 import { bodyNumber, type BodyNumber, epochMs, type EpochMs } from "../record/units.ts";
 import { IS_AT_REST, IS_IN_FLIGHT, NUMBER, type RowLocation } from "./record-numbers.ts";
-import type { Sql } from "./schema.ts";
+import type { LedgerSql } from "./schema.ts";
 
 /**
  * The most bytes of a body in one row. The platform allows 2 MB a row; local workerd does not enforce that. Larger chunks would cost
@@ -65,7 +65,7 @@ export function bytesStoredSoFar(): number {
 }
 
 /** Called when there is something to erase, now or after `afterMs`. */
-export type Wake = (afterMs: number) => void;
+export type WakeEraser = (afterMs: number) => void;
 
 /** The discarded bodies. Remembered, so that none of those that are held is looked at again and again. */
 interface Discarded {
@@ -74,9 +74,9 @@ interface Discarded {
   readonly held: Set<BodyNumber>;
 }
 
-export class Bodies {
-  readonly #sql: Sql;
-  readonly #wake: Wake;
+export class BodyStore {
+  readonly #sql: LedgerSql;
+  readonly #wake: WakeEraser;
   /** The bodies that this instance is writing or reading, each with its number of holders. */
   readonly #held = new Map<BodyNumber, number>();
   /** `null` until the first read. Only the disk decides: a transaction may have undone what is remembered here. */
@@ -84,7 +84,7 @@ export class Bodies {
   /** The number given last; `null` until the first read. */
   #last: number | null = null;
 
-  constructor(sql: Sql, wake: Wake) {
+  constructor(sql: LedgerSql, wake: WakeEraser) {
     this.#sql = sql;
     this.#wake = wake;
   }

@@ -8,7 +8,7 @@ import type { IdempotencyRecord } from "../record/record.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../record/units.ts";
 import type { ExpiryBuckets } from "./expiry-buckets.ts";
 import { IS_IN_FLIGHT, WAITING } from "./record-numbers.ts";
-import { LANE, type Sql } from "./schema.ts";
+import { LANE, type LedgerSql } from "./schema.ts";
 import { readDue } from "./unreadable.ts";
 
 /** When the lock of a record ends. */
@@ -17,13 +17,13 @@ export interface LockEnd extends DueEntry {
 }
 
 export class LockEnds {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
   /** Ordered by end, so that nothing looks at all of them. */
   #heap: DueHeap<LockEnd>;
   /** `null` until the first read, which also finds the locks written before it. */
   #ends: Map<RecordId, LockEnd> | null = null;
 
-  constructor(sql: Sql, heap = new DueHeap<LockEnd>()) {
+  constructor(sql: LedgerSql, heap = new DueHeap<LockEnd>()) {
     this.#sql = sql;
     this.#heap = heap;
   }
@@ -98,10 +98,10 @@ export const LAST_LOOKED_AT = 20;
 
 /** The accepted requests that wait for their next attempt. Reads an index that holds only these, and nothing as long as there are none. */
 export class DueRequests {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
   readonly #buckets: Pick<ExpiryBuckets, "all">;
 
-  constructor(sql: Sql, buckets: Pick<ExpiryBuckets, "all">) {
+  constructor(sql: LedgerSql, buckets: Pick<ExpiryBuckets, "all">) {
     this.#sql = sql;
     this.#buckets = buckets;
   }
@@ -199,9 +199,9 @@ export interface WaitingVerification {
 
 /** Reads an index that holds only these records, ordered by route first, so that many of one route never hide another route's. */
 export class WaitingVerifications {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
 
-  constructor(sql: Sql) {
+  constructor(sql: LedgerSql) {
     this.#sql = sql;
   }
 

@@ -9,7 +9,7 @@ import { FIRST_CHUNKS, type KeptResponse, readResponse } from "./response-rows.t
 import { readOrReport, readWhole, UnreadableError } from "./unreadable.ts";
 
 /** A record, its row location, and the part of its history that the record itself does not hold. */
-export interface Entry {
+export interface RecordEntry {
   readonly record: IdempotencyRecord;
   readonly rowLocation: RowLocation;
   /** How the origin got the key of the first attempt (kernel/request/origin-key.ts); `null`: it got none that is known. */
@@ -21,7 +21,7 @@ export interface Entry {
   readonly body: BodyNumber | null;
 }
 
-export function entryOf(row: FoundRow): Entry {
+export function entryOf(row: FoundRow): RecordEntry {
   return {
     record: readRecord(row),
     rowLocation: rowLocationOf(row),
@@ -35,7 +35,7 @@ export function entryOf(row: FoundRow): Entry {
 /** Those that can be read. */
 export function readableEntries(
   rows: readonly FoundRow[],
-): readonly { readonly id: RecordId; readonly entry: Entry }[] {
+): readonly { readonly id: RecordId; readonly entry: RecordEntry }[] {
   return rows.flatMap((row) => {
     const entry = readOrReport(() => entryOf(row), { recordId: row.id });
     return entry === null ? [] : [{ id: recordId(row.id), entry }];
@@ -49,7 +49,7 @@ export function findIn(buckets: string): string {
 }
 
 /** How the origin gets the key of the attempt that a request claims: as that of the record's first. */
-export function formFor(entry: Entry | null, record: IdempotencyRecord, given: string | null): string | null {
+export function formFor(entry: RecordEntry | null, record: IdempotencyRecord, given: string | null): string | null {
   const before = entry?.record.attempt.number ?? 0;
   const { number } = record.attempt;
   // A record that has expired begins anew, at 1.

@@ -5,9 +5,9 @@ import { step } from "../record/life-cycle.ts";
 import { type IdempotencyRecord, promiseIn } from "../record/record.ts";
 import { bodyNumber, type EpochMs, recordId } from "../record/units.ts";
 import type { RecordChange } from "../step-hook.ts";
-import { type Label, UNLABELLED } from "./label.ts";
-import type { Aliases } from "../previous-scope/aliases.ts";
-import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
+import { type RecordLabel, UNLABELLED } from "./label.ts";
+import type { AliasRows } from "../previous-scope/aliases.ts";
+import { type BodyStore, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
 import { endOf, expiryBucketOf, type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
 import {
   bucketOf,
@@ -22,7 +22,7 @@ import { readRecord, RECORD_COLUMNS, type RecordRow } from "./record-row.ts";
 import { type RecordRows } from "./record-rows.ts";
 import type { RemoteBodies } from "../overflow/remote-bodies.ts";
 import { FIRST_CHUNKS } from "./response-rows.ts";
-import type { Sql } from "./schema.ts";
+import type { LedgerSql } from "./schema.ts";
 import type { StoredRequest } from "./stored-request.ts";
 import { readOrReport } from "./unreadable.ts";
 
@@ -57,10 +57,10 @@ interface Erasable {
 
 /** Where records and bodies are. */
 interface Stores {
-  readonly bodies: Bodies;
+  readonly bodies: BodyStore;
   readonly remote: RemoteBodies;
   readonly expiryBuckets: ExpiryBuckets;
-  readonly aliases: Aliases;
+  readonly aliases: AliasRows;
   readonly rows: RecordRows;
 }
 
@@ -68,13 +68,13 @@ interface Stores {
 export type OnExpired = (change: RecordChange) => void;
 
 export class ExpiredRecords {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
   readonly #transaction: (run: () => void) => void;
   readonly #stores: Stores;
   /** How many records the next slice reads: when records are large, no more than it will erase. */
   #atOnce = Number.POSITIVE_INFINITY;
 
-  constructor(sql: Sql, transaction: (run: () => void) => void, stores: Stores) {
+  constructor(sql: LedgerSql, transaction: (run: () => void) => void, stores: Stores) {
     this.#sql = sql;
     this.#transaction = transaction;
     this.#stores = stores;
@@ -164,7 +164,7 @@ export class ExpiredRecords {
 
   #change(row: ErasableRow, before: IdempotencyRecord, request: StoredRequest | null, now: EpochMs): RecordChange {
     const id = recordId(row.id);
-    const label = (): Label => this.#stores.rows.label(id, rowLocationOf(row)) ?? UNLABELLED;
+    const label = (): RecordLabel => this.#stores.rows.label(id, rowLocationOf(row)) ?? UNLABELLED;
     return { id, before, after: leftOf(before, now), now, label, request: () => request };
   }
 

@@ -1,9 +1,9 @@
 // The expiry buckets of a shard: records that expire at about the same time lie together, so that erasing needs no index.
 
-import type { Expiring, IdempotencyRecord } from "../record/record.ts";
+import type { ExpiringRecord, IdempotencyRecord } from "../record/record.ts";
 import { type EpochMs, epochMs } from "../record/units.ts";
 import { bucketOf, bucketValues, IS_AT_REST, LAST_BUCKET, numberAfter, WAITING } from "./record-numbers.ts";
-import type { Sql } from "./schema.ts";
+import type { LedgerSql } from "./schema.ts";
 
 /** The expiry bucket of records with an attempt in flight. */
 export const IN_FLIGHT = 0;
@@ -25,7 +25,7 @@ export class ExpiryBuckets {
   readonly #all: Set<number>;
   #lists: readonly string[] | null = null;
 
-  constructor(sql: Sql) {
+  constructor(sql: LedgerSql) {
     this.#all = new Set([IN_FLIGHT, ...listExpiryBuckets(sql)]);
   }
 
@@ -78,7 +78,7 @@ export function expiryBucketOf(record: IdempotencyRecord): number {
   return Math.min(LAST_BUCKET, Math.ceil(record.expiresAt / SECOND_MS / width) * width);
 }
 
-function keptMs({ state, policy }: Expiring): number {
+function keptMs({ state, policy }: ExpiringRecord): number {
   switch (state) {
     case "unknown":
       return policy.unknownRetentionMs;
@@ -101,7 +101,7 @@ export function lastExpired(now: EpochMs): number {
 }
 
 /** Goes from each bucket to the next by key: one seek for each bucket. That of waiting records comes last, without those in flight. */
-export function listExpiryBuckets(sql: Sql): readonly number[] {
+export function listExpiryBuckets(sql: LedgerSql): readonly number[] {
   return sql
     .exec<{ bucket: number }>(
       `WITH RECURSIVE found(bucket) AS (

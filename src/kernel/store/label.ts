@@ -4,7 +4,7 @@
 
 import { keyHashOf } from "../record/units.ts";
 
-export interface Label {
+export interface RecordLabel {
   /** The idempotency key; of an encrypted record the digest of it with which its id begins. */
   readonly key: string;
   /** The path of the route, as configured. */
@@ -18,7 +18,7 @@ export interface Label {
 }
 
 /** Of a record that does not exist, or whose label cannot be found. */
-export const UNLABELLED: Label = { key: "", route: "" };
+export const UNLABELLED: RecordLabel = { key: "", route: "" };
 
 /** The columns of a label that operators see, besides the record's id. */
 export const LABEL_COLUMNS = "key, route, note";
@@ -35,11 +35,11 @@ export interface LabelRow {
 const ENCRYPTED = "\u00a7encrypted ";
 
 /** What the column `key` has. */
-export function keyText({ key, scopeDigest }: Label): string {
+export function keyText({ key, scopeDigest }: RecordLabel): string {
   return scopeDigest === undefined ? key : ENCRYPTED + scopeDigest;
 }
 
-export function readLabel({ id, key, route, note, lane = null }: LabelRow): Label {
+export function readLabel({ id, key, route, note, lane = null }: LabelRow): RecordLabel {
   const more = { ...(note === null ? {} : { note }), ...(lane === null ? {} : { lane }) };
   if (!key.startsWith(ENCRYPTED)) return { key, route, ...more };
   return { key: `sha256:${keyHashOf(id)}`, route, ...more, scopeDigest: key.slice(ENCRYPTED.length) };

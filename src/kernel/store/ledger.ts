@@ -4,44 +4,44 @@
 
 import type { IdempotencyRecord } from "../record/record.ts";
 import type { BodyNumber, RecordId } from "../record/units.ts";
-import { Addresses } from "./addresses.ts";
-import { Aliases } from "../previous-scope/aliases.ts";
-import type { Participation } from "../step-hook.ts";
-import type { Attachments } from "./attachments.ts";
-import { Bodies, type Wake } from "./bodies.ts";
-import { type Label, UNLABELLED } from "./label.ts";
+import { AddressRows } from "./addresses.ts";
+import { AliasRows } from "../previous-scope/aliases.ts";
+import type { StepParticipation } from "../step-hook.ts";
+import type { RecordAttachments } from "./attachments.ts";
+import { BodyStore, type WakeEraser } from "./bodies.ts";
+import { type RecordLabel, UNLABELLED } from "./label.ts";
 import { DueRequests, LockEnds, WaitingVerifications } from "./due-records.ts";
 import { ExpiredRecords } from "./expired-records.ts";
 import { ExpiryBuckets, expiryBucketOf } from "./expiry-buckets.ts";
 import { type PreferredSlots, IS_IN_FLIGHT, rowLocationOf, RecordNumbers } from "./record-numbers.ts";
-import { type Entry, entryOf, findIn, formFor, readableEntries } from "./entry.ts";
+import { type RecordEntry, entryOf, findIn, formFor, readableEntries } from "./entry.ts";
 import { FOUND_COLUMNS, type FoundRow } from "./record-row.ts";
 import { RecordRows } from "./record-rows.ts";
 import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
-import { Excerpts } from "../notes/excerpts.ts";
+import { ExcerptReader } from "../notes/excerpts.ts";
 import { CountRows } from "./counts.ts";
-import { LaterTables, type Sql, migrate } from "./schema.ts";
+import { LaterTables, type LedgerSql, migrate } from "./schema.ts";
 import { RemoteBodies } from "../overflow/remote-bodies.ts";
 import { FIRST_CHUNKS } from "./response-rows.ts";
 import { type AcceptanceWrite, acceptanceWriteOf, type StoredRequest } from "./stored-request.ts";
 import { storeSql } from "./store-error.ts";
 
-export type { Entry } from "./entry.ts";
+export type { RecordEntry as Entry } from "./entry.ts";
 
 /** What the ledger needs of an object's storage. */
 export interface LedgerStorage {
-  readonly sql: Sql;
+  readonly sql: LedgerSql;
   transactionSync<T>(run: () => T): T;
 }
 
 export class Ledger {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
   readonly #transaction: (run: () => void) => void;
   /** For what is kept in tables of its own. */
   readonly tables: LaterTables;
-  readonly bodies: Bodies;
+  readonly bodies: BodyStore;
   readonly remote: RemoteBodies;
-  readonly addresses: Addresses;
+  readonly addresses: AddressRows;
   readonly expiryBuckets: ExpiryBuckets;
   readonly numbers: RecordNumbers;
   readonly #rows: RecordRows;
@@ -49,28 +49,28 @@ export class Ledger {
   readonly lockEnds: LockEnds;
   readonly verifications: WaitingVerifications;
   readonly due: DueRequests;
-  readonly aliases: Aliases;
-  readonly excerpts: Excerpts;
+  readonly aliases: AliasRows;
+  readonly excerpts: ExcerptReader;
   readonly counts: CountRows;
   readonly expired: ExpiredRecords;
   /** The texts of the look-up statements; valid while the buckets are the same. */
   #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
-  readonly #inFlight = new Map<RecordId, Entry>();
+  readonly #inFlight = new Map<RecordId, RecordEntry>();
 
   /** `preferredSlots`: for tests, in which many records collide. */
   constructor(
     storage: LedgerStorage,
     r2: R2Bucket | null = null,
-    wake: Wake = () => undefined,
+    wake: WakeEraser = () => undefined,
     preferredSlots?: PreferredSlots,
   ) {
     const sql = storeSql(storage.sql);
     this.#sql = sql;
     this.#transaction = (run) => storage.transactionSync(run);
-    this.bodies = new Bodies(sql, wake);
+    this.bodies = new BodyStore(sql, wake);
     this.remote = new RemoteBodies(sql, r2, wake);
-    this.addresses = new Addresses(sql);
+    this.addresses = new AddressRows(sql);
     this.#transaction(() => migrate(sql));
     this.expiryBuckets = new ExpiryBuckets(sql);
     this.lockEnds = new LockEnds(sql);
@@ -81,8 +81,8 @@ export class Ledger {
     this.numbers = new RecordNumbers(sql, tables.has("reach"), preferredSlots);
     this.#rows = new RecordRows(sql, this.numbers);
     this.#recordBodies = new RecordBodies(this.bodies, this.remote, this.#rows);
-    this.aliases = new Aliases(sql, tables.has("aliases"));
-    this.excerpts = new Excerpts(tables);
+    this.aliases = new AliasRows(sql, tables.has("aliases"));
+    this.excerpts = new ExcerptReader(tables);
     this.counts = new CountRows(tables);
     const { bodies, remote, expiryBuckets, aliases } = this;
     this.expired = new ExpiredRecords(sql, this.#transaction, {
@@ -94,7 +94,7 @@ export class Ledger {
     });
   }
 
-  find(id: RecordId): Entry | null {
+  find(id: RecordId): RecordEntry | null {
     const known = this.#inFlight.get(id);
     if (known !== undefined) return known;
     const row = this.#row(id);
@@ -135,10 +135,10 @@ export class Ledger {
   /** Replaces `entry` by `record`; either may be `null`. Discards a body that no longer belongs to a record. `joined` take part. */
   save(
     id: RecordId,
-    entry: Entry | null,
+    entry: RecordEntry | null,
     record: IdempotencyRecord | null,
-    attachments: Attachments = {},
-    joined: readonly Pick<Participation, "write">[] = [],
+    attachments: RecordAttachments = {},
+    joined: readonly Pick<StepParticipation, "write">[] = [],
   ): void {
     const left = entry === null || needsBody(entry.record, record) ? null : entry;
     const large = largeBody(attachments.response ?? null);
@@ -184,9 +184,9 @@ export class Ledger {
 
   #write(
     id: RecordId,
-    entry: Entry | null,
+    entry: RecordEntry | null,
     record: IdempotencyRecord | null,
-    { response = null, verification, keyForm: given, history = entry?.history ?? [], label = null }: Attachments,
+    { response = null, verification, keyForm: given, history = entry?.history ?? [], label = null }: RecordAttachments,
     acceptanceWrite: AcceptanceWrite,
     request: StoredRequest | null = null,
   ): void {
@@ -218,7 +218,7 @@ export class Ledger {
   }
 
   /** The body that an attempt may write, or has begun to write. */
-  #claimBody({ attempt }: IdempotencyRecord, entry: Entry | null): BodyNumber {
+  #claimBody({ attempt }: IdempotencyRecord, entry: RecordEntry | null): BodyNumber {
     const isSame = entry?.record.state === "started" && entry.record.attempt.id === attempt.id;
     return (isSame ? entry.body : null) ?? this.bodies.allot();
   }
@@ -231,17 +231,17 @@ export class Ledger {
   }
 
   /** The key and route of a record. */
-  label(id: RecordId, entry: Entry | null): Label {
+  label(id: RecordId, entry: RecordEntry | null): RecordLabel {
     return (entry === null ? null : this.#rows.label(id, entry.rowLocation)) ?? UNLABELLED;
   }
 
   /** The request of an accepted record; `null` if it has none. */
-  request(id: RecordId, { rowLocation }: Entry): StoredRequest | null {
+  request(id: RecordId, { rowLocation }: RecordEntry): StoredRequest | null {
     return this.#rows.request(id, rowLocation);
   }
 
   /** How to ask the origin whether the record's attempt took effect; `null` when that is not known. */
-  verification(id: RecordId, entry: Entry | null): string | null {
+  verification(id: RecordId, entry: RecordEntry | null): string | null {
     return entry === null ? null : this.#rows.verification(id, entry.rowLocation);
   }
 
@@ -249,7 +249,7 @@ export class Ledger {
    * All records in flight, including those whose attempt was lost and whose lock the alarm has not ended yet. Without those that cannot be
    * read.
    */
-  inFlight(): readonly { readonly id: RecordId; readonly entry: Entry }[] {
+  inFlight(): readonly { readonly id: RecordId; readonly entry: RecordEntry }[] {
     return readableEntries(
       this.#sql.exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records ${FIRST_CHUNKS} WHERE ${IS_IN_FLIGHT}`).toArray(),
     );

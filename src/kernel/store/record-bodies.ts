@@ -3,7 +3,7 @@
 
 import { type IdempotencyRecord, promiseIn } from "../record/record.ts";
 import { bodyNumber, type RecordId } from "../record/units.ts";
-import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import { type BodyStore, CHUNK_BYTES } from "./bodies.ts";
 import type { Entry } from "./ledger.ts";
 import type { RowLocation } from "./record-numbers.ts";
 import type { FoundRow } from "./record-row.ts";
@@ -13,11 +13,11 @@ import { type ChunkedBody, fitsRow, storedHeadText, isEncrypted, type KeptRespon
 import { IN_ROW_REQUEST_BYTES, type StoredRequest } from "./stored-request.ts";
 
 export class RecordBodies {
-  readonly #bodies: Bodies;
+  readonly #bodies: BodyStore;
   readonly #remote: RemoteBodies;
   readonly #rows: RecordRows;
 
-  constructor(bodies: Bodies, remote: RemoteBodies, rows: RecordRows) {
+  constructor(bodies: BodyStore, remote: RemoteBodies, rows: RecordRows) {
     this.#bodies = bodies;
     this.#remote = remote;
     this.#rows = rows;

@@ -4,7 +4,7 @@
 import { type IdempotencyRecord, isClosed, OPEN_STATES, type OpenState } from "../record/record.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../record/units.ts";
 import { endOf, IN_FLIGHT, lastExpired, listExpiryBuckets, MAX_IN_LIST } from "./expiry-buckets.ts";
-import { type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
+import { type RecordLabel, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
 import { chooseParts, MAX_CANDIDATES, MAX_GROWN, slotsOf } from "./list-parts.ts";
 import {
   compareNewest,
@@ -29,10 +29,10 @@ import {
 } from "./record-numbers.ts";
 import { RECORD_COLUMNS, type RecordRow, readRecord } from "./record-row.ts";
 import { readOrReport } from "./unreadable.ts";
-import type { Sql } from "./schema.ts";
+import type { LedgerSql } from "./schema.ts";
 
 /** A record as it stands at the time of the call. */
-export interface SeenRecord extends Label {
+export interface SeenRecord extends RecordLabel {
   readonly id: RecordId;
   readonly record: IdempotencyRecord;
 }
@@ -50,7 +50,7 @@ export interface ListPage {
 }
 
 /** The record as it stands now; `null` when it has expired. */
-export type See = (id: RecordId, record: IdempotencyRecord) => IdempotencyRecord | null;
+export type SeeRecord = (id: RecordId, record: IdempotencyRecord) => IdempotencyRecord | null;
 
 export interface OpenCounts {
   readonly failed: number;
@@ -81,17 +81,17 @@ interface Tally {
 type Kind = "open" | "all";
 
 export class RecordList {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
   readonly #numbers: Pick<RecordNumbers, "windows">;
   /** With how many parts the last list was read: a page that refreshes need not search for them. */
   readonly #lastParts = new Map<Kind, number>();
 
-  constructor(sql: Sql, numbers: Pick<RecordNumbers, "windows">) {
+  constructor(sql: LedgerSql, numbers: Pick<RecordNumbers, "windows">) {
     this.#sql = sql;
     this.#numbers = numbers;
   }
 
-  page(query: ListQuery, see: See, now: EpochMs): ListPage {
+  page(query: ListQuery, see: SeeRecord, now: EpochMs): ListPage {
     const kind = kindOf(query);
     const sources = this.#sources(query, kind, now);
     const tallies = new Map<number, Tally>();
@@ -252,7 +252,7 @@ function openIn(values: string, state: OpenState): string {
   return `(VALUES ${values}) AS live CROSS JOIN records INDEXED BY records_open ON records.state IN ('failed', 'unknown') AND records.state = '${state}' AND records.number BETWEEN live.column1 | ?1 AND live.column1 | ?2`;
 }
 
-function seenNow(row: ListRow, see: See): readonly SeenRecord[] {
+function seenNow(row: ListRow, see: SeeRecord): readonly SeenRecord[] {
   const id = recordId(row.id);
   // One that cannot be read must not hide the others.
   const stored = readOrReport(() => readRecord(row), { recordId: row.id });

@@ -9,7 +9,7 @@
 // never shrinks: a caller who chooses keys that collide makes windows longer, but finds no record hidden.
 
 import type { RecordId } from "../record/units.ts";
-import { makeReachTable, type Sql } from "./schema.ts";
+import { makeReachTable, type LedgerSql } from "./schema.ts";
 import { readWhole } from "./unreadable.ts";
 
 const SLOT_BITS = 31;
@@ -118,13 +118,13 @@ const MIN_REACH = 7;
 const TRIES = 8;
 
 export class RecordNumbers {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
   readonly #preferredSlots: PreferredSlots;
   /** One less than a power of two. */
   #reach: number;
 
   /** `hasGrown`: whether the table of the reach exists. */
-  constructor(sql: Sql, hasGrown: boolean, preferredSlots: PreferredSlots = PREFERRED_SLOTS) {
+  constructor(sql: LedgerSql, hasGrown: boolean, preferredSlots: PreferredSlots = PREFERRED_SLOTS) {
     this.#sql = sql;
     this.#preferredSlots = preferredSlots;
     const [row] = hasGrown ? sql.exec<{ slots: number }>("SELECT slots FROM reach").toArray() : [];

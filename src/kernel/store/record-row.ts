@@ -1,6 +1,6 @@
 // A record's row as it is read.
 
-import type { Publication } from "../record/outbox.ts";
+import type { EventPublication } from "../record/outbox.ts";
 import { type IdempotencyRecord, type Policy, UNKNOWN_RULES } from "../record/record.ts";
 import { KEY_FORM_LINE, recordFault } from "../record/record-fault.ts";
 import type { TimelineEvent } from "../record/timeline.ts";
@@ -64,7 +64,7 @@ function isHistory(value: unknown): value is readonly TimelineEvent[] {
   return Array.isArray(value) && value.every((event) => hasMembers(event, "type"));
 }
 
-function isPublish(value: unknown): value is readonly Publication[] {
+function isPublish(value: unknown): value is readonly EventPublication[] {
   return Array.isArray(value) && value.every((one) => hasMembers(one, "to", "type", "when", "data"));
 }
 

@@ -4,10 +4,10 @@ import type { IdempotencyRecord } from "../record/record.ts";
 import { recordFault } from "../record/record-fault.ts";
 import type { TimelineEvent } from "../record/timeline.ts";
 import type { BodyNumber, RecordId } from "../record/units.ts";
-import { keyText, type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
+import { keyText, type RecordLabel, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
 import { LAST_BUCKET, NUMBER, type RowLocation, type RecordNumbers } from "./record-numbers.ts";
 import { keptOf, type KeptResponse, RESPONSE_COLUMNS, writeResponse } from "./response-rows.ts";
-import type { Sql } from "./schema.ts";
+import type { LedgerSql } from "./schema.ts";
 import {
   ACCEPTANCE_COLUMNS,
   type AcceptanceWrite,
@@ -30,7 +30,7 @@ export interface RecordContent {
   readonly keyForm: string | null;
   readonly history: readonly TimelineEvent[];
   /** `null`: the row keeps its label; a new row gets an empty one. */
-  readonly label: Label | null;
+  readonly label: RecordLabel | null;
   readonly acceptanceWrite: AcceptanceWrite;
   /** Only with `accept`. */
   readonly request: StoredRequest | null;
@@ -109,10 +109,10 @@ function update(columns: readonly string[], emptied: readonly string[]): Texts {
 
 /** The rows of records, each read and written by its location. The id is compared too, so that no other record is ever changed. */
 export class RecordRows {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
   readonly #numbers: RecordNumbers;
 
-  constructor(sql: Sql, numbers: RecordNumbers) {
+  constructor(sql: LedgerSql, numbers: RecordNumbers) {
     this.#sql = sql;
     this.#numbers = numbers;
   }
@@ -149,7 +149,7 @@ export class RecordRows {
     this.#sql.exec(`DELETE FROM records WHERE ${AT_PLACE}`, expiryBucket, slot, id);
   }
 
-  label(id: RecordId, { expiryBucket, slot }: RowLocation): Label | null {
+  label(id: RecordId, { expiryBucket, slot }: RowLocation): RecordLabel | null {
     const [row] = this.#sql
       .exec<Required<Pick<LabelRow, keyof LabelRow>>>(
         `SELECT id, ${LABEL_COLUMNS}, lane FROM records WHERE ${AT_PLACE}`,
@@ -237,7 +237,7 @@ function valuesOf({ expiryBucket, slot }: RowLocation): readonly number[] {
   return [expiryBucket, slot];
 }
 
-function labelOf(label: Label): readonly SqlStorageValue[] {
+function labelOf(label: RecordLabel): readonly SqlStorageValue[] {
   return [keyText(label), label.route, label.note ?? null, label.lane ?? null];
 }
 

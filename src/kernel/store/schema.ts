@@ -3,7 +3,7 @@
 // database that later code has migrated.
 
 /** The part of an object's database that the ledger uses. */
-export type Sql = Pick<SqlStorage, "exec">;
+export type LedgerSql = Pick<SqlStorage, "exec">;
 
 /** One step: all its statements run together. */
 type Step = readonly string[];
@@ -110,7 +110,7 @@ export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED, PUBLISHED, NOTE
 const ALIASES_TABLE =
   "CREATE TABLE IF NOT EXISTS aliases (id TEXT NOT NULL, fingerprint TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (id, fingerprint, target)) WITHOUT ROWID";
 
-export function makeAliasesTable(sql: Sql): void {
+export function makeAliasesTable(sql: LedgerSql): void {
   sql.exec(ALIASES_TABLE);
 }
 
@@ -118,14 +118,14 @@ export function makeAliasesTable(sql: Sql): void {
 const REACH_TABLE =
   "CREATE TABLE IF NOT EXISTS reach (one INTEGER PRIMARY KEY CHECK (one = 1), slots INTEGER NOT NULL)";
 
-export function makeReachTable(sql: Sql): void {
+export function makeReachTable(sql: LedgerSql): void {
   sql.exec(REACH_TABLE);
 }
 
 /** What the object that adds up knows of all others (totals.ts). */
 const TOTALS_TABLE = "CREATE TABLE IF NOT EXISTS totals (part INTEGER PRIMARY KEY, text TEXT NOT NULL)";
 
-export function makeTotalsTable(sql: Sql): void {
+export function makeTotalsTable(sql: LedgerSql): void {
   sql.exec(TOTALS_TABLE);
 }
 
@@ -133,7 +133,7 @@ export function makeTotalsTable(sql: Sql): void {
  * Brings the schema up to date; writes nothing if it already is. The caller makes it one transaction. Throws on a database of a
  * version before the first release, because a step of this version could be taken for done there.
  */
-export function migrate(sql: Sql, steps: readonly Step[] = STEPS): void {
+export function migrate(sql: LedgerSql, steps: readonly Step[] = STEPS): void {
   sql.exec("CREATE TABLE IF NOT EXISTS steps_taken (step INTEGER PRIMARY KEY)");
   const [row] = sql.exec<{ done: number | null }>("SELECT max(step) AS done FROM steps_taken").toArray();
   const done = row?.done ?? 0;
@@ -154,7 +154,7 @@ function forNew([records = "", ...others]: Step): Step {
 }
 
 /** By what versions before the first release called their tables of steps. Their numbers mean other steps than these. */
-function refuseUnreleased(sql: Sql): void {
+function refuseUnreleased(sql: LedgerSql): void {
   const [found] = sql
     .exec<{ name: string }>("SELECT name FROM sqlite_schema WHERE name IN ('migrations', 'schema_steps')")
     .toArray();
@@ -168,13 +168,13 @@ function refuseUnreleased(sql: Sql): void {
 // rows. A feature keeps its own here; what it holds is its own matter.
 
 export class LaterTables {
-  readonly sql: Sql;
+  readonly sql: LedgerSql;
   /** A failing statement undoes only itself; a transaction also undoes the statements before it. */
   readonly transaction: (run: () => void) => void;
   readonly #names: Set<unknown>;
 
   /** Reads the names of all tables once. */
-  constructor(sql: Sql, transaction: (run: () => void) => void) {
+  constructor(sql: LedgerSql, transaction: (run: () => void) => void) {
     this.sql = sql;
     this.transaction = transaction;
     const rows = sql.exec<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'").toArray();

@@ -1,7 +1,7 @@
 // A failure of the store: a statement that SQLite refused, or a commit that failed. Only the store throws it, so that no other
 // failure (a timer, a counter, a bug) is mistaken for it.
 
-import type { Sql } from "./schema.ts";
+import type { LedgerSql } from "./schema.ts";
 
 export class StoreError extends Error {
   constructor(cause: unknown) {
@@ -11,7 +11,7 @@ export class StoreError extends Error {
 }
 
 /** The same database, but its statements throw a `StoreError`. */
-export function storeSql(sql: Sql): Sql {
+export function storeSql(sql: LedgerSql): LedgerSql {
   return {
     exec: (query, ...values) => {
       try {

@@ -2,7 +2,7 @@
 // clients without the layout. A test fails for a table that is not listed here.
 
 import { HELD, type HeldKind, type HeldRows, MAX_HELD } from "../record/held-rows.ts";
-import type { Sql } from "./schema.ts";
+import type { LedgerSql } from "./schema.ts";
 
 /** `where`: only these rows. `why`: a layout may go in spite of them. */
 type TableUse = { readonly holds: HeldKind; readonly where?: string } | { readonly why: string };
@@ -35,7 +35,7 @@ export const TABLES: Readonly<Record<string, TableUse>> = {
 };
 
 /** What the object holds, without what it has none of. */
-export function heldRows(sql: Sql): readonly HeldRows[] {
+export function heldRows(sql: LedgerSql): readonly HeldRows[] {
   const found = new Set(
     sql
       .exec<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'")

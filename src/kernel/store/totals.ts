@@ -1,14 +1,14 @@
 // What the object that adds up knows of all others, as JSON in rows that the platform accepts. The table is made with the first of them.
 
-import { makeTotalsTable, type Sql } from "./schema.ts";
+import { makeTotalsTable, type LedgerSql } from "./schema.ts";
 
 /** Characters of one row: at most three bytes each, and a row may have 2 MB (Durable Objects, "Limits"). */
 const PART_LENGTH = 500_000;
 
 export class TotalRows {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
 
-  constructor(sql: Sql) {
+  constructor(sql: LedgerSql) {
     this.#sql = sql;
   }
 

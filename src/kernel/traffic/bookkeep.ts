@@ -2,7 +2,7 @@
 // disk, a platform limit), and such a failure must never change the result of the operation.
 
 /** Calls `run`. A failure is logged under the name `what` and does not affect the caller. */
-export function bookkeep(what: string, run: () => void): void {
+export function logFailure(what: string, run: () => void): void {
   try {
     run();
   } catch (error) {

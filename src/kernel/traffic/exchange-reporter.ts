@@ -5,15 +5,15 @@ import type { ClaimState } from "../record/claim.ts";
 import type { DeadReason, DeliveryDecision } from "../record/delivery.ts";
 import { isKnownTrouble, isTrouble, type LogRule, type ExchangeOutcome } from "../record/outcome.ts";
 import { keyHashOf } from "../record/units.ts";
-import { bookkeep } from "./bookkeep.ts";
-import { spanIdOf, type Trace } from "./trace-context.ts";
-import type { ExchangeReport, Traffic } from "./traffic.ts";
+import { logFailure } from "./bookkeep.ts";
+import { spanIdOf, type TraceContext } from "./trace-context.ts";
+import type { ExchangeReport, TrafficCounters } from "./traffic.ts";
 
 /** What the route reports, and the trace that its request belongs to. */
-export interface Telemetry {
+export interface RouteTelemetry {
   readonly log: LogRule;
   readonly serverTiming: boolean;
-  readonly trace: Trace | null;
+  readonly trace: TraceContext | null;
 }
 
 /** What is known about an exchange when it begins. */
@@ -21,11 +21,11 @@ export interface SpanStart {
   readonly route: string;
   /** `null` until it is known. */
   readonly recordId: string | null;
-  readonly telemetry: Telemetry;
+  readonly telemetry: RouteTelemetry;
 }
 
 /** One exchange while it runs. */
-export interface ExchangeSpan extends Telemetry {
+export interface ExchangeSpan extends RouteTelemetry {
   readonly route: string;
   recordId: string | null;
   attempt: number | null;
@@ -39,7 +39,7 @@ export interface ExchangeSpan extends Telemetry {
 }
 
 /** The part of an Analytics Engine dataset that is used here. */
-export interface Dataset {
+export interface AnalyticsDataset {
   writeDataPoint(point: DataPoint): void;
 }
 
@@ -51,12 +51,17 @@ export interface DataPoint {
 
 export class ExchangeReporter {
   readonly #where: string;
-  readonly traffic: Traffic;
-  readonly #dataset: Dataset | null;
+  readonly traffic: TrafficCounters;
+  readonly #dataset: AnalyticsDataset | null;
   readonly #counted: () => void;
 
   /** `where` is the name of the shard, or `worker`; `counted` is called after each exchange that is counted. */
-  constructor(where: string, traffic: Traffic, dataset: Dataset | null, counted: () => void = () => undefined) {
+  constructor(
+    where: string,
+    traffic: TrafficCounters,
+    dataset: AnalyticsDataset | null,
+    counted: () => void = () => undefined,
+  ) {
     this.#where = where;
     this.traffic = traffic;
     this.#counted = counted;
@@ -77,7 +82,7 @@ export class ExchangeReporter {
    */
   finish(span: ExchangeSpan, response: Response, outcome: ExchangeOutcome, instance: string | null = null): Response {
     const report = this.end(span, response.status, outcome, instance);
-    if (span.serverTiming && report !== null) bookkeep("telling the timing", () => addServerTiming(response, report));
+    if (span.serverTiming && report !== null) logFailure("telling the timing", () => addServerTiming(response, report));
     return response;
   }
 
@@ -89,7 +94,7 @@ export class ExchangeReporter {
     instance: string | null = null,
   ): ExchangeReport | null {
     let report: ExchangeReport | null = null;
-    bookkeep("reporting an exchange", () => (report = this.#report(span, status, outcome, instance)));
+    logFailure("reporting an exchange", () => (report = this.#report(span, status, outcome, instance)));
     return report;
   }
 
@@ -106,7 +111,7 @@ export class ExchangeReporter {
 
   /** Counts a request without a key that went to the origin unchanged. */
   passed(route: string): void {
-    bookkeep("counting a request", () => {
+    logFailure("counting a request", () => {
       this.traffic.passed(route);
       this.#counted();
     });
@@ -114,7 +119,7 @@ export class ExchangeReporter {
 
   /** Notes that the tokens of a route's callers expire before their records do. */
   rotating(route: string): void {
-    bookkeep("noting a warning", () => {
+    logFailure("noting a warning", () => {
       this.traffic.rotating(route);
       this.#counted();
     });
@@ -122,12 +127,12 @@ export class ExchangeReporter {
 
   /** Counts a decision about a message. `reason` is that of its dead letter. The caller hands the counts over. */
   delivered(route: string, decision: DeliveryDecision, reason: DeadReason | null): void {
-    bookkeep("counting a delivery", () => this.traffic.delivered(route, decision, reason));
+    logFailure("counting a delivery", () => this.traffic.delivered(route, decision, reason));
   }
 
   /** Counts what a group of consumers was told of its claims. */
   claimed(route: string, states: readonly ClaimState[]): void {
-    bookkeep("counting claims", () => {
+    logFailure("counting claims", () => {
       this.traffic.claimed(route, states);
       this.#counted();
     });
@@ -193,7 +198,7 @@ export function serverTimingValue({ outcome, durationMs, originMs, waitedMs }: E
 }
 
 /** Notes how long a call to the origin takes until its response headers. On Cloudflare, clocks advance only with I/O. */
-export async function timed<T>(span: ExchangeSpan, call: Promise<T>): Promise<T> {
+export async function timeOriginCall<T>(span: ExchangeSpan, call: Promise<T>): Promise<T> {
   const begunMs = performance.now();
   const outcome = await call;
   span.originMs = performance.now() - begunMs;
@@ -201,7 +206,7 @@ export async function timed<T>(span: ExchangeSpan, call: Promise<T>): Promise<T>
 }
 
 /** Notes how long an exchange waits for work that it does not do itself. */
-export async function waited<T>(span: ExchangeSpan, other: Promise<T>): Promise<T> {
+export async function timeWait<T>(span: ExchangeSpan, other: Promise<T>): Promise<T> {
   const begunMs = performance.now();
   try {
     return await other;

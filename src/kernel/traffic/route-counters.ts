@@ -37,11 +37,11 @@ export const COUNTED_NAMES = {
   events: EVENT_FATES,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
-export type Counted = keyof typeof COUNTED_NAMES;
-export type CountedName<C extends Counted> = (typeof COUNTED_NAMES)[C][number];
+export type CountedKind = keyof typeof COUNTED_NAMES;
+export type CountedName<C extends CountedKind> = (typeof COUNTED_NAMES)[C][number];
 
 /** Only those that have occurred. */
-type CountsByName = Readonly<Partial<Record<Counted, Readonly<Record<string, number>>>>>;
+type CountsByName = Readonly<Partial<Record<CountedKind, Readonly<Record<string, number>>>>>;
 
 /** As plain data. */
 export interface RouteNumbers {
@@ -55,7 +55,7 @@ export interface RouteNumbers {
 
 export class RouteCounters {
   readonly #route: string;
-  readonly #counts = new Map<Counted, Map<string, number>>();
+  readonly #counts = new Map<CountedKind, Map<string, number>>();
   readonly #origin = new Histogram();
   readonly #gateway = new Histogram();
 
@@ -63,11 +63,11 @@ export class RouteCounters {
     this.#route = route;
   }
 
-  count<C extends Counted>(what: C, name: CountedName<C>, times = 1): void {
+  count<C extends CountedKind>(what: C, name: CountedName<C>, times = 1): void {
     this.#count(what, name, times);
   }
 
-  #count(what: Counted, name: string, times: number): void {
+  #count(what: CountedKind, name: string, times: number): void {
     const names = this.#counts.get(what);
     if (names === undefined) this.#counts.set(what, new Map([[name, times]]));
     else names.set(name, (names.get(name) ?? 0) + times);
@@ -97,22 +97,25 @@ export class RouteCounters {
   }
 }
 
-const ALL_COUNTED: readonly Counted[] = Object.keys(COUNTED_NAMES).filter(
-  (name): name is Counted => name in COUNTED_NAMES,
+const ALL_COUNTED: readonly CountedKind[] = Object.keys(COUNTED_NAMES).filter(
+  (name): name is CountedKind => name in COUNTED_NAMES,
 );
 
 /** How often something was counted under a name. */
-export function countOf<C extends Counted>({ counts }: RouteNumbers, what: C, name: CountedName<C>): number {
+export function countOf<C extends CountedKind>({ counts }: RouteNumbers, what: C, name: CountedName<C>): number {
   return counts[what]?.[name] ?? 0;
 }
 
 /** The sum over all names. */
-export function sumOf({ counts }: RouteNumbers, what: Counted): number {
+export function sumOf({ counts }: RouteNumbers, what: CountedKind): number {
   return Object.values(counts[what] ?? {}).reduce((sum, count) => sum + count, 0);
 }
 
 /** Under each name that there is, also those that have not occurred. */
-export function countsOf(numbers: RouteNumbers, what: Counted): readonly (readonly [name: string, count: number])[] {
+export function countsOf(
+  numbers: RouteNumbers,
+  what: CountedKind,
+): readonly (readonly [name: string, count: number])[] {
   return COUNTED_NAMES[what].map((name) => [name, numbers.counts[what]?.[name] ?? 0] as const);
 }
 

@@ -2,7 +2,7 @@
 
 import type { RecordReplays } from "./replay-counts.ts";
 import { ReplayCounts } from "./replay-counts.ts";
-import { type Counted, type CountedName, RouteCounters, type RouteNumbers } from "./route-counters.ts";
+import { type CountedKind, type CountedName, RouteCounters, type RouteNumbers } from "./route-counters.ts";
 import type { ExchangeReport } from "./traffic.ts";
 
 /** As plain data. */
@@ -11,7 +11,7 @@ export interface TallyCounts {
   readonly replays: readonly RecordReplays[];
 }
 
-export class Tally {
+export class TrafficTally {
   readonly #routes = new Map<string, RouteCounters>();
   readonly #replays = new ReplayCounts();
 
@@ -28,7 +28,7 @@ export class Tally {
     this.#replays.exchange(report, now);
   }
 
-  count<C extends Counted>(route: string, what: C, name: CountedName<C>, times = 1): void {
+  count<C extends CountedKind>(route: string, what: C, name: CountedName<C>, times = 1): void {
     this.#countersOf(route).count(what, name, times);
   }
 

@@ -2,7 +2,7 @@
 // begins a trace, because its sampling decision would overrule the origin's own.
 
 /** The parts of the client's `traceparent` that an attempt needs. */
-export interface Trace {
+export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
   /** Two hexadecimal digits. */
@@ -19,7 +19,7 @@ const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a
 const KNOWN_FLAGS = 0x03;
 
 /** `null` when it is absent or malformed; then neither it nor its `tracestate` is passed on. */
-export function parseTraceparent(value: string | null): Trace | null {
+export function parseTraceparent(value: string | null): TraceContext | null {
   const [, version, traceId, flags, rest] = (value === null ? null : TRACEPARENT.exec(value)) ?? [];
   if (traceId === undefined || flags === undefined) return null;
   if (version === "00" && rest !== undefined) return null;
@@ -32,6 +32,6 @@ export function spanIdOf(attemptId: string): string {
   return attemptId.replaceAll("-", "").slice(-16);
 }
 
-export function traceparentOf({ traceId, flags }: Trace, attemptId: string): string {
+export function traceparentOf({ traceId, flags }: TraceContext, attemptId: string): string {
   return `00-${traceId}-${spanIdOf(attemptId)}-${flags}`;
 }

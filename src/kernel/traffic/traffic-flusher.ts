@@ -1,7 +1,7 @@
 // Exchanges that the Worker answers alone are counted in its isolate, which may end at any time and cannot be queried. So the
 // isolate hands its counts over to an object, all in one call: soon after the first, and seldom after that. Requests never wait for it.
 
-import { type SentBatch, type Traffic, TRAFFIC_CALL } from "./traffic.ts";
+import { type SentBatch, type TrafficCounters, TRAFFIC_CALL } from "./traffic.ts";
 
 /** The delay of the first call. */
 const FIRST_MS = 1000;
@@ -12,7 +12,7 @@ const EVERY_MS = 10_000;
 export interface TrafficFlusherPorts {
   /** The object that takes the counts. */
   readonly counting: () => DurableObjectStub;
-  readonly traffic: Traffic;
+  readonly traffic: TrafficCounters;
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 

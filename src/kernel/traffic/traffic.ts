@@ -6,9 +6,9 @@ import type { DeadReason, DeliveryDecision } from "../record/delivery.ts";
 import type { EventFate } from "../record/outbox.ts";
 import { mayBeUnknown, type ExchangeOutcome } from "../record/outcome.ts";
 import type { AttemptVerdict } from "../record/timeline.ts";
-import { bookkeep } from "./bookkeep.ts";
-import { type Counted, type CountedName, outboxRoute, type RouteNumbers } from "./route-counters.ts";
-import { type TallyCounts, Tally } from "./tally.ts";
+import { logFailure } from "./bookkeep.ts";
+import { type CountedKind, type CountedName, outboxRoute, type RouteNumbers } from "./route-counters.ts";
+import { type TallyCounts, TrafficTally } from "./tally.ts";
 
 /** One exchange that has ended. */
 export interface ExchangeReport {
@@ -55,7 +55,7 @@ export type CountedWhen = "with-turn" | "soon" | "more-comes";
 /** Keeps what is counted. */
 export interface CountKeeper {
   /** Where what happens now is counted. */
-  tallyAt(now: number): Tally;
+  tallyAt(now: number): TrafficTally;
   /** Something has been counted. */
   counted(when: CountedWhen): void;
 }
@@ -63,10 +63,10 @@ export interface CountKeeper {
 /** How many exchanges are remembered: enough to fill a page for an operator with any number of shards. */
 const MAX_EXCHANGES = 100;
 
-export class Traffic {
+export class TrafficCounters {
   readonly #keeper: CountKeeper | null;
   /** Used without a keeper. */
-  #own = new Tally();
+  #own = new TrafficTally();
   /** A ring; `#countedAt` has the times at which they were counted, which never decrease. */
   #exchanges: ExchangeReport[] = [];
   #countedAt: number[] = [];
@@ -160,7 +160,7 @@ export class Traffic {
   take(): TrafficBatch {
     const { routes, replays } = this.#own;
     const batch = { routes, replays, exchanges: this.recent(-1, Number.POSITIVE_INFINITY) };
-    this.#own = new Tally();
+    this.#own = new TrafficTally();
     this.#exchanges = [];
     this.#countedAt = [];
     this.#next = 0;
@@ -172,12 +172,18 @@ export class Traffic {
     this.#into(now, "soon", (tally) => tally.add(batch));
   }
 
-  #count<C extends Counted>(route: string, what: C, name: CountedName<C>, times = 1, when: CountedWhen = "soon"): void {
+  #count<C extends CountedKind>(
+    route: string,
+    what: C,
+    name: CountedName<C>,
+    times = 1,
+    when: CountedWhen = "soon",
+  ): void {
     this.#into(Date.now(), when, (tally) => tally.count(route, what, name, times));
   }
 
-  #into(now: number, when: CountedWhen, count: (tally: Tally) => void): void {
-    bookkeep("counting", () => {
+  #into(now: number, when: CountedWhen, count: (tally: TrafficTally) => void): void {
+    logFailure("counting", () => {
       count(this.#keeper?.tallyAt(now) ?? this.#own);
       this.#keeper?.counted(when);
     });

@@ -8,24 +8,24 @@ import type { Policy } from "../record/record.ts";
 import { epochMs, type RecordId } from "../record/units.ts";
 import type { Verification } from "../request/message.ts";
 import type { Fetcher } from "../request/pass-through.ts";
-import type { Attachments } from "../store/attachments.ts";
+import type { RecordAttachments } from "../store/attachments.ts";
 import type { Entry, Ledger } from "../store/ledger.ts";
 import { callOrigin, readSmallBody } from "../object/origin-call.ts";
-import { type Reachability } from "../object/reachability.ts";
+import { type OriginReachability } from "../object/reachability.ts";
 import type { StoredResponse } from "../store/response-rows.ts";
 import { hasMembers, readStoredJson, readOrReport } from "../store/unreadable.ts";
-import type { Timers } from "../object/timers.ts";
+import type { ObjectTimers } from "../object/timers.ts";
 
 export interface VerificationPorts {
   readonly ledger: Ledger;
-  readonly reachability: Reachability;
-  readonly timers: Timers;
+  readonly reachability: OriginReachability;
+  readonly timers: ObjectTimers;
   readonly target: (origin: Origin) => Fetcher | null;
   readonly step: (
     id: RecordId,
     event: LifeCycleEvent,
     policy: Policy,
-    attachments?: Attachments,
+    attachments?: RecordAttachments,
   ) => LifeCycleStep & { readonly entry: Entry | null };
 }
 
@@ -40,7 +40,7 @@ export const VERIFICATION_MS = 30_000;
  * another caller, with that caller's credential: a second chance when the origin no longer accepts the claim's credential.
  * Rejects when the store fails.
  */
-export async function verify(
+export async function verifyAttempt(
   id: RecordId,
   policy: Policy,
   callers: Verification | null,

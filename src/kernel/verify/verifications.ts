@@ -6,16 +6,16 @@ import type { Policy } from "../record/record.ts";
 import {
   dueAt,
   durationMs,
-  earliest,
+  earliestTime,
   epochMs,
   type EpochMs,
-  lasts,
-  later,
-  latest,
+  isPauseOn,
+  timeAfter,
+  latestTime,
   type RecordId,
 } from "../record/units.ts";
 import type { Verification } from "../request/message.ts";
-import type { Alarm } from "../object/alarm.ts";
+import type { ObjectAlarm } from "../object/alarm.ts";
 import { PAUSE_MS, takeNextTurn } from "../object/next-turn.ts";
 import type { Ledger } from "../store/ledger.ts";
 import { pauseAfterFailure } from "../store/unreadable.ts";
@@ -34,13 +34,13 @@ const FAILURE = "the origin could not be asked";
 
 export interface VerificationsPorts {
   readonly ledger: Ledger;
-  readonly alarm: Pick<Alarm, "moveTo">;
+  readonly alarm: Pick<ObjectAlarm, "moveTo">;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   /** Asks what became of a record's last attempt, and settles the record if the origin knows. Rejects when the store fails. */
   readonly begin: (id: RecordId, policy: Policy, own: Verification | null) => Promise<void>;
 }
 
-export class Verifications {
+export class VerificationQueue {
   readonly #ports: VerificationsPorts;
   /** All verifications under way, including those of duplicates, and whether they have a second chance (verification.ts). */
   readonly #running = new Map<RecordId, { readonly end: Promise<void>; readonly hasSecondChance: boolean }>();
@@ -93,7 +93,7 @@ export class Verifications {
 
   /** Begins the verifications that are due, as many as may run at a time. */
   beginDue(now: EpochMs): void {
-    if (lasts(this.#pausedUntil, PAUSE_MS, now)) return;
+    if (isPauseOn(this.#pausedUntil, PAUSE_MS, now)) return;
     for (const [id, until] of this.#putOff) if (until <= now) this.#putOff.delete(id);
     for (;;) {
       let isAnyHandled = false;
@@ -122,7 +122,7 @@ export class Verifications {
       // Nobody waits for this verification; `run` logs its failure.
       this.verify(id, entry.record.policy, null).catch(() => undefined);
     } catch (error) {
-      this.#putOff.set(id, later(now, pauseAfterFailure(error, PAUSE_MS)));
+      this.#putOff.set(id, timeAfter(now, pauseAfterFailure(error, PAUSE_MS)));
       console.error({ message: "a record could not be asked about", reason: String(error) });
     }
   }
@@ -134,10 +134,10 @@ export class Verifications {
       const first = this.#first(route, now);
       // What is being verified, or waits for its turn, continues when a verification ends.
       const isBusy = first === null || first.isBusy || this.#isFull(route);
-      const at = isBusy ? later(now, CHECK_AFTER_MS) : first.at;
-      next = next === null ? at : earliest(next, at);
+      const at = isBusy ? timeAfter(now, CHECK_AFTER_MS) : first.at;
+      next = next === null ? at : earliestTime(next, at);
     }
-    return next === null ? null : latest(next, dueAt(this.#pausedUntil, PAUSE_MS, now));
+    return next === null ? null : latestTime(next, dueAt(this.#pausedUntil, PAUSE_MS, now));
   }
 
   #isFull(route: string): boolean {
@@ -154,7 +154,7 @@ export class Verifications {
       .first(route, this.#running.size + this.#putOff.size + 1)
       .map(({ id, at }) => {
         const isBusy = at <= now && this.#running.has(id);
-        return { id, at: latest(at, this.#putOff.get(id) ?? at), isBusy };
+        return { id, at: latestTime(at, this.#putOff.get(id) ?? at), isBusy };
       })
       .toSorted((one, other) => one.at - other.at);
     return rows.find(({ isBusy }) => !isBusy) ?? rows[0] ?? null;
@@ -174,7 +174,7 @@ export class Verifications {
   /** The store failed: the alarm tries again after a pause. */
   #pause(error: unknown): void {
     console.error({ message: FAILURE, reason: String(error) });
-    this.#pausedUntil = later(epochMs(Date.now()), PAUSE_MS);
+    this.#pausedUntil = timeAfter(epochMs(Date.now()), PAUSE_MS);
     this.#ports.alarm.moveTo(this.#pausedUntil);
   }
 }

@@ -7,7 +7,7 @@ import type { OperatorProblem } from "../../kernel/record/operator-problem.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
 import { CLIENT_ADDRESS } from "../../kernel/request/client-address.ts";
 import type { JwtProver } from "../../kernel/request/jwt-prover.ts";
-import { bearerToken, type Key, TokenAuth } from "../../kernel/request/token-auth.ts";
+import { bearerToken, type TokenKey, TokenAuth } from "../../kernel/request/token-auth.ts";
 
 /** An operator who asks for something. */
 export interface Actor {
@@ -19,7 +19,7 @@ export interface Actor {
   readonly address: string;
 }
 
-export type Admission =
+export type AdmissionResult =
   | { readonly kind: "admitted"; readonly actor: Actor }
   | { readonly kind: "refused"; readonly problem: Problem };
 
@@ -38,7 +38,7 @@ export class OperatorAuth {
 
   constructor({ tokens, access }: OperatorAccess, prover: AccessProver) {
     const keys = tokens.flatMap(({ name, role, values }) =>
-      values.map((token): Key<Pick<Actor, "name" | "role">> => ({ token, opens: { name, role } })),
+      values.map((token): TokenKey<Pick<Actor, "name" | "role">> => ({ token, opens: { name, role } })),
     );
     this.#auth = new TokenAuth(keys);
     this.#rules = access;
@@ -49,7 +49,7 @@ export class OperatorAuth {
    * For a request to the API. A token that is given decides, whatever Access says. A browser adds an assertion to whatever any page on this
    * host asks for, so by Access it may open an answer in a window, and no script may read one.
    */
-  async admit(headers: Headers, now: number): Promise<Admission> {
+  async admit(headers: Headers, now: number): Promise<AdmissionResult> {
     const authorization = headers.get("authorization");
     const byAccess = authorization === null ? await this.admitByAccess(headers) : null;
     if (byAccess?.kind === "admitted" && isBrowsers(headers) && !opensPage(headers)) {
@@ -60,7 +60,7 @@ export class OperatorAuth {
   }
 
   /** For a token from any source. */
-  async admitToken(token: string | null, address: string, now: number): Promise<Admission> {
+  async admitToken(token: string | null, address: string, now: number): Promise<AdmissionResult> {
     const answer = await this.#auth.admit(token, address, now);
     switch (answer.kind) {
       case "admitted":
@@ -77,7 +77,7 @@ export class OperatorAuth {
   }
 
   /** `null`: the request has no assertion that proves an operator. */
-  async admitByAccess(headers: Headers): Promise<Admission | null> {
+  async admitByAccess(headers: Headers): Promise<AdmissionResult | null> {
     const assertion = headers.get(ASSERTION);
     if (this.#rules === null || assertion === null) return null;
     const proof = await this.#prover.prove(assertion);

@@ -5,12 +5,12 @@ import type { RecordDetail } from "../operator.ts";
 import type { PreviewView } from "../change-schema.ts";
 import { changeText } from "./change-texts.ts";
 import { FormToken, SiteName } from "./page.tsx";
-import { Field, isFromExample, ResponseFields } from "./response-fields.tsx";
-import type { Example } from "../example-response.ts";
-import type { View } from "./view.ts";
+import { FormField, isFromExample, ResponseFields } from "./response-fields.tsx";
+import type { ExampleResponse } from "../example-response.ts";
+import type { ConsoleView } from "./view.ts";
 
 /** What was typed, shown again with its errors. */
-export interface Draft {
+export interface ChangeDraft {
   readonly action: OperatorChange;
   readonly errors: readonly string[];
   readonly fields: Readonly<Record<string, string>>;
@@ -19,11 +19,11 @@ export interface Draft {
 }
 
 interface ChangeFormsProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly record: RecordDetail;
   readonly changes: readonly OperatorChange[];
-  readonly draft: Draft | null;
-  readonly example: Example | null;
+  readonly draft: ChangeDraft | null;
+  readonly example: ExampleResponse | null;
 }
 
 export function ChangeForms({ view, record, changes, draft, example }: ChangeFormsProps) {
@@ -72,7 +72,7 @@ function ChangeForm({ view, record, action, draft, example }: ChangeFormProps) {
       {action === "resolve" ? (
         <ResponseFields view={view} id={id} fields={draft?.fields ?? {}} example={example} />
       ) : null}
-      <Field id={id("reason")} label="Reason" hint="Kept in the record's timeline.">
+      <FormField id={id("reason")} label="Reason" hint="Kept in the record's timeline.">
         <input
           id={id("reason")}
           name="reason"
@@ -81,7 +81,7 @@ function ChangeForm({ view, record, action, draft, example }: ChangeFormProps) {
           autocomplete="off"
           value={draft?.fields["reason"]}
         />
-      </Field>
+      </FormField>
       {action === "resolve" ? null : <Confirmation action={action} record={record} />}
       <div class="act">
         <button class={action === "resolve" ? "main" : undefined}>{changeText(action, record).button}</button>
@@ -97,7 +97,7 @@ function ChangeForm({ view, record, action, draft, example }: ChangeFormProps) {
   );
 }
 
-function Errors({ draft, id }: { readonly draft: Draft; readonly id: string }) {
+function Errors({ draft, id }: { readonly draft: ChangeDraft; readonly id: string }) {
   return (
     <div class="note error" role="alert" id={id}>
       {draft.errors.map((error) => (
@@ -120,7 +120,7 @@ function Confirmation({ action, record }: Pick<ChangeFormProps, "action" | "reco
 const KEPT_FIELDS = ["status", "headers", "body", "reason", "example", "adapted"];
 
 interface PreviewFormProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly record: RecordDetail;
   readonly preview: PreviewView["preview"];
   /** As typed: they are sent and checked again. */

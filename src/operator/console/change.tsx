@@ -8,20 +8,20 @@ import { parseChange } from "../change-request.ts";
 import { previewOf } from "../given-response.ts";
 import type { ChangeRequest, ChangeResult, RecordDetail } from "../operator.ts";
 import { elapsedText } from "./browser/times.ts";
-import type { Draft } from "./change-forms.tsx";
-import type { Signed } from "./guard.ts";
-import { MessagePage, show } from "./page.tsx";
+import type { ChangeDraft } from "./change-forms.tsx";
+import type { SignedRequest } from "./guard.ts";
+import { MessagePage, showPage } from "./page.tsx";
 import { RecordDetailPage } from "./record.tsx";
-import type { Examples } from "../resolve-example.ts";
+import type { ExampleFinder } from "../resolve-example.ts";
 import { isFromExample } from "./response-fields.tsx";
-import type { ConsolePorts, ConsolePaths, View } from "./view.ts";
-import { answerUnreadForm, type Fields, textFields } from "../form.ts";
+import type { ConsolePorts, ConsolePaths, ConsoleView } from "./view.ts";
+import { answerUnreadForm, type FormFields, textFields } from "../form.ts";
 
 export function changeRoutes(
-  app: Hono<Signed>,
+  app: Hono<SignedRequest>,
   paths: ConsolePaths,
   { operator }: ConsolePorts,
-  examples: Examples,
+  examples: ExampleFinder,
 ): void {
   app.post(paths.signOutEverywhere, async (c) => {
     const fields = await adminForm(c.var.view, c.req.raw);
@@ -37,9 +37,9 @@ export function changeRoutes(
     const id = recordId(c.req.param("id"));
     const action = c.req.param("action");
     if (action !== "release" && action !== "resolve" && action !== "forget") return c.notFound();
-    const page = async (record: RecordDetail, draft: Draft, status = 200): Promise<Response> => {
+    const page = async (record: RecordDetail, draft: ChangeDraft, status = 200): Promise<Response> => {
       const example = await examples.of(record, view.viewer.actor, view.now);
-      return show(<RecordDetailPage view={view} record={record} draft={draft} example={example} />, status);
+      return showPage(<RecordDetailPage view={view} record={record} draft={draft} example={example} />, status);
     };
     if (action === "resolve" && fields["step"] === "example") {
       const record = await operator.inspect(id);
@@ -69,9 +69,9 @@ export function changeRoutes(
 async function withExample(
   record: RecordDetail,
   typed: Readonly<Record<string, string>>,
-  examples: Examples,
-  { viewer: { actor }, now }: View,
-): Promise<Draft> {
+  examples: ExampleFinder,
+  { viewer: { actor }, now }: ConsoleView,
+): Promise<ChangeDraft> {
   const example = await examples.of(record, actor, now);
   const body = example === null ? null : await examples.text(example, actor);
   return example === null || body === null
@@ -80,9 +80,12 @@ async function withExample(
 }
 
 /** The fields of a form that an administrator has sent from the console; a refusal of any other. Only an administrator's is read. */
-export async function adminForm({ site, paths, viewer }: View, request: Request): Promise<Fields | Response> {
+export async function adminForm(
+  { site, paths, viewer }: ConsoleView,
+  request: Request,
+): Promise<FormFields | Response> {
   const refuse = (title: string, text: string): Promise<Response> =>
-    show(<MessagePage site={site} paths={paths} title={title} text={text} />, 403);
+    showPage(<MessagePage site={site} paths={paths} title={title} text={text} />, 403);
   if (viewer.actor.role !== "admin") {
     return answerUnreadForm(await refuse("Read only", "Changes need an administrator. Nothing was changed."), request);
   }

@@ -10,11 +10,11 @@ import { AuditUnavailable } from "../audited.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
 import { changeRoutes } from "./change.tsx";
 import { answerRefusedForm, FormRefused } from "../form.ts";
-import { guard, type Signed } from "./guard.ts";
+import { consoleGuard, type SignedRequest } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
-import { MessagePage, show } from "./page.tsx";
+import { MessagePage, showPage } from "./page.tsx";
 import { signingIn } from "./sign-in.tsx";
-import { Examples } from "../resolve-example.ts";
+import { ExampleFinder } from "../resolve-example.ts";
 import { type ConsolePorts, pathsBelow, siteOf } from "./view.ts";
 
 /** What a page may do in a browser: load its own style sheet and script, send forms to itself, and nothing else. */
@@ -38,9 +38,9 @@ const consoleHeaders = secureHeaders({
   xFrameOptions: "DENY",
 });
 
-export function createConsole(ports: ConsolePorts): Hono<Signed> {
+export function createConsole(ports: ConsolePorts): Hono<SignedRequest> {
   const paths = pathsBelow(ports.basePath);
-  const app = new Hono<Signed>();
+  const app = new Hono<SignedRequest>();
   app.use(consoleHeaders);
   for (const [path, text, type] of [
     [paths.style, STYLE.text, "text/css"],
@@ -55,7 +55,7 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
     c.header("Cache-Control", "no-store");
   });
   const say = (request: Request, status: FormRefused["status"] | 403 | 404, title: string, text: string) =>
-    show(<MessagePage site={siteOf(request, ports)} paths={paths} title={title} text={text} />, status);
+    showPage(<MessagePage site={siteOf(request, ports)} paths={paths} title={title} text={text} />, status);
   app.onError(async (error, c) => {
     if (error instanceof FormRefused) {
       return answerRefusedForm(await say(c.req.raw, error.status, error.title, error.text), error);
@@ -79,8 +79,8 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
   );
   app.use(csrf());
   signingIn(app, paths, ports);
-  app.use(guard(paths, ports));
-  const examples = new Examples(ports.operator);
+  app.use(consoleGuard(paths, ports));
+  const examples = new ExampleFinder(ports.operator);
   pageRoutes(app, paths, ports, examples);
   changeRoutes(app, paths, ports, examples);
   for (const { addPages } of ports.features) addPages(app, paths);

@@ -6,7 +6,7 @@ interface CopyableProps {
   readonly what: string;
 }
 
-export function Copyable({ text, what }: CopyableProps) {
+export function CopyableText({ text, what }: CopyableProps) {
   return (
     <span class="copyable">
       <span class="mono">{text}</span> <CopyButton what={what} />

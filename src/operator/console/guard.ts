@@ -7,22 +7,22 @@ import { timingSafeEqual } from "hono/utils/buffer";
 import { type Actor, clientAddress, assertionOf, isBrowsers, opensPage } from "../access/auth.ts";
 import { formTokenOf, readSession } from "./session.ts";
 import { sessionCookie } from "./session-cookie.ts";
-import { type ConsolePorts, type ConsolePaths, siteOf, type View, type Viewer } from "./view.ts";
+import { type ConsolePorts, type ConsolePaths, siteOf, type ConsoleView, type ConsoleViewer } from "./view.ts";
 
 /** What handlers behind the guard get. */
-export interface Signed {
-  readonly Variables: { readonly view: View };
+export interface SignedRequest {
+  readonly Variables: { readonly view: ConsoleView };
 }
 
-export function guard(paths: ConsolePaths, ports: ConsolePorts) {
+export function consoleGuard(paths: ConsolePaths, ports: ConsolePorts) {
   const { tokens, auth, operator, features } = ports;
   const links = features.flatMap(({ link }) => link ?? []);
-  return createMiddleware<Signed>(async (c, proceed) => {
+  return createMiddleware<SignedRequest>(async (c, proceed) => {
     const now = Date.now();
     const { headers } = c.req.raw;
     const show = async (actor: Actor, formToken: string): Promise<Response | void> => {
       if (!(await isShown(headers, formToken))) return c.text(NOT_SHOWN, 403);
-      const viewer: Viewer = { actor, formToken };
+      const viewer: ConsoleViewer = { actor, formToken };
       c.set("view", {
         site: siteOf(c.req.raw, ports),
         paths,

@@ -4,16 +4,16 @@ import { type OpenTotals, openCounts, type RecordSummary } from "../operator.ts"
 import type { RouteWarning } from "../traffic-reader.ts";
 import type { ShardCountsView } from "../gateway-schema.ts";
 import { elapsedText } from "./browser/times.ts";
-import { Page } from "./page.tsx";
-import { groupedAtLeast, Rates } from "./rates.tsx";
+import { ConsolePage } from "./page.tsx";
+import { groupedAtLeast, TrafficRates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
-import { CountTile, Tile } from "./tiles.tsx";
+import { CountTile, FigureTile } from "./tiles.tsx";
 import { ShardsTable, UnreachableShards, unreachableText, byteText } from "./shards.tsx";
 import type { RouteRates } from "./traffic.ts";
-import type { View } from "./view.ts";
+import type { ConsoleView } from "./view.ts";
 
 export interface OverviewProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   /** The longest running ones, longest first. */
   readonly inFlight: readonly RecordSummary[];
   /** Those whose outcome is unknown, oldest first. */
@@ -36,7 +36,7 @@ const LATE_MS = 300_000;
 /** How many of the busiest shards are shown. */
 const SHOWN_SHARDS = 5;
 
-export function Overview(props: OverviewProps) {
+export function OverviewPage(props: OverviewProps) {
   const { view, shards, unreachable, rates, warnings, isPerKey } = props;
   const { paths } = view;
   const total = openCounts(shards);
@@ -46,7 +46,7 @@ export function Overview(props: OverviewProps) {
       ? "Nothing needs a decision"
       : `${unknown} ${total.unknown === 1 ? "record needs" : "records need"} a decision`;
   return (
-    <Page
+    <ConsolePage
       view={view}
       place="overview"
       title={total.unknown === 0 ? "Overview" : `(${unknown}) Overview`}
@@ -90,11 +90,11 @@ export function Overview(props: OverviewProps) {
             in <a href={paths.day}>the last 24 hours</a>
           </span>
         </div>
-        <Rates view={view} rates={rates} hasOpen={shards.some((shard) => openRecords(shard) > 0)} />
+        <TrafficRates view={view} rates={rates} hasOpen={shards.some((shard) => openRecords(shard) > 0)} />
       </section>
 
       {isPerKey ? null : <Busiest view={view} shards={shards} unreachable={unreachable} />}
-    </Page>
+    </ConsolePage>
   );
 }
 
@@ -133,7 +133,7 @@ function Counts({
         alert={oldestWaitingMs >= LATE_MS}
       />
       <CountTile {...open("failed")} name="Not done" says="the next try runs" />
-      <Tile
+      <FigureTile
         name="Stored"
         figure={byteText(shards.reduce((sum, { bytes }) => sum + bytes, 0))}
         says={`in ${unreachable.length === 0 ? "" : `${shards.length} of `}${shards.length + unreachable.length} shards`}

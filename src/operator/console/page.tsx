@@ -6,10 +6,10 @@ import type { HtmlEscapedString } from "hono/utils/html";
 import type { ConsoleLink } from "../../kernel/worker-feature.ts";
 import type { Actor } from "../access/auth.ts";
 import { withVisibleOrder } from "./visible-order.ts";
-import { type ConsolePaths, type Site, siteText, type View } from "./view.ts";
+import { type ConsolePaths, type ConsoleSite, siteText, type ConsoleView } from "./view.ts";
 
 interface DocumentProps {
-  readonly site: Site;
+  readonly site: ConsoleSite;
   readonly title: string;
   readonly styleSrc: string;
   readonly scriptSrc?: string;
@@ -20,7 +20,7 @@ interface DocumentProps {
   readonly children: Child;
 }
 
-export function Document({ site, title, styleSrc, scriptSrc, now, news, from, children }: DocumentProps) {
+export function HtmlDocument({ site, title, styleSrc, scriptSrc, now, news, from, children }: DocumentProps) {
   return html`<!doctype html>${(
       <html lang="en" data-now={now}>
         <head>
@@ -50,7 +50,7 @@ function isNamed({ name, role }: Actor): boolean {
 }
 
 interface PageProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly title: string;
   readonly place: MenuEntry;
   readonly news?: string;
@@ -59,7 +59,7 @@ interface PageProps {
   readonly children: Child;
 }
 
-export function Page({ view, title, place, news, from, children }: PageProps) {
+export function ConsolePage({ view, title, place, news, from, children }: PageProps) {
   const {
     site,
     paths,
@@ -75,7 +75,7 @@ export function Page({ view, title, place, news, from, children }: PageProps) {
   const linksAfter = (its: ConsoleLink["after"]): Child =>
     links.filter(({ after }) => after === its).map((one) => link(one.title, paths.below(one.path), one.path));
   return (
-    <Document
+    <HtmlDocument
       site={site}
       title={title}
       styleSrc={paths.style}
@@ -89,7 +89,7 @@ export function Page({ view, title, place, news, from, children }: PageProps) {
       </a>
       <header class="bar">
         <div>
-          <Brand href={paths.overview} />
+          <BrandLink href={paths.overview} />
           <SiteName site={site} />
           <nav aria-label="Console">
             {link("Overview", paths.overview, "overview")}
@@ -124,11 +124,11 @@ export function Page({ view, title, place, news, from, children }: PageProps) {
       <main id="main" tabindex={-1}>
         {children}
       </main>
-    </Document>
+    </HtmlDocument>
   );
 }
 
-export function FormToken({ view }: { readonly view: View }) {
+export function FormToken({ view }: { readonly view: ConsoleView }) {
   return <input type="hidden" name="token" value={view.viewer.formToken} />;
 }
 
@@ -145,7 +145,7 @@ export function LogReason({ value }: { readonly value: string }) {
 }
 
 /** Where a change takes effect: on every page, and beside the buttons that change something. */
-export function SiteName({ site: { host, environment } }: { readonly site: Site }) {
+export function SiteName({ site: { host, environment } }: { readonly site: ConsoleSite }) {
   return (
     <span class="site">
       {environment === null ? null : <strong>{environment}</strong>} <span class="small">{host}</span>
@@ -154,7 +154,7 @@ export function SiteName({ site: { host, environment } }: { readonly site: Site 
 }
 
 /** The logo: many lines come in, one goes out. */
-export function Brand({ href }: { readonly href: string }) {
+export function BrandLink({ href }: { readonly href: string }) {
   return (
     <a class="brand" href={href}>
       <svg
@@ -175,7 +175,7 @@ export function Brand({ href }: { readonly href: string }) {
 }
 
 interface MessageProps {
-  readonly site: Site;
+  readonly site: ConsoleSite;
   readonly paths: ConsolePaths;
   readonly title: string;
   readonly text: string;
@@ -184,10 +184,10 @@ interface MessageProps {
 /** A page with only a message. */
 export function MessagePage({ site, paths, title, text }: MessageProps) {
   return (
-    <Document site={site} title={title} styleSrc={paths.style}>
+    <HtmlDocument site={site} title={title} styleSrc={paths.style}>
       <main id="main">
         <div class="card sign-in">
-          <Brand href={paths.overview} />
+          <BrandLink href={paths.overview} />
           <SiteName site={site} />
           <h1>{title}</h1>
           <p>{text}</p>
@@ -196,11 +196,11 @@ export function MessagePage({ site, paths, title, text }: MessageProps) {
           </p>
         </div>
       </main>
-    </Document>
+    </HtmlDocument>
   );
 }
 
-export async function show(
+export async function showPage(
   page: HtmlEscapedString | Promise<HtmlEscapedString>,
   status = 200,
   headers: Readonly<Record<string, string>> = {},

@@ -9,12 +9,12 @@ import type { Operator, RecordPage, RecordSummary } from "../operator.ts";
 import { ID_PREFIX } from "../request-schema.ts";
 import { adminForm } from "./change.tsx";
 import { outcomesIn, preventedIn } from "./day-counts.ts";
-import type { Signed } from "./guard.ts";
-import { Overview } from "./overview.tsx";
-import { show } from "./page.tsx";
+import type { SignedRequest } from "./guard.ts";
+import { OverviewPage } from "./overview.tsx";
+import { showPage } from "./page.tsx";
 import { RecordDetailPage } from "./record.tsx";
-import { readFilter, Records } from "./records.tsx";
-import type { Examples } from "../resolve-example.ts";
+import { readFilter, RecordsPage } from "./records.tsx";
+import type { ExampleFinder } from "../resolve-example.ts";
 import { ShardsPage } from "./shards.tsx";
 import { ratesOf } from "./traffic.ts";
 import type { ConsolePorts, ConsolePaths } from "./view.ts";
@@ -27,10 +27,10 @@ const FORGOTTEN =
   "Forgotten. The next request with this key counts as a first request, on every Worker within 30 seconds.";
 
 export function pageRoutes(
-  app: Hono<Signed>,
+  app: Hono<SignedRequest>,
   paths: ConsolePaths,
   { operator, recentHours, warnings: readWarnings, routes }: ConsolePorts,
-  examples: Examples,
+  examples: ExampleFinder,
 ): void {
   app.get(paths.overview, async (c) => {
     const [{ shards, unreachable }, warnings, day] = await Promise.all([
@@ -53,10 +53,10 @@ export function pageRoutes(
       prevented: preventedIn(day),
       isPerKey: operator.isPerKey,
     };
-    return show(<Overview view={c.var.view} {...props} />);
+    return showPage(<OverviewPage view={c.var.view} {...props} />);
   });
 
-  app.get(paths.shards, async (c) => show(<ShardsPage view={c.var.view} {...await operator.counts()} />));
+  app.get(paths.shards, async (c) => showPage(<ShardsPage view={c.var.view} {...await operator.counts()} />));
 
   app.get(paths.records, async (c) => {
     const search = new URL(c.req.url).searchParams;
@@ -64,8 +64,8 @@ export function pageRoutes(
     const { request } = filter;
     const listed = request === null ? null : await find(operator, request);
     const problem = filter.problem ?? (listed === null ? `${NO_PAGE} Search again.` : null);
-    return show(
-      <Records
+    return showPage(
+      <RecordsPage
         view={c.var.view}
         filter={{ ...filter, problem }}
         listed={listed}
@@ -83,7 +83,7 @@ export function pageRoutes(
     if (record === null) return c.notFound();
     const { view } = c.var;
     const example = await examples.of(record, view.viewer.actor, view.now);
-    return show(<RecordDetailPage view={view} record={record} draft={null} example={example} />);
+    return showPage(<RecordDetailPage view={view} record={record} draft={null} example={example} />);
   });
 
   // By a form, because it writes to the audit log: an address alone could be in an image of any page.

@@ -1,19 +1,19 @@
 // Replays and conflicts of each route, as bars with figures.
 
 import type { RouteRates } from "./traffic.ts";
-import type { View } from "./view.ts";
+import type { ConsoleView } from "./view.ts";
 
 /** The busiest routes; the metrics have all. */
 const SHOWN_ROUTES = 8;
 
 interface RatesProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly rates: readonly RouteRates[];
   /** Whether there are records that are not completed: their requests may have come in the last day. */
   readonly hasOpen: boolean;
 }
 
-export function Rates({ view, rates, hasOpen }: RatesProps) {
+export function TrafficRates({ view, rates, hasOpen }: RatesProps) {
   if (rates.length === 0) {
     return (
       <p class="empty">
@@ -43,7 +43,7 @@ export function Rates({ view, rates, hasOpen }: RatesProps) {
               <a href={view.paths.listed({ route })}>{route}</a>
             </th>
             <td class="num" data-label="Requests">
-              {grouped(requests)}
+              {groupedDigits(requests)}
             </td>
             <td data-label="Replays">
               <Rate kind="replays" count={replays} of={requests} />
@@ -66,7 +66,7 @@ function Rate({ kind, count, of }: { readonly kind: string; readonly count: numb
         <rect class={kind} width={percent.toFixed(1)} height="10" />
       </svg>
       <span>
-        {percent.toFixed(1)}% <span class="soft small">({grouped(count)})</span>
+        {percent.toFixed(1)}% <span class="soft small">({groupedDigits(count)})</span>
       </span>
     </div>
   );
@@ -74,10 +74,10 @@ function Rate({ kind, count, of }: { readonly kind: string; readonly count: numb
 
 /** A count that may be larger, as `10 000+`. */
 export function groupedAtLeast(count: number, isAtLeast: boolean): string {
-  return grouped(count) + (isAtLeast ? "+" : "");
+  return groupedDigits(count) + (isAtLeast ? "+" : "");
 }
 
 /** With narrow no-break spaces, so that `12 345` stays on one line. */
-export function grouped(count: number): string {
+export function groupedDigits(count: number): string {
   return String(count).replaceAll(/\B(?=(\d{3})+$)/g, "\u202f");
 }

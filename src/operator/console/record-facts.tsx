@@ -4,13 +4,13 @@ import type { Schedule } from "../../kernel/record/record.ts";
 import { keyHashOf } from "../../kernel/record/units.ts";
 import type { RecordDetail } from "../operator.ts";
 import { elapsedText } from "./browser/times.ts";
-import { Copyable, CopyButton } from "./copyable.tsx";
+import { CopyableText, CopyButton } from "./copyable.tsx";
 import { byteText } from "./shards.tsx";
-import { Time } from "./time.tsx";
-import type { View } from "./view.ts";
+import { TimeText } from "./time.tsx";
+import type { ConsoleView } from "./view.ts";
 
 interface RecordFactsProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly record: RecordDetail;
 }
 
@@ -39,7 +39,7 @@ function Request({ view, record: { request, replays, excerpt } }: RecordFactsPro
         <>
           <dt>Label</dt>
           <dd>
-            <Copyable text={label} what="the label" />
+            <CopyableText text={label} what="the label" />
           </dd>
         </>
       )}
@@ -59,7 +59,7 @@ function Request({ view, record: { request, replays, excerpt } }: RecordFactsPro
           <dt>Replayed</dt>
           <dd>
             {replays.count} {replays.count === 1 ? "time" : "times"} in 24 hours, last{" "}
-            <Time at={replays.lastAt} now={view.now} />
+            <TimeText at={replays.lastAt} now={view.now} />
           </dd>
         </>
       )}
@@ -76,7 +76,7 @@ function Times({ record, now }: Pick<RecordFactsProps, "record"> & { readonly no
         <>
           <dt>Next attempt</dt>
           <dd>
-            {attempt + 1}, <Time at={nextAttemptAt} now={now} rel="due" />
+            {attempt + 1}, <TimeText at={nextAttemptAt} now={now} rel="due" />
           </dd>
         </>
       )}
@@ -84,7 +84,7 @@ function Times({ record, now }: Pick<RecordFactsProps, "record"> & { readonly no
         <>
           <dt>Given up</dt>
           <dd>
-            after attempt {lastAttempt}, or <Time at={giveUpAt} now={now} rel="in" />
+            after attempt {lastAttempt}, or <TimeText at={giveUpAt} now={now} rel="in" />
           </dd>
         </>
       )}
@@ -92,7 +92,7 @@ function Times({ record, now }: Pick<RecordFactsProps, "record"> & { readonly no
         <>
           <dt>Lock ends</dt>
           <dd>
-            <Time at={lockedUntil} now={now} rel="in" />
+            <TimeText at={lockedUntil} now={now} rel="in" />
           </dd>
         </>
       ) : null}
@@ -100,7 +100,7 @@ function Times({ record, now }: Pick<RecordFactsProps, "record"> & { readonly no
         <>
           <dt>Expires</dt>
           <dd>
-            <Time at={expiresAt} now={now} rel="in" />
+            <TimeText at={expiresAt} now={now} rel="in" />
           </dd>
         </>
       )}
@@ -119,7 +119,7 @@ export function RecordFacts({ record, view }: RecordFactsProps) {
       <dt>{attempt === 0 ? "Accepted" : "Attempt"}</dt>
       <dd>
         {attempt === 0 ? null : `${attempt}, `}
-        <Time at={startedAt} now={now} />
+        <TimeText at={startedAt} now={now} />
       </dd>
       <Times record={record} now={now} />
       <dt>Policy</dt>
@@ -145,19 +145,19 @@ export function RecordFacts({ record, view }: RecordFactsProps) {
       ) : null}
       <dt>Record</dt>
       <dd>
-        <Copyable text={id} what="the record's id" />
+        <CopyableText text={id} what="the record's id" />
       </dd>
       <dt>In logs</dt>
       <dd>
-        <Copyable text={keyHashOf(id)} what="the key's hash in logs" />
+        <CopyableText text={keyHashOf(id)} what="the key's hash in logs" />
       </dd>
       <dt>Command</dt>
       <dd>
-        <Copyable text={`npx onceway show ${keyHashOf(id)}`} what="the command" />
+        <CopyableText text={`npx onceway show ${keyHashOf(id)}`} what="the command" />
       </dd>
       <dt>Fingerprint</dt>
       <dd>
-        <Copyable text={fingerprint} what="the fingerprint" />
+        <CopyableText text={fingerprint} what="the fingerprint" />
       </dd>
     </dl>
   );

@@ -4,23 +4,23 @@ import { describeRecord } from "../../kernel/record/describe-record.ts";
 import { epochMs } from "../../kernel/record/units.ts";
 import type { RecordDetail } from "../operator.ts";
 import type { ResponseView } from "../record-schema.ts";
-import { ChangeForms, type Draft } from "./change-forms.tsx";
+import { ChangeForms, type ChangeDraft } from "./change-forms.tsx";
 import { CopyButton } from "./copyable.tsx";
-import type { Example } from "../example-response.ts";
-import { FormToken, Page } from "./page.tsx";
+import type { ExampleResponse } from "../example-response.ts";
+import { FormToken, ConsolePage } from "./page.tsx";
 import { RecordFacts } from "./record-facts.tsx";
 import { byteText } from "./shards.tsx";
-import { State } from "./state.tsx";
-import { Timeline } from "./timeline.tsx";
-import type { View } from "./view.ts";
+import { StateBadge } from "./state.tsx";
+import { TimelineCard } from "./timeline.tsx";
+import type { ConsoleView } from "./view.ts";
 
 export interface RecordDetailPageProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly record: RecordDetail;
   /** A refused change and its errors. */
-  readonly draft: Draft | null;
+  readonly draft: ChangeDraft | null;
   /** What the form for a response is filled in with. */
-  readonly example: Example | null;
+  readonly example: ExampleResponse | null;
 }
 
 /** How the three tones look. */
@@ -30,7 +30,7 @@ export function RecordDetailPage({ view, record, draft, example }: RecordDetailP
   const { key, state } = record;
   const { tone, headline, retry, advice, changes } = describeRecord(record, record.timeline, epochMs(view.now));
   return (
-    <Page
+    <ConsolePage
       view={view}
       place="records"
       title={`${key}: ${state}`}
@@ -41,7 +41,7 @@ export function RecordDetailPage({ view, record, draft, example }: RecordDetailP
         <div class="copyable">
           <h1 class="mono">{key}</h1> <CopyButton what="the key" />
         </div>
-        <State state={state} />
+        <StateBadge state={state} />
       </div>
       <p class={NOTES[tone]} id="meaning" data-live>
         {headline} {retry}
@@ -53,7 +53,7 @@ export function RecordDetailPage({ view, record, draft, example }: RecordDetailP
             <div class="head">
               <h2>Timeline</h2>
             </div>
-            <Timeline timeline={record.timeline} now={view.now} />
+            <TimelineCard timeline={record.timeline} now={view.now} />
           </section>
           {/* What was typed is not refreshed, and neither is a preview while somebody reads it. */}
           <section class="card" id="decide" data-live={draft === null ? true : undefined}>
@@ -79,7 +79,7 @@ export function RecordDetailPage({ view, record, draft, example }: RecordDetailP
           </section>
         </div>
       </div>
-    </Page>
+    </ConsolePage>
   );
 }
 

@@ -2,11 +2,11 @@
 
 import type { Child } from "hono/jsx";
 import type { RecordSummary } from "../operator.ts";
-import { State } from "./state.tsx";
-import { Time } from "./time.tsx";
-import type { View } from "./view.ts";
+import { StateBadge } from "./state.tsx";
+import { TimeText } from "./time.tsx";
+import type { ConsoleView } from "./view.ts";
 
-export interface Column {
+export interface RecordColumn {
   readonly name: string;
   readonly class?: string;
   readonly cell: (record: RecordSummary, now: number) => Child;
@@ -14,33 +14,38 @@ export interface Column {
 
 export const COLUMNS = {
   route: { name: "Route", class: "route", cell: (record) => <Requested record={record} /> },
-  state: { name: "State", cell: ({ state }) => <State state={state} /> },
+  state: { name: "State", cell: ({ state }) => <StateBadge state={state} /> },
   layout: { name: "Layout", cell: ({ layout }) => <span class="mono">{layout}</span> },
   attempt: { name: "Attempt", class: "num", cell: ({ attempt }) => attempt },
   status: { name: "Status", class: "num", cell: ({ status }) => status ?? "–" },
-  began: { name: "Started", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },
+  began: { name: "Started", class: "when", cell: ({ startedAt }, now) => <TimeText at={startedAt} now={now} /> },
   running: {
     name: "Running for",
     class: "when",
-    cell: ({ startedAt }, now) => <Time at={startedAt} now={now} rel="for" />,
+    cell: ({ startedAt }, now) => <TimeText at={startedAt} now={now} rel="for" />,
   },
   locked: {
     name: "Lock ends",
     class: "when",
-    cell: ({ lockedUntil }, now) => <Time at={lockedUntil} now={now} rel="in" />,
+    cell: ({ lockedUntil }, now) => <TimeText at={lockedUntil} now={now} rel="in" />,
   },
-  undecided: { name: "Unknown since", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },
+  undecided: {
+    name: "Unknown since",
+    class: "when",
+    cell: ({ startedAt }, now) => <TimeText at={startedAt} now={now} />,
+  },
   next: {
     name: "Next attempt",
     class: "when",
-    cell: ({ nextAttemptAt }, now) => (nextAttemptAt === null ? "–" : <Time at={nextAttemptAt} now={now} rel="due" />),
+    cell: ({ nextAttemptAt }, now) =>
+      nextAttemptAt === null ? "–" : <TimeText at={nextAttemptAt} now={now} rel="due" />,
   },
   expires: {
     name: "Expires",
     class: "when",
-    cell: ({ expiresAt }, now) => (expiresAt === null ? "–" : <Time at={expiresAt} now={now} rel="in" />),
+    cell: ({ expiresAt }, now) => (expiresAt === null ? "–" : <TimeText at={expiresAt} now={now} rel="in" />),
   },
-} as const satisfies Readonly<Record<string, Column>>;
+} as const satisfies Readonly<Record<string, RecordColumn>>;
 
 /** The request's label and path, as far as they are noted; otherwise the route. */
 function Requested({ record: { request, route } }: { readonly record: RecordSummary }) {
@@ -57,9 +62,9 @@ function Requested({ record: { request, route } }: { readonly record: RecordSumm
 }
 
 interface RecordsTableProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly records: readonly RecordSummary[];
-  readonly columns: readonly Column[];
+  readonly columns: readonly RecordColumn[];
   /** The id of its heading. */
   readonly labelledBy: string;
 }

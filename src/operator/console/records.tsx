@@ -5,11 +5,11 @@ import { type ListRequest, parseListRequest } from "../list-request.ts";
 import { partsText, totalText } from "../list-texts.ts";
 import type { RecordState } from "../../kernel/record/record.ts";
 import type { RecordPage } from "../operator.ts";
-import { Page } from "./page.tsx";
+import { ConsolePage } from "./page.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
-import { Pages } from "./table.tsx";
+import { PageLinks } from "./table.tsx";
 import { UnreachableShards } from "./shards.tsx";
-import type { View } from "./view.ts";
+import type { ConsoleView } from "./view.ts";
 
 const CONDITIONS = ["key", "route", "since", "until", "caller", "status", "state"] as const;
 
@@ -31,7 +31,7 @@ export function readFilter(search: URLSearchParams): ReadFilter {
 }
 
 export interface RecordsProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   /** As typed. */
   readonly filter: ReadFilter;
   /** `null` when the filter is invalid. */
@@ -52,9 +52,9 @@ const PERIODS = [
 
 const STATES: readonly RecordState[] = ["waiting", "started", "unknown", "failed", "completed", "remembered"];
 
-export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, done }: RecordsProps) {
+export function RecordsPage({ view, filter, listed, routes, isFirstPage, isPerKey, done }: RecordsProps) {
   return (
-    <Page view={view} place="records" title="Records">
+    <ConsolePage view={view} place="records" title="Records">
       {done === null ? null : (
         <p class="note completed" role="status">
           {done}
@@ -74,7 +74,7 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
       {listed === null ? null : (
         <Found view={view} filter={filter} listed={listed} isFirstPage={isFirstPage} isPerKey={isPerKey} />
       )}
-    </Page>
+    </ConsolePage>
   );
 }
 
@@ -203,7 +203,7 @@ function Found({ view, filter, listed, isFirstPage, isPerKey }: FoundProps) {
           <a href={`${view.paths.changeAll}?${new URLSearchParams(query).toString()}`}>Change all that match …</a>
         </p>
       )}
-      <Pages
+      <PageLinks
         path={view.paths.records}
         query={query}
         isFirst={isFirstPage}

@@ -4,17 +4,17 @@
 import type { Child } from "hono/jsx";
 import { RECORD_ID } from "../request-schema.ts";
 import { recordId } from "../../kernel/record/units.ts";
-import type { Example } from "../example-response.ts";
-import type { View } from "./view.ts";
+import type { ExampleResponse } from "../example-response.ts";
+import type { ConsoleView } from "./view.ts";
 
 type Fields = Readonly<Record<string, string>>;
 
 interface ResponseFieldsProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly id: (name: string) => string;
   /** As typed. */
   readonly fields: Fields;
-  readonly example: Example | null;
+  readonly example: ExampleResponse | null;
 }
 
 export function ResponseFields({ view, id, fields, example }: ResponseFieldsProps) {
@@ -22,7 +22,7 @@ export function ResponseFields({ view, id, fields, example }: ResponseFieldsProp
   const source = isTyped ? null : example;
   return (
     <>
-      <Field id={id("status")} label="Status">
+      <FormField id={id("status")} label="Status">
         <input
           id={id("status")}
           name="status"
@@ -32,22 +32,22 @@ export function ResponseFields({ view, id, fields, example }: ResponseFieldsProp
           required
           value={fields["status"] ?? String(source?.status ?? 201)}
         />
-      </Field>
-      <Field id={id("headers")} label="Headers" hint="One on each line, as name: value.">
+      </FormField>
+      <FormField id={id("headers")} label="Headers" hint="One on each line, as name: value.">
         <textarea id={id("headers")} name="headers" rows={2} class="mono" spellcheck={false}>
           {fields["headers"] ?? usualHeaders(source)}
         </textarea>
-      </Field>
+      </FormField>
       {source === null ? null : (
         <p class="soft small" id="filled-in">
           Status and type are filled in from <a href={view.paths.record(source.id)}>a recent success</a> on this route.
         </p>
       )}
-      <Field id={id("body")} label="Body">
+      <FormField id={id("body")} label="Body">
         <textarea id={id("body")} name="body" rows={5} class="mono" spellcheck={false}>
           {fields["body"] ?? ""}
         </textarea>
-      </Field>
+      </FormField>
       {isFromExample(fields) ? <Adapted view={view} fields={fields} /> : null}
     </>
   );
@@ -76,7 +76,7 @@ function Adapted({ view, fields }: Pick<ResponseFieldsProps, "view" | "fields">)
 }
 
 /** Only the type: any other header may be the other request's own. */
-function usualHeaders(example: Example | null): string {
+function usualHeaders(example: ExampleResponse | null): string {
   const mediaType = example === null ? "application/json" : example.mediaType;
   return mediaType === null ? "" : `content-type: ${mediaType}`;
 }
@@ -88,7 +88,7 @@ interface FieldProps {
   readonly children: Child;
 }
 
-export function Field({ id, label, hint, children }: FieldProps) {
+export function FormField({ id, label, hint, children }: FieldProps) {
   return (
     <div class="field">
       <label for={id}>

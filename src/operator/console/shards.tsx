@@ -3,14 +3,14 @@
 import type { AllCounts } from "../operator.ts";
 import type { ShardCountsView } from "../gateway-schema.ts";
 import type { LayoutSummary } from "../layouts.ts";
-import { Page } from "./page.tsx";
-import { grouped, groupedAtLeast } from "./rates.tsx";
-import { Time } from "./time.tsx";
-import type { View } from "./view.ts";
+import { ConsolePage } from "./page.tsx";
+import { groupedDigits, groupedAtLeast } from "./rates.tsx";
+import { TimeText } from "./time.tsx";
+import type { ConsoleView } from "./view.ts";
 
-export function ShardsPage({ view, shards, layouts, unreachable }: { readonly view: View } & AllCounts) {
+export function ShardsPage({ view, shards, layouts, unreachable }: { readonly view: ConsoleView } & AllCounts) {
   return (
-    <Page view={view} place="shards" title="Shards">
+    <ConsolePage view={view} place="shards" title="Shards">
       <h1 id="shards-title">Shards</h1>
       <UnreachableShards unreachable={unreachable} />
       <div id="layouts" data-live>
@@ -26,7 +26,7 @@ export function ShardsPage({ view, shards, layouts, unreachable }: { readonly vi
           <ShardsTable shards={shards} labelledBy="shards-title" />
         )}
       </section>
-    </Page>
+    </ConsolePage>
   );
 }
 
@@ -38,7 +38,7 @@ function PreviousLayout({ layout, now }: { readonly layout: LayoutSummary; reado
       {objects === null ? null : `: closed ${closed + empty} of ${objects}, empty ${empty} of ${objects}`}
       {lastExpiresAt === null ? null : (
         <>
-          , last record expires <Time at={lastExpiresAt} now={now} rel="in" />
+          , last record expires <TimeText at={lastExpiresAt} now={now} rel="in" />
         </>
       )}
       . <strong>{mayGo ? "No longer needed." : "Still needed."}</strong> {reason}
@@ -81,7 +81,7 @@ export function ShardsTable({
             <th scope="row" class="mono">
               {shard}
             </th>
-            <td class="num">{grouped(inFlight)}</td>
+            <td class="num">{groupedDigits(inFlight)}</td>
             <td class="num">
               {groupedAtLeast(waiting, atLeast.includes("waiting"))}
               {placesTaken === 0 ? null : <span class="soft small wide-only"> {placesTaken} of 4 run</span>}

@@ -2,19 +2,19 @@
 
 import type { Hono } from "hono";
 import { clientAddress } from "../access/auth.ts";
-import type { Signed } from "./guard.ts";
-import { Brand, Document, show, SiteName } from "./page.tsx";
+import type { SignedRequest } from "./guard.ts";
+import { BrandLink, HtmlDocument, showPage, SiteName } from "./page.tsx";
 import { beginSession } from "./session.ts";
 import { dropSessionCookie, isPrivate, setSessionCookie } from "./session-cookie.ts";
-import { type ConsolePorts, type ConsolePaths, type Site, siteOf } from "./view.ts";
+import { type ConsolePorts, type ConsolePaths, type ConsoleSite, siteOf } from "./view.ts";
 import { SIGN_IN_BYTES, textFields } from "../form.ts";
 
-export function signingIn(app: Hono<Signed>, paths: ConsolePaths, ports: ConsolePorts): void {
+export function signingIn(app: Hono<SignedRequest>, paths: ConsolePaths, ports: ConsolePorts): void {
   const { tokens, auth, operator } = ports;
   app.post(paths.signIn, async (c) => {
     let next = paths.overview;
     const refuse = (status: number, error: string, headers = {}) =>
-      show(
+      showPage(
         <SignIn
           site={siteOf(c.req.raw, ports)}
           paths={paths}
@@ -52,7 +52,7 @@ export function signingIn(app: Hono<Signed>, paths: ConsolePaths, ports: Console
     const done = c.req.query("everywhere") === undefined ? null : "All console sessions have ended.";
     // A link on another site sends no SameSite=Strict cookie, even with a valid session.
     const isFromElsewhere = c.req.header("Sec-Fetch-Site") === "cross-site";
-    return show(
+    return showPage(
       <SignIn
         site={siteOf(c.req.raw, ports)}
         paths={paths}
@@ -84,7 +84,7 @@ const ORIGIN = "https://console.invalid";
 const MAX_PATH_LENGTH = 1000;
 
 interface SignInProps {
-  readonly site: Site;
+  readonly site: ConsoleSite;
   readonly paths: ConsolePaths;
   readonly error: string | null;
   /** A confirmation of the last action. */
@@ -96,10 +96,10 @@ interface SignInProps {
 
 function SignIn({ site, paths, error, done, next, isFromElsewhere }: SignInProps) {
   return (
-    <Document site={site} title="Sign in" styleSrc={paths.style}>
+    <HtmlDocument site={site} title="Sign in" styleSrc={paths.style}>
       <main id="main">
         <div class="card sign-in">
-          <Brand href={paths.overview} />
+          <BrandLink href={paths.overview} />
           <SiteName site={site} />
           <form method="post" action={paths.signIn}>
             <h1>Sign in</h1>
@@ -142,6 +142,6 @@ function SignIn({ site, paths, error, done, next, isFromElsewhere }: SignInProps
           ) : null}
         </div>
       </main>
-    </Document>
+    </HtmlDocument>
   );
 }

@@ -2,7 +2,7 @@
 
 import type { RecordState } from "../../kernel/record/record.ts";
 
-export function State({ state }: { readonly state: RecordState }) {
+export function StateBadge({ state }: { readonly state: RecordState }) {
   return (
     <span class={`state ${state}`}>
       <svg

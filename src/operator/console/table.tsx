@@ -50,7 +50,7 @@ interface PagesProps {
 }
 
 /** To the first page of a list, the one before, the next and the last. */
-export function Pages({ path, query, isFirst, cursor, previous = null, last = null }: PagesProps) {
+export function PageLinks({ path, query, isFirst, cursor, previous = null, last = null }: PagesProps) {
   const links = [
     isFirst ? null : (["First page", {}, undefined] as const),
     previous === null ? null : (["Previous page", { cursor: previous }, "prev"] as const),

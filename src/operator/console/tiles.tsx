@@ -10,7 +10,7 @@ export interface TileProps {
   readonly href?: string;
 }
 
-export function Tile({ name, figure, says, alert = false, href }: TileProps) {
+export function FigureTile({ name, figure, says, alert = false, href }: TileProps) {
   return (
     <div class={alert ? "alert" : undefined}>
       <dt>{href === undefined ? name : <a href={href}>{name}</a>}</dt>
@@ -26,5 +26,5 @@ interface CountTileProps extends Omit<TileProps, "figure"> {
 }
 
 export function CountTile({ count, isAtLeast = false, ...tile }: CountTileProps) {
-  return <Tile {...tile} figure={groupedAtLeast(count, isAtLeast)} />;
+  return <FigureTile {...tile} figure={groupedAtLeast(count, isAtLeast)} />;
 }

@@ -1,7 +1,7 @@
 // Times relative to now, in UTC, and in the operator's own zone, which only the browser knows. The script keeps elements with `data-at` up
 // to date; without it there is UTC alone.
 
-import { relative } from "./browser/times.ts";
+import { relativeTime } from "./browser/times.ts";
 
 interface TimeProps {
   readonly at: number;
@@ -10,19 +10,19 @@ interface TimeProps {
   readonly rel?: "ago" | "for" | "in" | "due";
 }
 
-export function Time({ at, now, rel = "ago" }: TimeProps) {
+export function TimeText({ at, now, rel = "ago" }: TimeProps) {
   return (
     <time datetime={new Date(at).toISOString()}>
       <span data-at={at} data-rel={rel}>
-        {relative(rel, at, now)}
+        {relativeTime(rel, at, now)}
       </span>{" "}
-      <span class="abs">{absolute(at, now)}</span> <span class="abs" data-at={at} data-rel="local" />
+      <span class="abs">{absoluteTime(at, now)}</span> <span class="abs" data-at={at} data-rel="local" />
     </time>
   );
 }
 
 /** UTC as in the API and the logs; with the date unless it is today. */
-export function absolute(at: number, now: number): string {
+export function absoluteTime(at: number, now: number): string {
   const [date = "", time = ""] = new Date(at).toISOString().split("T");
   const isToday = new Date(now).toISOString().startsWith(date);
   return `${isToday ? "" : `${date} `}${time.slice(0, 8)} UTC`;

@@ -3,11 +3,11 @@
 import { claimText, reasonText } from "../../kernel/record/describe-record.ts";
 import type { TimelineEvent } from "../../kernel/record/timeline.ts";
 import { elapsedText } from "./browser/times.ts";
-import { Time } from "./time.tsx";
+import { TimeText } from "./time.tsx";
 
 type AttemptEvent = Extract<TimelineEvent, { type: "attempt" }>;
 
-export function Timeline({ timeline, now }: { readonly timeline: readonly TimelineEvent[]; readonly now: number }) {
+export function TimelineCard({ timeline, now }: { readonly timeline: readonly TimelineEvent[]; readonly now: number }) {
   return (
     <ol class="timeline">
       {timeline.map((event) => (
@@ -24,7 +24,7 @@ function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: nu
         <li class={event.verdict ?? "running"}>
           <strong>Attempt {event.attempt}</strong> {outcome(event)}
           <div class="soft small">
-            <Time at={event.startedAt} now={now} />
+            <TimeText at={event.startedAt} now={now} />
             {event.endedAt === null ? null : `, took ${lasted(event.startedAt, event.endedAt)}`}
           </div>
         </li>
@@ -35,7 +35,7 @@ function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: nu
           <strong>Attempt {event.attempt} was claimed</strong>
           {claimText(event)}
           <div class="soft small">
-            <Time at={event.at} now={now} />
+            <TimeText at={event.at} now={now} />
           </div>
         </li>
       );
@@ -45,7 +45,7 @@ function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: nu
           <strong>The origin was asked</strong> about attempt {event.attempt}:{" "}
           {event.answer === "done" ? "it took effect." : "it did not take effect."}
           <div class="soft small">
-            <Time at={event.at} now={now} />
+            <TimeText at={event.at} now={now} />
           </div>
         </li>
       );
@@ -55,7 +55,7 @@ function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: nu
           <strong>{CHANGED[event.action]}</strong> by {event.by}
           {event.reason === "" ? null : <p class="said">{event.reason}</p>}
           <div class="soft small">
-            <Time at={event.at} now={now} />
+            <TimeText at={event.at} now={now} />
           </div>
         </li>
       );

@@ -28,32 +28,32 @@ export interface ConsolePorts {
 }
 
 /** Which gateway a page is of. */
-export interface Site {
+export interface ConsoleSite {
   /** As the browser shows it. */
   readonly host: string;
   readonly environment: string | null;
 }
 
-export function siteOf(request: Request, { environment }: Pick<ConsolePorts, "environment">): Site {
+export function siteOf(request: Request, { environment }: Pick<ConsolePorts, "environment">): ConsoleSite {
   return { host: new URL(request.url).host, environment };
 }
 
 /** `staging, ops.example.com`. */
-export function siteText({ host, environment }: Site): string {
+export function siteText({ host, environment }: ConsoleSite): string {
   return environment === null ? host : `${environment}, ${host}`;
 }
 
 /** Who is signed in. */
-export interface Viewer {
+export interface ConsoleViewer {
   readonly actor: Actor;
   /** In every form that changes something. */
   readonly formToken: string;
 }
 
-export interface View {
-  readonly site: Site;
+export interface ConsoleView {
+  readonly site: ConsoleSite;
   readonly paths: ConsolePaths;
-  readonly viewer: Viewer;
+  readonly viewer: ConsoleViewer;
   /** The server's time; all durations are relative to it. */
   readonly now: number;
   /** Whether the configuration lists previous layouts, so that records show theirs. */

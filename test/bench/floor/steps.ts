@@ -20,9 +20,9 @@ import { fingerprintRequest } from "../../../src/kernel/request/fingerprint.ts";
 import { type HeaderPairs, headersOf, requestHeaders, responseHeaders } from "../../../src/kernel/request/headers.ts";
 import { decodeMessage, encodeMessage } from "../../../src/kernel/request/message.ts";
 import { nameRecord } from "../../../src/kernel/request/record-name.ts";
-import { Heartbeat } from "../../../src/kernel/object/heartbeat.ts";
+import { AttemptHeartbeat } from "../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
-import { Timers } from "../../../src/kernel/object/timers.ts";
+import { ObjectTimers } from "../../../src/kernel/object/timers.ts";
 import { shardOf } from "./shard-of.ts";
 
 interface Env {
@@ -74,8 +74,8 @@ export class KeyShard {
   readonly #sql: SqlStorage;
   readonly #ledger: Ledger;
   readonly #step: number;
-  readonly #timers = new Timers();
-  readonly #heartbeat = new Heartbeat(this.#timers, () => Promise.resolve());
+  readonly #timers = new ObjectTimers();
+  readonly #heartbeat = new AttemptHeartbeat(this.#timers, () => Promise.resolve());
 
   constructor({ storage }: DurableObjectState, { STEP }: Env) {
     this.#sql = storage.sql;

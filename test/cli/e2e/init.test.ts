@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Dialogue } from "../../../src/cli/ask.ts";
+import type { TerminalDialogue } from "../../../src/cli/ask.ts";
 import { init } from "../../../src/cli/init.ts";
 import { wranglerToml } from "../../../src/cli/init-file.ts";
 import { USUAL } from "../../../src/cli/init-plan.ts";
@@ -191,7 +191,7 @@ describe("the questions", () => {
   type Keys = readonly (readonly [question: string, typed: string])[];
 
   /** Types each answer when its question stands there. */
-  function dialogueOf(keys: Keys): Dialogue {
+  function dialogueOf(keys: Keys): TerminalDialogue {
     const input = new PassThrough();
     const output = new PassThrough();
     const left = [...keys];

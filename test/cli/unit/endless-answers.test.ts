@@ -5,7 +5,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fetchPolicy } from "../../../src/cli/gateway-marks.ts";
-import { columns } from "../../../src/cli/look.ts";
+import { alignColumns } from "../../../src/cli/look.ts";
 import { operatorClient } from "../../../src/cli/operator-client.ts";
 import { sendHttp } from "../../../src/cli/send.ts";
 import { rawRequest } from "../../../src/conformance/http.ts";
@@ -57,7 +57,7 @@ describe("an answer that never ends", () => {
 });
 
 it("no cell of a table controls the terminal, whichever column it is in", () => {
-  const lines = columns([
+  const lines = alignColumns([
     ["A", "B"],
     ["\u001b[2Jx", "y\u202e\nz"],
   ]);

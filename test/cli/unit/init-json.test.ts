@@ -2,7 +2,7 @@
 
 import { parse } from "jsonc-parser";
 import { describe, expect, it } from "vitest";
-import { emptyJson, misshapen, withGateway } from "../../../src/cli/init-json.ts";
+import { emptyJson, misshapenProblems, withGateway } from "../../../src/cli/init-json.ts";
 import { USUAL } from "../../../src/cli/init-plan.ts";
 import { isTable } from "../../../src/kernel/config/table.ts";
 import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
@@ -113,7 +113,7 @@ describe("what stands where something else belongs", () => {
     let refused = 0;
     for (const odd of ODD) {
       const file = { [member]: odd };
-      const problems = misshapen(file);
+      const problems = misshapenProblems(file);
       refused += problems.length;
       if (problems.length > 0) {
         for (const { path, message } of problems)
@@ -140,6 +140,6 @@ describe("what stands where something else belongs", () => {
     [{ migrations: {} }, "migrations", "a list, in brackets"],
     [{ main: 3 }, "main", "text"],
   ])("is named: %j", (file, path, shape) => {
-    expect(misshapen(file)).toEqual([{ path, message: `must be ${shape}: write it so, or leave it out` }]);
+    expect(misshapenProblems(file)).toEqual([{ path, message: `must be ${shape}: write it so, or leave it out` }]);
   });
 });

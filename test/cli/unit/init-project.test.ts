@@ -5,7 +5,7 @@ import { wranglerToml } from "../../../src/cli/init-file.ts";
 import {
   ENTRY,
   IGNORED,
-  ignoring,
+  ignoreFile,
   misshapenSections,
   PROJECT_PATHS,
   projectPackage,
@@ -69,7 +69,7 @@ it("a project's package.json must have objects where a gateway adds to them", ()
 
 describe("a project's .gitignore", () => {
   it("is what a new one has where there is none", () => {
-    expect(ignoring("")).toBe(IGNORED);
+    expect(ignoreFile("")).toBe(IGNORED);
   });
 
   it.each([
@@ -77,6 +77,6 @@ describe("a project's .gitignore", () => {
     ["/node_modules/\r\n.wrangler\n.onceway", "/node_modules/\r\n.wrangler\n.onceway\n.dev.vars*\n"],
     [IGNORED, IGNORED],
   ])("keeps what it says, and keeps the token out: %j", (before, after) => {
-    expect(ignoring(before)).toBe(after);
+    expect(ignoreFile(before)).toBe(after);
   });
 });

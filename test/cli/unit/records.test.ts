@@ -1,7 +1,7 @@
 // How records and exchanges are printed: pure functions of the data, the time, the width and the colours.
 
 import { describe, expect, it } from "vitest";
-import { type Look, plainLook, printable, shorten } from "../../../src/cli/look.ts";
+import { type TerminalLook, plainLook, printableText, shortenText } from "../../../src/cli/look.ts";
 import type { ShownRecord, ShownSummary } from "../../../src/cli/operator-client.ts";
 import { recordText } from "../../../src/cli/record-text.ts";
 import { recordsTable } from "../../../src/cli/records-table.ts";
@@ -61,7 +61,7 @@ const detail: ShownRecord = {
   response: null,
 };
 
-const narrow: Look = { ...plainLook, width: 80 };
+const narrow: TerminalLook = { ...plainLook, width: 80 };
 
 const next = (nextAttemptAt: string): ShownRecord => ({
   ...detail,
@@ -110,7 +110,7 @@ describe("recordsTable", () => {
   });
 
   it("keeps its columns with a coloured state", () => {
-    const painted: Look = { ...plainLook, paint: (style, text) => `<${style}>${text}</>` };
+    const painted: TerminalLook = { ...plainLook, paint: (style, text) => `<${style}>${text}</>` };
     const [, line] = recordsTable([summary], NOW, painted).split("\n");
     expect(line).toMatch(/^<red>unknown<\/> {10}1 /);
   });
@@ -149,11 +149,11 @@ it("what commands print of records is as approved", async () => {
 
 describe("text from outside", () => {
   it("cannot control the terminal", () => {
-    expect(printable("a\u001b[2Jb\u009bc\u202ed\r")).toBe("a\\u{1b}[2Jb\\u{9b}c\\u{202e}d\\u{d}");
+    expect(printableText("a\u001b[2Jb\u009bc\u202ed\r")).toBe("a\\u{1b}[2Jb\\u{9b}c\\u{202e}d\\u{d}");
   });
 
   it("is shortened with an ellipsis", () => {
-    expect([shorten("abcd", 4), shorten("abcde", 4)]).toEqual(["abcd", "abc…"]);
+    expect([shortenText("abcd", 4), shortenText("abcde", 4)]).toEqual(["abcd", "abc…"]);
   });
 });
 

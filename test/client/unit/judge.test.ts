@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type JudgedAnswer, combine, judgeAnswer } from "../../../src/client/judge.ts";
+import { type JudgedAnswer, combineOutcomes, judgeAnswer } from "../../../src/client/judge.ts";
 import { parseProblem, type ProblemCode } from "../../../src/client/problem.ts";
 import { BUILT_IN } from "../../../src/kernel/config/settings.ts";
 import type { MonitorProblem } from "../../../src/kernel/record/monitor-problem.ts";
@@ -167,9 +167,9 @@ describe("the origin's answers", () => {
 
 describe("what is known after several tries", () => {
   it("stays open until an answer settles it", () => {
-    expect(combine("unknown", "no-effect")).toBe("unknown");
-    expect(combine("unknown", "happened")).toBe("happened");
-    expect(combine("no-effect", "no-effect")).toBe("no-effect");
-    expect(combine("no-effect", "unknown")).toBe("unknown");
+    expect(combineOutcomes("unknown", "no-effect")).toBe("unknown");
+    expect(combineOutcomes("unknown", "happened")).toBe("happened");
+    expect(combineOutcomes("no-effect", "no-effect")).toBe("no-effect");
+    expect(combineOutcomes("no-effect", "unknown")).toBe("unknown");
   });
 });

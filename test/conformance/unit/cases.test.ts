@@ -4,8 +4,8 @@
 import { describe, expect, it } from "vitest";
 import {
   type ObservedCall,
-  type Case,
-  type Observation,
+  type ConformanceCase,
+  type CaseObservation,
   type TargetPolicy,
   type RequestReply,
 } from "../../../src/conformance/case.ts";
@@ -26,14 +26,14 @@ function call(body = SENT, target = "/pay?currency=EUR&to=a%20b"): ObservedCall 
   return { method: "POST", target, headers: [], body: Buffer.from(body, "latin1") };
 }
 
-type Replies = Observation["replies"];
+type Replies = CaseObservation["replies"];
 
 /** `calls`: how many, or which; `null` without an origin. */
 function seen(
   replies: Replies,
   calls: number | readonly ObservedCall[] | null = 1,
-  more: Partial<Observation> = {},
-): Observation {
+  more: Partial<CaseObservation> = {},
+): CaseObservation {
   const made = typeof calls === "number" ? Array.from({ length: calls }, () => call()) : calls;
   return { replies, calls: made, early: [], policy: null, sent: Buffer.from(SENT), ...more };
 }
@@ -114,7 +114,7 @@ const emptyAnswer = (status: number) => ({
   good: [seen({ first: reply(status), again: reply(status) })],
   bad: [seen({ first: reply(status), again: reply(status) }, 2), seen({ first: ONE, again: ONE })],
 });
-const explained = (name: string, status: number, others: Replies = {}, more: Partial<Observation> = {}) => ({
+const explained = (name: string, status: number, others: Replies = {}, more: Partial<CaseObservation> = {}) => ({
   good: [
     seen({ ...others, [name]: reply(status, "{}", PROBLEM) }, 1, more),
     seen({ ...others, [name]: reply(status, "", [["Link", '</docs>; rel="describedby"']]) }, 1, more),
@@ -123,7 +123,7 @@ const explained = (name: string, status: number, others: Replies = {}, more: Par
 });
 
 const OBSERVATIONS: Readonly<
-  Record<string, { readonly good: readonly Observation[]; readonly bad: readonly Observation[] }>
+  Record<string, { readonly good: readonly CaseObservation[]; readonly bad: readonly CaseObservation[] }>
 > = {
   "syntax.quoted": { good: [seen({ first: ONE })], bad: [seen({ first: reply(400) }, 0)] },
   "syntax.bare": { good: [seen({ first: ONE })], bad: [seen({ first: reply(400) }, 0)] },
@@ -401,7 +401,7 @@ const OBSERVATIONS: Readonly<
   },
 };
 
-const find = (id: string): Case | undefined => CASES.find((one) => one.id === id);
+const find = (id: string): ConformanceCase | undefined => CASES.find((one) => one.id === id);
 
 describe("the cases", () => {
   it("have unique ids, and an observation of each kind", () => {

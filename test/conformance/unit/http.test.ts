@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:net";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { openRequest, rawRequest } from "../../../src/conformance/http.ts";
-import { unreached } from "../../../src/conformance/unreachable.ts";
+import { unreachedTarget } from "../../../src/conformance/unreachable.ts";
 
 const servers: (Server | HttpServer)[] = [];
 afterEach(() => {
@@ -24,7 +24,7 @@ const REQUEST = { host: "127.0.0.1", method: "POST", target: "/", timeoutMs: 5_0
 async function reasonOf(request: Promise<unknown>): Promise<string> {
   return request.then(
     () => "it was answered",
-    (error: unknown) => unreached(error).reason,
+    (error: unknown) => unreachedTarget(error).reason,
   );
 }
 
@@ -65,7 +65,7 @@ describe("a request over TLS", () => {
 
 it("a name that no host has is told as such", () => {
   const error = Object.assign(new Error("getaddrinfo ENOTFOUND nobody.invalid"), { code: "ENOTFOUND" });
-  const seen = unreached(new TypeError("fetch failed", { cause: error }));
+  const seen = unreachedTarget(new TypeError("fetch failed", { cause: error }));
   expect(seen).toEqual({
     reason: "getaddrinfo ENOTFOUND nobody.invalid: there is no host of that name: check the URL",
     isUnsent: true,

@@ -1,19 +1,19 @@
 // What the suite says to programs, and what it reads of a published policy.
 
 import { describe, expect, it } from "vitest";
-import { must } from "../../../src/conformance/cases/define.ts";
+import { mustCase } from "../../../src/conformance/cases/define.ts";
 import { matchesPattern, readPolicy } from "../../../src/conformance/policy.ts";
-import { type Report, reportJson, reportJunit } from "../../../src/conformance/report.ts";
-import { type Result, totalsOf } from "../../../src/conformance/suite.ts";
+import { type SuiteReport, reportJson, reportJunit } from "../../../src/conformance/report.ts";
+import { type CaseResult, totalsOf } from "../../../src/conformance/suite.ts";
 
-const ONE = must({
+const ONE = mustCase({
   id: "syntax.quoted",
   says: "It is so.",
   profile: "P1",
   script: [],
   judge: () => ({ is: "passed" }),
 });
-const result = (level: Result["level"], is: "passed" | "failed" | "skipped"): Result => ({
+const result = (level: CaseResult["level"], is: "passed" | "failed" | "skipped"): CaseResult => ({
   case: ONE,
   level,
   verdict: is === "passed" ? { is } : { is, why: `<a & "b">\u0007` },
@@ -26,7 +26,7 @@ const RESULTS = [
   result("MAY", "failed"),
   result("MUST", "skipped"),
 ];
-const REPORT: Report = {
+const REPORT: SuiteReport = {
   target: "POST http://x/",
   mode: "api",
   by: "profile",

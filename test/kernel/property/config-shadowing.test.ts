@@ -9,7 +9,7 @@ import { TrieRouter } from "hono/router/trie-router";
 import { describe, expect, it } from "vitest";
 
 import { parsePathPattern } from "../../../src/kernel/config/path-pattern.ts";
-import { coversPattern, findShadows, type Matcher } from "../../../src/kernel/config/shadowing.ts";
+import { coversPattern, findShadows, type RouteMatcher } from "../../../src/kernel/config/shadowing.ts";
 
 // Few words, so that patterns overlap often.
 const word = fc.constantFrom("a", "b", "v1", "12", "a-b");
@@ -43,13 +43,13 @@ const requestPath = fc
   .tuple(fc.array(fc.oneof(word, fc.constantFrom("", "ab", "c", "1", "a.b")), { maxLength: 5 }), fc.boolean())
   .map(([segments, slash]) => `/${segments.join("/")}${slash ? "/" : ""}`);
 
-function matcher(path: string, index: number, methodsOf: readonly string[]): Matcher {
+function matcher(path: string, index: number, methodsOf: readonly string[]): RouteMatcher {
   const patterns = parsePathPattern(path);
   return { name: `ROUTES[${index}]`, path, methods: methodsOf, patterns: patterns.ok ? patterns.value : [] };
 }
 
 /** Both ways in which Hono may serve: its own choice, and the router that accepts every pattern. */
-function apps(matchers: readonly Matcher[]): readonly Hono[] {
+function apps(matchers: readonly RouteMatcher[]): readonly Hono[] {
   return [new SmartRouter<never>({ routers: [new RegExpRouter(), new TrieRouter()] }), new TrieRouter<never>()].map(
     (router) => {
       const app = new Hono({ router });

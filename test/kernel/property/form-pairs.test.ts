@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { FingerprintRule, Selection } from "../../../src/kernel/config/resolved.ts";
+import type { FingerprintRule, BodySelection } from "../../../src/kernel/config/resolved.ts";
 import { comparedQuery } from "../../../src/kernel/request/compared-query.ts";
 import { canonicalForm, fieldOf } from "../../../src/kernel/request/form-pairs.ts";
 import { counted, finish } from "../../support/slices.ts";
@@ -34,7 +34,7 @@ function spelled(list: Pairs, choices: readonly number[]): string {
   return list.map(([one, other]) => `${part(one)}=${part(other)}`).join("&");
 }
 
-const form = (body: string, selection: Selection | null = null): string | null => {
+const form = (body: string, selection: BodySelection | null = null): string | null => {
   const canonical = finish(canonicalForm(new TextEncoder().encode(body), selection));
   return canonical === null ? null : `${canonical.isSelected} ${Buffer.from(canonical.bytes).toString("latin1")}`;
 };
@@ -126,8 +126,8 @@ describe("a form", () => {
 });
 
 describe("a selection of a form", () => {
-  const except = (...names: string[]): Selection => ({ kind: "except", pointers: names.map((one) => `/${one}`) });
-  const only = (...names: string[]): Selection => ({ kind: "only", pointers: names.map((one) => `/${one}`) });
+  const except = (...names: string[]): BodySelection => ({ kind: "except", pointers: names.map((one) => `/${one}`) });
+  const only = (...names: string[]): BodySelection => ({ kind: "only", pointers: names.map((one) => `/${one}`) });
 
   it("except ignores these fields, and no other that looks like them", () => {
     expect(form("t=1&a=2", except("t"))).toBe(form("a=2&t=%31&t", except("t")));

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { step } from "../../../src/kernel/record/life-cycle.ts";
 import { deadlineOf } from "../../../src/kernel/record/step.ts";
-import type { Expiring, Policy } from "../../../src/kernel/record/record.ts";
+import type { ExpiringRecord, Policy } from "../../../src/kernel/record/record.ts";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import {
   history,
@@ -35,7 +35,7 @@ function checkHistories(
 }
 
 /** When the memory of what has settled a record or left it unknown ends. It begins with the record's own retention. */
-function rememberedUntil({ policy, ...record }: Expiring): number {
+function rememberedUntil({ policy, ...record }: ExpiringRecord): number {
   const keptMs = record.state === "unknown" ? UNKNOWN_RETENTION_MS : RETENTION_MS;
   return record.expiresAt - keptMs + (policy.rememberMs ?? keptMs);
 }

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Started } from "../../../src/kernel/record/record.ts";
 import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../src/kernel/record/units.ts";
-import { type Ask, type Listed, listRecords } from "../../../src/operator/list.ts";
+import { type AskForList, type ListResult, listRecords } from "../../../src/operator/list.ts";
 import { LAST_PAGE } from "../../../src/operator/list-cursor.ts";
 import { compareNewest, isAhead, type ListPosition } from "../../../src/kernel/store/list-query.ts";
 import type { SeenRecord } from "../../../src/kernel/store/record-list.ts";
@@ -43,7 +43,7 @@ function gatewayOf(shards: readonly Shard[]) {
     locationHint: null,
     layout: String(shards.length),
   }));
-  const ask: Ask = async (place, query) => {
+  const ask: AskForList = async (place, query) => {
     asked.push(place.name);
     now.most = Math.max(now.most, ++now.running);
     await Promise.resolve();
@@ -66,14 +66,14 @@ function gatewayOf(shards: readonly Shard[]) {
 
 type Gateway = ReturnType<typeof gatewayOf>;
 
-async function pageAt({ places, ask }: Gateway, cursor: string | null, limit: number): Promise<Listed> {
+async function pageAt({ places, ask }: Gateway, cursor: string | null, limit: number): Promise<ListResult> {
   const page = await listRecords(places, cursor, limit, ask);
   if (page === null) throw new Error("no page");
   expect(page.records.length).toBeLessThanOrEqual(limit);
   return page;
 }
 
-const idsOf = ({ records }: Pick<Listed, "records">): readonly string[] => records.map(({ id }) => id);
+const idsOf = ({ records }: Pick<ListResult, "records">): readonly string[] => records.map(({ id }) => id);
 
 /** All pages from a cursor on, by one of their links. */
 async function walk(
@@ -81,11 +81,11 @@ async function walk(
   begin: string | null,
   limit: number,
   by: "cursor" | "previous",
-  between: (page: Listed) => void = () => undefined,
-): Promise<readonly Listed[]> {
-  const pages: Listed[] = [];
+  between: (page: ListResult) => void = () => undefined,
+): Promise<readonly ListResult[]> {
+  const pages: ListResult[] = [];
   for (let at: string | null | undefined; at !== null;) {
-    const page: Listed = await pageAt(gateway, at ?? begin, limit);
+    const page: ListResult = await pageAt(gateway, at ?? begin, limit);
     pages.push(page);
     between(page);
     at = page[by];
@@ -238,7 +238,7 @@ describe("the list over all shards", () => {
       needs: 4,
     }));
     const gateway = gatewayOf(shards);
-    const deaf: Ask = async (place, query) => {
+    const deaf: AskForList = async (place, query) => {
       const page = await gateway.ask(place, query);
       return place.name === "shard-2-of-6" ? null : page;
     };
@@ -311,7 +311,7 @@ describe("the list over all shards", () => {
       { records: [], needs: 1 },
     ];
     const gateway = gatewayOf(growing);
-    const grown: Ask = async (place, query) => {
+    const grown: AskForList = async (place, query) => {
       const page = await gateway.ask(place, query);
       for (const shard of growing) shard.needs = 8;
       return page;

@@ -1,7 +1,7 @@
 // The size of a scrape: Prometheus reads it every few seconds, and each line is a series that it keeps.
 
 import { describe, expect, it } from "vitest";
-import { exposition, type Family } from "../../../src/operator/exposition.ts";
+import { writeExposition, type MetricFamily } from "../../../src/operator/exposition.ts";
 import { metricFamilies } from "../../../src/operator/metrics.ts";
 import type { ScrapedShard } from "../../../src/operator/shard-metrics.ts";
 import type { ShardNumbers } from "../../../src/kernel/object/operator-calls.ts";
@@ -59,11 +59,11 @@ function routesOf(count: number): readonly RouteNumbers[] {
   });
 }
 
-function scrape(shards: readonly ScrapedShard[], routes: number, isByShard = false): readonly Family[] {
+function scrape(shards: readonly ScrapedShard[], routes: number, isByShard = false): readonly MetricFamily[] {
   return metricFamilies({ shards, totals: routesOf(routes), routes: [], keepRecords: true, isByShard, features: [] });
 }
 
-function valuesOf(families: readonly Family[], name: string): readonly (readonly [object, number])[] {
+function valuesOf(families: readonly MetricFamily[], name: string): readonly (readonly [object, number])[] {
   const family = families.find((one) => one.name === name);
   return (family?.samples ?? []).map(({ labels, value }) => [labels, value] as const);
 }
@@ -71,7 +71,7 @@ function valuesOf(families: readonly Family[], name: string): readonly (readonly
 describe("a scrape", () => {
   it("of 64 shards and 10 routes stays below 100 kB", () => {
     const bytes = (isByShard: boolean): number =>
-      new TextEncoder().encode(exposition(scrape(shardsOf(64), 10, isByShard))).byteLength;
+      new TextEncoder().encode(writeExposition(scrape(shardsOf(64), 10, isByShard))).byteLength;
     expect(bytes(false)).toBeLessThan(100_000);
     expect(bytes(true)).toBeGreaterThan(bytes(false));
   });

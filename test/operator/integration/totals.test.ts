@@ -6,7 +6,12 @@ import { OUTCOMES } from "../../../src/kernel/record/outcome.ts";
 import type { LayoutShardAddress } from "../../../src/operator/shards.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
 import { shardStub } from "../../../src/kernel/object/call-shard.ts";
-import { type ExchangeReport, type SentBatch, Traffic, TRAFFIC_CALL } from "../../../src/kernel/traffic/traffic.ts";
+import {
+  type ExchangeReport,
+  type SentBatch,
+  TrafficCounters,
+  TRAFFIC_CALL,
+} from "../../../src/kernel/traffic/traffic.ts";
 import { parseExposition, sumOf } from "../../support/exposition.ts";
 
 const ROUTE = "/act";
@@ -50,7 +55,7 @@ function bench(): Bench {
 
 /** Makes a shard count so many requests. */
 async function count(address: LayoutShardAddress, times: number): Promise<void> {
-  const traffic = new Traffic();
+  const traffic = new TrafficCounters();
   for (let time = 0; time < times; time += 1) traffic.exchange(REPORT, Date.now());
   const body = JSON.stringify({ ...traffic.take(), id: crypto.randomUUID(), isUrgent: true } satisfies SentBatch);
   await shardStub(env.KEY_SHARD, address).fetch(TRAFFIC_CALL.url, { method: "POST", body });

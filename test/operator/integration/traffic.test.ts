@@ -7,7 +7,7 @@ import { TrafficFlusher } from "../../../src/kernel/traffic/traffic-flusher.ts";
 import { KeyShard } from "../../../src/worker/key-shard.ts";
 import { OPERATOR_CALLS, type ShardNumbers } from "../../../src/kernel/object/operator-calls.ts";
 import { type DataPoint, dataPointOf } from "../../../src/kernel/traffic/exchange-reporter.ts";
-import { type ExchangeReport, type SentBatch, Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import { type ExchangeReport, type SentBatch, TrafficCounters } from "../../../src/kernel/traffic/traffic.ts";
 import {
   again,
   headOf,
@@ -145,11 +145,11 @@ describe("a trace", () => {
 
 describe("what an isolate has counted", () => {
   function isolate(name: string): {
-    readonly traffic: Traffic;
+    readonly traffic: TrafficCounters;
     readonly flusher: TrafficFlusher;
     readonly waits: unknown[];
   } {
-    const traffic = new Traffic();
+    const traffic = new TrafficCounters();
     const waits: unknown[] = [];
     const counting = (): DurableObjectStub => env.KEY_SHARD.getByName(name);
     const waitUntil = (promise: Promise<unknown>): void => void waits.push(promise);
@@ -174,7 +174,7 @@ describe("what an isolate has counted", () => {
   });
 
   it("is sent again under the same id when its object did not answer, with nothing that was counted since", async () => {
-    const traffic = new Traffic();
+    const traffic = new TrafficCounters();
     traffic.exchange(REPORT, Date.now());
     const sent: SentBatch[] = [];
     const broken = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { elapsedText, relative } from "../../../src/operator/console/browser/times.ts";
+import { elapsedText, relativeTime } from "../../../src/operator/console/browser/times.ts";
 import { ratesOf } from "../../../src/operator/console/traffic.ts";
 
 describe("durations of the console", () => {
@@ -17,10 +17,10 @@ describe("durations of the console", () => {
   });
 
   it("are relative to now", () => {
-    expect(relative("for", 1000, 5000)).toBe("4 s");
-    expect(relative("ago", 1000, 5000)).toBe("4 s ago");
-    expect(relative("in", 5000, 1000)).toBe("in 4 s");
-    expect(relative("in", 1000, 5000)).toBe("now");
+    expect(relativeTime("for", 1000, 5000)).toBe("4 s");
+    expect(relativeTime("ago", 1000, 5000)).toBe("4 s ago");
+    expect(relativeTime("in", 5000, 1000)).toBe("in 4 s");
+    expect(relativeTime("in", 1000, 5000)).toBe("now");
   });
 });
 

@@ -8,9 +8,9 @@ import { TOTALS } from "../../../src/kernel/object/shard-address.ts";
 import { ShardTraffic, TOTALS_CALL } from "../../../src/kernel/object/shard-traffic.ts";
 import { TotalRows } from "../../../src/kernel/store/totals.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
-import { Timers } from "../../../src/kernel/object/timers.ts";
+import { ObjectTimers } from "../../../src/kernel/object/timers.ts";
 import { countOf, type RouteNumbers } from "../../../src/kernel/traffic/route-counters.ts";
-import { type SentBatch, Traffic, TRAFFIC_CALL } from "../../../src/kernel/traffic/traffic.ts";
+import { type SentBatch, TrafficCounters, TRAFFIC_CALL } from "../../../src/kernel/traffic/traffic.ts";
 import { Disk } from "../disk.ts";
 import { storageOn } from "../stand-ins.ts";
 
@@ -64,7 +64,7 @@ class CountingObject {
     this.traffic = new ShardTraffic({
       counts: new Ledger(storage).counts,
       totals: new TotalRows(storage.sql),
-      timers: new Timers(),
+      timers: new ObjectTimers(),
       isBusy: () => false,
       name: this.name,
     });
@@ -97,7 +97,7 @@ class CountingObject {
 export class CountedWorld {
   readonly #shards = [new CountingObject("shard-0-of-2"), new CountingObject("shard-1-of-2")];
   readonly #totals = new CountingObject(TOTALS);
-  readonly #isolate = new Traffic();
+  readonly #isolate = new TrafficCounters();
   /** What the isolate has sent and does not know to be counted. */
   #sent: SentBatch | null = null;
   /** The last batch that was stored. */
@@ -289,7 +289,7 @@ function factsIn(routes: readonly RouteNumbers[]): number {
   return routes.reduce((sum, numbers) => sum + countOf(numbers, "givenUp", "given-up"), 0);
 }
 
-function reportOf(route: string): Parameters<Traffic["exchange"]>[0] {
+function reportOf(route: string): Parameters<TrafficCounters["exchange"]>[0] {
   const times = { durationMs: 8, originMs: 5, waitedMs: 0 };
   return { at: Date.now(), route, recordId: null, outcome: "first", status: 201, attempt: 1, ...times };
 }

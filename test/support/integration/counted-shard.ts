@@ -3,20 +3,20 @@
 
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
-import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { EncryptionDeriver } from "../../../src/kernel/encryption/encryption.ts";
 import { claimsEndpoint, createClaims } from "../../../src/features/claims/api.ts"; // feature: claims
 import { createApp } from "../../../src/worker/app.ts";
 import { readConfig } from "../../../src/features/settings.ts";
-import { type Consume, queueConsumer } from "../../../src/features/queues/consume.ts"; // feature: queues
-import { deliverer } from "../../../src/features/queues/object/deliveries.ts"; // feature: queues
+import { type ConsumeBatch, queueConsumer } from "../../../src/features/queues/consume.ts"; // feature: queues
+import { exchangeDeliverer } from "../../../src/features/queues/object/deliveries.ts"; // feature: queues
 import { claimsCaller, positionAsker } from "../../../src/features/claims/call-claims.ts"; // feature: claims
 import { askOwn, type FindObject } from "../../../src/kernel/elsewhere.ts";
 import { objectFinder } from "../../../src/features/previous-shards/walk.ts"; // feature: previous-shards
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
-import { monitors, monitorAsker } from "../../../src/features/accepted/worker.ts"; // feature: accepted
+import { monitorFeature, monitorAsker } from "../../../src/features/accepted/worker.ts"; // feature: accepted
 import type { RequestFeature } from "../../../src/kernel/request-feature.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
-import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../../src/kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
 import type { OperationCounts } from "../../bench/cost/operation-counts.ts";
 import { noIdentities } from "./no-identities.ts";
@@ -52,7 +52,7 @@ export class CountedShard {
   /** The test's `fetch` answers it. Nothing listens there, so a connection is refused at once. */
   readonly #address = `127.0.0.1:${1100 + (shards += 1)}`;
   readonly #handle: (request: Request) => Response | Promise<Response>;
-  readonly #consume: Consume; // feature: queues
+  readonly #consume: ConsumeBatch; // feature: queues
   #cursors: { readonly rowsRead: number; readonly rowsWritten: number }[] = [];
   #other = zero();
   /** What the origin answers. */
@@ -87,9 +87,9 @@ export class CountedShard {
     findObject = objectFinder(); // feature: previous-shards
     const ports = {
       callShard: shardCaller(this.#namespace(), findObject),
-      encryptions: new Encryptions(read.encryptionSecrets),
+      encryptions: new EncryptionDeriver(read.encryptionSecrets),
       target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
-      reporter: new ExchangeReporter("worker", new Traffic(), null),
+      reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
       proveCaller: noIdentities,
     };
     // feature: claims begins
@@ -102,11 +102,11 @@ export class CountedShard {
     const askMonitor = monitorAsker(this.#namespace(), findObject); // feature: accepted
     const features: readonly RequestFeature[] = [
       { endpoint: claimsEndpoint("/_claims", claims) }, // feature: claims
-      monitors(read.config, { proveCaller: noIdentities, askMonitor }), // feature: accepted
+      monitorFeature(read.config, { proveCaller: noIdentities, askMonitor }), // feature: accepted
     ];
     this.#handle = createApp(read.config, ports, { features });
     // feature: queues begins
-    const deliver = deliverer(this.#namespace(), ports.callShard);
+    const deliver = exchangeDeliverer(this.#namespace(), ports.callShard);
     const none = {
       reportAlert: () => Promise.resolve(),
       deadLetterQueue: () => null,

@@ -1,6 +1,6 @@
 // A database that counts the rows which its statements read and write. Whoever is given it counts; others count nothing.
 
-import type { Sql } from "../../../src/kernel/store/schema.ts";
+import type { LedgerSql } from "../../../src/kernel/store/schema.ts";
 
 export interface Rows {
   readonly read: number;
@@ -8,12 +8,12 @@ export interface Rows {
 }
 
 export interface CountedSql {
-  readonly sql: Sql;
+  readonly sql: LedgerSql;
   /** Since the last call. */
   readonly take: () => Rows;
 }
 
-export function countRows(counted: Sql): CountedSql {
+export function countRows(counted: LedgerSql): CountedSql {
   // A cursor's rows are counted as they are read.
   const cursors: { readonly rowsRead: number; readonly rowsWritten: number }[] = [];
   return {

@@ -3,7 +3,7 @@
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
-import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { EncryptionDeriver } from "../../../src/kernel/encryption/encryption.ts";
 import { createApp } from "../../../src/worker/app.ts";
 import { askOwn, type FindObject } from "../../../src/kernel/elsewhere.ts";
 import type { Layout } from "../../../src/kernel/config/layout.ts";
@@ -15,12 +15,12 @@ import { layoutCloser } from "../../../src/features/previous-shards/operator/clo
 import { closeObject } from "../../features/previous-shards/integration/close-object.ts"; // feature: previous-shards
 import { workerKernel } from "./worker-kernel.ts"; // feature: previous-shards
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
-import { monitors, monitorAsker } from "../../../src/features/accepted/worker.ts"; // feature: accepted
+import { monitorFeature, monitorAsker } from "../../../src/features/accepted/worker.ts"; // feature: accepted
 import { shardAddressOf } from "../../../src/kernel/object/shard-address.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { preferredSlotOf } from "../../../src/kernel/store/record-numbers.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../../src/kernel/traffic/traffic.ts";
 import { ADMIN } from "./operators.ts"; // feature: previous-shards
 import { freshId } from "./records.ts";
 import { type Said, saidBy } from "./shard-bench.ts";
@@ -95,14 +95,14 @@ export class Deployments {
         observed(env.KEY_SHARD, (path) => calls.push(path)),
         findObject,
       ),
-      encryptions: new Encryptions([]),
+      encryptions: new EncryptionDeriver([]),
       target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
-      reporter: new ExchangeReporter("worker", new Traffic(), null),
+      reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
       proveCaller: noIdentities,
     };
     const askMonitor = monitorAsker(env.KEY_SHARD, findObject); // feature: accepted
     const features: readonly RequestFeature[] = [
-      monitors(read.config, { proveCaller: noIdentities, askMonitor }), // feature: accepted
+      monitorFeature(read.config, { proveCaller: noIdentities, askMonitor }), // feature: accepted
     ];
     const handle = createApp(read.config, ports, { features });
     const fetchHere = async (path: string, init: RequestInit): Promise<Response> =>

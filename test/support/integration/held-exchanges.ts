@@ -8,23 +8,23 @@ import { connect } from "cloudflare:sockets";
 import { env, runInDurableObject } from "cloudflare:test";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
-import { Alarm } from "../../../src/kernel/object/alarm.ts";
-import { Exchanges } from "../../../src/kernel/object/exchanges.ts";
-import { Heartbeat } from "../../../src/kernel/object/heartbeat.ts";
+import { ObjectAlarm } from "../../../src/kernel/object/alarm.ts";
+import { ExchangeRunner } from "../../../src/kernel/object/exchanges.ts";
+import { AttemptHeartbeat } from "../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
-import { Reachability } from "../../../src/kernel/object/reachability.ts";
+import { OriginReachability } from "../../../src/kernel/object/reachability.ts";
 import type { RecordSteps } from "../../../src/kernel/object/record-steps.ts";
 import { storeSync } from "../../../src/kernel/store/store-error.ts";
-import { Timers } from "../../../src/kernel/object/timers.ts";
+import { ObjectTimers } from "../../../src/kernel/object/timers.ts";
 import { bytesBody } from "../../../src/kernel/body/request-body.ts";
-import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../../src/kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
 
 /** Network calls go nowhere. The test answers whether the origin is reachable. */
-class HeldReachability extends Reachability {
+class HeldReachability extends OriginReachability {
   readonly #asked: () => Promise<boolean>;
 
-  constructor(asked: () => Promise<boolean>, timers: Timers) {
+  constructor(asked: () => Promise<boolean>, timers: ObjectTimers) {
     super(new Map(), { has: () => false, add: () => undefined }, timers, connect);
     this.#asked = asked;
   }
@@ -53,7 +53,7 @@ export interface HeldExchanges {
   readonly dues: readonly Due[];
   readonly hooks: readonly StepHook[];
   readonly ledger: Ledger;
-  readonly traffic: Traffic;
+  readonly traffic: TrafficCounters;
   /** One request; `caller` is its client, who may leave. */
   readonly run: (head: ExchangeHead, caller?: AbortController) => Promise<Response>;
 }
@@ -83,12 +83,13 @@ export async function withExchanges(
     const ledger = new Ledger({ sql: { exec }, transactionSync }, null, (afterMs) =>
       alarm.moveTo(epochMs(Date.now() + afterMs)),
     );
-    const alarm = new Alarm({ setAlarm: (time) => setAlarm(storage, time), getAlarm: () => storage.getAlarm() }, () =>
-      exchanges.nextDeadline(),
+    const alarm = new ObjectAlarm(
+      { setAlarm: (time) => setAlarm(storage, time), getAlarm: () => storage.getAlarm() },
+      () => exchanges.nextDeadline(),
     );
-    const timers = new Timers();
-    const traffic = new Traffic();
-    const exchanges = new Exchanges(
+    const timers = new ObjectTimers();
+    const traffic = new TrafficCounters();
+    const exchanges = new ExchangeRunner(
       {
         ledger,
         alarm,
@@ -98,7 +99,7 @@ export async function withExchanges(
         waitUntil: (promise) => {
           state.waitUntil(promise);
         },
-        heartbeat: new Heartbeat(timers, () => Promise.resolve()),
+        heartbeat: new AttemptHeartbeat(timers, () => Promise.resolve()),
         timers,
         reporter: new ExchangeReporter("shard", traffic, null),
         limiter: () => ({ limit: ({ key }) => world.limit(key) }),

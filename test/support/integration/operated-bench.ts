@@ -4,7 +4,7 @@ import { env } from "cloudflare:test";
 import type { OperatorEvent } from "../../../src/kernel/record/events.ts";
 import type { RecordId } from "../../../src/kernel/record/units.ts";
 import { encodeMessage } from "../../../src/kernel/request/message.ts";
-import { type Asking, asking } from "../../../src/kernel/object/itty.ts";
+import { type CallsOf, callsOf } from "../../../src/kernel/object/itty.ts";
 import { CHANGE_CALL, type ChangeAnswer, OPERATOR_CALLS } from "../../../src/kernel/object/operator-calls.ts";
 import { TRAFFIC_CALLS } from "../../../src/kernel/object/shard-traffic.ts";
 import { ShardBench } from "./shard-bench.ts";
@@ -15,8 +15,8 @@ const CALLS = {
 };
 
 /** All that operators ask an object. */
-export function operatorCalls(stub: DurableObjectStub): Asking<typeof CALLS> {
-  return asking(CALLS, stub);
+export function operatorCalls(stub: DurableObjectStub): CallsOf<typeof CALLS> {
+  return callsOf(CALLS, stub);
 }
 
 export class OperatedBench extends ShardBench {
@@ -27,7 +27,7 @@ export class OperatedBench extends ShardBench {
     this.#name = name;
   }
 
-  get operator(): Asking<typeof CALLS> {
+  get operator(): CallsOf<typeof CALLS> {
     return operatorCalls(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(this.#name)));
   }
 

@@ -4,9 +4,9 @@ import { env } from "cloudflare:test";
 import { readConfig } from "../../../src/features/settings.ts";
 import type { Route } from "../../../src/kernel/config/resolved.ts";
 import { askOwn } from "../../../src/kernel/elsewhere.ts";
-import { Encryptions } from "../../../src/kernel/encryption/encryption.ts";
+import { EncryptionDeriver } from "../../../src/kernel/encryption/encryption.ts";
 import { ExchangeReporter } from "../../../src/kernel/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../../src/kernel/traffic/traffic.ts";
 import type { WorkerKernel } from "../../../src/kernel/worker-feature.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { ShardDirectory } from "../../../src/operator/shards.ts";
@@ -37,8 +37,8 @@ export function workerKernel(routes: readonly Route[] = [], namespace = env.KEY_
     callShard: notCalled,
     findObject: askOwn,
     proveCaller: notCalled,
-    encryptions: new Encryptions([]),
-    reporter: new ExchangeReporter("worker", new Traffic(), null, () => undefined),
+    encryptions: new EncryptionDeriver([]),
+    reporter: new ExchangeReporter("worker", new TrafficCounters(), null, () => undefined),
     flush: () => undefined,
     operator,
     askOperators: (call, question) => operator.askOperators(call, question),

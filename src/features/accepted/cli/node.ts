@@ -1,7 +1,7 @@
 // Accepted requests in Node: monitors that nobody could read any more.
 
 import type { Route } from "../../../kernel/config/resolved.ts";
-import type { Forgetting, NodeFeature, RunningRoute } from "../../../kernel/node-feature.ts";
+import type { ForgettingProblem, NodeFeature, RunningRoute } from "../../../kernel/node-feature.ts";
 
 export const acceptedNode: NodeFeature = {
   name: "accepted",
@@ -9,7 +9,7 @@ export const acceptedNode: NodeFeature = {
 };
 
 /** What was accepted is still tried, and acts once; its client has no way to its outcome but a retry. */
-function unmonitored(route: Route, running: readonly RunningRoute[]): readonly Forgetting[] {
+function unmonitored(route: Route, running: readonly RunningRoute[]): readonly ForgettingProblem[] {
   const before = running.find(({ async: accepts = "never" }) => accepts !== "never");
   if (route.async !== "never" || before === undefined) return [];
   return [

@@ -2,19 +2,26 @@
 // that somebody waits for; the others wait for their turn, and callers take turns (kernel/record/lanes.ts). The alarm begins attempts without waiting for them;
 // each one that ends begins the next.
 
-import { attemptId, durationMs, earliest, type EpochMs, later, type RecordId } from "../../../kernel/record/units.ts";
+import {
+  attemptId,
+  durationMs,
+  earliestTime,
+  type EpochMs,
+  timeAfter,
+  type RecordId,
+} from "../../../kernel/record/units.ts";
 import { nextLane } from "../../../kernel/record/lanes.ts";
 import type { ExchangeHead } from "../../../kernel/request/message.ts";
 import { type ConnectionPlace, runAttempt, type RunShared } from "../../../kernel/object/attempt-run.ts";
 import { bytesBody, type RequestBody, storedRequestBody } from "../../../kernel/body/request-body.ts";
-import type { Alarm } from "../../../kernel/object/alarm.ts";
+import type { ObjectAlarm } from "../../../kernel/object/alarm.ts";
 import type { ExchangeAnswer } from "../../../kernel/object/exchange-answer.ts";
 import { PAUSE_MS, takeNextTurn } from "../../../kernel/object/next-turn.ts";
 import { TURN_CHECK_MS } from "../../../kernel/object/record-steps.ts";
 import type { ScheduledWork } from "../../../kernel/object/timers.ts";
 import type { Entry } from "../../../kernel/store/ledger.ts";
 import { hasMembers, pauseAfterFailure, readStoredJson } from "../../../kernel/store/unreadable.ts";
-import { bookkeep } from "../../../kernel/traffic/bookkeep.ts";
+import { logFailure } from "../../../kernel/traffic/bookkeep.ts";
 import type { StoredRequest } from "../../../kernel/store/stored-request.ts";
 
 /** How many attempts may run at a time: fewer than the six connections that may wait for headers in a shard. */
@@ -29,7 +36,7 @@ export const HELD_MS = durationMs(30_000);
 export interface AcceptedAttemptsShared extends RunShared {
   /** Called when a request that has waited begins. */
   readonly begun: (id: RecordId) => void;
-  readonly alarm: Pick<Alarm, "moveTo">;
+  readonly alarm: Pick<ObjectAlarm, "moveTo">;
 }
 
 export class AcceptedAttempts {
@@ -74,7 +81,7 @@ export class AcceptedAttempts {
     this.#running.set(lane, (this.#running.get(lane) ?? 0) + 1);
     return {
       answered: () => {
-        bookkeep("setting the end of a place", () => (due = this.#shared.timers.set(HELD_MS, giveUp)));
+        logFailure("setting the end of a place", () => (due = this.#shared.timers.set(HELD_MS, giveUp)));
       },
       leave: () => {
         due?.cancel();
@@ -142,8 +149,8 @@ export class AcceptedAttempts {
       leaveUnread(attempt.answer);
       this.#shared.begun(id);
     } catch (error) {
-      bookkeep("releasing a body", () => body?.release());
-      this.#putOff.set(id, later(now, pauseAfterFailure(error, PAUSE_MS)));
+      logFailure("releasing a body", () => body?.release());
+      this.#putOff.set(id, timeAfter(now, pauseAfterFailure(error, PAUSE_MS)));
       console.error({ message: "an accepted request could not be tried", reason: String(error) });
     }
   }
@@ -165,9 +172,9 @@ export class AcceptedAttempts {
     const { due } = this.#shared.ledger;
     const next = due.next(new Set(this.#putOff.keys()));
     // Without a place, each attempt that ends begins the next one.
-    if (next !== null && !this.hasPlace) return later(now, TURN_CHECK_MS);
+    if (next !== null && !this.hasPlace) return timeAfter(now, TURN_CHECK_MS);
     const times = [...(next === null ? [] : [next]), ...this.#putOff.values()];
-    return times.length === 0 ? null : times.reduce((one, other) => earliest(one, other));
+    return times.length === 0 ? null : times.reduce((one, other) => earliestTime(one, other));
   }
 
   /** The next attempts begin, and the alarm is set for those that are not due yet. */

@@ -1,15 +1,15 @@
 // Accepted requests within an object: how a new one begins, what its client and its duplicates get, and what the alarm begins.
 
-import { responded } from "../../../kernel/call.ts";
+import { respondToCall } from "../../../kernel/call.ts";
 import type { ObjectFeature, ObjectKernel, PerformedExchange } from "../../../kernel/object-feature.ts";
 import { runAttempt } from "../../../kernel/object/attempt-run.ts";
 import { type ExchangeAnswer, problemAnswer } from "../../../kernel/object/exchange-answer.ts";
 import type { RequestSignal } from "../../../kernel/object/exchange-ports.ts";
-import { waited } from "../../../kernel/traffic/exchange-reporter.ts";
+import { timeWait } from "../../../kernel/traffic/exchange-reporter.ts";
 import type { Started } from "../../../kernel/record/record.ts";
 import { MONITOR_CALL, type MonitorQuestion, FINGERPRINT_PREFIX_DIGITS } from "../monitor-question.ts";
 import { AcceptedAttempts, leaveUnread } from "./accepted-attempts.ts";
-import { Monitors } from "./monitor.ts";
+import { MonitorAnswers } from "./monitor.ts";
 
 export interface AcceptedFeature extends ObjectFeature {
   /** Tells a client what became of a request. */
@@ -17,7 +17,7 @@ export interface AcceptedFeature extends ObjectFeature {
 }
 
 export function acceptedObject(kernel: ObjectKernel): AcceptedFeature {
-  const monitors = new Monitors(kernel);
+  const monitors = new MonitorAnswers(kernel);
   const acceptedAttempts = new AcceptedAttempts({ ...kernel, begun: (id) => monitors.lookAgain(id) });
 
   /** What became of it. */
@@ -34,7 +34,7 @@ export function acceptedObject(kernel: ObjectKernel): AcceptedFeature {
       isPreferred: async.isPreferred,
       head,
     };
-    const answer = await waited(span, monitors.follow(follower, caller));
+    const answer = await timeWait(span, monitors.follow(follower, caller));
     return answer ?? problemAnswer(head, { code: "store-unavailable" });
   };
 
@@ -70,7 +70,9 @@ export function acceptedObject(kernel: ObjectKernel): AcceptedFeature {
       acceptedAttempts.endPauses();
       return 0;
     },
-    calls: [responded(MONITOR_CALL, async (request) => answerMonitor(await request.json<MonitorQuestion>(), request))],
+    calls: [
+      respondToCall(MONITOR_CALL, async (request) => answerMonitor(await request.json<MonitorQuestion>(), request)),
+    ],
     answerMonitor,
   };
 }

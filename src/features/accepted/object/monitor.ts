@@ -10,17 +10,17 @@ import type { Policy, Started, Unknown, Waiting } from "../../../kernel/record/r
 import { epochMs, type EpochMs, type RecordId } from "../../../kernel/record/units.ts";
 import { ECHO_HEADER, STATUS_HEADER } from "../../../kernel/request/headers.ts";
 import type { ReplayHead } from "../../../kernel/request/message.ts";
-import { replay } from "../../../kernel/object/answers.ts";
+import { replayAnswer } from "../../../kernel/object/answers.ts";
 import { elsewhereResponse } from "../../../kernel/elsewhere.ts";
 import { answerFromResponse, type ExchangeAnswer, problemAnswerAs } from "../../../kernel/object/exchange-answer.ts";
 import { VERIFY_AGAIN_MS, notKept, outcomeAction } from "../../../kernel/object/decide.ts";
 import type { RequestSignal, KernelParts } from "../../../kernel/object/exchange-ports.ts";
 import type { Entry } from "../../../kernel/store/ledger.ts";
-import { type Wait, Waiters, type Woken } from "../../../kernel/object/waiters.ts";
+import { type ExchangeWait, AttemptWaiters, type WokenWaiter } from "../../../kernel/object/waiters.ts";
 import { type MonitorQuestion, NO_MONITOR_STATUS } from "../monitor-question.ts";
 
 /** Who asks about which record. */
-export interface Follower {
+export interface MonitorFollower {
   readonly id: RecordId;
   /** The beginning of the request's fingerprint. */
   readonly fingerprintPrefix: string;
@@ -41,10 +41,10 @@ export type MonitorShared = Pick<
 /** A record whose attempt does not run here is looked at again after this time: it is lost, and its lock ends. */
 const LOOK_AGAIN_MS = 1000;
 
-export class Monitors {
+export class MonitorAnswers {
   readonly #shared: MonitorShared;
   /** Those who wait for a request that waits for its turn. */
-  readonly #waiters = new Map<RecordId, Waiters>();
+  readonly #waiters = new Map<RecordId, AttemptWaiters>();
 
   constructor(shared: MonitorShared) {
     this.#shared = shared;
@@ -56,7 +56,7 @@ export class Monitors {
   }
 
   /** The outcome if it comes within the follower's time, else 202; `null` when there is no such record. */
-  async follow(follower: Follower, caller: RequestSignal | null): Promise<ExchangeAnswer | null> {
+  async follow(follower: MonitorFollower, caller: RequestSignal | null): Promise<ExchangeAnswer | null> {
     // By a clock that nobody sets.
     const until = performance.now() + follower.waitMs;
     let hasVerified = false;
@@ -77,7 +77,7 @@ export class Monitors {
 
   #look(
     type: "look" | "cancel",
-    { id, fingerprintPrefix, policy }: Follower,
+    { id, fingerprintPrefix, policy }: MonitorFollower,
     now: EpochMs,
   ): { readonly reply: MonitorReply; readonly entry: Entry | null } {
     const { reply, entry } = this.#shared.steps.take(id, { type, fingerprintPrefix }, policy, now);
@@ -87,7 +87,7 @@ export class Monitors {
 
   /** Waits until the record may have changed, or the time is up. `false`: there is no place to wait, or nobody who waits. */
   async #changed(
-    { id, head }: Follower,
+    { id, head }: MonitorFollower,
     record: Waiting | Started,
     leftMs: number,
     caller: RequestSignal | null,
@@ -106,7 +106,7 @@ export class Monitors {
    * next look will find it.
    */
   async #asked(
-    { id, head }: Follower,
+    { id, head }: MonitorFollower,
     { policy }: Unknown,
     leftMs: number,
     caller: RequestSignal | null,
@@ -121,8 +121,8 @@ export class Monitors {
     return (await room.until(ask, waitFor(id, head, leftMs, caller))).kind === "recheck";
   }
 
-  async #waitForTurn(id: RecordId, wait: Wait): Promise<Woken> {
-    const waiters = this.#waiters.get(id) ?? new Waiters();
+  async #waitForTurn(id: RecordId, wait: ExchangeWait): Promise<WokenWaiter> {
+    const waiters = this.#waiters.get(id) ?? new AttemptWaiters();
     this.#waiters.set(id, waiters);
     const woken = await this.#shared.room.wait(waiters, wait);
     if (waiters.isEmpty && this.#waiters.get(id) === waiters) this.#waiters.delete(id);
@@ -132,7 +132,7 @@ export class Monitors {
   async #outcome(
     reply: Exclude<MonitorReply, { readonly type: "accepted" | "changed" }>,
     entry: Entry | null,
-    { head }: Follower,
+    { head }: MonitorFollower,
     caller: RequestSignal | null,
     now: EpochMs,
   ): Promise<ExchangeAnswer | null> {
@@ -144,7 +144,7 @@ export class Monitors {
       case "outcome-unknown": {
         const action = outcomeAction(reply, entry?.response ?? null, now);
         if (action.kind === "refuse") return problem(action.problem, echo);
-        const given = await replay(action, head, caller?.signal ?? null, this.#shared);
+        const given = await replayAnswer(action, head, caller?.signal ?? null, this.#shared);
         return given ?? problem(notKept(action.record).problem, echo);
       }
       case "given-up":
@@ -173,7 +173,7 @@ export class Monitors {
     return new Set([id, ...olderIds, ...(aliases.exist ? aliases.targets(id).ids : [])]);
   }
 
-  #cancel(follower: Follower): Response | undefined {
+  #cancel(follower: MonitorFollower): Response | undefined {
     const { echo } = follower.head.request;
     const now = epochMs(Date.now());
     const { reply } = this.#look("cancel", follower, now);
@@ -204,7 +204,7 @@ function waitFor(
   { record: { lane = 0 } }: ReplayHead,
   ms: number,
   caller: RequestSignal | null,
-): Wait {
+): ExchangeWait {
   return { recordId, lane, head: null, untilBegun: false, ms, caller: caller?.signal ?? null, isCounted: true };
 }
 
@@ -221,7 +221,11 @@ function ofMonitor(of: MonitorProblem, echo: string): ExchangeAnswer {
 const SHORTEST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 30_000;
 
-function accepted(record: Waiting | Started, { monitor, isPreferred, head }: Follower, now: EpochMs): ExchangeAnswer {
+function accepted(
+  record: Waiting | Started,
+  { monitor, isPreferred, head }: MonitorFollower,
+  now: EpochMs,
+): ExchangeAnswer {
   const isWaiting = record.state === "waiting";
   const sinceMs = now - (record.accepted?.acceptedAt ?? record.attempt.startedAt);
   const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, sinceMs / 4));

@@ -5,7 +5,13 @@ import * as v from "valibot";
 
 import { scheduleWithin } from "../../../kernel/record/schedule.ts";
 import type { Schedule } from "../../../kernel/record/record.ts";
-import { choice, defaultsOf, duration, setting, wholeSetting } from "../../../kernel/config/setting-kinds.ts";
+import {
+  choiceSetting,
+  defaultsOf,
+  durationSetting,
+  settingOf,
+  wholeSetting,
+} from "../../../kernel/config/setting-kinds.ts";
 import { DAY_MS, formatDuration, MINUTE_MS } from "../../../kernel/config/units.ts";
 import { ASYNC_RULES } from "../../../kernel/config/words.ts";
 
@@ -16,14 +22,14 @@ const MAX_GIVE_UP_MS = 30 * DAY_MS;
 
 /** Members of a route's `give_up`. */
 export const scheduleEntries = {
-  attempts: setting(wholeSetting(1, MAX_ATTEMPTS, 20), {
+  attempts: settingOf(wholeSetting(1, MAX_ATTEMPTS, 20), {
     description: "How many attempts the gateway makes at most.",
     default: 20,
     onChange: "applies to new attempts",
   }),
-  after: setting(
+  after: settingOf(
     v.pipe(
-      duration(MAX_GIVE_UP_MS),
+      durationSetting(MAX_GIVE_UP_MS),
       v.minValue(MIN_GIVE_UP_MS, 'must be at least a minute: write "60s" or more'),
       v.metadata({
         takes: `a duration, \`"${formatDuration(MIN_GIVE_UP_MS)}"\` to \`"${formatDuration(MAX_GIVE_UP_MS)}"\``,
@@ -43,7 +49,7 @@ export const scheduleEntries = {
 export const SCHEDULE_DEFAULTS = v.parse(v.required(v.strictObject(scheduleEntries)), defaultsOf(scheduleEntries));
 
 export const asyncSettings = {
-  async: setting(choice(ASYNC_RULES), {
+  async: settingOf(choiceSetting(ASYNC_RULES), {
     description:
       'Whether requests are answered with 202 before their result is there, and the gateway makes their attempts by itself: `"prefer"` ' +
       'those that ask for it (`Prefer: respond-async`), `"always"` all. **Until its result, the request is stored as it came**, with ' +
@@ -52,7 +58,7 @@ export const asyncSettings = {
     onChange:
       'applies to new requests; **with `"never"`, requests that were accepted are still tried, and nobody can read their monitors**',
   }),
-  give_up: setting(v.strictObject(scheduleEntries, 'must be a table: write { attempts = 20, after = "24h" }'), {
+  give_up: settingOf(v.strictObject(scheduleEntries, 'must be a table: write { attempts = 20, after = "24h" }'), {
     description:
       "When the gateway gives up an accepted request that has no result. A route's table replaces that of `IDEMPOTENCY` as a whole.",
     takes: "a table of the members below",

@@ -8,9 +8,9 @@ import { parseDuration } from "../../../kernel/config/units.ts";
 import { AUDITED } from "../../../kernel/record/audit.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { writePieces } from "../../../cli/arguments.ts";
-import { columns, jsonLine, type Look, lookOf, printable, shorten } from "../../../cli/look.ts";
+import { alignColumns, jsonLine, type TerminalLook, lookOf, printableText, shortenText } from "../../../cli/look.ts";
 import { pageQuery } from "../../../cli/operator-client.ts";
-import { connect, operatorCommand, type OperatorOptions } from "../../../cli/operator-options.ts";
+import { connectOperator, operatorCommand, type OperatorOptions } from "../../../cli/operator-options.ts";
 import { readableTime } from "../../../cli/times.ts";
 import { auditPageSchema } from "../operator/schema.ts";
 
@@ -49,7 +49,7 @@ function readLimit(text: string): number {
 
 async function audit(options: AuditOptions): Promise<void> {
   const { by, action, since, limit, export: file } = options;
-  const client = connect(options);
+  const client = connectOperator(options);
   const filter = {
     ...(by === undefined ? {} : { by }),
     ...(action === undefined ? {} : { action }),
@@ -60,7 +60,7 @@ async function audit(options: AuditOptions): Promise<void> {
       file,
       await client.pieces(`/audit/export?${new URLSearchParams(filter).toString()}`),
     );
-    process.stderr.write(`${lines} entries written to ${printable(file)}\n`);
+    process.stderr.write(`${lines} entries written to ${printableText(file)}\n`);
     return;
   }
   const entries: AuditEntry[] = [];
@@ -79,7 +79,7 @@ async function audit(options: AuditOptions): Promise<void> {
 const HEADINGS = ["AT", "BY", "VIA", "FROM", "ACTION", "TARGET", "OUTCOME", "REASON"];
 const TARGET_LENGTH = 24;
 
-export function auditTable(entries: readonly AuditEntry[], look: Look): string {
+export function auditTable(entries: readonly AuditEntry[], look: TerminalLook): string {
   if (entries.length === 0) return "Nothing is in the log.";
   const rows = entries.map(({ at, by, via, address, action, target, outcome, reason }) =>
     [
@@ -88,15 +88,16 @@ export function auditTable(entries: readonly AuditEntry[], look: Look): string {
       via,
       address,
       action,
-      shorten(target ?? "", TARGET_LENGTH),
+      shortenText(target ?? "", TARGET_LENGTH),
       outcome ?? "?",
       reason ?? "",
-    ].map(printable),
+    ].map(printableText),
   );
-  const [headings = "", ...lines] = columns([HEADINGS, ...rows]);
-  return [look.paint("dim", shorten(headings, look.width)), ...lines.map((line) => shorten(line, look.width))].join(
-    "\n",
-  );
+  const [headings = "", ...lines] = alignColumns([HEADINGS, ...rows]);
+  return [
+    look.paint("dim", shortenText(headings, look.width)),
+    ...lines.map((line) => shortenText(line, look.width)),
+  ].join("\n");
 }
 
 export const auditNode: NodeFeature = {

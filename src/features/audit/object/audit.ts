@@ -3,10 +3,10 @@
 // code can drop them, so the log line of each entry is the copy to keep elsewhere.
 
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
-import { answered, type AnsweredCall, call } from "../../../kernel/call.ts";
-import type { Audited, OperatorProof, Role } from "../../../kernel/record/audit.ts";
+import { answerCall, type AnsweredCall, jsonCall } from "../../../kernel/call.ts";
+import type { AuditedChange, OperatorProof, Role } from "../../../kernel/record/audit.ts";
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
-import type { Sql } from "../../../kernel/store/schema.ts";
+import type { LedgerSql } from "../../../kernel/store/schema.ts";
 
 /** What is written before a change is made. No secret, no body and no value of a scope may be in it. */
 export interface AuditEntry {
@@ -14,7 +14,7 @@ export interface AuditEntry {
   readonly by: string;
   readonly role: Role;
   readonly via: OperatorProof;
-  readonly action: Audited;
+  readonly action: AuditedChange;
   /** What was changed, such as a record's id; `null`: the whole gateway. */
   readonly target: string | null;
   readonly reason: string | null;
@@ -32,7 +32,7 @@ export interface AuditedEntry extends AuditEntry {
 /** `null` means any. */
 export interface AuditQuery {
   readonly by: string | null;
-  readonly action: Audited | null;
+  readonly action: AuditedChange | null;
   /** Not written before. */
   readonly since: number | null;
   /** Only entries before this one. */
@@ -50,17 +50,17 @@ export interface AuditPage {
 /** In the operators' object; by requests, because reasons are free text. */
 export const AUDIT_CALLS = {
   /** Writes an entry, answered with its number; `null`: it is one of too many sign-ins, and was left out. */
-  begin: call<AuditEntry, number | null>("audit-begin"),
+  begin: jsonCall<AuditEntry, number | null>("audit-begin"),
   /** Sets the outcome of an entry. */
-  end: call<{ readonly number: number; readonly outcome: string }, void>("audit-end"),
-  page: call<AuditQuery, AuditPage>("audit-page"),
+  end: jsonCall<{ readonly number: number; readonly outcome: string }, void>("audit-end"),
+  page: jsonCall<AuditQuery, AuditPage>("audit-page"),
 };
 
 export function auditCalls(log: AuditLogStore): readonly AnsweredCall[] {
   return [
-    answered(AUDIT_CALLS.begin, (entry) => log.begin(entry, epochMs(Date.now()))),
-    answered(AUDIT_CALLS.end, ({ number, outcome }) => log.end(number, outcome)),
-    answered(AUDIT_CALLS.page, (query) => log.page(query)),
+    answerCall(AUDIT_CALLS.begin, (entry) => log.begin(entry, epochMs(Date.now()))),
+    answerCall(AUDIT_CALLS.end, ({ number, outcome }) => log.end(number, outcome)),
+    answerCall(AUDIT_CALLS.page, (query) => log.page(query)),
   ];
 }
 
@@ -110,11 +110,11 @@ interface Row extends Omit<AuditedEntry, "by" | "at"> {
 }
 
 export class AuditLogStore {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
   readonly #transaction: (run: () => void) => void;
   #exists: boolean | null = null;
 
-  constructor(sql: Sql, transaction: (run: () => void) => void) {
+  constructor(sql: LedgerSql, transaction: (run: () => void) => void) {
     this.#sql = sql;
     this.#transaction = transaction;
   }

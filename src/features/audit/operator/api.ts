@@ -5,13 +5,13 @@ import type { Hono } from "hono";
 import { AUDITED } from "../../../kernel/record/audit.ts";
 import { parseDuration } from "../../../kernel/config/units.ts";
 import type { AuditedEntry, AuditQuery } from "../object/audit.ts";
-import { invalidRequest, type Variables } from "../../../operator/admin-request.ts";
-import type { Audit, AuditPages } from "./audit.ts";
+import { invalidRequest, type RequestVariables } from "../../../operator/admin-request.ts";
+import type { OperatorsAudit, AuditPages } from "./audit.ts";
 import type { AuditEntryView, AuditPageView } from "./schema.ts";
 import type { ParsedRequest } from "../../../operator/list-request.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 
-export function addAudit(app: Hono<Variables>, audit: Pick<Audit, "page">): void {
+export function addAudit(app: Hono<RequestVariables>, audit: Pick<OperatorsAudit, "page">): void {
   app.get("/audit", async (context) => {
     const parsed = parseAuditQuery(new URL(context.req.url).searchParams, Date.now());
     if (!parsed.ok) return invalidRequest(parsed.reason);
@@ -32,7 +32,11 @@ export function addAudit(app: Hono<Variables>, audit: Pick<Audit, "page">): void
 }
 
 /** One entry on a line, newest first. Reads the next page when the reader has taken the one before. */
-function linesOf(audit: Pick<Audit, "page">, query: AuditQuery, first: AuditPages): ReadableStream<Uint8Array> {
+function linesOf(
+  audit: Pick<OperatorsAudit, "page">,
+  query: AuditQuery,
+  first: AuditPages,
+): ReadableStream<Uint8Array> {
   let page: AuditPages | null = first;
   return new ReadableStream({
     async pull(controller) {

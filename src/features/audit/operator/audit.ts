@@ -1,7 +1,7 @@
 // The audit log of operators (features/audit/object/audit.ts) as the Worker writes it. Each entry is written before the change is made, so that
 // nothing is changed of which there is no word: if it cannot be written, the call rejects with AuditUnavailable, and the API answers 503.
 
-import type { Audited } from "../../../kernel/record/audit.ts";
+import type { AuditedChange } from "../../../kernel/record/audit.ts";
 import type { AskOperators } from "../../../kernel/worker-feature.ts";
 import { AUDIT_CALLS, type AuditEntry, type AuditPage, type AuditQuery } from "../object/audit.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
@@ -11,9 +11,9 @@ import { type AuditLog, AuditUnavailable, type AuditTarget } from "../../../oper
 const MAX_TARGET_LENGTH = 200;
 
 /** Newest first. */
-export type AuditPages = Awaited<ReturnType<Audit["page"]>>;
+export type AuditPages = Awaited<ReturnType<OperatorsAudit["page"]>>;
 
-export class Audit implements AuditLog {
+export class OperatorsAudit implements AuditLog {
   readonly #ask: AskOperators;
 
   constructor(ask: AskOperators) {
@@ -26,7 +26,7 @@ export class Audit implements AuditLog {
 
   async record<T>(
     { name: by, role, via, address }: Actor,
-    action: Audited,
+    action: AuditedChange,
     { target, reason = null }: AuditTarget,
     change: () => Promise<T>,
     outcomeOf: (result: T) => string,

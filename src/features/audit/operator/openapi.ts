@@ -2,7 +2,7 @@
 
 import { AUDITED } from "../../../kernel/record/audit.ts";
 import { type OpenApiJson, type OpenApiFeature, queryParameter } from "../../../operator/openapi-components.ts";
-import { answer, operation } from "../../../operator/openapi-operation.ts";
+import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { auditEntrySchema, auditPageSchema } from "./schema.ts";
 
@@ -11,18 +11,18 @@ export const auditOpenApi: OpenApiFeature = {
   schemas: { AuditPage: auditPageSchema, AuditEntry: auditEntrySchema },
   paths: {
     "/audit": {
-      get: operation({
+      get: operationObject({
         id: "audit",
         summary: "What operators did, newest first.",
         description:
           "An entry is written before its change is made, and gets its outcome after it. A page may be shorter than limit, even empty, and not be the last: continue until cursor is null. An unknown parameter is refused.",
         parameters: parameters(),
-        answer: answer("A page.", "AuditPage"),
+        answer: describedAnswer("A page.", "AuditPage"),
         problems: ["Invalid", "Unavailable"],
       }),
     },
     "/audit/export": {
-      get: operation({
+      get: operationObject({
         id: "exportAudit",
         summary: "The same, all of it: one entry on a line, as JSON.",
         description: "limit has no effect. An answer that breaks off is not complete.",

@@ -1,27 +1,37 @@
 // The page of the audit log: what operators did, newest first. It can only be read.
 
 import type { Hono } from "hono";
-import type { Audit, AuditPages } from "./audit.ts";
+import type { OperatorsAudit, AuditPages } from "./audit.ts";
 import { parseAuditQuery } from "./api.ts";
-import type { Signed } from "../../../operator/console/guard.ts";
-import { Page, show } from "../../../operator/console/page.tsx";
-import { Time } from "../../../operator/console/time.tsx";
-import type { ConsolePaths, View } from "../../../operator/console/view.ts";
+import type { SignedRequest } from "../../../operator/console/guard.ts";
+import { ConsolePage, showPage } from "../../../operator/console/page.tsx";
+import { TimeText } from "../../../operator/console/time.tsx";
+import type { ConsolePaths, ConsoleView } from "../../../operator/console/view.ts";
 
-export function auditRoutes(app: Hono<Signed>, paths: ConsolePaths, audit: Pick<Audit, "page">): void {
+export function auditRoutes(app: Hono<SignedRequest>, paths: ConsolePaths, audit: Pick<OperatorsAudit, "page">): void {
   app.get(paths.below("audit"), async (c) => {
     const search = new URL(c.req.url).searchParams;
     const parsed = parseAuditQuery(search, Date.now());
     if (!parsed.ok) return c.notFound();
     const page = await audit.page(parsed.value);
     if (page.next !== null) search.set("cursor", String(page.next));
-    return show(<AuditLogPage view={c.var.view} page={page} next={`${paths.below("audit")}?${search.toString()}`} />);
+    return showPage(
+      <AuditLogPage view={c.var.view} page={page} next={`${paths.below("audit")}?${search.toString()}`} />,
+    );
   });
 }
 
-function AuditLogPage({ view, page: { entries, next: more }, next }: { view: View; page: AuditPages; next: string }) {
+function AuditLogPage({
+  view,
+  page: { entries, next: more },
+  next,
+}: {
+  view: ConsoleView;
+  page: AuditPages;
+  next: string;
+}) {
   return (
-    <Page view={view} place="audit" title="Audit log">
+    <ConsolePage view={view} place="audit" title="Audit log">
       <h1>Audit log</h1>
       {entries.length === 0 ? <p class="empty">Nothing.</p> : null}
       <section class="card">
@@ -37,7 +47,7 @@ function AuditLogPage({ view, page: { entries, next: more }, next }: { view: Vie
             {entries.map(({ at, by, address, action, target, outcome, reason }) => (
               <tr>
                 <td>
-                  <Time at={at} now={view.now} />
+                  <TimeText at={at} now={view.now} />
                 </td>
                 <td>{by}</td>
                 <td>{address}</td>
@@ -59,6 +69,6 @@ function AuditLogPage({ view, page: { entries, next: more }, next }: { view: Vie
         </table>
       </section>
       {more === null ? null : <a href={next}>Older</a>}
-    </Page>
+    </ConsolePage>
   );
 }

@@ -9,16 +9,16 @@ import { askYes, openDialogue } from "../../../cli/ask.ts";
 import type { BulkChanges, ChangeAllOptions } from "../../../cli/change.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
-import { jsonLine, lookOf, printable } from "../../../cli/look.ts";
+import { jsonLine, lookOf, printableText } from "../../../cli/look.ts";
 import { filterOf, type FilterOptions, withFilter } from "../../../cli/ls.ts";
 import {
   conditionsOf,
   type OperatorClient,
   type RecordOptions,
-  type Resolution,
-  resolution,
+  type ResolvedResponse,
+  resolutionBody,
 } from "../../../cli/operator-client.ts";
-import { connect, type OperatorOptions } from "../../../cli/operator-options.ts";
+import { connectOperator, type OperatorOptions } from "../../../cli/operator-options.ts";
 import { startProgress } from "../../../cli/read-pages.ts";
 import { previewText } from "../../../cli/record-text.ts";
 import { recordsTable } from "../../../cli/records-table.ts";
@@ -32,7 +32,7 @@ interface AllChangeRequest {
   readonly filter: RecordOptions;
   readonly reason: string;
   /** Only with `resolve`. */
-  readonly response?: Resolution;
+  readonly response?: ResolvedResponse;
   /** Either this or `confirm`. */
   readonly preview?: boolean;
   readonly confirm?: boolean;
@@ -94,7 +94,7 @@ async function changeAll(
   change: OperatorChange,
   reason: string,
   options: ChangeAllOptions,
-  response?: Resolution,
+  response?: ResolvedResponse,
 ): Promise<void> {
   const { preview, yes, asOf } = options;
   const dialogue = openDialogue();
@@ -104,14 +104,18 @@ async function changeAll(
       "All records that match would be changed: count them with --preview, which prints what to add: --yes --as-of and its time.",
     );
   }
-  const client = connect(options);
+  const client = connectOperator(options);
   const given = response === undefined ? {} : { response };
   const request = { change, filter: filterOf(options), reason, ...given };
   let until = asOf;
   if (until === undefined) {
     const found = wholeOf(await forEachPart(client, { ...request, preview: true }));
     if (preview === true) {
-      return report(found, options, `${foundText(change, found)}\n\nTo do it: --yes --as-of ${printable(found.until)}`);
+      return report(
+        found,
+        options,
+        `${foundText(change, found)}\n\nTo do it: --yes --as-of ${printableText(found.until)}`,
+      );
     }
     process.stderr.write(`${foundText(change, found)}\n`);
     if (dialogue === null || !(await askYes(dialogue, `${found.changed} to be ${DONE[change]}. Go on?`))) {
@@ -155,7 +159,7 @@ function changePart(
 ): Promise<AllChanged> {
   return client.read(allChangedSchema, "/records/change", {
     ...request,
-    ...(response === undefined ? { reason } : resolution(reason, response)),
+    ...(response === undefined ? { reason } : resolutionBody(reason, response)),
     filter: Object.fromEntries(conditionsOf(filter)),
   });
 }
@@ -227,7 +231,7 @@ function report(sum: AllChanged, { json }: OperatorOptions, gist: string): void 
     ...(unanswered === 0 ? [] : [`${recordsText(unanswered)} without an answer: they may have been changed.`]),
     ...(unreachable.length === 0 ? [] : [`Did not answer: ${unreachable.join(", ")}. Run it again later.`]),
   ];
-  if (left.length > 0) process.stderr.write(`${left.map(printable).join("\n")}\n`);
+  if (left.length > 0) process.stderr.write(`${left.map(printableText).join("\n")}\n`);
   if (inFlight + unanswered + unreachable.length > 0) process.exitCode = EXIT_REFUSED;
 }
 

@@ -3,8 +3,8 @@
 
 import { changeRecord } from "../../../kernel/object/operator-calls.ts";
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
-import { rawCall, responded } from "../../../kernel/call.ts";
-import type { OperatorEvent, Unchangeable } from "../../../kernel/record/events.ts";
+import { rawCall, respondToCall } from "../../../kernel/call.ts";
+import type { OperatorEvent, RefusedChange } from "../../../kernel/record/events.ts";
 import type { IdempotencyRecord } from "../../../kernel/record/record.ts";
 import { type TimelineEvent, timelineOf } from "../../../kernel/record/timeline.ts";
 import { type EpochMs, epochMs, type RecordId } from "../../../kernel/record/units.ts";
@@ -41,7 +41,7 @@ export interface ListedChangeHead {
  * What became of a record, or would. `skipped`: it is not what the list showed. `decided`: an operator has changed it since; this is how
  * a record looks that an earlier call has changed, and that the list shows again in its new place.
  */
-export type ListedOutcome = "changed" | "skipped" | "decided" | Exclude<Unchangeable, "none">;
+export type ListedOutcome = "changed" | "skipped" | "decided" | Exclude<RefusedChange, "none">;
 
 export interface ListedChangePorts {
   readonly ledger: Pick<Ledger, "find">;
@@ -89,5 +89,5 @@ function isDecision(event: TimelineEvent): event is Extract<TimelineEvent, { rea
 }
 
 export function bulkObject(kernel: ObjectKernel): ObjectFeature {
-  return { name: "bulk", calls: [responded(CHANGE_LISTED_CALL, (request) => changeListed(request, kernel))] };
+  return { name: "bulk", calls: [respondToCall(CHANGE_LISTED_CALL, (request) => changeListed(request, kernel))] };
 }

@@ -2,7 +2,7 @@
 
 import type { Hono } from "hono";
 import { epochMs } from "../../../kernel/record/units.ts";
-import { invalidRequest, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
+import { invalidRequest, readAdminRequest, type RequestVariables } from "../../../operator/admin-request.ts";
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
 import { parseChangeAll } from "./request.ts";
 import type { AllChangedView } from "./schema.ts";
@@ -21,7 +21,11 @@ export interface ChangeAllAccess {
   readonly changeAll: ChangeAllRecords;
 }
 
-export function addChangeAll(app: Hono<Variables>, auth: OperatorAuth, { operator, changeAll }: ChangeAllAccess): void {
+export function addChangeAll(
+  app: Hono<RequestVariables>,
+  auth: OperatorAuth,
+  { operator, changeAll }: ChangeAllAccess,
+): void {
   app.post("/records/change", async (context) => {
     const parsed = await readAdminRequest(context, auth, (bytes) =>
       parseChangeAll(parseJsonBody(bytes), epochMs(Date.now())),

@@ -10,10 +10,10 @@ import { type ChangeAllAccess, responsePreview } from "./api.ts";
 import { parseChangeAll } from "./request.ts";
 import { NO_PAGE, whyNotListed } from "../../../operator/list-request.ts";
 import { CHANGES } from "../../../operator/request-schema.ts";
-import { ChangeAllPage, ReadOnly, type Shown } from "./page.tsx";
+import { ChangeAllPage, ReadOnly, type ShownResult } from "./page.tsx";
 import { adminForm, responseOf } from "../../../operator/console/change.tsx";
-import type { Signed } from "../../../operator/console/guard.ts";
-import { show } from "../../../operator/console/page.tsx";
+import type { SignedRequest } from "../../../operator/console/guard.ts";
+import { showPage } from "../../../operator/console/page.tsx";
 import { readFilter } from "../../../operator/console/records.tsx";
 import type { ConsolePaths } from "../../../operator/console/view.ts";
 
@@ -23,14 +23,14 @@ const ANY_RESPONSE = { status: "200" };
 /** A preview writes no reason. */
 const NO_REASON = "preview";
 
-export function changeAllRoutes(app: Hono<Signed>, paths: ConsolePaths, access: ChangeAllAccess): void {
+export function changeAllRoutes(app: Hono<SignedRequest>, paths: ConsolePaths, access: ChangeAllAccess): void {
   app.get(paths.changeAll, async (c) => {
     const { view } = c.var;
     const { query, change } = readAddress(c.req.url);
-    if (view.viewer.actor.role !== "admin") return show(<ReadOnly view={view} />);
+    if (view.viewer.actor.role !== "admin") return showPage(<ReadOnly view={view} />);
     const shown = await run(access, view.viewer.actor, query, change, {}, true);
     const page = <ChangeAllPage view={view} query={query} change={change} fields={{}} shown={shown} />;
-    return show(page, shown.problem === null ? 200 : 400);
+    return showPage(page, shown.problem === null ? 200 : 400);
   });
 
   app.post(paths.changeAll, async (c) => {
@@ -49,7 +49,7 @@ export function changeAllRoutes(app: Hono<Signed>, paths: ConsolePaths, access: 
     const page = (
       <ChangeAllPage view={view} query={query} change={change} fields={fields} shown={{ ...shown, problem }} />
     );
-    return show(page, problem === null ? 200 : 400);
+    return showPage(page, problem === null ? 200 : 400);
   });
 }
 
@@ -71,7 +71,7 @@ async function run(
   change: OperatorChange,
   fields: Fields,
   isPreview: boolean,
-): Promise<Shown> {
+): Promise<ShownResult> {
   const { reason, until, cursor, step } = fields;
   const isTyped = step !== undefined;
   const parsed = parseChangeAll(

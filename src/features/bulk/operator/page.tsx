@@ -5,18 +5,18 @@ import type { PreviewView } from "../../../operator/change-schema.ts";
 import type { AllChangeResult } from "./all-change.ts";
 import { CHANGES } from "../../../operator/request-schema.ts";
 import { PreviewCard, TITLES } from "../../../operator/console/change-forms.tsx";
-import { FormToken, Page, SiteName } from "../../../operator/console/page.tsx";
-import { grouped } from "../../../operator/console/rates.tsx";
+import { FormToken, ConsolePage, SiteName } from "../../../operator/console/page.tsx";
+import { groupedDigits } from "../../../operator/console/rates.tsx";
 import { COLUMNS, RecordsTable } from "../../../operator/console/records-table.tsx";
-import { Field, ResponseFields } from "../../../operator/console/response-fields.tsx";
+import { FormField, ResponseFields } from "../../../operator/console/response-fields.tsx";
 import { unreachableText } from "../../../operator/console/shards.tsx";
-import type { View } from "../../../operator/console/view.ts";
+import type { ConsoleView } from "../../../operator/console/view.ts";
 
 type Fields = Readonly<Record<string, string>>;
 type Found = Extract<AllChangeResult, { readonly kind: "done" }>;
 
 /** What a page shows, besides the filter and the change. */
-export interface Shown {
+export interface ShownResult {
   /** Why nothing was done. */
   readonly problem: string | null;
   /** `null`: the filter cannot be used. */
@@ -27,34 +27,34 @@ export interface Shown {
   readonly response: PreviewView["preview"] | null;
 }
 
-function addressOf({ paths }: View, query: Fields, change: OperatorChange): string {
+function addressOf({ paths }: ConsoleView, query: Fields, change: OperatorChange): string {
   return `${paths.changeAll}?${new URLSearchParams({ ...query, change }).toString()}`;
 }
 
-export function ReadOnly({ view }: { readonly view: View }) {
+export function ReadOnly({ view }: { readonly view: ConsoleView }) {
   return (
-    <Page view={view} place="records" title="Change all that match">
+    <ConsolePage view={view} place="records" title="Change all that match">
       <h1>Change all that match</h1>
       <p class="empty">You may read only. Changes need an administrator.</p>
-    </Page>
+    </ConsolePage>
   );
 }
 
 interface ChangeAllProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   /** The filter, as written. */
   readonly query: Fields;
   readonly change: OperatorChange;
   /** As typed. */
   readonly fields: Fields;
-  readonly shown: Shown;
+  readonly shown: ShownResult;
 }
 
 export function ChangeAllPage(props: ChangeAllProps) {
   const { view, query, change, shown } = props;
   const { found, isPreview, problem } = shown;
   return (
-    <Page view={view} place="records" title="Change all that match">
+    <ConsolePage view={view} place="records" title="Change all that match">
       <div class="head">
         <h1>Change all that match</h1>
         <a class="small" href={view.paths.listed(query)}>
@@ -82,7 +82,7 @@ export function ChangeAllPage(props: ChangeAllProps) {
       {found === null || (isPreview ? found.matched === 0 : found.cursor === null) ? null : (
         <ChangeForm {...props} found={found} />
       )}
-    </Page>
+    </ConsolePage>
   );
 }
 
@@ -90,7 +90,7 @@ const DONE = { release: "Released", resolve: "Resolved", forget: "Forgotten" } a
 const TO_DO = { release: "To release", resolve: "To resolve", forget: "To forget" } as const;
 
 interface CountsProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly change: OperatorChange;
   readonly found: Found;
   readonly isPreview: boolean;
@@ -117,18 +117,18 @@ function Counts({ view, change, found, isPreview }: CountsProps) {
       <div class="note" role="status" id="result">
         <p>
           <strong>
-            {isPreview ? TO_DO[change] : DONE[change]}: {grouped(changed)}.
+            {isPreview ? TO_DO[change] : DONE[change]}: {groupedDigits(changed)}.
           </strong>{" "}
-          {grouped(matched)} {matched === 1 ? "matches" : "match"}
+          {groupedDigits(matched)} {matched === 1 ? "matches" : "match"}
           {inStates.length === 0
             ? ""
-            : `: ${inStates.map(([state, count]) => `${grouped(count)} ${state}`).join(", ")}`}
+            : `: ${inStates.map(([state, count]) => `${groupedDigits(count)} ${state}`).join(", ")}`}
           .
         </p>
         {left.map(([count, why]) =>
           count === 0 ? null : (
             <p>
-              Left: {grouped(count)}, {why}.
+              Left: {groupedDigits(count)}, {why}.
             </p>
           ),
         )}
@@ -179,9 +179,9 @@ function ChangeForm({ view, query, change, fields, shown, found }: ChangeAllProp
             {change === "resolve" ? (
               <ResponseFields view={view} id={(name) => name} fields={fields} example={null} />
             ) : null}
-            <Field id="reason" label="Reason" hint="Kept in each record's timeline, and in the log.">
+            <FormField id="reason" label="Reason" hint="Kept in each record's timeline, and in the log.">
               <input id="reason" name="reason" required maxlength={1000} autocomplete="off" value={fields["reason"]} />
-            </Field>
+            </FormField>
           </>
         )}
         {response === null ? null : <PreviewCard preview={response} omits="Their routes omit" />}

@@ -6,12 +6,12 @@ import { text } from "node:stream/consumers";
 import type { InferOutput } from "valibot";
 
 import type { ForgetScopeOptions } from "../../../cli/change.ts";
-import { askSecret, askYes, type Dialogue, openDialogue } from "../../../cli/ask.ts";
+import { askSecret, askYes, type TerminalDialogue, openDialogue } from "../../../cli/ask.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
-import { jsonLine, printable } from "../../../cli/look.ts";
+import { jsonLine, printableText } from "../../../cli/look.ts";
 import type { OperatorClient } from "../../../cli/operator-client.ts";
-import { connect } from "../../../cli/operator-options.ts";
+import { connectOperator } from "../../../cli/operator-options.ts";
 import { scopeErasedSchema } from "../operator/schema.ts";
 
 type ScopeErased = InferOutput<typeof scopeErasedSchema>;
@@ -36,7 +36,7 @@ export async function forgetScope(reason: string, options: ForgetScopeOptions): 
       "All records of the caller would be forgotten: count them with --preview, then add --yes.",
     );
   }
-  const client = connect(options);
+  const client = connectOperator(options);
   const scope = await readScope(options.scope ?? [], options.without ?? [], dialogue);
   const request = { scope, reason, ...(options.includeUnknown === true ? { includeUnknown: true } : {}) };
   if (options.preview === true || options.yes !== true) {
@@ -75,7 +75,7 @@ function forEachPart(client: OperatorClient, request: ScopeRequest): Promise<InP
 async function readScope(
   written: readonly string[],
   without: readonly string[],
-  dialogue: Dialogue | null,
+  dialogue: TerminalDialogue | null,
 ): Promise<Readonly<Record<string, string | null>>> {
   const parts = new Map<string, string | null>(without.map((name) => [name, null]));
   const asked: string[] = [];
@@ -92,7 +92,7 @@ async function readScope(
     if (value === undefined || value === "") {
       throw new CommandFailure(
         EXIT_UNUSABLE,
-        `There is no value of ${printable(name)}: write it to stdin, a line for each --scope without one.`,
+        `There is no value of ${printableText(name)}: write it to stdin, a line for each --scope without one.`,
       );
     }
     parts.set(name, value);
@@ -136,6 +136,6 @@ function report(sum: ScopeErased, { json, preview, includeUnknown }: ForgetScope
         ]),
   ];
   if (left.length === 0) return;
-  process.stderr.write(`${left.map(printable).join("\n")}\n`);
+  process.stderr.write(`${left.map(printableText).join("\n")}\n`);
   process.exitCode = EXIT_REFUSED;
 }

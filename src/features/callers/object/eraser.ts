@@ -4,13 +4,13 @@
 // One call looks at a bounded number of rows in one short turn. The values are never stored, logged or answered.
 
 import type { ObjectFeature, ObjectKernel, RowOfRecord } from "../../../kernel/object-feature.ts";
-import { answered, call } from "../../../kernel/call.ts";
+import { answerCall, jsonCall } from "../../../kernel/call.ts";
 import type { OperatorEvent } from "../../../kernel/record/events.ts";
 import { epochMs, type RecordId, recordId } from "../../../kernel/record/units.ts";
 import { isNameIn } from "../../../kernel/request/record-name.ts";
 import type { ScopeValues } from "../../../kernel/request/scope.ts";
 import type { RecordSteps } from "../../../kernel/object/record-steps.ts";
-import { readLabel, type Label, LABEL_COLUMNS, type LabelRow } from "../../../kernel/store/label.ts";
+import { readLabel, type RecordLabel, LABEL_COLUMNS, type LabelRow } from "../../../kernel/store/label.ts";
 import type { Ledger } from "../../../kernel/store/ledger.ts";
 import {
   type RowLocation,
@@ -21,10 +21,10 @@ import {
   type LocationColumns,
   WAITING,
 } from "../../../kernel/store/record-numbers.ts";
-import type { Sql } from "../../../kernel/store/schema.ts";
+import type { LedgerSql } from "../../../kernel/store/schema.ts";
 
 /** By a request alone: the values may be long, and they are secrets. */
-export const ERASE_SCOPE_CALL = call<ScopeErasure, ErasedSlice>("erase-scope");
+export const ERASE_SCOPE_CALL = jsonCall<ScopeErasure, ErasedSlice>("erase-scope");
 
 /** The rows that one call looks at, and the caller's records that it forgets at most: requests wait while it does. */
 export const ROWS_PER_CALL = 100;
@@ -168,7 +168,7 @@ async function isOfScope(
 
 export function callersObject({ ledger, storage: { sql }, steps, features }: ObjectKernel): ObjectFeature {
   const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), features, steps });
-  return { name: "callers", calls: [answered(ERASE_SCOPE_CALL, (erasure) => eraser.erase(erasure))] };
+  return { name: "callers", calls: [answerCall(ERASE_SCOPE_CALL, (erasure) => eraser.erase(erasure))] };
 }
 
 // Goes through all records of a shard in the order of their numbers, a slice at a time: those in flight first, then by expiry. A
@@ -177,7 +177,7 @@ export function callersObject({ ledger, storage: { sql }, steps, features }: Obj
 /** What says whose a record is. */
 export interface ScannedRecord {
   readonly id: RecordId;
-  readonly label: Label;
+  readonly label: RecordLabel;
   readonly place: RowLocation;
 }
 
@@ -191,9 +191,9 @@ export interface ScanSlice {
 export const FIRST_WAITING: RowLocation = { expiryBucket: WAITING, slot: 0 };
 
 export class RecordScan {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
 
-  constructor(sql: Sql) {
+  constructor(sql: LedgerSql) {
     this.#sql = sql;
   }
 

@@ -2,17 +2,21 @@
 
 import type { Context, Hono } from "hono";
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
-import { invalidRequest, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
+import { invalidRequest, readAdminRequest, type RequestVariables } from "../../../operator/admin-request.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
 import type { ScopeErasedView } from "./schema.ts";
 import type { ScopeForgetter } from "./forgetting.ts";
 import { noScopeText, parseScopeRequest } from "./request.ts";
 
-export function addForgetScope(app: Hono<Variables>, auth: OperatorAuth, forget: ScopeForgetter): void {
+export function addForgetScope(app: Hono<RequestVariables>, auth: OperatorAuth, forget: ScopeForgetter): void {
   app.post("/scopes/forget", (context) => forgetScope(context, auth, forget));
 }
 
-async function forgetScope(context: Context<Variables>, auth: OperatorAuth, forget: ScopeForgetter): Promise<Response> {
+async function forgetScope(
+  context: Context<RequestVariables>,
+  auth: OperatorAuth,
+  forget: ScopeForgetter,
+): Promise<Response> {
   const parsed = await readAdminRequest(context, auth, (bytes) => parseScopeRequest(parseJsonBody(bytes)));
   if (parsed instanceof Response) return parsed;
   if (!parsed.ok) return invalidRequest(parsed.reason);

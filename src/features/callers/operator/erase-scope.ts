@@ -20,16 +20,16 @@ interface Task {
 }
 
 /** `null`: the shard does not answer. */
-export type EraseAsk = (address: LayoutShardAddress, erasure: Erasure) => Promise<ErasedSlice | null>;
+export type EraseAsk = (address: LayoutShardAddress, erasure: LayoutlessErasure) => Promise<ErasedSlice | null>;
 
 /** For any layout. */
-export type Erasure = Omit<ScopeErasure, "layout">;
+export type LayoutlessErasure = Omit<ScopeErasure, "layout">;
 type Erased = Omit<ScopeErasedView, "notListed">;
 
 /** `null` if the cursor is not one of these objects'. */
 export async function eraseScope(
   addresses: readonly LayoutShardAddress[],
-  erasing: Omit<Erasure, "from">,
+  erasing: Omit<LayoutlessErasure, "from">,
   cursor: string | null,
   ask: EraseAsk,
 ): Promise<Erased | null> {

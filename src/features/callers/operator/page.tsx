@@ -7,11 +7,11 @@ import type { ScopeErasedView } from "./schema.ts";
 import type { ScopeForgetter } from "./forgetting.ts";
 import { noScopeText, parseScopeRequest } from "./request.ts";
 import { adminForm } from "../../../operator/console/change.tsx";
-import type { Signed } from "../../../operator/console/guard.ts";
-import { FormToken, LogReason, Page, show } from "../../../operator/console/page.tsx";
-import { grouped } from "../../../operator/console/rates.tsx";
+import type { SignedRequest } from "../../../operator/console/guard.ts";
+import { FormToken, LogReason, ConsolePage, showPage } from "../../../operator/console/page.tsx";
+import { groupedDigits } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
-import type { ConsolePaths, View } from "../../../operator/console/view.ts";
+import type { ConsolePaths, ConsoleView } from "../../../operator/console/view.ts";
 
 /** Each is bounded (erase-scope.ts), and a Worker may make 10,000 calls for one form. */
 const MAX_PARTS = 8;
@@ -23,9 +23,9 @@ interface Outcome {
   readonly isPreview: boolean;
 }
 
-export function forgetScopeRoutes(app: Hono<Signed>, paths: ConsolePaths, forgetScope: ScopeForgetter): void {
+export function forgetScopeRoutes(app: Hono<SignedRequest>, paths: ConsolePaths, forgetScope: ScopeForgetter): void {
   app.get(paths.forgetScope, (c) =>
-    show(<ForgetScopePage view={c.var.view} outcome={null} problem={null} reason="" />),
+    showPage(<ForgetScopePage view={c.var.view} outcome={null} problem={null} reason="" />),
   );
 
   app.post(paths.forgetScope, async (c) => {
@@ -34,7 +34,7 @@ export function forgetScopeRoutes(app: Hono<Signed>, paths: ConsolePaths, forget
     if (fields instanceof Response) return fields;
     const outcome = await forget(fields, forgetScope, view.viewer.actor);
     const isProblem = typeof outcome === "string";
-    return show(
+    return showPage(
       <ForgetScopePage
         view={view}
         outcome={isProblem ? null : outcome}
@@ -89,7 +89,7 @@ function scopeOf(text: string): Readonly<Record<string, string | null>> {
 }
 
 interface ForgetScopeProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly outcome: Outcome | null;
   readonly problem: string | null;
   readonly reason: string;
@@ -98,7 +98,7 @@ interface ForgetScopeProps {
 function ForgetScopePage({ view, outcome, problem, reason }: ForgetScopeProps) {
   const cursor = outcome?.erased.cursor ?? null;
   return (
-    <Page view={view} place="records" title="Forget a caller" from={view.paths.forgetScope}>
+    <ConsolePage view={view} place="records" title="Forget a caller" from={view.paths.forgetScope}>
       <h1>Forget a caller</h1>
       <UnreachableShards unreachable={outcome?.erased.unreachable ?? []} />
       {outcome === null ? null : <Result {...outcome} />}
@@ -137,7 +137,7 @@ function ForgetScopePage({ view, outcome, problem, reason }: ForgetScopeProps) {
       ) : (
         <p class="empty">You may read only. Changes need an administrator.</p>
       )}
-    </Page>
+    </ConsolePage>
   );
 }
 
@@ -147,10 +147,10 @@ function Result({ erased, isPreview }: Outcome) {
     <div class="note" role="status" id="result">
       <p>
         <strong>
-          {isPreview ? "To forget" : "Forgotten"}: {grouped(forgotten)}.
+          {isPreview ? "To forget" : "Forgotten"}: {groupedDigits(forgotten)}.
         </strong>{" "}
-        In flight, left for later: {grouped(inFlight)}. Outcome unknown{isPreview ? "" : ", left"}: {grouped(unknown)}.
-        Events and dead letters {isPreview ? "to erase" : "erased"}: {grouped(events)}.
+        In flight, left for later: {groupedDigits(inFlight)}. Outcome unknown{isPreview ? "" : ", left"}:{" "}
+        {groupedDigits(unknown)}. Events and dead letters {isPreview ? "to erase" : "erased"}: {groupedDigits(events)}.
       </p>
       {notListed.length === 0 ? null : (
         <p>Not searched, because every key has an object of its own: {notListed.join(", ")}.</p>

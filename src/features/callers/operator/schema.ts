@@ -3,53 +3,59 @@
 import * as v from "valibot";
 
 import { reasonSchema } from "../../../operator/request-schema.ts";
-import { about, count, unreachable, type Written } from "../../../operator/schema-members.ts";
+import { withDescription, countSchema, unreachableShards, type WrittenBy } from "../../../operator/schema-members.ts";
 import { forgetScopeEntries, scopeValuesSchema } from "./scope-request-schema.ts";
 
 const erasedEntries = {
-  forgotten: about(count, "Records that were forgotten; with preview, those that would be.", 12),
-  inFlight: about(
-    count,
+  forgotten: withDescription(countSchema, "Records that were forgotten; with preview, those that would be.", 12),
+  inFlight: withDescription(
+    countSchema,
     "Records that are left because an attempt is in flight or may still be running: forget them later.",
     0,
   ),
-  unknown: about(count, "Records that are left because their outcome is unknown; with preview, all of these.", 1),
-  events: about(
-    count,
+  unknown: withDescription(
+    countSchema,
+    "Records that are left because their outcome is unknown; with preview, all of these.",
+    1,
+  ),
+  events: withDescription(
+    countSchema,
     "Events of the caller that the outbox still had, dead letters included, and that were erased; with preview, those that would be.",
     3,
   ),
 };
 
 export const forgetScopeRequestSchema = v.strictObject({
-  scope: about(
+  scope: withDescription(
     scopeValuesSchema,
     "The caller's value for each part of a scope that some route has or had (scope, previous_scope); null for a part that its requests lack. A route's scope also has host unless its origin is a URL.",
     { "header:authorization": "Bearer eyJhbGciOi…" },
   ),
-  reason: about(reasonSchema, "Why this is done; written to the log.", "Request for erasure of 2026-11-21."),
-  preview: v.exactOptional(about(forgetScopeEntries.preview, "Only count.", true)),
-  confirm: v.exactOptional(about(forgetScopeEntries.confirm, "Forget them.", true)),
+  reason: withDescription(reasonSchema, "Why this is done; written to the log.", "Request for erasure of 2026-11-21."),
+  preview: v.exactOptional(withDescription(forgetScopeEntries.preview, "Only count.", true)),
+  confirm: v.exactOptional(withDescription(forgetScopeEntries.confirm, "Forget them.", true)),
   includeUnknown: v.exactOptional(
-    about(
+    withDescription(
       forgetScopeEntries.includeUnknown,
       "Also forget records whose outcome is unknown: a retry may then repeat what has taken effect.",
       false,
     ),
   ),
-  cursor: v.exactOptional(about(forgetScopeEntries.cursor, "From the answer before, with the same scope.", "")),
+  cursor: v.exactOptional(
+    withDescription(forgetScopeEntries.cursor, "From the answer before, with the same scope.", ""),
+  ),
 });
 
 /** What one call has done. */
 export const scopeErasedSchema = v.object({
   ...erasedEntries,
-  notListed: about(
+  notListed: withDescription(
     v.array(v.string()),
     "Layouts with an object for each key: their records are found only by their keys.",
     [],
   ),
-  unreachable,
-  cursor: about(v.nullable(v.string()), "For the next call; null when all shards have been asked.", null),
+  unreachable: unreachableShards,
+  cursor: withDescription(v.nullable(v.string()), "For the next call; null when all shards have been asked.", null),
 });
 
-export type ScopeErasedView = Written<typeof scopeErasedSchema>;
+export type ScopeErasedView = WrittenBy<typeof scopeErasedSchema>;

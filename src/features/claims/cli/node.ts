@@ -1,6 +1,6 @@
 // Claims in Node: the command `positions`, the variable `CONSUMERS`, and how `check` shows groups.
 
-import type { Consumer } from "../../../kernel/config/resolved.ts";
+import type { ConsumerGroup } from "../../../kernel/config/resolved.ts";
 import { formatDuration } from "../../../kernel/config/units.ts";
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
 import { consumerEntries, CONSUMER_INHERITS, consumerSchema } from "../settings/entries.ts";
@@ -40,7 +40,7 @@ export const claimsNode: NodeFeature = {
 };
 
 /** What a claim of this group is worth. */
-function promiseOf({ route, maxLockMs }: Consumer): string {
+function promiseOf({ route, maxLockMs }: ConsumerGroup): string {
   const { unknown, lockMs } = route.rules.policy;
   const lease = `a claim holds its key for ${formatDuration(lockMs)}, at most ${formatDuration(maxLockMs)}`;
   return unknown === "hold"

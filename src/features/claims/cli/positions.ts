@@ -6,10 +6,10 @@ import type { InferOutput } from "valibot";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { GROUP_NAME } from "../operator/position-request-schema.ts";
 import { CommandFailure, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
-import { columns, jsonLine, lookOf, paintHead, printable } from "../../../cli/look.ts";
+import { alignColumns, jsonLine, lookOf, paintHead, printableText } from "../../../cli/look.ts";
 import { pageQuery } from "../../../cli/operator-client.ts";
 import {
-  connect,
+  connectOperator,
   operatorCommand,
   type OperatorOptions,
   readLimit,
@@ -59,15 +59,15 @@ async function set(options: PositionsOptions, next: number): Promise<void> {
     throw new CommandFailure(EXIT_UNUSABLE, "--set needs --group, --stream, --partition and --reason.");
   }
   const setting: PositionSetting = { group, stream, partition, next, reason };
-  await connect(options).read(positionSetSchema, "/positions/set", setting);
+  await connectOperator(options).read(positionSetSchema, "/positions/set", setting);
   const done = { group, stream, partition, next };
   console.log(
-    options.json === true ? jsonLine(done) : printable(`${group} goes on at ${next} in ${stream}/${partition}`),
+    options.json === true ? jsonLine(done) : printableText(`${group} goes on at ${next} in ${stream}/${partition}`),
   );
 }
 
 async function list(options: PositionsOptions): Promise<void> {
-  const client = connect(options);
+  const client = connectOperator(options);
   const { group, limit } = options;
   const filter: Readonly<Record<string, string>> = group === undefined ? {} : { group };
   const positions: PositionPage["positions"] = [];
@@ -86,20 +86,20 @@ async function list(options: PositionsOptions): Promise<void> {
 function positionsText(groups: PositionPage["groups"], positions: PositionPage["positions"], now: number): string {
   const look = lookOf(process.stdout);
   const since = (at: string | null): string => (at === null ? "" : fromNow(at, now));
-  const summaries = columns([
+  const summaries = alignColumns([
     ["GROUP", "STARTED", "FAILED", "UNKNOWN", "PARTITIONS", "HELD SINCE"],
     ...groups.map(({ group, started, failed, unknown, atLeast, partitions, heldSince }) => [
-      printable(group),
+      printableText(group),
       ...[started, failed, unknown].map((count) => `${count}${atLeast ? "+" : ""}`),
       String(partitions),
       since(heldSince),
     ]),
   ]);
-  const listed = columns([
+  const listed = alignColumns([
     ["GROUP", "STREAM", "PARTITION", "NEXT", "OPEN", "HELD SINCE"],
     ...positions.map(({ group, stream, partition, next, openClaims, heldSince, isUnclaimed }) => [
-      printable(group),
-      printable(stream),
+      printableText(group),
+      printableText(stream),
       String(partition),
       next === null ? "" : String(next),
       String(openClaims),

@@ -2,13 +2,13 @@
 // not completed, among at most MAX_CLAIMS_COUNTED records of each kind.
 
 import type { Position } from "../../../kernel/record/events.ts";
-import { nextPosition, type StoredPosition, type Stretch, withClaim } from "../../../kernel/record/position.ts";
+import { nextPosition, type StoredPosition, type OffsetRange, withClaim } from "../../../kernel/record/position.ts";
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import type { TimelineEvent } from "../../../kernel/record/timeline.ts";
-import { claimedPosition, type Partition, type Positions } from "./positions.ts";
+import { claimedPosition, type GroupPartition, type PositionRows } from "./positions.ts";
 import { IS_IN_FLIGHT } from "../../../kernel/store/record-numbers.ts";
 import { readHistory } from "../../../kernel/store/record-row.ts";
-import type { Sql } from "../../../kernel/store/schema.ts";
+import type { LedgerSql } from "../../../kernel/store/schema.ts";
 
 /** Claims that are not completed: their attempt runs, or has ended without a result. */
 export const OPEN_CLAIM_STATES = ["started", "failed", "unknown"] as const;
@@ -31,12 +31,12 @@ export interface PositionQuery {
   /** `null`: all groups. */
   readonly route: string | null;
   /** The partition before; `null`: from the beginning. */
-  readonly after: Partition | null;
+  readonly after: GroupPartition | null;
   readonly limit: number;
 }
 
 /** What is known here of a partition. */
-export interface SeenPosition extends Partition {
+export interface SeenPosition extends GroupPartition {
   readonly next: number | null;
   /** Claims that are not completed. */
   readonly open: number;
@@ -50,7 +50,7 @@ export interface SeenPosition extends Partition {
 export const MAX_CLAIMS_COUNTED = 10_000;
 
 /** Claims that are not completed, in one partition. */
-interface OpenPartition extends Partition {
+interface OpenPartition extends GroupPartition {
   readonly count: number;
   readonly lowest: number;
   readonly claims: readonly Pick<Position, "offset" | "previous">[];
@@ -81,10 +81,10 @@ interface OpenRow extends Record<string, SqlStorageValue> {
 }
 
 export class ClaimList {
-  readonly #sql: Sql;
-  readonly #positions: Positions;
+  readonly #sql: LedgerSql;
+  readonly #positions: PositionRows;
 
-  constructor(sql: Sql, positions: Positions) {
+  constructor(sql: LedgerSql, positions: PositionRows) {
     this.#sql = sql;
     this.#positions = positions;
   }
@@ -114,7 +114,7 @@ export class ClaimList {
 
   /** By group, stream and partition. */
   page({ route, after, limit }: PositionQuery, now: EpochMs): readonly SeenPosition[] {
-    const isWanted = (one: Partition): boolean =>
+    const isWanted = (one: GroupPartition): boolean =>
       (route === null || one.route === route) && (after === null || compare(one, after) > 0);
     const open = partitionsOf(this.#open(now)).filter(isWanted);
     return merged(this.#positions.page(route, after, limit), open).slice(0, limit);
@@ -155,7 +155,7 @@ function firstClaim(history: readonly TimelineEvent[]): EpochMs | null {
 
 /** In order. Where claims are open, there need be no position yet. */
 function merged(
-  stored: readonly (Partition & StoredPosition)[],
+  stored: readonly (GroupPartition & StoredPosition)[],
   open: readonly OpenPartition[],
 ): readonly SeenPosition[] {
   const byName = new Map(open.map((one) => [nameOf(one), one]));
@@ -165,7 +165,7 @@ function merged(
     const { route, stream, partition } = one;
     const position = "next" in one ? one : null;
     const claims = byName.get(nameOf(one));
-    const claimed = (claims?.claims ?? []).reduce<readonly Stretch[]>(withClaim, position?.claimed ?? []);
+    const claimed = (claims?.claims ?? []).reduce<readonly OffsetRange[]>(withClaim, position?.claimed ?? []);
     const next = nextPosition(position, claimed, claims?.lowest ?? null);
     return {
       route,
@@ -179,12 +179,12 @@ function merged(
   });
 }
 
-function nameOf({ route, stream, partition }: Partition): string {
+function nameOf({ route, stream, partition }: GroupPartition): string {
   return JSON.stringify([route, stream, partition]);
 }
 
 /** As the table's key orders them: its texts are ASCII. */
-function compare(one: Partition, other: Partition): number {
+function compare(one: GroupPartition, other: GroupPartition): number {
   if (one.route !== other.route) return one.route < other.route ? -1 : 1;
   if (one.stream !== other.stream) return one.stream < other.stream ? -1 : 1;
   return one.partition - other.partition;

@@ -21,22 +21,22 @@ import type { KernelParts } from "../../../kernel/object/exchange-ports.ts";
 import { PartitionPositions } from "./partition-positions.ts";
 import type { RecordSteps, TakenStep } from "../../../kernel/object/record-steps.ts";
 import type { Entry, Ledger } from "../../../kernel/store/ledger.ts";
-import { claimedPosition, type Partition, type Positions } from "./positions.ts";
+import { claimedPosition, type GroupPartition, type PositionRows } from "./positions.ts";
 import { isEncrypted, type KeptResponse, sizeOf, type StoredResponse } from "../../../kernel/store/response-rows.ts";
-import type { Timers } from "../../../kernel/object/timers.ts";
+import type { ObjectTimers } from "../../../kernel/object/timers.ts";
 
 /** Where an operator has a group go on. `ifKnown`: only where something is stored of the partition. */
-export interface PositionChange extends Partition {
+export interface PositionChange extends GroupPartition {
   readonly next: number;
   readonly ifKnown: boolean;
 }
 
 export interface ClaimPorts {
   readonly ledger: Ledger;
-  readonly positions: Positions;
+  readonly positions: PositionRows;
   readonly steps: RecordSteps;
   readonly elsewhere: KernelParts["elsewhere"];
-  readonly timers: Timers;
+  readonly timers: ObjectTimers;
 }
 
 /** How long a stored result may take to be read. */
@@ -48,7 +48,7 @@ interface Decided {
   readonly response?: KeptResponse | null;
 }
 
-export class Claims {
+export class ClaimActions {
   readonly #ports: ClaimPorts;
   readonly #positions: PartitionPositions;
 
@@ -141,7 +141,7 @@ export class Claims {
   }
 
   /** What this object knows of a partition. */
-  position(partition: Partition): PartitionPosition {
+  position(partition: GroupPartition): PartitionPosition {
     return this.#positions.get(partition);
   }
 

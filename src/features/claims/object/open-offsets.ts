@@ -4,9 +4,9 @@
 
 import type { Position } from "../../../kernel/record/events.ts";
 import { type DueEntry, DueHeap } from "../../../kernel/record/due-heap.ts";
-import { type Stretch, withClaim } from "../../../kernel/record/position.ts";
+import { type OffsetRange, withClaim } from "../../../kernel/record/position.ts";
 import type { RecordId } from "../../../kernel/record/units.ts";
-import type { ClaimedOffset, Partition } from "./positions.ts";
+import type { ClaimedOffset, GroupPartition } from "./positions.ts";
 
 interface OpenOffset extends DueEntry {
   readonly id: RecordId;
@@ -16,13 +16,13 @@ interface OpenPartition {
   readonly heap: DueHeap<OpenOffset>;
   readonly byId: Map<RecordId, OpenOffset>;
   /** Open, completed, or answered in another way. */
-  claimed: readonly Stretch[];
+  claimed: readonly OffsetRange[];
 }
 
 export class OpenOffsets {
   readonly #read: () => readonly ClaimedOffset[];
   readonly #isOpen: (id: RecordId) => boolean;
-  readonly #stored: (partition: Partition) => readonly Stretch[];
+  readonly #stored: (partition: GroupPartition) => readonly OffsetRange[];
   #partitions: Map<string, OpenPartition> | null = null;
 
   /**
@@ -32,7 +32,7 @@ export class OpenOffsets {
   constructor(
     read: () => readonly ClaimedOffset[],
     isOpen: (id: RecordId) => boolean,
-    stored: (partition: Partition) => readonly Stretch[],
+    stored: (partition: GroupPartition) => readonly OffsetRange[],
   ) {
     this.#read = read;
     this.#isOpen = isOpen;
@@ -46,25 +46,25 @@ export class OpenOffsets {
   }
 
   /** Notes a claim that was answered and not granted, or completed: its message has arrived. Returns all that have. */
-  note(partition: Partition, message: Pick<Position, "offset" | "previous">): readonly Stretch[] {
+  note(partition: GroupPartition, message: Pick<Position, "offset" | "previous">): readonly OffsetRange[] {
     const open = this.#partitionOf(this.#all(), partition);
     open.claimed = withClaim(open.claimed, message);
     return open.claimed;
   }
 
   /** The messages that have been claimed. */
-  claimed(partition: Partition): readonly Stretch[] {
+  claimed(partition: GroupPartition): readonly OffsetRange[] {
     return this.#all().get(nameOf(partition))?.claimed ?? this.#stored(partition);
   }
 
   /** An operator has set the position, and what is stored with it counts alone. */
-  reset(partition: Partition): void {
+  reset(partition: GroupPartition): void {
     const open = this.#all().get(nameOf(partition));
     if (open !== undefined) open.claimed = this.#stored(partition);
   }
 
   /** A claim that has been completed, so that those behind an open one do not gather here. */
-  remove(partition: Partition, id: RecordId): void {
+  remove(partition: GroupPartition, id: RecordId): void {
     const open = this.#partitions?.get(nameOf(partition));
     const entry = open?.byId.get(id);
     if (open === undefined || entry === undefined) return;
@@ -73,7 +73,7 @@ export class OpenOffsets {
   }
 
   /** The lowest open offset, `except` for this record; `null`: there is none. */
-  lowest(partition: Partition, except: RecordId | null): number | null {
+  lowest(partition: GroupPartition, except: RecordId | null): number | null {
     const open = this.#all().get(nameOf(partition));
     if (open === undefined) return null;
     const own = except === null ? undefined : open.byId.get(except);
@@ -115,7 +115,7 @@ export class OpenOffsets {
     open.claimed = withClaim(open.claimed, claimed);
   }
 
-  #partitionOf(partitions: Map<string, OpenPartition>, partition: Partition): OpenPartition {
+  #partitionOf(partitions: Map<string, OpenPartition>, partition: GroupPartition): OpenPartition {
     const name = nameOf(partition);
     const found = partitions.get(name);
     if (found !== undefined) return found;
@@ -129,6 +129,6 @@ export class OpenOffsets {
   }
 }
 
-function nameOf({ route, stream, partition }: Partition): string {
+function nameOf({ route, stream, partition }: GroupPartition): string {
   return JSON.stringify([route, stream, partition]);
 }

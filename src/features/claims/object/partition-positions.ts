@@ -9,19 +9,19 @@ import {
   type StoredPosition,
 } from "../../../kernel/record/position.ts";
 import type { RecordId } from "../../../kernel/record/units.ts";
-import { bookkeep } from "../../../kernel/traffic/bookkeep.ts";
+import { logFailure } from "../../../kernel/traffic/bookkeep.ts";
 import { OpenOffsets } from "./open-offsets.ts";
 import type { Ledger } from "../../../kernel/store/ledger.ts";
-import { type ClaimedOffset, isSamePosition, type Partition, type Positions } from "./positions.ts";
+import { type ClaimedOffset, isSamePosition, type GroupPartition, type PositionRows } from "./positions.ts";
 
 /** What is written at the end of a turn. */
 interface Moved {
-  readonly partition: Partition;
+  readonly partition: GroupPartition;
   readonly position: StoredPosition;
 }
 
 export class PartitionPositions {
-  readonly #positions: Positions;
+  readonly #positions: PositionRows;
   readonly #together: Ledger["together"];
   readonly #open: OpenOffsets;
   /** By partition; `null` outside `inOneTurn`. */
@@ -31,7 +31,7 @@ export class PartitionPositions {
 
   /** `isOpen`: whether the record is claimed and not completed. */
   constructor(
-    { positions, ledger }: { readonly positions: Positions; readonly ledger: Pick<Ledger, "together"> },
+    { positions, ledger }: { readonly positions: PositionRows; readonly ledger: Pick<Ledger, "together"> },
     isOpen: (id: RecordId) => boolean,
   ) {
     this.#positions = positions;
@@ -53,7 +53,7 @@ export class PartitionPositions {
    * if it waited for this message: reading again writes nothing. A failure is no reason to refuse the claim.
    */
   answered(claimed: ClaimedOffset, isCompleted: boolean): void {
-    bookkeep("moving positions", () => {
+    logFailure("moving positions", () => {
       const before = this.#stored(claimed);
       if (before !== null && claimed.offset < before.next) return;
       this.#open.note(claimed, claimed);
@@ -77,7 +77,7 @@ export class PartitionPositions {
   }
 
   /** An operator sets the position. `ifKnown`: only where something is stored. Returns whether it is set here. */
-  set(partition: Partition, next: number, ifKnown: boolean): boolean {
+  set(partition: GroupPartition, next: number, ifKnown: boolean): boolean {
     const before = this.#stored(partition);
     if (before === null && ifKnown) return false;
     this.#positions.put(partition, setTo(next, before, this.#open.claimed(partition)));
@@ -87,7 +87,7 @@ export class PartitionPositions {
   }
 
   /** What this object knows of a partition. */
-  get(partition: Partition): PartitionPosition {
+  get(partition: GroupPartition): PartitionPosition {
     const stored = this.#stored(partition);
     const open = this.#open.lowest(partition, null);
     const next = nextPosition(stored, this.#open.claimed(partition), open);
@@ -119,9 +119,9 @@ export class PartitionPositions {
     try {
       return run();
     } finally {
-      bookkeep("moving positions", () => this.#moveAnswered());
+      logFailure("moving positions", () => this.#moveAnswered());
       this.#moved = null;
-      bookkeep("moving positions", () => {
+      logFailure("moving positions", () => {
         for (const one of moved.values()) {
           this.#put(one);
           this.#positions.made();
@@ -130,7 +130,7 @@ export class PartitionPositions {
     }
   }
 
-  #stored(partition: Partition): StoredPosition | null {
+  #stored(partition: GroupPartition): StoredPosition | null {
     return this.#moved?.get(nameOf(partition))?.position ?? this.#positions.get(partition);
   }
 
@@ -140,6 +140,6 @@ export class PartitionPositions {
   }
 }
 
-function nameOf({ route, stream, partition }: Partition): string {
+function nameOf({ route, stream, partition }: GroupPartition): string {
   return JSON.stringify([route, stream, partition]);
 }

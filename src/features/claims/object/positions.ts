@@ -2,7 +2,7 @@
 // offsets of claims that are not completed, which lie in the histories of their records.
 
 import type { Position } from "../../../kernel/record/events.ts";
-import type { StoredPosition, Stretch } from "../../../kernel/record/position.ts";
+import type { StoredPosition, OffsetRange } from "../../../kernel/record/position.ts";
 import { isWhole } from "../../../kernel/record/record-fault.ts";
 import type { TimelineEvent } from "../../../kernel/record/timeline.ts";
 import { type RecordId, recordId } from "../../../kernel/record/units.ts";
@@ -12,12 +12,12 @@ import type { LaterTables } from "../../../kernel/store/schema.ts";
 import { readStoredJson, readWhole } from "../../../kernel/store/unreadable.ts";
 
 /** A partition of a stream, as a group reads it; `route` is the group's name among routes. */
-export interface Partition extends Pick<Position, "stream" | "partition"> {
+export interface GroupPartition extends Pick<Position, "stream" | "partition"> {
   readonly route: string;
 }
 
 /** A claim that was made for a message in a partition. */
-export interface ClaimedOffset extends Partition {
+export interface ClaimedOffset extends GroupPartition {
   readonly id: RecordId;
   readonly offset: number;
   readonly previous?: number | null | undefined;
@@ -34,7 +34,7 @@ interface PositionRow extends Record<string, SqlStorageValue> {
 export const POSITIONS_TABLE =
   "CREATE TABLE IF NOT EXISTS positions (route TEXT NOT NULL, stream TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL, done INTEGER NOT NULL, claimed TEXT, PRIMARY KEY (route, stream, partition)) WITHOUT ROWID";
 
-export class Positions {
+export class PositionRows {
   readonly #tables: LaterTables;
 
   /** An object whose claims have no positions never makes the table. */
@@ -46,7 +46,7 @@ export class Positions {
     return this.#tables.has("positions");
   }
 
-  get({ route, stream, partition }: Partition): StoredPosition | null {
+  get({ route, stream, partition }: GroupPartition): StoredPosition | null {
     if (!this.#exists) return null;
     const [row] = this.#tables.sql
       .exec<PositionRow>(
@@ -59,7 +59,7 @@ export class Positions {
     return row === undefined ? null : readPosition(row);
   }
 
-  put({ route, stream, partition }: Partition, { next, done, claimed }: StoredPosition): void {
+  put({ route, stream, partition }: GroupPartition, { next, done, claimed }: StoredPosition): void {
     // Each time, until it has been read: a transaction may have undone what is remembered here.
     if (!this.#exists) this.#tables.sql.exec(POSITIONS_TABLE);
     this.#tables.sql.exec(
@@ -74,7 +74,11 @@ export class Positions {
   }
 
   /** Those after a partition, in the order of group, stream and partition. `route`: only this group's. */
-  page(route: string | null, after: Partition | null, limit: number): readonly (Partition & StoredPosition)[] {
+  page(
+    route: string | null,
+    after: GroupPartition | null,
+    limit: number,
+  ): readonly (GroupPartition & StoredPosition)[] {
     if (!this.#exists) return [];
     const { route: from, stream, partition } = after ?? { route: route ?? "", stream: "", partition: -1 };
     return this.#tables.sql
@@ -125,7 +129,7 @@ function readPosition({
   return { next: readWhole(next, "a position"), done: readWhole(done, "a position"), claimed: readClaimed(claimed) };
 }
 
-function readClaimed(text: SqlStorageValue): readonly Stretch[] {
+function readClaimed(text: SqlStorageValue): readonly OffsetRange[] {
   if (text === null) return [];
   const list = readStoredJson(
     typeof text === "string" ? text : "",
@@ -152,7 +156,7 @@ export function isSamePosition(one: StoredPosition | null, other: StoredPosition
   return one?.next === other.next && one.done === other.done && textOf(one.claimed) === textOf(other.claimed);
 }
 
-function textOf(claimed: readonly Stretch[]): string | null {
+function textOf(claimed: readonly OffsetRange[]): string | null {
   return claimed.length === 0 ? null : JSON.stringify(claimed.map(({ first, to, after }) => [first, to, after]));
 }
 

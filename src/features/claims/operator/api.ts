@@ -6,7 +6,7 @@ import type { Hono } from "hono";
 import * as v from "valibot";
 
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
-import { invalidRequest, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
+import { invalidRequest, readAdminRequest, type RequestVariables } from "../../../operator/admin-request.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
 import type { ParsedRequest } from "../../../operator/list-request.ts";
 import type { RequestedPosition, PositionsOperations } from "./positions.ts";
@@ -14,7 +14,7 @@ import type { PositionPageView, PositionSetView } from "./schema.ts";
 import { GROUP_NAME, positionChangeSchema } from "./position-request-schema.ts";
 import { type PageQuery, parsePageQuery, refuseList } from "../../../operator/shard-pages.ts";
 
-export function addPositions(app: Hono<Variables>, auth: OperatorAuth, positions: PositionsOperations): void {
+export function addPositions(app: Hono<RequestVariables>, auth: OperatorAuth, positions: PositionsOperations): void {
   app.get("/positions", async (context) => {
     const parsed = parsePositionsQuery(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalidRequest(parsed.reason);

@@ -5,7 +5,7 @@ import { CONSUMER_LABEL } from "../../../kernel/record/claim.ts";
 import { type GroupCounts, OPEN_CLAIM_STATES } from "../object/claim-list.ts";
 import { countsOf, type RouteNumbers } from "../../../kernel/traffic/route-counters.ts";
 import type { MetricsFeature } from "../../../kernel/worker-feature.ts";
-import { type Family, sample } from "../../../operator/exposition.ts";
+import { type MetricFamily, metricSample } from "../../../operator/exposition.ts";
 
 export const claimsMetrics: MetricsFeature = {
   name: "claims",
@@ -22,7 +22,7 @@ function groupOf(route: string): string {
   return route.slice(CONSUMER_LABEL.length);
 }
 
-function claimAnswers(totals: readonly RouteNumbers[]): readonly Family[] {
+function claimAnswers(totals: readonly RouteNumbers[]): readonly MetricFamily[] {
   return [
     {
       name: "onceway_claims_total",
@@ -31,7 +31,9 @@ function claimAnswers(totals: readonly RouteNumbers[]): readonly Family[] {
       samples: totals
         .filter(({ route }) => isGroup(route))
         .flatMap((numbers) =>
-          countsOf(numbers, "claims").map(([state, count]) => sample({ group: groupOf(numbers.route), state }, count)),
+          countsOf(numbers, "claims").map(([state, count]) =>
+            metricSample({ group: groupOf(numbers.route), state }, count),
+          ),
         ),
     },
   ];
@@ -42,7 +44,7 @@ function heldClaims(
   shards: readonly (readonly GroupCounts[])[],
   routes: readonly string[],
   now: number,
-): readonly Family[] {
+): readonly MetricFamily[] {
   const all = shards.flat();
   const groups = [...new Set([...routes.filter(isGroup), ...all.map(({ route }) => route)])].map((route) => ({
     group: groupOf(route),
@@ -55,7 +57,7 @@ function heldClaims(
       help: "Claims that are not completed, by state; each shard looks at up to 10000 records in flight, and as many failed or unknown.",
       samples: groups.flatMap(({ group, counts }) =>
         OPEN_CLAIM_STATES.map((state) =>
-          sample(
+          metricSample(
             { group, state },
             counts.reduce((sum, one) => sum + one[state], 0),
           ),
@@ -67,7 +69,7 @@ function heldClaims(
       type: "gauge",
       help: "Partitions in which the group reads.",
       samples: groups.map(({ group, counts }) =>
-        sample(
+        metricSample(
           { group },
           counts.reduce((sum, { partitions }) => sum + partitions, 0),
         ),
@@ -79,7 +81,7 @@ function heldClaims(
       help: "For how long the claim has been open that holds back a position longest; 0 when none does.",
       samples: groups.map(({ group, counts }) => {
         const ages = counts.map(({ heldSince }) => now - (heldSince ?? now));
-        return sample({ group }, Math.max(0, ...ages) / 1000);
+        return metricSample({ group }, Math.max(0, ...ages) / 1000);
       }),
     },
   ];

@@ -6,7 +6,7 @@ import {
   pageParameters,
   queryParameter,
 } from "../../../operator/openapi-components.ts";
-import { answer, operation } from "../../../operator/openapi-operation.ts";
+import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
 import { GROUP_NAME } from "./position-request-schema.ts";
 import {
   consumerGroupSchema,
@@ -27,25 +27,25 @@ export const claimsOpenApi: OpenApiFeature = {
   },
   paths: {
     "/positions": {
-      get: operation({
+      get: operationObject({
         id: "listPositions",
         summary: "The groups of consumers, their open claims, and how far they have read.",
         description:
           "Asks every shard for its counts, and then those that have positions. A page may be shorter than limit and not be the last: continue until cursor is null. The claims themselves are records: GET /records with route=claims:GROUP. An unknown parameter is refused. A shard that does not answer is named in unreachable and left out. 503 when none answers.",
         parameters: parameters(),
-        answer: answer("A page.", "PositionPage"),
+        answer: describedAnswer("A page.", "PositionPage"),
         problems: ["Invalid", "Unavailable"],
       }),
     },
     "/positions/set": {
-      post: operation({
+      post: operationObject({
         id: "setPosition",
         summary: "Sets where a group goes on in a partition.",
         description:
           "Forward, past a message that is not to be read, such as one that was never claimed; or back, so that the group reads again: messages that were processed get their results, and nothing is done twice. No claim ends by that. It is read when a consumer next asks where to go on. The log says what was set, and why.",
         isAdmins: true,
         request: "PositionChange",
-        answer: answer("It is set.", "PositionSet"),
+        answer: describedAnswer("It is set.", "PositionSet"),
         problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
       }),
     },

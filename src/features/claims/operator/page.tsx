@@ -4,15 +4,15 @@ import type { Hono } from "hono";
 import type { PositionPageView } from "./schema.ts";
 import { parsePositionsQuery } from "./api.ts";
 import type { PositionsOperations } from "./positions.ts";
-import type { Signed } from "../../../operator/console/guard.ts";
-import { Page, show } from "../../../operator/console/page.tsx";
-import { grouped, groupedAtLeast } from "../../../operator/console/rates.tsx";
+import type { SignedRequest } from "../../../operator/console/guard.ts";
+import { ConsolePage, showPage } from "../../../operator/console/page.tsx";
+import { groupedDigits, groupedAtLeast } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
-import { Pages, DataTable } from "../../../operator/console/table.tsx";
-import { Time } from "../../../operator/console/time.tsx";
-import type { ConsolePaths, View } from "../../../operator/console/view.ts";
+import { PageLinks, DataTable } from "../../../operator/console/table.tsx";
+import { TimeText } from "../../../operator/console/time.tsx";
+import type { ConsolePaths, ConsoleView } from "../../../operator/console/view.ts";
 
-export function claimRoutes(app: Hono<Signed>, paths: ConsolePaths, positions: PositionsOperations): void {
+export function claimRoutes(app: Hono<SignedRequest>, paths: ConsolePaths, positions: PositionsOperations): void {
   app.get(paths.below("claims"), async (c) => {
     const parsed = parsePositionsQuery(new URL(c.req.url).searchParams);
     if (!parsed.ok) return c.notFound();
@@ -20,21 +20,21 @@ export function claimRoutes(app: Hono<Signed>, paths: ConsolePaths, positions: P
     const page = await positions.list(group, limit, cursor);
     return page === null
       ? c.redirect(paths.below("claims"), 303)
-      : show(<Claims view={c.var.view} page={page} isFirst={cursor === null} />);
+      : showPage(<Claims view={c.var.view} page={page} isFirst={cursor === null} />);
   });
 }
 
 interface ClaimsProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly page: PositionPageView;
   readonly isFirst: boolean;
 }
 
 function Claims({ view, page, isFirst }: ClaimsProps) {
   const { groups, positions, cursor, unreachable } = page;
-  const since = (at: string | null) => (at === null ? "–" : <Time at={Date.parse(at)} now={view.now} rel="for" />);
+  const since = (at: string | null) => (at === null ? "–" : <TimeText at={Date.parse(at)} now={view.now} rel="for" />);
   return (
-    <Page view={view} place="claims" title="Claims">
+    <ConsolePage view={view} place="claims" title="Claims">
       <h1 id="groups-title">Claims</h1>
       <UnreachableShards unreachable={unreachable} />
       <section class="card" id="groups" data-live>
@@ -63,7 +63,7 @@ function Claims({ view, page, isFirst }: ClaimsProps) {
                 count("started", started),
                 count("unknown", unknown),
                 count("failed", failed),
-                grouped(partitions),
+                groupedDigits(partitions),
                 since(heldSince),
               ];
             })}
@@ -90,13 +90,13 @@ function Claims({ view, page, isFirst }: ClaimsProps) {
               <span class="mono">{group}</span>,
               String(partition),
               next === null ? "–" : String(next),
-              grouped(openClaims),
+              groupedDigits(openClaims),
               isUnclaimed ? "never claimed" : since(heldSince),
             ])}
           />
         )}
-        <Pages path={view.paths.below("claims")} query={{}} isFirst={isFirst} cursor={cursor} />
+        <PageLinks path={view.paths.below("claims")} query={{}} isFirst={isFirst} cursor={cursor} />
       </section>
-    </Page>
+    </ConsolePage>
   );
 }

@@ -4,12 +4,12 @@
 import { CONSUMER_LABEL } from "../../../kernel/record/claim.ts";
 import type { Route } from "../../../kernel/config/resolved.ts";
 import { partitionHash } from "../claim-request.ts";
-import { asking } from "../../../kernel/object/itty.ts";
+import { callsOf } from "../../../kernel/object/itty.ts";
 import { shardStub } from "../../../kernel/object/call-shard.ts";
 import { CLAIM_CALLS } from "../object/calls.ts";
 import { shardAddressOf, shardTitle } from "../../../kernel/object/shard-address.ts";
 import type { GroupCounts, SeenPosition } from "../object/claim-list.ts";
-import type { Partition } from "../object/positions.ts";
+import type { GroupPartition } from "../object/positions.ts";
 import { askShards } from "../../../operator/ask-shards.ts";
 import type { ConsumerGroupView, PositionPageView, PositionView } from "./schema.ts";
 import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
@@ -18,7 +18,7 @@ import type { AuditLog } from "../../../operator/audited.ts";
 import type { ShardDirectory } from "../../../operator/shards.ts";
 
 /** Where an operator wants a group to go on. */
-export interface RequestedPosition extends Omit<Partition, "route"> {
+export interface RequestedPosition extends Omit<GroupPartition, "route"> {
   readonly group: string;
   readonly next: number;
   readonly reason: string;
@@ -55,7 +55,7 @@ export class PositionsOperator {
     const placedBy = await partitionHash(group, { stream, partition });
     await Promise.all(
       [own, ...previous].map(async (layout) => {
-        const calls = asking(CLAIM_CALLS, shardStub(this.#namespace, shardAddressOf(placedBy, layout)));
+        const calls = callsOf(CLAIM_CALLS, shardStub(this.#namespace, shardAddressOf(placedBy, layout)));
         await calls.setPosition({ route: route.path, stream, partition, next, ifKnown: layout !== own });
       }),
     );
@@ -83,7 +83,7 @@ export class PositionsOperator {
         ),
       );
     const { items, next, silent } = await collectPages(addresses, limit, begin, async (address, after, most) => {
-      const calls = asking(CLAIM_CALLS, shardStub(this.#namespace, address));
+      const calls = callsOf(CLAIM_CALLS, shardStub(this.#namespace, address));
       const page = await calls.positions({ route, after, limit: most });
       return { items: page, next: page.at(most - 1) ?? null };
     });
@@ -136,11 +136,11 @@ function groupOf(route: string): string {
 const CURSOR = /^([a-z0-9-]{1,64})~(?:([a-z0-9:-]{1,80})~(\d{1,10})~([\x20-\x7e]{1,255}))?$/;
 
 /** `<shard>~<group>~<partition>~<stream>`; only the shard at its start. */
-function writeCursor({ shard, after }: PageStart<Partition>): string {
+function writeCursor({ shard, after }: PageStart<GroupPartition>): string {
   return after === null ? `${shard}~` : `${shard}~${after.route}~${after.partition}~${after.stream}`;
 }
 
-function readCursor(cursor: string): PageStart<Partition> | null {
+function readCursor(cursor: string): PageStart<GroupPartition> | null {
   const [, shard, route, partition, stream] = CURSOR.exec(cursor) ?? [];
   if (shard === undefined) return null;
   const after = route === undefined || stream === undefined ? null : { route, stream, partition: Number(partition) };

@@ -4,27 +4,34 @@ import * as v from "valibot";
 
 import { reasonSchema } from "../../../operator/request-schema.ts";
 import { positionChangeEntries } from "./position-request-schema.ts";
-import { A_TIME, about, count, time, unreachable, type Written } from "../../../operator/schema-members.ts";
+import {
+  A_TIME,
+  withDescription,
+  countSchema,
+  timeSchema,
+  unreachableShards,
+  type WrittenBy,
+} from "../../../operator/schema-members.ts";
 
-const group = about(v.string(), "The group, as CONSUMERS names it.", "billing");
+const group = withDescription(v.string(), "The group, as CONSUMERS names it.", "billing");
 
 export const consumerGroupSchema = v.object({
   group,
-  started: about(count, "Claims whose holder has the lock.", 12),
-  failed: about(
-    count,
+  started: withDescription(countSchema, "Claims whose holder has the lock.", 12),
+  failed: withDescription(
+    countSchema,
     "Claims that were released without an effect, or lost where unknown is retry: the next claim gets them.",
     0,
   ),
-  unknown: about(count, "Claims that may have had an effect, and wait for an operator.", 1),
-  atLeast: about(
+  unknown: withDescription(countSchema, "Claims that may have had an effect, and wait for an operator.", 1),
+  atLeast: withDescription(
     v.boolean(),
     "Whether there may be more: a shard looks for them among 10,000 records in flight, and as many failed or unknown.",
     false,
   ),
-  partitions: about(count, "Partitions that have a position, or a claim that is not completed.", 8),
-  heldSince: about(
-    v.nullable(time),
+  partitions: withDescription(countSchema, "Partitions that have a position, or a claim that is not completed.", 8),
+  heldSince: withDescription(
+    v.nullable(timeSchema),
     "When the claim was first granted that has held back a position longest; null: none does.",
     A_TIME,
   ),
@@ -32,25 +39,25 @@ export const consumerGroupSchema = v.object({
 
 export const positionSchema = v.object({
   group,
-  stream: about(v.string(), "The stream, as the consumers call it.", "orders"),
-  partition: about(count, "Its partition.", 3),
-  next: about(
-    v.nullable(count),
+  stream: withDescription(v.string(), "The stream, as the consumers call it.", "orders"),
+  partition: withDescription(countSchema, "Its partition.", 3),
+  next: withDescription(
+    v.nullable(countSchema),
     "The offset where the group goes on: never past a claim that is not completed. null: nobody knows.",
     42,
   ),
-  openClaims: about(count, "Claims of this partition that are not completed.", 2),
-  heldSince: about(
-    v.nullable(time),
+  openClaims: withDescription(countSchema, "Claims of this partition that are not completed.", 2),
+  heldSince: withDescription(
+    v.nullable(timeSchema),
     "When the claim was first granted at which the position stands; null: it stands at none.",
     A_TIME,
   ),
-  isUnclaimed: about(
+  isUnclaimed: withDescription(
     v.boolean(),
     "Whether the position stands at a message that was never claimed, although the claim of a later one named it: it is claimed when the group reads it again, or an operator sets the position.",
     false,
   ),
-  shard: about(
+  shard: withDescription(
     v.string(),
     "The shard that has it. While the layout changes, two may know one partition.",
     "shard-3-of-64",
@@ -58,33 +65,33 @@ export const positionSchema = v.object({
 });
 
 export const positionPageSchema = v.object({
-  groups: about(
+  groups: withDescription(
     v.array(consumerGroupSchema),
     "Every configured group, and those that have claims and are not configured any more.",
   ),
-  positions: about(v.array(positionSchema), "Shard by shard; in each by group, stream and partition."),
-  cursor: about(v.nullable(v.string()), "For the next page; null: this is the last one.", null),
-  notListed: about(
+  positions: withDescription(v.array(positionSchema), "Shard by shard; in each by group, stream and partition."),
+  cursor: withDescription(v.nullable(v.string()), "For the next page; null: this is the last one.", null),
+  notListed: withDescription(
     v.array(v.string()),
     "Layouts with an object for each key: their claims and positions cannot be listed.",
     [],
   ),
-  unreachable,
+  unreachable: unreachableShards,
 });
 
 export const positionChangeRequestSchema = v.strictObject({
-  group: about(positionChangeEntries.group, "The group.", "billing"),
-  stream: about(positionChangeEntries.stream, "The stream.", "orders"),
-  partition: about(positionChangeEntries.partition, "Its partition.", 3),
-  next: about(positionChangeEntries.next, "The first message that the group is to read.", 42),
-  reason: about(reasonSchema, "Why this is done; written to the log.", "Message 41 cannot be read."),
+  group: withDescription(positionChangeEntries.group, "The group.", "billing"),
+  stream: withDescription(positionChangeEntries.stream, "The stream.", "orders"),
+  partition: withDescription(positionChangeEntries.partition, "Its partition.", 3),
+  next: withDescription(positionChangeEntries.next, "The first message that the group is to read.", 42),
+  reason: withDescription(reasonSchema, "Why this is done; written to the log.", "Message 41 cannot be read."),
 });
 
 export const positionSetSchema = v.object({
-  set: about(v.literal(true), "The group reads from there when it next asks where to go on."),
+  set: withDescription(v.literal(true), "The group reads from there when it next asks where to go on."),
 });
 
-export type PositionSetView = Written<typeof positionSetSchema>;
-export type ConsumerGroupView = Written<typeof consumerGroupSchema>;
-export type PositionView = Written<typeof positionSchema>;
-export type PositionPageView = Written<typeof positionPageSchema>;
+export type PositionSetView = WrittenBy<typeof positionSetSchema>;
+export type ConsumerGroupView = WrittenBy<typeof consumerGroupSchema>;
+export type PositionView = WrittenBy<typeof positionSchema>;
+export type PositionPageView = WrittenBy<typeof positionPageSchema>;

@@ -4,7 +4,7 @@
 import type { HasBinding } from "../../../kernel/config/in-force.ts";
 import type { NamedOperator } from "../../../kernel/config/operators.ts";
 import { MAKE_TOKEN, tokenProblems } from "../../../kernel/config/read-operators.ts";
-import type { ConfigProblem, Consumer } from "../../../kernel/config/resolved.ts";
+import type { ConfigProblem, ConsumerGroup } from "../../../kernel/config/resolved.ts";
 import { CONSUMER_DEFAULTS, type ConsumerDraft } from "./entries.ts";
 import { formatDuration } from "../../../kernel/config/units.ts";
 
@@ -57,7 +57,7 @@ export interface ConsumerTokensReading {
 /** The tokens of all groups. None may be another's, or one of `others`. */
 export function readConsumerTokens(
   env: Readonly<Record<string, unknown>>,
-  consumers: readonly Consumer[],
+  consumers: readonly ConsumerGroup[],
   others: readonly string[] = [],
 ): ConsumerTokensReading {
   const tokens: ConsumerToken[] = [];

@@ -5,7 +5,13 @@ import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
 import * as v from "valibot";
 
 import { MAX_LOCK_MS, MAX_RETENTION_MS } from "../../../kernel/config/settings-attempt.ts";
-import { choice, defaultsOf, duration, secretNames, setting } from "../../../kernel/config/setting-kinds.ts";
+import {
+  choiceSetting,
+  defaultsOf,
+  durationSetting,
+  secretNames,
+  settingOf,
+} from "../../../kernel/config/setting-kinds.ts";
 import { NAME_PATTERN } from "../../../kernel/config/values.ts";
 
 /** Of those for routes: nobody can ask a consumer what became of an attempt. */
@@ -17,24 +23,24 @@ const MAX_TOKENS = 2;
 
 /** The settings that only groups have, or have with a default of their own. None is inherited from `IDEMPOTENCY`. */
 export const consumerEntries = {
-  unknown: setting(choice(CONSUMER_UNKNOWN_RULES), {
+  unknown: settingOf(choiceSetting(CONSUMER_UNKNOWN_RULES), {
     description:
       'What follows a lock that ends before its holder says how its attempt ended: `"hold"` grants no other until an operator ' +
       'decides, `"retry"` grants the next claim another attempt, **which may take effect a second time**, and may run beside the first.',
     default: "hold",
     onChange: "applies to new attempts",
   }),
-  lock: setting(duration(MAX_LOCK_MS), {
+  lock: settingOf(durationSetting(MAX_LOCK_MS), {
     description: "How long a claim holds its key, if it does not say. Each extension begins this time anew.",
     default: "60s",
     onChange: "applies to new attempts",
   }),
-  max_lock: setting(duration(MAX_LOCK_MS), {
+  max_lock: settingOf(durationSetting(MAX_LOCK_MS), {
     description: "The longest lock that a claim may ask for.",
     default: "15m",
     onChange: "applies to new attempts",
   }),
-  retention: setting(duration(MAX_RETENTION_MS), {
+  retention: settingOf(durationSetting(MAX_RETENTION_MS), {
     description: "How long a finished record is kept: longer than the consumer's broker can deliver the message again.",
     default: "7d",
     onChange: "applies to new attempts",

@@ -12,7 +12,7 @@ import {
 } from "./entries.ts";
 import type { SettingEntries } from "../../../kernel/config/setting-kinds.ts";
 import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
-import type { ConfigProblem, Consumer } from "../../../kernel/config/resolved.ts";
+import type { ConfigProblem, ConsumerGroup } from "../../../kernel/config/resolved.ts";
 import type { WrittenSettings } from "../../../kernel/config/settings.ts";
 
 export const claimsSettings: FeatureSettings = {
@@ -104,7 +104,7 @@ function rulesOf(written: ConsumerSettings, inherited: WrittenSettings): Written
 }
 
 /** Every setting that applies to a group. `written` has no problem. */
-export function resolveConsumer(draft: ConsumerDraft, resolveRules: ResolveRules): Consumer {
+export function resolveConsumer(draft: ConsumerDraft, resolveRules: ResolveRules): ConsumerGroup {
   const { name, written } = draft;
   const { name: group, token: tokens, max_lock: maxLockMs } = { ...CONSUMER_DEFAULTS, ...written };
   const route = resolveRules(draft, CONSUMER_LABEL + group);

@@ -1,11 +1,11 @@
 // Bars by hour, as SVG that needs no script. A figure beside each says what it shows, and a table on the page has every number.
 
-import { grouped } from "../../../operator/console/rates.tsx";
+import { groupedDigits } from "../../../operator/console/rates.tsx";
 
 const HEIGHT = 100;
 const STEP = 10;
 
-export interface Bar {
+export interface ChartBar {
   /** The beginning of the hour: `2026-11-23T08:00:00.000Z`. */
   readonly at: string;
   readonly full: number;
@@ -19,19 +19,19 @@ interface ChartProps {
   readonly figure: string;
   /** What the filled part is; empty: there is none. */
   readonly part: string;
-  readonly bars: readonly Bar[];
+  readonly bars: readonly ChartBar[];
   readonly unit: "" | " ms";
 }
 
-export function Chart({ title, figure, part, bars, unit }: ChartProps) {
+export function BarChart({ title, figure, part, bars, unit }: ChartProps) {
   const most = highest(bars);
-  const says = ({ at, full, part: filled }: Bar): string =>
-    `${hourText(at)} UTC: ${grouped(full)}${unit}${part === "" ? "" : `, ${part} ${grouped(filled)}${unit}`}`;
+  const says = ({ at, full, part: filled }: ChartBar): string =>
+    `${hourText(at)} UTC: ${groupedDigits(full)}${unit}${part === "" ? "" : `, ${part} ${groupedDigits(filled)}${unit}`}`;
   const top = bars.find(({ full }) => full === most);
   const label =
     most === 0 || top === undefined
       ? `${title}: none`
-      : `${title} by hour: ${figure}, at most ${grouped(most)}${unit} at ${hourText(top.at)} UTC`;
+      : `${title} by hour: ${figure}, at most ${groupedDigits(most)}${unit} at ${hourText(top.at)} UTC`;
   return (
     <figure class="chart">
       <figcaption>
@@ -50,7 +50,7 @@ export function Chart({ title, figure, part, bars, unit }: ChartProps) {
         )}
       </svg>
       <p class="soft small">
-        {most === 0 ? "none" : `at most ${grouped(most)}${unit}`}
+        {most === 0 ? "none" : `at most ${groupedDigits(most)}${unit}`}
         {part === "" || most === 0 ? "" : `; filled: ${part}`}
       </p>
     </figure>
@@ -64,7 +64,7 @@ function Column({ kind, index, share }: { readonly kind: string; readonly index:
 }
 
 /** The shape of a day, beside its figure in a table. */
-export function Spark({ values }: { readonly values: readonly number[] }) {
+export function SparkLine({ values }: { readonly values: readonly number[] }) {
   const most = Math.max(...values);
   if (most === 0) return null;
   const bars = values.map((value, index) =>
@@ -77,7 +77,7 @@ export function Spark({ values }: { readonly values: readonly number[] }) {
   );
 }
 
-function highest(bars: readonly Bar[]): number {
+function highest(bars: readonly ChartBar[]): number {
   return Math.max(0, ...bars.map(({ full }) => full));
 }
 

@@ -3,24 +3,24 @@
 
 import type { Hono } from "hono";
 import type { HoursView } from "../../../operator/hours-schema.ts";
-import type { Signed } from "../../../operator/console/guard.ts";
-import { Chart, hourText, Spark } from "./charts.tsx";
+import type { SignedRequest } from "../../../operator/console/guard.ts";
+import { BarChart, hourText, SparkLine } from "./charts.tsx";
 import { type DayOfRoutes, dayOf, type DaySeries, type HourPoint } from "../../../operator/console/day-counts.ts";
-import { Page, show } from "../../../operator/console/page.tsx";
-import { grouped } from "../../../operator/console/rates.tsx";
+import { ConsolePage, showPage } from "../../../operator/console/page.tsx";
+import { groupedDigits } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
 import { DataTable } from "../../../operator/console/table.tsx";
 import { CountTile } from "../../../operator/console/tiles.tsx";
-import type { ConsolePaths, View } from "../../../operator/console/view.ts";
+import type { ConsolePaths, ConsoleView } from "../../../operator/console/view.ts";
 
-export function dayRoutes(app: Hono<Signed>, paths: ConsolePaths, hours: () => Promise<HoursView>): void {
+export function dayRoutes(app: Hono<SignedRequest>, paths: ConsolePaths, hours: () => Promise<HoursView>): void {
   app.get(paths.day, async (c) =>
-    show(<Day view={c.var.view} day={await hours()} route={c.req.query("route") ?? null} />),
+    showPage(<Day view={c.var.view} day={await hours()} route={c.req.query("route") ?? null} />),
   );
 }
 
 interface DayProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly day: HoursView;
   /** `null`: all. */
   readonly route: string | null;
@@ -31,7 +31,11 @@ function Day({ view, day, route }: DayProps) {
   const { paths } = view;
   const shown = route === null ? all : routes.find((one) => one.route === route);
   return (
-    <Page view={view} place="overview" title={route === null ? "The last 24 hours" : `The last 24 hours of ${route}`}>
+    <ConsolePage
+      view={view}
+      place="overview"
+      title={route === null ? "The last 24 hours" : `The last 24 hours of ${route}`}
+    >
       <div class="head">
         <h1>
           The last 24 hours{route === null ? null : " of "}
@@ -53,7 +57,7 @@ function Day({ view, day, route }: DayProps) {
         </>
       )}
       {route !== null || routes.length === 0 ? null : <ByRoute view={view} routes={routes} />}
-    </Page>
+    </ConsolePage>
   );
 }
 
@@ -96,18 +100,18 @@ function Charts({ series: { hours, total }, isOfAll }: { readonly series: DaySer
         <span class="soft small">{hourText(hours[0]?.at ?? "")} UTC to now</span>
       </div>
       <div class="charts">
-        <Chart
+        <BarChart
           title="Requests"
-          figure={grouped(total.requests)}
+          figure={groupedDigits(total.requests)}
           part="prevented"
           bars={bars("requests", "prevented")}
           unit=""
         />
         {COUNT_CHARTS.map(([title, counted]) => (
-          <Chart title={title} figure={grouped(total[counted])} part="" bars={bars(counted)} unit="" />
+          <BarChart title={title} figure={groupedDigits(total[counted])} part="" bars={bars(counted)} unit="" />
         ))}
         {LATENCY_CHARTS.map(([who, p95, median]) => (
-          <Chart
+          <BarChart
             title={`${who}, 95%${slowest}`}
             figure={msText(total[p95])}
             part="median"
@@ -132,7 +136,7 @@ function Charts({ series: { hours, total }, isOfAll }: { readonly series: DaySer
   );
 }
 
-function ByRoute({ view: { paths }, routes }: { readonly view: View; readonly routes: DayOfRoutes["routes"] }) {
+function ByRoute({ view: { paths }, routes }: { readonly view: ConsoleView; readonly routes: DayOfRoutes["routes"] }) {
   return (
     <section class="card" id="routes">
       <div class="head">
@@ -159,7 +163,7 @@ function RouteLink({ paths, route }: { readonly paths: ConsolePaths; readonly ro
 function cellsOf({ total, hours }: DaySeries) {
   return COLUMNS.map(([, member, text]) => (
     <span>
-      {text(total[member])} <Spark values={hours.map((hour) => hour[member] ?? 0)} />
+      {text(total[member])} <SparkLine values={hours.map((hour) => hour[member] ?? 0)} />
     </span>
   ));
 }
@@ -177,9 +181,9 @@ const COLUMNS: readonly (readonly [name: string, member: Counted, text: (value: 
 ];
 
 function countText(count: number | null): string {
-  return grouped(count ?? 0);
+  return groupedDigits(count ?? 0);
 }
 
 function msText(ms: number | null): string {
-  return ms === null ? "–" : `${grouped(ms)} ms`;
+  return ms === null ? "–" : `${groupedDigits(ms)} ms`;
 }

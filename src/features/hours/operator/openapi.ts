@@ -1,7 +1,7 @@
 // The operation of the operator API on the last day, as the OpenAPI document describes it.
 
 import type { OpenApiFeature } from "../../../operator/openapi-components.ts";
-import { answer, operation } from "../../../operator/openapi-operation.ts";
+import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
 import { hoursSchema } from "../../../operator/hours-schema.ts";
 
 export const hoursOpenApi: OpenApiFeature = {
@@ -9,12 +9,12 @@ export const hoursOpenApi: OpenApiFeature = {
   schemas: { Hours: hoursSchema },
   paths: {
     "/hours": {
-      get: operation({
+      get: operationObject({
         id: "hours",
         summary: "What was counted in each of the last 24 hours and the current one, by route.",
         description:
           "Asks every shard that can be enumerated, one object request each. What a shard counted in its last ten minutes is missing if it left memory then.",
-        answer: answer("The hours.", "Hours"),
+        answer: describedAnswer("The hours.", "Hours"),
         problems: ["Unavailable"],
       }),
     },

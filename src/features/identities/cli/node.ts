@@ -3,7 +3,7 @@
 import { describeIdentity, type IdentityRoots, identityRoots } from "../../../kernel/config/identity.ts";
 import type { Route, Config, ConfigProblem } from "../../../kernel/config/resolved.ts";
 import { identityNames } from "../../../kernel/config/scope-part.ts";
-import type { NodeFeature, NodeVariable, Forgetting, RunningRoute } from "../../../kernel/node-feature.ts";
+import type { NodeFeature, NodeVariable, ForgettingProblem, RunningRoute } from "../../../kernel/node-feature.ts";
 import { issuersWithoutKeys } from "./key-set-look.ts";
 import { tokenFaults } from "./token-faults.ts";
 import { askEntries, identityEntries, identitySchema, jwtEntries } from "../settings/entries.ts";
@@ -71,7 +71,7 @@ export function comparedCredential({ name, fingerprint, identities }: Route): re
 }
 
 /** An identity that takes callers' names from elsewhere makes other records, although the scope reads the same. */
-export function otherCallers(route: Route, before: readonly RunningRoute[]): readonly Forgetting[] {
+export function otherCallers(route: Route, before: readonly RunningRoute[]): readonly ForgettingProblem[] {
   const running = before.map(({ identities = {} }) => identities);
   return route.identities
     .filter((identity) => running.some((ones) => isRenaming(ones[identity.name] ?? {}, identityRoots(identity))))

@@ -5,7 +5,14 @@ import * as v from "valibot";
 import { ANONYMOUS_RULES, type CredentialPart } from "../../../kernel/config/identity.ts";
 import { JWT_ALGORITHMS, type JwtAlgorithm } from "../../../kernel/config/trusted-issuer.ts";
 import { parseScopeEntry } from "../../../kernel/config/scope-part.ts";
-import { choice, defaultsOf, duration, parsed, repeated, setting } from "../../../kernel/config/setting-kinds.ts";
+import {
+  choiceSetting,
+  defaultsOf,
+  durationSetting,
+  parsedSetting,
+  repeatedEntry,
+  settingOf,
+} from "../../../kernel/config/setting-kinds.ts";
 import { HOUR_MS, MINUTE_MS, type ParsedSetting, refuseValue, SECOND_MS } from "../../../kernel/config/units.ts";
 import { firstRepeated, isPointer, pointerTokens, isLoopback } from "../../../kernel/config/values.ts";
 
@@ -15,11 +22,11 @@ const RENAMES = "**names other records**: describe a second identity instead, an
 
 /** Members of `jwt`. */
 export const jwtEntries = {
-  issuer: setting(
+  issuer: settingOf(
     v.pipe(
       v.string('must be text: write issuer = "https://login.example.com"'),
       v.metadata({ examples: ["https://login.example.com"] }),
-      parsed(parseIssuer),
+      parsedSetting(parseIssuer),
     ),
     {
       description: "The `iss` of the tokens, exactly. It is part of the caller's name.",
@@ -28,10 +35,10 @@ export const jwtEntries = {
       onChange: RENAMES,
     },
   ),
-  audience: setting(
+  audience: settingOf(
     v.pipe(
       v.union([v.string(), v.array(v.string())], 'must be text or a list: write audience = "https://api.example.com"'),
-      parsed(parseAudience),
+      parsedSetting(parseAudience),
     ),
     {
       description: "The tokens' `aud` must name this, or one of these. Tokens for other APIs are refused.",
@@ -40,11 +47,11 @@ export const jwtEntries = {
       onChange: "applies at once",
     },
   ),
-  claim: setting(
+  claim: settingOf(
     v.pipe(
       v.string(`must be text: ${CLAIM_ADVICE}`),
       v.metadata({ examples: ["sub", "/account/id"] }),
-      parsed(parseClaim),
+      parsedSetting(parseClaim),
     ),
     {
       description: "The claim that says who the caller is. It must be text.",
@@ -53,11 +60,11 @@ export const jwtEntries = {
       onChange: RENAMES,
     },
   ),
-  jwks: setting(
+  jwks: settingOf(
     v.pipe(
       v.string('must be text: write jwks = "https://login.example.com/.well-known/jwks.json"'),
       v.metadata({ examples: ["https://login.example.com/.well-known/jwks.json"] }),
-      parsed(parseJwks),
+      parsedSetting(parseJwks),
     ),
     {
       description: "Where the issuer publishes its public keys (RFC 7517).",
@@ -66,12 +73,12 @@ export const jwtEntries = {
       onChange: "applies at once",
     },
   ),
-  algorithms: setting(
+  algorithms: settingOf(
     v.pipe(
-      v.array(v.pipe(v.string(), parsed(parseAlgorithm)), `must be a list: ${ALGORITHMS_ADVICE}`),
+      v.array(v.pipe(v.string(), parsedSetting(parseAlgorithm)), `must be a list: ${ALGORITHMS_ADVICE}`),
       v.metadata({ minItems: 1, takes: "a list of algorithms with a public key" }),
       v.minLength(1, `must name at least one algorithm: ${ALGORITHMS_ADVICE}`),
-      v.check((list) => firstRepeated(list) === null, repeated),
+      v.check((list) => firstRepeated(list) === null, repeatedEntry),
     ),
     {
       description: "The signatures that count. Symmetric ones (`HS256`) and `none` never do.",
@@ -79,7 +86,7 @@ export const jwtEntries = {
       onChange: "applies at once",
     },
   ),
-  clock_tolerance: setting(duration(5 * MINUTE_MS), {
+  clock_tolerance: settingOf(durationSetting(5 * MINUTE_MS), {
     description: "How far the issuer's clock may be from this one when `exp` and `nbf` are compared.",
     default: "30s",
     onChange: "applies at once",
@@ -88,25 +95,25 @@ export const jwtEntries = {
 
 /** Members of `ask`. */
 export const askEntries = {
-  path: setting(v.pipe(v.string('must be text: write path = "/v1/me"'), parsed(parseAskPath)), {
+  path: settingOf(v.pipe(v.string('must be text: write path = "/v1/me"'), parsedSetting(parseAskPath)), {
     description: "What is asked, with GET, at the route's origin.",
     takes: "a path, which may have a query",
     otherwise: "none: every question needs one",
     onChange: RENAMES,
   }),
-  pointer: setting(v.pipe(v.string('must be text: write pointer = "/account/id"'), parsed(parsePointer)), {
+  pointer: settingOf(v.pipe(v.string('must be text: write pointer = "/account/id"'), parsedSetting(parsePointer)), {
     description: "Where the answer's JSON says who the caller is: text, or a whole number.",
     takes: "a JSON pointer",
     otherwise: "none: every question needs one",
     onChange: RENAMES,
   }),
-  cache: setting(duration(HOUR_MS), {
+  cache: settingOf(durationSetting(HOUR_MS), {
     description:
       "How long an answer is remembered, in memory only. For as long, a credential that the origin has revoked still gets replays.",
     default: "1m",
     onChange: "applies at once",
   }),
-  timeout: setting(duration(30 * SECOND_MS), {
+  timeout: settingOf(durationSetting(30 * SECOND_MS), {
     description: "How long the whole answer may take. After that, the request gets `identity-unavailable`.",
     default: "5s",
     onChange: "applies at once",
@@ -120,21 +127,21 @@ const CREDENTIAL_MESSAGE = 'must be a list: write credential = ["header:authoriz
 
 /** Members of one `[vars.IDENTITIES.NAME]`. */
 export const identityEntries = {
-  jwt: setting(v.union([jwtSchema, v.array(jwtSchema)]), {
+  jwt: settingOf(v.union([jwtSchema, v.array(jwtSchema)]), {
     description: "Tokens that the gateway verifies itself: JWTs (RFC 7519), signed by an issuer.",
     takes: "a table of the members below, or a list of such tables, one for each issuer",
     otherwise: "either `jwt` or `ask`",
     onChange: "as its members say",
   }),
-  ask: setting(askSchema, {
+  ask: settingOf(askSchema, {
     description: "Opaque credentials: the origin is asked whose they are.",
     takes: "a table of the members below",
     otherwise: "either `jwt` or `ask`",
     onChange: "as its members say",
   }),
-  credential: setting(
+  credential: settingOf(
     v.pipe(
-      v.array(v.pipe(v.string(CREDENTIAL_MESSAGE), parsed(parseCredential)), CREDENTIAL_MESSAGE),
+      v.array(v.pipe(v.string(CREDENTIAL_MESSAGE), parsedSetting(parseCredential)), CREDENTIAL_MESSAGE),
       v.metadata({ minItems: 1 }),
       v.minLength(1, CREDENTIAL_MESSAGE),
       v.check((parts) => firstRepeated(parts.map(textOf)) === null, "lists a part twice: write it once"),
@@ -148,7 +155,7 @@ export const identityEntries = {
       onChange: "applies at once",
     },
   ),
-  anonymous: setting(choice(ANONYMOUS_RULES), {
+  anonymous: settingOf(choiceSetting(ANONYMOUS_RULES), {
     description:
       'What happens without the credential: `"refuse"` answers 401. With `"allow"`, all such callers share one scope.',
     default: "refuse",

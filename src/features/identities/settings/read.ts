@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import type { Identity, IdentityProof } from "../../../kernel/config/identity.ts";
 import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";
-import { dotted, isTable, type SettingsTable, unknownMembers } from "../../../kernel/config/table.ts";
+import { dottedPath, isTable, type SettingsTable, unknownMembers } from "../../../kernel/config/table.ts";
 import type { ConfigProblem } from "../../../kernel/config/resolved.ts";
 import { ASK_DEFAULTS, askEntries, IDENTITY_DEFAULTS, identityEntries, JWT_DEFAULTS, jwtEntries } from "./entries.ts";
 import type { ParsedSetting } from "../../../kernel/config/units.ts";
@@ -48,7 +48,7 @@ interface Read<T> {
 }
 
 function readIdentity(name: string, value: unknown): Read<Identity> {
-  const path = `IDENTITIES${dotted([name])}`;
+  const path = `IDENTITIES${dottedPath([name])}`;
   if (!NAME.test(name)) {
     return refused(
       path,
@@ -139,7 +139,7 @@ function readMembers<const S extends v.StrictObjectSchema<v.ObjectEntries, undef
   const read = v.safeParse(schema, Object.fromEntries(written));
   if (read.success) return { value: problems.length === 0 ? read.output : null, problems };
   for (const { path: items, message } of read.issues) {
-    problems.push({ path: path + dotted(items?.map((item) => item.key) ?? []), message });
+    problems.push({ path: path + dottedPath(items?.map((item) => item.key) ?? []), message });
   }
   return { value: null, problems };
 }

@@ -1,13 +1,13 @@
 // The places of keys in Node: what is probably a mistake where one is no longer read.
 
 import type { Route } from "../../../kernel/config/resolved.ts";
-import type { Forgetting, NodeFeature, RunningRoute } from "../../../kernel/node-feature.ts";
+import type { ForgettingProblem, NodeFeature, RunningRoute } from "../../../kernel/node-feature.ts";
 import { sourceName } from "../../../kernel/config/key-source.ts";
 
 export const keySourcesNode: NodeFeature = { name: "key-sources", check: { forgetting: otherKeys } };
 
 /** Keys of a place that is no longer read. A warning, because its clients may have moved to another place. */
-function otherKeys(route: Route, before: readonly RunningRoute[]): readonly Forgetting[] {
+function otherKeys(route: Route, before: readonly RunningRoute[]): readonly ForgettingProblem[] {
   const read = new Set(route.keyFrom.map(sourceName));
   const left = new Set(before.flatMap(({ keyFrom = [] }) => keyFrom.filter((name) => !read.has(name))));
   return [...left].map((name) => ({

@@ -1,7 +1,7 @@
 // The outbox in Node: its command, the variable `DESTINATIONS` and what `check` finds about it.
 
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
-import { published, unusedDestinations } from "../settings/checks.ts";
+import { describePublished, unusedDestinations } from "../settings/checks.ts";
 import { destinationEntries, destinationGiveUpEntries, destinationSchema } from "../settings/entries.ts";
 import { defineOutbox } from "./outbox.ts";
 import { isTable, type SettingsTable } from "../../../kernel/config/table.ts";
@@ -32,7 +32,7 @@ export const outboxNode: NodeFeature = {
     secrets: ({ destinations }) =>
       destinations.flatMap(({ target }) => (target.kind === "webhook" ? target.secrets : [])),
   },
-  promises: published,
+  promises: describePublished,
 };
 
 // Checks the destinations of a wrangler.toml against the rest of the file: queues that do not exist, and events that come back as

@@ -11,10 +11,10 @@ import { restText } from "../rest-text.ts";
 import { askYes, openDialogue } from "../../../cli/ask.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, reportStopped } from "../../../cli/in-parts.ts";
-import { columns, jsonLine, lookOf, paintHead, printable } from "../../../cli/look.ts";
+import { alignColumns, jsonLine, lookOf, paintHead, printableText } from "../../../cli/look.ts";
 import { type OperatorClient, pageQuery } from "../../../cli/operator-client.ts";
 import {
-  connect,
+  connectOperator,
   operatorCommand,
   type OperatorOptions,
   readLimit,
@@ -110,7 +110,7 @@ function changeEvents(client: OperatorClient, action: Action, asked: EventsChang
 }
 
 async function listEvents(options: ListOptions): Promise<void> {
-  const client = connect(options);
+  const client = connectOperator(options);
   const { limit } = options;
   const events: OutboxEvent[] = [];
   let page: OutboxPage | null = null;
@@ -138,12 +138,12 @@ function filterOf({
 
 function outboxText(destinations: OutboxPage["destinations"], events: readonly OutboxEvent[], now: number): string {
   const look = lookOf(process.stdout);
-  const summaries = columns([
+  const summaries = alignColumns([
     ["DESTINATION", "PENDING", "DEAD", "OLDEST", "RESTS"],
     ...destinations.map(({ destination, target, pending, dead, atLeast, oldestPendingAt, oldestDeadAt, resting }) => {
       const oldest = oldestPendingAt ?? oldestDeadAt;
       return [
-        printable(target ?? `${destination} (not configured)`),
+        printableText(target ?? `${destination} (not configured)`),
         `${pending}${atLeast.includes("pending") ? "+" : ""}`,
         `${dead}${atLeast.includes("dead") ? "+" : ""}`,
         oldest === null ? "" : fromNow(oldest, now),
@@ -151,16 +151,16 @@ function outboxText(destinations: OutboxPage["destinations"], events: readonly O
       ];
     }),
   ]);
-  const listed = columns([
+  const listed = alignColumns([
     ["STATE", "TRIES", "PUBLISHED", "NEXT", "DESTINATION", "ID", "WHY"],
     ...events.map(({ state, tries, publishedAt, nextTryAt, destination, id, reason }) => [
       state,
       String(tries),
       fromNow(publishedAt, now),
       nextTryAt === null ? "" : fromNow(nextTryAt, now),
-      printable(destination),
-      printable(id),
-      printable(reason ?? ""),
+      printableText(destination),
+      printableText(id),
+      printableText(reason ?? ""),
     ]),
   ]);
   const eventLines = events.length === 0 ? ["no events"] : paintHead(look, listed);
@@ -169,12 +169,12 @@ function outboxText(destinations: OutboxPage["destinations"], events: readonly O
 
 function restOf(resting: OutboxPage["destinations"][number]["resting"], now: number): string {
   const rest = restText(resting);
-  return rest === null ? "" : printable(`${rest.lanes} ${fromNow(rest.until, now)}: ${rest.why}`);
+  return rest === null ? "" : printableText(`${rest.lanes} ${fromNow(rest.until, now)}: ${rest.why}`);
 }
 
 async function change(action: Action, destination: string, options: ChangeOptions): Promise<void> {
   const { id, state, reason, preview, yes } = options;
-  const client = connect(options);
+  const client = connectOperator(options);
   const asked = { destination, reason, ...(state === undefined ? {} : { state }) };
   if (id !== undefined) {
     const { shard, place } = await findEvent(client, destination, id);
@@ -229,7 +229,7 @@ async function findEvent(client: OperatorClient, destination: string, id: string
 function report(action: Action, changed: EventsChanged, { json }: OperatorOptions): void {
   console.log(json === true ? jsonLine(changed) : `${DONE[action]}: ${eventsText(changed.events)}`);
   if (changed.unreachable.length === 0) return;
-  process.stderr.write(`${printable(`Did not answer: ${changed.unreachable.join(", ")}. Run it again later.`)}\n`);
+  process.stderr.write(`${printableText(`Did not answer: ${changed.unreachable.join(", ")}. Run it again later.`)}\n`);
   process.exitCode = EXIT_REFUSED;
 }
 

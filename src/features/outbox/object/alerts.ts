@@ -18,13 +18,13 @@ import type { NewEvent } from "../../../kernel/record/outbox.ts";
 import type { IdempotencyRecord } from "../../../kernel/record/record.ts";
 import { epochMs, type EpochMs, keyHashOf, type RecordId, recordId } from "../../../kernel/record/units.ts";
 import { type AlertFacts, alertEvents, type AlertReceiver } from "../alert-event.ts";
-import type { Alarm } from "../../../kernel/object/alarm.ts";
+import type { ObjectAlarm } from "../../../kernel/object/alarm.ts";
 import type { AlertRows, AlertEvents } from "./alert-rows.ts";
 import type { StoredEvent } from "./rows.ts";
 
 export interface AlertPorts {
   readonly store: { readonly alerts: AlertRows };
-  readonly alarm: Pick<Alarm, "moveTo">;
+  readonly alarm: Pick<ObjectAlarm, "moveTo">;
   /** Those that want to be told of it. */
   readonly receivers: (alert: Alert) => readonly AlertReceiver[];
   /** These events have been written in this turn. */
@@ -38,7 +38,7 @@ type Facts = Omit<AlertFacts, "time" | "shard" | "alert">;
 
 const SILENT_PREFIX = "silent-shard:";
 
-export class Alerts {
+export class AlertWriter {
   readonly #ports: AlertPorts;
 
   constructor(ports: AlertPorts) {

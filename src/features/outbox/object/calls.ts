@@ -2,10 +2,10 @@
 // What an operator changes is tried at once, so all rests of the destination end with it.
 
 import type { AlertReport } from "../../../kernel/record/alerts.ts";
-import type { Alerts } from "./alerts.ts";
-import { answered, type AnsweredCall, call } from "../../../kernel/call.ts";
+import type { AlertWriter } from "./alerts.ts";
+import { answerCall, type AnsweredCall, jsonCall } from "../../../kernel/call.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
-import type { Outbox } from "./relay.ts";
+import type { OutboxRelay } from "./relay.ts";
 import {
   type DestinationCounts,
   type EventChange,
@@ -31,26 +31,26 @@ export interface EventsChanged {
 
 /** Questions, through itty-durable. */
 export const OUTBOX_CALLS = {
-  list: call<EventQuery, OutboxPage>("list-events"),
+  list: jsonCall<EventQuery, OutboxPage>("list-events"),
   /** How many events of each destination are left. */
-  counts: call<void, readonly DestinationCounts[]>("count-events"),
+  counts: jsonCall<void, readonly DestinationCounts[]>("count-events"),
   /** Sends some events again, or drops them. */
-  change: call<EventChange, EventsChanged>("change-events"),
+  change: jsonCall<EventChange, EventsChanged>("change-events"),
 };
 
 /** A Worker reports what operators are to be told. */
-export const ALERTS_CALL = call<AlertReport, void>("alerts");
+export const ALERTS_CALL = jsonCall<AlertReport, void>("alerts");
 
 export class OutboxCalls {
   readonly #list: OutboxList;
   readonly #rests: Pick<RestRows, "endAll">;
-  readonly #relay: Pick<Outbox, "continue">;
-  readonly #alerts: Pick<Alerts, "report">;
+  readonly #relay: Pick<OutboxRelay, "continue">;
+  readonly #alerts: Pick<AlertWriter, "report">;
 
   constructor(
     { list, events }: Pick<OutboxStore, "list" | "events">,
-    relay: Pick<Outbox, "continue">,
-    alerts: Pick<Alerts, "report">,
+    relay: Pick<OutboxRelay, "continue">,
+    alerts: Pick<AlertWriter, "report">,
   ) {
     this.#alerts = alerts;
     this.#list = list;
@@ -60,10 +60,10 @@ export class OutboxCalls {
 
   get calls(): readonly AnsweredCall[] {
     return [
-      answered(OUTBOX_CALLS.list, (query) => this.list(query)),
-      answered(OUTBOX_CALLS.counts, () => this.counts()),
-      answered(OUTBOX_CALLS.change, (change) => this.change(change)),
-      answered(ALERTS_CALL, (report) => this.#alerts.report(report, epochMs(Date.now()))),
+      answerCall(OUTBOX_CALLS.list, (query) => this.list(query)),
+      answerCall(OUTBOX_CALLS.counts, () => this.counts()),
+      answerCall(OUTBOX_CALLS.change, (change) => this.change(change)),
+      answerCall(ALERTS_CALL, (report) => this.#alerts.report(report, epochMs(Date.now()))),
     ];
   }
 

@@ -7,10 +7,10 @@ import type { NewEvent } from "../../../kernel/record/outbox.ts";
 import { type EpochMs, keyHashOf, type RecordId } from "../../../kernel/record/units.ts";
 import { joinBytes } from "../../../kernel/request/body.ts";
 import { deadLetter, MAX_LETTER_BYTES } from "../dead-letter.ts";
-import { bookkeep } from "../../../kernel/traffic/bookkeep.ts";
-import type { Traffic } from "../../../kernel/traffic/traffic.ts";
-import type { Alerts } from "./alerts.ts";
-import type { Bodies } from "../../../kernel/store/bodies.ts";
+import { logFailure } from "../../../kernel/traffic/bookkeep.ts";
+import type { TrafficCounters } from "../../../kernel/traffic/traffic.ts";
+import type { AlertWriter } from "./alerts.ts";
+import type { BodyStore } from "../../../kernel/store/bodies.ts";
 import type { StoredRequest } from "../../../kernel/store/stored-request.ts";
 
 /** No destination is called like this (features/outbox/settings/entries.ts): its name is that of the queue's binding. */
@@ -22,9 +22,9 @@ export function deadLetterBinding(destination: string): string | null {
 }
 
 export interface DeadLettersPorts {
-  readonly ledger: { readonly bodies: Pick<Bodies, "read"> };
-  readonly traffic: Pick<Traffic, "died">;
-  readonly alerts: Pick<Alerts, "report">;
+  readonly ledger: { readonly bodies: Pick<BodyStore, "read"> };
+  readonly traffic: Pick<TrafficCounters, "died">;
+  readonly alerts: Pick<AlertWriter, "report">;
 }
 
 export class DeadLetters {
@@ -58,7 +58,7 @@ export class DeadLetters {
   /** The letter has been written: counts it, and tells operators. */
   report(id: RecordId, { message, reason }: DeadParkedMessage, now: EpochMs): void {
     const { queue, messageId } = message;
-    bookkeep("reporting a dead letter", () => {
+    logFailure("reporting a dead letter", () => {
       this.#ports.traffic.died(`queue:${queue}`, reason);
       console.error(
         JSON.stringify({ message: "parked message died", queue, messageId, keyHash: keyHashOf(id), reason }),

@@ -2,13 +2,13 @@
 
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { LAST_LOOKED_AT } from "../../../kernel/store/due-records.ts";
-import { type AlertPorts, Alerts } from "./alerts.ts";
+import { type AlertPorts, AlertWriter } from "./alerts.ts";
 import { OutboxCalls } from "./calls.ts";
 import { DeadLetters } from "./dead-letters.ts";
 import { outboxHooks } from "./hooks.ts";
 import { OwnedEvents } from "./owned-events.ts";
 import { OutboxStore } from "./outbox-store.ts";
-import { Outbox, type OutboxPorts } from "./relay.ts";
+import { OutboxRelay, type OutboxPorts } from "./relay.ts";
 import { alertReceivers, eventTarget } from "./target.ts";
 
 /** Where events go, and which destinations want to be told of something. */
@@ -24,8 +24,13 @@ export function outboxObject(
   const { ledger, reporter } = kernel;
   const { traffic } = reporter;
   const store = new OutboxStore(ledger.tables);
-  const alerts = new Alerts({ ...kernel, store, receivers, published: (...written) => outbox.published(...written) });
-  const outbox = new Outbox({
+  const alerts = new AlertWriter({
+    ...kernel,
+    store,
+    receivers,
+    published: (...written) => outbox.published(...written),
+  });
+  const outbox = new OutboxRelay({
     ...kernel,
     store,
     destination,

@@ -2,24 +2,24 @@
 // written in the commit of what it tells.
 
 import { deadParkedMessage } from "../../../kernel/record/parked-message.ts";
-import type { RecordChange, Participation, StepHook } from "../../../kernel/step-hook.ts";
+import type { RecordChange, StepParticipation, StepHook } from "../../../kernel/step-hook.ts";
 import { keyText } from "../../../kernel/store/label.ts";
-import type { Alerts } from "./alerts.ts";
+import type { AlertWriter } from "./alerts.ts";
 import type { DeadLetters } from "./dead-letters.ts";
 import type { OutboxStore } from "./outbox-store.ts";
-import type { Outbox } from "./relay.ts";
+import type { OutboxRelay } from "./relay.ts";
 
 export interface OutboxHooksPorts {
   readonly store: Pick<OutboxStore, "events" | "alerts">;
-  readonly outbox: Pick<Outbox, "eventsOf" | "published">;
+  readonly outbox: Pick<OutboxRelay, "eventsOf" | "published">;
   readonly deadLetters: DeadLetters;
-  readonly alerts: Pick<Alerts, "ofStep" | "added">;
+  readonly alerts: Pick<AlertWriter, "ofStep" | "added">;
 }
 
 /** In the order in which their events are written. */
 export function outboxHooks({ store, outbox, deadLetters, alerts }: OutboxHooksPorts): readonly StepHook[] {
   const { events: rows } = store;
-  const letter = (change: RecordChange, isForgotten: boolean): Participation | null => {
+  const letter = (change: RecordChange, isForgotten: boolean): StepParticipation | null => {
     const { id, before, after, now, label, request } = change;
     const dead = deadParkedMessage(before, after, isForgotten);
     if (dead === null) return null;

@@ -5,7 +5,7 @@ import {
   EVENT_STATES,
   type EventState,
   restBroughtBack,
-  type Resting,
+  type RestingEvents,
   restingAt,
 } from "../../../kernel/record/outbox.ts";
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
@@ -51,7 +51,7 @@ export interface DestinationCounts {
   readonly oldestPending: EpochMs | null;
   readonly oldestDeath: EpochMs | null;
   /** `null`: nothing rests. */
-  readonly resting: Resting | null;
+  readonly resting: RestingEvents | null;
 }
 
 /** What an operator does to events of a destination. */

@@ -3,7 +3,7 @@
 import type { RowOfRecord } from "../../../kernel/object-feature.ts";
 import { recordId } from "../../../kernel/record/units.ts";
 import { AT_LOCATION, type EventRowLocation, type OutboxRows } from "./rows.ts";
-import type { Sql } from "../../../kernel/store/schema.ts";
+import type { LedgerSql } from "../../../kernel/store/schema.ts";
 
 export interface OwnedEvent extends EventRowLocation, RowOfRecord {}
 
@@ -19,10 +19,10 @@ interface OwnedRow {
 }
 
 export class OwnedEvents {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
   readonly #outbox: Pick<OutboxRows, "exists">;
 
-  constructor(sql: Sql, outbox: Pick<OutboxRows, "exists">) {
+  constructor(sql: LedgerSql, outbox: Pick<OutboxRows, "exists">) {
     this.#sql = sql;
     this.#outbox = outbox;
   }

@@ -12,7 +12,7 @@ import {
   type NewEvent,
   nextTurn,
   restAfter,
-  type Sent,
+  type TryResult,
   triedFrom,
 } from "../../../kernel/record/outbox.ts";
 import type { IdempotencyRecord } from "../../../kernel/record/record.ts";
@@ -20,20 +20,20 @@ import {
   dueAt,
   type DurationMs,
   durationMs,
-  earliest,
+  earliestTime,
   epochMs,
   type EpochMs,
-  lasts,
-  later,
-  latest,
+  isPauseOn,
+  timeAfter,
+  latestTime,
   type RecordId,
 } from "../../../kernel/record/units.ts";
-import type { Alarm } from "../../../kernel/object/alarm.ts";
-import type { Alerts } from "./alerts.ts";
+import type { ObjectAlarm } from "../../../kernel/object/alarm.ts";
+import type { AlertWriter } from "./alerts.ts";
 import { DestinationMemory } from "./destination-memory.ts";
 import { PAUSE_MS, takeNextTurn } from "../../../kernel/object/next-turn.ts";
 import { type EventBodies, resultFactsOf, type ResultSource } from "./result-facts.ts";
-import { bookkeep } from "../../../kernel/traffic/bookkeep.ts";
+import { logFailure } from "../../../kernel/traffic/bookkeep.ts";
 import { eventsOf } from "../cloud-event.ts";
 import type { LaneEvents, OutboxRows, StoredEvent } from "./rows.ts";
 import { DEAD } from "./outbox-tables.ts";
@@ -59,21 +59,21 @@ export interface RelayTarget {
   /** The most that one call takes. */
   readonly batch: { readonly events: number; readonly bytes: number };
   /** Never rejects. */
-  readonly send: (events: readonly StoredEvent[], now: Date) => Promise<Sent>;
+  readonly send: (events: readonly StoredEvent[], now: Date) => Promise<TryResult>;
 }
 
 export interface OutboxPorts {
   readonly store: { readonly events: OutboxRows };
   readonly ledger: { readonly bodies: EventBodies["bodies"] };
-  readonly alarm: Pick<Alarm, "moveTo">;
+  readonly alarm: Pick<ObjectAlarm, "moveTo">;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   /** What the configuration says about a destination. */
   readonly destination: (name: string) => RelayTarget;
   readonly count: (destination: string, what: EventFate, events: number) => void;
-  readonly alerts: Pick<Alerts, "diedEvents">;
+  readonly alerts: Pick<AlertWriter, "diedEvents">;
 }
 
-export class Outbox {
+export class OutboxRelay {
   readonly #ports: OutboxPorts;
   /** The destinations that are being called. */
   readonly #running = new Set<string>();
@@ -103,8 +103,8 @@ export class Outbox {
 
   /** These events have been written in this turn. The runtime holds the call until that is durable. */
   published(events: readonly NewEvent[], now: EpochMs): void {
-    this.#ports.alarm.moveTo(later(now, CHECK_AFTER_MS));
-    bookkeep("relaying an event", () => {
+    this.#ports.alarm.moveTo(timeAfter(now, CHECK_AFTER_MS));
+    logFailure("relaying an event", () => {
       for (const destination of new Set(events.map((event) => event.destination))) this.#beginIfDue(destination, now);
     });
   }
@@ -122,7 +122,7 @@ export class Outbox {
     let next: EpochMs | null = null;
     for (const destination of this.#inTurn()) {
       const at = this.#nextOf(destination, now);
-      if (at !== null) next = next === null ? at : earliest(next, at);
+      if (at !== null) next = next === null ? at : earliestTime(next, at);
     }
     return next;
   }
@@ -132,16 +132,16 @@ export class Outbox {
     const lanes = outbox.lanes(destination);
     const deaths = lanes.flatMap(({ death }) => death ?? []);
     const { keepDeadMs } = this.#ports.destination(destination);
-    const erasure = deaths.length === 0 ? null : later(epochMs(Math.min(...deaths)), keepDeadMs);
+    const erasure = deaths.length === 0 ? null : timeAfter(epochMs(Math.min(...deaths)), keepDeadMs);
     const rests = outbox.rests.of(destination);
     const due = headsOf(lanes).map((head) => triedFrom(head, rests));
     if (due.length === 0) return erasure;
     // What is being relayed, or waits for its turn, continues when a call ends.
     const isBusy = this.#running.has(destination) || this.#running.size >= MAX_AT_ONCE;
     const at = isBusy
-      ? later(now, CHECK_AFTER_MS)
-      : latest(epochMs(Math.min(...due)), dueAt(this.#pausedUntil, PAUSE_MS, now));
-    return erasure === null ? at : earliest(at, erasure);
+      ? timeAfter(now, CHECK_AFTER_MS)
+      : latestTime(epochMs(Math.min(...due)), dueAt(this.#pausedUntil, PAUSE_MS, now));
+    return erasure === null ? at : earliestTime(at, erasure);
   }
 
   #memoryOf(destination: string): DestinationMemory {
@@ -159,7 +159,7 @@ export class Outbox {
   #beginIfDue(destination: string, now: EpochMs): void {
     const { events: outbox } = this.#ports.store;
     if (this.#running.size >= MAX_AT_ONCE || this.#running.has(destination)) return;
-    if (lasts(this.#pausedUntil, PAUSE_MS, now)) return;
+    if (isPauseOn(this.#pausedUntil, PAUSE_MS, now)) return;
     const memory = this.#memoryOf(destination);
     const state = { rests: outbox.rests.of(destination), lastLane: memory.lastLane };
     const turn = nextTurn(headsOf(outbox.lanes(destination)), state, now);
@@ -191,7 +191,7 @@ export class Outbox {
     } catch (error) {
       // Whatever was taken stays in the store, and is sent again with the same id.
       console.error({ message: "events could not be relayed", destination, reason: String(error) });
-      this.#pausedUntil = later(epochMs(Date.now()), PAUSE_MS);
+      this.#pausedUntil = timeAfter(epochMs(Date.now()), PAUSE_MS);
     } finally {
       this.#running.delete(destination);
     }
@@ -228,7 +228,12 @@ export class Outbox {
     console.warn({ message: "events were not taken together", destination, events: events.length, reason });
   }
 
-  #failed(destination: string, target: RelayTarget, event: StoredEvent, sent: Extract<Sent, { kind: "failed" }>): void {
+  #failed(
+    destination: string,
+    target: RelayTarget,
+    event: StoredEvent,
+    sent: Extract<TryResult, { kind: "failed" }>,
+  ): void {
     const { events: outbox } = this.#ports.store;
     const { lane } = event;
     const now = epochMs(Date.now());
@@ -281,7 +286,7 @@ export class Outbox {
   }
 
   #count(destination: string, what: EventFate, events: number): void {
-    bookkeep("counting events", () => this.#ports.count(destination, what, events));
+    logFailure("counting events", () => this.#ports.count(destination, what, events));
   }
 
   /** A call has ended, or an operator has changed something: what is due begins, and the alarm is set for what is not. */

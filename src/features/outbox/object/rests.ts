@@ -1,25 +1,25 @@
 // The lanes of destinations whose last event was not taken, also those whose rest is over. A lane whose events are taken has no row.
 
-import type { LaneRest, Rests } from "../../../kernel/record/outbox.ts";
-import type { Sql } from "../../../kernel/store/schema.ts";
+import type { LaneRest, LaneRests } from "../../../kernel/record/outbox.ts";
+import type { LedgerSql } from "../../../kernel/store/schema.ts";
 import { readOrReport, readTime, readWhole } from "../../../kernel/store/unreadable.ts";
 
-const NONE: Rests = new Map();
+const NONE: LaneRests = new Map();
 
 export class RestRows {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
   readonly #exists: () => boolean;
   /** `null` until the first read. */
   #known: Map<string, Map<number, LaneRest>> | null = null;
 
   /** `exists`: whether the object has the table. */
-  constructor(sql: Sql, exists: () => boolean) {
+  constructor(sql: LedgerSql, exists: () => boolean) {
     this.#sql = sql;
     this.#exists = exists;
   }
 
   /** By lane; that of EVERY_LANE is the destination's own, which did not answer. */
-  of(destination: string): Rests {
+  of(destination: string): LaneRests {
     return this.#read().get(destination) ?? NONE;
   }
 

@@ -3,9 +3,9 @@
 import type { Completed } from "../../../kernel/record/record.ts";
 import type { BodyNumber, RecordId } from "../../../kernel/record/units.ts";
 import { joinBytes } from "../../../kernel/request/body.ts";
-import type { Omission, ResultFacts } from "../cloud-event.ts";
-import type { Bodies } from "../../../kernel/store/bodies.ts";
-import type { Label } from "../../../kernel/store/label.ts";
+import type { BodyOmission, ResultFacts } from "../cloud-event.ts";
+import type { BodyStore } from "../../../kernel/store/bodies.ts";
+import type { RecordLabel } from "../../../kernel/store/label.ts";
 import { isEncrypted, type KeptResponse } from "../../../kernel/store/response-rows.ts";
 
 /** Larger bodies are not part of an event. */
@@ -13,14 +13,14 @@ const MAX_BODY_BYTES = 96 * 1024;
 
 /** What an event can tell besides its record. */
 export interface ResultSource {
-  readonly label: () => Label;
+  readonly label: () => RecordLabel;
   readonly response: KeptResponse | null;
   /** What the origin's response says in `Onceway-Event`. */
   readonly originEvents: string | null;
 }
 
 export interface EventBodies {
-  readonly bodies: Pick<Bodies, "read">;
+  readonly bodies: Pick<BodyStore, "read">;
 }
 
 export function resultFactsOf(
@@ -48,8 +48,8 @@ export function resultFactsOf(
 
 function bodyOf(
   body: Exclude<KeptResponse, { envelope: Uint8Array }>["body"],
-  bodies: Pick<Bodies, "read">,
-): Uint8Array | Omission {
+  bodies: Pick<BodyStore, "read">,
+): Uint8Array | BodyOmission {
   switch (body.kind) {
     case "inline":
       return body.bytes.byteLength > MAX_BODY_BYTES ? "too-large" : body.bytes;
@@ -63,7 +63,7 @@ function bodyOf(
 }
 
 /** Half a body must never pass for a whole one. */
-function chunkOf(body: BodyNumber, at: number, bodies: Pick<Bodies, "read">): Uint8Array {
+function chunkOf(body: BodyNumber, at: number, bodies: Pick<BodyStore, "read">): Uint8Array {
   const chunk = bodies.read(body, at);
   if (chunk === null) throw new Error("a chunk of a response is missing");
   return chunk;

@@ -5,7 +5,7 @@ import type { NewEvent } from "../../../kernel/record/outbox.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../../kernel/record/units.ts";
 import { DEAD, OUTBOX_TABLES } from "./outbox-tables.ts";
 import { RestRows } from "./rests.ts";
-import type { LaterTables, Sql } from "../../../kernel/store/schema.ts";
+import type { LaterTables, LedgerSql } from "../../../kernel/store/schema.ts";
 import { readOrReport, readWhole, UnreadableError } from "../../../kernel/store/unreadable.ts";
 
 /** Where an event lies. Another may lie there later, so the event is named too. */
@@ -70,7 +70,7 @@ type Row = Record<keyof StoredEvent, SqlStorageValue> & {
 };
 
 export class OutboxRows {
-  readonly #sql: Sql;
+  readonly #sql: LedgerSql;
   readonly #tables: LaterTables;
   readonly rests: RestRows;
 

@@ -5,7 +5,7 @@ import type { Hono } from "hono";
 import * as v from "valibot";
 
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
-import { invalidRequest, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
+import { invalidRequest, readAdminRequest, type RequestVariables } from "../../../operator/admin-request.ts";
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
 import type { ParsedRequest } from "../../../operator/list-request.ts";
@@ -14,7 +14,7 @@ import type { OutboxChangedView, OutboxPageView } from "./schema.ts";
 import { DESTINATION_NAME, outboxChangeSchema } from "./events-request-schema.ts";
 import { type PageQuery, parsePageQuery, refuseList } from "../../../operator/shard-pages.ts";
 
-export function addOutbox(app: Hono<Variables>, auth: OperatorAuth, outbox: EventsOperator): void {
+export function addOutbox(app: Hono<RequestVariables>, auth: OperatorAuth, outbox: EventsOperator): void {
   app.get("/outbox", async (context) => {
     const parsed = parseEventsQuery(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalidRequest(parsed.reason);

@@ -5,7 +5,7 @@ import { ALL_LANES } from "../../../kernel/record/outbox.ts";
 import type { DestinationCounts } from "../object/list.ts";
 import { countsOf, outboxRoute, type RouteNumbers } from "../../../kernel/traffic/route-counters.ts";
 import type { MetricsFeature } from "../../../kernel/worker-feature.ts";
-import { type Family, sample } from "../../../operator/exposition.ts";
+import { type MetricFamily, metricSample } from "../../../operator/exposition.ts";
 
 const PREFIX = outboxRoute("");
 
@@ -31,7 +31,7 @@ function destinationOf(route: string): string {
   return route.slice(PREFIX.length);
 }
 
-function relayedEvents(totals: readonly RouteNumbers[]): readonly Family[] {
+function relayedEvents(totals: readonly RouteNumbers[]): readonly MetricFamily[] {
   return [
     {
       name: "onceway_events_total",
@@ -39,7 +39,7 @@ function relayedEvents(totals: readonly RouteNumbers[]): readonly Family[] {
       help: "Events by what became of them: relayed, failed (a try), dead, erased.",
       samples: totals.flatMap((numbers) =>
         countsOf(numbers, "events").map(([result, count]) =>
-          sample({ destination: destinationOf(numbers.route), result }, count),
+          metricSample({ destination: destinationOf(numbers.route), result }, count),
         ),
       ),
     },
@@ -51,7 +51,7 @@ function heldEvents(
   shards: readonly (readonly DestinationCounts[])[],
   known: readonly string[],
   now: number,
-): readonly Family[] {
+): readonly MetricFamily[] {
   const all = shards.flat();
   const names = [...new Set([...known, ...all.map(({ destination }) => destination)])];
   const of = (name: string): readonly DestinationCounts[] => all.filter(({ destination }) => destination === name);
@@ -62,7 +62,7 @@ function heldEvents(
       help: "Events that are left, by state; each shard counts up to 10000 of each.",
       samples: names.flatMap((destination) =>
         (["pending", "dead"] as const).map((state) =>
-          sample(
+          metricSample(
             { destination, state },
             of(destination).reduce((sum, counts) => sum + counts[state], 0),
           ),
@@ -75,7 +75,7 @@ function heldEvents(
       help: "For how long the oldest pending event has waited; 0 without one.",
       samples: names.map((destination) => {
         const ages = of(destination).map(({ oldestPending }) => now - (oldestPending ?? now));
-        return sample({ destination }, Math.max(0, ...ages) / 1000);
+        return metricSample({ destination }, Math.max(0, ...ages) / 1000);
       }),
     },
     {
@@ -83,7 +83,7 @@ function heldEvents(
       type: "gauge",
       help: `Lanes that rest because their events were not taken; ${ALL_LANES} for each shard in which the destination itself does not answer.`,
       samples: names.map((destination) =>
-        sample(
+        metricSample(
           { destination },
           of(destination).reduce((sum, { resting }) => sum + (resting?.lanes ?? 0), 0),
         ),

@@ -7,7 +7,7 @@ import {
   pageParameters,
   queryParameter,
 } from "../../../operator/openapi-components.ts";
-import { answer, operation, type Operation } from "../../../operator/openapi-operation.ts";
+import { describedAnswer, operationObject, type ApiOperation } from "../../../operator/openapi-operation.ts";
 import { DESTINATION_NAME } from "./events-request-schema.ts";
 import {
   outboxChangedSchema,
@@ -28,13 +28,13 @@ export const outboxOpenApi: OpenApiFeature = {
   },
   paths: {
     "/outbox": {
-      get: operation({
+      get: operationObject({
         id: "listEvents",
         summary: "The destinations, what is left for each, and its events, without their data.",
         description:
           "Asks every shard how many events it has, and then those that have some. A page may be shorter than limit and not be the last: continue until cursor is null. An unknown parameter is refused. A shard that does not answer is named in unreachable and left out. 503 when none answers.",
         parameters: parameters(),
-        answer: answer("A page.", "OutboxPage"),
+        answer: describedAnswer("A page.", "OutboxPage"),
         problems: ["Invalid", "Unavailable"],
       }),
     },
@@ -57,12 +57,15 @@ export const outboxOpenApi: OpenApiFeature = {
   },
 };
 
-function outboxOperation(change: Pick<Operation, "id" | "summary" | "description">): OpenApiJson {
-  return operation({
+function outboxOperation(change: Pick<ApiOperation, "id" | "summary" | "description">): OpenApiJson {
+  return operationObject({
     ...change,
     isAdmins: true,
     request: "OutboxChange",
-    answer: answer("What this call has done; events is 0 if the event is not there any more.", "OutboxChanged"),
+    answer: describedAnswer(
+      "What this call has done; events is 0 if the event is not there any more.",
+      "OutboxChanged",
+    ),
     problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
   });
 }

@@ -4,7 +4,7 @@
 import { describeDestination } from "../settings/read.ts";
 import type { Destination } from "../../../kernel/config/resolved.ts";
 import { ALL_LANES, EVENT_STATES, type EventState, NO_RECORD } from "../../../kernel/record/outbox.ts";
-import { type Asking, asking } from "../../../kernel/object/itty.ts";
+import { type CallsOf, callsOf } from "../../../kernel/object/itty.ts";
 import { shardStub } from "../../../kernel/object/call-shard.ts";
 import { type EventsChanged, OUTBOX_CALLS } from "../object/calls.ts";
 import { shardTitle } from "../../../kernel/object/shard-address.ts";
@@ -161,8 +161,8 @@ export class OutboxOperator {
     });
   }
 
-  #calls(address: LayoutShardAddress): Asking<typeof OUTBOX_CALLS> {
-    return asking(OUTBOX_CALLS, shardStub(this.#namespace, address));
+  #calls(address: LayoutShardAddress): CallsOf<typeof OUTBOX_CALLS> {
+    return callsOf(OUTBOX_CALLS, shardStub(this.#namespace, address));
   }
 }
 

@@ -9,21 +9,21 @@ import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxP
 import type { Actor } from "../../../operator/access/auth.ts";
 import { restText } from "../rest-text.ts";
 import { adminForm } from "../../../operator/console/change.tsx";
-import type { Signed } from "../../../operator/console/guard.ts";
-import { Copyable } from "../../../operator/console/copyable.tsx";
-import { FormToken, LogReason, Page, show } from "../../../operator/console/page.tsx";
+import type { SignedRequest } from "../../../operator/console/guard.ts";
+import { CopyableText } from "../../../operator/console/copyable.tsx";
+import { FormToken, LogReason, ConsolePage, showPage } from "../../../operator/console/page.tsx";
 import { groupedAtLeast } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
-import { Pages, DataTable } from "../../../operator/console/table.tsx";
-import { Time } from "../../../operator/console/time.tsx";
-import type { ConsolePaths, View } from "../../../operator/console/view.ts";
+import { PageLinks, DataTable } from "../../../operator/console/table.tsx";
+import { TimeText } from "../../../operator/console/time.tsx";
+import type { ConsolePaths, ConsoleView } from "../../../operator/console/view.ts";
 
 type Fields = Readonly<Record<string, string>>;
 
 /** What a form has done; a text: why nothing was done. */
 type Outcome = (OutboxChangedView & { readonly step: string }) | string;
 
-export function eventRoutes(app: Hono<Signed>, paths: ConsolePaths, outbox: EventsOperator): void {
+export function eventRoutes(app: Hono<SignedRequest>, paths: ConsolePaths, outbox: EventsOperator): void {
   app.get(paths.below("events"), async (c) => {
     const search = new URL(c.req.url).searchParams;
     const event = search.get("event");
@@ -33,7 +33,7 @@ export function eventRoutes(app: Hono<Signed>, paths: ConsolePaths, outbox: Even
     const { limit, cursor, ...filter } = parsed.value;
     const page = await outbox.list(filter, limit, cursor);
     if (page === null) return c.redirect(paths.below("events"), 303);
-    return show(<Events view={c.var.view} page={page} filter={filter} event={event} isFirst={cursor === null} />);
+    return showPage(<Events view={c.var.view} page={page} filter={filter} event={event} isFirst={cursor === null} />);
   });
 
   app.post(paths.below("events"), async (c) => {
@@ -46,7 +46,7 @@ export function eventRoutes(app: Hono<Signed>, paths: ConsolePaths, outbox: Even
     if (page === null) return c.notFound();
     const event = fields["event"] ?? null;
     const props = { view, page, filter, event, isFirst: true, outcome, reason: fields["reason"] ?? "" };
-    return show(<Events {...props} />, typeof outcome === "string" ? 400 : 200);
+    return showPage(<Events {...props} />, typeof outcome === "string" ? 400 : 200);
   });
 }
 
@@ -69,7 +69,7 @@ async function change(fields: Fields, outbox: EventsOperator, by: Actor): Promis
 }
 
 interface EventsProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly page: OutboxPageView;
   readonly filter: EventFilter;
   /** The one that is chosen: `<shard>~<place>~<id>`. */
@@ -84,7 +84,7 @@ function Events({ view, page, filter, event, isFirst, outcome, reason }: EventsP
   const query = queryOf(filter);
   const { destination } = filter;
   return (
-    <Page
+    <ConsolePage
       view={view}
       place="events"
       title="Events"
@@ -105,12 +105,12 @@ function Events({ view, page, filter, event, isFirst, outcome, reason }: EventsP
             rows={events.map((one) => eventRow(one, view, query))}
           />
         )}
-        <Pages path={view.paths.below("events")} query={query} isFirst={isFirst} cursor={cursor} />
+        <PageLinks path={view.paths.below("events")} query={query} isFirst={isFirst} cursor={cursor} />
       </section>
       {destination === null || view.viewer.actor.role !== "admin" ? null : (
         <ChangeForm view={view} filter={{ ...filter, destination }} event={event} reason={reason ?? ""} />
       )}
-    </Page>
+    </ConsolePage>
   );
 }
 
@@ -141,7 +141,7 @@ function Destinations({ view, page: { destinations } }: Pick<EventsProps, "view"
               </a>,
               count("pending"),
               count("dead"),
-              oldest === null ? "–" : <Time at={Date.parse(oldest)} now={now} />,
+              oldest === null ? "–" : <TimeText at={Date.parse(oldest)} now={now} />,
               <Rests resting={resting} now={now} />,
             ];
           })}
@@ -156,12 +156,12 @@ function Rests({ resting, now }: Pick<OutboxDestinationView, "resting"> & { read
   if (rest === null) return <>–</>;
   return (
     <>
-      {rest.lanes}, tried again <Time at={Date.parse(rest.until)} now={now} rel="due" />: {rest.why}
+      {rest.lanes}, tried again <TimeText at={Date.parse(rest.until)} now={now} rel="due" />: {rest.why}
     </>
   );
 }
 
-function eventRow(one: OutboxEventView, { paths, now }: View, query: Fields) {
+function eventRow(one: OutboxEventView, { paths, now }: ConsoleView, query: Fields) {
   const { id, shard, place, destination, state, tries, publishedAt, nextTryAt, reason } = one;
   const chosen = new URLSearchParams({ ...query, destination, event: `${shard}~${place}~${id}` }).toString();
   return [
@@ -170,14 +170,14 @@ function eventRow(one: OutboxEventView, { paths, now }: View, query: Fields) {
     </a>,
     state,
     String(tries),
-    <Time at={Date.parse(publishedAt)} now={now} />,
-    nextTryAt === null ? "–" : <Time at={Date.parse(nextTryAt)} now={now} rel="due" />,
+    <TimeText at={Date.parse(publishedAt)} now={now} />,
+    nextTryAt === null ? "–" : <TimeText at={Date.parse(nextTryAt)} now={now} rel="due" />,
     reason ?? "–",
   ];
 }
 
 interface ChangeFormProps {
-  readonly view: View;
+  readonly view: ConsoleView;
   readonly filter: EventFilter & { readonly destination: string };
   readonly event: string | null;
   readonly reason: string;
@@ -192,7 +192,7 @@ function ChangeForm({ view, filter: { destination, state }, event, reason }: Cha
         {event === null ? (
           "Choose one above to change it alone."
         ) : (
-          <Copyable text={event.split("~")[2] ?? ""} what="the event's id" />
+          <CopyableText text={event.split("~")[2] ?? ""} what="the event's id" />
         )}
       </p>
       <FormToken view={view} />

@@ -8,119 +8,143 @@ import { reasonSchema } from "../../../operator/request-schema.ts";
 import { outboxChangeEntries } from "./events-request-schema.ts";
 import {
   A_TIME,
-  about,
+  withDescription,
   AN_ID,
-  count,
+  countSchema,
   recordIdSchema,
-  time,
-  unreachable,
-  words,
-  type Written,
+  timeSchema,
+  unreachableShards,
+  wordsSchema,
+  type WrittenBy,
 } from "../../../operator/schema-members.ts";
 
-const destination = about(v.string(), "The destination, as DESTINATIONS names it.", "billing");
-const state = about(
-  words(EVENT_STATES),
+const destination = withDescription(v.string(), "The destination, as DESTINATIONS names it.", "billing");
+const state = withDescription(
+  wordsSchema(EVENT_STATES),
   "pending: it is tried until its destination takes it; dead: it was given up, and is kept until retention is over.",
   "dead",
 );
 
 export const outboxEventSchema = v.object({
-  id: about(v.string(), "The event's id, as its receiver gets it.", "5f0c2a52-5a62-4d36-8a5f-6a8f2f4f6f0e-0"),
-  shard: about(v.string(), "The shard that has it.", "shard-3-of-64"),
-  place: about(v.string(), "Where it lies there. A try moves it to another place.", "billing.1795250000000.1"),
-  recordId: about(
+  id: withDescription(v.string(), "The event's id, as its receiver gets it.", "5f0c2a52-5a62-4d36-8a5f-6a8f2f4f6f0e-0"),
+  shard: withDescription(v.string(), "The shard that has it.", "shard-3-of-64"),
+  place: withDescription(
+    v.string(),
+    "Where it lies there. A try moves it to another place.",
+    "billing.1795250000000.1",
+  ),
+  recordId: withDescription(
     v.nullable(recordIdSchema),
     "The record whose result it tells; null for an alert about no record.",
     AN_ID,
   ),
   destination,
   state,
-  tries: about(count, "How often it was tried without success.", 3),
-  publishedAt: about(time, "When it was published, or sent again by an operator.", A_TIME),
-  nextTryAt: about(v.nullable(time), "When it is due, if its lane does not rest; null when it is dead.", null),
-  diedAt: about(v.nullable(time), "When it was given up; null while it is tried.", A_TIME),
-  reason: about(v.nullable(v.string()), "Why the last try failed; null before that.", "status 500"),
+  tries: withDescription(countSchema, "How often it was tried without success.", 3),
+  publishedAt: withDescription(timeSchema, "When it was published, or sent again by an operator.", A_TIME),
+  nextTryAt: withDescription(
+    v.nullable(timeSchema),
+    "When it is due, if its lane does not rest; null when it is dead.",
+    null,
+  ),
+  diedAt: withDescription(v.nullable(timeSchema), "When it was given up; null while it is tried.", A_TIME),
+  reason: withDescription(v.nullable(v.string()), "Why the last try failed; null before that.", "status 500"),
 });
 
 const restSchema = v.object({
-  shard: about(v.string(), "The shard in which it rests.", "shard-3-of-64"),
-  lanes: about(
-    count,
+  shard: withDescription(v.string(), "The shard in which it rests.", "shard-3-of-64"),
+  lanes: withDescription(
+    countSchema,
     "How many of the lanes rest, because their last events were not taken: all, if the destination itself did not answer. Events of the others are sent.",
     3,
   ),
-  of: about(count, "How many lanes there are: sixteen in which callers take turns, and one for alerts.", ALL_LANES),
-  until: about(time, "When the last of them is tried again, with one event.", A_TIME),
-  failures: about(count, "How often in a row the lane has failed that has failed most, or the destination itself.", 3),
-  reason: about(v.string(), "Why it failed last.", "status 500"),
+  of: withDescription(
+    countSchema,
+    "How many lanes there are: sixteen in which callers take turns, and one for alerts.",
+    ALL_LANES,
+  ),
+  until: withDescription(timeSchema, "When the last of them is tried again, with one event.", A_TIME),
+  failures: withDescription(
+    countSchema,
+    "How often in a row the lane has failed that has failed most, or the destination itself.",
+    3,
+  ),
+  reason: withDescription(v.string(), "Why it failed last.", "status 500"),
 });
 
 export const outboxDestinationSchema = v.object({
   destination,
-  target: about(
+  target: withDescription(
     v.nullable(v.string()),
     "Where its events go; null: it is not configured, and its events are tried in vain until they are dead.",
     "billing (https://billing.example.com/hooks)",
   ),
-  pending: about(count, "Events that are tried.", 0),
-  dead: about(count, "Events that were given up.", 1),
-  atLeast: about(
-    v.array(words(EVENT_STATES)),
+  pending: withDescription(countSchema, "Events that are tried.", 0),
+  dead: withDescription(countSchema, "Events that were given up.", 1),
+  atLeast: withDescription(
+    v.array(wordsSchema(EVENT_STATES)),
     "Which of the two may be larger: a shard counts at most 10,000 of each.",
     [],
   ),
-  oldestPendingAt: about(
-    v.nullable(time),
+  oldestPendingAt: withDescription(
+    v.nullable(timeSchema),
     "When the oldest of these pending events was published; null without any.",
     null,
   ),
-  oldestDeadAt: about(v.nullable(time), "When the one died that has been dead for longest; null without any.", A_TIME),
-  resting: about(v.array(restSchema), "The shards in which lanes of it rest now."),
+  oldestDeadAt: withDescription(
+    v.nullable(timeSchema),
+    "When the one died that has been dead for longest; null without any.",
+    A_TIME,
+  ),
+  resting: withDescription(v.array(restSchema), "The shards in which lanes of it rest now."),
 });
 
 export const outboxPageSchema = v.object({
-  destinations: about(
+  destinations: withDescription(
     v.array(outboxDestinationSchema),
     "Every configured destination, and those that have events and are not configured any more.",
   ),
-  events: about(v.array(outboxEventSchema), "Shard by shard; in each by destination, pending ones first."),
-  cursor: about(v.nullable(v.string()), "For the next page; null: this is the last one.", null),
-  notListed: about(
+  events: withDescription(v.array(outboxEventSchema), "Shard by shard; in each by destination, pending ones first."),
+  cursor: withDescription(v.nullable(v.string()), "For the next page; null: this is the last one.", null),
+  notListed: withDescription(
     v.array(v.string()),
     "Layouts with an object for each key: their events are relayed, but cannot be listed or changed.",
     [],
   ),
-  unreachable,
+  unreachable: unreachableShards,
 });
 
 export const outboxChangedSchema = v.object({
-  events: about(count, "How many events this call has changed; with preview, how many would be.", 12),
-  more: about(v.boolean(), "Whether there may be more: call again.", false),
-  unreachable,
+  events: withDescription(countSchema, "How many events this call has changed; with preview, how many would be.", 12),
+  more: withDescription(v.boolean(), "Whether there may be more: call again.", false),
+  unreachable: unreachableShards,
 });
 
 export const outboxChangeRequestSchema = v.strictObject({
-  destination: about(outboxChangeEntries.destination, "The destination whose events are changed.", "billing"),
-  reason: about(reasonSchema, "Why this is done; written to the log.", "The receiver works again."),
+  destination: withDescription(outboxChangeEntries.destination, "The destination whose events are changed.", "billing"),
+  reason: withDescription(reasonSchema, "Why this is done; written to the log.", "The receiver works again."),
   event: v.exactOptional(
-    about(
+    withDescription(
       v.strictObject({
-        shard: about(v.string(), "Its shard, as listed.", "shard-3-of-64"),
-        place: about(v.string(), "Its place, as listed.", "billing.1795250000000.1"),
-        id: about(v.string(), "Its id.", "5f0c2a52-5a62-4d36-8a5f-6a8f2f4f6f0e-0"),
+        shard: withDescription(v.string(), "Its shard, as listed.", "shard-3-of-64"),
+        place: withDescription(v.string(), "Its place, as listed.", "billing.1795250000000.1"),
+        id: withDescription(v.string(), "Its id.", "5f0c2a52-5a62-4d36-8a5f-6a8f2f4f6f0e-0"),
       }),
       "Only this one, wherever it stands in the list now; without it, all of the destination.",
     ),
   ),
   state: v.exactOptional(
-    about(outboxChangeEntries.state, "Only these; both by default. Not together with event.", "dead"),
+    withDescription(outboxChangeEntries.state, "Only these; both by default. Not together with event.", "dead"),
   ),
-  preview: v.exactOptional(about(outboxChangeEntries.preview, "Counts the events and changes nothing.", true)),
-  confirm: v.exactOptional(about(outboxChangeEntries.confirm, "Changes them. Needed unless event is given.", true)),
+  preview: v.exactOptional(
+    withDescription(outboxChangeEntries.preview, "Counts the events and changes nothing.", true),
+  ),
+  confirm: v.exactOptional(
+    withDescription(outboxChangeEntries.confirm, "Changes them. Needed unless event is given.", true),
+  ),
 });
 
-export type OutboxEventView = Written<typeof outboxEventSchema>;
-export type OutboxDestinationView = Written<typeof outboxDestinationSchema>;
-export type OutboxPageView = Written<typeof outboxPageSchema>;
-export type OutboxChangedView = Written<typeof outboxChangedSchema>;
+export type OutboxEventView = WrittenBy<typeof outboxEventSchema>;
+export type OutboxDestinationView = WrittenBy<typeof outboxDestinationSchema>;
+export type OutboxPageView = WrittenBy<typeof outboxPageSchema>;
+export type OutboxChangedView = WrittenBy<typeof outboxChangedSchema>;

@@ -60,7 +60,7 @@ export function unusedDestinations(config: Config): readonly ConfigProblem[] {
 }
 
 /** For `check`: which events the results of each route, queue and group have. */
-export function published(config: Config): readonly string[] {
+export function describePublished(config: Config): readonly string[] {
   return allRoutes(config).flatMap((route) =>
     publishedBy(route, config.destinations).map((text) => `${route.path}: ${text}`),
   );

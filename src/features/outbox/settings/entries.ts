@@ -6,13 +6,13 @@ import * as v from "valibot";
 import { ALERTS } from "../../../kernel/record/alerts.ts";
 import { EVENT_DATA, type StatusRule } from "../../../kernel/record/outbox.ts";
 import {
-  choice,
+  choiceSetting,
   defaultsOf,
-  duration,
-  parsed,
-  repeated,
+  durationSetting,
+  parsedSetting,
+  repeatedEntry,
   secretNames,
-  setting,
+  settingOf,
 } from "../../../kernel/config/setting-kinds.ts";
 import { DAY_MS, type ParsedSetting, refuseValue } from "../../../kernel/config/units.ts";
 import { BINDING_PATTERN, firstRepeated, isLoopback, parseBindingName, TOKEN } from "../../../kernel/config/values.ts";
@@ -29,7 +29,7 @@ const SECRET_ADVICE = 'write secret = "HOOK_SECRET", or a list with the newest f
 const MAX_SECRETS = 3;
 
 export const destinationGiveUpEntries = {
-  after: setting(duration(MAX_GIVE_UP_MS), {
+  after: settingOf(durationSetting(MAX_GIVE_UP_MS), {
     description:
       "How long an event is tried. The pauses between tries grow from 5 seconds to 10 hours. After that it is dead: kept, counted, " +
       "and sent again by operators only.",
@@ -40,10 +40,10 @@ export const destinationGiveUpEntries = {
 
 /** What operators are told. */
 const alertEntries = {
-  alerts: setting(
+  alerts: settingOf(
     v.pipe(
-      v.array(choice(ALERTS), 'must be a list: write alerts = ["outcome-unknown", "outcome-still-unknown"]'),
-      v.check((list) => firstRepeated(list) === null, repeated),
+      v.array(choiceSetting(ALERTS), 'must be a list: write alerts = ["outcome-unknown", "outcome-still-unknown"]'),
+      v.check((list) => firstRepeated(list) === null, repeatedEntry),
     ),
     {
       description:
@@ -55,11 +55,11 @@ const alertEntries = {
       onChange: "applies at once",
     },
   ),
-  console: setting(
+  console: settingOf(
     v.pipe(
       v.string('must be text: write console = "https://ops.example.com/_onceway"'),
       v.metadata({ examples: ["https://ops.example.com/_onceway"] }),
-      parsed(parseConsoleUrl),
+      parsedSetting(parseConsoleUrl),
     ),
     {
       description: "The address of the console, as operators reach it: alerts have a link to what they tell.",
@@ -72,17 +72,17 @@ const alertEntries = {
 
 /** What a destination has, besides its name. */
 export const destinationEntries = {
-  queue: setting(v.pipe(v.string(), v.metadata({ pattern: BINDING_PATTERN }), parsed(parseBindingName)), {
+  queue: settingOf(v.pipe(v.string(), v.metadata({ pattern: BINDING_PATTERN }), parsedSetting(parseBindingName)), {
     description: "The queue that gets the events, as a producer binding of this Worker.",
     takes: "the name of a binding",
     otherwise: "none: a destination has this or `url`",
     onChange: "applies at once, also to older events",
   }),
-  url: setting(
+  url: settingOf(
     v.pipe(
       v.string('must be text: write url = "https://billing.example.com/hooks"'),
       v.metadata({ examples: ["https://billing.example.com/hooks"] }),
-      parsed(parseHookUrl),
+      parsedSetting(parseHookUrl),
     ),
     {
       description: "The webhook that gets the events, each with a `POST`. Redirects are not followed.",
@@ -91,20 +91,20 @@ export const destinationEntries = {
       onChange: "applies at once, also to older events",
     },
   ),
-  secret: setting(secretNames(MAX_SECRETS, SECRET_ADVICE), {
+  secret: settingOf(secretNames(MAX_SECRETS, SECRET_ADVICE), {
     description:
       "The name of the secret with which a webhook's events are signed (Standard Webhooks): `whsec_` and 24 to 64 bytes in Base64. " +
       "While it changes, a list of names: every event then has a signature with each.",
     otherwise: "none: every webhook needs one",
     onChange: "applies at once, also to older events",
   }),
-  give_up: setting(v.strictObject(destinationGiveUpEntries, 'must be a table: write { after = "72h" }'), {
+  give_up: settingOf(v.strictObject(destinationGiveUpEntries, 'must be a table: write { after = "72h" }'), {
     description: "When an event that the destination does not take is dead.",
     takes: "a table of the member below",
     default: {},
     onChange: "applies at once",
   }),
-  retention: setting(duration(MAX_KEEP_MS), {
+  retention: settingOf(durationSetting(MAX_KEEP_MS), {
     description: "How long a dead event is kept. Then it is erased, which is logged and counted.",
     default: "30d",
     onChange: "applies at once",
@@ -181,14 +181,14 @@ const MAX_PUBLICATIONS = 10;
 
 /** Members of an entry of `publish` that may be left out. */
 export const publicationEntries = {
-  when: setting(
+  when: settingOf(
     v.pipe(
       v.array(
         v.union([v.number(), v.pipe(v.string(), v.metadata({ pattern: WHEN_PATTERN }))]),
         'must be a list of statuses: write when = ["2xx", 404]',
       ),
       v.metadata({ minItems: 1 }),
-      parsed<(number | string)[], readonly StatusRule[]>(parseWhen),
+      parsedSetting<(number | string)[], readonly StatusRule[]>(parseWhen),
     ),
     {
       description: "The statuses of the results that have this event.",
@@ -197,14 +197,14 @@ export const publicationEntries = {
       onChange: "applies to new attempts",
     },
   ),
-  data: setting(choice(EVENT_DATA), {
+  data: settingOf(choiceSetting(EVENT_DATA), {
     description:
       'What the event carries: `"response"` the status, the content type and the body, if the whole event has at most 120,000 bytes, ' +
       '`"none"` the status alone, `"origin"` what the origin says in the response header `Onceway-Event`. Without that header there is no event.',
     default: "response",
     onChange: "applies to new attempts",
   }),
-  step: setting(v.pipe(v.string(), parsed(parseStep)), {
+  step: settingOf(v.pipe(v.string(), parsedSetting(parseStep)), {
     description:
       "The name of a saga's next step: the event then has the member `idempotencykey`, `<key>:<step>`, which its consumer uses as key.",
     takes: "1 to 64 letters, digits and hyphens",
@@ -216,7 +216,7 @@ export const publicationEntries = {
 const PUBLISH_ADVICE = 'write publish = [{ to = "billing", type = "order.created" }]';
 
 export const publishSettings = {
-  publish: setting(
+  publish: settingOf(
     v.pipe(
       v.array(
         v.strictObject(

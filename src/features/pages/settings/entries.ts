@@ -5,13 +5,13 @@ import * as v from "valibot";
 
 import { type PageOrigin, parsePageOrigin, parsePageOrigins } from "../../../kernel/config/page-origin.ts";
 import {
-  choice,
+  choiceSetting,
   defaultsOf,
-  duration,
+  durationSetting,
   headerNames,
-  parsed,
+  parsedSetting,
   sameName,
-  setting,
+  settingOf,
   yesOrNo,
 } from "../../../kernel/config/setting-kinds.ts";
 import { DAY_MS } from "../../../kernel/config/units.ts";
@@ -19,18 +19,18 @@ import { PREFLIGHT_RULES } from "../../../kernel/config/words.ts";
 
 /** Members of `cors`. One that is left out has its built-in default, not that of `IDEMPOTENCY.cors`. */
 export const corsEntries = {
-  origins: setting(
+  origins: settingOf(
     v.pipe(
       v.array(
         v.pipe(
           v.string('must be text: write "https://shop.example.com"'),
           v.metadata({ examples: ["https://shop.example.com", "https://*.example.com"] }),
-          parsed(parsePageOrigin),
+          parsedSetting(parsePageOrigin),
         ),
         'must be a list of origins: write ["https://shop.example.com"]',
       ),
       v.metadata({ minItems: 1 }),
-      parsed<(PageOrigin | null)[], readonly PageOrigin[] | null>(parsePageOrigins),
+      parsedSetting<(PageOrigin | null)[], readonly PageOrigin[] | null>(parsePageOrigins),
     ),
     {
       description:
@@ -41,31 +41,31 @@ export const corsEntries = {
       onChange: "applies at once",
     },
   ),
-  credentials: setting(yesOrNo(), {
+  credentials: settingOf(yesOrNo(), {
     description: "Whether these pages may send cookies and read the answers to such requests.",
     default: false,
     onChange: "applies at once",
   }),
-  allow_headers: setting(headerNames(sameName), {
+  allow_headers: settingOf(headerNames(sameName), {
     description:
       "Request headers that these pages may send, besides `Authorization`, `Content-Type`, `Idempotency-Key`, `Last-Event-ID` and those that " +
       "the route reads (its key, its scope, its fingerprint; with `async`, `Prefer`).",
     default: [],
     onChange: "applies at once",
   }),
-  expose_headers: setting(headerNames(sameName), {
+  expose_headers: settingOf(headerNames(sameName), {
     description: "Response headers of the origin that these pages may read. They may always read the gateway's own.",
     default: [],
     onChange: "applies at once",
   }),
-  preflight: setting(choice(PREFLIGHT_RULES), {
+  preflight: settingOf(choiceSetting(PREFLIGHT_RULES), {
     description:
       'Who answers the `OPTIONS` request that a browser sends first: `"answer"` the gateway, for the methods of the route, ' +
       '`"pass"` the origin, which then has to allow the header of the key.',
     default: "answer",
     onChange: "applies at once",
   }),
-  max_age: setting(duration(DAY_MS), {
+  max_age: settingOf(durationSetting(DAY_MS), {
     description:
       "How long a browser may remember the gateway's answer to such a request. Chromium remembers it for two hours at most.",
     default: "10m",
@@ -80,7 +80,7 @@ export const CORS_DEFAULTS = v.parse(
 );
 
 export const corsSettings = {
-  cors: setting(v.strictObject(corsEntries, 'must be a table: write { origins = ["https://shop.example.com"] }'), {
+  cors: settingOf(v.strictObject(corsEntries, 'must be a table: write { origins = ["https://shop.example.com"] }'), {
     description:
       "Which pages of other origins may read the answers to requests with a key, replays and problems included. The gateway " +
       "then sets all `Access-Control-…` headers of these answers itself, for the page that asks, and drops the origin's. A " +

@@ -4,12 +4,12 @@
 import { routeText } from "../../../cli/inherited-routes.ts";
 import { layoutTitle } from "../../../kernel/config/layout.ts";
 import type { Route } from "../../../kernel/config/resolved.ts";
-import type { Forgetting, LayoutComparison, RunningLayout } from "../../../kernel/node-feature.ts";
+import type { ForgettingProblem, LayoutComparison, RunningLayout } from "../../../kernel/node-feature.ts";
 import { adviseAfresh, type NamedLayout, writePreviousShards } from "../settings/checks.ts";
 
-export function layoutsForgotten(comparison: LayoutComparison): readonly Forgetting[] {
+export function layoutsForgotten(comparison: LayoutComparison): readonly ForgettingProblem[] {
   const { routes, running } = comparison;
-  const found: Forgetting[] = [];
+  const found: ForgettingProblem[] = [];
   for (const route of routes) {
     const again = enteredAgain(route, running);
     found.push(...again, ...leftOut(route, running));
@@ -19,7 +19,7 @@ export function layoutsForgotten(comparison: LayoutComparison): readonly Forgett
 }
 
 /** A layout whose objects are closed, or close when they are asked: its keys would begin where they were closed for, and not where the route says. */
-function enteredAgain({ name, layouts }: Route, running: readonly RunningLayout[]): readonly Forgetting[] {
+function enteredAgain({ name, layouts }: Route, running: readonly RunningLayout[]): readonly ForgettingProblem[] {
   const { own, previous } = layouts;
   const title = layoutTitle(own);
   const next = closedNext(title, running);
@@ -64,7 +64,7 @@ function usedIn(previous: Route["layouts"]["previous"], running: readonly Runnin
 }
 
 /** Objects of a previous layout may be closed for a layout that the route does not list. */
-function leftOut(route: Route, running: readonly RunningLayout[]): readonly Forgetting[] {
+function leftOut(route: Route, running: readonly RunningLayout[]): readonly ForgettingProblem[] {
   const listed = titlesOf(route);
   return route.layouts.previous.flatMap((previous) => {
     const { layout = "", closedFor = [] } = running.find((one) => one.layout === layoutTitle(previous)) ?? {};
@@ -79,7 +79,7 @@ function leftOut(route: Route, running: readonly RunningLayout[]): readonly Forg
  * All Workers begin a key in the same layout, the first that they list, also while the new configuration is rolled out beside the running one. And
  * layouts are closed in the order in which they are listed.
  */
-function reordered(route: Route, { running, inheritedBy }: LayoutComparison): readonly Forgetting[] {
+function reordered(route: Route, { running, inheritedBy }: LayoutComparison): readonly ForgettingProblem[] {
   const listed = titlesOf(route);
   for (const before of inheritedBy(route)) {
     const order = inOrder(running.filter(({ routes }) => routes.includes(routeText(before))));
@@ -107,7 +107,7 @@ function inOrder(layouts: readonly RunningLayout[]): readonly RunningLayout[] {
 }
 
 /** A layout that may still hold records has to be listed by each route that used it, or by any if none of them is there. */
-function forgetting(one: RunningLayout, comparison: LayoutComparison): readonly Forgetting[] {
+function forgetting(one: RunningLayout, comparison: LayoutComparison): readonly ForgettingProblem[] {
   const { routes, inheritedBy } = comparison;
   const lists = (route: Route): boolean => titlesOf(route).includes(one.layout);
   const users = routes.filter((route) => inheritedBy(route).some((other) => one.routes.includes(routeText(other))));

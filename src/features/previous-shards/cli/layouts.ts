@@ -6,11 +6,11 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { LAYOUT_TITLE_PATTERN } from "../../../kernel/config/layout.ts";
 import { CommandFailure, EXIT_REFUSED } from "../../../cli/exit-codes.ts";
-import { columns, jsonLine, type Look, lookOf, printable } from "../../../cli/look.ts";
+import { alignColumns, jsonLine, type TerminalLook, lookOf, printableText } from "../../../cli/look.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
 import { layoutSchema } from "../../../operator/gateway-schema.ts";
 import { type LayoutState, type OperatorClient, GatewayRefusal } from "../../../cli/operator-client.ts";
-import { connect, operatorCommand, type OperatorOptions, readGateway } from "../../../cli/operator-options.ts";
+import { connectOperator, operatorCommand, type OperatorOptions, readGateway } from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
 import { layoutsForgotten } from "./check-against.ts";
 
@@ -60,7 +60,7 @@ async function layouts({ close, url: gateways = [], ...options }: LayoutsOptions
   const isAlone = gateways.length < 2;
   const asked: GatewayLayouts[] = [];
   for (const url of gateways.length === 0 ? [undefined] : gateways) {
-    const client = connect({ ...options, ...(url === undefined ? {} : { url }) });
+    const client = connectOperator({ ...options, ...(url === undefined ? {} : { url }) });
     const gateway = url?.href ?? "";
     const [shown, answer] = await (close === undefined ? showAll(client) : closeOne(client, close)).catch((error) => {
       // Its message names no gateway.
@@ -79,7 +79,7 @@ async function layouts({ close, url: gateways = [], ...options }: LayoutsOptions
   const shown = asked.flatMap(({ layouts: its }) => its);
   const silent = shown.flatMap(({ unreachable }) => unreachable);
   if (silent.length > 0) {
-    process.stderr.write(`${printable(`Did not answer: ${silent.join(", ")}. Run it again later.`)}\n`);
+    process.stderr.write(`${printableText(`Did not answer: ${silent.join(", ")}. Run it again later.`)}\n`);
   }
   if (close !== undefined && shown.some(({ open }) => open > 0 || silent.length > 0)) process.exitCode = EXIT_REFUSED;
 }
@@ -111,19 +111,19 @@ const HEADINGS = [
 ];
 
 /** A line of numbers for each layout, then a sentence for each. */
-export function layoutsTable(all: readonly LayoutState[], now: number, look: Look): string {
+export function layoutsTable(all: readonly LayoutState[], now: number, look: TerminalLook): string {
   const sentences = all.map(({ layout, next, mayGo, reason }) => sentence(look, next, mayGo, `${layout}: ${reason}`));
   return [...numbers(all, now, look), "", ...sentences].join("\n");
 }
 
 /** The numbers of each gateway, then what they mean for all of them together. */
-export function tableOfAll(asked: readonly GatewayLayouts[], now: number, look: Look): string {
-  const tables = asked.flatMap(({ gateway, layouts: its }) => [printable(gateway), ...numbers(its, now, look), ""]);
+export function tableOfAll(asked: readonly GatewayLayouts[], now: number, look: TerminalLook): string {
+  const tables = asked.flatMap(({ gateway, layouts: its }) => [printableText(gateway), ...numbers(its, now, look), ""]);
   const titles = [...new Set(asked.flatMap(({ layouts: its }) => its.map(({ layout }) => layout)))];
   return [...tables, ...titles.flatMap((title) => judgeTogether(title, asked, look))].join("\n");
 }
 
-function judgeTogether(title: string, asked: readonly GatewayLayouts[], look: Look): readonly string[] {
+function judgeTogether(title: string, asked: readonly GatewayLayouts[], look: TerminalLook): readonly string[] {
   const said = asked.map(({ gateway, layouts: its }) => ({
     gateway,
     state: its.find(({ layout }) => layout === title),
@@ -143,9 +143,9 @@ function judgeTogether(title: string, asked: readonly GatewayLayouts[], look: Lo
   return reasons.map(({ gateway, reason }) => sentence(look, next, false, `${title}: ${gateway}: ${reason}`));
 }
 
-function numbers(all: readonly LayoutState[], now: number, look: Look): readonly string[] {
+function numbers(all: readonly LayoutState[], now: number, look: TerminalLook): readonly string[] {
   const rows = all.map((one) => [
-    printable(one.layout),
+    printableText(one.layout),
     one.objects === null ? "per key" : String(one.objects),
     ...[one.open, one.closed, one.empty, one.inFlight].map(String),
     ...(["waiting", "failed", "unknown"] as const).map(
@@ -153,12 +153,12 @@ function numbers(all: readonly LayoutState[], now: number, look: Look): readonly
     ),
     one.lastExpiresAt === null ? "" : fromNow(one.lastExpiresAt, now),
   ]);
-  const [headings = "", ...lines] = columns([HEADINGS, ...rows]);
+  const [headings = "", ...lines] = alignColumns([HEADINGS, ...rows]);
   return [look.paint("dim", headings), ...lines];
 }
 
-function sentence(look: Look, next: string | null, mayGo: boolean, text: string): string {
-  return next === null ? printable(text) : look.paint(mayGo ? "green" : "yellow", printable(text));
+function sentence(look: TerminalLook, next: string | null, mayGo: boolean, text: string): string {
+  return next === null ? printableText(text) : look.paint(mayGo ? "green" : "yellow", printableText(text));
 }
 
 export const previousShardsNode: NodeFeature = {

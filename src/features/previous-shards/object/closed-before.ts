@@ -3,10 +3,10 @@
 // each such object, none for each key.
 
 import { type Layout, layoutName } from "../../../kernel/config/layout.ts";
-import type { Placed } from "../../../kernel/elsewhere.ts";
+import type { PlacedRecord } from "../../../kernel/elsewhere.ts";
 import { shardAddressOf, shardTitle } from "../../../kernel/object/shard-address.ts";
 import { placingOf } from "../../../kernel/request/message.ts";
-import type { Participation } from "../../../kernel/step-hook.ts";
+import type { StepParticipation } from "../../../kernel/step-hook.ts";
 import type { LaterTables } from "../../../kernel/store/schema.ts";
 
 /** `name`: the object's title. `layout`: as JSON. */
@@ -38,7 +38,7 @@ export class ClosedBefore {
   }
 
   /** A layout whose object of the key has to be asked before a key without a record begins here; `null`: none. */
-  lackedBy({ record, previous }: Placed): Layout | null {
+  lackedBy({ record, previous }: PlacedRecord): Layout | null {
     if (this.#names.size === 0) return null;
     const said = new Set(previous?.closed.map(({ layout }) => layoutName(layout)));
     for (const [name, layout] of this.#layouts) {
@@ -48,7 +48,7 @@ export class ClosedBefore {
   }
 
   /** Notes what a request has said that begins a key here. `null`: all of it is known. */
-  noting({ record, previous }: Placed): Participation | null {
+  noting({ record, previous }: PlacedRecord): StepParticipation | null {
     const closed = (previous?.closed ?? []).map(({ layout, isEmpty }) => {
       return { layout, isEmpty, name: titleOf(placingOf(record), layout) };
     });

@@ -2,7 +2,7 @@
 // again, and never names another layout. Its records live on until they expire.
 
 import type { Layout } from "../../../kernel/config/layout.ts";
-import type { Closing } from "../../../kernel/elsewhere.ts";
+import type { ObjectClosing } from "../../../kernel/elsewhere.ts";
 import type { EpochMs } from "../../../kernel/record/units.ts";
 import type { LaterTables } from "../../../kernel/store/schema.ts";
 import { readTime } from "../../../kernel/store/unreadable.ts";
@@ -22,7 +22,7 @@ interface ClosedRow extends Record<string, SqlStorageValue> {
 export class ClosedObject {
   readonly #tables: LaterTables;
   /** Read once: only this object writes it. */
-  #closing: Closing | null;
+  #closing: ObjectClosing | null;
   #isEmpty = false;
 
   constructor(tables: LaterTables) {
@@ -33,7 +33,7 @@ export class ClosedObject {
   }
 
   /** `null`: it is open. */
-  get closing(): Closing | null {
+  get closing(): ObjectClosing | null {
     return this.#closing;
   }
 
@@ -45,7 +45,7 @@ export class ClosedObject {
   }
 
   /** Closes it for `next`, unless it is closed already. Returns how it is closed. */
-  close(next: Layout, now: EpochMs): Closing {
+  close(next: Layout, now: EpochMs): ObjectClosing {
     if (this.#closing !== null) return this.#closing;
     const { sql, transaction } = this.#tables;
     transaction(() => {

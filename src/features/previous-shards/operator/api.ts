@@ -2,12 +2,12 @@
 
 import type { Hono } from "hono";
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
-import { invalidRequest, refuseRequest, type Variables } from "../../../operator/admin-request.ts";
+import { invalidRequest, refuseRequest, type RequestVariables } from "../../../operator/admin-request.ts";
 import type { LayoutView } from "../../../operator/gateway-schema.ts";
 import { viewLayout } from "../../../operator/views.ts";
 import type { CloseLayout, WhyNotClosed } from "./close.ts";
 
-export function addClose(app: Hono<Variables>, auth: OperatorAuth, close: CloseLayout): void {
+export function addClose(app: Hono<RequestVariables>, auth: OperatorAuth, close: CloseLayout): void {
   app.post("/layouts/:layout/close", async (context) => {
     const forbidden = auth.forbids(context.get("actor"), context.req.raw);
     if (forbidden !== null) return refuseRequest(forbidden);

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 
 import type { Layouts, ShardsSetting } from "../../../kernel/config/layout.ts";
-import { setting } from "../../../kernel/config/setting-kinds.ts";
+import { settingOf } from "../../../kernel/config/setting-kinds.ts";
 import { layoutOf, type LayoutSettings, shardsSchema } from "../../../kernel/config/settings-origin.ts";
 import { type Jurisdiction, JURISDICTIONS } from "../../../kernel/config/words.ts";
 import { MAX_STEPS } from "../walk.ts";
@@ -27,7 +27,7 @@ export interface PreviousShardsSettings {
 }
 
 export const previousShardsEntries = {
-  previous_shards: setting(
+  previous_shards: settingOf(
     v.pipe(
       v.array(v.union([shardsSchema(), layoutTable], MESSAGE), MESSAGE),
       v.metadata({ maxItems: MAX_PREVIOUS }),

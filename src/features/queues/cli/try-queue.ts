@@ -6,8 +6,8 @@ import type { InferOutput } from "valibot";
 import { askYes, openDialogue } from "../../../cli/ask.ts";
 import { parseJsonText, readBytes } from "../../../cli/arguments.ts";
 import { CommandFailure, OK, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
-import { columns, jsonLine, type Look, lookOf, printable } from "../../../cli/look.ts";
-import { connect, type OperatorOptions } from "../../../cli/operator-options.ts";
+import { alignColumns, jsonLine, type TerminalLook, lookOf, printableText } from "../../../cli/look.ts";
+import { connectOperator, type OperatorOptions } from "../../../cli/operator-options.ts";
 import { trialSchema } from "../operator/schema.ts";
 
 export type QueueTrial = InferOutput<typeof trialSchema>;
@@ -33,7 +33,7 @@ export async function tryQueue(options: TryQueueOptions, timeoutMs: number): Pro
   if (data === undefined) {
     throw new CommandFailure(EXIT_UNUSABLE, `Missing --data: write the message, --data '{"id":"try-1"}', or @FILE.`);
   }
-  const client = connect(options);
+  const client = connectOperator(options);
   await confirmTrying(queue, yes === true);
   // It waits for the origin, so it has a time limit of its own.
   const path = `/queues/${encodeURIComponent(queue)}/try`;
@@ -54,7 +54,7 @@ function messageOf(data: string): TriedMessage {
 
 async function confirmTrying(queue: string, isSure: boolean): Promise<void> {
   if (isSure) return;
-  const warning = `The gateway handles this message as one of the queue ${printable(queue)}, twice, for real: it takes effect at the origin.`;
+  const warning = `The gateway handles this message as one of the queue ${printableText(queue)}, twice, for real: it takes effect at the origin.`;
   const dialogue = openDialogue();
   if (dialogue === null)
     throw new CommandFailure(EXIT_UNUSABLE, `${warning}\nNothing was sent: add --yes if that is what you want.`);
@@ -108,21 +108,21 @@ function fails(happened: string, advice: string): TrialFinding {
 
 const ORDINALS = ["first delivery", "second delivery"];
 
-export function trialReport(trial: QueueTrial, { works, happened, advice }: TrialFinding, look: Look): string {
+export function trialReport(trial: QueueTrial, { works, happened, advice }: TrialFinding, look: TerminalLook): string {
   const { queue, messageId, recordId, deliveries, attempts } = trial;
   const rows = deliveries.map(({ decision, reason, afterMs, answer, status }, index) => [
     ORDINALS[index] ?? "",
-    printable([decision, ...(reason === null ? [] : [reason])].join(": ")),
-    printable([answer ?? "no answer", ...(status === null ? [] : [status])].join(" ")),
+    printableText([decision, ...(reason === null ? [] : [reason])].join(": ")),
+    printableText([answer ?? "no answer", ...(status === null ? [] : [status])].join(" ")),
     afterMs === null ? "" : `again in ${Math.ceil(afterMs / 1000)} s`,
   ]);
   return [
-    look.paint("bold", `queue ${printable(queue)}`),
-    look.paint("dim", `message ${printable(messageId)}, record ${printable(recordId)}`),
-    ...columns(rows).map((line) => `  ${line}`),
+    look.paint("bold", `queue ${printableText(queue)}`),
+    look.paint("dim", `message ${printableText(messageId)}, record ${printableText(recordId)}`),
+    ...alignColumns(rows).map((line) => `  ${line}`),
     `  attempts at the origin: ${attempts ?? "unknown"}`,
     "",
-    works ? look.paint("green", `✓ ${happened}`) : look.paint("red", `✗ ${printable(happened)}`),
-    ...(advice === null ? [] : [`  ${look.paint("yellow", "→")} ${printable(advice)}`]),
+    works ? look.paint("green", `✓ ${happened}`) : look.paint("red", `✗ ${printableText(happened)}`),
+    ...(advice === null ? [] : [`  ${look.paint("yellow", "→")} ${printableText(advice)}`]),
   ].join("\n");
 }

@@ -4,9 +4,9 @@
 
 import type { ObjectFeature, ObjectKernel, PerformedExchange } from "../../../kernel/object-feature.ts";
 import { bytesBody } from "../../../kernel/body/request-body.ts";
-import { type AnsweredCall, rawCall, responded } from "../../../kernel/call.ts";
+import { type AnsweredCall, rawCall, respondToCall } from "../../../kernel/call.ts";
 import { answerFromResponse, type ExchangeAnswer, problemAnswer } from "../../../kernel/object/exchange-answer.ts";
-import type { Exchanges } from "../../../kernel/object/exchanges.ts";
+import type { ExchangeRunner } from "../../../kernel/object/exchanges.ts";
 import type { ClientProblem } from "../../../kernel/record/problem.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
 import { SMALL_BYTES } from "../../../kernel/request/body.ts";
@@ -31,12 +31,12 @@ export const DELIVERIES_CALL = rawCall("deliveries");
 export const MOST_TOGETHER = 20;
 
 /** One report for each exchange, in their order; `null` when nobody could be asked. */
-export type Deliver = (
+export type DeliverExchanges = (
   route: Route,
   exchanges: readonly ExchangeRequest[],
 ) => readonly Promise<DeliveryReport | null>[];
 
-export function deliverer(namespace: DurableObjectNamespace, callShard: CallShard): Deliver {
+export function exchangeDeliverer(namespace: DurableObjectNamespace, callShard: CallShard): DeliverExchanges {
   const alone = async (route: Route, exchange: ExchangeRequest): Promise<DeliveryReport | null> => {
     const response = await callShard(route, exchange);
     return response === null || response === "nowhere" ? null : reportOf(response);
@@ -127,9 +127,9 @@ function decodeAll(bytes: Uint8Array): readonly ExchangeMessage[] {
   return messages;
 }
 
-function deliveryCalls(exchanges: Pick<Exchanges, "deliver">): readonly AnsweredCall[] {
+function deliveryCalls(exchanges: Pick<ExchangeRunner, "deliver">): readonly AnsweredCall[] {
   return [
-    responded(DELIVERIES_CALL, (request) =>
+    respondToCall(DELIVERIES_CALL, (request) =>
       answerDeliveries(request, async ({ head, body }) => {
         const answer = await exchanges.deliver(head, bytesBody(body), request);
         return answer === null ? null : reportOfAnswer(answer);

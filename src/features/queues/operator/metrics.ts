@@ -1,23 +1,23 @@
 // The metrics of queues, counted by queue. Every queue has all its series from the first scrape on.
 
-import { type Counted, countsOf, type RouteNumbers } from "../../../kernel/traffic/route-counters.ts";
+import { type CountedKind, countsOf, type RouteNumbers } from "../../../kernel/traffic/route-counters.ts";
 import type { MetricsFeature } from "../../../kernel/worker-feature.ts";
-import { type Family, sample } from "../../../operator/exposition.ts";
+import { type MetricFamily, metricSample } from "../../../operator/exposition.ts";
 
 export const queueMetrics: MetricsFeature = { name: "queues", counted: queueFamilies };
 
 /** A queue is called `queue:NAME` among the routes. */
 const QUEUE = /^queue:/;
 
-function queueFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
+function queueFamilies(totals: readonly RouteNumbers[]): readonly MetricFamily[] {
   const queues = totals.filter(({ route }) => QUEUE.test(route));
-  const ofQueues = (name: string, help: string, what: Counted, label: string): Family => ({
+  const ofQueues = (name: string, help: string, what: CountedKind, label: string): MetricFamily => ({
     name: `onceway_${name}`,
     type: "counter",
     help,
     samples: queues.flatMap((numbers) =>
       countsOf(numbers, what).map(([counted, count]) =>
-        sample({ queue: numbers.route.replace(QUEUE, ""), [label]: counted }, count),
+        metricSample({ queue: numbers.route.replace(QUEUE, ""), [label]: counted }, count),
       ),
     ),
   });

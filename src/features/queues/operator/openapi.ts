@@ -1,7 +1,7 @@
 // The operation of the operator API that tries a queue, as the OpenAPI document describes it.
 
 import type { OpenApiFeature } from "../../../operator/openapi-components.ts";
-import { answer, operation } from "../../../operator/openapi-operation.ts";
+import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
 import { queueTrialRequestSchema, trialSchema } from "./schema.ts";
 
 export const queuesOpenApi: OpenApiFeature = {
@@ -9,7 +9,7 @@ export const queuesOpenApi: OpenApiFeature = {
   schemas: { QueueTrial: queueTrialRequestSchema, Trial: trialSchema },
   paths: {
     "/queues/{queue}/try": {
-      post: operation({
+      post: operationObject({
         id: "tryQueue",
         summary: "Gives the queue's consumer one message twice.",
         description:
@@ -17,7 +17,7 @@ export const queuesOpenApi: OpenApiFeature = {
         isAdmins: true,
         parameters: [{ $ref: "#/components/parameters/Queue" }],
         request: "QueueTrial",
-        answer: answer("What was decided.", "Trial"),
+        answer: describedAnswer("What was decided.", "Trial"),
         problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
       }),
     },

@@ -4,7 +4,7 @@ import type { Hono } from "hono";
 import * as v from "valibot";
 import { epochMs } from "../../../kernel/record/units.ts";
 import { MAX_MESSAGE_BYTES, type QueueTrialOutcome, type TryQueue } from "../trial.ts";
-import { invalidRequest, readAdminRequest, type Variables } from "../../../operator/admin-request.ts";
+import { invalidRequest, readAdminRequest, type RequestVariables } from "../../../operator/admin-request.ts";
 import type { Actor, OperatorAuth } from "../../../operator/access/auth.ts";
 import type { AuditLog } from "../../../operator/audited.ts";
 import { decodeBase64, parseJsonBody } from "../../../operator/change-request.ts";
@@ -37,7 +37,7 @@ export function auditedTrial(tryQueue: TryQueue, audit: AuditLog): OperatorTryQu
 }
 
 export function addQueueTrial(
-  app: Hono<Variables>,
+  app: Hono<RequestVariables>,
   auth: OperatorAuth,
   operator: Pick<Operator, "inspect">,
   tryQueue: OperatorTryQueue,

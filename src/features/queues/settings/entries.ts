@@ -5,7 +5,14 @@ import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
 import * as v from "valibot";
 
 import { type KeyPart, MAX_SOURCES } from "../../../kernel/config/key-source.ts";
-import { choice, defaultsOf, duration, parsed, setting, statuses } from "../../../kernel/config/setting-kinds.ts";
+import {
+  choiceSetting,
+  defaultsOf,
+  durationSetting,
+  parsedSetting,
+  settingOf,
+  statusesSetting,
+} from "../../../kernel/config/setting-kinds.ts";
 import { DAY_MS } from "../../../kernel/config/units.ts";
 import {
   HEADER_VALUE_PATTERN,
@@ -31,7 +38,7 @@ const MESSAGE_FORMS = ["bytes", "json", "none"] as const;
 const QUEUE_MESSAGE = 'must be the name of a queue: write queue = "orders"';
 
 export const giveUpEntries = {
-  after: setting(duration(MAX_GIVE_UP_MS), {
+  after: settingOf(durationSetting(MAX_GIVE_UP_MS), {
     description: "The age of a message at which a refused attempt is the last.",
     default: "24h",
     onChange: "applies at once",
@@ -50,9 +57,9 @@ export const queueOnlyEntries = {
       otherwise: "none: every queue needs one",
       onChange: "**makes redeliveries of older messages look like reuse: dead letters `key-reused`**",
     }),
-    parsed(parseTo),
+    parsedSetting(parseTo),
   ),
-  key: setting(
+  key: settingOf(
     v.pipe(
       v.array(
         v.union(
@@ -68,7 +75,7 @@ export const queueOnlyEntries = {
       v.metadata({ minItems: 1, maxItems: MAX_SOURCES }),
       v.minLength(1, 'must name at least one place: write ["json:/id"]'),
       v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
-      parsed<(string | string[] | { template: string })[], MessageKey>(parseMessageKey),
+      parsedSetting<(string | string[] | { template: string })[], MessageKey>(parseMessageKey),
     ),
     {
       description:
@@ -80,7 +87,7 @@ export const queueOnlyEntries = {
       onChange: "**names other records**: a message that is delivered again is processed again",
     },
   ),
-  scope: setting(
+  scope: settingOf(
     v.pipe(
       v.array(
         v.pipe(v.string('must be text: write "json:/tenant"'), v.metadata({ pattern: MESSAGE_PART_PATTERN })),
@@ -88,7 +95,7 @@ export const queueOnlyEntries = {
       ),
       v.metadata({ maxItems: MAX_SOURCES }),
       v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
-      parsed<string[], readonly KeyPart[]>(parseMessageScope),
+      parsedSetting<string[], readonly KeyPart[]>(parseMessageScope),
     ),
     {
       description: "Whose key it is, besides the queue: places in the body.",
@@ -97,7 +104,7 @@ export const queueOnlyEntries = {
       onChange: "**names other records**: a message that is delivered again is processed again",
     },
   ),
-  headers: setting(
+  headers: settingOf(
     v.pipe(
       v.record(
         v.string(),
@@ -107,7 +114,7 @@ export const queueOnlyEntries = {
         ),
         'must be a table: write { authorization = "secret:ORDERS_AUTH" }',
       ),
-      parsed(parseHeaderTable),
+      parsedSetting(parseHeaderTable),
     ),
     {
       description: "Headers that the origin gets with each message. `secret:NAME` stands for the value of a secret.",
@@ -116,11 +123,11 @@ export const queueOnlyEntries = {
       onChange: "applies to new attempts: the next attempt of a message that has failed has the new headers",
     },
   ),
-  done: setting(
+  done: settingOf(
     v.pipe(
       v.array(v.union([v.number(), v.string()]), 'must be a list of statuses: write ["2xx", "3xx", 409]'),
       v.metadata({ minItems: 1 }),
-      parsed<(number | string)[], readonly number[]>(parseDone),
+      parsedSetting<(number | string)[], readonly number[]>(parseDone),
     ),
     {
       description: "The statuses of results that settle a message. Any other result makes a dead letter `rejected`.",
@@ -129,7 +136,7 @@ export const queueOnlyEntries = {
       onChange: "applies at once",
     },
   ),
-  give_up: setting(v.strictObject(giveUpEntries, 'must be a table: write { after = "24h" }'), {
+  give_up: settingOf(v.strictObject(giveUpEntries, 'must be a table: write { after = "24h" }'), {
     description:
       "When a message that the origin never takes becomes a dead letter: `exhausted` if it was refused, `outcome-unknown` if the outcome of the last attempt is unknown, `store-unavailable` if its object could not be reached.",
     takes: "a table of the member below",
@@ -152,18 +159,21 @@ export const queueOnlyEntries = {
 
 /** Those of routes whose default is another for queues. They are not inherited from `IDEMPOTENCY`, whose values are for clients. */
 export const queueDefaultEntries = {
-  fingerprint: setting(v.strictObject({ body: choice(MESSAGE_FORMS) }, 'must be a table: write { body = "json" }'), {
-    description: "How a message's body counts in its fingerprint. Producers write JSON in any order.",
-    takes: '`{ body = "json" }`, `"bytes"` or `"none"`',
-    default: { body: "json" },
-    onChange: "**makes redeliveries of older messages look like reuse: dead letters `key-reused`**",
-  }),
-  retention: setting(duration(365 * DAY_MS), {
+  fingerprint: settingOf(
+    v.strictObject({ body: choiceSetting(MESSAGE_FORMS) }, 'must be a table: write { body = "json" }'),
+    {
+      description: "How a message's body counts in its fingerprint. Producers write JSON in any order.",
+      takes: '`{ body = "json" }`, `"bytes"` or `"none"`',
+      default: { body: "json" },
+      onChange: "**makes redeliveries of older messages look like reuse: dead letters `key-reused`**",
+    },
+  ),
+  retention: settingOf(durationSetting(365 * DAY_MS), {
     description: "How long a finished record is kept: longer than its queue can deliver the message again.",
     default: "7d",
     onChange: "applies to new attempts",
   }),
-  ambiguous: setting(statuses(), {
+  ambiguous: settingOf(statusesSetting(), {
     description:
       "Statuses that leave open whether the origin acted. 500 is one of them, because nobody reads it as an answer.",
     default: [408, 500, 502, 504, 520, 522, 524],

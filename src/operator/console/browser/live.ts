@@ -1,7 +1,7 @@
 // Keeps a console page current: updates its times, and replaces its live regions with what the server renders. Without this
 // script every page works, but shows the moment when it was loaded.
 
-import { relative } from "./times.ts";
+import { relativeTime } from "./times.ts";
 import { localTimeHere } from "./times.ts";
 
 const REFRESH_MS = 2000;
@@ -28,7 +28,7 @@ function readClock(from: Document): void {
 function tick(): void {
   for (const element of document.querySelectorAll<HTMLElement>("[data-at]")) {
     const { at, rel } = element.dataset;
-    const text = rel === "local" ? localTimeHere(Number(at), serverNow()) : relative(rel, Number(at), serverNow());
+    const text = rel === "local" ? localTimeHere(Number(at), serverNow()) : relativeTime(rel, Number(at), serverNow());
     if (element.textContent !== text) element.textContent = text;
   }
 }

@@ -21,7 +21,7 @@ function two(ms: number, largeMs: number, large: string, smallMs: number, small:
 }
 
 /** `at` relative to `now`. `kind`: `for` is the time since then, `in` the time until then, `due` what is left or has passed, anything else how long ago. */
-export function relative(kind: string | undefined, at: number, now: number): string {
+export function relativeTime(kind: string | undefined, at: number, now: number): string {
   if (kind === "for") return elapsedText(now - at);
   if (kind === "due" && at <= now) return `due for ${elapsedText(now - at)}`;
   if (kind === "in" || kind === "due") return at > now ? `in ${elapsedText(at - now)}` : "now";

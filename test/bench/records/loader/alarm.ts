@@ -14,14 +14,14 @@ import {
   type RecordId,
   recordId,
 } from "../../../../src/kernel/record/units.ts";
-import { Alarm } from "../../../../src/kernel/object/alarm.ts";
+import { ObjectAlarm } from "../../../../src/kernel/object/alarm.ts";
 import { doDueWork } from "../../../../src/kernel/due.ts";
-import { Exchanges } from "../../../../src/kernel/object/exchanges.ts";
-import { Heartbeat } from "../../../../src/kernel/object/heartbeat.ts";
+import { ExchangeRunner } from "../../../../src/kernel/object/exchanges.ts";
+import { AttemptHeartbeat } from "../../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { Timers } from "../../../../src/kernel/object/timers.ts";
+import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../../../src/kernel/traffic/traffic.ts";
 import { REACHABILITY } from "../../../simulation/stand-ins.ts";
 import { grouped } from "../../../support/progress.ts";
 import { median } from "../../quantiles.ts";
@@ -50,12 +50,12 @@ function claim(lockedUntil: EpochMs): Started {
 function measure(file: string, inFlight: number): { readonly nothing: number; readonly one: number } {
   const storage = new FileStorage(file, { isLikeObject: true });
   const ledger = new Ledger(storage.ledgerStorage);
-  const timers = new Timers();
-  const alarm = new Alarm({ setAlarm: () => Promise.resolve(), getAlarm: () => Promise.resolve(null) }, () =>
+  const timers = new ObjectTimers();
+  const alarm = new ObjectAlarm({ setAlarm: () => Promise.resolve(), getAlarm: () => Promise.resolve(null) }, () =>
     exchanges.nextDeadline(),
   );
   const waitUntil = (): void => undefined;
-  const exchanges = new Exchanges(
+  const exchanges = new ExchangeRunner(
     {
       ledger,
       alarm,
@@ -65,9 +65,9 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
       shard: "shard",
       sync: () => Promise.resolve(),
       waitUntil,
-      heartbeat: new Heartbeat(timers, () => Promise.resolve()),
+      heartbeat: new AttemptHeartbeat(timers, () => Promise.resolve()),
       timers,
-      reporter: new ExchangeReporter("shard", new Traffic(), null),
+      reporter: new ExchangeReporter("shard", new TrafficCounters(), null),
       env: {},
       storage: storage.ledgerStorage,
     },

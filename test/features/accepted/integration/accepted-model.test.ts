@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import { type IdempotencyRecord, promiseIn } from "../../../../src/kernel/record/record.ts";
 import { epochMs, recordId } from "../../../../src/kernel/record/units.ts";
-import type { Label } from "../../../../src/kernel/store/label.ts";
+import type { RecordLabel } from "../../../../src/kernel/store/label.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { bucketOf, WAITING } from "../../../../src/kernel/store/record-numbers.ts";
 import {
@@ -93,7 +93,7 @@ function eraseAll(ledger: Ledger): void {
   while (ledger.bodies.eraseAt() !== null) ledger.bodies.eraseSome();
 }
 
-function labelOf(of: number): Label {
+function labelOf(of: number): RecordLabel {
   const lane = LANES_OF[of];
   return { key: "k", route: "/", ...(lane !== undefined && { lane }) };
 }

@@ -8,7 +8,7 @@ import { encodeMessage, type ExchangeHead } from "../../../../src/kernel/request
 import { HELD_MS, PLACES } from "../../../../src/features/accepted/object/accepted-attempts.ts";
 import { LONGEST_ANSWER_MS, originRequest } from "../../../../src/kernel/object/origin-call.ts";
 import { RemoteBodies } from "../../../../src/kernel/overflow/remote-bodies.ts";
-import { Timers } from "../../../../src/kernel/object/timers.ts";
+import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 import { asyncHead, SCHEDULE, untilState } from "../../../support/integration/accepted.ts";
 import { again, heldAnswer, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
 import { silence } from "../../../support/integration/silence.ts";
@@ -35,8 +35,8 @@ function actual<T extends object, Name extends keyof T>(prototype: T, name: Name
 /** Places are given up when the test calls what this returns. */
 function heldPlaces(): { readonly ends: (() => void)[] } {
   const ends: (() => void)[] = [];
-  const set = actual(Timers.prototype, "set");
-  vi.spyOn(Timers.prototype, "set").mockImplementation(function held(this: Timers, ms, run) {
+  const set = actual(ObjectTimers.prototype, "set");
+  vi.spyOn(ObjectTimers.prototype, "set").mockImplementation(function held(this: ObjectTimers, ms, run) {
     if (ms === HELD_MS) ends.push(run);
     return set.call(this, ms, run);
   });

@@ -4,7 +4,7 @@ import { env } from "cloudflare:test"; // feature: previous-shards
 import { describe, expect, it } from "vitest";
 import { createApp } from "../../../../src/worker/app.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
-import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
+import { EncryptionDeriver } from "../../../../src/kernel/encryption/encryption.ts";
 import { workerFunctions } from "../../../../src/features/worker.ts";
 import { preflightEndpoint, readableAnswer } from "../../../../src/features/pages/cors.ts"; // feature: pages
 import type { MonitorQuestion } from "../../../../src/features/accepted/monitor-question.ts";
@@ -12,13 +12,13 @@ import { MONITOR_CALL, NO_MONITOR_STATUS } from "../../../../src/features/accept
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import type { AskMonitor } from "../../../../src/features/accepted/monitor.ts";
 import { readingFeatures } from "../../../../src/kernel/request/exchange-request.ts";
-import { monitors } from "../../../../src/features/accepted/worker.ts";
+import { monitorFeature } from "../../../../src/features/accepted/worker.ts";
 import { monitorAsker } from "../../../../src/features/accepted/worker.ts"; // feature: previous-shards
-import type { Ports } from "../../../../src/kernel/request/protect.ts";
+import type { ProtectPorts } from "../../../../src/kernel/request/protect.ts";
 import { objectFinder } from "../../../../src/features/previous-shards/walk.ts"; // feature: previous-shards
 import { elsewhereResponse, LOCATE_CALL } from "../../../../src/kernel/elsewhere.ts"; // feature: previous-shards
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../../../src/kernel/traffic/traffic.ts";
 import { withoutInstance } from "../../../support/instance.ts";
 import { silence } from "../../../support/integration/silence.ts";
 
@@ -54,19 +54,19 @@ function workerWith(
   };
   const reading = { network: whoAmI, target: () => whoAmI, waitUntil: () => undefined };
   const { proveCaller } = readingFeatures(workerFunctions, reading);
-  const ports: Ports = {
+  const ports: ProtectPorts = {
     callShard: (_, { head }) => {
       heads.push(head);
       return Promise.resolve(new Response("done"));
     },
     target: () => null,
     proveCaller,
-    encryptions: new Encryptions([]),
-    reporter: new ExchangeReporter("worker", new Traffic(), null),
+    encryptions: new EncryptionDeriver([]),
+    reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
   };
   const features = [
     { endpoint: preflightEndpoint(read.config), finish: readableAnswer }, // feature: pages
-    monitors(read.config, { proveCaller, askMonitor }),
+    monitorFeature(read.config, { proveCaller, askMonitor }),
   ];
   const operators = { operate: () => new Response("operators"), isTheirs };
   const handle = createApp(read.config, ports, { operators, features });

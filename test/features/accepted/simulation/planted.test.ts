@@ -4,7 +4,7 @@ import { describe, it, vi } from "vitest";
 import { expectFound, expectViolation, original, plantStep } from "../../../simulation/plant.ts";
 import { explore } from "../../../simulation/explore.ts";
 import { extrasOf } from "../../../simulation/plan.ts";
-import { Alarm } from "../../../../src/kernel/object/alarm.ts";
+import { ObjectAlarm } from "../../../../src/kernel/object/alarm.ts";
 import { AcceptedAttempts } from "../../../../src/features/accepted/object/accepted-attempts.ts";
 import { DueRequests } from "../../../../src/kernel/store/due-records.ts";
 import { type RecordContent, RecordRows } from "../../../../src/kernel/store/record-rows.ts";
@@ -111,7 +111,7 @@ describe("a monitor", () => {
 
 describe("what a clock that was ahead has put off", () => {
   it("stays there if nobody looks for it, and breaks G8", async () => {
-    vi.spyOn(Alarm.prototype, "isClockUncertain").mockReturnValue(false);
+    vi.spyOn(ObjectAlarm.prototype, "isClockUncertain").mockReturnValue(false);
     // It takes a clock that goes ahead during an attempt which is refused then. With this seed one comes early.
     const found = await explore(500, 2, () => undefined, extrasOf(["jumps", "accepted"]));
     expectViolation(found, /G8: r\d \(waiting\) starts in \d+ ms, which a clock that was ahead/);

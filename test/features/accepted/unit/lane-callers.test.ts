@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { readConfig } from "../../../../src/features/settings.ts";
-import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
+import { EncryptionDeriver } from "../../../../src/kernel/encryption/encryption.ts";
 import { readExchange } from "../../../../src/kernel/request/exchange-request.ts";
 import { intentReader } from "../../../../src/kernel/request/intent.ts";
 import { noIdentities } from "../../../support/integration/no-identities.ts";
@@ -18,7 +18,7 @@ it("callers who take turns in chaos are in different lanes", async () => {
   const readIntent = intentReader(reading.config, () => false);
   const ports = {
     proveCaller: noIdentities,
-    encryptions: new Encryptions([]),
+    encryptions: new EncryptionDeriver([]),
   };
   const laneOf = async (caller: string): Promise<number | undefined> => {
     const url = new URL(TURNS_PATH, "https://gateway.example");

@@ -3,10 +3,10 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { epochMs } from "../../../../src/kernel/record/units.ts"; // feature: bulk
-import { Audit } from "../../../../src/features/audit/operator/audit.ts";
+import { OperatorsAudit } from "../../../../src/features/audit/operator/audit.ts";
 import { allChanger, auditedAllChanger } from "../../../../src/features/bulk/operator/all-change.ts"; // feature: bulk
 import { auditedForgetter, scopeForgetter } from "../../../../src/features/callers/operator/forgetting.ts"; // feature: callers
-import { audited } from "../../../../src/operator/audited.ts";
+import { auditedOperator } from "../../../../src/operator/audited.ts";
 import { workerKernel } from "../../../support/integration/worker-kernel.ts";
 import { ShardOperator } from "../../../../src/operator/shard-operator.ts";
 import type { JsonCall } from "../../../../src/kernel/call.ts";
@@ -32,7 +32,7 @@ function startLog() {
   const ask = <In, Out>(call: JsonCall<In, Out>, question: In): Promise<Out> => askObject(stub, call, question);
   const sql = (statement: string): Promise<void> =>
     runInDurableObject(stub, (_object, state) => void state.storage.sql.exec(statement).toArray());
-  return { audit: new Audit(ask), ask, sql };
+  return { audit: new OperatorsAudit(ask), ask, sql };
 }
 
 describe("the audit log", () => {
@@ -105,7 +105,12 @@ describe("the audit log", () => {
     const numbers: number[][] = [];
     let before: number | null = null;
     do {
-      const page: Awaited<ReturnType<Audit["page"]>> = await audit.page({ ...ALL, by: "ann", limit: 2, before });
+      const page: Awaited<ReturnType<OperatorsAudit["page"]>> = await audit.page({
+        ...ALL,
+        by: "ann",
+        limit: 2,
+        before,
+      });
       numbers.push(page.entries.map(({ number }) => number));
       before = page.next;
     } while (before !== null);
@@ -132,7 +137,7 @@ describe("an audited operator", () => {
 
   it("changes nothing when the entry cannot be written", async () => {
     const inner = operator();
-    const silent = audited(inner, new Audit(() => Promise.reject(new Error("unreachable"))));
+    const silent = auditedOperator(inner, new OperatorsAudit(() => Promise.reject(new Error("unreachable"))));
     const generation = await inner.sessions();
     await expect(silent.endSessions(ADMIN)).rejects.toThrow("unreachable");
     expect(await inner.sessions()).toBe(generation);

@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
 import { nameRecord } from "../../../../src/kernel/request/record-name.ts";
 import type { ObjectFeature } from "../../../../src/kernel/object-feature.ts";
-import { Alarm } from "../../../../src/kernel/object/alarm.ts";
+import { ObjectAlarm } from "../../../../src/kernel/object/alarm.ts";
 import { AttemptsInFlight } from "../../../../src/kernel/object/attempts-in-flight.ts";
 import { RecordSteps } from "../../../../src/kernel/object/record-steps.ts";
 import { DeadLetters } from "../../../../src/features/outbox/object/dead-letters.ts"; // feature: outbox
@@ -18,7 +18,7 @@ import { ScopeEraser, FIRST_ROW_LOCATION, RecordScan } from "../../../../src/fea
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { OwnedEvents } from "../../../../src/features/outbox/object/owned-events.ts"; // feature: outbox
 import type { RowLocation } from "../../../../src/kernel/store/record-numbers.ts";
-import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../../../src/kernel/traffic/traffic.ts";
 import { grouped } from "../../../support/progress.ts";
 import { tailCell } from "../../../bench/quantiles.ts";
 import { withFolder } from "../../../bench/records/folder.ts";
@@ -75,8 +75,11 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
   const storage = new FileStorage(file, { isLikeObject: true });
   const ledger = new Ledger(storage.ledgerStorage);
   const { sql } = storage.ledgerStorage;
-  const alarm = new Alarm({ setAlarm: () => Promise.resolve(), getAlarm: () => Promise.resolve(null) }, () => null);
-  const traffic = new Traffic();
+  const alarm = new ObjectAlarm(
+    { setAlarm: () => Promise.resolve(), getAlarm: () => Promise.resolve(null) },
+    () => null,
+  );
+  const traffic = new TrafficCounters();
   // feature: outbox begins
   const outbox = { eventsOf: () => [], published: () => undefined };
   const alerts = { ofStep: () => null, added: () => undefined, report: () => undefined };

@@ -4,7 +4,7 @@ import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } fr
 import { describe, expect, it } from "vitest";
 import type { IdempotencyRecord, Started, Waiting } from "../../../../src/kernel/record/record.ts";
 import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
-import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
+import { EncryptionDeriver } from "../../../../src/kernel/encryption/encryption.ts";
 import { nameRecord } from "../../../../src/kernel/request/record-name.ts";
 import {
   ERASURE_BEGIN,
@@ -172,11 +172,11 @@ describe("a shard that forgets a caller", () => {
     const keys: string[] = [];
     for (const secret of [older, newer]) {
       for (const scope of [ANNA, BEN]) {
-        const [scopeDigest = ""] = await new Encryptions([secret]).scopeDigests(scope);
+        const [scopeDigest = ""] = await new EncryptionDeriver([secret]).scopeDigests(scope);
         keys.push(await save(stub, scope, done(), crypto.randomUUID(), scopeDigest));
       }
     }
-    const scopeDigests = await new Encryptions([newer, older]).scopeDigests(ANNA);
+    const scopeDigests = await new EncryptionDeriver([newer, older]).scopeDigests(ANNA);
     const before = await keysIn(stub);
     expect(before.filter((key) => keys.includes(key))).toEqual([]);
     expect(await erase(stub)).toMatchObject({ forgotten: 0 });
@@ -186,7 +186,7 @@ describe("a shard that forgets a caller", () => {
     expect(await erase(stub, { scopeDigests })).toMatchObject({ forgotten: 2, inFlight: 0, unknown: 0 });
     expect(await keysIn(stub)).toHaveLength(2);
     expect(await erase(stub, { scopeDigests })).toMatchObject({ forgotten: 0 });
-    const bens = await new Encryptions([newer, older]).scopeDigests(BEN);
+    const bens = await new EncryptionDeriver([newer, older]).scopeDigests(BEN);
     expect(await erase(stub, { scopeDigests: bens })).toMatchObject({ forgotten: 2 });
   });
 

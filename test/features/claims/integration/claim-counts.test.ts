@@ -4,7 +4,7 @@
 import { expect, it } from "vitest";
 import { COUNTS } from "../../../bench/cost/operation-counts.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
-import { Positions } from "../../../../src/features/claims/object/positions.ts";
+import { PositionRows } from "../../../../src/features/claims/object/positions.ts";
 
 const POSITION = { position: { stream: "orders", partition: 0 } };
 
@@ -89,7 +89,9 @@ it("a position costs one row more with a completion, or with a batch of them", a
   );
   expect(settled).toMatchObject({ rowsWritten: 100 * COUNTS.settled.rowsWritten + 1, objectCalls: 1 });
   expect(
-    await shard.within((ledger) => new Positions(ledger.tables).get({ route: "claims:billing", ...POSITION.position })),
+    await shard.within((ledger) =>
+      new PositionRows(ledger.tables).get({ route: "claims:billing", ...POSITION.position }),
+    ),
   ).toEqual({ next: 102, done: 102, claimed: [] });
   const duplicate = { ...first.claim, attemptId: crypto.randomUUID() };
   expect(await cost(shard, "", [duplicate])).toMatchObject({ states: ["completed"], rowsWritten: 0 });

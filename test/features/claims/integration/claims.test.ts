@@ -6,7 +6,7 @@ import { claimsCaller } from "../../../../src/features/claims/call-claims.ts";
 import { type ClaimMessage, type ClaimRequest, CLAIMS_CALL } from "../../../../src/features/claims/message.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import type { Layout } from "../../../../src/kernel/config/layout.ts";
-import { type Elsewhere, type FindObject, LOCATE_CALL } from "../../../../src/kernel/elsewhere.ts";
+import { type BeginsElsewhere, type FindObject, LOCATE_CALL } from "../../../../src/kernel/elsewhere.ts";
 import { operatorCalls } from "../../../support/integration/operated-bench.ts";
 import { CHANGE_CALL, type ChangeAnswer } from "../../../../src/kernel/object/operator-calls.ts";
 import { encodeMessage } from "../../../../src/kernel/request/message.ts";
@@ -272,7 +272,7 @@ it("a claim whose record may be in another jurisdiction first asks there with th
       const fetch = (url: string, { body }: { readonly body: string }): Promise<Response> => {
         asked.push(url);
         if (url === CLAIMS_CALL.url) message = JSON.parse(body);
-        const elsewhere: Elsewhere = { kind: "closed", next: own, isEmpty: false };
+        const elsewhere: BeginsElsewhere = { kind: "closed", next: own, isEmpty: false };
         return Promise.resolve(Response.json(url === LOCATE_CALL.url ? elsewhere : [{ state: "superseded" }]));
       };
       return () => ({ fetch });

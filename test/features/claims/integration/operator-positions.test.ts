@@ -7,7 +7,7 @@ import type { SeenPosition } from "../../../../src/features/claims/object/claim-
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, type Try, tryOf } from "./claim-bench.ts";
 import { freshId, started } from "../../../support/integration/records.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
-import { asking } from "../../../../src/kernel/object/itty.ts";
+import { callsOf } from "../../../../src/kernel/object/itty.ts";
 import { CLAIM_CALLS } from "../../../../src/features/claims/object/calls.ts";
 
 standStill(["error"]);
@@ -31,7 +31,7 @@ async function completed(bench: ClaimBench, stream: string, partition: number, o
 }
 
 function positions(bench: ClaimBench, query: object = {}): Promise<readonly SeenPosition[]> {
-  return asking(CLAIM_CALLS, bench.stub).positions({ ...ALL, ...query });
+  return callsOf(CLAIM_CALLS, bench.stub).positions({ ...ALL, ...query });
 }
 
 describe("a position", () => {
@@ -49,7 +49,7 @@ describe("a position", () => {
     await bench.deliverAlarm();
     await ask(bench, tryOf(five.id), claimAct(), "orders", 0, 5);
     expect(await positions(bench)).toEqual([{ ...at, next: 5, open: 2, heldSince: begun, isUnclaimed: false }]);
-    expect(await asking(CLAIM_CALLS, bench.stub).counts()).toEqual([
+    expect(await callsOf(CLAIM_CALLS, bench.stub).counts()).toEqual([
       { route: ROUTE, started: 2, failed: 0, unknown: 0, atLeast: false, partitions: 1, heldSince: begun },
     ]);
   });
@@ -113,7 +113,7 @@ describe("the claims of a group", () => {
     await bench.release(free, "none");
     await bench.release(uncertain, "unknown");
     await bench.complete(done, 1);
-    const counts = () => asking(CLAIM_CALLS, bench.stub).counts();
+    const counts = () => callsOf(CLAIM_CALLS, bench.stub).counts();
     const none = { route: ROUTE, atLeast: false, partitions: 0, heldSince: null };
     expect(await counts()).toEqual([{ ...none, started: 1, failed: 1, unknown: 1 }]);
     await bench.complete(runs, 1);

@@ -6,14 +6,14 @@ import {
   nextPosition,
   type PartitionPosition,
   type StoredPosition,
-  type Stretch,
+  type OffsetRange,
   withClaim,
 } from "../../../../src/kernel/record/position.ts";
 import { recordId } from "../../../../src/kernel/record/units.ts";
 import { POSITION_CALL } from "../../../../src/features/claims/message.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, type Try, tryOf } from "./claim-bench.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
-import { asking } from "../../../../src/kernel/object/itty.ts";
+import { callsOf } from "../../../../src/kernel/object/itty.ts";
 import { CLAIM_CALLS } from "../../../../src/features/claims/object/calls.ts";
 
 standStill(["error"]);
@@ -108,7 +108,7 @@ describe("a position", () => {
       await end(bench, one, index + 1, "complete");
     }
     const set = async (next: number): Promise<boolean> =>
-      asking(CLAIM_CALLS, bench.stub).setPosition({ route: "claims:billing", ...ORDERS, next, ifKnown: false });
+      callsOf(CLAIM_CALLS, bench.stub).setPosition({ route: "claims:billing", ...ORDERS, next, ifKnown: false });
     expect(await set(2)).toBe(true);
     expect(await positionIn(bench)).toMatchObject({ next: 2 });
     const again = [tryOf(tries[1]?.id), tryOf(tries[2]?.id)] as const;
@@ -159,7 +159,7 @@ describe("a position", () => {
     const open = new Map<number, Try>();
     const completed = new Set<number>();
     let stored: StoredPosition | null = null;
-    let claimed: readonly Stretch[] = [];
+    let claimed: readonly OffsetRange[] = [];
     let seed = 16;
     const random = (below: number): number => {
       seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;

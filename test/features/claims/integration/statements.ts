@@ -1,13 +1,13 @@
 // Every statement of claims and positions, for the test of query plans.
 
 import { ClaimList } from "../../../../src/features/claims/object/claim-list.ts";
-import { Positions } from "../../../../src/features/claims/object/positions.ts";
+import { PositionRows } from "../../../../src/features/claims/object/positions.ts";
 import { NOW } from "../../../support/integration/records.ts";
 import type { Ledger, LedgerStorage } from "../../../../src/kernel/store/ledger.ts";
 
 export function useClaims(ledger: Ledger, { sql }: LedgerStorage): void {
   const partition = { route: "claims:billing", stream: "orders", partition: 0 };
-  const positions = new Positions(ledger.tables);
+  const positions = new PositionRows(ledger.tables);
   positions.put(partition, { next: 1, done: 1, claimed: [] });
   positions.made();
   positions.get(partition);

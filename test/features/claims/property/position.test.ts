@@ -8,7 +8,7 @@ import {
   nextPosition,
   setTo,
   type StoredPosition,
-  type Stretch,
+  type OffsetRange,
   withClaim,
 } from "../../../../src/kernel/record/position.ts";
 
@@ -25,9 +25,9 @@ function reread(
   stored: StoredPosition | null,
   open: ReadonlySet<number>,
   before: (offset: number) => number | null,
-): readonly Stretch[] {
+): readonly OffsetRange[] {
   const messages = [...open].map((offset) => ({ offset, previous: before(offset) }));
-  return messages.reduce<readonly Stretch[]>(withClaim, stored?.claimed ?? []);
+  return messages.reduce<readonly OffsetRange[]>(withClaim, stored?.claimed ?? []);
 }
 
 const lowestOf = (open: ReadonlySet<number>): number | null => (open.size === 0 ? null : Math.min(...open));
@@ -38,7 +38,7 @@ it("never goes back, never passes what is open, and is past all that is complete
       const open = new Set<number>();
       const completed = new Set<number>();
       let stored: StoredPosition | null = null;
-      let claimed: readonly Stretch[] = [];
+      let claimed: readonly OffsetRange[] = [];
       /** Open offsets below the position when they were claimed: messages that were read again. */
       const behind = new Set<number>();
       for (const { kind, offset } of list) {
@@ -127,7 +127,7 @@ it("is not moved by a claim whose consumer has not seen what others read meanwhi
 
 it("holds no more than a hundred stretches, the lowest", () => {
   const many = Array.from({ length: 300 }, (_, at) => ({ offset: 3 * at + 2, previous: 3 * at + 1 }));
-  const claimed = many.toReversed().reduce<readonly Stretch[]>(withClaim, []);
+  const claimed = many.toReversed().reduce<readonly OffsetRange[]>(withClaim, []);
   expect([claimed.length, claimed[0]?.first, claimed[99]?.first]).toEqual([100, 2, 299]);
 });
 

@@ -8,7 +8,7 @@ import type { Started } from "../../../../src/kernel/record/record.ts";
 import { attemptId, epochMs } from "../../../../src/kernel/record/units.ts";
 import { OpenOffsets } from "../../../../src/features/claims/object/open-offsets.ts";
 import { PartitionPositions } from "../../../../src/features/claims/object/partition-positions.ts";
-import { Positions } from "../../../../src/features/claims/object/positions.ts";
+import { PositionRows } from "../../../../src/features/claims/object/positions.ts";
 
 type After = typeof PositionRules.afterCompletion;
 type WithClaim = typeof PositionRules.withClaim;
@@ -207,16 +207,16 @@ describe("a position", () => {
   }, 120_000);
 
   it("that is stored in another turn than its completion breaks G12", async () => {
-    const put = original(Positions.prototype, "put");
-    vi.spyOn(Positions.prototype, "put").mockImplementation(function later(this: Positions, ...row) {
+    const put = original(PositionRows.prototype, "put");
+    vi.spyOn(PositionRows.prototype, "put").mockImplementation(function later(this: PositionRows, ...row) {
       setTimeout(() => put.apply(this, row), 0);
     });
-    vi.spyOn(Positions.prototype, "made").mockImplementation(() => undefined);
+    vi.spyOn(PositionRows.prototype, "made").mockImplementation(() => undefined);
     await expectFound(/G12: the position ends at \d+, and the last completion is \d+/, "claims");
   }, 120_000);
 
   it("that passes what an earlier instance has left open breaks G12", async () => {
-    vi.spyOn(Positions.prototype, "claimed").mockReturnValue([]);
+    vi.spyOn(PositionRows.prototype, "claimed").mockReturnValue([]);
     await expectFound(/G12: the position( that is read)? is \d+, and \d+ \(r\d\) is/, "claims");
   }, 120_000);
 
@@ -227,8 +227,8 @@ describe("a position", () => {
   }, 120_000);
 
   it("that forgets with its instance what was never claimed breaks G12", async () => {
-    const put = original(Positions.prototype, "put");
-    vi.spyOn(Positions.prototype, "put").mockImplementation(function bare(this: Positions, partition, position) {
+    const put = original(PositionRows.prototype, "put");
+    vi.spyOn(PositionRows.prototype, "put").mockImplementation(function bare(this: PositionRows, partition, position) {
       put.call(this, partition, { ...position, claimed: position.claimed.map((one) => ({ ...one, after: null })) });
     });
     await expectFound(/G12: the position( that is read)? is \d+, and \d+ \(r\d\) was never claimed/, "claims");

@@ -5,7 +5,7 @@ import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
 import { describeConfig, flatEntry } from "../../../../src/cli/check/describe.ts";
 import { claimsNode } from "../../../../src/features/claims/cli/node.ts";
 import { readConsumerTokens } from "../../../../src/features/claims/settings/checks.ts";
-import type { Consumer } from "../../../../src/kernel/config/resolved.ts";
+import type { ConsumerGroup } from "../../../../src/kernel/config/resolved.ts";
 import { configOf, problemsOf } from "../../../kernel/unit/config/support.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -14,7 +14,7 @@ const [BILLING, OTHER] = ["b".repeat(32), "c".repeat(32)];
 const GROUP: Settings = { name: "billing", token: "BILLING_TOKEN" };
 const WORKER: Settings = { BILLING_TOKEN: BILLING, OTHER_TOKEN: OTHER };
 
-function groupOf(settings: Settings, others: Settings = {}): Consumer {
+function groupOf(settings: Settings, others: Settings = {}): ConsumerGroup {
   const [group] = configOf({ ...WORKER, CONSUMERS: [{ ...GROUP, ...settings }], ...others }).consumers;
   if (group === undefined) throw new Error("no group");
   return group;

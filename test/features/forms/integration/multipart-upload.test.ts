@@ -2,8 +2,8 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { canonicalMultipart } from "../../../../src/features/forms/multipart.ts";
 import { digestMultipart } from "../../../../src/features/forms/object/digested-multipart.ts";
-import { receive } from "../../../../src/kernel/body/upload.ts";
-import { Timers } from "../../../../src/kernel/object/timers.ts";
+import { receiveUpload } from "../../../../src/kernel/body/upload.ts";
+import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 import { WHOLE } from "../../../../src/kernel/request/body-reader.ts";
 import type { ComparisonRule } from "../../../../src/kernel/request/comparison.ts";
 import { fingerprintRequest } from "../../../../src/kernel/request/fingerprint.ts";
@@ -34,7 +34,7 @@ it("a large multipart body is compared by its parts, exactly as in the Worker", 
           { head, body },
           { next: () => Promise.resolve(WHOLE), cancel: () => undefined },
         );
-        const reception = await receive(stream, bodies, new Timers(), digestMultipart);
+        const reception = await receiveUpload(stream, bodies, new ObjectTimers(), digestMultipart);
         if (!("body" in reception)) throw new TypeError("refused");
         reception.body.release();
         expect(reception.head.request.fingerprint).toBe(

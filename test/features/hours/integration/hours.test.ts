@@ -7,7 +7,7 @@ import { recordId } from "../../../../src/kernel/record/units.ts";
 import { operatorCalls } from "../../../support/integration/operated-bench.ts";
 import { CountRows } from "../../../../src/kernel/store/counts.ts";
 import { countOf } from "../../../../src/kernel/traffic/route-counters.ts";
-import { type SentBatch, TRAFFIC_CALL, Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { type SentBatch, TRAFFIC_CALL, TrafficCounters } from "../../../../src/kernel/traffic/traffic.ts";
 import type { ExchangeReport } from "../../../../src/kernel/traffic/traffic.ts";
 
 const HOUR_MS = 3_600_000;
@@ -37,7 +37,7 @@ class CountingShard {
 
   /** An isolate hands over that it has given one replay. */
   async count(isUrgent = true, id: string = crypto.randomUUID()): Promise<void> {
-    const traffic = new Traffic();
+    const traffic = new TrafficCounters();
     traffic.exchange(REPORT, Date.now());
     const body = JSON.stringify({ ...traffic.take(), id, isUrgent } satisfies SentBatch);
     const { status } = await this.#stub.fetch(TRAFFIC_CALL.url, { method: "POST", body });

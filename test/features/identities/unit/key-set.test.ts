@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   FAILED_MS,
   FRESH_MS,
-  type Keys,
+  type FoundKeySet,
   KeySet,
   UNKNOWN_MS,
   USABLE_MS,
@@ -44,7 +44,7 @@ function issuer(): { set: KeySet; fetches: () => number; be: (answer: Answer | "
   };
 }
 
-const kindOf = async (keys: Promise<Keys>): Promise<Keys["kind"]> => (await keys).kind;
+const kindOf = async (keys: Promise<FoundKeySet>): Promise<FoundKeySet["kind"]> => (await keys).kind;
 
 beforeEach(() => {
   vi.useFakeTimers();

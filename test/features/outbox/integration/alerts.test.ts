@@ -6,7 +6,7 @@ import { type Alert, ALERTS, STILL_UNKNOWN_MS, REMIND_MS, WINDOW_MS } from "../.
 import type { NewEvent } from "../../../../src/kernel/record/outbox.ts";
 import type { Unknown } from "../../../../src/kernel/record/record.ts";
 import { attemptId, epochMs, type EpochMs, recordId } from "../../../../src/kernel/record/units.ts";
-import { Alerts } from "../../../../src/features/outbox/object/alerts.ts";
+import { AlertWriter } from "../../../../src/features/outbox/object/alerts.ts";
 import { env, runInDurableObject } from "cloudflare:test";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import type { StoredEvent } from "../../../../src/features/outbox/object/rows.ts";
@@ -18,7 +18,7 @@ const HOUR_MS = 3_600_000;
 
 interface Scene {
   readonly ledger: Ledger;
-  readonly alerts: Alerts;
+  readonly alerts: AlertWriter;
   /** What has been stored so far. */
   readonly reported: { readonly destination: string; readonly event: string }[];
   /** Makes an operation whose outcome is unknown. */
@@ -35,7 +35,7 @@ const RECEIVERS = [{ name: "ops", console: "https://ops.example/_onceway" }];
 function sceneIn(ledger: Ledger, wanted: readonly Alert[] = ALERTS, receivers = RECEIVERS): Scene {
   const reported: NewEvent[] = [];
   const store = new OutboxStore(ledger.tables);
-  const alerts = new Alerts({
+  const alerts = new AlertWriter({
     store,
     alarm: { moveTo: () => undefined },
     receivers: (alert) => (wanted.includes(alert) ? receivers : []),

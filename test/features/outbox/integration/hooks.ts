@@ -1,7 +1,7 @@
 // The receivers of events in tests within workerd: they answer as the test says, and remember what came.
 
 import { vi } from "vitest";
-import type { Publication } from "../../../../src/kernel/record/outbox.ts";
+import type { EventPublication } from "../../../../src/kernel/record/outbox.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import { headOf, type ShardBench } from "../../../support/integration/shard-bench.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
@@ -45,7 +45,11 @@ export class Hooks {
 }
 
 /** A request whose result is published. */
-export function publishing(to: readonly Hook[], changes: Partial<Publication> = {}, head = headOf()): ExchangeHead {
+export function publishing(
+  to: readonly Hook[],
+  changes: Partial<EventPublication> = {},
+  head = headOf(),
+): ExchangeHead {
   const publish = to.map((hook) => ({
     to: hook,
     type: "done",

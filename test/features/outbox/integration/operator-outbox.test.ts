@@ -10,7 +10,7 @@ import { silence } from "../../../support/integration/silence.ts";
 import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 import { saveWithEvents } from "./saved-events.ts";
-import { asking } from "../../../../src/kernel/object/itty.ts";
+import { callsOf } from "../../../../src/kernel/object/itty.ts";
 import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/calls.ts";
 
 silence();
@@ -34,7 +34,7 @@ async function deadEvent(): Promise<ReturnType<typeof scene>> {
   await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
   vi.setSystemTime(Date.now() + 72 * HOUR_MS);
   await bench.deliverAlarm();
-  await vi.waitFor(async () => expect(await asking(OUTBOX_CALLS, bench.stub).counts()).toMatchObject([{ dead: 1 }]), {
+  await vi.waitFor(async () => expect(await callsOf(OUTBOX_CALLS, bench.stub).counts()).toMatchObject([{ dead: 1 }]), {
     timeout: 10_000,
   });
   return { bench, hooks };
@@ -56,33 +56,33 @@ async function stored(bench: OperatedBench, destination: string, ids: readonly s
 describe("a dead event", () => {
   it("is counted, and listed without its data", async () => {
     const { bench } = await deadEvent();
-    expect(await asking(OUTBOX_CALLS, bench.stub).counts()).toMatchObject([
+    expect(await callsOf(OUTBOX_CALLS, bench.stub).counts()).toMatchObject([
       { destination: "one", pending: 0, dead: 1, atLeast: [], oldestPending: null, resting: null },
     ]);
-    const { events, next } = await asking(OUTBOX_CALLS, bench.stub).list({ ...ALL, state: "dead" });
+    const { events, next } = await callsOf(OUTBOX_CALLS, bench.stub).list({ ...ALL, state: "dead" });
     expect(next).toBeNull();
     expect(events).toMatchObject([{ destination: "one", state: "dead", tries: 2, last: "status 500" }]);
     expect(events[0]).not.toHaveProperty("event");
-    expect(await asking(OUTBOX_CALLS, bench.stub).list({ ...ALL, state: "pending" })).toMatchObject({ events: [] });
+    expect(await callsOf(OUTBOX_CALLS, bench.stub).list({ ...ALL, state: "pending" })).toMatchObject({ events: [] });
   });
 
   it("that is sent again has its id, begins anew and need not wait for its destination's rest", async () => {
     const { bench, hooks } = await deadEvent();
     const { id } = hooks.received[0] ?? {};
-    expect(await asking(OUTBOX_CALLS, bench.stub).change({ ...EVERY, action: "resend" })).toEqual({
+    expect(await callsOf(OUTBOX_CALLS, bench.stub).change({ ...EVERY, action: "resend" })).toEqual({
       events: 1,
       more: false,
     });
     await vi.waitFor(() => expect(hooks.received).toHaveLength(3), { timeout: 10_000 });
     await vi.waitFor(
       async () =>
-        expect((await asking(OUTBOX_CALLS, bench.stub).list(ALL)).events).toMatchObject([
+        expect((await callsOf(OUTBOX_CALLS, bench.stub).list(ALL)).events).toMatchObject([
           { id, state: "pending", tries: 1 },
         ]),
       { timeout: 10_000 },
     );
     hooks.answer = () => new Response(null, { status: 204 });
-    await asking(OUTBOX_CALLS, bench.stub).change({ ...EVERY, action: "resend" });
+    await callsOf(OUTBOX_CALLS, bench.stub).change({ ...EVERY, action: "resend" });
     await untilLeft(bench, 0);
     expect(new Set(hooks.received.map((one) => one.id)).size).toBe(1);
     const { routes } = await bench.operator.numbers();
@@ -92,14 +92,14 @@ describe("a dead event", () => {
 
   it("can be named by its place and id, and is not found under another id", async () => {
     const { bench } = await deadEvent();
-    const [event] = (await asking(OUTBOX_CALLS, bench.stub).list(ALL)).events;
+    const [event] = (await callsOf(OUTBOX_CALLS, bench.stub).list(ALL)).events;
     if (event === undefined) throw new Error("no event");
     const drop = { ...EVERY, action: "drop" } as const;
     const other = { ...drop, event: { id: "other", at: event.at } };
-    expect(await asking(OUTBOX_CALLS, bench.stub).change(other)).toEqual({ events: 0, more: false });
-    expect(await asking(OUTBOX_CALLS, bench.stub).change({ ...drop, event })).toEqual({ events: 1, more: false });
+    expect(await callsOf(OUTBOX_CALLS, bench.stub).change(other)).toEqual({ events: 0, more: false });
+    expect(await callsOf(OUTBOX_CALLS, bench.stub).change({ ...drop, event })).toEqual({ events: 1, more: false });
     await untilLeft(bench, 0);
-    expect(await asking(OUTBOX_CALLS, bench.stub).counts()).toEqual([]);
+    expect(await callsOf(OUTBOX_CALLS, bench.stub).counts()).toEqual([]);
   });
 });
 
@@ -109,7 +109,7 @@ it("an event that is dropped while it is being sent does not return when that fa
   hooks.answer = () => origin(new Request("https://hooks.example"), 0);
   await bench.send(messageOf(publishing(["one"])));
   await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
-  expect(await asking(OUTBOX_CALLS, bench.stub).change({ ...EVERY, action: "drop" })).toEqual({
+  expect(await callsOf(OUTBOX_CALLS, bench.stub).change({ ...EVERY, action: "drop" })).toEqual({
     events: 1,
     more: false,
   });
@@ -138,12 +138,12 @@ it("pages hold each event once, by destination and state", async () => {
   const listed: string[] = [];
   let after: string | null = null;
   do {
-    const page = await asking(OUTBOX_CALLS, bench.stub).list({ ...ALL, after, limit: 2 });
+    const page = await callsOf(OUTBOX_CALLS, bench.stub).list({ ...ALL, after, limit: 2 });
     listed.push(...page.events.map(({ id }) => id));
     after = page.next;
   } while (after !== null);
   expect(listed).toEqual(["4", "5", ...["1", "2", "3"].filter((id) => id !== dead), dead]);
-  const only = await asking(OUTBOX_CALLS, bench.stub).list({ ...ALL, destination: "b", state: "dead", limit: 1 });
+  const only = await callsOf(OUTBOX_CALLS, bench.stub).list({ ...ALL, destination: "b", state: "dead", limit: 1 });
   expect(only.events).toMatchObject([{ id: dead }]);
 });
 
@@ -155,6 +155,6 @@ it("a call changes a hundred events at most and says that there may be more", as
     Array.from({ length: 150 }, (_, number) => String(number)),
   );
   const drop = { ...EVERY, action: "drop" } as const;
-  expect(await asking(OUTBOX_CALLS, bench.stub).change(drop)).toEqual({ events: 100, more: true });
-  expect(await asking(OUTBOX_CALLS, bench.stub).change(drop)).toEqual({ events: 50, more: false });
+  expect(await callsOf(OUTBOX_CALLS, bench.stub).change(drop)).toEqual({ events: 100, more: true });
+  expect(await callsOf(OUTBOX_CALLS, bench.stub).change(drop)).toEqual({ events: 50, more: false });
 });

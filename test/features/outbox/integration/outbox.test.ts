@@ -8,12 +8,12 @@ import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
 import { OperatedBench } from "../../../support/integration/operated-bench.ts";
 import { heldAnswer, headOf, messageOf } from "../../../support/integration/shard-bench.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
-import { Outbox, type RelayTarget } from "../../../../src/features/outbox/object/relay.ts";
+import { OutboxRelay, type RelayTarget } from "../../../../src/features/outbox/object/relay.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { type Hook, Hooks, publishing, untilLeft } from "./hooks.ts";
 import { silence } from "../../../support/integration/silence.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
-import { asking } from "../../../../src/kernel/object/itty.ts";
+import { callsOf } from "../../../../src/kernel/object/itty.ts";
 import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/calls.ts";
 
 silence();
@@ -253,7 +253,7 @@ describe("an event that has failed while a clock was ahead by an hour", () => {
       vi.setSystemTime(right + HOUR_MS);
       await bench.send(messageOf(publishing(["one"])));
       await vi.waitFor(
-        async () => expect((await asking(OUTBOX_CALLS, bench.stub).counts())[0]?.resting?.lanes).toBe(1),
+        async () => expect((await callsOf(OUTBOX_CALLS, bench.stub).counts())[0]?.resting?.lanes).toBe(1),
         {
           timeout: 10_000,
         },
@@ -276,7 +276,7 @@ describe("a destination that does not answer at all", () => {
       throw new Error("the connection broke");
     };
     const resting = async (): Promise<unknown> =>
-      (await asking(OUTBOX_CALLS, bench.stub).counts())[0]?.resting?.lanes ?? 0;
+      (await callsOf(OUTBOX_CALLS, bench.stub).counts())[0]?.resting?.lanes ?? 0;
     for (let lane = 0; lane < 6; lane += 1) await bench.send(messageOf(ofCaller(lane, ["one"])));
     await vi.waitFor(async () => expect(await resting()).toBe(ALL_LANES), { timeout: 10_000 });
     expect(hooks.received).toHaveLength(3);
@@ -384,7 +384,7 @@ describe("a destination that refuses one caller's events", () => {
     await bench.deliverAlarm();
     await vi.waitFor(
       async () => {
-        const [counts] = await asking(OUTBOX_CALLS, bench.stub).counts();
+        const [counts] = await callsOf(OUTBOX_CALLS, bench.stub).counts();
         expect(counts).toMatchObject({ pending: 0, dead: 5 });
       },
       { timeout: 10_000 },
@@ -411,7 +411,7 @@ async function relayedBatches(ids: readonly string[], poison: string): Promise<r
       },
     };
     const store = new OutboxStore(ledger.tables);
-    const outbox = new Outbox({
+    const outbox = new OutboxRelay({
       ledger,
       store,
       alarm: { moveTo: () => undefined },

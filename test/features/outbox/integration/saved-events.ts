@@ -4,7 +4,7 @@ import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store
 import type { NewEvent } from "../../../../src/kernel/record/outbox.ts";
 import type { IdempotencyRecord } from "../../../../src/kernel/record/record.ts";
 import { epochMs, type EpochMs, type RecordId } from "../../../../src/kernel/record/units.ts";
-import type { Attachments } from "../../../../src/kernel/store/attachments.ts";
+import type { RecordAttachments } from "../../../../src/kernel/store/attachments.ts";
 import { keyText } from "../../../../src/kernel/store/label.ts";
 import type { Ledger } from "../../../../src/kernel/store/ledger.ts";
 
@@ -13,7 +13,7 @@ export function saveWithEvents(
   id: RecordId,
   record: IdempotencyRecord,
   events: readonly NewEvent[],
-  { due = epochMs(0), ...attachments }: Attachments & { readonly due?: EpochMs } = {},
+  { due = epochMs(0), ...attachments }: RecordAttachments & { readonly due?: EpochMs } = {},
 ): void {
   const entry = ledger.find(id);
   const key = keyText(attachments.label ?? ledger.label(id, entry));

@@ -1,7 +1,7 @@
 // The actors of the outbox: destinations of events, and operators who send events again or drop them.
 
 import type { ObjectFeature, ObjectKernel } from "../../../../src/kernel/object-feature.ts";
-import type { Publication } from "../../../../src/kernel/record/outbox.ts";
+import type { EventPublication } from "../../../../src/kernel/record/outbox.ts";
 import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/calls.ts";
 import { deadLetterBinding } from "../../../../src/features/outbox/object/dead-letters.ts";
 import { outboxObject } from "../../../../src/features/outbox/object/feature.ts";
@@ -44,7 +44,7 @@ export const outbox: SimulatedFeature = {
 };
 
 /** In three of seven interleavings. */
-function publicationsOf({ steps, extras }: DrawnPlan): readonly Publication[] {
+function publicationsOf({ steps, extras }: DrawnPlan): readonly EventPublication[] {
   return steps % 7 < 3 && extras.has(EXTRA) ? (PUBLICATIONS[steps % PUBLICATIONS.length] ?? []) : [];
 }
 

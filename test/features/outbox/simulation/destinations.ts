@@ -2,7 +2,7 @@
 // Later steps decide whether its events are taken, refused, or neither, and whether the gateway hears of it. What the gateway is told
 // of an answer is what src/features/outbox/send-events.ts makes of it.
 
-import { LONGEST_PAUSE_MS, type Publication, type Sent } from "../../../../src/kernel/record/outbox.ts";
+import { LONGEST_PAUSE_MS, type EventPublication, type TryResult } from "../../../../src/kernel/record/outbox.ts";
 import { durationMs } from "../../../../src/kernel/record/units.ts";
 import type { RelayTarget } from "../../../../src/features/outbox/object/relay.ts";
 import { NOWHERE } from "../../../../src/features/outbox/object/target.ts";
@@ -16,7 +16,7 @@ export const GIVE_UP_MS = 60_000;
 export const KEEP_DEAD_MS = 90_000;
 
 /** What routes publish: to one, two or three destinations, of which `queue` takes several events at a time. */
-export const PUBLICATIONS: readonly (readonly Publication[])[] = [
+export const PUBLICATIONS: readonly (readonly EventPublication[])[] = [
   [{ to: "hook", type: "done", when: ["2xx"], data: "response" }],
   [
     { to: "queue", type: "done", when: ["2xx", 500], data: "none" },
@@ -39,21 +39,21 @@ export interface EventCall {
   isHeard: boolean;
   /** Whether nobody will answer it. */
   hangs: boolean;
-  readonly answer: (sent: Sent) => void;
+  readonly answer: (sent: TryResult) => void;
 }
 
-export const ACCEPTED: Sent = { kind: "accepted" };
+export const ACCEPTED: TryResult = { kind: "accepted" };
 const failed = { kind: "failed", retryAfterMs: null } as const;
 
 /** How destinations refuse. */
-export const REFUSALS: readonly (Sent & { readonly kind: "failed" })[] = [
+export const REFUSALS: readonly (TryResult & { readonly kind: "failed" })[] = [
   { ...failed, reason: "status 422", scope: "event" },
   { ...failed, reason: "status 429", scope: "lane", retryAfterMs: 7_000 },
   { ...failed, reason: "status 429", scope: "lane", retryAfterMs: 200_000 },
   { ...failed, reason: "status 410", scope: "lane", retryAfterMs: LONGEST_PAUSE_MS },
   { ...failed, reason: "status 503", scope: "lane" },
 ];
-export const BROKEN: Sent & { readonly kind: "failed" } = {
+export const BROKEN: TryResult & { readonly kind: "failed" } = {
   ...failed,
   reason: "the connection broke",
   scope: "destination",
@@ -97,8 +97,8 @@ export class Destinations {
     };
   }
 
-  #send(destination: string, events: readonly StoredEvent[]): Promise<Sent> {
-    const answer = Promise.withResolvers<Sent>();
+  #send(destination: string, events: readonly StoredEvent[]): Promise<TryResult> {
+    const answer = Promise.withResolvers<TryResult>();
     this.calls.push({
       destination,
       events,
@@ -145,7 +145,7 @@ export class Destinations {
   }
 
   /** The gateway hears how a call has ended. */
-  end(call: EventCall, sent: Sent): void {
+  end(call: EventCall, sent: TryResult): void {
     this.calls = this.calls.filter((one) => one !== call);
     call.work = "over";
     if (!call.isHeard) return;

@@ -5,7 +5,7 @@ import { expectFound, original } from "../../../simulation/plant.ts";
 import * as OutboxRules from "../../../../src/kernel/record/outbox.ts";
 import { epochMs } from "../../../../src/kernel/record/units.ts";
 import { KEEP_DEAD_MS } from "./destinations.ts";
-import { Outbox } from "../../../../src/features/outbox/object/relay.ts";
+import { OutboxRelay } from "../../../../src/features/outbox/object/relay.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { OutboxRows } from "../../../../src/features/outbox/object/rows.ts";
 import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
@@ -78,8 +78,13 @@ describe("an event", () => {
   }, 120_000);
 
   it("that an operator's result does not have breaks G11", async () => {
-    const eventsOf = original(Outbox.prototype, "eventsOf");
-    vi.spyOn(Outbox.prototype, "eventsOf").mockImplementation(function own(this: Outbox, id, before, ...rest) {
+    const eventsOf = original(OutboxRelay.prototype, "eventsOf");
+    vi.spyOn(OutboxRelay.prototype, "eventsOf").mockImplementation(function own(
+      this: OutboxRelay,
+      id,
+      before,
+      ...rest
+    ) {
       return before?.state === "unknown" ? [] : eventsOf.call(this, id, before, ...rest);
     });
     await expectFound(/G11: the result of \w+ is durable, and event \w+-\d is not/, "events", "operators");
@@ -130,7 +135,7 @@ describe("an event", () => {
   }, 120_000);
 
   it("for which no alarm comes breaks G11", async () => {
-    vi.spyOn(Outbox.prototype, "nextAt").mockReturnValue(null);
+    vi.spyOn(OutboxRelay.prototype, "nextAt").mockReturnValue(null);
     await expectFound(/G11: (the alarm is set to \w+, but event|event \w+-\d is neither taken nor erased)/, "events");
   }, 120_000);
 });

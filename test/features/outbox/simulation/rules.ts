@@ -7,8 +7,8 @@ import {
   EVENT_PAUSES_MS,
   EVERY_LANE,
   matchesStatus,
-  type Publication,
-  type Sent,
+  type EventPublication,
+  type TryResult,
 } from "../../../../src/kernel/record/outbox.ts";
 import { PAUSE_MS } from "../../../../src/kernel/object/next-turn.ts";
 import type { Clock } from "../../../simulation/clock.ts";
@@ -38,7 +38,7 @@ const LONGEST_REST_MS = 300_000;
 type Results = Map<string, { readonly record: string; readonly status: number }>;
 
 export class EventRules {
-  readonly #publications: readonly Publication[];
+  readonly #publications: readonly EventPublication[];
   readonly #clock: Clock;
   readonly #facts: Facts;
   readonly #rules: Rules;
@@ -63,7 +63,7 @@ export class EventRules {
   /** Until when the alarm may stay away because of calls that an instance has made. */
   #busyUntilMs = 0;
 
-  constructor(publications: readonly Publication[], clock: Clock, facts: Facts, rules: Rules) {
+  constructor(publications: readonly EventPublication[], clock: Clock, facts: Facts, rules: Rules) {
     this.#publications = publications;
     this.#clock = clock;
     this.#facts = facts;
@@ -220,7 +220,7 @@ export class EventRules {
   }
 
   /** The gateway hears how a call has ended. */
-  hears({ destination, events }: EventCall, sent: Sent): void {
+  hears({ destination, events }: EventCall, sent: TryResult): void {
     const lane = events[0]?.lane ?? 0;
     const isUnanswered = sent.kind === "failed" && sent.scope === "destination";
     const unanswered = isUnanswered ? new Set(this.#unanswered.get(destination)).add(lane) : new Set<number>();

@@ -2,11 +2,11 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { NewEvent, Publication } from "../../../../src/kernel/record/outbox.ts";
+import type { NewEvent, EventPublication } from "../../../../src/kernel/record/outbox.ts";
 import { attemptId, epochMs, recordId } from "../../../../src/kernel/record/units.ts";
 import { eventsOf, type ResultFacts } from "../../../../src/features/outbox/cloud-event.ts";
 
-const PUBLICATION: Publication = { to: "billing", type: "order.created", when: ["2xx"], data: "response" };
+const PUBLICATION: EventPublication = { to: "billing", type: "order.created", when: ["2xx"], data: "response" };
 
 function facts(changes: Partial<ResultFacts> = {}): ResultFacts {
   return {
@@ -24,7 +24,7 @@ function facts(changes: Partial<ResultFacts> = {}): ResultFacts {
   };
 }
 
-function only(publication: Publication, given: ResultFacts): { readonly id: string; readonly data: unknown } {
+function only(publication: EventPublication, given: ResultFacts): { readonly id: string; readonly data: unknown } {
   const events = eventsOf([publication], given);
   expect(events).toHaveLength(1);
   return JSON.parse(events[0]?.event ?? "");
@@ -134,7 +134,7 @@ describe("an event", () => {
 });
 
 describe("what the origin says itself", () => {
-  const ORIGINS: Publication = { ...PUBLICATION, data: "origin" };
+  const ORIGINS: EventPublication = { ...PUBLICATION, data: "origin" };
 
   it("is an event for each object, also over several header lines", () => {
     const header = '{"type":"order.paid","data":{"a":1}}, [{"data":"b"},{}]';

@@ -18,7 +18,7 @@ import {
   restBroughtBack,
   restingAt,
   restMs,
-  type Rests,
+  type LaneRests,
   triedFrom,
 } from "../../../../src/kernel/record/outbox.ts";
 import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
@@ -103,10 +103,10 @@ function restOf(times: number, failure = FAILED): LaneRest {
 }
 
 /** Rests of these lanes. */
-const restsOf = (...lanes: readonly number[]): Rests => new Map(lanes.map((lane) => [lane, restOf(1)]));
+const restsOf = (...lanes: readonly number[]): LaneRests => new Map(lanes.map((lane) => [lane, restOf(1)]));
 
 const heads = (...lanes: readonly number[]): { lane: number; at: number }[] => lanes.map((lane) => ({ lane, at: NOW }));
-const NONE: Rests = new Map();
+const NONE: LaneRests = new Map();
 
 describe("nextTurn", () => {
   it("goes round the lanes", () => {
@@ -118,7 +118,7 @@ describe("nextTurn", () => {
 
   it("lets a lane wait for its own rest, and for that of no other", () => {
     const day = restOf(1, { ...FAILED, retryAfterMs: LONGEST_PAUSE_MS });
-    const rests: Rests = new Map([[3, restOf(1)], ...[0, 1, 2].map((lane) => [lane, day] as const)]);
+    const rests: LaneRests = new Map([[3, restOf(1)], ...[0, 1, 2].map((lane) => [lane, day] as const)]);
     const state = { rests, lastLane: 16 };
     expect(nextTurn(heads(0, 1, 2, 3, 4), state, NOW)).toEqual({ lane: 4, isProbe: false });
     expect(nextTurn(heads(0, 1, 2, 3), state, NOW)).toBeNull();
@@ -128,7 +128,7 @@ describe("nextTurn", () => {
   });
 
   it("lets all wait while the destination itself rests, and then tries the lane that has failed least", () => {
-    const rests: Rests = new Map([
+    const rests: LaneRests = new Map([
       [EVERY_LANE, { ...restOf(1), until: epochMs(NOW + 5000) }],
       [3, { ...restOf(2), until: NOW }],
       [4, { ...restOf(1), until: NOW }],
@@ -190,7 +190,7 @@ describe("restingAt", () => {
   it("counts the lanes whose rests last, until when the last of them does, and why the worst does", () => {
     expect(restingAt(NONE, NOW)).toBeNull();
     expect(restingAt(restsOf(1, 2), epochMs(NOW + 5000))).toBeNull();
-    const rests: Rests = new Map([
+    const rests: LaneRests = new Map([
       [1, { ...restOf(3), reason: "status 403" }],
       [2, restOf(1)],
       [4, { ...restOf(1), until: NOW }],
@@ -199,7 +199,7 @@ describe("restingAt", () => {
   });
 
   it("counts all lanes while the destination itself rests", () => {
-    const rests: Rests = new Map([...restsOf(1), [EVERY_LANE, { ...restOf(2), reason: "no answer" }]]);
+    const rests: LaneRests = new Map([...restsOf(1), [EVERY_LANE, { ...restOf(2), reason: "no answer" }]]);
     expect(restingAt(rests, NOW)).toEqual({ lanes: ALL_LANES, until: NOW + 30_000, failures: 2, reason: "no answer" });
   });
 });

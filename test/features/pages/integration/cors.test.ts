@@ -1,12 +1,12 @@
 // Answers of a route with `cors` that no shard gives: a page reads them like all others.
 
 import { expect, it } from "vitest";
-import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
+import { EncryptionDeriver } from "../../../../src/kernel/encryption/encryption.ts";
 import { createApp } from "../../../../src/worker/app.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import type { CallShard } from "../../../../src/kernel/request/protect.ts";
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../../../src/kernel/traffic/traffic.ts";
 import { readableAnswer } from "../../../../src/features/pages/cors.ts";
 import { noIdentities } from "../../../support/integration/no-identities.ts";
 import { silence } from "../../../support/integration/silence.ts";
@@ -26,8 +26,8 @@ async function answerIf(callShard: CallShard, rules: object = {}, page = PAGE): 
     callShard,
     target: () => ({ fetch: () => Promise.resolve(new Response("paid", opinion)) }),
     proveCaller: noIdentities,
-    encryptions: new Encryptions([]),
-    reporter: new ExchangeReporter("worker", new Traffic(), null),
+    encryptions: new EncryptionDeriver([]),
+    reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
   };
   const app = createApp(reading.config, ports, { features: [{ finish: readableAnswer }] });
   const headers = { Host: "gateway.example", "Idempotency-Key": crypto.randomUUID(), Origin: page };

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { preflightEndpoint, preflightIn, preflightResponse, readable } from "../../../../src/features/pages/cors.ts";
+import {
+  preflightEndpoint,
+  preflightIn,
+  preflightResponse,
+  readableResponse,
+} from "../../../../src/features/pages/cors.ts";
 import { intentReader } from "../../../../src/kernel/request/intent.ts";
 import { configOf, routeOf } from "../../../kernel/unit/config/support.ts";
 
@@ -22,7 +27,11 @@ const EXPOSED =
 
 describe("an answer", () => {
   it("names the page that asks, if it is listed, and what it may read", () => {
-    const answer = readable(new Response("body", { status: 409 }), corsOf({ expose_headers: ["Location"] }), OTHER);
+    const answer = readableResponse(
+      new Response("body", { status: 409 }),
+      corsOf({ expose_headers: ["Location"] }),
+      OTHER,
+    );
     expect(about(answer)).toEqual({
       "access-control-allow-origin": OTHER,
       "access-control-expose-headers": `${EXPOSED}, Location`,
@@ -32,13 +41,13 @@ describe("an answer", () => {
   });
 
   it.each([[null], ["https://evil.example"], ["null"]])("for %s only says that it depends on the page", (origin) => {
-    expect(about(readable(new Response(), corsOf({}), origin))).toEqual({ vary: "Origin" });
+    expect(about(readableResponse(new Response(), corsOf({}), origin))).toEqual({ vary: "Origin" });
   });
 
   it("says that credentials are allowed only if they are", () => {
-    const allowed = readable(new Response(), corsOf({ credentials: true }), SHOP);
+    const allowed = readableResponse(new Response(), corsOf({ credentials: true }), SHOP);
     expect(allowed.headers.get("access-control-allow-credentials")).toBe("true");
-    const unlisted = readable(new Response(), corsOf({ credentials: true }), "https://evil.example");
+    const unlisted = readableResponse(new Response(), corsOf({ credentials: true }), "https://evil.example");
     expect(about(unlisted)).toEqual({ vary: "Origin" });
   });
 
@@ -50,7 +59,7 @@ describe("an answer", () => {
       "Access-Control-Allow-Methods": "DELETE",
       "X-Kept": "1",
     };
-    const answer = readable(new Response("", { headers }), corsOf({}), SHOP);
+    const answer = readableResponse(new Response("", { headers }), corsOf({}), SHOP);
     expect(about(answer)).toEqual({
       "access-control-allow-origin": SHOP,
       "access-control-expose-headers": EXPOSED,
@@ -65,20 +74,21 @@ describe("an answer", () => {
     ["*", "*"],
     ["Origin-Agent-Cluster", "Origin-Agent-Cluster, Origin"],
   ])("adds to Vary: %s", (vary, becomes) => {
-    const answer = readable(new Response("", { headers: { Vary: vary } }), corsOf({}), SHOP);
+    const answer = readableResponse(new Response("", { headers: { Vary: vary } }), corsOf({}), SHOP);
     expect(answer.headers.get("vary")).toBe(becomes);
   });
 
   it("is the same for all pages if all are let in", () => {
     const expected = { "access-control-allow-origin": "*", "access-control-expose-headers": EXPOSED };
     const cors = corsOf({ origins: ["*"] });
-    for (const origin of [SHOP, "null", null]) expect(about(readable(new Response(), cors, origin))).toEqual(expected);
+    for (const origin of [SHOP, "null", null])
+      expect(about(readableResponse(new Response(), cors, origin))).toEqual(expected);
   });
 
   it("keeps status, reason, body and every cookie", async () => {
     const given = new Response("text", { status: 202, statusText: "Later", headers: { "Set-Cookie": "a=1" } });
     given.headers.append("Set-Cookie", "b=2");
-    const answer = readable(given, corsOf({}), SHOP);
+    const answer = readableResponse(given, corsOf({}), SHOP);
     expect([answer.status, answer.statusText, await answer.text()]).toEqual([202, "Later", "text"]);
     expect(answer.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
   });

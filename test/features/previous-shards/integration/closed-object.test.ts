@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { COUNTS } from "../../../bench/cost/operation-counts.ts";
 import { ClosedObject } from "../../../../src/features/previous-shards/object/closed-object.ts";
 import type { Layout } from "../../../../src/kernel/config/layout.ts";
-import { type ClosedLayout, type Elsewhere, elsewhereIn, LOCATE_CALL } from "../../../../src/kernel/elsewhere.ts";
+import { type ClosedLayout, type BeginsElsewhere, elsewhereIn, LOCATE_CALL } from "../../../../src/kernel/elsewhere.ts";
 import { epochMs } from "../../../../src/kernel/record/units.ts";
 import { EXCHANGE_CALL, type ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import { LaterTables } from "../../../../src/kernel/store/schema.ts";
@@ -82,7 +82,7 @@ function headWith(more: Partial<ExchangeHead> = {}): ExchangeHead {
   return { ...headOf({ record: { id: freshId() } }), ...more };
 }
 
-async function elsewhere(bench: ShardBench, head: ExchangeHead): Promise<Elsewhere | null> {
+async function elsewhere(bench: ShardBench, head: ExchangeHead): Promise<BeginsElsewhere | null> {
   const located: unknown = await (
     await bench.stub.fetch(LOCATE_CALL.url, { method: "POST", body: JSON.stringify(head) })
   ).json();

@@ -5,7 +5,12 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { MAX_STEPS, nextOf, objectFinder } from "../../../../src/features/previous-shards/walk.ts";
 import { type Layout, type Layouts, layoutName, layoutTitle } from "../../../../src/kernel/config/layout.ts";
-import { type AskLayout, type Elsewhere, isSameLayout, type Previous } from "../../../../src/kernel/elsewhere.ts";
+import {
+  type AskLayout,
+  type BeginsElsewhere,
+  isSameLayout,
+  type PreviousLayouts,
+} from "../../../../src/kernel/elsewhere.ts";
 import { shardAddressOf, shardTitle } from "../../../../src/kernel/object/shard-address.ts";
 
 const KEYS = ["0123456789abcdef".repeat(2), "1123456789abcdef".repeat(2), "2123456789abcdef".repeat(2)];
@@ -18,7 +23,7 @@ const LAYOUTS = ([1, 2, "per-key", "1b"] as const).map((shards): Layout => ({
 
 const objectOf = (key: string, layout: Layout): string => shardTitle(shardAddressOf(key, layout));
 
-type Answer = Elsewhere | { readonly kind: "given" } | { readonly kind: "fails" };
+type Answer = BeginsElsewhere | { readonly kind: "given" } | { readonly kind: "fails" };
 
 const layout = fc.constantFrom(...LAYOUTS);
 const answer: fc.Arbitrary<Answer> = fc.oneof(
@@ -64,7 +69,7 @@ it("asks the oldest listed layout first, then only where an answer has sent it, 
     fc.asyncProperty(walks, async (all) => {
       const find = objectFinder();
       /** What this isolate has been told of closed and empty objects, by their names. */
-      const empty = new Map<string, Elsewhere & { readonly kind: "closed" }>();
+      const empty = new Map<string, BeginsElsewhere & { readonly kind: "closed" }>();
       for (const { key, layouts, answers } of all) {
         let expected: Layout | null = layouts.previous[0] ?? layouts.own;
         const closed = new Map<string, { readonly layout: Layout; readonly isEmpty: boolean }>();
@@ -79,7 +84,7 @@ it("asks the oldest listed layout first, then only where an answer has sent it, 
             expected = known.next;
           }
         };
-        const ask: AskLayout<number> = async (at: Layout, previous: Previous | undefined) => {
+        const ask: AskLayout<number> = async (at: Layout, previous: PreviousLayouts | undefined) => {
           skip();
           expect(layoutTitle(at)).toBe(expected === null ? "nowhere" : layoutTitle(expected));
           expect(previous?.closed ?? []).toEqual([...closed.values()]);
@@ -168,8 +173,8 @@ class World {
   turn(
     key: string,
     at: Layout,
-    previous: Previous | undefined,
-  ): Elsewhere | { readonly kind: "given"; readonly given: number } {
+    previous: PreviousLayouts | undefined,
+  ): BeginsElsewhere | { readonly kind: "given"; readonly given: number } {
     const object = this.#object(key, at);
     const record = object.records.get(key);
     if (record !== undefined) return { kind: "given", given: record };

@@ -10,7 +10,7 @@ import {
   type VariableValue,
   moduleList,
   objectNamespace,
-  quote,
+  quoteText,
   variableList,
 } from "../../../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../../../support/gateway.ts";
@@ -131,15 +131,15 @@ async function configText(
     `durableObjectNamespaces = [${objectNamespace("KeyShard")}]`,
     'durableObjectStorage = (localDisk = "state")',
   ];
-  const given = fromEnvironment.map((name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`);
+  const given = fromEnvironment.map((name) => `(name = ${quoteText(name)}, fromEnvironment = ${quoteText(name)})`);
   const bindings = [own, ...bucket, ...given];
   const services = [`(name = "objects", worker = (${await workerText(objects, bindings, storage, workDir)}))`];
   // One after the other: those with the same code share a folder.
   for (const worker of workers) {
-    services.push(`(name = ${quote(worker.name)}, worker = (${await workerText(worker, [shared], [], workDir)}))`);
+    services.push(`(name = ${quoteText(worker.name)}, worker = (${await workerText(worker, [shared], [], workDir)}))`);
   }
   services.push(
-    `(name = "state", disk = (path = ${quote(stateDir)}, writable = true))`,
+    `(name = "state", disk = (path = ${quoteText(stateDir)}, writable = true))`,
     '(name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true)))',
   );
   if (bucketPort !== undefined) {
@@ -147,7 +147,8 @@ async function configText(
   }
   const listening = objectsPort === undefined ? workers : [...workers, { name: "objects", port: objectsPort }];
   const sockets = listening.map(
-    ({ name, port }) => `(name = ${quote(name)}, address = "127.0.0.1:${port}", http = (), service = ${quote(name)})`,
+    ({ name, port }) =>
+      `(name = ${quoteText(name)}, address = "127.0.0.1:${port}", http = (), service = ${quoteText(name)})`,
   );
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
@@ -169,8 +170,8 @@ async function workerText(
   await cp(bundle, join(workDir, folder), { recursive: true });
   const members = [
     `modules = [${(await moduleList(bundle, `${folder}/`)).join(", ")}]`,
-    `compatibilityDate = ${quote(compatibility.date)}`,
-    `compatibilityFlags = [${compatibility.flags.map(quote).join(", ")}]`,
+    `compatibilityDate = ${quoteText(compatibility.date)}`,
+    `compatibilityFlags = [${compatibility.flags.map(quoteText).join(", ")}]`,
     'globalOutbound = "internet"',
     `bindings = [${[...bindings, ...variableList(vars)].join(", ")}]`,
     ...more,

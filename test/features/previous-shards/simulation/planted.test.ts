@@ -7,8 +7,8 @@ import type * as Walks from "../../../../src/features/previous-shards/walk.ts";
 import { ClosedBefore } from "../../../../src/features/previous-shards/object/closed-before.ts";
 import { ClosedObject } from "../../../../src/features/previous-shards/object/closed-object.ts";
 import type { Layout, Layouts } from "../../../../src/kernel/config/layout.ts";
-import type { AskLayout, Closing, FindObject, Given } from "../../../../src/kernel/elsewhere.ts";
-import { Exchanges } from "../../../../src/kernel/object/exchanges.ts";
+import type { AskLayout, ObjectClosing, FindObject, GivenOrElsewhere } from "../../../../src/kernel/elsewhere.ts";
+import { ExchangeRunner } from "../../../../src/kernel/object/exchanges.ts";
 import { RecordSteps } from "../../../../src/kernel/object/record-steps.ts";
 import type * as Tables from "../../../../src/kernel/store/tables.ts";
 import type * as Summaries from "../../../../src/operator/layouts.ts";
@@ -25,8 +25,8 @@ type BrokenWalk = () => <T>(
   at: Layout,
   layouts: Layouts,
   placing: string,
-  ask: (previous?: Parameters<AskLayout<T>>[1]) => Promise<Given<T>>,
-) => Promise<Given<T>>;
+  ask: (previous?: Parameters<AskLayout<T>>[1]) => Promise<GivenOrElsewhere<T>>,
+) => Promise<GivenOrElsewhere<T>>;
 
 interface Planted {
   walk: BrokenWalk | null;
@@ -266,10 +266,10 @@ describe("a Worker", () => {
 });
 
 /** How an object is closed, as it is. */
-function closingOf(): (object: ClosedObject) => Closing | null {
+function closingOf(): (object: ClosedObject) => ObjectClosing | null {
   const descriptor = Object.getOwnPropertyDescriptor(ClosedObject.prototype, "closing");
-  return (object): Closing | null => {
-    const closing: Closing | null = descriptor?.get?.call(object);
+  return (object): ObjectClosing | null => {
+    const closing: ObjectClosing | null = descriptor?.get?.call(object);
     return closing;
   };
 }
@@ -316,8 +316,12 @@ describe("a closed object", () => {
 
   it("n08: that looks only before an await whether it is closed breaks G1", async () => {
     const begun = new WeakSet<object>();
-    const elsewhere = original(Exchanges.prototype, "elsewhere");
-    vi.spyOn(Exchanges.prototype, "elsewhere").mockImplementation(function early(this: Exchanges, placed, now) {
+    const elsewhere = original(ExchangeRunner.prototype, "elsewhere");
+    vi.spyOn(ExchangeRunner.prototype, "elsewhere").mockImplementation(function early(
+      this: ExchangeRunner,
+      placed,
+      now,
+    ) {
       if (begun.has(placed)) return null;
       begun.add(placed);
       return elsewhere.call(this, placed, now);
@@ -336,7 +340,7 @@ describe("a closed object", () => {
   }, 120_000);
 
   it("n16: whose next layout a second close changes breaks G1", async () => {
-    const changed = new WeakMap<ClosedObject, Closing>();
+    const changed = new WeakMap<ClosedObject, ObjectClosing>();
     const close = original(ClosedObject.prototype, "close");
     const closing = closingOf();
     vi.spyOn(ClosedObject.prototype, "closing", "get").mockImplementation(function latest(this: ClosedObject) {

@@ -5,7 +5,7 @@ import { type Layout, layoutTitle } from "../../../../src/kernel/config/layout.t
 import type { Origin as OriginOf } from "../../../../src/kernel/config/resolved.ts";
 import { epochMs } from "../../../../src/kernel/record/units.ts";
 import type { OperatorChange } from "../../../../src/kernel/record/timeline.ts";
-import { LOCATE_CALL, type Placed } from "../../../../src/kernel/elsewhere.ts";
+import { LOCATE_CALL, type PlacedRecord } from "../../../../src/kernel/elsewhere.ts";
 import { CLOSE_CALL } from "../../../../src/features/previous-shards/calls.ts";
 import { previousShardsObject } from "../../../../src/features/previous-shards/object/feature.ts";
 import { nextOf, objectFinder } from "../../../../src/features/previous-shards/walk.ts";
@@ -215,7 +215,7 @@ export class World {
       return new PlainResponse(JSON.stringify(host.shard.askNow(CLOSE_CALL, JSON.parse(body))));
     }
     if (url === LOCATE_CALL.url && typeof body === "string") {
-      const placed: Placed = JSON.parse(body);
+      const placed: PlacedRecord = JSON.parse(body);
       return new PlainResponse(JSON.stringify(exchanges.elsewhere(placed, epochMs(Date.now()))));
     }
     if (url === EXCHANGE_CALL.url && body instanceof Uint8Array) {

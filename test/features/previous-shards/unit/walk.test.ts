@@ -3,19 +3,19 @@
 import { describe, expect, it } from "vitest";
 import { MAX_STEPS, nextOf, objectFinder } from "../../../../src/features/previous-shards/walk.ts";
 import { type Layout, layoutTitle } from "../../../../src/kernel/config/layout.ts";
-import type { AskLayout, Elsewhere, FindObject, Previous } from "../../../../src/kernel/elsewhere.ts";
+import type { AskLayout, BeginsElsewhere, FindObject, PreviousLayouts } from "../../../../src/kernel/elsewhere.ts";
 
 const at = (shards: Layout["shards"]): Layout => ({ shards, jurisdiction: null, locationHint: null });
 const [L64, L128, L256] = [at(64), at(128), at(256)];
 const KEY = "0123456789abcdef0123456789abcdef";
 const OTHER = "0123456889abcdef0123456789abcdef";
 
-const closedFor = (next: Layout, isEmpty = false): Elsewhere => ({ kind: "closed", next, isEmpty });
+const closedFor = (next: Layout, isEmpty = false): BeginsElsewhere => ({ kind: "closed", next, isEmpty });
 
 /** Objects that answer so by their layouts; all others are open. */
-function objects(answers: Readonly<Record<string, Elsewhere>>) {
+function objects(answers: Readonly<Record<string, BeginsElsewhere>>) {
   const asked: string[] = [];
-  const told: (Previous | undefined)[] = [];
+  const told: (PreviousLayouts | undefined)[] = [];
   const ask: AskLayout<string> = async (layout, previous) => {
     const title = layoutTitle(layout);
     asked.push(title);

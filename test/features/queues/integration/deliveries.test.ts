@@ -10,7 +10,11 @@ import type { DeliveryReport } from "../../../../src/features/queues/delivery-re
 import { DELIVERIES_CALL } from "../../../../src/features/queues/object/deliveries.ts";
 import type { ExchangeHead, ExchangeRequest } from "../../../../src/kernel/request/message.ts";
 import { shardCaller } from "../../../../src/kernel/object/call-shard.ts";
-import { type Deliver, deliverer, MOST_TOGETHER } from "../../../../src/features/queues/object/deliveries.ts";
+import {
+  type DeliverExchanges,
+  exchangeDeliverer,
+  MOST_TOGETHER,
+} from "../../../../src/features/queues/object/deliveries.ts";
 import { again, headOf, heldAnswer, ShardBench } from "../../../support/integration/shard-bench.ts";
 import { silence } from "../../../support/integration/silence.ts";
 
@@ -24,7 +28,7 @@ let bench: ShardBench;
 let calls: string[];
 /** What happens instead of a call to this URL. */
 let instead: (url: string) => Promise<Response> | null;
-let ask: Deliver;
+let ask: DeliverExchanges;
 beforeEach(() => {
   bench = new ShardBench();
   calls = [];
@@ -36,7 +40,7 @@ beforeEach(() => {
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  ask = deliverer(namespace, shardCaller(namespace));
+  ask = exchangeDeliverer(namespace, shardCaller(namespace));
 });
 
 function callObject(url: string, init: RequestInit): Promise<Response> {

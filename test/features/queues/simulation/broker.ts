@@ -1,10 +1,10 @@
 // A broker that promises at-least-once, and the gateway's own consumer before it. A message may be in several batches at a time and
 // come in any order; what the consumer has decided about a batch may be lost, and so may dead letters and their answers.
 
-import { type Consume, type DeliveredMessage, queueConsumer } from "../../../../src/features/queues/consume.ts";
+import { type ConsumeBatch, type DeliveredMessage, queueConsumer } from "../../../../src/features/queues/consume.ts";
 import { reportOf } from "../../../../src/features/queues/delivery-report.ts";
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../../../src/kernel/traffic/traffic.ts";
 import type { Taker } from "../../../simulation/clients.ts";
 import { deliveredResponse } from "../../../simulation/stand-ins.ts";
 import type { World } from "../../../simulation/world.ts";
@@ -49,7 +49,7 @@ export class Broker {
   letters: Letter[] = [];
   readonly #world: World;
   readonly #rules: DeliveryRules;
-  readonly #consume: Consume;
+  readonly #consume: ConsumeBatch;
 
   constructor(world: World, rules: DeliveryRules) {
     this.#world = world;
@@ -63,7 +63,7 @@ export class Broker {
       deadLetterQueue: () => ({ send: (letter) => this.#post(letter) }),
       reportAlert: () => Promise.resolve(),
       secret: () => null,
-      reporter: new ExchangeReporter("worker", new Traffic(), null),
+      reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
       flush: () => undefined,
     });
   }

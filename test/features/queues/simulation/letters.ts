@@ -1,7 +1,7 @@
 // What becomes of parked messages (docs/guarantees.md, G9): each whose record ends without having settled it has exactly one dead
 // letter, in the commit of that end, and no other has one.
 
-import type { Sent } from "../../../../src/kernel/record/outbox.ts";
+import type { TryResult } from "../../../../src/kernel/record/outbox.ts";
 import { isDone } from "../../../support/settling-status.ts";
 import type { Disk } from "../../../simulation/disk.ts";
 import type { DurableRow } from "../../../simulation/durable.ts";
@@ -13,7 +13,7 @@ import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
 
 type Parked = DurableRow & { readonly messageId: string };
 
-const ACCEPTED: Sent = { kind: "accepted" };
+const ACCEPTED: TryResult = { kind: "accepted" };
 
 export class LetterRules {
   readonly #facts: Facts;
@@ -31,14 +31,14 @@ export class LetterRules {
   /** The queue of dead letters. */
   readonly queue: LetterQueue = {
     takeLetters: (letters) => {
-      const { promise, resolve } = Promise.withResolvers<Sent>();
+      const { promise, resolve } = Promise.withResolvers<TryResult>();
       this.#calls.push({ letters: letters.map(({ id, since }) => `${id} at ${since}`), resolve });
       return promise;
     },
   };
 
   /** Calls that are held until what they send is durable (output gate), and that the object is lost with. */
-  #calls: { readonly letters: readonly string[]; readonly resolve: (sent: Sent) => void }[] = [];
+  #calls: { readonly letters: readonly string[]; readonly resolve: (sent: TryResult) => void }[] = [];
 
   crash(): void {
     this.#calls = [];

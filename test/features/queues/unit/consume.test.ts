@@ -3,7 +3,7 @@
 import { describe, expect, it, type Mock, vi } from "vitest";
 
 import {
-  type Consume,
+  type ConsumeBatch,
   type ConsumerPorts,
   type DeliveredMessage,
   queueConsumer,
@@ -12,16 +12,16 @@ import { reportOf } from "../../../../src/features/queues/delivery-report.ts";
 import type { ExchangeRequest } from "../../../../src/kernel/request/message.ts";
 import { nameRecord } from "../../../../src/kernel/request/record-name.ts";
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../../../src/kernel/traffic/traffic.ts";
 import { configOf } from "../../../kernel/unit/config/support.ts";
 
 interface Scene {
   /** Delivers bodies in one batch; resolves with what became of each: `ack`, or the seconds of a retry. */
   deliver(bodies: readonly unknown[], message?: Partial<DeliveredMessage>): Promise<readonly (number | "ack" | null)[]>;
-  readonly consume: Consume;
+  readonly consume: ConsumeBatch;
   readonly requests: ExchangeRequest[];
   readonly letters: unknown[];
-  readonly traffic: Traffic;
+  readonly traffic: TrafficCounters;
   readonly flush: Mock<() => void>;
 }
 
@@ -41,7 +41,7 @@ function sceneOf(
 ): Scene {
   const requests: ExchangeRequest[] = [];
   const letters: unknown[] = [];
-  const traffic = new Traffic();
+  const traffic = new TrafficCounters();
   const flush = vi.fn<() => void>();
   const config = configOf({
     IDEMPOTENCY: { origin: "https://api.example" },

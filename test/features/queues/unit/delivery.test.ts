@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import {
-  type Decision,
+  type MessageDecision,
   decideDelivery,
   type Delivery,
   isProblemCode,
@@ -140,7 +140,7 @@ describe("a delivery", () => {
     );
     fc.assert(
       fc.property(answers, fc.boolean(), (one, isOld) => {
-        const decision: Decision = decideDelivery(one, isOld ? OLD : YOUNG);
+        const decision: MessageDecision = decideDelivery(one, isOld ? OLD : YOUNG);
         const isSettled =
           one.kind === "answer" && one.verdict === "result" && one.isWhole && YOUNG.done.includes(one.status);
         expect(decision.kind === "ack").toBe(isSettled);

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { describeRecord, type RecordDescription } from "../../../../src/kernel/record/describe-record.ts";
-import { isToMonitor, type LifeCycleEvent, type Reply } from "../../../../src/kernel/record/events.ts";
+import { isToMonitor, type LifeCycleEvent, type LifeCycleReply } from "../../../../src/kernel/record/events.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
 import { type TimelineEvent, updateHistory } from "../../../../src/kernel/record/timeline.ts";
@@ -19,7 +19,7 @@ type Events = readonly (readonly [at: number, event: LifeCycleEvent])[];
 
 interface Lived {
   readonly record: IdempotencyRecord | null;
-  readonly replies: readonly Reply["type"][];
+  readonly replies: readonly LifeCycleReply["type"][];
   readonly history: readonly TimelineEvent[];
 }
 
@@ -28,7 +28,7 @@ function live(unknown: Policy["unknown"], events: Events, attempts = 1): Lived {
   const policy = { ...policyFor(unknown), ...(attempts > 0 && { schedule: { ...SCHEDULE, attempts } }) };
   let record: IdempotencyRecord | null = null;
   let history: readonly TimelineEvent[] = [];
-  const replies: Reply["type"][] = [];
+  const replies: LifeCycleReply["type"][] = [];
   for (const [at, event] of events) {
     const next = step(record, event, policy, epochMs(at));
     if (next.record !== record) history = updateHistory(history, record, event, next.record, epochMs(at));
@@ -201,6 +201,6 @@ describe("an operator reads of an accepted request", () => {
 });
 
 it("a monitor gets no reply of another kind", () => {
-  const others: readonly Reply[] = [{ type: "settled" }, { type: "parked" }, { type: "nothing-due" }];
+  const others: readonly LifeCycleReply[] = [{ type: "settled" }, { type: "parked" }, { type: "nothing-due" }];
   expect([{ type: "unseen" } as const, ...others].filter(isToMonitor)).toEqual([{ type: "unseen" }]);
 });

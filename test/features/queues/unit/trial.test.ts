@@ -5,7 +5,7 @@ import type { ConsumerPorts } from "../../../../src/features/queues/consume.ts";
 import { MAX_MESSAGE_BYTES, queueTrials, type QueueTrialOutcome } from "../../../../src/features/queues/trial.ts";
 import type { ExchangeRequest } from "../../../../src/kernel/request/message.ts";
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
-import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../../../src/kernel/traffic/traffic.ts";
 import { configOf } from "../../../kernel/unit/config/support.ts";
 
 const { queues } = configOf({
@@ -32,7 +32,7 @@ function sceneOf(status: number): {
     deadLetterQueue: () => ({ send: (letter) => Promise.resolve(letters.push(JSON.parse(letter))) }),
     reportAlert: () => Promise.resolve(),
     secret: () => null,
-    reporter: new ExchangeReporter("worker", new Traffic(), null),
+    reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
     flush,
   };
   const tryQueue = queueTrials(queues, ports);

@@ -10,7 +10,7 @@ import {
   storedSize,
   wholeFrames,
 } from "../../../../src/kernel/encryption/body-cipher.ts";
-import { decrypting, encrypting } from "../../../../src/kernel/encryption/encrypted-reader.ts";
+import { decryptingReader, encryptingReader } from "../../../../src/kernel/encryption/encrypted-reader.ts";
 import { CHUNK_BYTES } from "../../../../src/kernel/store/bodies.ts";
 
 const FRAME = 16 * 1024;
@@ -115,9 +115,9 @@ describe("a body on its way to R2 and back", () => {
     await fc.assert(
       fc.asyncProperty(sizes, pieceSizes, pieceSizes, async (size, before, after) => {
         const cipher = await BodyCipher.withOwnKey();
-        const stored = await readAll(encrypting(endless(readerOf(bytesOf(size), before)), cipher, () => size));
+        const stored = await readAll(encryptingReader(endless(readerOf(bytesOf(size), before)), cipher, () => size));
         expect(stored.byteLength).toBe(storedSize(size));
-        const plain = await readAll(decrypting(readerOf(stored, after), cipher));
+        const plain = await readAll(decryptingReader(readerOf(stored, after), cipher));
         expect(areSame(plain, bytesOf(size))).toBe(true);
       }),
       { numRuns: 25 },

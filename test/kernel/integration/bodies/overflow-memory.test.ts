@@ -3,11 +3,11 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { Overflow } from "../../../../src/kernel/overflow/overflow.ts";
+import { OverflowBucket } from "../../../../src/kernel/overflow/overflow.ts";
 import { heldBytes } from "../../../../src/kernel/body/read-memory.ts";
 import { PART_BYTES } from "../../../../src/kernel/overflow/remote-bodies.ts";
 import { Spool } from "../../../../src/kernel/body/spool.ts";
-import { Timers } from "../../../../src/kernel/object/timers.ts";
+import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 import { FailingBucket } from "../../../support/integration/failing-bucket.ts";
 
 const BODIES = 16;
@@ -49,7 +49,7 @@ it(`${BODIES} bodies that outgrow the ledger at once hold less than 24 MiB, wher
     if (!isBucket(bucket) || !(bucket instanceof SlowBucket)) throw new TypeError("no bucket");
     const { bodies, remote } = new Ledger(storage, bucket);
     const lost = vi.fn<() => void>();
-    const patience = { timers: new Timers(), idleMs: 60_000 };
+    const patience = { timers: new ObjectTimers(), idleMs: 60_000 };
     const sync = (): Promise<void> => Promise.resolve();
     const all = await Promise.all(
       Array.from({ length: BODIES }, async () => {
@@ -64,7 +64,7 @@ it(`${BODIES} bodies that outgrow the ledger at once hold less than 24 MiB, wher
           patience,
           cipher: null,
         });
-        const overflow = new Overflow({ name, remote, spool, cipher: null, patience, lost });
+        const overflow = new OverflowBucket({ name, remote, spool, cipher: null, patience, lost });
         await spool.write(PIECE);
         await spool.flush();
         await overflow.begin();

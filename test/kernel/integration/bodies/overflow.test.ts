@@ -3,7 +3,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
+import { EncryptionDeriver } from "../../../../src/kernel/encryption/encryption.ts";
 import { createApp } from "../../../../src/worker/app.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import { encodeMessage, EXCHANGE_CALL } from "../../../../src/kernel/request/message.ts";
@@ -11,7 +11,7 @@ import { KeyShard } from "../../../../src/worker/key-shard.ts";
 import { heldBytes } from "../../../../src/kernel/body/read-memory.ts";
 import { PART_BYTES } from "../../../../src/kernel/overflow/remote-bodies.ts";
 import { originTarget } from "../../../../src/kernel/object/origin-call.ts";
-import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { TrafficCounters } from "../../../../src/kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
 import { type Failure, FailingBucket } from "../../../support/integration/failing-bucket.ts";
 import { noIdentities } from "../../../support/integration/no-identities.ts";
@@ -58,10 +58,10 @@ async function withBucket(
     const handle = createApp(config, {
       callShard: (_route, exchange) =>
         shard.fetch(new Request(EXCHANGE_CALL.url, { method: "POST", body: encodeMessage(exchange) })),
-      reporter: new ExchangeReporter("worker", new Traffic(), null),
+      reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
       proveCaller: noIdentities,
       target: (to) => originTarget(to, bindings, {}),
-      encryptions: new Encryptions([]),
+      encryptions: new EncryptionDeriver([]),
     });
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     await run({

@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { CHUNK_BYTES } from "../../../../src/kernel/store/bodies.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { Spool } from "../../../../src/kernel/body/spool.ts";
-import { Timers } from "../../../../src/kernel/object/timers.ts";
+import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 
 /** More turns would be a busy loop that blocks all other work. */
 const MOST_FLUSHES = 10;
@@ -15,7 +15,7 @@ async function withFailingSync(run: (spool: Spool) => Promise<void>): Promise<vo
   await runInDurableObject(stub, async (_instance, { storage }) => {
     const sync = (): Promise<void> => Promise.reject(new Error("not durable"));
     const { bodies } = new Ledger(storage);
-    const patience = { timers: new Timers(), idleMs: 100 };
+    const patience = { timers: new ObjectTimers(), idleMs: 100 };
     const limits = { firstFlushMs: 1, windowChunks: 16, patience, cipher: null };
     const spool = new Spool({ bodies, owner: { body: bodies.allot(), head: "[]" }, length: null, sync, ...limits });
     const flush = spool.flush.bind(spool);

@@ -5,7 +5,7 @@ import { CHUNK_BYTES } from "../../../../src/kernel/store/bodies.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { heldBytes } from "../../../../src/kernel/body/read-memory.ts";
 import { Spool } from "../../../../src/kernel/body/spool.ts";
-import { Timers } from "../../../../src/kernel/object/timers.ts";
+import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 
 interface Bench {
   readonly spool: Spool;
@@ -37,7 +37,7 @@ async function withSpool(
       sync: () => waiting.promise,
       firstFlushMs: 1,
       windowChunks: 16,
-      patience: { timers: new Timers(), idleMs: 100 },
+      patience: { timers: new ObjectTimers(), idleMs: 100 },
       cipher: null,
     });
     await run({ spool, ledger, body, commit });

@@ -8,7 +8,7 @@ import { START } from "../../../../src/kernel/resume/event-offsets.ts";
 import { readStoredBody } from "../../../../src/kernel/object/answers.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { heldBytes } from "../../../../src/kernel/body/read-memory.ts";
-import { Timers } from "../../../../src/kernel/object/timers.ts";
+import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 import { completed, freshId, nextDeadline, NOW, response, started } from "../../../support/integration/records.ts";
 
 const FOR_EVER_MS = 600_000;
@@ -31,7 +31,7 @@ function withLedger(run: (bench: Bench) => Promise<void>): Promise<void> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, async (_instance, { storage }) => {
     const ledger = new Ledger(storage);
-    const timers = new Timers();
+    const timers = new ObjectTimers();
     const bodies = new Map<RecordId, number>();
     const readers: ReadableStreamDefaultReader<Uint8Array>[] = [];
     try {

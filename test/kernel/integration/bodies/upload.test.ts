@@ -9,9 +9,9 @@ import { lentPiece, type NextPiece, WHOLE } from "../../../../src/kernel/request
 import { streamMessage } from "../../../../src/kernel/request/message-stream.ts";
 import { CHUNK_BYTES } from "../../../../src/kernel/store/bodies.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { receive } from "../../../../src/kernel/body/upload.ts";
+import { receiveUpload } from "../../../../src/kernel/body/upload.ts";
 import { headOf, saidBy, ShardBench } from "../../../support/integration/shard-bench.ts";
-import { Timers } from "../../../../src/kernel/object/timers.ts";
+import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
 import { expectRuntimeError, expectThrown } from "../../../support/integration/expected-errors.ts";
 
@@ -50,7 +50,7 @@ describe("an upload", () => {
     await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
       const { bodies } = new Ledger(storage);
       refuseChunks(storage);
-      await expect(receive(uploadOf(10, "whole"), bodies, new Timers())).rejects.toThrow("no room");
+      await expect(receiveUpload(uploadOf(10, "whole"), bodies, new ObjectTimers())).rejects.toThrow("no room");
       expect(bodies.hasErasable()).toBe(true);
       bodies.eraseSome();
       expect(bodies.eraseAt()).toBeNull();
@@ -67,7 +67,7 @@ describe("an upload", () => {
       const fingerprintOf = async (body: Uint8Array, compare: "bytes" | "json"): Promise<string> => {
         const head = headOf({ request: { upload: { ...upload, compare } } });
         const rest = { next: () => Promise.resolve(WHOLE), cancel: () => undefined };
-        const reception = await receive(streamMessage({ head, body }, rest).stream, bodies, new Timers());
+        const reception = await receiveUpload(streamMessage({ head, body }, rest).stream, bodies, new ObjectTimers());
         if ("body" in reception) reception.body.release();
         return reception.head.request.fingerprint;
       };
@@ -100,7 +100,7 @@ describe("an upload", () => {
           const body = new TextEncoder().encode(text);
           const head = headOf({ request: { upload: { ...upload, compare: "bytes", comparison } } });
           const rest = { next: () => Promise.resolve(WHOLE), cancel: () => undefined };
-          const reception = await receive(streamMessage({ head, body }, rest).stream, bodies, new Timers());
+          const reception = await receiveUpload(streamMessage({ head, body }, rest).stream, bodies, new ObjectTimers());
           if (!("body" in reception)) throw new TypeError("refused");
           reception.body.release();
           expect(reception.head.request.fingerprint).toBe(await fingerprintRequest(parts, body, comparison));

@@ -2,7 +2,7 @@ import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } fr
 import { describe, expect, it, vi } from "vitest";
 import type { IdempotencyRecord } from "../../../../src/kernel/record/record.ts";
 import { epochMs, type RecordId } from "../../../../src/kernel/record/units.ts";
-import { Alarm } from "../../../../src/kernel/object/alarm.ts";
+import { ObjectAlarm } from "../../../../src/kernel/object/alarm.ts";
 import { operatorCalls } from "../../../support/integration/operated-bench.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { completed, freshId, nextDeadline, policy, response, started } from "../../../support/integration/records.ts";
@@ -79,7 +79,7 @@ describe("the alarm of a shard", () => {
       bodies.discard(body);
       await storage.deleteAlarm();
       // The claim of an instance that does not yet know when its alarm is due.
-      new Alarm(storage, () => nextDeadline(new Ledger(storage))).moveTo(epochMs(Date.now() + 3_600_000));
+      new ObjectAlarm(storage, () => nextDeadline(new Ledger(storage))).moveTo(epochMs(Date.now() + 3_600_000));
     });
     // The runtime itself runs it: one that is set for the beginning of time never comes (measured).
     await vi.waitUntil(
@@ -95,7 +95,7 @@ describe("the alarm of a shard", () => {
 
   it("moves only for an earlier deadline, and costs no row otherwise", async () => {
     await runInDurableObject(freshShard(), async (_instance, { storage }) => {
-      const alarm = new Alarm(storage, () => null);
+      const alarm = new ObjectAlarm(storage, () => null);
       alarm.moveTo(epochMs(Date.now() + 90_000));
       const first = await storage.getAlarm();
       alarm.moveTo(epochMs(Date.now() + 95_000));
@@ -108,7 +108,7 @@ describe("the alarm of a shard", () => {
   it("is set again by the first claim of an instance, also when the platform has dropped it", async () => {
     await runInDurableObject(freshShard(), async (_instance, { storage }) => {
       const earliest = epochMs(Date.now() + 20_000);
-      new Alarm(storage, () => earliest).moveTo(epochMs(Date.now() + 90_000));
+      new ObjectAlarm(storage, () => earliest).moveTo(epochMs(Date.now() + 90_000));
       expect(await storage.getAlarm()).toBe(earliest);
     });
   });

@@ -4,14 +4,18 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { connect } from "cloudflare:sockets";
 import { expect, it, vi } from "vitest";
-import { Alarm, type AlarmStorage } from "../../../../src/kernel/object/alarm.ts";
-import { Exchanges } from "../../../../src/kernel/object/exchanges.ts";
-import { Heartbeat } from "../../../../src/kernel/object/heartbeat.ts";
+import { ObjectAlarm, type AlarmStorage } from "../../../../src/kernel/object/alarm.ts";
+import { ExchangeRunner } from "../../../../src/kernel/object/exchanges.ts";
+import { AttemptHeartbeat } from "../../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import { type KnownAddresses, type Origins, Reachability } from "../../../../src/kernel/object/reachability.ts";
+import {
+  type KnownAddresses,
+  type KnownOrigins,
+  OriginReachability,
+} from "../../../../src/kernel/object/reachability.ts";
 import { bytesBody, type RequestBody } from "../../../../src/kernel/body/request-body.ts";
-import { Timers } from "../../../../src/kernel/object/timers.ts";
-import { Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
+import { TrafficCounters } from "../../../../src/kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../../src/kernel/traffic/exchange-reporter.ts";
 import { again, headOf } from "../../../support/integration/shard-bench.ts";
 import { silence } from "../../../support/integration/silence.ts";
@@ -22,10 +26,10 @@ const CALL = { origin: ORIGIN, method: "POST", url: "http://127.0.0.1:9/act", he
 
 /** The parts of a shard that do bookkeeping. */
 interface Parts {
-  readonly traffic: Traffic;
+  readonly traffic: TrafficCounters;
   readonly known: KnownAddresses;
-  readonly origins: Origins;
-  readonly heartbeat: Heartbeat;
+  readonly origins: KnownOrigins;
+  readonly heartbeat: AttemptHeartbeat;
   readonly body: RequestBody;
   readonly alarmStorage: AlarmStorage;
   readonly ledger: Ledger;
@@ -63,13 +67,13 @@ interface Seen {
 function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): Promise<Seen> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, async (_instance, { storage }) => {
-    const timers = new Timers();
-    const origins: Origins = new Map([["127.0.0.1:9", { canProbe: true, uncertain: false, trialsLeft: 0 }]]);
+    const timers = new ObjectTimers();
+    const origins: KnownOrigins = new Map([["127.0.0.1:9", { canProbe: true, uncertain: false, trialsLeft: 0 }]]);
     const parts: Parts = {
-      traffic: new Traffic(),
+      traffic: new TrafficCounters(),
       known: { has: () => false, add: () => undefined },
       origins,
-      heartbeat: new Heartbeat(timers, () => Promise.resolve()),
+      heartbeat: new AttemptHeartbeat(timers, () => Promise.resolve()),
       body: bytesBody(new Uint8Array([1])),
       alarmStorage: { setAlarm: (time) => storage.setAlarm(time), getAlarm: () => storage.getAlarm() },
       ledger: new Ledger(storage),
@@ -88,11 +92,11 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
         return Promise.resolve(answer());
       },
     };
-    const exchanges = new Exchanges(
+    const exchanges = new ExchangeRunner(
       {
         ledger: parts.ledger,
-        alarm: new Alarm(parts.alarmStorage, () => nextDeadline(parts.ledger)),
-        reachability: new Reachability(origins, parts.known, timers, connect),
+        alarm: new ObjectAlarm(parts.alarmStorage, () => nextDeadline(parts.ledger)),
+        reachability: new OriginReachability(origins, parts.known, timers, connect),
         target: () => target,
         sync: () => storage.sync(),
         waitUntil: () => undefined,

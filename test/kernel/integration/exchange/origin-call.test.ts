@@ -5,8 +5,8 @@ import { connect } from "cloudflare:sockets";
 import { describe, expect, it, vi } from "vitest";
 import type { Origin } from "../../../../src/kernel/config/resolved.ts";
 import { callOrigin, type OriginResponse } from "../../../../src/kernel/object/origin-call.ts";
-import { Reachability } from "../../../../src/kernel/object/reachability.ts";
-import { Timers } from "../../../../src/kernel/object/timers.ts";
+import { OriginReachability } from "../../../../src/kernel/object/reachability.ts";
+import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 
 const NETWORK: Origin = { kind: "url", url: "http://127.0.0.1:9" };
 const BINDING: Origin = { kind: "binding", binding: "API" };
@@ -15,8 +15,8 @@ async function lengthOf(origin: Origin, headers: Readonly<Record<string, string>
   const target = { fetch: () => Promise.resolve(new Response("hello", { headers })) };
   const call = { origin, method: "POST", url: "http://127.0.0.1:9/", headers: [], body: null, totalMs: null };
   const known = { has: () => false, add: () => undefined };
-  const timers = new Timers();
-  const reachability = new Reachability(new Map(), known, timers, connect);
+  const timers = new ObjectTimers();
+  const reachability = new OriginReachability(new Map(), known, timers, connect);
   const outcome = await callOrigin({ ...call, timeoutMs: 1000, idleTimeoutMs: 1000 }, target, {
     reachability,
     timers,
@@ -78,9 +78,9 @@ async function pendingIn(
     };
     const reach = { canProbe: false, uncertain: false, trialsLeft: 0 };
     const known = { has: () => false, add: () => undefined };
-    const timers = new Timers();
+    const timers = new ObjectTimers();
     const outcome = await callOrigin({ ...call, timeoutMs: 9000, idleTimeoutMs: 9000 }, target, {
-      reachability: new Reachability(new Map([["127.0.0.1:9", reach]]), known, timers, connect),
+      reachability: new OriginReachability(new Map([["127.0.0.1:9", reach]]), known, timers, connect),
       timers,
     });
     if (!("next" in outcome)) throw new Error(`the call ended: ${outcome.kind}`);

@@ -6,7 +6,7 @@ import { epochMs, type RecordId } from "../../../../src/kernel/record/units.ts";
 import { CHUNK_BYTES, ERASE_BYTES, ERASE_ROWS } from "../../../../src/kernel/store/bodies.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { fitsRow, storedHeadText, IN_ROW_BYTES } from "../../../../src/kernel/store/response-rows.ts";
-import type { Sql } from "../../../../src/kernel/store/schema.ts";
+import type { LedgerSql } from "../../../../src/kernel/store/schema.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../../../support/integration/records.ts";
 
 const LATER = epochMs(NOW + 48 * HOUR_MS);
@@ -25,7 +25,7 @@ class Store {
   /** A new instance, which remembers nothing. */
   open(): Ledger {
     const { sql } = this.#storage;
-    const counted: Sql = {
+    const counted: LedgerSql = {
       exec: <T extends Record<string, SqlStorageValue>>(query: string, ...values: SqlStorageValue[]) => {
         const cursor = sql.exec<T>(query, ...values);
         this.rowsWritten += cursor.rowsWritten;

@@ -4,7 +4,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { writeNote } from "../../../../src/kernel/record/request-note.ts";
 import { epochMs, type RecordId } from "../../../../src/kernel/record/units.ts";
-import type { Label } from "../../../../src/kernel/store/label.ts";
+import type { RecordLabel } from "../../../../src/kernel/store/label.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { freshId, HOUR_MS, nextDeadline, NOW, started } from "../../../support/integration/records.ts";
 
@@ -20,7 +20,7 @@ function keep(
   ledger: Ledger,
   until: number,
   id: RecordId = freshId(),
-): { readonly id: RecordId; readonly label: Label } {
+): { readonly id: RecordId; readonly label: RecordLabel } {
   const label = { key: "k", route: "/", note: writeNote({ ...REQUEST, excerptUntil: until }) };
   ledger.save(id, ledger.find(id), started(), { label, excerpt: { until, text: `until ${until}` } });
   return { id, label };

@@ -5,7 +5,7 @@ import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
 import { CHUNK_BYTES, ERASE_BYTES } from "../../../../src/kernel/store/bodies.ts";
 import { expiryBucketOf } from "../../../../src/kernel/store/expiry-buckets.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
-import type { Sql } from "../../../../src/kernel/store/schema.ts";
+import type { LedgerSql } from "../../../../src/kernel/store/schema.ts";
 import { countRows } from "../../../support/integration/counted-sql.ts";
 import {
   completed,
@@ -212,7 +212,7 @@ describe("ledger", () => {
   it("finds a record among ten thousand expiry buckets, with statements that the platform accepts", async () => {
     await inLedger((_ledger, _sql, storage) => {
       const texts: string[] = [];
-      const sql: Sql = {
+      const sql: LedgerSql = {
         exec: (query, ...bindings) => {
           texts.push(query);
           return storage.sql.exec(query, ...bindings);

@@ -13,7 +13,7 @@ import {
   recordId,
 } from "../../../../src/kernel/record/units.ts";
 import { type LockEnd, LockEnds } from "../../../../src/kernel/store/due-records.ts";
-import type { Sql } from "../../../../src/kernel/store/schema.ts";
+import type { LedgerSql } from "../../../../src/kernel/store/schema.ts";
 
 const NOW = epochMs(1_700_000_000_000);
 const nameOf = (number: number): ReturnType<typeof recordId> => recordId(`record-${number}`);
@@ -51,7 +51,7 @@ function storedLocks(ends: readonly number[]): { readonly locks: LockEnds; reado
   const sql: unknown = { exec: () => ({ toArray: () => rows }) };
   const heap = new CountingHeap();
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return { locks: new LockEnds(sql as Sql, heap), heap };
+  return { locks: new LockEnds(sql as LedgerSql, heap), heap };
 }
 
 function started(lockedUntil: EpochMs): Started {

@@ -11,7 +11,7 @@ import {
   durationMs,
   type EpochMs,
   epochMs,
-  later,
+  timeAfter,
   type RecordId,
   recordId,
 } from "../../../../src/kernel/record/units.ts";
@@ -89,7 +89,12 @@ const SCHEDULE = {
 
 function waiting(at: EpochMs): Waiting {
   const claim = started(at);
-  const accepted = { schedule: SCHEDULE, acceptedAt: at, giveUpAt: later(at, SCHEDULE.giveUpAfterMs), lastAttempt: 2 };
+  const accepted = {
+    schedule: SCHEDULE,
+    acceptedAt: at,
+    giveUpAt: timeAfter(at, SCHEDULE.giveUpAfterMs),
+    lastAttempt: 2,
+  };
   return { ...claim, state: "waiting", accepted, startAt: at };
 }
 
@@ -209,8 +214,8 @@ describe("shows records in their present state:", () => {
       const page = list.page({ ...EVERY_RECORD, states: ["unknown"], limit: 1 }, seeAt(lockedUntil), lockedUntil);
       expect(page).toMatchObject({ matched: 1, more: false });
       // The bucket still holds it.
-      expect(states(later(NOW, policy.unknownRetentionMs))).toEqual(["unknown"]);
-      expect(states(later(lockedUntil, policy.unknownRetentionMs))).toEqual([]);
+      expect(states(timeAfter(NOW, policy.unknownRetentionMs))).toEqual(["unknown"]);
+      expect(states(timeAfter(lockedUntil, policy.unknownRetentionMs))).toEqual([]);
     }));
 
   it("of an expired record what its key is remembered for", () =>
@@ -218,13 +223,13 @@ describe("shows records in their present state:", () => {
       const remembering = { ...started(), policy: { ...policy, rememberMs: durationMs(1000 * HOUR_MS) } };
       ledger.save(idOf(1), null, completed(remembering), { response });
       ledger.save(idOf(2), null, completed(started()), { response });
-      const expired = later(NOW, policy.retentionMs);
+      const expired = timeAfter(NOW, policy.retentionMs);
       expect(statesOf(read(list, {}, epochMs(expired - 1)))).toEqual(["completed", "completed"]);
       expect(read(list, {}, expired)).toMatchObject([{ id: idOf(1), record: { state: "remembered" } }]);
       expect(idsOf(read(list, { states: ["remembered"], status: 201 }, expired))).toEqual([idOf(1)]);
       expect(read(list, { states: ["completed"] }, expired)).toEqual([]);
       // Also when its whole bucket has ended, while the alarm has not come yet.
-      const late = later(expired, durationMs(4 * HOUR_MS));
+      const late = timeAfter(expired, durationMs(4 * HOUR_MS));
       expect(idsOf(read(list, {}, late))).toEqual([idOf(1)]);
       expect(idsOf(read(list, { states: ["remembered"], status: 201 }, late))).toEqual([idOf(1)]);
       expect(idsOf(read(list, { keyHash: idOf(1) }, late))).toEqual([idOf(1)]);
@@ -273,7 +278,7 @@ it("is the same in any number of parts, each in order, for any records and at an
           for (const [number, { kind, agoMs }] of records.entries()) {
             const at = epochMs(NOW - agoMs);
             const claim = started(at);
-            const expiresAt = later(at, policy.retentionMs);
+            const expiresAt = timeAfter(at, policy.retentionMs);
             const one: IdempotencyRecord = {
               started: () => claim,
               waiting: () => waiting(at),
@@ -436,6 +441,6 @@ it("counts open records up to a bound, and says so when it has stopped there", (
     for (let more = 0; more < 5; more += 1) add(MAX_COUNTED + more, failed);
     expect(list.countOpen(NOW)).toEqual({ failed: MAX_COUNTED, unknown: 1, atLeast: ["failed"] });
     // Expired records are not counted, whether or not they are erased.
-    const after = later(NOW, durationMs(10 * 24 * HOUR_MS));
+    const after = timeAfter(NOW, durationMs(10 * 24 * HOUR_MS));
     expect(list.countOpen(after)).toEqual({ failed: 0, unknown: 0, atLeast: [] });
   }));

@@ -14,7 +14,7 @@ import { queuesVariable } from "../../../../src/features/queues/cli/node.ts"; //
 import { identityRoots } from "../../../../src/kernel/config/identity.ts"; // feature: identities
 import { layoutName } from "../../../../src/kernel/config/layout.ts";
 import { configuredHeaders, readMessage } from "../../../../src/features/queues/message.ts"; // feature: queues
-import { Encryptions } from "../../../../src/kernel/encryption/encryption.ts";
+import { EncryptionDeriver } from "../../../../src/kernel/encryption/encryption.ts";
 import { readExchange, readingFeatures } from "../../../../src/kernel/request/exchange-request.ts";
 import { canonicalMultipart } from "../../../../src/features/forms/worker.ts"; // feature: forms
 import { graphqlReader } from "../../../../src/features/graphql/worker.ts"; // feature: graphql
@@ -153,7 +153,7 @@ async function tryRequest(settings: Table, gateway: Table, forwardedHost = "shop
   const telemetry = { log: "none", serverTiming: false, trace: null } as const;
   const found = await readExchange(intent, telemetry, {
     ...ports,
-    encryptions: new Encryptions(encryptionSecrets),
+    encryptions: new EncryptionDeriver(encryptionSecrets),
   });
   if (found.kind !== "exchange") return { kind: found.kind === "pass" ? "unprotected" : "refused", ...NONE };
   const { request: asked, call } = found.exchange.head;

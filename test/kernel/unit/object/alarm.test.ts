@@ -3,13 +3,13 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type EpochMs, epochMs } from "../../../../src/kernel/record/units.ts";
-import { Alarm } from "../../../../src/kernel/object/alarm.ts";
+import { ObjectAlarm } from "../../../../src/kernel/object/alarm.ts";
 
 const NOW = 1_800_000_000_000;
 const at = (ms: number): EpochMs => epochMs(NOW + ms);
 
 interface AlarmScene {
-  readonly alarm: Alarm;
+  readonly alarm: ObjectAlarm;
   readonly set: readonly number[];
 }
 
@@ -23,7 +23,7 @@ function alarmWith(nextDeadline: () => EpochMs | null, platform: EpochMs | null 
       return Promise.resolve();
     },
   };
-  return { alarm: new Alarm(storage, nextDeadline), set };
+  return { alarm: new ObjectAlarm(storage, nextDeadline), set };
 }
 
 beforeEach(() => {

@@ -1,16 +1,16 @@
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { answered, call, CallTable, rawCall, responded } from "../../../../src/kernel/call.ts";
+import { answerCall, jsonCall, CallTable, rawCall, respondToCall } from "../../../../src/kernel/call.ts";
 
-const DOUBLE = call<number, number>("double");
-const NOTHING = call<void, void>("nothing");
+const DOUBLE = jsonCall<number, number>("double");
+const NOTHING = jsonCall<void, void>("nothing");
 const RAW = rawCall("raw");
 
 const table = new CallTable([
-  answered(DOUBLE, (number) => number * 2),
-  answered(NOTHING, () => undefined),
-  responded(RAW, (request) => new Response(`${request.method} raw`)),
+  answerCall(DOUBLE, (number) => number * 2),
+  answerCall(NOTHING, () => undefined),
+  respondToCall(RAW, (request) => new Response(`${request.method} raw`)),
 ]);
 
 const post = ({ url }: { readonly url: string }, body?: string): Request =>
@@ -31,15 +31,15 @@ it("refuses what is not in it: another protocol, another name, and bytes asked f
 });
 
 it("has one call of each name", () => {
-  expect(() => new CallTable([answered(DOUBLE, () => 1), responded(rawCall("double"), () => new Response())])).toThrow(
-    "two calls have one name",
-  );
+  expect(
+    () => new CallTable([answerCall(DOUBLE, () => 1), respondToCall(rawCall("double"), () => new Response())]),
+  ).toThrow("two calls have one name");
 });
 
 it("is all ways into an object", () => {
   const src = fileURLToPath(new URL("../../../../src/", import.meta.url));
   const names = globSync("**/*.ts", { cwd: src }).flatMap((file) =>
-    [...readFileSync(src + file, "utf8").matchAll(/\b(?:call<[^"]*?>|rawCall)\("([^"]+)"\)/g)].map(
+    [...readFileSync(src + file, "utf8").matchAll(/\b(?:jsonCall<[^"]*?>|rawCall)\("([^"]+)"\)/g)].map(
       ([, name = ""]) => name,
     ),
   );

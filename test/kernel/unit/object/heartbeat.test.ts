@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Heartbeat } from "../../../../src/kernel/object/heartbeat.ts";
-import { Timers } from "../../../../src/kernel/object/timers.ts";
+import { AttemptHeartbeat } from "../../../../src/kernel/object/heartbeat.ts";
+import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 
 /** A pause between two requests after which local workerd may drop an object. */
 const FORGOTTEN_MS = 70_000;
@@ -18,7 +18,7 @@ it.each([1, 20_000, 24_000, 25_000, 25_001, 30_000, 49_999, 60_000, 1_800_000])(
     const begunAt = performance.now();
     const beats: number[] = [];
     const calls: number[] = [0];
-    const heartbeat = new Heartbeat(new Timers(), () => {
+    const heartbeat = new AttemptHeartbeat(new ObjectTimers(), () => {
       calls.push(performance.now() - begunAt);
       return Promise.resolve();
     });

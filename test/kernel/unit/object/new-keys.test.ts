@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { recordId } from "../../../../src/kernel/record/units.ts";
 import { countFor } from "../../../../src/kernel/request/scope.ts";
 import { CLIENT_ADDRESS } from "../../../../src/kernel/request/client-address.ts";
-import { type Limiter, NewKeyLimiter } from "../../../../src/kernel/new-keys/new-keys.ts";
-import { Timers } from "../../../../src/kernel/object/timers.ts";
+import { type RateLimiter, NewKeyLimiter } from "../../../../src/kernel/new-keys/new-keys.ts";
+import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 
 const COUNT = { binding: "NEW_KEYS", caller: "alice" };
 const ONE = recordId("a".repeat(64));
@@ -14,9 +14,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function counting(limit: Limiter["limit"] | null) {
+function counting(limit: RateLimiter["limit"] | null) {
   const calls: string[] = [];
-  const limiter: Limiter | null =
+  const limiter: RateLimiter | null =
     limit === null
       ? null
       : {
@@ -26,7 +26,7 @@ function counting(limit: Limiter["limit"] | null) {
           },
         };
   const log = vi.spyOn(console, "error").mockReturnValue();
-  return { newKeys: new NewKeyLimiter(() => limiter, new Timers()), calls, log };
+  return { newKeys: new NewKeyLimiter(() => limiter, new ObjectTimers()), calls, log };
 }
 
 describe("new keys", () => {

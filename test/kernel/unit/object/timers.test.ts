@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type ScheduledWork, Timers } from "../../../../src/kernel/object/timers.ts";
+import { type ScheduledWork, ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -13,7 +13,7 @@ afterEach(() => {
 
 describe("timers", () => {
   it("run each task at its time, once, with one timer of the runtime", () => {
-    const timers = new Timers();
+    const timers = new ObjectTimers();
     const done: string[] = [];
     timers.set(300, () => done.push("late"));
     timers.set(100, () => done.push("soon"));
@@ -28,7 +28,7 @@ describe("timers", () => {
   });
 
   it("leave no timer when nothing is due, because it would keep the object in memory", () => {
-    const timers = new Timers();
+    const timers = new ObjectTimers();
     const one = timers.set(100, () => undefined);
     const other = timers.set(200, () => undefined);
     one.cancel();
@@ -40,7 +40,7 @@ describe("timers", () => {
   });
 
   it("can be postponed, cancelled, and set again after they have run", () => {
-    const timers = new Timers();
+    const timers = new ObjectTimers();
     let times = 0;
     const due = timers.set(100, () => {
       times += 1;
@@ -60,7 +60,7 @@ describe("timers", () => {
   });
 
   it("run a task that is due before all earlier ones, also after a long pause", () => {
-    const timers = new Timers();
+    const timers = new ObjectTimers();
     const done: string[] = [];
     timers.set(5000, () => done.push("late"));
     vi.advanceTimersByTime(1000);
@@ -72,7 +72,7 @@ describe("timers", () => {
   });
 
   it("may set and cancel others while they run", () => {
-    const timers = new Timers();
+    const timers = new ObjectTimers();
     const done: string[] = [];
     timers.set(100, () => {
       done.push("first");
@@ -87,7 +87,7 @@ describe("timers", () => {
 
 describe("timers of thousands of waiters", () => {
   it("use one timer of the runtime, and each runs at its time", () => {
-    const timers = new Timers();
+    const timers = new ObjectTimers();
     let done = 0;
     const dues = Array.from({ length: 10_000 }, (_, index) => timers.set(1000 + index, () => (done += 1)));
     expect(vi.getTimerCount()).toBe(1);
@@ -99,7 +99,7 @@ describe("timers of thousands of waiters", () => {
 
   it("continue when one task fails", () => {
     const log = vi.spyOn(console, "error").mockReturnValue();
-    const timers = new Timers();
+    const timers = new ObjectTimers();
     const done: string[] = [];
     timers.set(100, () => {
       throw new Error("broken");
@@ -114,7 +114,7 @@ describe("timers of thousands of waiters", () => {
 
   it("never throw when the platform refuses more timers, and continue with the next that is set", () => {
     const log = vi.spyOn(console, "error").mockReturnValue();
-    const timers = new Timers();
+    const timers = new ObjectTimers();
     const done: string[] = [];
     const none = vi.spyOn(globalThis, "setTimeout").mockImplementation(() => {
       throw new Error("QuotaExceededError");
@@ -128,7 +128,7 @@ describe("timers of thousands of waiters", () => {
   });
 
   it("end a wait for a promise, and leave nothing behind if they were not needed", async () => {
-    const timers = new Timers();
+    const timers = new ObjectTimers();
     const late = timers.firstOf(new Promise<string>(() => undefined), 100);
     const early = timers.firstOf(Promise.resolve("early"), 1_000_000);
     expect(await early).toBe("early");
@@ -156,7 +156,7 @@ describe("many timers, set, moved and cancelled in any order", () => {
   it("each run at their time", () => {
     fc.assert(
       fc.property(steps, (taken) => {
-        const timers = new Timers();
+        const timers = new ObjectTimers();
         const begun = performance.now();
         const model: { dueAt: number; due: ScheduledWork }[] = [];
         for (const step of taken) {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Candidate, chooseCandidate } from "../../../../src/kernel/record/candidate.ts";
+import { type CandidateRecord, chooseCandidate } from "../../../../src/kernel/record/candidate.ts";
 import {
   attemptId,
   durationMs,
@@ -11,7 +11,7 @@ import {
 const NOW = epochMs(1000);
 const MINE = fingerprintOf("mine");
 
-function base(id: string, fingerprint: string): Pick<Candidate["record"], "fingerprint" | "attempt" | "policy"> {
+function base(id: string, fingerprint: string): Pick<CandidateRecord["record"], "fingerprint" | "attempt" | "policy"> {
   return {
     fingerprint: fingerprintOf(fingerprint),
     attempt: { id: attemptId(id), number: 1, startedAt: NOW, lockedUntil: NOW, mayHaveActed: false },
@@ -19,20 +19,20 @@ function base(id: string, fingerprint: string): Pick<Candidate["record"], "finge
   };
 }
 
-const failed = (id: string, retryFrom = 1000, fingerprint = "mine"): Candidate => ({
+const failed = (id: string, retryFrom = 1000, fingerprint = "mine"): CandidateRecord => ({
   id: recordId(id),
   record: { state: "failed", ...base(id, fingerprint), retryFrom: epochMs(retryFrom), expiresAt: epochMs(9999) },
 });
-const unknown = (id: string, fingerprint = "mine"): Candidate => ({
+const unknown = (id: string, fingerprint = "mine"): CandidateRecord => ({
   id: recordId(id),
   record: { state: "unknown", ...base(id, fingerprint), verifyAt: null, verifications: 0, expiresAt: epochMs(9999) },
 });
-const started = (id: string, fingerprint = "mine"): Candidate => ({
+const started = (id: string, fingerprint = "mine"): CandidateRecord => ({
   id: recordId(id),
   record: { state: "started", ...base(id, fingerprint) },
 });
 
-it.each<[string, readonly Candidate[], string | null]>([
+it.each<[string, readonly CandidateRecord[], string | null]>([
   ["none", [], null],
   ["the only one", [failed("a")], "a"],
   ["one in flight before one that may be tried again", [failed("a"), started("b")], "b"],

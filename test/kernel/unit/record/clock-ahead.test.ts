@@ -13,7 +13,7 @@ import {
 import type { LifeCycleEvent, LifeCycleStep } from "../../../../src/kernel/record/events.ts";
 import { MAX_PAUSE_MS, step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
-import { attemptId, dueAt, durationMs, epochMs, lasts } from "../../../../src/kernel/record/units.ts";
+import { attemptId, dueAt, durationMs, epochMs, isPauseOn } from "../../../../src/kernel/record/units.ts";
 import { FINGERPRINT, LOCK_MS, policyFor } from "../../../support/life-cycle-history.ts";
 
 const HOUR_MS = 3_600_000;
@@ -58,7 +58,12 @@ describe("when something is due", () => {
     expect(dueAt(epochMs(NOW + 80), LONGEST_MS, NOW)).toBe(NOW + 80);
     expect(dueAt(epochMs(NOW + 81), LONGEST_MS, NOW)).toBe(NOW);
     expect(dueAt(epochMs(NOW - 5), LONGEST_MS, NOW)).toBe(NOW - 5);
-    expect([79, 80, 81, 0].map((ms) => lasts(epochMs(NOW + ms), LONGEST_MS, NOW))).toEqual([true, true, false, false]);
+    expect([79, 80, 81, 0].map((ms) => isPauseOn(epochMs(NOW + ms), LONGEST_MS, NOW))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
   });
 });
 

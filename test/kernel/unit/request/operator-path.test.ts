@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hostname, isHost } from "../../../../src/kernel/request/host.ts";
+import { hostnameOf, isHost } from "../../../../src/kernel/request/host.ts";
 import { operatorPathMatcher } from "../../../../src/kernel/request/operator-path.ts";
 import { plainestPath } from "../../../../src/kernel/request/path.ts";
 import { operatorPathForm } from "../../../support/operator-path-forms.ts";
@@ -124,8 +124,8 @@ describe("a host", () => {
   ])("is not %j", (host) => expect(isHost(host)).toBe(false));
 
   it("is compared without port and case", () => {
-    expect(hostname("OPS.example.com:8443")).toBe("ops.example.com");
-    expect(hostname("[::1]:80")).toBe("[::1]");
-    expect(hostname(null)).toBeNull();
+    expect(hostnameOf("OPS.example.com:8443")).toBe("ops.example.com");
+    expect(hostnameOf("[::1]:80")).toBe("[::1]");
+    expect(hostnameOf(null)).toBeNull();
   });
 });

@@ -5,8 +5,8 @@ import { describe, expect, it } from "vitest";
 import { BOUNDS_MS, Histogram, quantileMs } from "../../../../src/kernel/traffic/histogram.ts";
 import { MAX_RECORDS, ReplayCounts } from "../../../../src/kernel/traffic/replay-counts.ts";
 import { laterOf, type RouteNumbers } from "../../../../src/kernel/traffic/route-counters.ts";
-import { Tally } from "../../../../src/kernel/traffic/tally.ts";
-import { type ExchangeReport, Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { TrafficTally } from "../../../../src/kernel/traffic/tally.ts";
+import { type ExchangeReport, TrafficCounters } from "../../../../src/kernel/traffic/traffic.ts";
 
 const REPORT: ExchangeReport = {
   at: 1000,
@@ -23,7 +23,7 @@ const REPLAY: ExchangeReport = { ...REPORT, outcome: "replay", originMs: null, d
 
 describe("a tally", () => {
   it("has outcomes and times by route, and replays by record", () => {
-    const tally = new Tally();
+    const tally = new TrafficTally();
     tally.exchange(REPORT, 1000);
     tally.exchange(REPLAY, 2000);
     tally.exchange(REPLAY, 3000);
@@ -36,9 +36,9 @@ describe("a tally", () => {
   });
 
   it("includes those that isolates hand over", () => {
-    const isolate = new Traffic();
+    const isolate = new TrafficCounters();
     isolate.exchange(REPLAY, 5000);
-    const tally = new Tally();
+    const tally = new TrafficTally();
     tally.add(isolate.take());
     expect(tally.routes).toMatchObject([{ route: "/pay", counts: { requests: { replay: 1 } } }]);
     expect(tally.replays).toMatchObject([{ count: 1, lastAt: 5000 }]);
@@ -46,7 +46,7 @@ describe("a tally", () => {
   });
 
   it("adds up with stored ones, also of a version with other bounds and outcomes, whose counts it keeps", () => {
-    const tally = new Tally();
+    const tally = new TrafficTally();
     tally.exchange(REPORT, 1000);
     const old = { counts: [1, 2], sumMs: 3 };
     const counts = { requests: { first: 2, gone: 5 } };
@@ -75,7 +75,7 @@ describe("a quantile", () => {
 
 describe("the later of two states of the same numbers", () => {
   const statesOf = (exchanges: readonly boolean[]): readonly (readonly RouteNumbers[])[] => {
-    const tally = new Tally();
+    const tally = new TrafficTally();
     return exchanges.map((isReplay) => {
       tally.exchange(isReplay ? REPLAY : { ...REPORT, route: "/other" }, 1000);
       return tally.routes;

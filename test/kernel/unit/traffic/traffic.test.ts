@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BOUNDS_MS, Histogram } from "../../../../src/kernel/traffic/histogram.ts";
-import { type ExchangeReport, Traffic } from "../../../../src/kernel/traffic/traffic.ts";
+import { type ExchangeReport, TrafficCounters } from "../../../../src/kernel/traffic/traffic.ts";
 
 const NOW = 1_800_000_000_000;
 
@@ -29,7 +29,7 @@ describe("Histogram", () => {
 
 describe("Traffic", () => {
   it("subtracts the time of the origin and of waiting from the gateway's time, never below zero", () => {
-    const traffic = new Traffic();
+    const traffic = new TrafficCounters();
     traffic.exchange(report({ durationMs: 130, originMs: 20, waitedMs: 100 }), NOW);
     traffic.exchange(report({ durationMs: 1, originMs: 2 }), NOW);
     expect(traffic.numbers[0]?.gateway.sumMs).toBe(10);
@@ -37,20 +37,20 @@ describe("Traffic", () => {
   });
 
   it("counts no latency for an origin to which nothing was sent", () => {
-    const traffic = new Traffic();
+    const traffic = new TrafficCounters();
     traffic.exchange(report({ outcome: "origin-unreachable" }), NOW);
     expect(traffic.numbers[0]?.origin.sumMs).toBe(0);
   });
 
   it("hands over everything once, unchanged", () => {
-    const isolate = new Traffic();
+    const isolate = new TrafficCounters();
     isolate.exchange(report({ outcome: "replay", originMs: null }), NOW);
     isolate.passed("/a");
     isolate.attempt("/b", 1);
     isolate.verdict("/b", "lost");
     isolate.elsewhere("/c", "closed");
     const before = isolate.numbers;
-    const shard = new Traffic();
+    const shard = new TrafficCounters();
     shard.add(JSON.parse(JSON.stringify(isolate.take())), NOW);
     expect(shard.numbers).toEqual(before);
     expect(shard.recent(-1, NOW)).toEqual([report({ outcome: "replay", originMs: null })]);
@@ -59,7 +59,7 @@ describe("Traffic", () => {
   });
 
   it("remembers the last hundred exchanges in order, between two times", () => {
-    const traffic = new Traffic();
+    const traffic = new TrafficCounters();
     for (let number = 0; number < 130; number += 1) traffic.exchange(report({ at: number }), NOW + number);
     expect(traffic.recent(-1, Number.POSITIVE_INFINITY).map(({ at }) => at)).toEqual(
       Array.from({ length: 100 }, (_, at) => at + 30),
@@ -68,7 +68,7 @@ describe("Traffic", () => {
   });
 
   it("misses none when the clock goes back", () => {
-    const traffic = new Traffic();
+    const traffic = new TrafficCounters();
     traffic.exchange(report({ at: 1 }), NOW);
     traffic.exchange(report({ at: 2 }), NOW - 5000);
     expect(traffic.recent(NOW - 1, NOW).map(({ at }) => at)).toEqual([1, 2]);
